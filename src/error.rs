@@ -1,0 +1,149 @@
+//! What can go wrong, as kind, place and remedy: one line that says what was wrong, in which file, section
+//! and offset, and what to do about it.
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The class of a failure. The command line derives its exit code from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorKind {
+    /// The command line, a pattern or a specification is wrong.
+    Usage,
+    /// Nothing matched.
+    NoMatch,
+    /// A file cannot be opened, read or written.
+    Io,
+    /// The file is not an ELF object.
+    NotElf,
+    /// An ELF object of a kind that cannot be indexed (32-bit, big-endian, foreign machine).
+    Unsupported,
+    /// The file ends before its headers say so, or its tables contradict each other.
+    Damaged,
+    /// The object carries no debug information.
+    NoDebugInfo,
+    /// The debug information is in another file that is not there (split DWARF, a supplementary file).
+    MissingPart,
+    /// An object that belongs to another build than the kernel it was found with.
+    Mismatch,
+    /// There is no index where one was asked for.
+    NoIndex,
+    /// The index was written by an older version of this program.
+    IndexTooOld,
+    /// The index was written by a newer version of this program.
+    IndexTooNew,
+    /// The bytes of the index are not whole.
+    IndexDamaged,
+}
+
+impl ErrorKind {
+    /// The name that `--json` prints: lower case, words joined by dashes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::NoMatch => "no-match",
+            Self::Io => "io",
+            Self::NotElf => "not-elf",
+            Self::Unsupported => "unsupported",
+            Self::Damaged => "damaged",
+            Self::NoDebugInfo => "no-debug-info",
+            Self::MissingPart => "missing-part",
+            Self::Mismatch => "mismatch",
+            Self::NoIndex => "no-index",
+            Self::IndexTooOld => "index-too-old",
+            Self::IndexTooNew => "index-too-new",
+            Self::IndexDamaged => "index-damaged",
+        }
+    }
+}
+
+/// A failure with the place where it happened and what to do about it.
+#[derive(Clone, Debug)]
+pub struct Error(Box<Parts>);
+
+#[derive(Clone, Debug)]
+struct Parts {
+    kind: ErrorKind,
+    message: String,
+    path: Option<PathBuf>,
+    section: Option<String>,
+    offset: Option<u64>,
+    hint: Option<String>,
+}
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A failure of this kind; `message` says what was wrong, in lower case and without a full stop.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Parts { kind, message: message.into(), path: None, section: None, offset: None, hint: None }))
+    }
+    /// An operating-system failure while `doing` something with `path`.
+    pub fn io(path: &Path, doing: &str, source: std::io::Error) -> Self {
+        Self::new(ErrorKind::Io, format!("cannot {doing}: {source}")).at(path)
+    }
+    /// Adds the file in which it happened.
+    pub fn at(mut self, path: &Path) -> Self {
+        self.0.path.get_or_insert_with(|| path.to_owned());
+        self
+    }
+    /// Adds the section in which it happened.
+    pub fn section(mut self, section: impl Into<String>) -> Self {
+        self.0.section.get_or_insert(section.into());
+        self
+    }
+    /// Adds the offset within the section, or within the file where there is no section.
+    pub fn offset(mut self, offset: u64) -> Self {
+        self.0.offset.get_or_insert(offset);
+        self
+    }
+    /// Adds what to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint.get_or_insert(hint.into());
+        self
+    }
+    /// The class of the failure.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+    /// What was wrong, without the place.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+    /// The file in which it happened.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+    /// What to do about it.
+    pub fn remedy(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+    /// Where it happened, as text: `path: section .debug_info at 0x1f`.
+    pub fn place(&self) -> Option<String> {
+        let p = &self.0;
+        let mut s = p.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default();
+        if let Some(section) = &p.section {
+            s += if s.is_empty() { "section " } else { ": section " };
+            s += section;
+        }
+        if let Some(offset) = p.offset {
+            s += &format!("{}{offset:#x}", if s.is_empty() { "offset " } else { " at " });
+        }
+        (!s.is_empty()).then_some(s)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = self.place() {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&self.0.message)?;
+        if let Some(hint) = &self.0.hint {
+            write!(f, "; {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
