@@ -1,0 +1,140 @@
+//! The first bytes of the file: what it is, and where its sections are.
+use crate::error::{Error, Result};
+use zerocopy::byteorder::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// What every index starts with. The third byte is no text, the last two catch a transfer as text.
+pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
+
+/// The version of the format that this crate reads and writes.
+pub const VERSION: u32 = 1;
+
+/// The start of the file.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`VERSION`].
+    pub version: U32,
+    /// How many directory entries follow.
+    pub sections: U32,
+    /// The length of the whole file.
+    pub length: U64,
+    /// CRC-32 of the directory.
+    pub directory_checksum: U32,
+    /// CRC-32 of the header up to here.
+    pub checksum: U32,
+}
+const _: () = assert!(size_of::<Header>() == 32);
+
+/// Where a section is.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct DirectoryEntry {
+    /// From the start of the file.
+    pub offset: U64,
+    /// In bytes.
+    pub length: U64,
+    /// CRC-32 of the section.
+    pub checksum: U32,
+    /// Its [`SectionName`], to be sure.
+    pub name: U32,
+}
+const _: () = assert!(size_of::<DirectoryEntry>() == 24);
+
+macro_rules! sections {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// The sections, in the order of the file.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub enum SectionName { $($(#[$doc])* $name,)* }
+
+        impl SectionName {
+            /// All of them, in the order of the file.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+            /// As errors and `stats` print it.
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+sections! {
+    /// What was indexed, and from which files: [`Meta`](crate::meta::Meta).
+    Meta = "meta",
+    /// All strings, sorted, each with a NUL behind it; the first is empty.
+    Strings = "strings",
+    /// `ObjectRecord`s: vmlinux, then the modules by name.
+    Objects = "objects",
+    /// `SectionRecord`s, by object, in the order of the file they come from.
+    Sections = "sections",
+    /// `UnitRecord`s, by object, in the order of the debug information.
+    Units = "units",
+    /// `StrId`s of paths: the files to which a unit's line rows and call sites refer.
+    UnitFiles = "unit_files",
+    /// `NameRecord`s, sorted.
+    Names = "names",
+    /// `U32`s, a power of two of them: open addressing from the hash of a name to its `NameId` plus one.
+    NameHash = "name_hash",
+    /// An fst map from each name that a function or function symbol bears to its `NameId`.
+    NameFst = "name_fst",
+    /// `FunctionRecord`s, sorted by name, file, line.
+    Functions = "functions",
+    /// The variables of functions: see [`variables`](crate::variables).
+    FunctionDetails = "function_details",
+    /// `PlaceId`s, by function, rising.
+    Postings = "postings",
+    /// `PlaceRecord`s, by object, in the order of the debug information.
+    Places = "places",
+    /// See [`details`](crate::details).
+    PlaceDetails = "place_details",
+    /// `RangeRecord`s, by object, sorted.
+    Ranges = "ranges",
+    /// `SymbolRecord`s, by object, sorted.
+    Symbols = "symbols",
+    /// `SymbolId`s, by name, rising.
+    SymbolNames = "symbol_names",
+    /// `TypeRecord`s.
+    Types = "types",
+    /// `MemberRecord`s, by type.
+    Members = "members",
+    /// `SequenceRecord`s, by object, sorted.
+    Sequences = "sequences",
+    /// See [`lines`](crate::lines).
+    Lines = "lines",
+}
+
+impl Header {
+    /// Reads and checks the header of a file of this length, and its directory.
+    pub fn read(bytes: &[u8]) -> Result<&[DirectoryEntry]> {
+        let (header, rest) = Self::ref_from_prefix(bytes).map_err(|_| Error::NotAnIndex)?;
+        if header.magic != MAGIC {
+            return Err(Error::NotAnIndex);
+        }
+        match header.version.get() {
+            found if found < VERSION => return Err(Error::Older { found }),
+            found if found > VERSION => return Err(Error::Newer { found }),
+            _ => {}
+        }
+        let damaged = |what| Error::Section { section: "header", offset: 0, what };
+        let signed = size_of::<Self>() - size_of::<U32>();
+        if crc32fast::hash(&bytes[..signed]) != header.checksum.get() {
+            return Err(damaged("the checksum of the header does not match"));
+        }
+        if header.length.get() != bytes.len() as u64 {
+            return Err(Error::Length { expected: header.length.get(), found: bytes.len() as u64 });
+        }
+        let count = header.sections.get() as usize;
+        if count != SectionName::ALL.len() {
+            return Err(damaged("the number of sections is not that of this version"));
+        }
+        let (directory, _) = <[DirectoryEntry]>::ref_from_prefix_with_elems(rest, count)
+            .map_err(|_| damaged("the directory does not fit the file"))?;
+        if crc32fast::hash(directory.as_bytes()) != header.directory_checksum.get() {
+            return Err(damaged("the checksum of the directory does not match"));
+        }
+        Ok(directory)
+    }
+}

@@ -1,0 +1,60 @@
+//! From an exact name to its rank, with two touches of memory.
+use zerocopy::byteorder::little_endian::U32;
+
+/// The hash of a name: FNV-1a over eight bytes at a time, then mixed. Part of the format.
+#[inline]
+pub fn hash(name: &[u8]) -> u32 {
+    let mut state = 0xcbf2_9ce4_8422_2325u64 ^ name.len() as u64;
+    let mut step = |word: u64| {
+        state = (state ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        state ^= state >> 29;
+    };
+    let mut words = name.chunks_exact(8);
+    for word in &mut words {
+        step(u64::from_le_bytes(word.try_into().expect("eight bytes")));
+    }
+    let mut last = [0; 8];
+    last[..words.remainder().len()].copy_from_slice(words.remainder());
+    step(u64::from_le_bytes(last));
+    (state ^ state >> 32) as u32
+}
+
+/// The table for these names: `NameId` plus one at the first free place from the hash on.
+pub fn table<'a>(names: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<U32> {
+    let mut table = vec![U32::ZERO; (names.len() * 2).next_power_of_two().max(2)];
+    let mask = table.len() - 1;
+    for (id, name) in names.enumerate() {
+        let mut at = hash(name) as usize & mask;
+        while table[at] != U32::ZERO {
+            at = (at + 1) & mask;
+        }
+        table[at] = U32::new(id as u32 + 1);
+    }
+    table
+}
+
+/// The ranks that may be this name's: the caller compares. Ends also where the table is damaged.
+pub fn candidates<'a>(table: &'a [U32], name: &[u8]) -> impl Iterator<Item = u32> + 'a {
+    let mask = table.len().wrapping_sub(1);
+    let start = hash(name) as usize;
+    (0..table.len()).map_while(move |step| table.get((start + step) & mask)?.get().checked_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_found_and_no_other() {
+        let names: Vec<String> = (0..5000).map(|n| format!("function_{n:x}")).collect();
+        let table = table(names.iter().map(|n| n.as_bytes()));
+        let find = |name: &str| {
+            candidates(&table, name.as_bytes()).find(|&id| names[id as usize] == name)
+        };
+        for (id, name) in names.iter().enumerate() {
+            assert_eq!(find(name), Some(id as u32));
+        }
+        assert_eq!(find("function_"), None);
+        assert_eq!(candidates(&[], b"x").count(), 0);
+    }
+}

@@ -1,0 +1,237 @@
+//! The fixed records of the tables. Little-endian, alignment 1, no padding; their sizes are asserted below.
+use crate::id::{FunctionId, Pc, PlaceId, StrId, TypeId, UnitId};
+use zerocopy::byteorder::little_endian::{I64, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+macro_rules! records {
+    ($($(#[$doc:meta])* $name:ident = $size:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+        #[repr(C)]
+        pub struct $name { $($(#[$field_doc])* pub $field: $type,)* }
+        const _: () = assert!(size_of::<$name>() == $size);
+    )*};
+}
+
+records! {
+    /// vmlinux or a module. `first_*` are where its part of a table starts; it ends where the next record's starts,
+    /// and the table has one record more than there are objects.
+    ObjectRecord = 60 {
+        /// The kernel's name of the module (`kvm_amd`); empty for vmlinux.
+        name: StrId,
+        /// The file it was read from.
+        path: StrId,
+        /// What a [`Pc`] is added to for an address of the debug information: vmlinux's link address; 0 for a module.
+        base: U64,
+        /// The GNU build id, zero-filled.
+        build_id: [u8; 20],
+        /// Into `sections`.
+        first_section: U32,
+        /// Into `symbols`.
+        first_symbol: U32,
+        /// Into `units`.
+        first_unit: U32,
+        /// Into `places`.
+        first_place: U32,
+        /// Into `ranges`.
+        first_range: U32,
+        /// Into `sequences`.
+        first_sequence: U32,
+    }
+    /// An allocated section of an object.
+    SectionRecord = 28 {
+        /// `.text`, `.init.text` …
+        name: StrId,
+        /// `sh_flags`.
+        flags: U32,
+        /// `sh_addr`; 0 in a module.
+        address: U64,
+        /// `sh_size`.
+        size: U64,
+        /// Where it starts among the object's addresses.
+        pc: Pc,
+    }
+    /// A symbol of the object's `.symtab` that has a name, a section and is no section or file symbol.
+    /// Sorted by address; at one address in the order in which the kernel's own table has them.
+    SymbolRecord = 16 {
+        /// Its name with all suffixes (`do_open.isra.0`).
+        name: StrId,
+        /// Its address.
+        pc: Pc,
+        /// `st_size`.
+        size: U32,
+        /// Position in the object's sections, or [`SymbolRecord::ABSOLUTE`].
+        section: U16,
+        /// See the `SymbolRecord::…` constants.
+        flags: U16,
+    }
+    /// A compilation unit. Ends where the next one starts; the table has one record more than there are units.
+    UnitRecord = 28 {
+        /// `DW_AT_name`.
+        name: StrId,
+        /// `DW_AT_producer`.
+        producer: StrId,
+        /// Into `places`.
+        first_place: U32,
+        /// Into `unit_files`.
+        first_file: U32,
+        /// `DW_AT_language`.
+        language: U16,
+        /// The DWARF version.
+        version: U16,
+        /// See the `UnitRecord::…` constants.
+        flags: U32,
+        /// Kept zero.
+        reserved: U32,
+    }
+    /// A function as it is declared. Its placements are `postings[first_posting..]`, its variables are described
+    /// in `function_details` at `details`. Ends where the next one starts; the table has one record more.
+    FunctionRecord = 32 {
+        /// `DW_AT_name`.
+        name: StrId,
+        /// The path of `DW_AT_decl_file`, as the line table spells it.
+        file: StrId,
+        /// `DW_AT_decl_line`.
+        line: U32,
+        /// `DW_AT_type`, or none for void.
+        return_type: TypeId,
+        /// Into `postings`.
+        first_posting: U32,
+        /// Into `function_details`.
+        details: U32,
+        /// How many variables `details` describes; the parameters come first among those of the outermost scope.
+        variables: U16,
+        /// See the `FunctionRecord::…` constants.
+        flags: U16,
+        /// `DW_AT_linkage_name`, or the empty string.
+        linkage_name: StrId,
+    }
+    /// One address at which a function runs.
+    PlaceRecord = 16 {
+        /// Whose code it is.
+        function: FunctionId,
+        /// `DW_AT_entry_pc`, else the start of the first range; 0 where there is none.
+        entry: Pc,
+        /// The placement into which it is inlined, or none for an out-of-line function.
+        outer: PlaceId,
+        /// Ranges, call site and variables: an offset into `place_details`.
+        details: U32,
+    }
+    /// A range of addresses of an out-of-line function. Sorted by start within the object.
+    RangeRecord = 12 {
+        /// The first address.
+        start: Pc,
+        /// The first address after it.
+        end: Pc,
+        /// The out-of-line placement.
+        place: PlaceId,
+    }
+    /// A distinct name of a function or a symbol. Ends where the next one starts; the table has one record more.
+    NameRecord = 12 {
+        /// The name.
+        name: StrId,
+        /// The first function of this name.
+        first_function: FunctionId,
+        /// Into `symbol_names`, which lists symbols by name.
+        first_symbol: U32,
+    }
+    /// A type. Ends where the next one starts; the table has one record more.
+    TypeRecord = 32 {
+        /// The name, or empty.
+        name: StrId,
+        /// `DW_AT_decl_file`, or empty.
+        file: StrId,
+        /// `DW_AT_decl_line`, or 0.
+        line: U32,
+        /// Size in bytes.
+        size: U32,
+        /// What a pointer points to, a typedef names, an array consists of, a function returns; none is void.
+        target: TypeId,
+        /// Into `members`.
+        first_member: U32,
+        /// A [`TypeKind`](crate::types::TypeKind).
+        kind: u8,
+        /// `DW_AT_encoding` of a base type.
+        encoding: u8,
+        /// Bit 0: only declared.
+        flags: U16,
+        /// Kept zero.
+        reserved: U32,
+    }
+    /// A member of a struct or union, an enumerator, a parameter of a function type, or a dimension of an array.
+    MemberRecord = 16 {
+        /// The name, or empty.
+        name: StrId,
+        /// Its type; none for enumerators and dimensions.
+        target: TypeId,
+        /// Member: offset in bits, and from bit 48 on the width of a bit-field (0: none). Enumerator: its value.
+        /// Dimension: the number of elements, -1 where it is not known.
+        value: I64,
+    }
+    /// A run of line rows of rising addresses. Sorted by start within the object.
+    SequenceRecord = 16 {
+        /// The first address.
+        start: Pc,
+        /// The first address after it.
+        end: Pc,
+        /// Whose file numbers it uses.
+        unit: UnitId,
+        /// Its rows: an offset into `lines`.
+        rows: U32,
+    }
+}
+
+impl SymbolRecord {
+    /// The section of a symbol whose value is a plain number.
+    pub const ABSOLUTE: u16 = 0xfff1;
+    /// Mask of `STT_*`.
+    pub const TYPE: u16 = 0xf;
+    /// `STT_FUNC`.
+    pub const FUNC: u16 = 2;
+    /// Shift of `STB_*`.
+    pub const BIND_SHIFT: u16 = 4;
+    /// `EXPORT_SYMBOL`, of any licence.
+    pub const EXPORTED: u16 = 0x100;
+    /// The kernel keeps it in its own table at run time.
+    pub const KEPT: u16 = 0x200;
+    /// A DWARF function of this name and address exists.
+    pub const HAS_DWARF: u16 = 0x400;
+
+    /// Whether it is an `STT_FUNC`.
+    pub fn is_function(&self) -> bool {
+        self.flags.get() & Self::TYPE == Self::FUNC
+    }
+    /// `STB_LOCAL`, `STB_GLOBAL`, `STB_WEAK` …
+    pub fn binding(&self) -> u8 {
+        (self.flags.get() >> Self::BIND_SHIFT & 0xf) as u8
+    }
+    /// Whether one of these flags is set.
+    pub fn has(&self, flag: u16) -> bool {
+        self.flags.get() & flag != 0
+    }
+}
+
+impl UnitRecord {
+    /// Compiled by GCC with `-mfentry`: at a function's entry variables may be described from 5 bytes later on.
+    pub const GCC_MFENTRY: u32 = 1;
+}
+
+impl FunctionRecord {
+    /// Mask of `DW_AT_inline`: 0 not, 1 inlined, 2 declared but not inlined, 3 declared and inlined.
+    pub const INLINE: u16 = 3;
+    /// `DW_AT_external`.
+    pub const EXTERNAL: u16 = 1 << 2;
+    /// `DW_AT_noreturn`.
+    pub const NORETURN: u16 = 1 << 3;
+    /// `DW_AT_prototyped`.
+    pub const PROTOTYPED: u16 = 1 << 4;
+
+    /// Whether its inline instances are placements (`DW_AT_inline` 1 or 3).
+    pub fn is_inlined(&self) -> bool {
+        self.flags.get() & 1 != 0
+    }
+    /// Whether one of these flags is set.
+    pub fn has(&self, flag: u16) -> bool {
+        self.flags.get() & flag != 0
+    }
+}

@@ -1,0 +1,233 @@
+//! An index as typed slices. Opening costs the header and a bounds check per section, whatever the file's size.
+use crate::details::Details;
+use crate::error::{Error, Result};
+use crate::header::{DirectoryEntry, Header, SectionName};
+use crate::id::*;
+use crate::lines::Rows;
+use crate::meta::Meta;
+use crate::names;
+use crate::record::*;
+use crate::variables::Variables;
+use std::ops::Range;
+use zerocopy::byteorder::little_endian::U32;
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
+/// The sections of an index. Copying it is copying some pointers; nothing is decoded before it is asked for.
+/// Ids that point nowhere, as a damaged file may have them, give empty answers.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    file: &'a [u8],
+    directory: &'a [DirectoryEntry],
+    strings: &'a [u8],
+    /// vmlinux, then the modules by name; one record more than there are objects.
+    pub objects: &'a [ObjectRecord],
+    /// By object.
+    pub sections: &'a [SectionRecord],
+    /// By object; one record more than there are units.
+    pub units: &'a [UnitRecord],
+    unit_files: &'a [StrId],
+    /// Sorted; one record more than there are names.
+    pub names: &'a [NameRecord],
+    name_hash: &'a [U32],
+    /// Sorted by name, file and line; one record more than there are functions.
+    pub functions: &'a [FunctionRecord],
+    function_details: &'a [u8],
+    postings: &'a [PlaceId],
+    /// By object, in the order of the debug information.
+    pub places: &'a [PlaceRecord],
+    place_details: &'a [u8],
+    /// By object, sorted.
+    pub ranges: &'a [RangeRecord],
+    /// By object, sorted.
+    pub symbols: &'a [SymbolRecord],
+    symbol_names: &'a [SymbolId],
+    /// Named ones first; one record more than there are types.
+    pub types: &'a [TypeRecord],
+    members: &'a [MemberRecord],
+    /// By object, sorted.
+    pub sequences: &'a [SequenceRecord],
+    lines: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Reads the header and finds the sections.
+    pub fn open(file: &'a [u8]) -> Result<Self> {
+        let directory = Header::read(file)?;
+        use SectionName as S;
+        Ok(Self {
+            file,
+            directory,
+            strings: bytes(file, directory, S::Strings)?,
+            objects: records(file, directory, S::Objects)?,
+            sections: records(file, directory, S::Sections)?,
+            units: records(file, directory, S::Units)?,
+            unit_files: records(file, directory, S::UnitFiles)?,
+            names: records(file, directory, S::Names)?,
+            name_hash: records(file, directory, S::NameHash)?,
+            functions: records(file, directory, S::Functions)?,
+            function_details: bytes(file, directory, S::FunctionDetails)?,
+            postings: records(file, directory, S::Postings)?,
+            places: records(file, directory, S::Places)?,
+            place_details: bytes(file, directory, S::PlaceDetails)?,
+            ranges: records(file, directory, S::Ranges)?,
+            symbols: records(file, directory, S::Symbols)?,
+            symbol_names: records(file, directory, S::SymbolNames)?,
+            types: records(file, directory, S::Types)?,
+            members: records(file, directory, S::Members)?,
+            sequences: records(file, directory, S::Sequences)?,
+            lines: bytes(file, directory, S::Lines)?,
+        })
+    }
+
+    /// The bytes of a section, after its checksum was compared. Cost: its length.
+    pub fn checked(&self, name: SectionName) -> Result<&'a [u8]> {
+        let section = bytes(self.file, self.directory, name)?;
+        let entry = &self.directory[name as usize];
+        if crc32fast::hash(section) != entry.checksum.get() {
+            return Err(Error::Section {
+                section: name.text(),
+                offset: entry.offset.get(),
+                what: "the checksum does not match",
+            });
+        }
+        Ok(section)
+    }
+    /// What was indexed, and from which files. Cost: decoding it.
+    pub fn meta(&self) -> Result<Meta> {
+        Meta::from_bytes(self.checked(SectionName::Meta)?)
+    }
+    /// The sections' names and lengths.
+    pub fn section_sizes(&self) -> impl Iterator<Item = (SectionName, u64)> + 'a {
+        SectionName::ALL.iter().zip(self.directory).map(|(&name, entry)| (name, entry.length.get()))
+    }
+
+    /// The bytes of a string. Cost: its length.
+    #[inline]
+    pub fn string(&self, id: StrId) -> &'a [u8] {
+        let rest = self.strings.get(id.index()..).unwrap_or_default();
+        &rest[..rest.iter().position(|b| *b == 0).unwrap_or(rest.len())]
+    }
+    /// The objects, without the last record.
+    pub fn object_ids(&self) -> impl DoubleEndedIterator<Item = ObjectId> + use<> {
+        (0..self.objects.len().saturating_sub(1) as u32).map(ObjectId::new)
+    }
+    /// An object's part of the table for which `first` is given.
+    fn part(&self, object: ObjectId, first: impl Fn(&ObjectRecord) -> U32) -> Range<usize> {
+        let at = |i: usize| self.objects.get(i).map_or(0, |o| first(o).get() as usize);
+        at(object.index())..at(object.index().saturating_add(1))
+    }
+    /// The positions of an object's placements.
+    pub fn places_of(&self, object: ObjectId) -> Range<usize> {
+        self.part(object, |o| o.first_place)
+    }
+    /// The positions of an object's symbols.
+    pub fn symbols_of(&self, object: ObjectId) -> Range<usize> {
+        self.part(object, |o| o.first_symbol)
+    }
+    /// An object's sections.
+    pub fn sections_of(&self, object: ObjectId) -> &'a [SectionRecord] {
+        self.sections.get(self.part(object, |o| o.first_section)).unwrap_or_default()
+    }
+    /// An object's ranges.
+    pub fn ranges_of(&self, object: ObjectId) -> &'a [RangeRecord] {
+        self.ranges.get(self.part(object, |o| o.first_range)).unwrap_or_default()
+    }
+    /// An object's line sequences.
+    pub fn sequences_of(&self, object: ObjectId) -> &'a [SequenceRecord] {
+        self.sequences.get(self.part(object, |o| o.first_sequence)).unwrap_or_default()
+    }
+    /// The object to which a placement belongs. Cost: a binary search over the objects.
+    pub fn object_of_place(&self, place: PlaceId) -> ObjectId {
+        let after = self.objects.partition_point(|o| o.first_place.get() <= place.get());
+        ObjectId::new(after.saturating_sub(1) as u32)
+    }
+    /// The object to which a symbol belongs. Cost: a binary search over the objects.
+    pub fn object_of_symbol(&self, symbol: SymbolId) -> ObjectId {
+        let after = self.objects.partition_point(|o| o.first_symbol.get() <= symbol.get());
+        ObjectId::new(after.saturating_sub(1) as u32)
+    }
+    /// The unit to which a placement belongs. Cost: a binary search over the units.
+    pub fn unit_of_place(&self, place: PlaceId) -> UnitId {
+        let after = self.units.partition_point(|u| u.first_place.get() <= place.get());
+        UnitId::new(after.saturating_sub(1) as u32)
+    }
+    /// The path of a unit's file.
+    pub fn unit_file(&self, unit: UnitId, file: u32) -> StrId {
+        let path = || {
+            let first = self.units.get(unit.index())?.first_file.get();
+            self.unit_files.get(first.checked_add(file)? as usize).copied()
+        };
+        path().unwrap_or(StrId::new(0))
+    }
+
+    /// The rank of an exact name. Cost: two or three cache misses.
+    pub fn name(&self, name: &[u8]) -> Option<NameId> {
+        names::candidates(self.name_hash, name)
+            .find(|&id| self.names.get(id as usize).is_some_and(|n| self.string(n.name) == name))
+            .map(NameId::new)
+    }
+    /// The functions of a name.
+    pub fn functions_named(&self, name: NameId) -> Range<usize> {
+        self.part_of(self.names, name.index(), |n| n.first_function.index(), self.functions.len())
+    }
+    /// The symbols of a name, in order of object and address.
+    pub fn symbols_named(&self, name: NameId) -> &'a [SymbolId] {
+        let range = self.part_of(self.names, name.index(), |n| n.first_symbol.get() as usize, self.symbol_names.len());
+        &self.symbol_names[range]
+    }
+    /// The placements of a function, rising.
+    pub fn places_of_function(&self, function: FunctionId) -> &'a [PlaceId] {
+        let first = |f: &FunctionRecord| f.first_posting.get() as usize;
+        &self.postings[self.part_of(self.functions, function.index(), first, self.postings.len())]
+    }
+    /// The variables of a function.
+    pub fn variables(&self, function: &FunctionRecord) -> Variables<'a> {
+        let bytes = self.function_details.get(function.details.get() as usize..).unwrap_or_default();
+        Variables::read(bytes, function.variables.get(), function.line.get())
+    }
+    /// What else is known of a placement.
+    pub fn details(&self, place: &PlaceRecord) -> Details<'a> {
+        let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
+        Details::read(bytes, place.entry)
+    }
+    /// The members of a type.
+    pub fn members(&self, type_id: TypeId) -> &'a [MemberRecord] {
+        let first = |t: &TypeRecord| t.first_member.get() as usize;
+        &self.members[self.part_of(self.types, type_id.index(), first, self.members.len())]
+    }
+    /// The rows of a line sequence.
+    pub fn rows(&self, sequence: &SequenceRecord) -> Rows<'a> {
+        Rows::read(self.lines.get(sequence.rows.get() as usize..).unwrap_or_default(), sequence.start.get())
+    }
+
+    /// Where the `index`th part of a table of `length` entries lies, if each of `owners` says where its part starts.
+    #[inline]
+    fn part_of<T>(&self, owners: &[T], index: usize, first: impl Fn(&T) -> usize, length: usize) -> Range<usize> {
+        match owners.get(index..).unwrap_or_default() {
+            [owner, next, ..] if first(owner) <= first(next) && first(next) <= length => first(owner)..first(next),
+            _ => 0..0,
+        }
+    }
+}
+
+fn bytes<'a>(file: &'a [u8], directory: &[DirectoryEntry], name: SectionName) -> Result<&'a [u8]> {
+    let entry = &directory[name as usize];
+    let start = entry.offset.get() as usize;
+    let end = start.checked_add(entry.length.get() as usize);
+    end.and_then(|end| file.get(start..end)).filter(|_| entry.name.get() == name as u32).ok_or(Error::Section {
+        section: name.text(),
+        offset: entry.offset.get(),
+        what: "it does not lie within the file",
+    })
+}
+
+fn records<'a, T>(file: &'a [u8], directory: &[DirectoryEntry], name: SectionName) -> Result<&'a [T]>
+where
+    T: FromBytes + KnownLayout + Immutable,
+{
+    <[T]>::ref_from_bytes(bytes(file, directory, name)?).map_err(|_| Error::Section {
+        section: name.text(),
+        offset: directory[name as usize].offset.get(),
+        what: "its length is no multiple of its records' size",
+    })
+}

@@ -1,0 +1,61 @@
+//! Writes the file: sections in order, then the header in front of them.
+use crate::header::{DirectoryEntry, Header, MAGIC, SectionName, VERSION};
+use std::io::{Result, Seek, SeekFrom, Write};
+use zerocopy::IntoBytes;
+use zerocopy::byteorder::little_endian::{U32, U64};
+
+/// Writes an index. All sections must be written, in the order of [`SectionName::ALL`].
+pub struct Writer<W> {
+    out: W,
+    at: u64,
+    directory: Vec<DirectoryEntry>,
+}
+
+impl<W: Write + Seek> Writer<W> {
+    /// Leaves room for header and directory.
+    pub fn new(mut out: W) -> Result<Self> {
+        let front = size_of::<Header>() + SectionName::ALL.len() * size_of::<DirectoryEntry>();
+        out.write_all(&vec![0; front])?;
+        Ok(Self { out, at: front as u64, directory: vec![] })
+    }
+
+    /// Writes the next section, from these parts one after another.
+    pub fn section<'a>(&mut self, name: SectionName, parts: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
+        assert_eq!(SectionName::ALL.get(self.directory.len()), Some(&name), "sections are written in order");
+        let mut checksum = crc32fast::Hasher::new();
+        let mut length = 0;
+        for part in parts {
+            self.out.write_all(part)?;
+            checksum.update(part);
+            length += part.len() as u64;
+        }
+        self.directory.push(DirectoryEntry {
+            offset: U64::new(self.at),
+            length: U64::new(length),
+            checksum: U32::new(checksum.finalize()),
+            name: U32::new(name as u32),
+        });
+        self.at += length;
+        Ok(())
+    }
+
+    /// Writes the header and gives the whole length.
+    pub fn finish(mut self) -> Result<u64> {
+        assert_eq!(self.directory.len(), SectionName::ALL.len(), "all sections are written");
+        let mut header = Header {
+            magic: MAGIC,
+            version: U32::new(VERSION),
+            sections: U32::new(self.directory.len() as u32),
+            length: U64::new(self.at),
+            directory_checksum: U32::new(crc32fast::hash(self.directory.as_bytes())),
+            checksum: U32::ZERO,
+        };
+        let signed = size_of::<Header>() - size_of::<U32>();
+        header.checksum = U32::new(crc32fast::hash(&header.as_bytes()[..signed]));
+        self.out.seek(SeekFrom::Start(0))?;
+        self.out.write_all(header.as_bytes())?;
+        self.out.write_all(self.directory.as_bytes())?;
+        self.out.flush()?;
+        Ok(self.at)
+    }
+}
