@@ -1,1 +1,224 @@
-//! discover
+//! Which kernels and modules lie under some paths, grouped by kernel release.
+//!
+//! `walk` finds the files by name and checks their first bytes, `content` looks further into the few
+//! whose name and place do not say to which release they belong, `group` chooses among several files of
+//! one object. `places` knows where distributions put debuginfo.
+mod content;
+#[cfg(test)]
+mod fixture;
+mod group;
+mod name;
+mod places;
+mod walk;
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+pub use places::{install_hint, running_kernel_paths};
+
+/// Everything found under the given paths.
+#[derive(Clone, Debug, Default)]
+pub struct Discovery {
+    /// Sorted by release.
+    pub kernels: Vec<KernelInputs>,
+    /// What looked like an input and is none, or lacks its counterpart. Sorted by path.
+    pub skipped: Vec<Error>,
+}
+
+/// The files of one kernel release.
+#[derive(Clone, Debug)]
+pub struct KernelInputs {
+    /// As `uname -r` prints it; `unknown` for files that tell it nowhere.
+    pub release: String,
+    /// `None` where only modules were found; that is reported in [`Discovery::skipped`] as well.
+    pub vmlinux: Option<Input>,
+    /// Sorted by name, then path; no name stands twice.
+    pub modules: Vec<Input>,
+}
+
+/// One file to index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Absolute and free of symbolic links. The file may be compressed whatever its name says: ask
+    /// [`crate::load::decompress::detect`].
+    pub path: PathBuf,
+    /// `None` is vmlinux; else the name by which the kernel knows the module (`nf_nat` for `nf-nat.ko.xz`).
+    pub name: Option<String>,
+    /// In bytes, as it lies on disk.
+    pub size: u64,
+    /// Last modification, nanoseconds since 1970.
+    pub mtime_ns: i64,
+}
+
+/// What to look for.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Whether modules are wanted besides vmlinux. A module named explicitly while they are not is reported
+    /// as skipped.
+    pub modules: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { modules: true }
+    }
+}
+
+/// Finds the kernels and modules under `paths`, each a file or a directory.
+///
+/// Directories are walked for files named like a vmlinux or a module. Symbolic links to directories are not
+/// followed (a path that is given may be one), links to files are, and a file reached by several ways counts
+/// once. A file that is given is an input whatever its name; its content decides what it is.
+///
+/// The release is that of a `lib/modules/RELEASE/` above the file, else of the name `vmlinux-RELEASE`, else
+/// of the content (`vermagic` of a module; the banner of a vmlinux or the `include/config/kernel.release`
+/// beside it).
+///
+/// Costs one open and one read of 64 bytes per candidate; files in neither place cost a few reads more.
+///
+/// # Errors
+/// Only where one of `paths` does not exist or cannot be read. Everything else is a line in
+/// [`Discovery::skipped`].
+pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
+    let mut skipped = Vec::new();
+    let candidates = walk::candidates(paths, options, &mut skipped)?;
+    let kernels = group::by_release(candidates, &mut skipped);
+    skipped.sort_by(|a, b| (a.path(), a.message()).cmp(&(b.path(), b.message())));
+    Ok(Discovery { kernels, skipped })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::fixture::{Tree, module, vmlinux};
+    use super::*;
+    use crate::error::ErrorKind;
+
+    const R: &str = "6.1.0-56-cloud-amd64";
+
+    /// `release: vmlinux module module`, the files as paths below the tree.
+    fn shape(tree: &Tree, found: &Discovery) -> Vec<String> {
+        let below = |i: &Input| i.path.strip_prefix(tree.path()).unwrap().display().to_string();
+        let line = |k: &KernelInputs| {
+            let vmlinux = k.vmlinux.as_ref().map_or("-".into(), below);
+            let modules: Vec<_> =
+                k.modules.iter().map(|m| format!(" {}={}", m.name.as_deref().unwrap(), below(m))).collect();
+            format!("{}: {vmlinux}{}", k.release, modules.concat())
+        };
+        found.kernels.iter().map(line).collect()
+    }
+
+    fn all(paths: &[PathBuf]) -> Discovery {
+        discover(paths, &Options::default()).unwrap()
+    }
+
+    #[test]
+    fn debians_layout_is_one_kernel_whose_vmlinux_has_three_names() {
+        let tree = Tree::new();
+        tree.file(&format!("debug/boot/vmlinux-{R}"), &vmlinux(""));
+        tree.file(&format!("debug/boot/System.map-{R}"), b"ffffffff81000000 T _text");
+        tree.link(&format!("debug/vmlinux-{R}"), &format!("boot/vmlinux-{R}"));
+        tree.link(&format!("debug/lib/modules/{R}/vmlinux"), &format!("../../../boot/vmlinux-{R}"));
+        tree.file(&format!("debug/lib/modules/{R}/kernel/net/nf-nat.ko"), &module("", "debug"));
+        tree.file(&format!("debug/lib/modules/{R}/vdso/vdso64.so"), b"no candidate");
+        tree.file("debug/.build-id/36/vmlinux", b"not looked at");
+        tree.file("debug/.build-id/36/8582.debug", b"not looked at");
+        let found = all(&[tree.path().join("debug")]);
+        assert_eq!(
+            shape(&tree, &found),
+            [format!("{R}: debug/boot/vmlinux-{R} nf_nat=debug/lib/modules/{R}/kernel/net/nf-nat.ko")]
+        );
+        assert!(found.skipped.is_empty(), "{:?}", found.skipped);
+        let input = found.kernels[0].vmlinux.as_ref().unwrap();
+        let metadata = std::fs::metadata(&input.path).unwrap();
+        assert_eq!((input.size, &input.name), (metadata.len(), &None));
+        let modified = metadata.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
+        assert_eq!(input.mtime_ns, modified.as_nanos() as i64);
+    }
+
+    #[test]
+    fn two_releases_under_one_path_stay_apart_and_are_sorted() {
+        let tree = Tree::new();
+        for r in ["6.12.1-suse", "5.10.0"] {
+            tree.file(&format!("usr/lib/modules/{r}/vmlinux.debug"), &vmlinux(""));
+            tree.file(&format!("usr/lib/modules/{r}/kernel/b.ko.debug"), &module("", ""));
+            tree.file(&format!("usr/lib/modules/{r}/kernel/a.ko"), &module("", ""));
+        }
+        let found = all(&[tree.path().into(), tree.path().join("usr")]);
+        let modules =
+            |r| format!("a=usr/lib/modules/{r}/kernel/a.ko b=usr/lib/modules/{r}/kernel/b.ko.debug");
+        assert_eq!(
+            shape(&tree, &found),
+            ["5.10.0", "6.12.1-suse"]
+                .map(|r| format!("{r}: usr/lib/modules/{r}/vmlinux.debug {}", modules(r)))
+        );
+        assert!(found.skipped.is_empty(), "{:?}", found.skipped);
+    }
+
+    #[test]
+    fn a_build_tree_is_read_by_content() {
+        let tree = Tree::new();
+        tree.file("vmlinux", &vmlinux("6.6.6+"));
+        tree.file("arch/x86/boot/compressed/vmlinux", &vmlinux(""));
+        tree.file("vmlinux-gdb.py", b"import gdb");
+        tree.file("fs/overlayfs/overlay.ko", &module("6.6.6+", ""));
+        let found = all(&[tree.path().into()]);
+        assert_eq!(shape(&tree, &found), ["6.6.6+: vmlinux overlay=fs/overlayfs/overlay.ko"]);
+        assert!(found.skipped.is_empty(), "{:?}", found.skipped);
+
+        tree.file("vmlinux", &vmlinux(""));
+        tree.file("include/config/kernel.release", b"6.6.6+\n");
+        assert_eq!(shape(&tree, &all(&[tree.path().join("vmlinux")])), ["6.6.6+: vmlinux"]);
+    }
+
+    #[test]
+    fn a_file_that_is_given_needs_no_fitting_name() {
+        let tree = Tree::new();
+        tree.file("kernel.bin", &vmlinux("5.4.0"));
+        tree.file("over-lay.o", &module("5.4.0", ""));
+        tree.file("nameless", &module("", ""));
+        let given = ["kernel.bin", "over-lay.o", "nameless"].map(|f| tree.path().join(f));
+        let found = all(&given);
+        assert_eq!(
+            shape(&tree, &found),
+            ["5.4.0: kernel.bin over_lay=over-lay.o", "unknown: - nameless=nameless"]
+        );
+        assert!(all(&[tree.path().into()]).kernels.is_empty());
+    }
+
+    #[test]
+    fn without_modules_there_are_none_and_one_that_was_given_is_named() {
+        let tree = Tree::new();
+        tree.file("vmlinux-6.1.0", &vmlinux(""));
+        tree.file("a.ko", b"not even looked at");
+        let options = Options { modules: false };
+        let found = discover(&[tree.path().into()], &options).unwrap();
+        assert_eq!(shape(&tree, &found), ["6.1.0: vmlinux-6.1.0"]);
+        assert!(found.skipped.is_empty(), "{:?}", found.skipped);
+
+        let given = tree.file("b.ko", &module("6.1.0", ""));
+        let found = discover(std::slice::from_ref(&given), &options).unwrap();
+        assert!(found.kernels.is_empty());
+        assert_eq!((found.skipped[0].kind(), found.skipped[0].path()), (ErrorKind::Usage, Some(&*given)));
+    }
+
+    /// Debian's debug package as it is installed, with the shipped modules beside it.
+    #[test]
+    #[ignore = "reads /usr/lib/debug and /lib/modules of this machine"]
+    fn the_debug_package_of_this_machine() {
+        let roots = ["/usr/lib/debug", "/lib/modules"].map(PathBuf::from);
+        let debug_alone = all(&roots[..1]);
+        let start = Instant::now();
+        let found = all(&roots);
+        let took = start.elapsed();
+        let [kernel] = &found.kernels[..] else { panic!("{:?}", found.kernels.len()) };
+        assert!(
+            kernel.vmlinux.as_ref().is_some_and(|v| v.path.ends_with(format!("vmlinux-{}", kernel.release)))
+        );
+        assert!(kernel.modules.len() > 1000, "{}", kernel.modules.len());
+        assert_eq!(kernel.modules, debug_alone.kernels[0].modules, "the shipped twins add nothing");
+        assert!(found.skipped.is_empty(), "{:?}", found.skipped);
+        assert!(took < Duration::from_millis(200), "{took:?}");
+    }
+}

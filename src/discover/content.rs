@@ -1,0 +1,309 @@
+//! What the bytes of a file say about it. [`check`] needs only the first 64; the rest is for files whose name
+//! and place do not say enough.
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use memchr::memmem;
+use object::LittleEndian as LE;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader, SectionHeader, SectionTable};
+use object::read::{ReadCache, StringTable};
+
+use super::name::Role;
+use crate::error::{Error, ErrorKind, Result};
+use crate::load::decompress::{Compression, detect, open_stream};
+
+/// The size of an ELF64 file header, and all that is read of a file in the normal case.
+pub(super) const HEAD: usize = 64;
+
+/// Whether a file of this size that begins like this can be an input, and how it is compressed if it is.
+pub(super) fn check(head: &[u8], size: u64) -> Result<Option<Compression>> {
+    let fail = |kind, offset, what: String, remedy| Err(Error::new(kind, what).offset(offset).hint(remedy));
+    let again = "install its package again or remove the file";
+    if let Some(compression) = detect(head) {
+        return Ok(Some(compression));
+    }
+    if head.is_empty() {
+        return fail(ErrorKind::Damaged, 0, "the file is empty".into(), again);
+    }
+    let magic = &head[..head.len().min(4)];
+    if !elf::ELFMAG.starts_with(magic) {
+        let bytes: Vec<_> = magic.iter().map(|b| format!("{b:02x}")).collect();
+        let what = format!(
+            "not an ELF object and not compressed by gzip, xz or zstd: it begins with {}",
+            bytes.join(" ")
+        );
+        return fail(ErrorKind::NotElf, 0, what, "give the vmlinux or .ko that the kernel's build made");
+    }
+    if head.get(4).is_some_and(|&class| class != elf::ELFCLASS64.0) {
+        let what = "a 32-bit ELF object".into();
+        return fail(ErrorKind::Unsupported, 4, what, "only 64-bit little-endian kernels can be indexed");
+    }
+    if head.get(5).is_some_and(|&data| data != elf::ELFDATA2LSB.0) {
+        let what = "a big-endian ELF object".into();
+        return fail(ErrorKind::Unsupported, 5, what, "only 64-bit little-endian kernels can be indexed");
+    }
+    let Some(head) = head.first_chunk::<HEAD>() else {
+        let what = format!("the ELF header is cut off: {} of {HEAD} bytes are there", head.len());
+        return fail(ErrorKind::Damaged, head.len() as u64, what, again);
+    };
+    let shoff = u64::from_le_bytes(*head[40..].first_chunk().expect("64 bytes"));
+    let [shentsize, shnum] = [58, 60].map(|at| u64::from(u16::from_le_bytes([head[at], head[at + 1]])));
+    let end = shoff.saturating_add(shentsize * shnum);
+    if end > size {
+        let what = format!("the file is cut off: its section headers end at {end:#x}, the file at {size:#x}");
+        return fail(ErrorKind::Damaged, shoff, what, again);
+    }
+    Ok(None)
+}
+
+/// What a file is by its content: a module has `.gnu.linkonce.this_module`, or `.modinfo` in a relocatable
+/// object (a vmlinux since 6.18 has one too). Of a compressed file only the ELF type is looked at.
+pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
+    let module = match compression {
+        Some(kind) => {
+            let mut head = [0; 18];
+            stream(file, kind).read_exact(&mut head).is_ok() && head[16] == elf::ET_REL.0 as u8
+        }
+        None => Elf::read(file, |elf| {
+            let has = |name| elf.sections.section_by_name(LE, name).is_some();
+            let relocatable = elf.header.e_type(LE) == elf::ET_REL;
+            has(b".gnu.linkonce.this_module") || (relocatable && has(b".modinfo"))
+        })
+        .unwrap_or(false),
+    };
+    if module { Role::Module } else { Role::Vmlinux }
+}
+
+/// The release that the content tells: `vermagic` of a module; of a vmlinux its banner, else
+/// `include/config/kernel.release` in the directory of `path`.
+///
+/// Compressed files are inflated until it appears.
+pub(super) fn release(
+    file: &File,
+    path: &Path,
+    role: Role,
+    compression: Option<Compression>,
+) -> Option<String> {
+    let marker: &[u8] = match role {
+        Role::Module => b"vermagic=",
+        Role::Vmlinux => b"Linux version ",
+    };
+    let told = match (compression, role) {
+        (Some(kind), _) => release_after(&mut stream(file, kind), marker),
+        (None, Role::Module) => Elf::read(file, |elf| {
+            let modinfo = elf.content(b".modinfo")?;
+            modinfo.split(|&b| b == 0).find_map(|entry| leading_release(entry.strip_prefix(marker)?))
+        })
+        .flatten(),
+        (None, Role::Vmlinux) => data_sections(file)
+            .into_iter()
+            .find_map(|(offset, size)| release_after(&mut section(file, offset, size)?, marker)),
+    };
+    told.or_else(|| {
+        let text = std::fs::read_to_string(path.parent()?.join("include/config/kernel.release")).ok()?;
+        (role == Role::Vmlinux && !text.trim().is_empty()).then(|| text.trim().to_owned())
+    })
+}
+
+/// The build-id note of an uncompressed file, as it stands there.
+pub(super) fn build_id_note(file: &File) -> Option<Vec<u8>> {
+    Elf::read(file, |elf| elf.content(b".note.gnu.build-id").map(<[u8]>::to_vec)).flatten()
+}
+
+/// An uncompressed file of which only the headers are read, and the sections that are asked for.
+struct Elf<'d, 'f> {
+    cache: &'d ReadCache<&'f File>,
+    header: &'d FileHeader64<LE>,
+    sections: SectionTable<'d, FileHeader64<LE>, &'d [u8]>,
+}
+
+/// More than any section has that is read here; a damaged header must not cost more.
+const LARGEST_SECTION: u64 = 64 << 20;
+
+impl Elf<'_, '_> {
+    fn read<T>(file: &File, ask: impl FnOnce(&Elf<'_, '_>) -> T) -> Option<T> {
+        let cache = ReadCache::new(file);
+        let header = FileHeader64::<LE>::parse(&cache).ok()?;
+        let headers = header.section_headers(LE, &cache).ok()?;
+        let names = headers.get(header.shstrndx(LE, &cache).ok()? as usize)?;
+        if names.sh_size(LE) > LARGEST_SECTION {
+            return None;
+        }
+        let names = names.data(LE, &cache).ok()?;
+        let sections = SectionTable::new(headers, StringTable::new(names, 0, names.len() as u64));
+        Some(ask(&Elf { cache: &cache, header, sections }))
+    }
+
+    fn content(&self, name: &[u8]) -> Option<&[u8]> {
+        let (_, section) = self.sections.section_by_name(LE, name)?;
+        (section.sh_size(LE) <= LARGEST_SECTION).then(|| section.data(LE, self.cache).ok())?
+    }
+}
+
+/// Offset and size of the loaded sections that are not code, `.rodata` first: one of them has the banner.
+fn data_sections(file: &File) -> Vec<(u64, u64)> {
+    let sections = Elf::read(file, |elf| {
+        let wanted = elf::SHF_ALLOC.0;
+        let mut found = Vec::new();
+        for section in elf.sections.iter() {
+            let flags = section.sh_flags(LE).0 & (elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0);
+            if flags == wanted && section.sh_type(LE) != elf::SHT_NOBITS {
+                let rodata = elf.sections.section_name(LE, section) == Ok(b".rodata");
+                found.push((!rodata, section.sh_offset(LE), section.sh_size(LE)));
+            }
+        }
+        found.sort_unstable();
+        found.into_iter().map(|(_, offset, size)| (offset, size)).collect()
+    });
+    sections.unwrap_or_default()
+}
+
+fn section(mut file: &File, offset: u64, size: u64) -> Option<impl Read + '_> {
+    file.seek(SeekFrom::Start(offset)).ok()?;
+    Some(file.take(size))
+}
+
+/// A compressed file from its start, no further than a bomb would have to go.
+fn stream(mut file: &File, kind: Compression) -> impl Read + '_ {
+    let size = file.metadata().map_or(0, |m| m.len());
+    let start = file.seek(SeekFrom::Start(0));
+    let source = BufReader::with_capacity(1 << 16, file.take(if start.is_ok() { size } else { 0 }));
+    open_stream(kind, source).take(size.saturating_mul(64).saturating_add(64 << 20))
+}
+
+const CHUNK: u64 = 256 << 10;
+/// What is kept of a chunk for the next: more than a marker with a release.
+const OVERLAP: usize = 256;
+
+fn release_after(stream: &mut dyn Read, marker: &[u8]) -> Option<String> {
+    let finder = memmem::Finder::new(marker);
+    let mut window = Vec::new();
+    loop {
+        let got = (&mut *stream).take(CHUNK).read_to_end(&mut window).ok()?;
+        let told = finder.find_iter(&window).find_map(|at| leading_release(&window[at + marker.len()..]));
+        if told.is_some() || got == 0 {
+            return told;
+        }
+        window.drain(..window.len().saturating_sub(OVERLAP));
+    }
+}
+
+/// A release and the space behind it. Releases begin with a digit, unlike the `%s` of a format string.
+fn leading_release(text: &[u8]) -> Option<String> {
+    let end = text.iter().take(OVERLAP / 2).position(|&b| b == b' ')?;
+    let release = &text[..end];
+    let fits = release.first()?.is_ascii_digit() && release.iter().all(u8::is_ascii_graphic);
+    fits.then(|| String::from_utf8_lossy(release).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::super::fixture::{Tree, module, module_with_build_id, vmlinux};
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_an_input_is_told_by_its_first_bytes() {
+        let good = module("", "");
+        let size = good.len() as u64;
+        let check = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut head = good[..HEAD].to_vec();
+            change(&mut head);
+            check(&head, size).map_err(|e| (e.kind(), e.place(), e.remedy().is_some()))
+        };
+        let at = |offset: u64| Some(format!("offset {offset:#x}"));
+        assert_eq!(check(&|_| ()), Ok(None));
+        assert_eq!(check(&|h| h.clear()), Err((ErrorKind::Damaged, at(0), true)));
+        assert_eq!(check(&|h| h[3] = b'G'), Err((ErrorKind::NotElf, at(0), true)));
+        assert_eq!(check(&|h| *h = b"MZ".to_vec()), Err((ErrorKind::NotElf, at(0), true)));
+        assert_eq!(check(&|h| h[4] = 1), Err((ErrorKind::Unsupported, at(4), true)));
+        assert_eq!(check(&|h| h[5] = 2), Err((ErrorKind::Unsupported, at(5), true)));
+        assert_eq!(check(&|h| h.truncate(3)), Err((ErrorKind::Damaged, at(3), true)));
+        assert_eq!(check(&|h| h.truncate(63)), Err((ErrorKind::Damaged, at(63), true)));
+        assert_eq!(
+            check(&|h| h[46] = 1),
+            Err((
+                ErrorKind::Damaged,
+                at(u64::from_le_bytes([&good[40..46], &[1, 0]].concat().try_into().unwrap())),
+                true
+            ))
+        );
+        assert_eq!(check(&|h| h[..4].copy_from_slice(b"\x28\xb5\x2f\xfd")), Ok(Some(Compression::Zstd)));
+    }
+
+    fn open(tree: &Tree, content: &[u8]) -> File {
+        let file = File::open(tree.file("f", content)).unwrap();
+        std::fs::remove_file(tree.path().join("f")).unwrap();
+        file
+    }
+
+    #[test]
+    fn roles_and_releases_by_content() {
+        let tree = Tree::new();
+        let path = tree.path().join("f");
+        let m = open(&tree, &module("6.1.0-56", ""));
+        assert_eq!(role(&m, None), Role::Module);
+        assert_eq!(release(&m, &path, Role::Module, None).as_deref(), Some("6.1.0-56"));
+        let v = open(&tree, &vmlinux("6.1.0-rc1+"));
+        assert_eq!(role(&v, None), Role::Vmlinux);
+        assert_eq!(release(&v, &path, Role::Vmlinux, None).as_deref(), Some("6.1.0-rc1+"));
+        let v = open(&tree, &vmlinux(""));
+        assert_eq!(release(&v, &path, Role::Vmlinux, None), None, "a format string is no banner");
+        let gz = |data: &[u8]| {
+            let mut w = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            w.write_all(data).unwrap();
+            open(&tree, &w.finish().unwrap())
+        };
+        for (file, expected, told) in [
+            (gz(&vmlinux("5.4.1")), Role::Vmlinux, Some("5.4.1")),
+            (gz(&module("5.4.2", "")), Role::Module, Some("5.4.2")),
+            (gz(&module("", "")), Role::Module, None),
+        ] {
+            assert_eq!(role(&file, Some(Compression::Gzip)), expected);
+            assert_eq!(release(&file, &path, expected, Some(Compression::Gzip)).as_deref(), told);
+        }
+    }
+
+    #[test]
+    fn a_release_is_found_wherever_the_chunks_are_cut() {
+        for before in
+            [0, 1, CHUNK as usize - 30, CHUNK as usize - 14, CHUNK as usize - 1, 3 * CHUNK as usize - 20]
+        {
+            let mut text = vec![b'L'; before];
+            text.extend(b"Linux version 6.1.0-56-cloud-amd64 (x)");
+            let told = release_after(&mut &text[..], b"Linux version ");
+            assert_eq!(told.as_deref(), Some("6.1.0-56-cloud-amd64"), "after {before}");
+        }
+        assert_eq!(release_after(&mut &b"vermagic=6.1"[..], b"vermagic="), None);
+    }
+
+    #[test]
+    fn damaged_tables_say_nothing_and_do_not_panic() {
+        let tree = Tree::new();
+        let good = module("6.1.0", "");
+        for at in (40..HEAD).chain(good.len() - 5 * 64..good.len()) {
+            for value in [0, 0x7f, 0xff] {
+                let mut bad = good.clone();
+                bad[at] = value;
+                let file = open(&tree, &bad);
+                role(&file, None);
+                let told = release(&file, Path::new("/none/f"), Role::Module, None);
+                assert!(told.is_none() || told.as_deref() == Some("6.1.0"), "{told:?}");
+                data_sections(&file);
+            }
+        }
+    }
+
+    #[test]
+    fn build_ids_differ_where_builds_do() {
+        let tree = Tree::new();
+        let id = |n, filler| build_id_note(&open(&tree, &module_with_build_id(n, filler)));
+        assert!(id(1, "").is_some());
+        assert_eq!(id(1, "a"), id(1, ""));
+        assert_ne!(id(1, ""), id(2, ""));
+        assert_eq!(build_id_note(&open(&tree, &module("", ""))), None);
+    }
+}

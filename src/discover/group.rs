@@ -1,0 +1,263 @@
+//! From candidates to one vmlinux per release and one file per module.
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::name::{self, Role};
+use super::walk::Candidate;
+use super::{Input, KernelInputs, content};
+use crate::error::{Error, ErrorKind};
+
+/// The release of files that tell none.
+const UNKNOWN: &str = "unknown";
+
+/// The inputs of each release, sorted. Reports what was passed over, except the twins of what was taken.
+pub(super) fn by_release(candidates: Vec<Candidate>, skipped: &mut Vec<Error>) -> Vec<KernelInputs> {
+    let mut releases: BTreeMap<String, Files> = BTreeMap::new();
+    for candidate in candidates {
+        let files = releases.entry(release(&candidate)).or_default();
+        match candidate.role {
+            Role::Vmlinux => files.vmlinux.push(candidate),
+            Role::Module => {
+                files.modules.entry(name::module_name(&candidate.path)).or_default().push(candidate)
+            }
+        }
+    }
+    let choose = |(release, files): (String, Files)| {
+        let vmlinux = choose_vmlinux(&release, files.vmlinux, skipped);
+        let mut modules = Vec::with_capacity(files.modules.len());
+        for (name, found) in files.modules {
+            let chosen = choose_module(&release, &name, found, skipped);
+            modules.push(input(chosen, Some(name)));
+        }
+        if let (None, Some(first)) = (&vmlinux, modules.first()) {
+            skipped.push(without_vmlinux(&release, modules.len(), &first.path));
+        }
+        KernelInputs { release, vmlinux, modules }
+    };
+    releases.into_iter().map(choose).collect()
+}
+
+#[derive(Default)]
+struct Files {
+    vmlinux: Vec<Candidate>,
+    modules: BTreeMap<String, Vec<Candidate>>,
+}
+
+/// From the path and its other names, else from the content, else from a name such as `vmlinux-old`.
+fn release(candidate: &Candidate) -> String {
+    let Candidate { path, aliases, role, compression, .. } = candidate;
+    let names = || std::iter::once(path).chain(aliases);
+    names()
+        .find_map(|p| name::release(p, *role))
+        .or_else(|| content::release(&File::open(path).ok()?, path, *role, *compression))
+        .or_else(|| names().find_map(|p| name::suffix_of_vmlinux(p).filter(|_| *role == Role::Vmlinux)))
+        .unwrap_or_else(|| UNKNOWN.into())
+}
+
+/// The biggest: the others are stripped, or of another build. Those are reported unless they are compressed.
+fn choose_vmlinux(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Error>) -> Option<Input> {
+    found.sort_by(|a, b| (Reverse(a.size), &a.path).cmp(&(Reverse(b.size), &b.path)));
+    let mut found = found.into_iter();
+    let chosen = found.next()?;
+    for other in found.filter(|other| other.compression.is_none()) {
+        let what = format!("a further vmlinux of {release}; the bigger {} is taken", chosen.path.display());
+        skipped.push(passed_over(what, &other.path));
+    }
+    Some(input(chosen, None))
+}
+
+/// The file with debug information; of several modules of one name the first by path, the others are
+/// reported.
+fn choose_module(release: &str, name: &str, found: Vec<Candidate>, skipped: &mut Vec<Error>) -> Candidate {
+    let mut ranked: Vec<_> = found.into_iter().map(|c| (rank(&c), c)).collect();
+    ranked.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut distinct: Vec<Candidate> = Vec::with_capacity(1);
+    for (_, candidate) in ranked {
+        if !distinct.iter().any(|other| are_twins(other, &candidate)) {
+            distinct.push(candidate);
+        }
+    }
+    let first = (0..distinct.len())
+        .min_by_key(|&i| (!name::is_debug_file(&distinct[i].path), &distinct[i].path))
+        .expect("a name stands for at least one file");
+    let chosen = distinct.swap_remove(first);
+    for other in distinct {
+        let what = format!("a further module {name} of {release}; {} is taken", chosen.path.display());
+        skipped.push(passed_over(what, &other.path));
+    }
+    chosen
+}
+
+/// Among files of one module, the one to take comes first: debug files, then the bigger.
+fn rank(candidate: &Candidate) -> (bool, Reverse<u64>, PathBuf) {
+    (!name::is_debug_file(&candidate.path), Reverse(candidate.size), candidate.path.clone())
+}
+
+/// Whether two files of the same name and release are one module: a debug file and the shipped one at the
+/// same place, two forms side by side (`a.ko`, `a.ko.xz`), or else two with the same build id.
+fn are_twins(a: &Candidate, b: &Candidate) -> bool {
+    let (place_a, place_b) = (name::place_in_tree(&a.path), name::place_in_tree(&b.path));
+    let same_place = place_a.is_some() && place_a == place_b;
+    let one_is_debug = name::is_debug_file(&a.path) != name::is_debug_file(&b.path);
+    let side_by_side = a.path.parent() == b.path.parent() && name::stem(&a.path) == name::stem(&b.path);
+    if (same_place && one_is_debug) || side_by_side {
+        return true;
+    }
+    let build_id = |c: &Candidate| {
+        let file = c.compression.is_none().then(|| File::open(&c.path).ok())??;
+        content::build_id_note(&file)
+    };
+    build_id(a).is_some_and(|id| build_id(b) == Some(id))
+}
+
+fn input(candidate: Candidate, name: Option<String>) -> Input {
+    let Candidate { path, size, mtime_ns, .. } = candidate;
+    Input { path, name, size, mtime_ns }
+}
+
+fn passed_over(what: String, path: &Path) -> Error {
+    Error::new(ErrorKind::Mismatch, what).at(path).hint("give only the one that belongs to this kernel")
+}
+
+fn without_vmlinux(release: &str, modules: usize, first: &Path) -> Error {
+    let tree = first.ancestors().find(|p| p.parent().is_some_and(|p| p.ends_with("lib/modules")));
+    let remedy = match release {
+        UNKNOWN => "add the vmlinux that they were built with".to_owned(),
+        _ => format!(
+            "add it to the paths; distributions put it at /usr/lib/debug/boot/vmlinux-{release} \
+             or /usr/lib/debug/lib/modules/{release}/vmlinux"
+        ),
+    };
+    let what = format!("modules without their vmlinux: {modules} of release {release}");
+    Error::new(ErrorKind::MissingPart, what).at(tree.unwrap_or(first)).hint(remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::fixture::{Tree, module, module_with_build_id, vmlinux};
+    use super::super::{Discovery, Options, discover};
+    use super::*;
+
+    fn all(tree: &Tree) -> Discovery {
+        discover(&[tree.path().into()], &Options::default()).unwrap()
+    }
+
+    /// The files taken, and those reported as passed over.
+    fn taken(found: &Discovery, tree: &Tree) -> (Vec<String>, Vec<String>) {
+        let below = |p: &Path| p.strip_prefix(tree.path()).unwrap().display().to_string();
+        let kernel = &found.kernels[0];
+        let passed = found.skipped.iter().filter(|e| e.kind() == ErrorKind::Mismatch);
+        (
+            kernel.vmlinux.iter().chain(&kernel.modules).map(|i| below(&i.path)).collect(),
+            passed.map(|e| below(e.path().unwrap())).collect(),
+        )
+    }
+
+    #[test]
+    fn a_shipped_module_yields_to_its_debug_file_without_a_word() {
+        let tree = Tree::new();
+        let big = "x".repeat(500);
+        tree.file("debug/lib/modules/6.1/vmlinux", &vmlinux(""));
+        tree.file("debug/lib/modules/6.1/kernel/a.ko", &module("", ""));
+        tree.file("lib/modules/6.1/kernel/a.ko", &module("", &big));
+        tree.file("debug/lib/modules/6.1/kernel/b-c.ko.debug", &module("", ""));
+        tree.file("lib/modules/6.1/kernel/b-c.ko.xz", b"\xfd7zXZ\0");
+        tree.file("lib/modules/6.1/extra/d.ko", &module("", ""));
+        tree.file("lib/modules/6.1/extra/d.ko.debug", &module("", ""));
+        let found = all(&tree);
+        assert_eq!(
+            taken(&found, &tree).0,
+            [
+                "debug/lib/modules/6.1/vmlinux",
+                "debug/lib/modules/6.1/kernel/a.ko",
+                "debug/lib/modules/6.1/kernel/b-c.ko.debug",
+                "lib/modules/6.1/extra/d.ko.debug"
+            ]
+        );
+        assert!(found.skipped.is_empty(), "{:?}", found.skipped);
+    }
+
+    #[test]
+    fn of_two_modules_of_one_name_the_first_is_taken_and_the_other_named() {
+        let tree = Tree::new();
+        tree.file("lib/modules/6.1/vmlinux", &vmlinux(""));
+        tree.file("lib/modules/6.1/kernel/net/wg.ko", &module("", ""));
+        tree.file("lib/modules/6.1/updates/dkms/wg.ko", &module("", "bigger"));
+        let (files, passed) = taken(&all(&tree), &tree);
+        assert_eq!(files, ["lib/modules/6.1/vmlinux", "lib/modules/6.1/kernel/net/wg.ko"]);
+        assert_eq!(passed, ["lib/modules/6.1/updates/dkms/wg.ko"]);
+
+        tree.file("lib/modules/6.1/kernel/net/a-b.ko", &module("", ""));
+        tree.file("lib/modules/6.1/kernel/net/a_b.ko", &module("", "bigger"));
+        assert_eq!(taken(&all(&tree), &tree).1[0], "lib/modules/6.1/kernel/net/a_b.ko");
+
+        tree.file("usr/lib/debug/lib/modules/6.1/updates/dkms/wg.ko", &module("", ""));
+        let (files, passed) = taken(&all(&tree), &tree);
+        assert_eq!(files[2], "usr/lib/debug/lib/modules/6.1/updates/dkms/wg.ko", "debug information decides");
+        assert_eq!(passed[1..], ["lib/modules/6.1/kernel/net/wg.ko"]);
+    }
+
+    #[test]
+    fn outside_of_a_modules_tree_the_build_id_tells_twins() {
+        let tree = Tree::new();
+        tree.file("lib/modules/6.1/vmlinux", &vmlinux(""));
+        tree.file("lib/modules/6.1/kernel/same.ko", &module_with_build_id(1, ""));
+        tree.file("lib/modules/6.1/again/lib/modules/6.1/same.ko", &module_with_build_id(1, "not stripped"));
+        tree.file("lib/modules/6.1/kernel/other.ko", &module_with_build_id(2, ""));
+        tree.file("lib/modules/6.1/again/lib/modules/6.1/other.ko", &module_with_build_id(3, ""));
+        let (files, passed) = taken(&all(&tree), &tree);
+        assert!(files.contains(&"lib/modules/6.1/again/lib/modules/6.1/same.ko".into()), "{files:?}");
+        assert_eq!(passed, ["lib/modules/6.1/kernel/other.ko"]);
+    }
+
+    #[test]
+    fn the_biggest_vmlinux_is_taken_and_a_compressed_one_not_mentioned() {
+        let tree = Tree::new();
+        tree.file("boot/vmlinux-6.1.0", &vmlinux(""));
+        tree.file("boot/vmlinux-6.1.0.gz", b"\x1f\x8b\x08");
+        tree.file("debug/vmlinux-6.1.0.debug", &vmlinux("6.1.0"));
+        let (files, passed) = taken(&all(&tree), &tree);
+        assert_eq!(
+            (files, passed),
+            (vec!["debug/vmlinux-6.1.0.debug".into()], vec!["boot/vmlinux-6.1.0".into()])
+        );
+    }
+
+    #[test]
+    fn modules_without_a_vmlinux_are_kept_and_reported_once() {
+        let tree = Tree::new();
+        for module_name in ["a", "b"] {
+            tree.file(&format!("lib/modules/6.1.0/kernel/{module_name}.ko"), &module("", ""));
+        }
+        let found = all(&tree);
+        assert_eq!((found.kernels.len(), found.kernels[0].modules.len()), (1, 2));
+        assert!(found.kernels[0].vmlinux.is_none());
+        let [e] = &found.skipped[..] else { panic!("{:?}", found.skipped) };
+        assert_eq!(
+            (e.kind(), e.path()),
+            (ErrorKind::MissingPart, Some(&*tree.path().join("lib/modules/6.1.0")))
+        );
+        assert!(e.message().starts_with("modules without their vmlinux: 2 "), "{e}");
+        assert!(e.remedy().unwrap().contains("boot/vmlinux-6.1.0"), "{e}");
+    }
+
+    #[test]
+    fn a_release_comes_from_any_name_of_the_file_then_from_its_content() {
+        let tree = Tree::new();
+        tree.file("src/vmlinux", &vmlinux("1.2.3"));
+        tree.file("old/vmlinux-old", &vmlinux(""));
+        tree.file("new/vmlinux-new", &vmlinux("6.9.0"));
+        tree.file("none/vmlinux", &vmlinux(""));
+        let releases =
+            |found: &Discovery| found.kernels.iter().map(|k| k.release.clone()).collect::<Vec<_>>();
+        assert_eq!(releases(&all(&tree)), ["1.2.3", "6.9.0", "old", UNKNOWN]);
+        let link = tree.link("lib/modules/6.1/build/vmlinux", "../../../../src/vmlinux");
+        assert_eq!(releases(&all(&tree)), ["6.1", "6.9.0", "old", UNKNOWN]);
+        let given: [PathBuf; 1] = [link];
+        assert_eq!(releases(&discover(&given, &Options::default()).unwrap()), ["6.1"]);
+    }
+}

@@ -1,0 +1,193 @@
+//! What the name and the place of a file say about it.
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Vmlinux,
+    Module,
+}
+
+/// What a file found in a directory is by its name: `vmlinux`, `vmlinux-*`, `vmlinux.debug`, `*.ko`,
+/// `*.ko.debug`, each also compressed.
+///
+/// Two files of a build tree have such a name and are none: the decompressor of a bzImage and the script for
+/// gdb.
+pub(super) fn role(path: &Path) -> Option<Role> {
+    let name = uncompressed(path.file_name()?);
+    if let Some(rest) = name.strip_prefix(b"vmlinux") {
+        let fits = rest.is_empty() || rest == b".debug" || (rest.len() > 1 && rest[0] == b'-');
+        let other = rest.ends_with(b".py")
+            || path.parent().is_some_and(|directory| directory.ends_with("boot/compressed"));
+        return (fits && !other).then_some(Role::Vmlinux);
+    }
+    let stem = module_stem(name)?;
+    (!stem.is_empty()).then_some(Role::Module)
+}
+
+/// The name by which the kernel knows the module in this file (`KBUILD_MODNAME`), from the file's name.
+pub(super) fn module_name(path: &Path) -> String {
+    String::from_utf8_lossy(stem(path)).replace('-', "_")
+}
+
+/// The name of a module's file without `.ko` and what follows, or without the last extension.
+pub(super) fn stem(path: &Path) -> &[u8] {
+    let name = uncompressed(path.file_name().unwrap_or_default());
+    module_stem(name).unwrap_or_else(|| match name.iter().rposition(|&b| b == b'.') {
+        Some(dot) if dot > 0 => &name[..dot],
+        _ => name,
+    })
+}
+
+/// The release that a path tells: of its last `lib/modules/RELEASE/`, else of the name `vmlinux-RELEASE`.
+/// Releases begin with a digit in the second case, so that `vmlinux-old` is left to its content.
+pub(super) fn release(path: &Path, role: Role) -> Option<String> {
+    if let Some((release, _)) = in_modules_tree(path) {
+        return Some(release.to_string_lossy().into_owned());
+    }
+    (role == Role::Vmlinux)
+        .then(|| suffix_of_vmlinux(path))
+        .flatten()
+        .filter(|s| s.as_bytes()[0].is_ascii_digit())
+}
+
+/// RELEASE of `vmlinux-RELEASE[.debug][.gz]`, whatever it looks like.
+pub(super) fn suffix_of_vmlinux(path: &Path) -> Option<String> {
+    let suffix = uncompressed(path.file_name()?).strip_prefix(b"vmlinux-")?;
+    let suffix = suffix.strip_suffix(b".debug").unwrap_or(suffix);
+    (!suffix.is_empty()).then(|| String::from_utf8_lossy(suffix).into_owned())
+}
+
+/// Where in its `lib/modules/RELEASE` tree a module lies, without extensions: the same for a debug file and
+/// the shipped file that it belongs to.
+pub(super) fn place_in_tree(path: &Path) -> Option<Vec<u8>> {
+    let (_, below) = in_modules_tree(path)?;
+    module_stem(uncompressed(below.as_os_str())).map(<[u8]>::to_vec)
+}
+
+/// Whether a file lies where debug files are put: below a directory `debug` outside of its modules tree, or
+/// as `*.debug`.
+pub(super) fn is_debug_file(path: &Path) -> bool {
+    let below = in_modules_tree(path).map_or(1, |(_, below)| below.components().count());
+    let directories = path.components().count().saturating_sub(below);
+    path.components().take(directories).any(|c| c.as_os_str() == "debug")
+        || path.file_name().is_some_and(|name| uncompressed(name).ends_with(b".debug"))
+}
+
+/// RELEASE of the last `lib/modules/RELEASE/` and the path below it.
+fn in_modules_tree(path: &Path) -> Option<(&OsStr, &Path)> {
+    let mut below = path.components();
+    let mut found = None;
+    let mut before = [Component::RootDir; 2];
+    while let Some(component) = below.next() {
+        let here = below.as_path();
+        if before.map(Component::as_os_str) == ["lib", "modules"] && !here.as_os_str().is_empty() {
+            found = Some((component.as_os_str(), here));
+        }
+        before = [before[1], component];
+    }
+    found
+}
+
+fn uncompressed(name: &OsStr) -> &[u8] {
+    let name = name.as_bytes();
+    [&b".gz"[..], b".xz", b".zst"].iter().find_map(|suffix| name.strip_suffix(*suffix)).unwrap_or(name)
+}
+
+fn module_stem(name: &[u8]) -> Option<&[u8]> {
+    name.strip_suffix(b".debug").unwrap_or(name).strip_suffix(b".ko")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_by_name() {
+        let vmlinux = [
+            "vmlinux",
+            "vmlinux.debug",
+            "vmlinux-6.1.0",
+            "vmlinux-6.4-default.debug.xz",
+            "vmlinux.gz",
+            "b/vmlinux-x.zst",
+        ];
+        let modules = ["a.ko", "/x/a-b.ko.debug", "a.ko.gz", "a.ko.xz", "a.ko.zst", "a.ko.debug.xz"];
+        let neither = [
+            "vmlinuz",
+            "vmlinuz-6.1.0",
+            "vmlinux.o",
+            "vmlinux-",
+            "vmlinux.lds",
+            "vmlinux-gdb.py",
+            "vmlinux.bz2",
+            "xvmlinux",
+            "arch/x86/boot/compressed/vmlinux",
+            "a.ko.bz2",
+            "a.o",
+            ".ko",
+            "a.kok",
+            "a.debug",
+            "vdso64.so.dbg",
+            "modules.dep",
+        ];
+        for (names, expected) in
+            [(&vmlinux[..], Some(Role::Vmlinux)), (&modules, Some(Role::Module)), (&neither, None)]
+        {
+            for name in names {
+                assert_eq!(role(Path::new(name)), expected, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn module_names_are_the_kernels() {
+        for (file, name) in [
+            ("snd-hda-intel.ko.debug", "snd_hda_intel"),
+            ("/x.y/8021q.ko.xz", "8021q"),
+            ("odd.name.ko", "odd.name"),
+            ("given.o", "given"),
+            (".hidden", ".hidden"),
+        ] {
+            assert_eq!(module_name(Path::new(file)), name, "{file}");
+        }
+    }
+
+    #[test]
+    fn releases_by_place_and_name() {
+        let release = |path: &str, role| release(Path::new(path), role);
+        for (path, role, expected) in [
+            ("/usr/lib/debug/lib/modules/6.1.0-56/kernel/fs/a.ko", Role::Module, Some("6.1.0-56")),
+            ("/lib/modules/old/lib/modules/5.10/extra/a.ko", Role::Module, Some("5.10")),
+            ("/lib/modules/5.10/vmlinux-6.0", Role::Vmlinux, Some("5.10")),
+            ("/boot/vmlinux-6.4.0-150600-default.debug.xz", Role::Vmlinux, Some("6.4.0-150600-default")),
+            ("/boot/vmlinux-old", Role::Vmlinux, None),
+            ("/boot/vmlinux", Role::Vmlinux, None),
+            ("/lib/modules/a.ko", Role::Module, None),
+            ("/lib/x/modules/6.1/a.ko", Role::Module, None),
+        ] {
+            assert_eq!(release(path, role).as_deref(), expected, "{path}");
+        }
+        assert_eq!(suffix_of_vmlinux(Path::new("vmlinux-old.gz")).as_deref(), Some("old"));
+    }
+
+    #[test]
+    fn a_debug_file_is_told_by_its_directory_or_extension() {
+        for (path, expected) in [
+            ("/usr/lib/debug/lib/modules/6/kernel/a.ko", true),
+            ("/lib/modules/6/kernel/a.ko.debug.xz", true),
+            ("/home/me/debug/a.ko", true),
+            ("/lib/modules/6/kernel/debug/a.ko", false),
+            ("/lib/modules/6/kernel/debug.ko", false),
+            ("/x/debug", false),
+        ] {
+            assert_eq!(is_debug_file(Path::new(path)), expected, "{path}");
+        }
+        let place = |path| place_in_tree(Path::new(path));
+        assert_eq!(place("/usr/lib/debug/lib/modules/6/k/a.ko.debug"), place("/lib/modules/6/k/a.ko.zst"));
+        assert_ne!(place("/lib/modules/6/k/a.ko"), place("/lib/modules/6/updates/a.ko"));
+        assert_eq!(place("/build/a.ko"), None);
+    }
+}
