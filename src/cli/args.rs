@@ -1,0 +1,310 @@
+//! The command line, as clap sees it. No meaning is given to anything here: that is `config` and the commands.
+//!
+//! A new command is its struct below, one variant of [`Command`] and one arm in `main`.
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Where exactly can I probe this kernel, and what can I read there?
+#[derive(Clone, Debug, Parser)]
+#[command(name = "probeidx", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct Args {
+    /// What holds for every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that stand before or after the command.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// The index: one file, or a folder of <release>.pidx files [default: $PROBEIDX_DB, else
+    /// $XDG_CACHE_HOME/probeidx, else ~/.cache/probeidx]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub db: Option<PathBuf>,
+    /// The kernel to ask, or '*' for all [default: the running one if it is indexed, else the only one there]
+    #[arg(long, global = true, value_name = "RELEASE")]
+    pub kernel: Option<String>,
+    /// Print JSON Lines; errors are one JSON object on stderr
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// When to colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: When,
+    /// No suggestions, no warnings, no progress
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more; twice, still more
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// Something that depends on whether a person watches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// In any case.
+    Always,
+    /// In no case.
+    Never,
+}
+
+/// The commands there are.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Index the kernels and modules under some paths
+    Build(Build),
+    /// List probe points
+    Find(Find),
+    /// Show every place of a probe point: where it is, what can attach there, what can be read there
+    Resolve(Resolve),
+    /// Show what is in the index
+    Stats,
+    /// Check that the bytes of the index are whole
+    Verify,
+    /// Print a script that completes the command line
+    Completions(Completions),
+}
+
+/// `build`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Example:\n  probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64")]
+pub struct Build {
+    /// Folders and debug files, plain or .gz .xz .zst [default: the running kernel, from the usual places]
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// How many threads [default: one for each processor]
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Leave out the modules
+    #[arg(long)]
+    pub no_modules: bool,
+    /// Read inputs again that have not changed
+    #[arg(long)]
+    pub force: bool,
+    /// When to show how far it is
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub progress: When,
+}
+
+/// `find`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:\n  probeidx find 'vfs_*@fs/read_write.c' --args\n  \
+                        probeidx find 'module(\"ext4\").function(\"*\").call'")]
+pub struct Find {
+    /// A name with * ? [..], NAME@FILE, MODULE:NAME, or a SystemTap probe point
+    #[arg(value_name = "PATTERN", required = true)]
+    pub patterns: Vec<String>,
+    /// With the variables, as stap -L prints them
+    #[arg(long)]
+    pub args: bool,
+    /// One line per place instead of one per declaration
+    #[arg(long)]
+    pub each: bool,
+    /// With the local variables too
+    #[arg(long)]
+    pub locals: bool,
+}
+
+/// `resolve`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:\n  probeidx resolve vfs_read file count\n  \
+                        probeidx resolve 'kernel.statement(\"do_exit@kernel/exit.c:+12\")' --format json")]
+pub struct Resolve {
+    /// NAME, NAME@FILE, NAME@FILE:LINE, @FILE:LINE, NAME:RELATIVE_LINE, NAME+OFFSET, NAME%return, MODULE:NAME,
+    /// 0xADDRESS, or a SystemTap probe point
+    pub spec: String,
+    /// Variables and members to look for at each place, such as file->f_path
+    #[arg(value_name = "ARG")]
+    pub args: Vec<String>,
+    /// How to print the places
+    #[arg(long, default_value = "text")]
+    pub format: Format,
+    /// With the local variables too
+    #[arg(long)]
+    pub locals: bool,
+}
+
+/// The forms in which `resolve` answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For reading.
+    #[default]
+    Text,
+    /// JSON Lines, as with --json.
+    Json,
+}
+
+/// `completions`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Example:\n  probeidx completions bash > /etc/bash_completion.d/probeidx")]
+pub struct Completions {
+    /// The shell that is to complete
+    pub shell: clap_complete::Shell,
+}
+
+/// What a command line asks for.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// A command.
+    Run(Box<Args>),
+    /// A help text or the version, for stdout.
+    Show(StyledStr),
+}
+
+const EXAMPLES: &str = "Examples:
+  probeidx build                          index the running kernel
+  probeidx find 'vfs_*'                   list functions
+  probeidx resolve do_open nd             every place do_open runs at, and where nd is readable
+
+Exit codes:
+  0  found or done
+  1  nothing matched, or a check failed
+  2  the command line or a pattern is wrong
+  3  the index or an input cannot be read
+  4  a build left objects out";
+
+/// Reads a command line, the name of the program first.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] with the first line of clap's explanation; what it proposes instead is the hint.
+pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Request> {
+    match Args::try_parse_from(argv) {
+        Ok(args) => Ok(Request::Run(Box::new(args))),
+        Err(said) if matches!(said.kind(), Clap::DisplayHelp | Clap::DisplayVersion) => {
+            Ok(Request::Show(said.render()))
+        }
+        Err(wrong) => Err(usage(&wrong)),
+    }
+}
+
+/// Whether errors are to be JSON, for a command line that could not be read.
+pub fn json_asked(argv: impl IntoIterator<Item = OsString>) -> bool {
+    argv.into_iter().take_while(|arg| arg != "--").any(|arg| arg == "--json")
+}
+
+fn usage(wrong: &clap::Error) -> Error {
+    if wrong.kind() == Clap::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Error::new(ErrorKind::Usage, "there is no command").hint("see: probeidx --help");
+    }
+    let text = wrong.render().to_string();
+    let mut paragraph = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let first = paragraph.next().unwrap_or_default();
+    let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    for more in paragraph {
+        message = format!("{message} {more}");
+    }
+    let hint = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
+        .into_iter()
+        .find_map(|kind| match wrong.get(kind)? {
+            ContextValue::String(one) => Some(one.clone()),
+            ContextValue::Strings(several) => several.first().cloned(),
+            _ => None,
+        })
+        .map_or_else(|| "see: probeidx --help".to_owned(), |close| format!("did you mean {close}?"));
+    Error::new(ErrorKind::Usage, message).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn run(line: &str) -> Args {
+        match parse(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}")) {
+            Request::Run(args) => *args,
+            Request::Show(text) => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn global_options_stand_on_either_side() {
+        for line in ["probeidx --db /x --json -vv find a", "probeidx find a --json -vv --db /x"] {
+            let global = run(line).global;
+            assert_eq!(
+                (global.db, global.json, global.verbose),
+                (Some(PathBuf::from("/x")), true, 2),
+                "{line}"
+            );
+        }
+        assert_eq!(run("probeidx --kernel * stats").global.kernel.as_deref(), Some("*"));
+        assert_eq!(run("probeidx stats --color never").global.color, When::Never);
+    }
+
+    #[test]
+    fn commands_take_their_options() {
+        let Command::Build(build) = run("probeidx build -j 3 --no-modules a b --progress always").command
+        else {
+            panic!()
+        };
+        assert_eq!(
+            (build.jobs.map(NonZeroUsize::get), build.no_modules, build.force),
+            (Some(3), true, false)
+        );
+        assert_eq!((build.paths.len(), build.progress), (2, When::Always));
+        let Command::Resolve(resolve) = run("probeidx resolve f a b->c --format json").command else {
+            panic!()
+        };
+        assert_eq!((resolve.spec.as_str(), resolve.args.len(), resolve.format), ("f", 2, Format::Json));
+    }
+
+    #[test]
+    fn what_is_wrong_is_one_line() {
+        for (line, message, hint) in [
+            ("probeidx", "there is no command", "see: probeidx --help"),
+            ("probeidx fnd a", "unrecognized subcommand 'fnd'", "did you mean find?"),
+            ("probeidx find --ecah a", "unexpected argument '--ecah' found", "did you mean --each?"),
+            (
+                "probeidx find",
+                "the following required arguments were not provided: <PATTERN>...",
+                "see: probeidx --help",
+            ),
+        ] {
+            let wrong = parse(line.split(' ')).unwrap_err();
+            assert_eq!(wrong.kind(), ErrorKind::Usage);
+            assert!(wrong.message().starts_with(message), "{line}: {wrong}");
+            assert_eq!(wrong.remedy(), Some(hint), "{line}: {wrong}");
+            assert!(!wrong.to_string().contains('\n'), "{wrong}");
+        }
+        for line in
+            ["probeidx build -j 0", "probeidx -q -v stats", "probeidx stats --color red", "probeidx lines f"]
+        {
+            assert_eq!(parse(line.split(' ')).unwrap_err().kind(), ErrorKind::Usage, "{line}");
+        }
+    }
+
+    #[test]
+    fn every_command_that_takes_arguments_shows_an_example() {
+        for command in Args::command().get_subcommands() {
+            let help = command.clone().render_long_help().to_string();
+            let wants = command.get_positionals().next().is_some();
+            assert!(!wants || help.contains("Example"), "{help}");
+        }
+        assert!(matches!(parse(["probeidx", "--help"]), Ok(Request::Show(_))));
+        assert!(matches!(parse(["probeidx", "find", "-h"]), Ok(Request::Show(_))));
+        assert!(matches!(parse(["probeidx", "-V"]), Ok(Request::Show(_))));
+    }
+
+    #[test]
+    fn json_is_seen_in_a_line_that_is_wrong() {
+        let line = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert!(json_asked(line("probeidx fnd --json")));
+        assert!(!json_asked(line("probeidx find -- --json")));
+    }
+}

@@ -1,0 +1,174 @@
+//! How the program ends: its exit code, and its last words on stderr.
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Found, or done.
+    Done,
+    /// Nothing matched, or a check failed; what there was to say is said.
+    Nothing,
+    /// A build finished without some objects, each named on stderr.
+    LeftOut,
+}
+
+/// The exit code of the contract.
+pub fn code(result: &Result<Outcome>) -> u8 {
+    match result {
+        Ok(Outcome::Done) => 0,
+        Ok(Outcome::Nothing) => 1,
+        Ok(Outcome::LeftOut) => 4,
+        Err(e) => match e.kind() {
+            ErrorKind::NoMatch => 1,
+            ErrorKind::Usage => 2,
+            ErrorKind::Io
+            | ErrorKind::NotElf
+            | ErrorKind::Unsupported
+            | ErrorKind::Damaged
+            | ErrorKind::NoDebugInfo
+            | ErrorKind::MissingPart
+            | ErrorKind::Mismatch
+            | ErrorKind::NoIndex
+            | ErrorKind::IndexTooOld
+            | ErrorKind::IndexTooNew
+            | ErrorKind::IndexDamaged => 3,
+        },
+    }
+}
+
+/// Writes an error, if there is one, as one line; there is nobody to tell if that fails too.
+pub fn report(result: &Result<Outcome>, json: bool, stderr: &mut dyn Write) {
+    if let Err(error) = result {
+        let _ = writeln!(stderr, "{}", if json { as_json(error) } else { as_text(error) });
+    }
+}
+
+/// The text with everything escaped that could move the cursor, break the line or turn the direction of
+/// reading: names come from files that anyone may have written.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let unsafe_to_print = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(unsafe_to_print) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if unsafe_to_print(c) {
+            let _ = write!(escaped, "{}", c.escape_default());
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+fn as_text(error: &Error) -> String {
+    format!("probeidx: error: {}", printable(&error.to_string()))
+}
+
+/// The object of the contract. Section and offset, which it has no fields for, lead the message.
+fn as_json(error: &Error) -> String {
+    #[derive(Serialize)]
+    struct Outer<'a> {
+        error: Inner<'a>,
+    }
+    #[derive(Serialize)]
+    struct Inner<'a> {
+        kind: &'a str,
+        message: &'a str,
+        path: Option<Cow<'a, str>>,
+        hint: Option<&'a str>,
+    }
+    let path = error.path().map(|path| path.to_string_lossy());
+    let place = error.place().unwrap_or_default();
+    let within = place.strip_prefix(path.as_deref().unwrap_or_default()).unwrap_or(&place);
+    let within = within.trim_start_matches([':', ' ']);
+    let message = if within.is_empty() {
+        Cow::Borrowed(error.message())
+    } else {
+        Cow::Owned(format!("{within}: {}", error.message()))
+    };
+    let inner = Inner { kind: error.kind().name(), message: &message, path, hint: error.remedy() };
+    serde_json::to_string(&Outer { error: inner }).expect("strings are always JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn said(error: Error, json: bool) -> String {
+        let mut stderr = Vec::new();
+        report(&Err(error), json, &mut stderr);
+        String::from_utf8(stderr).unwrap()
+    }
+
+    #[test]
+    fn codes_are_those_of_the_contract() {
+        assert_eq!(code(&Ok(Outcome::Done)), 0);
+        assert_eq!(code(&Ok(Outcome::Nothing)), 1);
+        assert_eq!(code(&Ok(Outcome::LeftOut)), 4);
+        for (kind, expected) in [
+            (ErrorKind::NoMatch, 1),
+            (ErrorKind::Usage, 2),
+            (ErrorKind::Io, 3),
+            (ErrorKind::NoIndex, 3),
+            (ErrorKind::IndexTooNew, 3),
+            (ErrorKind::IndexDamaged, 3),
+        ] {
+            assert_eq!(code(&Err(Error::new(kind, "x"))), expected, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn text_is_one_line_without_control_characters() {
+        let error = Error::new(ErrorKind::Io, "cannot read \u{1b}[31m\nit\u{202e}")
+            .at(Path::new("/a\tb"))
+            .hint("try");
+        assert_eq!(
+            said(error, false),
+            "probeidx: error: /a\\tb: cannot read \\u{1b}[31m\\nit\\u{202e}; try\n"
+        );
+        assert!(matches!(printable("vfs_réad"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_has_all_four_fields() {
+        let error = Error::new(ErrorKind::NoIndex, "none \"here\"\n")
+            .at(Path::new("/db"))
+            .hint("run: probeidx build");
+        let value: serde_json::Value = serde_json::from_str(&said(error, true)).unwrap();
+        let expected = serde_json::json!({"error": {"kind": "no-index", "message": "none \"here\"\n", "path": "/db",
+            "hint": "run: probeidx build"}});
+        assert_eq!(value, expected);
+        let line = said(Error::new(ErrorKind::Usage, "x"), true);
+        assert_eq!(line, "{\"error\":{\"kind\":\"usage\",\"message\":\"x\",\"path\":null,\"hint\":null}}\n");
+    }
+
+    #[test]
+    fn json_keeps_section_and_offset() {
+        let message = |error| -> String {
+            let value: serde_json::Value = serde_json::from_str(&said(error, true)).unwrap();
+            value["error"]["message"].as_str().unwrap().to_owned()
+        };
+        let error = || Error::new(ErrorKind::Damaged, "ends early").section(".debug_info").offset(31);
+        assert_eq!(message(error()), "section .debug_info at 0x1f: ends early");
+        assert_eq!(message(error().at(Path::new("/v"))), "section .debug_info at 0x1f: ends early");
+        assert_eq!(message(Error::new(ErrorKind::Damaged, "x").at(Path::new("/v")).offset(1)), "at 0x1: x");
+    }
+
+    #[test]
+    fn success_says_nothing() {
+        let mut stderr = Vec::new();
+        report(&Ok(Outcome::Nothing), true, &mut stderr);
+        assert!(stderr.is_empty());
+    }
+}

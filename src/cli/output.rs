@@ -1,0 +1,140 @@
+//! Results on stdout: in large pieces, and quietly over once nobody reads them any more.
+use std::io::{self, BufWriter, Write};
+
+use super::exit::Outcome;
+use crate::error::{Error, ErrorKind, Result};
+
+/// How many bytes are gathered before they are written: as many as a pipe holds.
+const BUFFER: usize = 64 << 10;
+
+/// Runs a command with stdout to write to, and writes what is left at its end.
+///
+/// A reader who closed the pipe has what they wanted: whatever the command makes of its failed write, the
+/// outcome is then [`Outcome::Done`].
+///
+/// # Errors
+/// The command's own; else [`ErrorKind::Io`] if stdout cannot be written for another reason.
+pub fn to_stdout(command: impl FnOnce(&mut dyn Write) -> Result<Outcome>) -> Result<Outcome> {
+    to(io::stdout().lock(), command)
+}
+
+/// The error of a command whose write failed, for `map_err`.
+pub fn failed(source: io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("cannot write the results: {source}"))
+}
+
+fn to(target: impl Write, command: impl FnOnce(&mut dyn Write) -> Result<Outcome>) -> Result<Outcome> {
+    let mut output = BufWriter::with_capacity(BUFFER, Watched { target, closed: false });
+    let result = command(&mut output);
+    let flushed = output.flush();
+    let (target, _unwritten) = output.into_parts();
+    if target.closed {
+        return Ok(Outcome::Done);
+    }
+    result.and_then(|outcome| flushed.map(|()| outcome).map_err(failed))
+}
+
+/// Remembers that the other end was closed.
+struct Watched<W> {
+    target: W,
+    closed: bool,
+}
+
+impl<W> Watched<W> {
+    fn watch<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        self.closed |= matches!(&result, Err(e) if e.kind() == io::ErrorKind::BrokenPipe);
+        result
+    }
+}
+
+impl<W: Write> Write for Watched<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.target.write(bytes);
+        self.watch(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.target.flush();
+        self.watch(flushed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes so many bytes and then fails; remembers the size of each write.
+    struct Reader {
+        room: usize,
+        then: io::ErrorKind,
+        writes: Vec<usize>,
+    }
+
+    impl Write for &mut Reader {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.room == 0 {
+                return Err(self.then.into());
+            }
+            let taken = bytes.len().min(self.room);
+            self.room -= taken;
+            self.writes.push(taken);
+            Ok(taken)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Writes lines until it is told to stop; also says how many.
+    fn lines(reader: &mut Reader, most: usize) -> (Result<Outcome>, usize) {
+        let mut written = 0;
+        let result = to(reader, |out| {
+            while written < most {
+                out.write_all(b"kernel.function(\"vfs_read@fs/read_write.c:450\")\n").map_err(failed)?;
+                written += 1;
+            }
+            Ok(Outcome::Nothing)
+        });
+        (result, written)
+    }
+
+    fn reader(room: usize, then: io::ErrorKind) -> Reader {
+        Reader { room, then, writes: Vec::new() }
+    }
+
+    #[test]
+    fn a_closed_pipe_ends_the_work_quietly() {
+        let mut head = reader(100_000, io::ErrorKind::BrokenPipe);
+        let (result, written) = lines(&mut head, 1_000_000);
+        assert_eq!(result.unwrap(), Outcome::Done);
+        assert!(written < 10_000, "{written} lines for nobody");
+    }
+
+    #[test]
+    fn a_pipe_closed_before_the_last_piece_is_quiet_too() {
+        let mut closed = reader(0, io::ErrorKind::BrokenPipe);
+        assert_eq!(lines(&mut closed, 1).0.unwrap(), Outcome::Done);
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error() {
+        let mut disk = reader(10, io::ErrorKind::StorageFull);
+        assert_eq!(lines(&mut disk, 1).0.unwrap_err().kind(), ErrorKind::Io);
+    }
+
+    #[test]
+    fn results_leave_in_large_pieces_and_all_of_them() {
+        let mut file = reader(usize::MAX, io::ErrorKind::Other);
+        let (result, written) = lines(&mut file, 10_000);
+        assert_eq!((result.unwrap(), written), (Outcome::Nothing, 10_000));
+        assert_eq!(file.writes.iter().sum::<usize>(), 10_000 * 48);
+        assert!(file.writes.len() <= 10_000 * 48 / (BUFFER - 48) + 1, "{:?}", file.writes);
+    }
+
+    #[test]
+    fn the_error_of_the_command_comes_first() {
+        let result = to(io::sink(), |_| Err(Error::new(ErrorKind::NoMatch, "no match")));
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::NoMatch);
+    }
+}

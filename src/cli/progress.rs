@@ -1,0 +1,204 @@
+//! How far a build is, on stderr: a bar for a terminal, now and then a line for anything else.
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::args::When;
+use crate::observer::Observer;
+
+/// Shows to a person what an [`Observer`] is told.
+pub struct Progress(Mutex<Shown>);
+
+struct Shown {
+    form: Form,
+    since: Instant,
+    said: Instant,
+    objects: usize,
+    objects_done: usize,
+    /// What is left is reckoned by bytes: vmlinux is as much work as hundreds of modules.
+    bytes: u64,
+    bytes_done: u64,
+}
+
+enum Form {
+    Silent,
+    /// Redrawn in place.
+    Bar(ProgressBar),
+    /// One below the other, for `--progress always` into a file.
+    Lines(Box<dyn Write + Send>),
+}
+
+/// How long there is nothing worth another line.
+const PAUSE: Duration = Duration::from_secs(1);
+const BAR: &str = "{msg} [{wide_bar}] {binary_bytes_per_sec}, {eta} left";
+
+impl Progress {
+    /// `terminal`: whether a person watches. `quiet` silences it unless it was asked for with `always`.
+    pub fn new(when: When, terminal: bool, quiet: bool) -> Self {
+        let wanted = match when {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => terminal && !quiet,
+        };
+        let target = ProgressDrawTarget::stderr_with_hz(10);
+        Self::of(match (wanted, target.is_hidden()) {
+            (false, _) => Form::Silent,
+            (true, false) => Form::Bar(ProgressBar::with_draw_target(None, target).with_style(style())),
+            (true, true) => Form::Lines(Box::new(std::io::stderr())),
+        })
+    }
+
+    fn of(form: Form) -> Self {
+        let now = Instant::now();
+        let (objects, objects_done, bytes, bytes_done) = (0, 0, 0, 0);
+        Self(Mutex::new(Shown { form, since: now, said: now, objects, objects_done, bytes, bytes_done }))
+    }
+
+    /// Sums are never left halfway, so it does not matter if a thread panicked.
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Progress {
+    fn started(&self, objects: usize, bytes: u64) {
+        let mut shown = self.shown();
+        shown.since = Instant::now();
+        shown.said = shown.since;
+        (shown.objects, shown.bytes) = (objects, bytes);
+        if let Form::Bar(bar) = &shown.form {
+            bar.set_length(bytes);
+            bar.reset_elapsed();
+        }
+        shown.show();
+    }
+
+    fn object_done(&self, _path: &Path, bytes: u64) {
+        let mut shown = self.shown();
+        shown.objects_done += 1;
+        shown.bytes_done += bytes;
+        shown.show();
+    }
+
+    fn finished(&self) {
+        let mut shown = self.shown();
+        match &shown.form {
+            Form::Bar(bar) => bar.finish_and_clear(),
+            Form::Silent | Form::Lines(_) => {
+                let elapsed = shown.since.elapsed();
+                shown.line(elapsed);
+            }
+        }
+    }
+}
+
+impl Shown {
+    fn show(&mut self) {
+        let objects = format!("{}/{} objects", self.objects_done, self.objects);
+        match &self.form {
+            Form::Silent => {}
+            Form::Bar(bar) => {
+                bar.set_message(objects);
+                bar.set_position(self.bytes_done);
+            }
+            Form::Lines(_) if self.said.elapsed() >= PAUSE => self.line(self.since.elapsed()),
+            Form::Lines(_) => {}
+        }
+    }
+
+    /// A line that cannot be written is not worth failing a build.
+    fn line(&mut self, elapsed: Duration) {
+        self.said = Instant::now();
+        let rate = self.bytes_done as f64 / elapsed.as_secs_f64().max(1e-3);
+        let left = self.bytes.saturating_sub(self.bytes_done) as f64 / rate.max(1.0);
+        let Form::Lines(target) = &mut self.form else { return };
+        let _ = writeln!(
+            target,
+            "{}/{} objects, {}/s, {} left",
+            self.objects_done,
+            self.objects,
+            HumanBytes(rate as u64),
+            HumanDuration(Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX)),
+        );
+    }
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template(BAR).expect("a test reads this template").progress_chars("=> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// A file that a test can read while it is written.
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Page {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    #[test]
+    fn lines_are_seldom_and_the_last_is_complete() {
+        let page = Page::default();
+        let progress = Progress::of(Form::Lines(Box::new(page.clone())));
+        progress.started(4000, 4_000_000);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..1000).for_each(|_| progress.object_done(Path::new("x.ko"), 1000)));
+            }
+        });
+        progress.finished();
+        let text = page.text();
+        assert!(text.lines().count() < 100, "{text}");
+        assert!(text.lines().last().unwrap().starts_with("4000/4000 objects, "), "{text}");
+        assert!(text.ends_with("0 seconds left\n"), "{text}");
+    }
+
+    #[test]
+    fn what_is_left_is_reckoned_by_bytes() {
+        let page = Page::default();
+        let progress = Progress::of(Form::Lines(Box::new(page.clone())));
+        progress.started(2, 4 << 20);
+        progress.object_done(Path::new("vmlinux"), 3 << 20);
+        progress.shown().line(Duration::from_secs(3));
+        assert_eq!(page.text(), "1/2 objects, 1.00 MiB/s, 1 second left\n");
+    }
+
+    #[test]
+    fn nobody_watching_is_silent() {
+        let silent =
+            |when, terminal, quiet| matches!(Progress::new(when, terminal, quiet).shown().form, Form::Silent);
+        assert!(silent(When::Auto, false, false));
+        assert!(silent(When::Auto, true, true));
+        assert!(silent(When::Never, true, false));
+        assert!(!silent(When::Always, false, true));
+    }
+
+    #[test]
+    fn the_bar_can_be_drawn() {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_style(style());
+        let progress = Progress::of(Form::Bar(bar.clone()));
+        progress.started(2, 100);
+        progress.object_done(Path::new("x"), 40);
+        assert_eq!((bar.position(), bar.length(), bar.message()), (40, Some(100), "1/2 objects".to_owned()));
+        progress.finished();
+        assert!(bar.is_finished());
+    }
+}

@@ -1,0 +1,354 @@
+//! What a user asks for, as a value: the grammar of probe points.
+//!
+//! Two spellings lead to one [`Spec`]. The bare one is for the keyboard (`vfs_read`, `vfs_*@fs/read_write.c`,
+//! `ext4:ext4_open`, `fs/open.c:1243`), the other is SystemTap's (`kernel.function("vfs_*").call`), of which
+//! the source is `parse_function_spec` and `register_function_variants` in its `tapsets.cxx`. Nothing here
+//! looks at an index: a name that exists nowhere parses as well as any other.
+mod bare;
+mod components;
+mod lines;
+mod systemtap;
+
+pub use lines::{Declared, Lines};
+
+use super::pattern::Pattern;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Reads one argument of the command line, or one line of a list of specs.
+///
+/// Several specs come back, in the order written, where braces or commas ask for several; never none. An
+/// exact bare name is recognised by one pass over its bytes.
+///
+/// # Errors
+/// [`ErrorKind::Usage`], with the column (counted in characters, from 1) and what was expected there.
+pub fn parse(text: &str) -> Result<Vec<Spec>> {
+    if is_identifier(text.as_bytes()) {
+        return Ok(vec![bare::function(ModuleScope::Any, Pattern::literal(text))]);
+    }
+    let trimmed = text.trim();
+    let source = Source { whole: text, base: text.len() - text.trim_start().len() };
+    if trimmed.is_empty() {
+        return Err(source.expected(0, "a function name or a probe point").hint("for example: vfs_read"));
+    }
+    match spelling(trimmed) {
+        Spelled::Bare => Ok(vec![bare::parse(source, trimmed)?]),
+        Spelled::Systemtap => systemtap::parse(source, trimmed),
+    }
+}
+
+/// A probe point as asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// Where.
+    pub point: Point,
+    /// What follows if it is nowhere.
+    pub presence: Presence,
+    /// In which of the two spellings it was asked, and so in which an answer reads best.
+    pub spelled: Spelled,
+}
+
+/// The kinds of places a spec can name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Point {
+    /// Functions by name: entries and inline instances.
+    Function(FunctionSpec),
+    /// Source lines.
+    Statement(StatementSpec),
+    /// One address.
+    Address(AddressSpec),
+    /// Tracepoints.
+    Trace(TraceSpec),
+    /// A tapset alias with its wildcards, such as `vm.*` or `syscall.open.return`: everything dotted that does
+    /// not start with `kernel` or `module`, written without blanks.
+    Alias(String),
+}
+
+/// `kernel.function("NAME@FILE:LINES")` with its suffixes; bare `NAME`, `NAME@FILE`, `NAME+OFFSET`,
+/// `NAME%return`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionSpec {
+    /// In which objects.
+    pub module: ModuleScope,
+    /// Which functions. Lines, if any, are those of the declaration; SystemTap only warns where they differ.
+    pub declared: Declared,
+    /// Bytes from the entry.
+    pub offset: Option<u64>,
+    /// Which of their places.
+    pub filter: Filter,
+    /// Not these functions but what they call.
+    pub callee: Option<Callee>,
+    /// `.return.maxactive(N)`: how many calls may be under way at once.
+    pub maxactive: Option<u64>,
+    /// `.label("L")`: not the function but a label in it.
+    pub label: Option<Pattern>,
+}
+
+impl FunctionSpec {
+    /// Every place of these functions.
+    fn new(module: ModuleScope, declared: Declared) -> Self {
+        let (offset, filter, callee, maxactive, label) = (None, Filter::Any, None, None, None);
+        Self { module, declared, offset, filter, callee, maxactive, label }
+    }
+}
+
+/// `kernel.statement("NAME@FILE:LINES")`; bare `NAME@FILE:LINES`, `@FILE:LINES`, `FILE:LINES`, `NAME:LINES`,
+/// and `@FILE` for every line of a file.
+///
+/// Bare `NAME@FILE:LINE` reads like the canonical spelling of a function, and means the function where LINE is
+/// the line of its declaration: only an index can tell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatementSpec {
+    /// In which objects.
+    pub module: ModuleScope,
+    /// In which functions; `None` asks for the lines wherever they are.
+    pub function: Option<Pattern>,
+    /// In which files: full path or whole trailing components ([`Pattern::matches_path`]).
+    pub file: Option<Pattern>,
+    /// Which lines; `None` is the entry of the function and of its inline instances.
+    pub lines: Option<Lines>,
+    /// `.nearest`: the closest line that has code will do.
+    pub nearest: bool,
+}
+
+/// `0xADDR`, `kernel.function(0xADDR)`, `kernel.statement(0xADDR)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AddressSpec {
+    /// In which objects; an address in a module counts from the start of the module.
+    pub module: ModuleScope,
+    /// The link address in vmlinux.
+    pub address: u64,
+    /// What stands at the address.
+    pub kind: AddressKind,
+    /// Suffixes of `function(0xADDR)`; `Any` for the others.
+    pub filter: Filter,
+}
+
+/// How an address was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressKind {
+    /// Bare, or `.absolute`: the address itself, whatever is there.
+    Raw,
+    /// The function that holds the address.
+    Function,
+    /// The start of a row of the line table.
+    Statement {
+        /// `.nearest`: the closest such start will do.
+        nearest: bool,
+    },
+}
+
+/// `kernel.trace("[SYSTEM:]EVENT")`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceSpec {
+    /// The subsystem (`sched`); `None` asks all.
+    pub system: Option<Pattern>,
+    /// The event (`sched_switch`).
+    pub event: Pattern,
+}
+
+/// Which objects a spec asks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModuleScope {
+    /// vmlinux and every module: a bare name.
+    Any,
+    /// vmlinux: `kernel.`, bare `vmlinux:` or `kernel:`.
+    Kernel,
+    /// Modules by the kernel's name of them: every dash outside brackets has become an underscore.
+    Module(Pattern),
+}
+
+/// Which places of a function; SystemTap has no combinations of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filter {
+    /// Entries and inline instances.
+    #[default]
+    Any,
+    /// `.call`: entries of out-of-line functions.
+    Call,
+    /// `.inline`: inline instances.
+    Inline,
+    /// `.exported`: entries of functions with a global symbol.
+    Exported,
+    /// `.return`, `%return`: where out-of-line functions return.
+    Return,
+}
+
+/// Functions called by a function.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Callee {
+    /// `.callee("NAME@FILE:LINES")`.
+    Named(Declared),
+    /// `.callees` (depth 1) and `.callees(N)`.
+    Every {
+        /// How many calls deep.
+        depth: u32,
+    },
+}
+
+/// What it means that a spec matches nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    /// An error.
+    #[default]
+    Required,
+    /// `?`: nothing.
+    Optional,
+    /// `!`: nothing; and if it matches, the alternatives after it are not tried.
+    Sufficient,
+}
+
+/// The two spellings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelled {
+    /// perf's and the keyboard's.
+    Bare,
+    /// SystemTap's, aliases included.
+    Systemtap,
+}
+
+/// Where a piece of text lies in what the user wrote, so that errors can count columns.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    whole: &'a str,
+    base: usize,
+}
+
+impl<'a> Source<'a> {
+    /// The source of the text that starts `offset` bytes further on.
+    fn from(self, offset: usize) -> Source<'a> {
+        Source { base: self.base + offset, ..self }
+    }
+
+    fn wrong(self, offset: usize, message: impl std::fmt::Display) -> Error {
+        let end = (self.base + offset).min(self.whole.len());
+        let column = self.whole.char_indices().take_while(|&(at, _)| at < end).count() + 1;
+        Error::new(ErrorKind::Usage, format!("column {column}: {message}"))
+    }
+
+    fn expected(self, offset: usize, what: impl std::fmt::Display) -> Error {
+        self.wrong(offset, format_args!("expected {what}"))
+    }
+
+    fn pattern(self, text: &str) -> Result<Pattern> {
+        Pattern::new(text).map_err(|e| self.wrong(0, e.message()))
+    }
+
+    /// A module's name as the kernel spells it. A dash within brackets is a range and stays.
+    fn module(self, text: &str) -> Result<ModuleScope> {
+        let mut kernels = String::with_capacity(text.len());
+        let mut rest = 0;
+        while let Some(at) = super::pattern::find_outside(text, rest, |b| b == b'-') {
+            kernels.push_str(&text[rest..at]);
+            kernels.push('_');
+            rest = at + 1;
+        }
+        kernels.push_str(&text[rest..]);
+        Ok(ModuleScope::Module(self.pattern(&kernels)?))
+    }
+}
+
+fn is_identifier(text: &[u8]) -> bool {
+    text.first().is_some_and(|&b| b.is_ascii_alphabetic() || b == b'_')
+        && text.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Decides by shape alone: SystemTap's points have parentheses, a leading brace, a known head or nothing but
+/// dotted identifiers.
+fn spelling(text: &str) -> Spelled {
+    let head = text.split(['.', '(', ' ', '\t']).next().unwrap_or_default();
+    let dotted = text.contains('.')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.*,?! \t".contains(&b))
+        && text.split(['.', ',']).all(|part| part.trim().bytes().next().is_some_and(|b| !b.is_ascii_digit()));
+    let systemtap = text.starts_with('{')
+        || text.contains(".{")
+        || text.contains(['(', '"'])
+        || (matches!(head, "kernel" | "module") && text[head.len()..].trim_start().starts_with('.'))
+        || (dotted && !bare::is_symbol(text) && !bare::is_source_file(text));
+    if systemtap { Spelled::Systemtap } else { Spelled::Bare }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn spelling_is_told_by_shape() {
+        for text in [
+            "vm.*",
+            "syscall.open.return",
+            "vm.brk ?",
+            "kernel.trace(\"x\")",
+            "kernel . function(\"x\")",
+            "module(\"a\").function(\"b\")",
+            "{a.b}",
+            "vm.brk, vm.munmap",
+        ] {
+            assert_eq!(spelling(text), Spelled::Systemtap, "{text}");
+        }
+        for text in [
+            "vfs_read",
+            "foo.isra.0",
+            "foo.cold",
+            "foo.part.0.cold",
+            "read_write.c",
+            "fs/open.c:12",
+            "vfs_*",
+            "kernel_thread",
+            "kernel:vfs_read",
+            "f?o.constprop.0",
+            "x.c:1,2",
+            "@read_write.c",
+        ] {
+            assert_eq!(spelling(text), Spelled::Bare, "{text}");
+        }
+    }
+
+    #[test]
+    fn columns_count_characters_of_what_was_written() {
+        let wrong = parse("  vfs read").unwrap_err();
+        assert!(wrong.message().starts_with("column 6: "), "{wrong}");
+        let wrong = parse("kernel.function(\"ääää").unwrap_err();
+        assert_eq!(wrong.message(), "column 22: expected a closing quote");
+        assert_eq!(wrong.kind(), ErrorKind::Usage);
+        assert_eq!(parse("").unwrap_err().message(), "column 1: expected a function name or a probe point");
+    }
+
+    #[test]
+    fn an_exact_name_is_read_in_less_than_a_microsecond() {
+        if cfg!(debug_assertions) {
+            return;
+        }
+        let start = std::time::Instant::now();
+        for _ in 0..100_000 {
+            std::hint::black_box(parse(std::hint::black_box("security_inode_permission")).unwrap());
+        }
+        let each = start.elapsed() / 100_000;
+        assert!(each.as_nanos() < 1000, "{each:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(text in any::<String>()) {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn nothing_made_of_its_own_marks_makes_it_panic(
+            text in r#"(kernel|module|function|statement|trace|callees|return|0x1f|99|[-.,:;@+*?!%\\"'(){}\[\]a-c /]){0,24}"#,
+        ) {
+            if let Ok(specs) = parse(&text) {
+                prop_assert!(!specs.is_empty());
+            }
+        }
+
+        #[test]
+        fn an_error_names_a_column_within_the_text(text in r#"(kernel|function|[-.,:@+%"(){}\[\] é0-9a]){0,12}"#) {
+            if let Err(wrong) = parse(&text) {
+                let column = wrong.message().strip_prefix("column ").and_then(|m| m.split(':').next()).unwrap();
+                let column: usize = column.parse().unwrap();
+                prop_assert!((1..=text.chars().count() + 1).contains(&column), "{}", wrong);
+            }
+        }
+    }
+}
