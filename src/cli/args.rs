@@ -27,7 +27,7 @@ pub struct Args {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// The index: one file, or a folder of <release>.pidx files [default: $PROBEIDX_DB, else
+    /// The index: one file, or a folder of RELEASE.pidx files [default: $PROBEIDX_DB, else
     /// $XDG_CACHE_HOME/probeidx, else ~/.cache/probeidx]
     #[arg(long, global = true, value_name = "PATH")]
     pub db: Option<PathBuf>,
