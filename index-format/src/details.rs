@@ -296,6 +296,11 @@ impl<'a> DetailWriter<'a> {
     pub fn end(&mut self) {
         self.out.push(END);
     }
+    /// The position that the next variable is expected to have.
+    #[inline]
+    pub fn due(&self) -> u32 {
+        self.due
+    }
     /// A variable that is nowhere.
     pub fn nowhere(&mut self, index: u32) {
         self.variable(index, NOWHERE);

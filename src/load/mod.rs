@@ -1,1 +1,38 @@
-//! load
+//! Files to sections: mapping, decompression, ELF, relocation.
+pub mod decompress;
+pub mod elf;
+pub mod mapping;
+pub mod relocate;
+
+use crate::error::Result;
+use mapping::Mapping;
+use std::path::Path;
+
+/// An object file's bytes: mapped, or decompressed into memory of their own.
+pub enum Image {
+    Mapped(Mapping),
+    Inflated(Vec<u8>),
+}
+
+impl Image {
+    /// Opens a file; a `.gz`, `.xz` or `.zst` one is inflated, up to 64 times its length.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mapping = Mapping::open(path)?;
+        match decompress::detect(mapping.bytes()) {
+            Some(kind) => {
+                let length = mapping.bytes().len() as u64;
+                let limit = length.saturating_mul(64).saturating_add(64 << 20);
+                let inflated = decompress::decompress(kind, mapping.bytes(), limit).map_err(|e| e.at(path))?;
+                Ok(Self::Inflated(inflated))
+            }
+            None => Ok(Self::Mapped(mapping)),
+        }
+    }
+    /// The bytes of the object.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mapped(mapping) => mapping.bytes(),
+            Self::Inflated(bytes) => bytes,
+        }
+    }
+}

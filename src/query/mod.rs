@@ -1,1 +1,4 @@
-//! query
+//! Questions to an index.
+pub mod pattern;
+pub mod spec;
+pub mod suggest;

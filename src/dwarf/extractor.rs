@@ -1,0 +1,212 @@
+//! The state that is shared while the units of a batch are read: strings, paths, and units other than the one at
+//! hand to which references lead.
+use super::abbrev::Abbrevs;
+use super::facts::Batch;
+use super::functions::UnitFunctions;
+use super::line::{self, FileName, LineHeader};
+use super::strings::{Key, LocalStr};
+use super::types::Types;
+use super::unit::{Attrs, Encoding, Fault, Sections, StrRef, Unit, UnitHeader};
+use super::places::Scratch;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A unit with the files to which its numbers refer.
+pub struct Source<'d> {
+    pub unit: Unit<'d>,
+    pub lines: LineHeader,
+    /// By file number, once asked for.
+    paths: RefCell<Vec<Option<LocalStr>>>,
+}
+
+/// The object whose units are read.
+#[derive(Clone, Copy)]
+pub struct ObjectSource<'d> {
+    /// Its number in the batch.
+    pub number: u32,
+    /// What is subtracted from addresses.
+    pub base: u64,
+    pub sections: Sections<'d>,
+    /// All units of the object, in order.
+    pub headers: &'d [UnitHeader],
+}
+
+/// A batch while it grows, from object to object.
+#[derive(Default)]
+pub struct Gathered {
+    batch: Batch,
+    types: FxHashMap<Key, u32>,
+    functions: FxHashMap<Key, u32>,
+}
+
+impl Gathered {
+    /// The facts of all that was read.
+    pub fn finish(mut self) -> Batch {
+        self.batch.strings.freeze();
+        self.batch
+    }
+}
+
+/// Types that need not be described again.
+pub trait KnownTypes: Sync {
+    fn contains(&self, key: Key) -> bool;
+}
+
+/// Nothing is known.
+impl KnownTypes for () {
+    fn contains(&self, _: Key) -> bool {
+        false
+    }
+}
+
+/// Reads units into a batch.
+pub struct Extractor<'d, 'k> {
+    pub(super) batch: Batch,
+    pub(super) object: ObjectSource<'d>,
+    pub(super) known: &'k dyn KnownTypes,
+    pub(super) types: Types<'d>,
+    pub(super) functions: UnitFunctions,
+    pub(super) scratch: Scratch<'d>,
+    pub(super) attrs: Attrs,
+    strings: FxHashMap<u64, LocalStr>,
+    paths: FxHashMap<(u64, u64), LocalStr>,
+    foreign: FxHashMap<usize, Option<Rc<Source<'d>>>>,
+    spare_abbrevs: Abbrevs,
+}
+
+impl<'d, 'k> Extractor<'d, 'k> {
+    /// Goes on with a batch, in an object.
+    pub fn new(gathered: Gathered, object: ObjectSource<'d>, known: &'k dyn KnownTypes) -> Self {
+        Self {
+            batch: gathered.batch,
+            object,
+            known,
+            types: Types::new(gathered.types),
+            functions: UnitFunctions::new(gathered.functions),
+            scratch: Scratch::default(),
+            attrs: Attrs::default(),
+            strings: FxHashMap::default(),
+            paths: FxHashMap::default(),
+            foreign: FxHashMap::default(),
+            spare_abbrevs: Abbrevs::default(),
+        }
+    }
+
+    /// The batch, to go on with in another object.
+    pub fn leave(self) -> Gathered {
+        Gathered { batch: self.batch, types: self.types.into_known(), functions: self.functions.into_known() }
+    }
+
+    /// Records that something could not be read.
+    pub(super) fn fault(&mut self, fault: Fault) {
+        self.batch.faults.push((self.object.number, fault));
+    }
+
+    /// The distance of an address from the object's base; `None` if it is no address of the object, as the zeros and
+    /// ones that linkers leave behind for code they dropped.
+    #[inline(always)]
+    pub(super) fn pc(&self, address: u64) -> Option<u32> {
+        let pc = address.wrapping_sub(self.object.base);
+        (pc != 0 && pc < u64::from(u32::MAX)).then_some(pc as u32)
+    }
+
+    /// The string that stands there.
+    #[inline]
+    pub(super) fn string(&mut self, at: StrRef) -> LocalStr {
+        if let Some(&known) = self.strings.get(&at.0) {
+            return known;
+        }
+        let string = self.batch.strings.intern(at.bytes(&self.object.sections));
+        self.strings.insert(at.0, string);
+        string
+    }
+
+    /// Reads a unit's header, abbreviations and files.
+    pub(super) fn open(&mut self, header: UnitHeader) -> Option<Rc<Source<'d>>> {
+        let abbrevs = std::mem::take(&mut self.spare_abbrevs);
+        let unit = match Unit::read(header, self.object.sections, abbrevs) {
+            Ok(unit) => unit,
+            Err(fault) => {
+                self.fault(fault);
+                return None;
+            }
+        };
+        let lines = match line::header(&unit) {
+            Ok(lines) => lines.unwrap_or_default(),
+            Err(fault) => {
+                self.fault(fault);
+                LineHeader::default()
+            }
+        };
+        let paths = RefCell::new(vec![None; lines.files.len()]);
+        Some(Rc::new(Source { unit, lines, paths }))
+    }
+
+    /// Takes back the memory of a unit that is done.
+    pub(super) fn close(&mut self, source: Rc<Source<'d>>) {
+        if let Ok(source) = Rc::try_unwrap(source) {
+            self.spare_abbrevs = source.unit.abbrevs;
+        }
+    }
+
+    /// The unit in which this offset of `.debug_info` lies.
+    pub(super) fn source_of(&mut self, source: &Rc<Source<'d>>, offset: u64) -> Option<Rc<Source<'d>>> {
+        let offset = usize::try_from(offset).ok()?;
+        if source.unit.contains(offset) {
+            return Some(source.clone());
+        }
+        let after = self.object.headers.partition_point(|h| h.start <= offset);
+        let header = *self.object.headers.get(after.checked_sub(1)?)?;
+        if offset < header.entries || offset >= header.end {
+            return None;
+        }
+        if let Some(known) = self.foreign.get(&header.start) {
+            return known.clone();
+        }
+        let opened = self.open(header);
+        self.foreign.insert(header.start, opened.clone());
+        opened
+    }
+
+    /// The path of a file of the unit: as it stands if it is absolute, else behind its directory.
+    ///
+    /// This is the spelling of elfutils, and so of SystemTap: the compilation directory is not put in front of a
+    /// relative directory.
+    pub(super) fn path(&mut self, source: &Source<'d>, number: u64) -> LocalStr {
+        let Some(Some(file)) = source.lines.files.get(number as usize) else { return LocalStr::EMPTY };
+        let at = number as usize;
+        if let Some(known) = source.paths.borrow()[at] {
+            return known;
+        }
+        let directory = source.lines.directories.get(file.directory as usize).copied().flatten();
+        let key = |name: FileName| match name {
+            FileName::Indirect(string) => string.0,
+            FileName::Inline(offset) => u64::from(offset) | 3 << 62,
+        };
+        let keys = (directory.map_or(u64::MAX, key), key(file.name));
+        let path = match self.paths.get(&keys) {
+            Some(&path) => path,
+            None => {
+                let name = file.name.bytes(&source.unit);
+                let directory = directory.map(|d| d.bytes(&source.unit)).unwrap_or_default();
+                let path = if name.starts_with(b"/") || directory.is_empty() {
+                    self.batch.strings.intern(name)
+                } else {
+                    self.batch.strings.intern(&[directory, b"/", name].concat())
+                };
+                self.paths.insert(keys, path);
+                path
+            }
+        };
+        source.paths.borrow_mut()[at] = Some(path);
+        path
+    }
+}
+
+impl Source<'_> {
+    /// How its unit is encoded.
+    pub fn encoding(&self) -> Encoding {
+        self.unit.header.encoding
+    }
+}

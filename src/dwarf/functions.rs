@@ -1,0 +1,334 @@
+//! Functions as declared: name, file, line, and the variables of all their scopes.
+//!
+//! Abstract functions (those that were inlined somewhere) stand on their own; a function that was not is described
+//! where its code is. Either way its placements refer to one list of variables by position.
+use super::abbrev::Slot;
+use super::cursor::Cursor;
+use super::extractor::{Extractor, Source};
+use super::facts::{FunctionFacts, NO_TYPE, VariableFacts};
+use super::strings::{Key, LocalStr};
+use super::unit::{Attrs, Fault};
+use gimli::constants::*;
+use probeidx_format::record::FunctionRecord;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// A function whose unit is still being read.
+#[derive(Clone, Default)]
+pub struct UnitFunction {
+    pub name: LocalStr,
+    pub linkage_name: LocalStr,
+    pub file: LocalStr,
+    pub line: u32,
+    pub return_type: u32,
+    pub flags: u16,
+    /// Its variables among those of the unit.
+    pub variables: Range<u32>,
+    /// Variables that its placements have and its own description lacks.
+    pub extra: Vec<UnitVariable>,
+    /// Without `DW_AT_decl_file`, as in assembly: an address whose line tells.
+    pub lookup: Option<u32>,
+}
+
+/// A variable with where it is described, by which placements refer to it.
+#[derive(Clone, Copy)]
+pub struct UnitVariable {
+    pub offset: u32,
+    pub facts: VariableFacts,
+    /// What all placements inherit that have none of their own.
+    pub fixed: Fixed,
+}
+
+/// A location or value that is the same everywhere.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Fixed {
+    None,
+    /// A block as `unit::block` takes it.
+    Expr(u64),
+    Number(i64),
+    /// A block as `unit::block` takes it.
+    Bytes(u64),
+}
+
+/// The functions of the unit at hand, and all of the batch by their keys.
+#[derive(Default)]
+pub struct UnitFunctions {
+    pub list: Vec<UnitFunction>,
+    pub variables: Vec<UnitVariable>,
+    by_offset: FxHashMap<u32, u32>,
+    by_key: FxHashMap<Key, u32>,
+    depth: u32,
+}
+
+impl UnitFunctions {
+    /// Starts with what a batch describes already.
+    pub(super) fn new(by_key: FxHashMap<Key, u32>) -> Self {
+        Self { by_key, ..Self::default() }
+    }
+    /// What the batch describes.
+    pub(super) fn into_known(self) -> FxHashMap<Key, u32> {
+        self.by_key
+    }
+}
+
+/// Origins of origins of … deeper than this are cut.
+const DEEPEST_ORIGIN: u32 = 16;
+
+/// Lexical blocks nested deeper than this are cut.
+pub const DEEPEST_SCOPE: u32 = 400;
+
+impl<'d> Extractor<'d, '_> {
+    /// The function that is described at this offset of `.debug_info`, in whatever unit.
+    pub(super) fn function_at(&mut self, source: &Rc<Source<'d>>, offset: u64) -> Option<u32> {
+        if let Some(&known) = self.functions.by_offset.get(&(offset as u32)) {
+            return Some(known);
+        }
+        let Some(source) = self.source_of(source, offset).filter(|_| self.functions.depth < DEEPEST_ORIGIN) else {
+            self.fault(Fault::new(".debug_info", offset as usize, "an origin that cannot be followed"));
+            return None;
+        };
+        self.functions.depth += 1;
+        let described = self.describe_function(&source, offset as usize);
+        self.functions.depth -= 1;
+        described
+    }
+
+    fn describe_function(&mut self, source: &Rc<Source<'d>>, offset: usize) -> Option<u32> {
+        let mut cursor = source.unit.cursor(offset);
+        let abbrev = *source.unit.abbrevs.get(cursor.uleb())?;
+        if abbrev.tag != DW_TAG_subprogram {
+            self.fault(Fault::new(".debug_info", offset, "the origin of a function is none"));
+            return None;
+        }
+        let mut attrs = Attrs::default();
+        source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
+        Some(self.abstract_function(source, offset, &mut cursor, abbrev.has_children, &attrs))
+    }
+
+    /// Describes a function from its entry, whose attributes were read, and its children.
+    pub(super) fn abstract_function(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        offset: usize,
+        cursor: &mut Cursor<'d>,
+        has_children: bool,
+        attrs: &Attrs,
+    ) -> u32 {
+        if let Some(&known) = self.functions.by_offset.get(&(offset as u32)) {
+            if has_children {
+                source.unit.skip_children(cursor);
+            }
+            return known;
+        }
+        let mut function = self.declaration(source, attrs);
+        let id = self.functions.list.len() as u32;
+        self.functions.list.push(UnitFunction::default());
+        self.functions.by_offset.insert(offset as u32, id);
+        let mut variables = vec![];
+        if has_children {
+            self.collect_variables(source, cursor, &mut variables, 0);
+        }
+        let first = self.functions.variables.len() as u32;
+        function.variables = first..first + variables.len() as u32;
+        self.functions.variables.extend(variables);
+        self.functions.list[id as usize] = function;
+        id
+    }
+
+    /// What an entry says of its function, completed from its origin or specification.
+    pub(super) fn declaration(&mut self, source: &Rc<Source<'d>>, attrs: &Attrs) -> UnitFunction {
+        let parent = attrs.get(Slot::Specification).or(attrs.get(Slot::Origin));
+        let flag = |slot, flag| if attrs.flag(slot) { flag } else { 0 };
+        let flags = attrs.get(Slot::Inline).unwrap_or(0) as u16 & FunctionRecord::INLINE
+            | flag(Slot::External, FunctionRecord::EXTERNAL)
+            | flag(Slot::Noreturn, FunctionRecord::NORETURN)
+            | flag(Slot::Prototyped, FunctionRecord::PROTOTYPED);
+        let (name, linkage) = (attrs.string(Slot::Name), attrs.string(Slot::LinkageName));
+        let (file, line) = (attrs.get(Slot::DeclFile), attrs.get(Slot::DeclLine));
+        let return_type = attrs.get(Slot::Type);
+        let mut function = match parent.and_then(|parent| self.function_at(source, parent)) {
+            Some(parent) => {
+                let parent = &self.functions.list[parent as usize];
+                UnitFunction { variables: 0..0, extra: vec![], ..parent.clone() }
+            }
+            None => UnitFunction { return_type: NO_TYPE, ..UnitFunction::default() },
+        };
+        function.flags |= flags;
+        if let Some(name) = name {
+            function.name = self.string(name);
+        }
+        if let Some(linkage) = linkage {
+            function.linkage_name = self.string(linkage);
+        }
+        if let Some(file) = file {
+            function.file = self.path(source, file);
+        }
+        if let Some(line) = line {
+            function.line = line as u32;
+        }
+        if let Some(return_type) = return_type {
+            function.return_type = self.type_at(source, return_type);
+        }
+        function
+    }
+
+    fn collect_variables(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        cursor: &mut Cursor<'d>,
+        out: &mut Vec<UnitVariable>,
+        depth: u32,
+    ) {
+        let unit = &source.unit;
+        let mut attrs = Attrs::default();
+        while !cursor.is_empty() {
+            let offset = cursor.pos;
+            let code = cursor.uleb();
+            let Some(abbrev) = unit.abbrevs.get(code) else {
+                cursor.ended |= code != 0;
+                return;
+            };
+            match abbrev.tag {
+                DW_TAG_formal_parameter | DW_TAG_variable => {
+                    unit.attrs(cursor, abbrev, &mut attrs);
+                    let parameter = abbrev.tag == DW_TAG_formal_parameter;
+                    out.push(self.variable(source, offset, &attrs, parameter, depth > 0));
+                    if abbrev.has_children {
+                        unit.skip_children(cursor);
+                    }
+                }
+                DW_TAG_lexical_block if abbrev.has_children && depth < DEEPEST_SCOPE => {
+                    unit.skip_attrs(cursor, abbrev);
+                    self.collect_variables(source, cursor, out, depth + 1);
+                }
+                _ => unit.skip_entry(cursor, abbrev),
+            }
+        }
+    }
+
+    /// A variable from its entry.
+    pub(super) fn variable(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        offset: usize,
+        attrs: &Attrs,
+        parameter: bool,
+        nested: bool,
+    ) -> UnitVariable {
+        let own_type = attrs.get(Slot::Type);
+        let facts = VariableFacts {
+            name: attrs.string(Slot::Name).map_or(LocalStr::EMPTY, |name| self.string(name)),
+            type_id: own_type.map_or(NO_TYPE, |t| self.type_at(source, t)),
+            line: attrs.get(Slot::DeclLine).unwrap_or(0) as u32,
+            parameter,
+            nested,
+        };
+        let mut variable = UnitVariable { offset: offset as u32, facts, fixed: fixed(attrs) };
+        if let Some(origin) = attrs.get(Slot::Origin).or(attrs.get(Slot::Specification))
+            && let Some(origin) = self.origin_variable(source, origin, 0)
+        {
+            if variable.facts.name == LocalStr::EMPTY {
+                variable.facts.name = origin.name;
+            }
+            if own_type.is_none() {
+                variable.facts.type_id = origin.type_id;
+            }
+            if variable.facts.line == 0 {
+                variable.facts.line = origin.line;
+            }
+        }
+        variable
+    }
+
+    /// What the entry at this offset says of a variable.
+    fn origin_variable(&mut self, source: &Rc<Source<'d>>, offset: u64, depth: u32) -> Option<VariableFacts> {
+        let source = self.source_of(source, offset).filter(|_| depth < DEEPEST_ORIGIN)?;
+        let mut cursor = source.unit.cursor(offset as usize);
+        let abbrev = *source.unit.abbrevs.get(cursor.uleb())?;
+        if !matches!(abbrev.tag, DW_TAG_formal_parameter | DW_TAG_variable) {
+            return None;
+        }
+        let mut attrs = Attrs::default();
+        source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
+        if attrs.get(Slot::Name).is_none()
+            && let Some(origin) = attrs.get(Slot::Origin)
+        {
+            return self.origin_variable(&source, origin, depth + 1);
+        }
+        Some(VariableFacts {
+            name: attrs.string(Slot::Name).map_or(LocalStr::EMPTY, |name| self.string(name)),
+            type_id: attrs.get(Slot::Type).map_or(NO_TYPE, |t| self.type_at(&source, t)),
+            line: attrs.get(Slot::DeclLine).unwrap_or(0) as u32,
+            parameter: abbrev.tag == DW_TAG_formal_parameter,
+            nested: false,
+        })
+    }
+
+    /// Gives the unit's functions their numbers in the batch, one for each that differs, and empties the unit's list.
+    /// The numbers are in the order of the list.
+    pub(super) fn finish_functions(&mut self) -> Vec<u32> {
+        let list = std::mem::take(&mut self.functions.list);
+        let variables = std::mem::take(&mut self.functions.variables);
+        let mut numbers = Vec::with_capacity(list.len());
+        for function in &list {
+            let own = variables.get(function.variables.start as usize..function.variables.end as usize);
+            let own = own.unwrap_or_default();
+            let all = || own.iter().chain(&function.extra).map(|v| v.facts).take(usize::from(u16::MAX));
+            let hash = |s| self.batch.strings.hash(s);
+            let mut key = Key::new(u64::from(function.flags) << 32 | u64::from(function.line))
+                .with(hash(function.name))
+                .with(hash(function.file))
+                .with(hash(function.linkage_name))
+                .and(self.type_key(function.return_type));
+            for v in all() {
+                let bits = u64::from(v.line) << 2 | u64::from(v.parameter) << 1 | u64::from(v.nested);
+                key = key.with(hash(v.name)).with(bits).and(self.type_key(v.type_id));
+            }
+            let number = match self.functions.by_key.get(&key) {
+                Some(&known) => known,
+                None => {
+                    let first_variable = self.batch.variables.len() as u32;
+                    self.batch.variables.extend(all());
+                    let new = self.batch.functions.len() as u32;
+                    self.batch.functions.push(FunctionFacts {
+                        key,
+                        name: function.name,
+                        linkage_name: function.linkage_name,
+                        file: function.file,
+                        line: function.line,
+                        return_type: function.return_type,
+                        flags: function.flags,
+                        first_variable,
+                        variables: (self.batch.variables.len() as u32 - first_variable) as u16,
+                    });
+                    self.functions.by_key.insert(key, new);
+                    new
+                }
+            };
+            numbers.push(number);
+        }
+        self.functions.by_offset.clear();
+        numbers
+    }
+}
+
+/// What an entry says of its variable for all addresses.
+pub fn fixed(attrs: &Attrs) -> Fixed {
+    match (attrs.get(Slot::ConstValue), attrs.get(Slot::Location)) {
+        (Some(value), _) if attrs.is_block(Slot::ConstValue) => Fixed::Bytes(value),
+        (Some(value), _) if is_number(attrs.form(Slot::ConstValue)) => Fixed::Number(value as i64),
+        // A string: the variable is that array of characters, which no list of ours carries.
+        (Some(_), _) => Fixed::Bytes(0),
+        (None, Some(value)) if attrs.is_block(Slot::Location) => Fixed::Expr(value),
+        _ => Fixed::None,
+    }
+}
+
+fn is_number(form: DwForm) -> bool {
+    !matches!(
+        form,
+        DW_FORM_string | DW_FORM_strp | DW_FORM_line_strp | DW_FORM_strx | DW_FORM_strx1 | DW_FORM_strx2
+            | DW_FORM_strx3 | DW_FORM_strx4 | DW_FORM_GNU_str_index
+    )
+}

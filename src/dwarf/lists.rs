@@ -1,0 +1,169 @@
+//! Range lists and location lists, of DWARF 5 and of the versions before. (DWARF 5, sections 7.25, 7.29; DWARF 4,
+//! sections 2.6.2, 2.17.3.)
+use super::abbrev::Slot;
+use super::cursor::Cursor;
+use super::unit::{Attrs, Unit};
+use gimli::constants::*;
+
+/// A range of addresses; `expr` is empty in a range list.
+pub struct ListEntry<'d> {
+    pub start: u64,
+    pub end: u64,
+    pub expr: &'d [u8],
+}
+
+/// Lists of more entries than this are cut: no compiler writes one.
+const MOST_ENTRIES: usize = 1 << 20;
+
+/// Calls `each` with the ranges of an entry, from `DW_AT_low_pc` and `DW_AT_high_pc` or `DW_AT_ranges`. Empty ranges
+/// are kept: an entry without length still has a place. False where the list is damaged.
+pub fn ranges(unit: &Unit<'_>, attrs: &Attrs, mut each: impl FnMut(u64, u64)) -> bool {
+    if let Some(value) = attrs.get(Slot::Ranges) {
+        let mut each = |e: ListEntry<'_>| each(e.start, e.end);
+        return if unit.header.encoding.version >= 5 {
+            let section = unit.sections.rnglists;
+            let offset = match attrs.form(Slot::Ranges) {
+                DW_FORM_rnglistx => match indexed(unit, section, unit.rnglists_base, value) {
+                    Some(offset) => offset,
+                    None => return false,
+                },
+                _ => value,
+            };
+            list5::<false>(unit, section, offset as usize, &mut each)
+        } else {
+            list4::<false>(unit, unit.sections.ranges, (value + unit.rnglists_base) as usize, &mut each)
+        };
+    }
+    if let (Some(low), Some(high)) = (attrs.get(Slot::LowPc), attrs.get(Slot::HighPc)) {
+        each(low, if attrs.is_address(Slot::HighPc) { high } else { low.wrapping_add(high) });
+    }
+    true
+}
+
+/// Calls `each` with the entries of the location list that `DW_AT_location` names. False where it is damaged.
+pub fn locations<'d>(unit: &Unit<'d>, attrs: &Attrs, mut each: impl FnMut(ListEntry<'d>)) -> bool {
+    let Some(value) = attrs.get(Slot::Location) else { return true };
+    if unit.header.encoding.version >= 5 {
+        let section = unit.sections.loclists;
+        let offset = match attrs.form(Slot::Location) {
+            DW_FORM_loclistx => match indexed(unit, section, unit.loclists_base, value) {
+                Some(offset) => offset,
+                None => return false,
+            },
+            _ => value,
+        };
+        list5::<true>(unit, section, offset as usize, &mut each)
+    } else {
+        list4::<true>(unit, unit.sections.loc, value as usize, &mut each)
+    }
+}
+
+/// The offset of the `index`th list: relative to the base, where a table of offsets stands.
+fn indexed(unit: &Unit<'_>, section: &[u8], base: u64, index: u64) -> Option<u64> {
+    let size = unit.header.encoding.offset_size;
+    let at = index.checked_mul(size.into())?.checked_add(base)?;
+    let mut cursor = Cursor::new(section, usize::try_from(at).ok()?);
+    let offset = cursor.offset(size);
+    (!cursor.ended).then(|| base.wrapping_add(offset))
+}
+
+/// A list of DWARF 5. The kinds of entries have the same numbers for ranges and locations up to 4; locations have a
+/// default in between.
+#[inline]
+fn list5<'d, const LOCATIONS: bool>(
+    unit: &Unit<'d>,
+    section: &'d [u8],
+    offset: usize,
+    each: &mut impl FnMut(ListEntry<'d>),
+) -> bool {
+    let mut cursor = Cursor::new(section, offset);
+    let size = unit.header.encoding.address_size;
+    let mut base = unit.low_pc;
+    for _ in 0..MOST_ENTRIES {
+        let mut kind = cursor.u8();
+        // From DW_LLE_default_location (5) on, locations count one more than ranges.
+        if LOCATIONS && kind >= 5 {
+            kind -= 1;
+            if kind == 4 {
+                let length = cursor.uleb();
+                let expr = cursor.bytes(length);
+                each(ListEntry { start: 0, end: u64::MAX, expr });
+                continue;
+            }
+        }
+        let (start, end) = match DwRle(kind) {
+            _ if cursor.ended => return false,
+            DW_RLE_end_of_list => return true,
+            DW_RLE_base_addressx => {
+                base = unit.indexed_address(cursor.uleb());
+                continue;
+            }
+            DW_RLE_startx_endx => (unit.indexed_address(cursor.uleb()), unit.indexed_address(cursor.uleb())),
+            DW_RLE_startx_length => {
+                let start = unit.indexed_address(cursor.uleb());
+                (start, start.wrapping_add(cursor.uleb()))
+            }
+            DW_RLE_offset_pair => {
+                (base.wrapping_add(cursor.uleb()), base.wrapping_add(cursor.uleb()))
+            }
+            DW_RLE_base_address => {
+                base = cursor.address(size);
+                continue;
+            }
+            DW_RLE_start_end => (cursor.address(size), cursor.address(size)),
+            DW_RLE_start_length => {
+                let start = cursor.address(size);
+                (start, start.wrapping_add(cursor.uleb()))
+            }
+            _ => return false,
+        };
+        let expr = if LOCATIONS {
+            let length = cursor.uleb();
+            cursor.bytes(length)
+        } else {
+            &[]
+        };
+        if cursor.ended {
+            return false;
+        }
+        each(ListEntry { start, end, expr });
+    }
+    false
+}
+
+/// A list of DWARF 2 to 4: pairs of addresses relative to a base.
+fn list4<'d, const LOCATIONS: bool>(
+    unit: &Unit<'d>,
+    section: &'d [u8],
+    offset: usize,
+    each: &mut impl FnMut(ListEntry<'d>),
+) -> bool {
+    let mut cursor = Cursor::new(section, offset);
+    let size = unit.header.encoding.address_size;
+    let select_base = if size == 4 { u64::from(u32::MAX) } else { u64::MAX };
+    let mut base = unit.low_pc;
+    for _ in 0..MOST_ENTRIES {
+        let (start, end) = (cursor.address(size), cursor.address(size));
+        if cursor.ended {
+            return false;
+        }
+        if start == 0 && end == 0 {
+            return true;
+        }
+        if start == select_base {
+            base = end;
+            continue;
+        }
+        let expr = if LOCATIONS {
+            let length = cursor.u16();
+            cursor.bytes(length.into())
+        } else {
+            &[]
+        };
+        if cursor.ended {
+            return false;
+        }
+        each(ListEntry { start: base.wrapping_add(start), end: base.wrapping_add(end), expr });
+    }
+    false
+}

@@ -1,0 +1,208 @@
+//! Debug information to facts: a pure function from the sections of an object to owned values.
+//!
+//! [`extract`] reads consecutive units. Nothing of it knows files, threads or the index; what leads to other units is
+//! followed at once, so that a batch of units can be read without any other.
+#![allow(non_upper_case_globals, reason = "the constants bear the names that the DWARF standard gives them")]
+mod abbrev;
+mod cursor;
+mod extractor;
+pub mod facts;
+mod functions;
+mod line;
+mod lists;
+mod places;
+pub mod strings;
+mod types;
+mod unit;
+
+pub use extractor::{Extractor, Gathered, KnownTypes, ObjectSource};
+pub use unit::{Fault, Sections, UnitHeader, headers};
+
+use abbrev::Slot;
+use cursor::Cursor;
+use extractor::Source;
+use facts::{SequenceFacts, UnitFacts};
+use gimli::constants::*;
+use probeidx_format::lines::{self, Row, Rows};
+use probeidx_format::record::UnitRecord;
+use std::rc::Rc;
+use strings::LocalStr;
+use unit::Attrs;
+
+impl<'d> Extractor<'d, '_> {
+    /// Reads a unit of the object.
+    pub fn read(&mut self, header: UnitHeader) {
+        let Some(source) = self.open(header) else { return };
+        let unit = &source.unit;
+        if let Some(dwo) = unit.dwo_name {
+            let fault = Fault::new(".debug_info", header.start, "split DWARF: the unit is in a .dwo file");
+            let _ = dwo;
+            self.fault(fault);
+        }
+        let producer = unit.producer.map_or(LocalStr::EMPTY, |p| self.string(p));
+        let name = unit.name.map_or(LocalStr::EMPTY, |n| self.string(n));
+        self.batch.units.push(UnitFacts {
+            object: self.object.number,
+            name,
+            producer,
+            language: unit.language,
+            version: source.encoding().version,
+            flags: unit_flags(self.batch.strings.get(producer)),
+            first_place: self.batch.places.len() as u32,
+            first_file: self.batch.files.len() as u32,
+        });
+        self.enter_unit();
+        let first_sequence = self.batch.sequences.len();
+        self.read_lines(&source);
+        let mut with_code = vec![];
+        let mut cursor = unit.cursor(unit.children);
+        self.read_entries(&source, &mut cursor, &mut with_code, 0);
+        if cursor.ended {
+            self.fault(Fault::new(".debug_info", header.start, "the entries of a unit are damaged"));
+        }
+        for offset in with_code {
+            self.out_of_line(&source, offset);
+        }
+        self.locate_functions(first_sequence);
+        let numbers = self.finish_functions();
+        let first_place = self.batch.units.last().map_or(0, |u| u.first_place) as usize;
+        for place in &mut self.batch.places[first_place..] {
+            place.function = numbers[place.function as usize];
+        }
+        self.close(source);
+    }
+
+    /// Reads the entries of a unit or namespace: types and abstract functions. Functions with code are only noted,
+    /// as they may refer to abstract ones further on.
+    fn read_entries(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        cursor: &mut Cursor<'d>,
+        with_code: &mut Vec<usize>,
+        depth: u32,
+    ) {
+        let unit = &source.unit;
+        let mut attrs = Attrs::default();
+        while !cursor.is_empty() {
+            let offset = cursor.pos;
+            let code = cursor.uleb();
+            let Some(abbrev) = unit.abbrevs.get(code) else {
+                cursor.ended |= code != 0;
+                return;
+            };
+            match abbrev.tag {
+                DW_TAG_subprogram => {
+                    unit.attrs(cursor, abbrev, &mut attrs);
+                    let has_code = [Slot::LowPc, Slot::Ranges, Slot::EntryPc].iter().any(|s| attrs.get(*s).is_some());
+                    if has_code {
+                        with_code.push(offset);
+                    }
+                    if has_code || attrs.flag(Slot::Declaration) {
+                        if abbrev.has_children {
+                            match attrs.get(Slot::Sibling).map(|s| s as usize) {
+                                Some(sibling) if sibling > cursor.pos && sibling <= unit.header.end => {
+                                    cursor.pos = sibling;
+                                }
+                                _ => unit.skip_children(cursor),
+                            }
+                        }
+                    } else {
+                        self.abstract_function(source, offset, cursor, abbrev.has_children, &attrs);
+                    }
+                }
+                tag if types::kind(tag).is_some() => {
+                    let mut inside = *cursor;
+                    let sibling = unit.sibling(cursor, abbrev).filter(|_| abbrev.has_children);
+                    unit.attrs(cursor, abbrev, &mut attrs);
+                    self.meet_type(source, offset, tag, &attrs);
+                    if !abbrev.has_children {
+                        continue;
+                    }
+                    match sibling {
+                        _ if has_functions_in_types(unit.language) && depth < functions::DEEPEST_SCOPE => {
+                            inside.pos = cursor.pos;
+                            self.read_entries(source, &mut inside, with_code, depth + 1);
+                            cursor.pos = inside.pos;
+                            cursor.ended |= inside.ended;
+                        }
+                        Some(sibling) => cursor.pos = sibling,
+                        None => unit.skip_children(cursor),
+                    }
+                }
+                DW_TAG_namespace | DW_TAG_module if abbrev.has_children && depth < functions::DEEPEST_SCOPE => {
+                    unit.skip_attrs(cursor, abbrev);
+                    self.read_entries(source, cursor, with_code, depth + 1);
+                }
+                _ => unit.skip_entry(cursor, abbrev),
+            }
+        }
+    }
+
+    fn read_lines(&mut self, source: &Rc<Source<'d>>) {
+        let unit_number = self.batch.units.len() as u32 - 1;
+        let object = self.object.number;
+        let mut rows = vec![];
+        let mut kept: Vec<Row> = vec![];
+        let result = line::run(&source.unit, &source.lines, &mut rows, |sequence| {
+            let (Some(start), Some(end)) =
+                (sequence.rows.first().and_then(|r| self.pc(r.0)), self.pc(sequence.end))
+            else {
+                return;
+            };
+            kept.clear();
+            for &(address, row) in sequence.rows {
+                let Some(pc) = self.pc(address) else { continue };
+                let position = lines::Position { file: self.file_number(source, row.position.file), ..row.position };
+                let row = Row { pc, position, ..row };
+                // Rows that differ in their view number only say nothing new.
+                if kept.last() != Some(&row) {
+                    kept.push(row);
+                }
+            }
+            let facts =
+                SequenceFacts { object, start, end, unit: unit_number, rows: self.batch.lines.len() as u32 };
+            self.batch.sequences.push(facts);
+            lines::put(&mut self.batch.lines, start, &kept);
+        });
+        if let Err(fault) = result {
+            self.fault(fault);
+        }
+    }
+
+    /// Gives functions without `DW_AT_decl_file`, as assemblers write them, the file and line of their first row.
+    fn locate_functions(&mut self, first_sequence: usize) {
+        for at in 0..self.functions.list.len() {
+            let Some(pc) = self.functions.list[at].lookup else { continue };
+            let holds = |s: &&SequenceFacts| s.start <= pc && pc < s.end;
+            let sequence = self.batch.sequences[first_sequence..].iter().find(holds);
+            let row = sequence.and_then(|s| {
+                let rows = Rows::read(&self.batch.lines[s.rows as usize..], s.start);
+                rows.take_while(|r| r.pc <= pc).last()
+            });
+            let first_file = self.batch.units.last().map_or(0, |u| u.first_file);
+            let file = row.and_then(|r| self.batch.files.get((first_file + r.position.file) as usize).copied());
+            let function = &mut self.functions.list[at];
+            match (file, row) {
+                (Some(file), Some(row)) => (function.file, function.line) = (file, row.position.line),
+                _ => function.file = self.batch.strings.intern(UNKNOWN_SOURCE),
+            }
+        }
+    }
+}
+
+/// What SystemTap prints for a function of which neither entry nor line table tell the file.
+const UNKNOWN_SOURCE: &[u8] = b"<unknown source>";
+
+/// Whether functions are described within types, as methods are.
+fn has_functions_in_types(language: u16) -> bool {
+    !matches!(
+        DwLang(language),
+        DW_LANG_C | DW_LANG_C89 | DW_LANG_C99 | DW_LANG_C11 | DwLang(0x2c) | DW_LANG_Mips_Assembler
+    )
+}
+
+/// GCC with `-mfentry` starts location lists behind the call at a function's entry (SystemTap PR15123).
+fn unit_flags(producer: &[u8]) -> u32 {
+    let has = |what: &[u8]| memchr::memmem::find(producer, what).is_some();
+    if has(b"GNU ") && has(b"-mfentry") { UnitRecord::GCC_MFENTRY } else { 0 }
+}

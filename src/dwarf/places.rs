@@ -1,0 +1,377 @@
+//! Placements: out-of-line functions and, below them, their inline instances, each with its ranges, its call site
+//! and where its variables are.
+use super::abbrev::{Abbrev, Slot};
+use super::cursor::Cursor;
+use super::extractor::{Extractor, Source};
+use super::facts::{NO_PLACE, PlaceFacts, RangeFacts};
+use super::functions::{DEEPEST_SCOPE, Fixed, UnitFunction, UnitVariable, fixed};
+use super::lists;
+use super::unit::{Attrs, Fault, Unit, block};
+use gimli::constants::*;
+use probeidx_format::details::{CallSite, DetailWriter, Range};
+use std::rc::Rc;
+
+/// Memory that is used again for every placement.
+#[derive(Default)]
+pub struct Scratch<'d> {
+    buffers: Vec<Vec<u8>>,
+    ranges: Vec<Range>,
+    list: Vec<(Range, &'d [u8])>,
+    /// The variables of a function without abstract description, found while its code is walked.
+    own: Vec<UnitVariable>,
+    /// Functions within functions, to be walked later.
+    nested: Vec<usize>,
+    /// The unit's files as its placements and rows number them: by the number in the line table.
+    file_numbers: Vec<u32>,
+}
+
+/// The placement whose scopes are being walked.
+#[derive(Clone, Copy)]
+struct Frame {
+    place: u32,
+    function: u32,
+    /// Variables are described here and nowhere else: their positions are those of `Scratch::own`.
+    is_own: bool,
+    depth: u32,
+    nested: bool,
+}
+
+impl<'d> Extractor<'d, '_> {
+    /// Walks the function with code at this offset, and all that is inlined into it.
+    pub(super) fn out_of_line(&mut self, source: &Rc<Source<'d>>, offset: usize) {
+        self.walk_function(source, offset);
+        while let Some(offset) = self.scratch.nested.pop() {
+            self.walk_function(source, offset);
+        }
+    }
+
+    fn walk_function(&mut self, source: &Rc<Source<'d>>, offset: usize) {
+        let unit = &source.unit;
+        let mut cursor = unit.cursor(offset);
+        let Some(abbrev) = unit.abbrevs.get(cursor.uleb()) else { return };
+        let mut attrs = Attrs::default();
+        unit.attrs(&mut cursor, abbrev, &mut attrs);
+        let origin = attrs.get(Slot::Origin).and_then(|origin| self.function_at(source, origin));
+        let (entry, found) = self.entry_and_ranges(unit, &attrs);
+        if found.is_empty() && entry.is_none() {
+            self.scratch.ranges = found;
+            return;
+        }
+        let entry = entry.unwrap_or(0);
+        let function = match origin {
+            Some(function) => function,
+            None => {
+                let mut function = self.declaration(source, &attrs);
+                if attrs.get(Slot::DeclFile).is_none() && function.file == super::strings::LocalStr::EMPTY {
+                    function.lookup = Some(entry);
+                }
+                self.functions.list.push(function);
+                self.functions.list.len() as u32 - 1
+            }
+        };
+        let place = self.batch.places.len() as u32;
+        self.batch.places.push(PlaceFacts { function, entry, outer: NO_PLACE, details: 0 });
+        let object = self.object.number;
+        let whole = found.iter().filter(|r| r.start < r.end);
+        self.batch.ranges.extend(whole.map(|r| RangeFacts { object, start: r.start, end: r.end, place }));
+        let frame = Frame { place, function, is_own: origin.is_none(), depth: 0, nested: false };
+        self.scratch.own.clear();
+        self.walk_place(source, &mut cursor, abbrev.has_children, frame, entry, found, None);
+        if origin.is_none() {
+            let first = self.functions.variables.len() as u32;
+            self.functions.variables.append(&mut self.scratch.own);
+            let end = self.functions.variables.len() as u32;
+            self.functions.list[function as usize].variables = first..end;
+        }
+    }
+
+    fn inline_instance(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        cursor: &mut Cursor<'d>,
+        abbrev: &Abbrev,
+        outer: Frame,
+    ) {
+        let mut attrs = std::mem::take(&mut self.attrs);
+        source.unit.attrs(cursor, abbrev, &mut attrs);
+        let function = attrs.get(Slot::Origin).and_then(|origin| self.function_at(source, origin));
+        let Some(function) = function.filter(|_| outer.depth < DEEPEST_SCOPE) else {
+            self.attrs = attrs;
+            self.fault(Fault::new(".debug_info", cursor.pos, "an inline instance without origin, or nested too deep"));
+            if abbrev.has_children {
+                source.unit.skip_children(cursor);
+            }
+            return;
+        };
+        let (entry, found) = self.entry_and_ranges(&source.unit, &attrs);
+        let number = |slot| attrs.get(slot).unwrap_or(0) as u32;
+        let (file, line, column) = (number(Slot::CallFile), number(Slot::CallLine), number(Slot::CallColumn));
+        self.attrs = attrs;
+        let call = CallSite { file: self.file_number(source, file), line, column };
+        let place = self.batch.places.len() as u32;
+        let entry = entry.unwrap_or(0);
+        self.batch.places.push(PlaceFacts { function, entry, outer: outer.place, details: 0 });
+        let frame = Frame { place, function, is_own: false, depth: outer.depth + 1, nested: false };
+        self.walk_place(source, cursor, abbrev.has_children, frame, entry, found, Some(call));
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the one place where out-of-line and inline meet")]
+    fn walk_place(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        cursor: &mut Cursor<'d>,
+        has_children: bool,
+        frame: Frame,
+        entry: u32,
+        found: Vec<Range>,
+        call: Option<CallSite>,
+    ) {
+        let mut buffer = self.scratch.buffers.pop().unwrap_or_default();
+        let mut writer = DetailWriter::new(&mut buffer, entry, &found, call);
+        self.scratch.ranges = found;
+        if has_children {
+            self.walk_scope(source, cursor, &mut writer, frame);
+        }
+        writer.end();
+        self.batch.places[frame.place as usize].details = self.batch.details.len() as u32;
+        self.batch.details.extend_from_slice(&buffer);
+        buffer.clear();
+        self.scratch.buffers.push(buffer);
+    }
+
+    fn walk_scope(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        cursor: &mut Cursor<'d>,
+        writer: &mut DetailWriter<'_>,
+        frame: Frame,
+    ) {
+        let unit = &source.unit;
+        while !cursor.is_empty() {
+            let offset = cursor.pos;
+            let code = cursor.uleb();
+            let Some(abbrev) = unit.abbrevs.get(code) else {
+                if code != 0 {
+                    cursor.ended = true;
+                    self.fault(Fault::new(".debug_info", offset, "an entry of an unknown abbreviation"));
+                }
+                return;
+            };
+            match abbrev.tag {
+                DW_TAG_formal_parameter | DW_TAG_variable => {
+                    let mut attrs = std::mem::take(&mut self.attrs);
+                    unit.attrs(cursor, abbrev, &mut attrs);
+                    let parameter = abbrev.tag == DW_TAG_formal_parameter;
+                    self.place_variable(source, offset, &attrs, parameter, writer, frame);
+                    self.attrs = attrs;
+                    if abbrev.has_children {
+                        unit.skip_children(cursor);
+                    }
+                }
+                DW_TAG_inlined_subroutine => self.inline_instance(source, cursor, abbrev, frame),
+                DW_TAG_lexical_block | DW_TAG_try_block | DW_TAG_catch_block
+                    if abbrev.has_children && frame.depth < DEEPEST_SCOPE =>
+                {
+                    let mut attrs = std::mem::take(&mut self.attrs);
+                    unit.attrs(cursor, abbrev, &mut attrs);
+                    let (_, found) = self.entry_and_ranges(unit, &attrs);
+                    self.attrs = attrs;
+                    writer.block(&found);
+                    self.scratch.ranges = found;
+                    let inner = Frame { depth: frame.depth + 1, nested: true, ..frame };
+                    self.walk_scope(source, cursor, writer, inner);
+                    writer.end();
+                }
+                DW_TAG_subprogram => {
+                    self.scratch.nested.push(offset);
+                    unit.skip_entry(cursor, abbrev);
+                }
+                _ => unit.skip_entry(cursor, abbrev),
+            }
+        }
+    }
+
+    #[inline]
+    fn place_variable(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        offset: usize,
+        attrs: &Attrs,
+        parameter: bool,
+        writer: &mut DetailWriter<'_>,
+        frame: Frame,
+    ) {
+        let origin = attrs.get(Slot::Origin);
+        // `extern` declarations within a function are no variables of it.
+        if origin.is_none() && attrs.flag(Slot::Declaration) {
+            return;
+        }
+        let mut inherited = Fixed::None;
+        let index = match origin {
+            Some(origin) if !frame.is_own && attrs.get(Slot::Type).is_none() => {
+                match self.position(frame.function, writer.due(), origin) {
+                    Some((index, fixed)) => {
+                        inherited = fixed;
+                        index
+                    }
+                    None => self.extra(source, offset, attrs, parameter, frame),
+                }
+            }
+            _ if frame.is_own => {
+                let variable = self.variable(source, offset, attrs, parameter, frame.nested);
+                self.scratch.own.push(variable);
+                self.scratch.own.len() as u32 - 1
+            }
+            _ => self.extra(source, offset, attrs, parameter, frame),
+        };
+        let sections = &source.unit.sections;
+        match fixed(attrs) {
+            Fixed::Number(value) => writer.constant(index, value),
+            Fixed::Bytes(value) => writer.bytes(index, block(sections, value)),
+            Fixed::Expr(value) => match block(sections, value) {
+                [] => writer.nowhere(index),
+                operations => put_everywhere(&source.unit, writer, index, operations),
+            },
+            Fixed::None if attrs.get(Slot::Location).is_some() => {
+                let mut list = std::mem::take(&mut self.scratch.list);
+                list.clear();
+                let (base, end) = (self.object.base, u64::from(u32::MAX));
+                let whole = lists::locations(&source.unit, attrs, |entry| {
+                    let start = entry.start.wrapping_sub(base);
+                    let stop = entry.end.wrapping_sub(base);
+                    if entry.end == u64::MAX && entry.start == 0 {
+                        list.push((Range { start: 0, end: u32::MAX }, entry.expr));
+                    } else if start < stop && start > 0 && stop <= end {
+                        list.push((Range { start: start as u32, end: stop as u32 }, entry.expr));
+                    }
+                });
+                if !whole {
+                    self.fault(Fault::new(".debug_info", offset, "a location list is damaged"));
+                }
+                if list.is_empty() {
+                    writer.nowhere(index);
+                } else {
+                    let mut due = writer.list(index, list.len());
+                    for (range, operations) in &list {
+                        writer.entry(&mut due, *range, operations);
+                    }
+                }
+                self.scratch.list = list;
+            }
+            // What the abstract variable says is relative to the unit that describes it; sections are one object's.
+            Fixed::None => match inherited {
+                Fixed::None => writer.nowhere(index),
+                Fixed::Number(value) => writer.constant(index, value),
+                Fixed::Bytes(value) => writer.bytes(index, block(sections, value)),
+                Fixed::Expr(value) => put_everywhere(&source.unit, writer, index, block(sections, value)),
+            },
+        }
+    }
+
+    /// The position of the variable that is described at `origin` in the function's list; most often it is the one
+    /// that is due.
+    #[inline]
+    fn position(&self, function: u32, due: u32, origin: u64) -> Option<(u32, Fixed)> {
+        let range = &self.functions.list[function as usize].variables;
+        let variables = self.functions.variables.get(range.start as usize..range.end as usize)?;
+        let origin = origin as u32;
+        let index = match variables.get(due as usize) {
+            Some(v) if v.offset == origin => due as usize,
+            _ => variables.binary_search_by_key(&origin, |v| v.offset).ok()?,
+        };
+        Some((index as u32, variables[index].fixed))
+    }
+
+    /// A variable that the function's description lacks, added to its list.
+    fn extra(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        offset: usize,
+        attrs: &Attrs,
+        parameter: bool,
+        frame: Frame,
+    ) -> u32 {
+        let variable = self.variable(source, offset, attrs, parameter, frame.nested);
+        let UnitFunction { variables, extra, .. } = &mut self.functions.list[frame.function as usize];
+        let known = extra.iter().position(|e| e.facts == variable.facts);
+        let position = known.unwrap_or_else(|| {
+            extra.push(variable);
+            extra.len() - 1
+        });
+        variables.len() as u32 + position as u32
+    }
+
+    /// The entry of a placement and its ranges. The memory of the ranges is `Scratch::ranges`, to be given back.
+    fn entry_and_ranges(&mut self, unit: &Unit<'d>, attrs: &Attrs) -> (Option<u32>, Vec<Range>) {
+        let mut found = std::mem::take(&mut self.scratch.ranges);
+        found.clear();
+        let base = self.object.base;
+        let mut first = None;
+        let whole = lists::ranges(unit, attrs, |start, end| {
+            first.get_or_insert(start);
+            let (start, end) = (start.wrapping_sub(base), end.wrapping_sub(base));
+            if start != 0 && start <= end && end < u64::from(u32::MAX) {
+                found.push(Range { start: start as u32, end: end as u32 });
+            }
+        });
+        if !whole {
+            self.fault(Fault::new(".debug_rnglists", attrs.get(Slot::Ranges).unwrap_or(0) as usize, "a range list is damaged"));
+        }
+        let low = attrs.get(Slot::LowPc);
+        let entry = match attrs.get(Slot::EntryPc) {
+            Some(entry) if attrs.is_address(Slot::EntryPc) => Some(entry),
+            Some(offset) => low.or(first).map(|low| low.wrapping_add(offset)),
+            None => low.or(first),
+        };
+        (entry.and_then(|entry| self.pc(entry)), found)
+    }
+
+    /// The number that the unit's files have in the batch, for a number of its line table.
+    #[inline]
+    pub(super) fn file_number(&mut self, source: &Source<'d>, file: u32) -> u32 {
+        match self.scratch.file_numbers.get(file as usize) {
+            Some(&known) if known != u32::MAX => known,
+            _ => self.new_file_number(source, file),
+        }
+    }
+
+    #[cold]
+    fn new_file_number(&mut self, source: &Source<'d>, file: u32) -> u32 {
+        let path = self.path(source, file.into());
+        let first = self.batch.units.last().map_or(0, |u| u.first_file) as usize;
+        let known = self.batch.files[first..].iter().position(|f| *f == path);
+        let number = known.unwrap_or_else(|| {
+            self.batch.files.push(path);
+            self.batch.files.len() - 1 - first
+        }) as u32;
+        let at = file as usize;
+        if at < source.lines.files.len() {
+            if self.scratch.file_numbers.len() <= at {
+                self.scratch.file_numbers.resize(at + 1, u32::MAX);
+            }
+            self.scratch.file_numbers[at] = number;
+        }
+        number
+    }
+
+    /// Forgets the numbers of the unit before.
+    pub(super) fn enter_unit(&mut self) {
+        self.scratch.file_numbers.clear();
+    }
+}
+
+/// Writes an expression; an indexed address becomes the address, as the table of addresses stays behind.
+fn put_everywhere(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, operations: &[u8]) {
+    const ADDRX: [u8; 2] = [DW_OP_addrx.0, DW_OP_GNU_addr_index.0];
+    match operations {
+        [op, rest @ ..] if ADDRX.contains(op) => {
+            let mut cursor = Cursor::new(rest, 0);
+            let address = unit.indexed_address(cursor.uleb());
+            let mut plain = vec![DW_OP_addr.0];
+            plain.extend(address.to_le_bytes());
+            plain.extend(&rest[cursor.pos..]);
+            writer.everywhere(index, &plain);
+        }
+        _ => writer.everywhere(index, operations),
+    }
+}

@@ -1,0 +1,305 @@
+//! Types: each described once per batch, however many units repeat it.
+//!
+//! More than two thirds of a kernel's `.debug_info` are the same types again, a copy for each unit. A named type is
+//! identified by kind, name, file, line and size, so that all copies but the first are passed over without a look
+//! inside; one without a name by what it is made of.
+use super::abbrev::Slot;
+use super::cursor::Cursor;
+use super::extractor::{Extractor, Source};
+use super::facts::{MemberFacts, NO_TYPE, TypeFacts};
+use super::strings::{Key, LocalStr};
+use super::unit::{Attrs, Fault, block};
+use gimli::constants::*;
+use probeidx_format::types::TypeKind;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+/// Pointers to pointers to … deeper than this are cut: no program has them.
+const DEEPEST: u32 = 64;
+
+/// What is known of types while a batch is read.
+#[derive(Default)]
+pub struct Types<'d> {
+    by_key: FxHashMap<Key, u32>,
+    /// By offset in `.debug_info`.
+    by_offset: FxHashMap<u32, u32>,
+    /// Named types of the object that were met: of name, file and line.
+    met: FxHashSet<u64>,
+    /// Named types whose inside is still to be read.
+    pending: Vec<(Rc<Source<'d>>, usize, u32)>,
+    depth: u32,
+}
+
+impl Types<'_> {
+    /// Starts with what a batch describes already.
+    pub(super) fn new(by_key: FxHashMap<Key, u32>) -> Self {
+        Self { by_key, ..Self::default() }
+    }
+    /// What the batch describes.
+    pub(super) fn into_known(self) -> FxHashMap<Key, u32> {
+        self.by_key
+    }
+}
+
+/// The kind of type that an entry with this tag describes.
+pub fn kind(tag: DwTag) -> Option<TypeKind> {
+    Some(match tag {
+        DW_TAG_base_type => TypeKind::Base,
+        DW_TAG_structure_type => TypeKind::Struct,
+        DW_TAG_union_type => TypeKind::Union,
+        DW_TAG_class_type => TypeKind::Class,
+        DW_TAG_enumeration_type => TypeKind::Enum,
+        DW_TAG_typedef => TypeKind::Typedef,
+        DW_TAG_pointer_type => TypeKind::Pointer,
+        DW_TAG_array_type => TypeKind::Array,
+        DW_TAG_const_type => TypeKind::Const,
+        DW_TAG_volatile_type => TypeKind::Volatile,
+        DW_TAG_restrict_type => TypeKind::Restrict,
+        DW_TAG_atomic_type => TypeKind::Atomic,
+        DW_TAG_subroutine_type => TypeKind::Function,
+        DW_TAG_reference_type => TypeKind::Reference,
+        DW_TAG_rvalue_reference_type => TypeKind::RvalueReference,
+        DW_TAG_unspecified_type => TypeKind::Unspecified,
+        _ => return None,
+    })
+}
+
+impl<'d> Extractor<'d, '_> {
+    /// Meets a type among a unit's entries; `attrs` are its attributes. Only a named one that was not met before
+    /// costs more than a look.
+    #[inline]
+    pub(super) fn meet_type(&mut self, source: &Rc<Source<'d>>, offset: usize, tag: DwTag, attrs: &Attrs) {
+        let Some(name) = attrs.get(Slot::Name) else { return };
+        if attrs.flag(Slot::Declaration) {
+            return;
+        }
+        let file = attrs.get(Slot::DeclFile).map_or(LocalStr::EMPTY, |file| self.path(source, file));
+        let line = attrs.get(Slot::DeclLine).unwrap_or(0);
+        let identity = Key::new(tag.0.into()).with(name).with(u64::from(file.0) << 32 | line & 0xffff_ffff);
+        if self.types.met.insert(identity.0) {
+            self.type_at(source, offset as u64);
+        }
+    }
+
+    /// The type at this offset of `.debug_info`, in whatever unit.
+    #[inline]
+    pub(super) fn type_at(&mut self, source: &Rc<Source<'d>>, offset: u64) -> u32 {
+        match self.types.by_offset.get(&(offset as u32)) {
+            Some(&known) => known,
+            None => self.describe(source, offset),
+        }
+    }
+
+    /// The key of a type, to be part of another's.
+    pub(super) fn type_key(&self, type_id: u32) -> Key {
+        self.batch.types.get(type_id as usize).map_or(Key::new(u64::MAX), |t| t.key)
+    }
+
+    #[cold]
+    fn describe(&mut self, source: &Rc<Source<'d>>, offset: u64) -> u32 {
+        let Some(source) = self.source_of(source, offset) else {
+            self.fault(Fault::new(".debug_info", offset as usize, "a type lies outside of all units"));
+            return NO_TYPE;
+        };
+        if self.types.depth >= DEEPEST {
+            self.fault(Fault::new(".debug_info", offset as usize, "types are nested too deep"));
+            return NO_TYPE;
+        }
+        // What leads back here while it is being described has no type.
+        self.types.by_offset.insert(offset as u32, NO_TYPE);
+        self.types.depth += 1;
+        let described = self.describe_entry(&source, offset as usize).unwrap_or(NO_TYPE);
+        self.types.by_offset.insert(offset as u32, described);
+        self.types.depth -= 1;
+        if self.types.depth == 0 {
+            while let Some((source, offset, described)) = self.types.pending.pop() {
+                self.types.depth = 1;
+                self.describe_inside(&source, offset, described);
+                self.types.depth = 0;
+            }
+        }
+        described
+    }
+
+    fn describe_entry(&mut self, source: &Rc<Source<'d>>, offset: usize) -> Option<u32> {
+        let mut cursor = source.unit.cursor(offset);
+        let abbrev = *source.unit.abbrevs.get(cursor.uleb())?;
+        let kind = kind(abbrev.tag)?;
+        let mut attrs = Attrs::default();
+        source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
+        let name = attrs.string(Slot::Name).map_or(LocalStr::EMPTY, |name| self.string(name));
+        let declared = attrs.flag(Slot::Declaration);
+        let named = name != LocalStr::EMPTY;
+        let file = attrs.get(Slot::DeclFile).map_or(LocalStr::EMPTY, |file| self.path(source, file));
+        let mut facts = TypeFacts {
+            key: Key::new(kind as u64),
+            kind,
+            encoding: attrs.get(Slot::Encoding).unwrap_or(0) as u8,
+            declared,
+            known: false,
+            name,
+            file: if declared { LocalStr::EMPTY } else { file },
+            line: if declared { 0 } else { attrs.get(Slot::DeclLine).unwrap_or(0) as u32 },
+            size: attrs.get(Slot::ByteSize).unwrap_or(0).try_into().unwrap_or(u32::MAX),
+            target: NO_TYPE,
+            first_member: self.batch.members.len() as u32,
+            members: 0,
+        };
+        facts.key = facts
+            .key
+            .with(self.batch.strings.hash(name))
+            .with(u64::from(facts.size) << 32 | u64::from(facts.encoding) << 1 | u64::from(declared));
+        let has_inside = matches!(
+            kind,
+            TypeKind::Struct | TypeKind::Union | TypeKind::Class | TypeKind::Enum | TypeKind::Typedef
+        );
+        if named && (has_inside || kind == TypeKind::Base) {
+            facts.key = facts.key.with(self.batch.strings.hash(facts.file)).with(facts.line.into());
+            if let Some(&known) = self.types.by_key.get(&facts.key) {
+                return Some(known);
+            }
+            facts.known = self.known.contains(facts.key);
+            let described = self.add_type(facts);
+            if has_inside && !declared && !facts.known {
+                self.types.pending.push((source.clone(), offset, described));
+            }
+            return Some(described);
+        }
+        facts.target = attrs.get(Slot::Type).map_or(NO_TYPE, |target| self.type_at(source, target));
+        let members = self.read_members(source, &mut cursor, abbrev.has_children, kind);
+        facts.key = facts.key.with(members.len() as u64).and(self.type_key(facts.target));
+        for member in &members {
+            let name = self.batch.strings.hash(member.name);
+            facts.key = facts.key.with(name).with(member.value as u64).and(self.type_key(member.target));
+        }
+        if has_inside {
+            facts.key = facts.key.with(self.batch.strings.hash(facts.file)).with(facts.line.into());
+        } else {
+            facts.file = LocalStr::EMPTY;
+            facts.line = 0;
+        }
+        if let Some(&known) = self.types.by_key.get(&facts.key) {
+            return Some(known);
+        }
+        facts.known = self.known.contains(facts.key);
+        if !facts.known {
+            self.set_members(&mut facts, &members);
+        }
+        Some(self.add_type(facts))
+    }
+
+    /// Reads what a named type is made of.
+    fn describe_inside(&mut self, source: &Rc<Source<'d>>, offset: usize, described: u32) {
+        let mut cursor = source.unit.cursor(offset);
+        let Some(&abbrev) = source.unit.abbrevs.get(cursor.uleb()) else { return };
+        let mut attrs = Attrs::default();
+        source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
+        let target = attrs.get(Slot::Type).map_or(NO_TYPE, |target| self.type_at(source, target));
+        let mut facts = self.batch.types[described as usize];
+        let members = self.read_members(source, &mut cursor, abbrev.has_children, facts.kind);
+        facts.target = target;
+        self.set_members(&mut facts, &members);
+        self.batch.types[described as usize] = facts;
+    }
+
+    fn add_type(&mut self, facts: TypeFacts) -> u32 {
+        let new = self.batch.types.len() as u32;
+        self.batch.types.push(facts);
+        self.types.by_key.insert(facts.key, new);
+        new
+    }
+
+    fn set_members(&mut self, facts: &mut TypeFacts, members: &[MemberFacts]) {
+        facts.first_member = self.batch.members.len() as u32;
+        facts.members = members.len() as u32;
+        self.batch.members.extend_from_slice(members);
+    }
+
+    fn read_members(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        cursor: &mut Cursor<'d>,
+        has_children: bool,
+        kind: TypeKind,
+    ) -> Vec<MemberFacts> {
+        let mut members = vec![];
+        let unit = &source.unit;
+        let mut attrs = Attrs::default();
+        while has_children && !cursor.is_empty() {
+            let code = cursor.uleb();
+            let Some(abbrev) = unit.abbrevs.get(code) else { break };
+            let wanted = match kind {
+                TypeKind::Enum => abbrev.tag == DW_TAG_enumerator,
+                TypeKind::Array => abbrev.tag == DW_TAG_subrange_type || abbrev.tag == DW_TAG_enumeration_type,
+                TypeKind::Function => {
+                    matches!(abbrev.tag, DW_TAG_formal_parameter | DW_TAG_unspecified_parameters)
+                }
+                _ => matches!(abbrev.tag, DW_TAG_member | DW_TAG_inheritance),
+            };
+            if !wanted {
+                unit.skip_entry(cursor, abbrev);
+                continue;
+            }
+            unit.attrs(cursor, abbrev, &mut attrs);
+            let value = match kind {
+                TypeKind::Enum => attrs.get(Slot::ConstValue).unwrap_or(0) as i64,
+                TypeKind::Array => dimension(&attrs),
+                TypeKind::Function => 0,
+                _ => member_position(source, &attrs),
+            };
+            let name = match kind {
+                TypeKind::Function => LocalStr::EMPTY,
+                _ => attrs.string(Slot::Name).map_or(LocalStr::EMPTY, |name| self.string(name)),
+            };
+            let is_typed = !matches!(kind, TypeKind::Enum | TypeKind::Array);
+            let mut target = NO_TYPE;
+            if is_typed && let Some(offset) = attrs.get(Slot::Type) {
+                target = self.type_at(source, offset);
+            }
+            members.push(MemberFacts { name, target, value });
+            if abbrev.has_children {
+                unit.skip_children(cursor);
+            }
+        }
+        members
+    }
+}
+
+/// The number of elements of an array's dimension; -1 where only the running program knows.
+fn dimension(attrs: &Attrs) -> i64 {
+    let number = |slot| attrs.get(slot).filter(|_| !attrs.is_block(slot) && !is_reference(attrs.form(slot)));
+    match (number(Slot::Count), number(Slot::UpperBound)) {
+        (Some(count), _) => count as i64,
+        (None, Some(bound)) => (bound as i64).wrapping_add(1),
+        (None, None) => -1,
+    }
+}
+
+fn is_reference(form: DwForm) -> bool {
+    matches!(form, DW_FORM_ref1 | DW_FORM_ref2 | DW_FORM_ref4 | DW_FORM_ref8 | DW_FORM_ref_udata | DW_FORM_ref_addr)
+}
+
+/// Where a member stands: bits from the start of the whole, and from bit 48 on the width of a bit-field.
+fn member_position(source: &Source<'_>, attrs: &Attrs) -> i64 {
+    let bytes = match attrs.get(Slot::MemberLocation) {
+        Some(value) if attrs.is_block(Slot::MemberLocation) => {
+            // DWARF 2: DW_OP_plus_uconst.
+            match block(&source.unit.sections, value) {
+                [0x23, rest @ ..] => Cursor::new(rest, 0).uleb(),
+                _ => 0,
+            }
+        }
+        Some(value) => value,
+        None => 0,
+    };
+    let width = attrs.get(Slot::BitSize).unwrap_or(0);
+    let mut bits = bytes.wrapping_mul(8);
+    if let Some(offset) = attrs.get(Slot::DataBitOffset) {
+        bits = bits.wrapping_add(offset);
+    } else if let Some(from_the_top) = attrs.get(Slot::BitOffset) {
+        // DWARF 2 and 3 count from the most significant bit of a storage unit of this size.
+        let storage = attrs.get(Slot::ByteSize).unwrap_or(4).wrapping_mul(8);
+        bits = bits.wrapping_add(storage.wrapping_sub(from_the_top).wrapping_sub(width));
+    }
+    (bits & 0xffff_ffff_ffff | width << 48) as i64
+}

@@ -1,0 +1,496 @@
+//! Units: their headers, their abbreviations, and how the values of their attributes are read.
+use super::abbrev::{Abbrev, Abbrevs, NO_SIBLING, SLOTS, Slot, Step};
+use super::cursor::Cursor;
+use gimli::constants::*;
+
+/// The debug sections of an object, relocated; empty where the object has none.
+#[derive(Clone, Copy, Default)]
+pub struct Sections<'d> {
+    pub info: &'d [u8],
+    pub abbrev: &'d [u8],
+    pub line: &'d [u8],
+    pub str: &'d [u8],
+    pub line_str: &'d [u8],
+    pub str_offsets: &'d [u8],
+    pub addr: &'d [u8],
+    pub rnglists: &'d [u8],
+    pub ranges: &'d [u8],
+    pub loclists: &'d [u8],
+    pub loc: &'d [u8],
+}
+
+/// How a unit is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoding {
+    pub version: u16,
+    pub address_size: u8,
+    /// 4, or 8 in 64-bit DWARF.
+    pub offset_size: u8,
+}
+
+/// Where a unit is.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitHeader {
+    /// The offset of its header in `.debug_info`.
+    pub start: usize,
+    /// The offset of its first entry.
+    pub entries: usize,
+    /// The offset behind its last byte.
+    pub end: usize,
+    /// The offset of its abbreviations.
+    pub abbrev: usize,
+    pub encoding: Encoding,
+}
+
+/// What was wrong at which offset of which section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub section: &'static str,
+    pub offset: usize,
+    pub what: &'static str,
+}
+
+impl Fault {
+    pub fn new(section: &'static str, offset: usize, what: &'static str) -> Self {
+        Self { section, offset, what }
+    }
+}
+
+/// The units of `.debug_info` in their order, and why the walk stopped early if it did. (DWARF 5, section 7.5.1.)
+pub fn headers(info: &[u8]) -> (Vec<UnitHeader>, Vec<Fault>) {
+    let (mut units, mut faults) = (vec![], vec![]);
+    let mut start = 0;
+    while start < info.len() {
+        let fault = |what| Fault::new(".debug_info", start, what);
+        let mut cursor = Cursor::new(info, start);
+        let mut length = u64::from(cursor.u32());
+        let offset_size = if length == 0xffff_ffff { 8 } else { 4 };
+        if offset_size == 8 {
+            length = cursor.u64();
+        }
+        let end = usize::try_from(length).ok().and_then(|l| cursor.pos.checked_add(l)).filter(|e| *e <= info.len());
+        let Some(end) = end.filter(|_| !cursor.ended) else {
+            faults.push(fault("a unit is longer than the section"));
+            break;
+        };
+        let version = cursor.u16();
+        let mut encoding = Encoding { version, address_size: 0, offset_size };
+        let mut unit_type = DW_UT_compile;
+        let abbrev;
+        match version {
+            2..=4 => {
+                abbrev = cursor.offset(offset_size);
+                encoding.address_size = cursor.u8();
+            }
+            5 => {
+                unit_type = DwUt(cursor.u8());
+                encoding.address_size = cursor.u8();
+                abbrev = cursor.offset(offset_size);
+                match unit_type {
+                    DW_UT_skeleton | DW_UT_split_compile => cursor.skip(8),
+                    DW_UT_type | DW_UT_split_type => cursor.skip(8 + u64::from(offset_size)),
+                    _ => {}
+                }
+            }
+            _ => {
+                faults.push(fault("a unit of an unknown DWARF version"));
+                start = end;
+                continue;
+            }
+        }
+        if cursor.ended || cursor.pos > end || !matches!(encoding.address_size, 4 | 8) {
+            faults.push(fault("the header of a unit is damaged"));
+        } else if !matches!(unit_type, DW_UT_type | DW_UT_split_type) {
+            units.push(UnitHeader { start, entries: cursor.pos, end, abbrev: abbrev as usize, encoding });
+        }
+        start = end;
+    }
+    (units, faults)
+}
+
+/// A string of the debug information, not looked up yet: section and offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StrRef(pub u64);
+
+impl StrRef {
+    const STR: u64 = 0;
+    const LINE_STR: u64 = 1 << 62;
+    const INFO: u64 = 2 << 62;
+    const OFFSET: u64 = (1 << 62) - 1;
+
+    /// A string of `.debug_str`.
+    pub fn str(offset: u64) -> Self {
+        Self(Self::STR | offset & Self::OFFSET)
+    }
+    /// A string of `.debug_line_str`.
+    pub fn line_str(offset: u64) -> Self {
+        Self(Self::LINE_STR | offset & Self::OFFSET)
+    }
+    /// The string's bytes.
+    pub fn bytes<'d>(self, sections: &Sections<'d>) -> &'d [u8] {
+        let section = match self.0 & !Self::OFFSET {
+            Self::STR => sections.str,
+            Self::LINE_STR => sections.line_str,
+            _ => sections.info,
+        };
+        Cursor::new(section, (self.0 & Self::OFFSET) as usize).c_string()
+    }
+}
+
+/// The values of an entry's wanted attributes. One is used for many entries: only the presence bits are cleared.
+pub struct Attrs {
+    present: u64,
+    values: [u64; SLOTS],
+    forms: [u16; SLOTS],
+}
+
+impl Default for Attrs {
+    fn default() -> Self {
+        Self { present: 0, values: [0; SLOTS], forms: [0; SLOTS] }
+    }
+}
+
+impl Attrs {
+    /// The attribute's value: a number, an address, an absolute offset into `.debug_info`, a [`StrRef`], or for a
+    /// block its start and length as [`block`] takes them.
+    #[inline(always)]
+    pub fn get(&self, slot: Slot) -> Option<u64> {
+        (self.present >> slot as u8 & 1 != 0).then(|| self.values[slot as usize])
+    }
+    /// The form in which it was given.
+    #[inline]
+    pub fn form(&self, slot: Slot) -> DwForm {
+        DwForm(self.forms[slot as usize])
+    }
+    /// Whether the flag is there and set.
+    #[inline]
+    pub fn flag(&self, slot: Slot) -> bool {
+        self.get(slot).is_some_and(|v| v != 0)
+    }
+    /// A string attribute.
+    #[inline]
+    pub fn string(&self, slot: Slot) -> Option<StrRef> {
+        self.get(slot).map(StrRef)
+    }
+    #[inline(always)]
+    fn set(&mut self, slot: Slot, value: u64, form: u16) {
+        self.present |= 1 << slot as u8;
+        self.values[slot as usize] = value;
+        self.forms[slot as usize] = form;
+    }
+    /// Whether the value is a block of bytes.
+    pub fn is_block(&self, slot: Slot) -> bool {
+        matches!(
+            self.form(slot),
+            DW_FORM_exprloc | DW_FORM_block | DW_FORM_block1 | DW_FORM_block2 | DW_FORM_block4 | DW_FORM_data16
+        )
+    }
+    /// Whether the value is an address (not an offset from one).
+    pub fn is_address(&self, slot: Slot) -> bool {
+        matches!(
+            self.form(slot),
+            DW_FORM_addr | DW_FORM_addrx | DW_FORM_addrx1 | DW_FORM_addrx2 | DW_FORM_addrx3 | DW_FORM_addrx4
+                | DW_FORM_GNU_addr_index
+        )
+    }
+}
+
+/// The bytes of a block attribute.
+#[inline]
+pub fn block<'d>(sections: &Sections<'d>, value: u64) -> &'d [u8] {
+    let (start, length) = ((value >> 24) as usize, (value & 0xff_ffff) as usize);
+    sections.info.get(start..).and_then(|d| d.get(..length)).unwrap_or_default()
+}
+
+/// A unit that is being read.
+pub struct Unit<'d> {
+    pub header: UnitHeader,
+    pub sections: Sections<'d>,
+    pub abbrevs: Abbrevs,
+    pub low_pc: u64,
+    pub str_offsets_base: u64,
+    pub addr_base: u64,
+    pub loclists_base: u64,
+    pub rnglists_base: u64,
+    pub stmt_list: Option<u64>,
+    pub name: Option<StrRef>,
+    pub comp_dir: Option<StrRef>,
+    pub producer: Option<StrRef>,
+    pub language: u16,
+    /// The unit's own entries are in another file (`DW_AT_dwo_name`).
+    pub dwo_name: Option<StrRef>,
+    /// `DW_TAG_compile_unit`, `DW_TAG_partial_unit` …
+    pub tag: DwTag,
+    /// The offset of the first entry below the unit's own.
+    pub children: usize,
+}
+
+impl<'d> Unit<'d> {
+    /// Reads abbreviations and the unit's own entry; `abbrevs` lends its memory.
+    pub fn read(header: UnitHeader, sections: Sections<'d>, abbrevs: Abbrevs) -> Result<Self, Fault> {
+        let mut unit = Unit {
+            header,
+            sections,
+            abbrevs,
+            low_pc: 0,
+            str_offsets_base: 8,
+            addr_base: 8,
+            loclists_base: 0,
+            rnglists_base: 0,
+            stmt_list: None,
+            name: None,
+            comp_dir: None,
+            producer: None,
+            language: 0,
+            dwo_name: None,
+            tag: DwTag(0),
+            children: header.end,
+        };
+        unit.abbrevs
+            .read(sections.abbrev, header.abbrev, header.encoding)
+            .map_err(|offset| Fault::new(".debug_abbrev", offset, "the abbreviations are damaged"))?;
+        let mut cursor = unit.cursor(header.entries);
+        let mut attrs = Attrs::default();
+        let code = cursor.uleb();
+        let Some(&abbrev) = unit.abbrevs.get(code) else {
+            return Err(Fault::new(".debug_info", header.entries, "an entry of an unknown abbreviation"));
+        };
+        // The bases are needed to read the other values of the same entry: read it twice.
+        for _ in 0..2 {
+            cursor.pos = header.entries;
+            cursor.skip_leb();
+            unit.attrs(&mut cursor, &abbrev, &mut attrs);
+            let base = |slot, or| attrs.get(slot).unwrap_or(or);
+            unit.str_offsets_base = base(Slot::StrOffsetsBase, unit.str_offsets_base);
+            unit.addr_base = base(Slot::AddrBase, unit.addr_base);
+            unit.loclists_base = base(Slot::LoclistsBase, unit.loclists_base);
+            unit.rnglists_base = base(Slot::RnglistsBase, unit.rnglists_base);
+        }
+        unit.low_pc = attrs.get(Slot::LowPc).unwrap_or(0);
+        unit.stmt_list = attrs.get(Slot::StmtList);
+        unit.name = attrs.string(Slot::Name);
+        unit.comp_dir = attrs.string(Slot::CompDir);
+        unit.producer = attrs.string(Slot::Producer);
+        unit.language = attrs.get(Slot::Language).unwrap_or(0) as u16;
+        unit.dwo_name = attrs.string(Slot::DwoName);
+        unit.tag = abbrev.tag;
+        unit.children = if abbrev.has_children { cursor.pos } else { header.end };
+        if cursor.ended {
+            return Err(Fault::new(".debug_info", header.entries, "the unit's first entry is cut off"));
+        }
+        Ok(unit)
+    }
+
+    /// A cursor at this offset that ends where the unit does.
+    #[inline]
+    pub fn cursor(&self, offset: usize) -> Cursor<'d> {
+        Cursor::new(&self.sections.info[..self.header.end], offset)
+    }
+    /// Whether this offset of `.debug_info` lies in the unit.
+    #[inline]
+    pub fn contains(&self, offset: usize) -> bool {
+        self.header.start <= offset && offset < self.header.end
+    }
+
+    /// Reads the wanted attributes; the cursor stands behind the entry's code and then behind the entry.
+    #[inline]
+    pub fn attrs(&self, cursor: &mut Cursor<'d>, abbrev: &Abbrev, attrs: &mut Attrs) {
+        attrs.present = 0;
+        for step in self.abbrevs.steps(abbrev) {
+            match (step.form, step.slot) {
+                (Step::FIXED, _) => cursor.skip(step.size.into()),
+                (form, Slot::Skip) => self.skip_value(cursor, DwForm(form)),
+                (form, slot) => {
+                    let value = self.value(cursor, DwForm(form), step);
+                    attrs.set(slot, value, form);
+                }
+            }
+        }
+    }
+    /// Passes over the attributes of an entry.
+    #[inline]
+    pub fn skip_attrs(&self, cursor: &mut Cursor<'d>, abbrev: &Abbrev) {
+        for step in self.abbrevs.steps(abbrev) {
+            match step.form {
+                Step::FIXED => cursor.skip(step.size.into()),
+                form => self.skip_value(cursor, DwForm(form)),
+            }
+        }
+    }
+    /// Where the entry's next sibling stands, if the entry says so at a fixed place; the cursor stands behind its
+    /// code. Only ever forward, so that a walk ends.
+    #[inline]
+    pub fn sibling(&self, cursor: &Cursor<'d>, abbrev: &Abbrev) -> Option<usize> {
+        if abbrev.sibling == NO_SIBLING {
+            return None;
+        }
+        let offset = Cursor::new(self.sections.info, cursor.pos + usize::from(abbrev.sibling)).u32() as usize;
+        let target = self.header.start + offset;
+        (target > cursor.pos && target <= self.header.end).then_some(target)
+    }
+    /// Passes over the children of an entry, whose attributes were read; ends behind the null entry.
+    pub fn skip_children(&self, cursor: &mut Cursor<'d>) {
+        let mut depth = 1;
+        while depth > 0 && !cursor.is_empty() {
+            let code = cursor.uleb();
+            if code == 0 {
+                depth -= 1;
+                continue;
+            }
+            let Some(abbrev) = self.abbrevs.get(code) else {
+                cursor.ended = true;
+                return;
+            };
+            if let Some(sibling) = self.sibling(cursor, abbrev) {
+                cursor.pos = sibling;
+                continue;
+            }
+            self.skip_attrs(cursor, abbrev);
+            depth += usize::from(abbrev.has_children);
+        }
+    }
+    /// Passes over an entry whose code was read, and its children.
+    #[inline]
+    pub fn skip_entry(&self, cursor: &mut Cursor<'d>, abbrev: &Abbrev) {
+        if abbrev.has_children
+            && let Some(sibling) = self.sibling(cursor, abbrev)
+        {
+            cursor.pos = sibling;
+            return;
+        }
+        self.skip_attrs(cursor, abbrev);
+        if abbrev.has_children {
+            self.skip_children(cursor);
+        }
+    }
+
+    #[inline(always)]
+    fn value(&self, cursor: &mut Cursor<'d>, form: DwForm, step: &Step) -> u64 {
+        let offset_size = self.header.encoding.offset_size;
+        let start = self.header.start as u64;
+        match form {
+            DW_FORM_strp => StrRef::str(cursor.offset(offset_size)).0,
+            DW_FORM_data1 | DW_FORM_flag => cursor.u8().into(),
+            DW_FORM_data2 => cursor.u16().into(),
+            DW_FORM_ref4 => start + u64::from(cursor.u32()),
+            DW_FORM_addr => cursor.address(self.header.encoding.address_size),
+            DW_FORM_data4 => cursor.u32().into(),
+            DW_FORM_sec_offset => cursor.offset(offset_size),
+            DW_FORM_data8 | DW_FORM_ref_sig8 => cursor.u64(),
+            DW_FORM_implicit_const => self.abbrevs.constant(step) as u64,
+            DW_FORM_flag_present => 1,
+            DW_FORM_line_strp => StrRef::line_str(cursor.offset(offset_size)).0,
+            DW_FORM_string => {
+                let at = cursor.pos as u64;
+                cursor.c_string();
+                StrRef::INFO | at
+            }
+            DW_FORM_udata | DW_FORM_loclistx | DW_FORM_rnglistx => cursor.uleb(),
+            DW_FORM_sdata => cursor.sleb() as u64,
+            DW_FORM_exprloc | DW_FORM_block => {
+                let length = cursor.uleb();
+                self.block_value(cursor, length)
+            }
+            DW_FORM_block1 => {
+                let length = cursor.u8().into();
+                self.block_value(cursor, length)
+            }
+            DW_FORM_block2 => {
+                let length = cursor.u16().into();
+                self.block_value(cursor, length)
+            }
+            DW_FORM_block4 => {
+                let length = cursor.u32().into();
+                self.block_value(cursor, length)
+            }
+            DW_FORM_data16 => self.block_value(cursor, 16),
+            DW_FORM_ref1 => start + u64::from(cursor.u8()),
+            DW_FORM_ref2 => start + u64::from(cursor.u16()),
+            DW_FORM_ref8 => start.wrapping_add(cursor.u64()),
+            DW_FORM_ref_udata => start.wrapping_add(cursor.uleb()),
+            DW_FORM_ref_addr if self.header.encoding.version <= 2 => {
+                cursor.address(self.header.encoding.address_size)
+            }
+            DW_FORM_ref_addr => cursor.offset(offset_size),
+            DW_FORM_strx | DW_FORM_GNU_str_index => {
+                let index = cursor.uleb();
+                self.string_at_index(index).0
+            }
+            DW_FORM_strx1 => self.string_at_index(cursor.u8().into()).0,
+            DW_FORM_strx2 => self.string_at_index(cursor.u16().into()).0,
+            DW_FORM_strx3 => self.string_at_index(cursor.u24().into()).0,
+            DW_FORM_strx4 => self.string_at_index(cursor.u32().into()).0,
+            DW_FORM_addrx | DW_FORM_GNU_addr_index => {
+                let index = cursor.uleb();
+                self.indexed_address(index)
+            }
+            DW_FORM_addrx1 => self.indexed_address(cursor.u8().into()),
+            DW_FORM_addrx2 => self.indexed_address(cursor.u16().into()),
+            DW_FORM_addrx3 => self.indexed_address(cursor.u24().into()),
+            DW_FORM_addrx4 => self.indexed_address(cursor.u32().into()),
+            DW_FORM_indirect => {
+                let form = DwForm(cursor.uleb() as u16);
+                if form == DW_FORM_indirect || form == DW_FORM_implicit_const {
+                    cursor.ended = true;
+                    return 0;
+                }
+                self.value(cursor, form, step)
+            }
+            // Strings and entries of a supplementary file (dwz) that is not at hand.
+            DW_FORM_strp_sup | DW_FORM_GNU_strp_alt | DW_FORM_GNU_ref_alt => {
+                cursor.skip(offset_size.into());
+                u64::MAX
+            }
+            DW_FORM_ref_sup4 => {
+                cursor.skip(4);
+                u64::MAX
+            }
+            DW_FORM_ref_sup8 => {
+                cursor.skip(8);
+                u64::MAX
+            }
+            _ => {
+                cursor.ended = true;
+                0
+            }
+        }
+    }
+
+    fn skip_value(&self, cursor: &mut Cursor<'d>, form: DwForm) {
+        match form {
+            DW_FORM_exprloc | DW_FORM_block => {
+                let length = cursor.uleb();
+                cursor.skip(length);
+            }
+            DW_FORM_udata | DW_FORM_sdata | DW_FORM_ref_udata | DW_FORM_strx | DW_FORM_addrx
+            | DW_FORM_loclistx | DW_FORM_rnglistx | DW_FORM_GNU_addr_index | DW_FORM_GNU_str_index => {
+                cursor.skip_leb()
+            }
+            DW_FORM_string => {
+                cursor.c_string();
+            }
+            _ => {
+                self.value(cursor, form, &Step { slot: Slot::Skip, form: form.0, size: u32::MAX });
+            }
+        }
+    }
+
+    #[inline]
+    fn block_value(&self, cursor: &mut Cursor<'d>, length: u64) -> u64 {
+        let at = cursor.pos as u64;
+        cursor.skip(length);
+        if cursor.ended || length > 0xff_ffff { 0 } else { at << 24 | length }
+    }
+    /// The string at this index of the unit's part of `.debug_str_offsets`.
+    pub fn string_at_index(&self, index: u64) -> StrRef {
+        let size = self.header.encoding.offset_size;
+        let at = index.saturating_mul(size.into()).saturating_add(self.str_offsets_base);
+        StrRef::str(Cursor::new(self.sections.str_offsets, at as usize).offset(size))
+    }
+    /// The address at this index of the unit's part of `.debug_addr`.
+    pub fn indexed_address(&self, index: u64) -> u64 {
+        let size = self.header.encoding.address_size;
+        let at = index.saturating_mul(size.into()).saturating_add(self.addr_base);
+        Cursor::new(self.sections.addr, at as usize).address(size)
+    }
+}

@@ -1,0 +1,199 @@
+//! Objects and their symbols to tables: sections, symbols by address and by name, names of all things.
+mod symbols;
+
+use crate::load::elf::{Elf, LE};
+use crate::merge::blank;
+use crate::merge::intern::{GlobalStr, Interner, StringIds};
+use crate::merge::{Functions, Places};
+use probeidx_format::id::{FunctionId, Pc, StrId, SymbolId};
+use probeidx_format::names;
+use probeidx_format::record::*;
+use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+pub use symbols::SymbolFacts;
+
+/// What is known of an object besides its debug information.
+pub struct ObjectFacts {
+    /// The module's name; empty for vmlinux.
+    pub name: GlobalStr,
+    pub path: GlobalStr,
+    pub base: u64,
+    pub build_id: [u8; 20],
+    pub machine: u16,
+    pub sections: Vec<SectionFacts>,
+    pub symbols: Vec<SymbolFacts>,
+}
+
+/// An allocated section.
+#[derive(Clone, Copy)]
+pub struct SectionFacts {
+    name: GlobalStr,
+    flags: u32,
+    address: u64,
+    size: u64,
+    pc: u32,
+}
+
+impl ObjectFacts {
+    /// Takes what the index needs of an object.
+    pub fn new(object: &Elf<'_>, module: Option<&str>, path: &str, interner: &Interner) -> Self {
+        let mut build_id = [0; 20];
+        for (to, from) in build_id.iter_mut().zip(object.build_id().unwrap_or_default()) {
+            *to = *from;
+        }
+        let section = |s: &crate::load::elf::Section<'_>| {
+            Some(SectionFacts {
+                name: interner.intern(s.name.as_bytes()),
+                flags: s.flags(),
+                address: if object.is_relocatable { 0 } else { s.address() },
+                size: s.size(),
+                pc: s.pc?,
+            })
+        };
+        Self {
+            name: interner.intern(module.unwrap_or_default().as_bytes()),
+            path: interner.intern(path.as_bytes()),
+            base: object.base,
+            build_id,
+            machine: object.machine,
+            sections: object.sections.iter().filter_map(section).collect(),
+            symbols: symbols::symbols(object, module.is_some(), interner),
+        }
+    }
+}
+
+/// The tables of objects, sections, symbols and names.
+pub struct Linked {
+    pub objects: Vec<ObjectRecord>,
+    pub sections: Vec<SectionRecord>,
+    pub symbols: Vec<SymbolRecord>,
+    pub symbol_names: Vec<SymbolId>,
+    pub names: Vec<NameRecord>,
+    pub name_hash: Vec<U32>,
+    /// Whether a function or function symbol bears the name.
+    pub is_function_name: Vec<bool>,
+}
+
+/// Links objects, which are in order, with what their debug information says.
+pub fn link(objects: &[ObjectFacts], ids: &StringIds, strings: &[u8], functions: &Functions, places: &Places) -> Linked {
+    let mut linked = Linked {
+        objects: vec![],
+        sections: vec![],
+        symbols: Vec::with_capacity(objects.iter().map(|o| o.symbols.len()).sum()),
+        symbol_names: vec![],
+        names: vec![],
+        name_hash: vec![],
+        is_function_name: vec![],
+    };
+    let first = |owners: &[u32], object: usize| owners.partition_point(|o| *o < object as u32);
+    for number in 0..=objects.len() {
+        let first_unit = first(&places.unit_objects, number);
+        let mut record = ObjectRecord {
+            first_section: U32::new(linked.sections.len() as u32),
+            first_symbol: U32::new(linked.symbols.len() as u32),
+            first_unit: U32::new(first_unit as u32),
+            first_place: places.units[first_unit].first_place,
+            first_range: U32::new(first(&places.range_objects, number) as u32),
+            first_sequence: U32::new(first(&places.sequence_objects, number) as u32),
+            ..blank()
+        };
+        if let Some(object) = objects.get(number) {
+            record.name = ids.get(object.name);
+            record.path = ids.get(object.path);
+            record.base = U64::new(object.base);
+            record.build_id = object.build_id;
+            linked.sections.extend(object.sections.iter().map(|s| SectionRecord {
+                name: ids.get(s.name),
+                flags: U32::new(s.flags),
+                address: U64::new(s.address),
+                size: U64::new(s.size),
+                pc: Pc::new(s.pc),
+            }));
+            linked.symbols.extend(object.symbols.iter().map(|s| SymbolRecord {
+                name: ids.get(s.name),
+                pc: Pc::new(s.pc),
+                size: U32::new(s.size),
+                section: U16::new(s.section),
+                flags: U16::new(s.flags),
+            }));
+        }
+        linked.objects.push(record);
+    }
+    mark_described(&mut linked, functions, places);
+    name_all(&mut linked, strings, functions);
+    linked
+}
+
+/// Marks the function symbols that the debug information describes: by a function of this name with code in the
+/// object, and all others at the address of such a one; or by code that starts at the symbol's address.
+fn mark_described(linked: &mut Linked, functions: &Functions, places: &Places) {
+    let bounds: Vec<_> = linked
+        .objects
+        .windows(2)
+        .map(|o| {
+            let part = |f: fn(&ObjectRecord) -> U32| f(&o[0]).get() as usize..f(&o[1]).get() as usize;
+            (part(|o| o.first_symbol), part(|o| o.first_place))
+        })
+        .collect();
+    let mut rest = &mut linked.symbols[..];
+    let mut parts = vec![];
+    for (symbols, placed) in bounds {
+        let (part, after) = rest.split_at_mut(symbols.len());
+        rest = after;
+        parts.push((part, &places.places[placed]));
+    }
+    parts.into_par_iter().for_each(|(symbols, placed)| {
+        let with_code = placed.iter().filter(|p| p.outer.some().is_none());
+        let (names, entries): (FxHashSet<StrId>, FxHashSet<Pc>) =
+            with_code.map(|p| (functions.records[p.function.index()].name, p.entry)).unzip();
+        let named: FxHashSet<Pc> =
+            symbols.iter().filter(|s| s.is_function() && names.contains(&s.name)).map(|s| s.pc).collect();
+        for symbol in symbols.iter_mut().filter(|s| s.is_function()) {
+            if named.contains(&symbol.pc) || entries.contains(&symbol.pc) {
+                symbol.flags = U16::new(symbol.flags.get() | SymbolRecord::HAS_DWARF);
+            }
+        }
+    });
+}
+
+/// Makes the tables of names.
+fn name_all(linked: &mut Linked, strings: &[u8], functions: &Functions) {
+    let mut by_name: Vec<u64> = (0u32..)
+        .zip(&linked.symbols)
+        .map(|(at, s)| u64::from(s.name.get()) << 32 | u64::from(at))
+        .collect();
+    by_name.par_sort_unstable();
+    let declared = &functions.records[..functions.records.len() - 1];
+    let (mut function, mut symbol) = (0, 0);
+    loop {
+        let function_name = declared.get(function).map(|f| f.name);
+        let symbol_name = by_name.get(symbol).map(|s| StrId::new((s >> 32) as u32));
+        let Some(name) = function_name.into_iter().chain(symbol_name).min() else { break };
+        linked.names.push(NameRecord {
+            name,
+            first_function: FunctionId::new(function as u32),
+            first_symbol: U32::new(symbol as u32),
+        });
+        let first = (function, symbol);
+        while declared.get(function).is_some_and(|f| f.name == name) {
+            function += 1;
+        }
+        while by_name.get(symbol).is_some_and(|s| (s >> 32) as u32 == name.get()) {
+            symbol += 1;
+        }
+        let bears = |at: &u64| linked.symbols[*at as u32 as usize].is_function();
+        linked.is_function_name.push(function > first.0 || by_name[first.1..symbol].iter().any(bears));
+    }
+    let string = |id: StrId| {
+        let rest = &strings[id.index()..];
+        &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
+    };
+    linked.name_hash = names::table(linked.names.iter().map(|n| string(n.name)));
+    linked.names.push(NameRecord {
+        first_function: FunctionId::new(function as u32),
+        first_symbol: U32::new(symbol as u32),
+        ..blank()
+    });
+    linked.symbol_names = by_name.iter().map(|s| SymbolId::new(*s as u32)).collect();
+}

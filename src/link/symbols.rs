@@ -1,0 +1,141 @@
+//! Symbol tables: what the kernel keeps of them at run time, and in which order.
+use crate::load::elf::{Elf, LE};
+use crate::merge::intern::{GlobalStr, Interner};
+use object::elf::{STB_WEAK, STT_FILE, STT_SECTION};
+use probeidx_format::record::SymbolRecord;
+use rustc_hash::FxHashSet;
+
+/// A symbol, its name not yet ranked.
+#[derive(Clone, Copy, Debug)]
+pub struct SymbolFacts {
+    pub name: GlobalStr,
+    pub pc: u32,
+    pub size: u32,
+    /// Position among the object's allocated sections.
+    pub section: u16,
+    /// As in the format's symbol record.
+    pub flags: u16,
+}
+
+/// The symbols of an object, sorted by address, and at one address as the kernel's own table has them.
+pub fn symbols(object: &Elf<'_>, is_module: bool, interner: &Interner) -> Vec<SymbolFacts> {
+    let mut positions = vec![SymbolRecord::ABSOLUTE; object.sections.len()];
+    for (position, (index, _)) in
+        object.sections.iter().enumerate().filter(|(_, s)| s.pc.is_some()).enumerate()
+    {
+        positions[index] = position as u16;
+    }
+    let named = |s: &&object::elf::Sym64<_>| !object.symbol_name(s).is_empty();
+    let exported: FxHashSet<&[u8]> = object
+        .symbols
+        .iter()
+        .filter(named)
+        .filter_map(|s| object.symbol_name(s).strip_prefix(b"__ksymtab_"))
+        .collect();
+    let mut found: Vec<(u32, Rank<'_>, SymbolFacts)> = vec![];
+    for (order, symbol) in object.symbols.iter().enumerate() {
+        let name = object.symbol_name(symbol);
+        let index = symbol.st_shndx.get(LE).0;
+        let (kind, binding) = (symbol.st_info.0 & 0xf, symbol.st_info.0 >> 4);
+        let is_absolute = index == SymbolRecord::ABSOLUTE;
+        if name.is_empty() || index == 0 || kind == STT_SECTION.0 || kind == STT_FILE.0 {
+            continue;
+        }
+        let section = object.sections.get(usize::from(index));
+        let pc = match section {
+            _ if is_absolute => symbol.st_value.get(LE),
+            Some(section) => match section.pc {
+                Some(pc) if object.is_relocatable => u64::from(pc).wrapping_add(symbol.st_value.get(LE)),
+                Some(pc) => {
+                    u64::from(pc).wrapping_add(symbol.st_value.get(LE).wrapping_sub(section.address()))
+                }
+                None => continue,
+            },
+            None => continue,
+        };
+        let Ok(pc) = u32::try_from(pc) else { continue };
+        let mut flags = u16::from(kind) | u16::from(binding) << SymbolRecord::BIND_SHIFT;
+        if exported.contains(name) {
+            flags |= SymbolRecord::EXPORTED;
+        }
+        if is_kept(name, section.map(|s| s.name), is_module) {
+            flags |= SymbolRecord::KEPT;
+        }
+        let section = if is_absolute { SymbolRecord::ABSOLUTE } else { positions[usize::from(index)] };
+        let size = symbol.st_size.get(LE).try_into().unwrap_or(u32::MAX);
+        let rank = if is_module { Rank::Module(order) } else { Rank::kernel(name, binding == STB_WEAK.0) };
+        found.push((pc, rank, SymbolFacts { name: interner.intern(name), pc, size, section, flags }));
+    }
+    found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    found.into_iter().map(|(_, _, facts)| facts).collect()
+}
+
+/// How symbols of one address are ordered.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Rank<'a> {
+    /// As in the symbol table (`find_kallsyms_symbol`, kernel/module/kallsyms.c).
+    Module(usize),
+    /// Not weak before weak, linker-script names last, fewer leading underscores first, then by name
+    /// (`compare_symbols`, scripts/kallsyms.c, 5.10 to 6.12).
+    Kernel { weak: bool, from_linker: bool, underscores: usize, name: &'a [u8] },
+}
+
+impl<'a> Rank<'a> {
+    fn kernel(name: &'a [u8], weak: bool) -> Self {
+        let underscores = name.iter().take_while(|b| **b == b'_').count();
+        let from_linker = name.len() >= 8
+            && ([&b"__start_"[..], b"__stop_", b"__end_"].iter().any(|p| name.starts_with(p))
+                || (name.starts_with(b"__") && (name.ends_with(b"_start") || name.ends_with(b"_end"))));
+        Self::Kernel { weak, from_linker, underscores, name }
+    }
+}
+
+/// Whether the running kernel has the symbol (scripts/mksysmap and scripts/kallsyms.c; `is_core_symbol` of
+/// kernel/module/kallsyms.c), with CONFIG_KALLSYMS_ALL.
+fn is_kept(name: &[u8], section: Option<&str>, is_module: bool) -> bool {
+    let starts = |prefixes: &[&[u8]]| prefixes.iter().any(|p| name.starts_with(p));
+    if starts(&[b".L", b"$", b"L0\x01"]) {
+        return false;
+    }
+    if is_module {
+        return section.is_some_and(|s| !s.starts_with(".init") && s != ".modinfo" && s != "__versions");
+    }
+    !starts(&[b"__crc_", b"__kstrtab_", b"__kstrtabns_", b"__kcfi_typeid_", b"__efistub_", b"__kvm_nvhe_", b"__pi_"])
+        && !starts(&[b"kallsyms_offsets", b"kallsyms_names", b"kallsyms_markers", b"kallsyms_token_"])
+        && !starts(&[b"kallsyms_num_syms", b"kallsyms_relative_base", b"kallsyms_seqs_of_names"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_one_address_is_the_one_that_the_kernel_prints() {
+        let mut ranks = [
+            Rank::kernel(b"__irqentry_text_end", false),
+            Rank::kernel(b"__x64_sys_ni_syscall", true),
+            Rank::kernel(b"common_interrupt_return", false),
+            Rank::kernel(b"_stext", false),
+        ];
+        ranks.sort();
+        let names: Vec<_> = ranks
+            .iter()
+            .map(|r| match r {
+                Rank::Kernel { name, .. } => *name,
+                Rank::Module(_) => unreachable!("none was made"),
+            })
+            .collect();
+        assert_eq!(
+            names,
+            [&b"common_interrupt_return"[..], b"_stext", b"__irqentry_text_end", b"__x64_sys_ni_syscall"]
+        );
+    }
+
+    #[test]
+    fn what_only_the_build_needs_is_not_kept() {
+        assert!(!is_kept(b"__crc_vfs_read", Some("__kcrctab"), false));
+        assert!(is_kept(b"kallsyms_lookup_name", Some(".text"), false));
+        assert!(!is_kept(b"init_module", Some(".init.text"), true));
+        assert!(is_kept(b"cleanup_module", Some(".exit.text"), true));
+    }
+}

@@ -1,0 +1,199 @@
+//! An ELF object as sections with data, and the addresses that they get.
+use super::decompress::{SectionCompression, inflate_section};
+use crate::error::{Error, ErrorKind, Result};
+use object::elf::{self, Rela64, SectionHeader64, Sym64};
+use object::read::elf::{FileHeader, SectionHeader};
+use object::{LittleEndian, SectionIndex};
+use std::borrow::Cow;
+
+/// The byte order of everything that is indexed.
+pub const LE: LittleEndian = LittleEndian;
+
+/// The distance from an object's base to its first address, so that no address is 0.
+const FIRST_PC: u32 = 0x1000;
+
+/// A section of an object.
+pub struct Section<'d> {
+    pub name: &'d str,
+    header: &'d SectionHeader64<LittleEndian>,
+    /// Empty for a section without bytes in the file.
+    data: &'d [u8],
+    /// Where it starts among the object's addresses, if it is allocated at run time.
+    pub pc: Option<u32>,
+}
+
+impl<'d> Section<'d> {
+    /// `sh_flags`.
+    pub fn flags(&self) -> u32 {
+        self.header.sh_flags(LE).0 as u32
+    }
+    /// `sh_addr`.
+    pub fn address(&self) -> u64 {
+        self.header.sh_addr(LE)
+    }
+    /// `sh_size`.
+    pub fn size(&self) -> u64 {
+        self.header.sh_size(LE)
+    }
+    /// Whether it is part of the running kernel.
+    pub fn is_allocated(&self) -> bool {
+        self.flags() & elf::SHF_ALLOC.0 as u32 != 0
+    }
+    /// Its bytes, inflated if they are compressed (`SHF_COMPRESSED`, or `.zdebug_*` of older tools).
+    pub fn data(&self) -> Result<Cow<'d, [u8]>> {
+        let damaged = |e: Error| e.section(self.name);
+        if self.flags() & elf::SHF_COMPRESSED.0 as u32 != 0 {
+            let short = || damaged(Error::new(ErrorKind::Damaged, "the compression header is cut off"));
+            let kind = self.data.first_chunk::<4>().ok_or_else(short)?;
+            let size = self.data.get(8..16).and_then(|s| s.first_chunk::<8>()).ok_or_else(short)?;
+            let data = self.data.get(24..).ok_or_else(short)?;
+            let kind = SectionCompression::from_ch_type(u32::from_le_bytes(*kind)).ok_or_else(|| {
+                damaged(Error::new(ErrorKind::Unsupported, "compressed in an unknown way"))
+            })?;
+            return inflate_section(kind, data, u64::from_le_bytes(*size)).map(Cow::Owned).map_err(damaged);
+        }
+        if let Some(rest) = self.data.strip_prefix(b"ZLIB").filter(|_| self.name.starts_with(".zdebug")) {
+            let short = || damaged(Error::new(ErrorKind::Damaged, "the compression header is cut off"));
+            let (size, data) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+            let size = u64::from_be_bytes(*size);
+            return inflate_section(SectionCompression::Zlib, data, size).map(Cow::Owned).map_err(damaged);
+        }
+        Ok(Cow::Borrowed(self.data))
+    }
+    /// Its bytes as they stand in the file.
+    pub fn raw(&self) -> &'d [u8] {
+        self.data
+    }
+}
+
+/// A 64-bit little-endian object.
+pub struct Elf<'d> {
+    /// `e_machine`.
+    pub machine: u16,
+    /// A module or object file (`ET_REL`): its sections have no addresses but those that we give them.
+    pub is_relocatable: bool,
+    pub sections: Vec<Section<'d>>,
+    /// What is added to a `Pc` for an address as the debug information has it.
+    pub base: u64,
+    pub symbols: &'d [Sym64<LittleEndian>],
+    symbol_names: &'d [u8],
+}
+
+impl<'d> Elf<'d> {
+    /// Reads headers and symbol table.
+    pub fn parse(data: &'d [u8]) -> Result<Self> {
+        let damaged = |e: object::read::Error| Error::new(ErrorKind::Damaged, e.to_string().to_lowercase());
+        match data {
+            [0x7f, b'E', b'L', b'F', 2, 1, ..] => {}
+            [0x7f, b'E', b'L', b'F', 1, ..] => {
+                return Err(Error::new(ErrorKind::Unsupported, "a 32-bit ELF object; only 64-bit ones are indexed"));
+            }
+            [0x7f, b'E', b'L', b'F', _, 2, ..] => {
+                return Err(Error::new(ErrorKind::Unsupported, "a big-endian ELF object; only little-endian ones are indexed"));
+            }
+            [] => return Err(Error::new(ErrorKind::NotElf, "the file is empty")),
+            _ => return Err(Error::new(ErrorKind::NotElf, "not an ELF object").offset(0)),
+        }
+        let header = elf::FileHeader64::<LittleEndian>::parse(data).map_err(damaged)?;
+        let table = header.sections(LE, data).map_err(damaged)?;
+        let mut object = Self {
+            machine: header.e_machine(LE).0,
+            is_relocatable: header.e_type(LE) == elf::ET_REL,
+            sections: Vec::with_capacity(table.len()),
+            base: 0,
+            symbols: &[],
+            symbol_names: &[],
+        };
+        for (index, header) in table.iter().enumerate() {
+            let name = table.section_name(LE, header).unwrap_or_default();
+            let name = std::str::from_utf8(name).unwrap_or_default();
+            let bytes = header.data(LE, data).map_err(|e| {
+                damaged(e).section(if name.is_empty() { format!("{index}") } else { name.to_owned() }).offset(header.sh_offset(LE))
+            })?;
+            object.sections.push(Section { name, header, data: bytes, pc: None });
+            if header.sh_type(LE) == elf::SHT_SYMTAB {
+                object.symbols = header.data_as_array(LE, data).map_err(|e| damaged(e).section(".symtab"))?;
+                let strings = table.section(SectionIndex(header.sh_link(LE) as usize)).map_err(damaged)?;
+                object.symbol_names = strings.data(LE, data).map_err(|e| damaged(e).section(".strtab"))?;
+            }
+        }
+        object.lay_out()?;
+        Ok(object)
+    }
+
+    /// Gives every allocated section its place among the object's addresses.
+    fn lay_out(&mut self) -> Result<()> {
+        let too_large = || Error::new(ErrorKind::Unsupported, "its sections span more than 4 GiB");
+        let mut next = u64::from(FIRST_PC);
+        if !self.is_relocatable {
+            let code = |s: &&Section<'_>| s.is_allocated() && s.flags() & elf::SHF_EXECINSTR.0 as u32 != 0;
+            let first = self.sections.iter().filter(code).map(|s| s.address()).min().unwrap_or(0);
+            self.base = first.wrapping_sub(FIRST_PC.into());
+            for section in self.sections.iter_mut().filter(|s| s.is_allocated()) {
+                let from_base = section.address().wrapping_sub(self.base);
+                if let Some(end) = from_base.checked_add(section.size()).filter(|e| *e < u64::from(u32::MAX)) {
+                    section.pc = Some(from_base as u32);
+                    next = next.max(end);
+                }
+            }
+        }
+        // Per-cpu data of vmlinux has addresses from 0 on: it goes behind all the rest.
+        for section in self.sections.iter_mut().filter(|s| s.is_allocated() && s.pc.is_none()) {
+            let align = section.header.sh_addralign(LE).max(1);
+            next = next.checked_next_multiple_of(align).ok_or_else(too_large)?;
+            section.pc = Some(u32::try_from(next).map_err(|_| too_large())?);
+            next = next.checked_add(section.size()).filter(|n| *n < u64::from(u32::MAX)).ok_or_else(too_large)?;
+        }
+        Ok(())
+    }
+
+    /// The section of this name.
+    pub fn section(&self, name: &str) -> Option<&Section<'d>> {
+        self.sections.iter().find(|s| s.name == name)
+    }
+    /// The name of a symbol.
+    pub fn symbol_name(&self, symbol: &Sym64<LittleEndian>) -> &'d [u8] {
+        let rest = self.symbol_names.get(symbol.st_name.get(LE) as usize..).unwrap_or_default();
+        &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
+    }
+    /// The GNU build id.
+    pub fn build_id(&self) -> Option<&'d [u8]> {
+        let notes = self.sections.iter().filter(|s| s.header.sh_type(LE) == elf::SHT_NOTE);
+        notes.flat_map(|s| notes_in(s.raw())).find(|(kind, name, _)| *kind == 3 && *name == b"GNU\0").map(|n| n.2)
+    }
+    /// The relocations of the section at this index.
+    pub fn relocations(&self, index: usize) -> Result<Option<&'d [Rela64<LittleEndian>]>> {
+        for section in &self.sections {
+            let kind = section.header.sh_type(LE);
+            if section.header.sh_info(LE) as usize != index || !matches!(kind, elf::SHT_RELA | elf::SHT_REL) {
+                continue;
+            }
+            let damaged = || Error::new(ErrorKind::Damaged, "the relocations are damaged").section(section.name);
+            if kind == elf::SHT_REL {
+                return Err(Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name));
+            }
+            let count = section.raw().len() / size_of::<Rela64<LittleEndian>>();
+            let (rela, _) = object::pod::slice_from_bytes(section.raw(), count).map_err(|()| damaged())?;
+            return Ok(Some(rela));
+        }
+        Ok(None)
+    }
+    /// The address, as relocated debug information has it, of a symbol.
+    pub fn symbol_address(&self, symbol: &Sym64<LittleEndian>) -> u64 {
+        let section = self.sections.get(usize::from(symbol.st_shndx.get(LE).0)).and_then(|s| s.pc).unwrap_or(0);
+        u64::from(section).wrapping_add(symbol.st_value.get(LE))
+    }
+}
+
+/// The notes of a section: type, name with its NUL, descriptor.
+fn notes_in(mut data: &[u8]) -> impl Iterator<Item = (u32, &[u8], &[u8])> {
+    std::iter::from_fn(move || {
+        let word = |at: usize| data.get(at..at + 4).map(|w| u32::from_le_bytes(w.try_into().expect("four bytes")));
+        let (name, desc, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let desc_at = name.checked_add(12)?.checked_next_multiple_of(4)?;
+        let end = desc_at.checked_add(desc)?;
+        let note = (kind, data.get(12..12 + name)?, data.get(desc_at..end)?);
+        data = data.get(end.next_multiple_of(4)..).unwrap_or_default();
+        Some(note)
+    })
+}

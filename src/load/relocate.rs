@@ -1,0 +1,138 @@
+//! The debug sections of an object, relocated where it is a module.
+//!
+//! A vmlinux linked with `--emit-relocs` carries `.rela.debug_*` too, but they are applied already: only those of
+//! relocatable objects are.
+use super::elf::{Elf, LE};
+use crate::dwarf::Sections;
+use crate::error::{Error, ErrorKind, Result};
+use object::LittleEndian;
+use object::elf::{self, Rela64};
+use std::borrow::Cow;
+
+/// The bytes of the debug sections, each as it stands in the file or as a copy of its own.
+#[derive(Default)]
+pub struct DebugSections<'d> {
+    sections: [Cow<'d, [u8]>; NAMES.len()],
+}
+
+const NAMES: [&str; 11] = [
+    "info", "abbrev", "line", "str", "line_str", "str_offsets", "addr", "rnglists", "ranges", "loclists", "loc",
+];
+
+impl<'d> DebugSections<'d> {
+    /// Finds, inflates and relocates them. Relocations that cannot be applied are counted and named in `faults`.
+    pub fn load(object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
+        let mut loaded = Self::default();
+        for (index, section) in object.sections.iter().enumerate() {
+            let Some(name) = section.name.strip_prefix(".debug_").or_else(|| section.name.strip_prefix(".zdebug_"))
+            else {
+                continue;
+            };
+            let Some(at) = NAMES.iter().position(|n| *n == name) else { continue };
+            let mut data = section.data()?;
+            if object.is_relocatable
+                && let Some(relocations) = object.relocations(index)?
+            {
+                relocate(object, section.name, data.to_mut(), relocations, faults)?;
+            }
+            loaded.sections[at] = data;
+        }
+        Ok(loaded)
+    }
+    /// The sections as the extractor takes them.
+    pub fn sections(&self) -> Sections<'_> {
+        let [info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc] = &self.sections;
+        Sections { info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc }
+    }
+    /// The length of all of them.
+    pub fn length(&self) -> u64 {
+        self.sections.iter().map(|s| s.len() as u64).sum()
+    }
+}
+
+/// How many bytes a relocation of this type fills with symbol plus addend; 0 for none, `None` for all others.
+fn width(machine: u16, kind: u32) -> Option<usize> {
+    Some(match (elf::Machine(machine), kind) {
+        (_, 0) => 0,
+        (elf::EM_X86_64, 1) | (elf::EM_AARCH64, 257) | (elf::EM_RISCV, 2) | (elf::EM_PPC64, 38) => 8,
+        (elf::EM_X86_64, 10 | 11) | (elf::EM_AARCH64, 258) | (elf::EM_RISCV, 1) | (elf::EM_PPC64, 1) => 4,
+        _ => return None,
+    })
+}
+
+/// RISC-V computes differences by adding and subtracting in place: the width, whether it is subtracted, and whether
+/// it overwrites what is there (RISC-V ELF psABI, relocations 33 to 56).
+fn in_place(machine: u16, kind: u32) -> Option<(usize, bool, bool)> {
+    if elf::Machine(machine) != elf::EM_RISCV {
+        return None;
+    }
+    Some(match kind {
+        33 => (1, false, false),
+        34 => (2, false, false),
+        35 => (4, false, false),
+        36 => (8, false, false),
+        37 => (1, true, false),
+        38 => (2, true, false),
+        39 => (4, true, false),
+        40 => (8, true, false),
+        54 => (1, false, true),
+        55 => (2, false, true),
+        56 => (4, false, true),
+        _ => return None,
+    })
+}
+
+fn relocate(
+    object: &Elf<'_>,
+    name: &str,
+    data: &mut [u8],
+    relocations: &[Rela64<LittleEndian>],
+    faults: &mut Vec<Error>,
+) -> Result<()> {
+    let mut unknown = None;
+    for relocation in relocations {
+        let offset = relocation.r_offset.get(LE) as usize;
+        let info = relocation.r_info.get(LE);
+        let kind = info as u32;
+        let addend = relocation.r_addend.get(LE);
+        let value = || {
+            let symbol = object.symbols.get((info >> 32) as usize)?;
+            Some(object.symbol_address(symbol).wrapping_add(addend as u64))
+        };
+        let outside = || {
+            let what = format!("relocation of type {kind} outside of the section or its symbols");
+            Error::new(ErrorKind::Damaged, what).section(name).offset(offset as u64)
+        };
+        match width(object.machine, kind) {
+            Some(0) => {}
+            Some(8) => {
+                let place = data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<8>()).ok_or_else(outside)?;
+                *place = value().ok_or_else(outside)?.to_le_bytes();
+            }
+            Some(_) => {
+                let place = data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<4>()).ok_or_else(outside)?;
+                *place = (value().ok_or_else(outside)? as u32).to_le_bytes();
+            }
+            None => match in_place(object.machine, kind) {
+                Some((width, subtract, overwrite)) => {
+                    let value = value().ok_or_else(outside)?;
+                    let place = data.get_mut(offset..).and_then(|d| d.get_mut(..width)).ok_or_else(outside)?;
+                    let mut old = [0; 8];
+                    old[..width].copy_from_slice(place);
+                    let old = if overwrite { 0 } else { u64::from_le_bytes(old) };
+                    let new = if subtract { old.wrapping_sub(value) } else { old.wrapping_add(value) };
+                    place.copy_from_slice(&new.to_le_bytes()[..width]);
+                }
+                None => {
+                    let first = unknown.get_or_insert((kind, offset, 0u64));
+                    first.2 += 1;
+                }
+            },
+        }
+    }
+    if let Some((kind, offset, count)) = unknown {
+        let what = format!("{count} relocations of types such as {kind} are not known and were left out");
+        faults.push(Error::new(ErrorKind::Unsupported, what).section(name).offset(offset as u64));
+    }
+    Ok(())
+}

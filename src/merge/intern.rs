@@ -1,0 +1,131 @@
+//! All strings of a build, each once, from any number of threads.
+use crate::dwarf::strings::{Strings, content_hash};
+use hashbrown::HashTable;
+use probeidx_format::id::StrId;
+use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
+
+const SHARD_BITS: u32 = 6;
+const INDEX_BITS: u32 = 32 - SHARD_BITS;
+
+/// A string of the build. The numbers depend on chance; [`Interner::finish`] replaces them by ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GlobalStr(u32);
+
+/// Collects strings.
+pub struct Interner {
+    shards: Vec<Mutex<Shard>>,
+}
+
+#[derive(Default)]
+struct Shard {
+    arena: Vec<u8>,
+    ends: Vec<u32>,
+    table: HashTable<(u64, u32)>,
+}
+
+impl Shard {
+    fn get(&self, index: u32) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index as usize - 1] };
+        &self.arena[start as usize..self.ends[index as usize] as usize]
+    }
+    fn intern(&mut self, hash: u64, bytes: &[u8]) -> u32 {
+        let Self { arena, ends, table } = self;
+        let get = |i: u32| {
+            let start = if i == 0 { 0 } else { ends[i as usize - 1] };
+            &arena[start as usize..ends[i as usize] as usize]
+        };
+        if let Some(&(_, known)) = table.find(hash, |&(h, i)| h == hash && get(i) == bytes) {
+            return known;
+        }
+        let new = ends.len() as u32;
+        arena.extend_from_slice(bytes);
+        ends.push(arena.len() as u32);
+        table.insert_unique(hash, (hash, new), |&(h, _)| h);
+        new
+    }
+}
+
+impl Default for Interner {
+    fn default() -> Self {
+        Self { shards: (0..1 << SHARD_BITS).map(|_| Mutex::default()).collect() }
+    }
+}
+
+impl Interner {
+    /// Adds a string.
+    pub fn intern(&self, bytes: &[u8]) -> GlobalStr {
+        self.intern_hashed(content_hash(bytes), bytes)
+    }
+    /// Adds all strings of a batch; gives their numbers in order.
+    pub fn intern_all(&self, strings: &Strings) -> Vec<GlobalStr> {
+        strings.iter().map(|(hash, bytes)| self.intern_hashed(hash, bytes)).collect()
+    }
+    fn intern_hashed(&self, hash: u64, bytes: &[u8]) -> GlobalStr {
+        // The table of a shard uses the high and low bits of the hash: the shard is chosen by those in between.
+        let shard = (hash >> 40) as u32 & ((1 << SHARD_BITS) - 1);
+        let index = self.shards[shard as usize].lock().unwrap_or_else(PoisonError::into_inner).intern(hash, bytes);
+        GlobalStr(shard << INDEX_BITS | index)
+    }
+    /// Sorts the strings: the bytes of the section, and the id of each.
+    pub fn finish(self) -> (Vec<u8>, StringIds) {
+        let shards: Vec<Shard> =
+            self.shards.into_iter().map(|s| s.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+        let mut all: Vec<(u64, &[u8], u32, u32)> = shards
+            .iter()
+            .enumerate()
+            .flat_map(|(s, shard)| (0..shard.ends.len() as u32).map(move |i| (s as u32, i, shard.get(i))))
+            .map(|(shard, index, bytes)| (prefix(bytes), bytes, shard, index))
+            .filter(|(_, bytes, _, _)| !bytes.is_empty())
+            .collect();
+        all.par_sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        let mut section = vec![0];
+        let mut ids: Vec<Vec<u32>> = shards.iter().map(|s| vec![0; s.ends.len()]).collect();
+        for (_, bytes, shard, index) in all {
+            ids[shard as usize][index as usize] = section.len() as u32;
+            section.extend_from_slice(bytes);
+            section.push(0);
+        }
+        (section, StringIds(ids))
+    }
+}
+
+/// The first eight bytes as a number that compares as they do: most comparisons end there.
+fn prefix(bytes: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = bytes.len().min(8);
+    first[..length].copy_from_slice(&bytes[..length]);
+    u64::from_be_bytes(first)
+}
+
+/// The final ids of all strings.
+pub struct StringIds(Vec<Vec<u32>>);
+
+impl StringIds {
+    /// The final id of a string.
+    #[inline]
+    pub fn get(&self, string: GlobalStr) -> StrId {
+        StrId::new(self.0[(string.0 >> INDEX_BITS) as usize][(string.0 & ((1 << INDEX_BITS) - 1)) as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_compare_as_the_strings_do() {
+        let interner = Interner::default();
+        let words = ["do_open", "", "do_op", "vfs_read", "do_open.isra.0", "do_open", "\u{e9}t\u{e9}"];
+        let numbers: Vec<_> = words.iter().map(|w| interner.intern(w.as_bytes())).collect();
+        assert_eq!(numbers[0], numbers[5]);
+        let (section, ids) = interner.finish();
+        for (a, &x) in words.iter().zip(&numbers) {
+            let at = ids.get(x).index();
+            assert!(section[at..].starts_with(a.as_bytes()) && section[at + a.len()] == 0);
+            for (b, &y) in words.iter().zip(&numbers) {
+                assert_eq!(a.as_bytes().cmp(b.as_bytes()), ids.get(x).cmp(&ids.get(y)));
+            }
+        }
+    }
+}

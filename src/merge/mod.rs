@@ -1,0 +1,119 @@
+//! The facts of all batches to the tables of the index.
+//!
+//! Ids are handed out here, after sorting by content, so that neither the number of threads nor their speed shows in
+//! the bytes. What several batches describe (types, functions) is taken from the first of them.
+pub mod intern;
+mod functions;
+mod places;
+mod types;
+
+use crate::dwarf::facts::Batch;
+use crate::dwarf::strings::Key;
+use intern::{GlobalStr, Interner, StringIds};
+use probeidx_format::id::StrId;
+use probeidx_format::record::*;
+use std::sync::Mutex;
+
+pub use functions::Functions;
+pub use places::Places;
+pub use types::Types;
+
+/// A batch whose strings are known to the whole build.
+pub struct Extracted {
+    pub batch: Batch,
+    /// The strings of the batch.
+    pub strings: Vec<GlobalStr>,
+    /// The number that the batch's first object has in the index.
+    pub first_object: u32,
+}
+
+/// Where a type or function is described first, by key.
+#[derive(Default)]
+pub struct Firsts {
+    shards: Vec<Mutex<FirstsShard>>,
+}
+
+type FirstsShard = rustc_hash::FxHashMap<Key, (u32, u32)>;
+
+const SHARDS: usize = 64;
+
+impl Firsts {
+    pub fn new() -> Self {
+        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+    }
+    /// Tells that the batch describes these, by position.
+    pub fn add(&self, batch: u32, keys: impl Iterator<Item = (u32, Key)>) {
+        for (position, key) in keys {
+            let mut shard = self.shard(key).lock().unwrap_or_else(|e| e.into_inner());
+            let first = shard.entry(key).or_insert((batch, position));
+            *first = (*first).min((batch, position));
+        }
+    }
+    /// Whether some batch describes it.
+    pub fn contains(&self, key: Key) -> bool {
+        self.shard(key).lock().unwrap_or_else(|e| e.into_inner()).contains_key(&key)
+    }
+    /// All of them, in no order.
+    pub fn into_all(self) -> Vec<(Key, u32, u32)> {
+        let shards = self.shards.into_iter().map(|s| s.into_inner().unwrap_or_else(|e| e.into_inner()));
+        shards.flatten().map(|(key, (batch, position))| (key, batch, position)).collect()
+    }
+    fn shard(&self, key: Key) -> &Mutex<FirstsShard> {
+        &self.shards[(key.1 >> 32) as usize % SHARDS]
+    }
+}
+
+impl crate::dwarf::KnownTypes for Firsts {
+    fn contains(&self, key: Key) -> bool {
+        Firsts::contains(self, key)
+    }
+}
+
+/// The tables that come from debug information.
+pub struct Model {
+    /// The bytes of the section.
+    pub strings: Vec<u8>,
+    pub types: Types,
+    pub functions: Functions,
+    pub places: Places,
+}
+
+/// Merges all batches, which are in order.
+pub fn merge(
+    batches: &[Extracted],
+    interner: Interner,
+    first_types: Firsts,
+    first_functions: Firsts,
+) -> (Model, StringIds) {
+    let (strings, ids) = interner.finish();
+    let types = types::merge(batches, &ids, first_types);
+    let mut functions = functions::merge(batches, &ids, &types, first_functions);
+    let places = places::merge(batches, &ids, &mut functions);
+    (Model { strings, types, functions, places }, ids)
+}
+
+impl Extracted {
+    /// The final id of a string of the batch.
+    #[inline]
+    fn string(&self, ids: &StringIds, string: crate::dwarf::strings::LocalStr) -> StrId {
+        ids.get(self.strings[string.0 as usize])
+    }
+}
+
+/// An empty record to end a table with.
+pub(crate) fn blank<T: probeidx_format::zerocopy::FromZeros>() -> T {
+    T::new_zeroed()
+}
+
+/// The lengths that the parts before each batch have together.
+fn bases(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
+    let mut sum = 0;
+    let mut bases = vec![];
+    for length in lengths {
+        bases.push(sum);
+        sum += length as u32;
+    }
+    bases
+}
+
+const _: () = assert!(size_of::<PlaceRecord>() == 16);

@@ -1,0 +1,137 @@
+//! Placements, units, ranges and line sequences: concatenated, their references shifted, and sorted by address where
+//! the format asks for it.
+use super::functions::Functions;
+use super::intern::StringIds;
+use super::{Extracted, bases, blank};
+use crate::dwarf::facts::NO_PLACE;
+use probeidx_format::id::{Pc, PlaceId, StrId, UnitId};
+use probeidx_format::record::{PlaceRecord, RangeRecord, SequenceRecord, UnitRecord};
+use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
+use rayon::prelude::*;
+
+/// The tables of which every object has a part; details and lines stay in the batches.
+pub struct Places {
+    pub places: Vec<PlaceRecord>,
+    pub postings: Vec<PlaceId>,
+    pub units: Vec<UnitRecord>,
+    pub unit_files: Vec<StrId>,
+    pub ranges: Vec<RangeRecord>,
+    pub sequences: Vec<SequenceRecord>,
+    /// With the object to which each unit belongs, in order.
+    pub unit_objects: Vec<u32>,
+    /// Likewise for ranges and sequences.
+    pub range_objects: Vec<u32>,
+    pub sequence_objects: Vec<u32>,
+}
+
+pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Functions) -> Places {
+    let place_bases = bases(batches.iter().map(|b| b.batch.places.len()));
+    let unit_bases = bases(batches.iter().map(|b| b.batch.units.len()));
+    let file_bases = bases(batches.iter().map(|b| b.batch.files.len()));
+    let detail_bases = bases(batches.iter().map(|b| b.batch.details.len()));
+    let line_bases = bases(batches.iter().map(|b| b.batch.lines.len()));
+
+    let places: Vec<PlaceRecord> = batches
+        .par_iter()
+        .enumerate()
+        .flat_map_iter(|(at, b)| {
+            let (place_base, detail_base) = (place_bases[at], detail_bases[at]);
+            let functions = &*functions;
+            b.batch.places.iter().map(move |p| PlaceRecord {
+                function: functions.id(at, p.function),
+                entry: Pc::new(p.entry),
+                outer: if p.outer == NO_PLACE { PlaceId::NONE } else { PlaceId::new(p.outer + place_base) },
+                details: U32::new(p.details + detail_base),
+            })
+        })
+        .collect();
+    let mut units = vec![];
+    let mut unit_objects = vec![];
+    for (at, b) in batches.iter().enumerate() {
+        for u in &b.batch.units {
+            units.push(UnitRecord {
+                name: b.string(ids, u.name),
+                producer: b.string(ids, u.producer),
+                first_place: U32::new(u.first_place + place_bases[at]),
+                first_file: U32::new(u.first_file + file_bases[at]),
+                language: U16::new(u.language),
+                version: U16::new(u.version),
+                flags: U32::new(u.flags),
+                ..blank()
+            });
+            unit_objects.push(u.object + b.first_object);
+        }
+    }
+    let unit_files: Vec<StrId> =
+        batches.iter().flat_map(|b| b.batch.files.iter().map(|f| b.string(ids, *f))).collect();
+    units.push(UnitRecord {
+        first_place: U32::new(places.len() as u32),
+        first_file: U32::new(unit_files.len() as u32),
+        ..blank()
+    });
+
+    let mut ranges: Vec<(u32, u32, u32, u32)> = batches
+        .iter()
+        .enumerate()
+        .flat_map(|(at, b)| {
+            let base = place_bases[at];
+            b.batch.ranges.iter().map(move |r| (r.object + b.first_object, r.start, r.end, r.place + base))
+        })
+        .collect();
+    ranges.par_sort_unstable();
+    let mut sequences: Vec<(u32, u32, u32, u32, u32)> = batches
+        .iter()
+        .enumerate()
+        .flat_map(|(at, b)| {
+            let (units, lines) = (unit_bases[at], line_bases[at]);
+            b.batch.sequences.iter().map(move |s| {
+                (s.object + b.first_object, s.start, s.end, s.unit + units, s.rows + lines)
+            })
+        })
+        .collect();
+    sequences.par_sort_unstable();
+    let range = |&(_, start, end, place): &_| RangeRecord {
+        start: Pc::new(start),
+        end: Pc::new(end),
+        place: PlaceId::new(place),
+    };
+    let sequence = |&(_, start, end, unit, rows): &_| SequenceRecord {
+        start: Pc::new(start),
+        end: Pc::new(end),
+        unit: UnitId::new(unit),
+        rows: U32::new(rows),
+    };
+    Places {
+        postings: postings(&places, functions),
+        places,
+        units,
+        unit_files,
+        range_objects: ranges.iter().map(|r| r.0).collect(),
+        sequence_objects: sequences.iter().map(|s| s.0).collect(),
+        ranges: ranges.iter().map(range).collect(),
+        sequences: sequences.iter().map(sequence).collect(),
+        unit_objects,
+    }
+}
+
+/// The placements by function, rising; tells each function where its own start.
+fn postings(places: &[PlaceRecord], functions: &mut Functions) -> Vec<PlaceId> {
+    let mut next = vec![0u32; functions.records.len()];
+    for place in places {
+        next[place.function.index()] += 1;
+    }
+    let mut sum = 0;
+    for (record, count) in functions.records.iter_mut().zip(&mut next) {
+        record.first_posting = U32::new(sum);
+        let own = *count;
+        *count = sum;
+        sum += own;
+    }
+    let mut postings = vec![PlaceId::NONE; places.len()];
+    for (at, place) in places.iter().enumerate() {
+        let slot = &mut next[place.function.index()];
+        postings[*slot as usize] = PlaceId::new(at as u32);
+        *slot += 1;
+    }
+    postings
+}

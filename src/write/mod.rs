@@ -1,0 +1,78 @@
+//! The tables to a file, which appears whole or not at all.
+use crate::error::{Error, Result};
+use crate::link::Linked;
+use crate::merge::{Extracted, Model};
+use probeidx_format::id::StrId;
+use probeidx_format::meta::Meta;
+use probeidx_format::writer::Writer;
+use probeidx_format::SectionName as S;
+use probeidx_format::zerocopy::IntoBytes;
+use std::fs::Permissions;
+use std::io::BufWriter;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Writes an index to `path`, replacing what stands there in one step. Gives its length.
+pub fn write(path: &Path, meta: &Meta, batches: &[Extracted], model: &Model, linked: &Linked) -> Result<u64> {
+    let io = |e| Error::io(path, "write the index", e);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create the folder of indexes", e))?;
+    let file = tempfile::Builder::new()
+        .prefix(".building-")
+        .suffix(".pidx.tmp")
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(folder)
+        .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
+    let length = write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked).map_err(io)?;
+    file.as_file().sync_data().map_err(io)?;
+    file.persist(path).map_err(|e| io(e.error))?;
+    Ok(length)
+}
+
+fn write_to<W: std::io::Write + std::io::Seek>(
+    out: W,
+    meta: &Meta,
+    batches: &[Extracted],
+    model: &Model,
+    linked: &Linked,
+) -> std::io::Result<u64> {
+    let fst = name_fst(&model.strings, linked);
+    let mut writer = Writer::new(out)?;
+    let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
+    one(S::Meta, &meta.to_bytes())?;
+    one(S::Strings, &model.strings)?;
+    one(S::Objects, linked.objects.as_bytes())?;
+    one(S::Sections, linked.sections.as_bytes())?;
+    one(S::Units, model.places.units.as_bytes())?;
+    one(S::UnitFiles, model.places.unit_files.as_bytes())?;
+    one(S::Names, linked.names.as_bytes())?;
+    one(S::NameHash, linked.name_hash.as_bytes())?;
+    one(S::NameFst, &fst)?;
+    one(S::Functions, model.functions.records.as_bytes())?;
+    one(S::FunctionDetails, &model.functions.details)?;
+    one(S::Postings, model.places.postings.as_bytes())?;
+    one(S::Places, model.places.places.as_bytes())?;
+    writer.section(S::PlaceDetails, batches.iter().map(|b| &b.batch.details[..]))?;
+    let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
+    one(S::Ranges, model.places.ranges.as_bytes())?;
+    one(S::Symbols, linked.symbols.as_bytes())?;
+    one(S::SymbolNames, linked.symbol_names.as_bytes())?;
+    one(S::Types, model.types.records.as_bytes())?;
+    one(S::Members, model.types.members.as_bytes())?;
+    one(S::Sequences, model.places.sequences.as_bytes())?;
+    writer.section(S::Lines, batches.iter().map(|b| &b.batch.lines[..]))?;
+    writer.finish()
+}
+
+/// The names of functions and function symbols, sorted, each with its rank among all names.
+fn name_fst(strings: &[u8], linked: &Linked) -> Vec<u8> {
+    let string = |id: StrId| {
+        let rest = &strings[id.index()..];
+        &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
+    };
+    let mut builder = fst::MapBuilder::memory();
+    for (rank, (name, _)) in linked.names.iter().zip(&linked.is_function_name).enumerate().filter(|n| *n.1.1) {
+        builder.insert(string(name.name), rank as u64).expect("names are sorted and distinct");
+    }
+    builder.into_inner().expect("memory does not fail")
+}
