@@ -1,0 +1,105 @@
+# What the scripts share. Sourced, not run.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+target=$(cargo metadata --format-version 1 --no-deps --offline 2>/dev/null | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
+target=${target:-$PWD/target}
+
+say() { printf '\n== %s\n' "$*"; }
+fail() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; elif has sudo; then sudo "$@"; else fail "this needs root or sudo: $*"; fi
+}
+
+# Up to three times, because a mirror may be out for a moment.
+retry() {
+    local pause
+    for pause in 5 20 0; do
+        "$@" && return 0
+        [ "$pause" = 0 ] || sleep "$pause"
+    done
+    return 1
+}
+
+has_package() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }
+
+# Installs those of the Debian packages that are missing. Silent unless it fails.
+need_packages() {
+    local missing=() package log
+    for package in "$@"; do has_package "$package" || missing+=("$package"); done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    echo "installing ${missing[*]}"
+    log=$(mktemp)
+    if ! { retry as_root apt-get -qq -o Acquire::Retries=3 update &&
+        retry as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Acquire::Retries=3 \
+            -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}"; } </dev/null >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        fail "could not install ${missing[*]} (all of it: $log)"
+    fi
+    rm -f "$log"
+}
+
+# The debug vmlinux files that are installed, one a line: the running kernel's first.
+vmlinux_files() {
+    local file running
+    running=$(uname -r)
+    for file in /usr/lib/debug/boot/vmlinux-"$running" /usr/lib/debug/lib/modules/"$running"/vmlinux \
+        /usr/lib/debug/boot/vmlinux-* /usr/lib/debug/lib/modules/*/vmlinux; do
+        if [ -f "$file" ]; then echo "$file"; fi
+    done | awk '!seen[$0]++'
+}
+
+release_of() {
+    case $1 in
+        */vmlinux) basename "$(dirname "$1")" ;;
+        *) basename "$1" | sed 's/^vmlinux-//' ;;
+    esac
+}
+
+# What a Debian meta package stands for today: linux-image-cloud-amd64-dbg -> linux-image-6.1.0-50-cloud-amd64-dbg
+meaning_of() { apt-cache depends --important "$1" 2>/dev/null | sed -n 's/^ *Depends: *//p' | head -n 1; }
+
+# Sets `vmlinux` and `release`; gets Debian's debuginfo if there is none.
+need_debuginfo() {
+    vmlinux=$(vmlinux_files | head -n 1)
+    if [ -z "$vmlinux" ]; then
+        has apt-get || no_debuginfo
+        local package
+        package=linux-image-$(uname -r)-dbg
+        if ! apt-cache show "$package" >/dev/null 2>&1; then
+            retry as_root apt-get -qq update >/dev/null 2>&1 || true
+            apt-cache show "$package" >/dev/null 2>&1 ||
+                package=$(meaning_of "linux-image-cloud-$(dpkg --print-architecture)-dbg")
+            [ -n "$package" ] || no_debuginfo
+        fi
+        need_packages "$package"
+        vmlinux=$(vmlinux_files | head -n 1)
+        [ -n "$vmlinux" ] || fail "$package is installed, but no vmlinux stands below /usr/lib/debug"
+    fi
+    release=$(release_of "$vmlinux")
+}
+
+no_debuginfo() {
+    local package='your distribution'\''s debuginfo of kernel '$(uname -r) id=''
+    id=$(. /etc/os-release 2>/dev/null && echo "${ID:-} ${ID_LIKE:-}") || true
+    case " $id " in
+        *" ubuntu "*) package="linux-image-$(uname -r)-dbgsym, from ddebs.ubuntu.com" ;;
+        *" debian "*) package="linux-image-$(uname -r)-dbg" ;;
+        *" fedora "* | *" rhel "*) package="kernel-debuginfo: dnf debuginfo-install kernel-$(uname -r)" ;;
+        *" suse "* | *" opensuse "*) package="kernel-default-debuginfo, from the debug repository" ;;
+    esac
+    fail "no kernel debuginfo below /usr/lib/debug. Install $package, then run this again"
+}
+
+# The release binary. Linked statically where the C library allows it: a third of a millisecond less to start.
+build_release() {
+    has cargo || fail "no cargo: get a Rust toolchain from https://rustup.rs"
+    has cc || { has apt-get && need_packages gcc libc6-dev; } || fail "no C linker: install gcc"
+    cargo rustc --locked --quiet --release --bin probeidx -- -C target-feature=+crt-static 2>/dev/null ||
+        cargo build --locked --release --bin probeidx
+    probeidx=$target/release/probeidx
+}
