@@ -1,6 +1,7 @@
 //! Probe points of Linux kernels, resolved from an index.
 #![deny(unsafe_code)]
 pub mod error;
+mod mapping;
 pub mod observer;
 
 #[cfg(feature = "build")]

@@ -1,6 +1,6 @@
 //! The first bytes of the file: what it is, and where its sections are.
 use crate::error::{Error, Result};
-use zerocopy::byteorder::little_endian::{U32, U64};
+use zerocopy::byteorder::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// What every index starts with. The third byte is no text, the last two catch a transfer as text.
@@ -18,7 +18,9 @@ pub struct Header {
     /// [`VERSION`].
     pub version: U32,
     /// How many directory entries follow.
-    pub sections: U32,
+    pub sections: U16,
+    /// `e_machine` of the objects.
+    pub machine: U16,
     /// The length of the whole file.
     pub length: U64,
     /// CRC-32 of the directory.
@@ -108,7 +110,7 @@ sections! {
 
 impl Header {
     /// Reads and checks the header of a file of this length, and its directory.
-    pub fn read(bytes: &[u8]) -> Result<&[DirectoryEntry]> {
+    pub fn read(bytes: &[u8]) -> Result<(&Self, &[DirectoryEntry])> {
         let (header, rest) = Self::ref_from_prefix(bytes).map_err(|_| Error::NotAnIndex)?;
         if header.magic != MAGIC {
             return Err(Error::NotAnIndex);
@@ -135,6 +137,6 @@ impl Header {
         if crc32fast::hash(directory.as_bytes()) != header.directory_checksum.get() {
             return Err(damaged("the checksum of the directory does not match"));
         }
-        Ok(directory)
+        Ok((header, directory))
     }
 }

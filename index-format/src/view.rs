@@ -18,6 +18,7 @@ use zerocopy::{FromBytes, Immutable, KnownLayout};
 pub struct View<'a> {
     file: &'a [u8],
     directory: &'a [DirectoryEntry],
+    machine: u16,
     strings: &'a [u8],
     /// vmlinux, then the modules by name; one record more than there are objects.
     pub objects: &'a [ObjectRecord],
@@ -52,11 +53,12 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Reads the header and finds the sections.
     pub fn open(file: &'a [u8]) -> Result<Self> {
-        let directory = Header::read(file)?;
+        let (header, directory) = Header::read(file)?;
         use SectionName as S;
         Ok(Self {
             file,
             directory,
+            machine: header.machine.get(),
             strings: bytes(file, directory, S::Strings)?,
             objects: records(file, directory, S::Objects)?,
             sections: records(file, directory, S::Sections)?,
@@ -79,6 +81,10 @@ impl<'a> View<'a> {
         })
     }
 
+    /// `e_machine` of the objects.
+    pub fn machine(&self) -> u16 {
+        self.machine
+    }
     /// The bytes of a section, after its checksum was compared. Cost: its length.
     pub fn checked(&self, name: SectionName) -> Result<&'a [u8]> {
         let section = bytes(self.file, self.directory, name)?;

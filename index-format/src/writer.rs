@@ -2,7 +2,7 @@
 use crate::header::{DirectoryEntry, Header, MAGIC, SectionName, VERSION};
 use std::io::{Result, Seek, SeekFrom, Write};
 use zerocopy::IntoBytes;
-use zerocopy::byteorder::little_endian::{U32, U64};
+use zerocopy::byteorder::little_endian::{U16, U32, U64};
 
 /// Writes an index. All sections must be written, in the order of [`SectionName::ALL`].
 pub struct Writer<W> {
@@ -39,13 +39,14 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes the header and gives the whole length.
-    pub fn finish(mut self) -> Result<u64> {
+    /// Writes the header for objects of this `e_machine`; gives the whole length.
+    pub fn finish(mut self, machine: u16) -> Result<u64> {
         assert_eq!(self.directory.len(), SectionName::ALL.len(), "all sections are written");
         let mut header = Header {
             magic: MAGIC,
             version: U32::new(VERSION),
-            sections: U32::new(self.directory.len() as u32),
+            sections: U16::new(self.directory.len() as u16),
+            machine: U16::new(machine),
             length: U64::new(self.at),
             directory_checksum: U32::new(crc32fast::hash(self.directory.as_bytes())),
             checksum: U32::ZERO,

@@ -1,11 +1,10 @@
 //! Files to sections: mapping, decompression, ELF, relocation.
 pub mod decompress;
 pub mod elf;
-pub mod mapping;
 pub mod relocate;
 
 use crate::error::Result;
-use mapping::Mapping;
+use crate::mapping::Mapping;
 use std::path::Path;
 
 /// An object file's bytes: mapped, or decompressed into memory of their own.

@@ -1,4 +1,19 @@
-//! Questions to an index.
+//! Questions to an index. Nothing here knows debug sections, prints, or reads the environment.
+pub mod blocklist;
+mod index;
+pub mod listing;
 pub mod pattern;
+pub mod point;
+pub mod readable;
+pub mod select;
 pub mod spec;
+pub mod spelling;
 pub mod suggest;
+
+pub use index::Index;
+use probeidx_format::View;
+
+/// `e_machine` of the indexed kernel.
+pub fn machine(view: &View<'_>) -> u16 {
+    view.machine()
+}

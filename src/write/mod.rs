@@ -61,7 +61,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::Members, model.types.members.as_bytes())?;
     one(S::Sequences, model.places.sequences.as_bytes())?;
     writer.section(S::Lines, batches.iter().map(|b| &b.batch.lines[..]))?;
-    writer.finish()
+    writer.finish(meta.machine)
 }
 
 /// The names of functions and function symbols, sorted, each with its rank among all names.

@@ -1,0 +1,54 @@
+//! An index file, open.
+use crate::error::{Error, ErrorKind, Result};
+use crate::mapping::Mapping;
+use probeidx_format::View;
+use std::path::{Path, PathBuf};
+
+/// An index file, mapped into memory. Opening costs the same for any size; it stays readable when the file is
+/// replaced.
+pub struct Index {
+    mapping: Mapping,
+    path: PathBuf,
+}
+
+impl Index {
+    /// Maps the file and checks its header.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoIndex`], [`ErrorKind::IndexTooOld`], [`ErrorKind::IndexTooNew`], [`ErrorKind::IndexDamaged`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let index = Self { mapping: Mapping::open(path)?, path: path.to_owned() };
+        index.view()?;
+        Ok(index)
+    }
+    /// The index as tables. Cost: a microsecond.
+    pub fn view(&self) -> Result<View<'_>> {
+        View::open(self.mapping.bytes()).map_err(|e| self.error(e))
+    }
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// The kernel's release: the name of the file without its suffix, as `build` gives it.
+    pub fn release(&self) -> &str {
+        self.path.file_stem().and_then(|s| s.to_str()).unwrap_or_default()
+    }
+    /// What a failure of the format means for whoever asked.
+    pub fn error(&self, error: probeidx_format::Error) -> Error {
+        use probeidx_format::Error as E;
+        let kind = match error {
+            E::NotAnIndex | E::Length { .. } | E::Section { .. } => ErrorKind::IndexDamaged,
+            E::Older { .. } => ErrorKind::IndexTooOld,
+            E::Newer { .. } => ErrorKind::IndexTooNew,
+        };
+        let hint = match error {
+            E::Newer { .. } => "use the program that wrote it, or build it again with: probeidx build --force",
+            _ => "build it again with: probeidx build --force",
+        };
+        let plain = Error::new(kind, error.to_string()).at(&self.path).hint(hint);
+        match error {
+            E::Section { section, offset, .. } => plain.section(section).offset(offset),
+            _ => plain,
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Probe points as SystemTap lists them: a line for each declaration and, with variables, those that every one of
+//! its placements has.
+use super::blocklist;
+use super::readable::{self, Spellings};
+use super::select::{self, Declaration, Placed, Scope};
+use super::spec::{Filter, FunctionSpec};
+use crate::error::Result;
+use probeidx_format::View;
+use probeidx_format::id::{NameId, ObjectId, StrId};
+use probeidx_format::record::SymbolRecord;
+use std::ops::Range;
+
+/// Lines of text, kept in one piece of memory.
+#[derive(Default)]
+pub struct Lines {
+    text: Vec<u8>,
+    /// Start, end of the probe point, end.
+    lines: Vec<(usize, usize, usize)>,
+}
+
+impl Lines {
+    fn push(&mut self, point: impl FnOnce(&mut Vec<u8>), rest: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len();
+        point(&mut self.text);
+        let middle = self.text.len();
+        rest(&mut self.text);
+        self.lines.push((start, middle, self.text.len()));
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+    /// Sorts them bytewise by probe point, and drops repetitions.
+    pub fn sort(&mut self) {
+        let Self { text, lines } = self;
+        lines.sort_by(|a, b| (&text[a.0..a.1], &text[a.1..a.2]).cmp(&(&text[b.0..b.1], &text[b.1..b.2])));
+        lines.dedup_by(|a, b| text[a.0..a.2] == text[b.0..b.2]);
+    }
+    /// The lines in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.lines.iter().map(|l| &self.text[l.0..l.2])
+    }
+}
+
+/// Lists the placements of functions under one name, as SystemTap would: without those that it leaves out.
+pub struct Lister<'a> {
+    view: View<'a>,
+    spellings: Spellings<'a>,
+    with_variables: bool,
+    /// Ranges of vmlinux in which SystemTap probes nothing.
+    closed: Vec<Range<u32>>,
+    machine: u16,
+    scratch: Scratch<'a>,
+}
+
+#[derive(Default)]
+struct Scratch<'a> {
+    places: Vec<Placed<'a>>,
+    kept: Vec<Placed<'a>>,
+    counts: Vec<(u64, u32)>,
+    keys: Vec<u64>,
+}
+
+impl<'a> Lister<'a> {
+    /// Prepares for listing, with variables as `stap -L` or without as `stap -l`.
+    pub fn new(view: View<'a>, with_variables: bool) -> Self {
+        let mut closed = vec![];
+        if let Some(kernel) = kernel(&view) {
+            for section in view.sections_of(kernel) {
+                if blocklist::section(view.string(section.name)) {
+                    let start = section.pc.get();
+                    closed.push(start..start.saturating_add(section.size.get() as u32));
+                }
+            }
+            let address = |name: &[u8]| {
+                let id = view.name(name)?;
+                let symbol = select::symbols_named(&view, kernel, id).next()?;
+                Some(view.symbols[symbol.index()].pc.get())
+            };
+            if let (Some(start), Some(end)) = (address(b"__kprobes_text_start"), address(b"__kprobes_text_end")) {
+                closed.push(start..end);
+            }
+        }
+        Self {
+            view,
+            spellings: Spellings::new(view),
+            with_variables,
+            closed,
+            machine: super::machine(&view),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Appends the lines of a spec.
+    pub fn list(&mut self, spec: &FunctionSpec, lines: &mut Lines) -> Result<()> {
+        let scope = Scope::new(&self.view, &spec.module);
+        for name in select::names(&self.view, &spec.declared.name) {
+            for declaration in select::declarations(&self.view, name, spec.declared.file.as_ref()) {
+                self.list_declaration(&declaration, name, &scope, spec, lines);
+            }
+            if select::is_by_name_only(spec) {
+                self.list_symbols(name, &scope, spec, lines);
+            }
+        }
+        Ok(())
+    }
+
+    fn list_declaration(
+        &mut self,
+        declaration: &Declaration,
+        name: NameId,
+        scope: &Scope,
+        spec: &FunctionSpec,
+        lines: &mut Lines,
+    ) {
+        let view = self.view;
+        let text = view.string(declaration.name);
+        if blocklist::function(text, self.machine)
+            || blocklist::file(view.string(declaration.file))
+            || (spec.filter == Filter::Return && blocklist::return_of(text))
+        {
+            return;
+        }
+        let mut places = std::mem::take(&mut self.scratch.places);
+        let mut kept = std::mem::take(&mut self.scratch.kept);
+        select::places(&view, declaration, scope, &mut places, |object, own| {
+            if spec.filter == Filter::Exported && !select::is_exported(&view, object, name) {
+                return;
+            }
+            kept.clear();
+            for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline())) {
+                let is_known = |k: &Placed<'_>| {
+                    k.record.entry == placed.record.entry && k.is_inline() == placed.is_inline()
+                };
+                if !self.is_closed(object, placed.record.entry.get())
+                    && !(!placed.is_inline() && self.is_part(object, placed))
+                    && !kept.iter().any(is_known)
+                {
+                    kept.push(*placed);
+                }
+            }
+            if !kept.is_empty() {
+                let variables = |lister: &mut Self, out: &mut Vec<u8>| {
+                    if lister.with_variables {
+                        lister.put_common_variables(&kept, spec.filter == Filter::Return, out);
+                    }
+                };
+                lines.push(
+                    |out| put_point(&view, object, Some(declaration), text, spec, out),
+                    |out| variables(self, out),
+                );
+            }
+        });
+        self.scratch.places = places;
+        self.scratch.kept = kept;
+    }
+
+    /// Functions of the symbol table that the debug information does not describe, such as assembly.
+    fn list_symbols(&mut self, name: NameId, scope: &Scope, spec: &FunctionSpec, lines: &mut Lines) {
+        let view = self.view;
+        for &id in view.symbols_named(name) {
+            let Some(symbol) = view.symbols.get(id.index()) else { continue };
+            if !symbol.is_function() || symbol.has(SymbolRecord::HAS_DWARF) {
+                continue;
+            }
+            let object = view.object_of_symbol(id);
+            let text = view.string(symbol.name);
+            if !scope.contains(object)
+                || self.is_closed(object, symbol.pc.get())
+                || blocklist::function(text, self.machine)
+                || (spec.filter == Filter::Return && blocklist::return_of(text))
+                || self.is_alias(object, id.get(), symbol)
+            {
+                continue;
+            }
+            lines.push(|out| put_point(&view, object, None, text, spec, out), |_| {});
+        }
+    }
+
+    /// Whether SystemTap lists another symbol of the same address instead: the first of the table; or none, as for
+    /// the weak stubs of system calls that are not built in.
+    fn is_alias(&self, object: ObjectId, id: u32, symbol: &SymbolRecord) -> bool {
+        let start = self.view.symbols_of(object).start as u32;
+        let before = (start..id).rev().map_while(|at| self.view.symbols.get(at as usize));
+        before.take_while(|s| s.pc == symbol.pc).any(|s| s.is_function())
+    }
+
+    fn is_closed(&self, object: ObjectId, pc: u32) -> bool {
+        Some(object) == kernel(&self.view) && self.closed.iter().any(|r| r.contains(&pc))
+    }
+
+    /// Whether it is the tail of a function that was inlined in part, which is no entry of the function.
+    fn is_part(&self, object: ObjectId, placed: &Placed<'_>) -> bool {
+        let range = self.view.symbols_of(object);
+        let symbols = self.view.symbols.get(range).unwrap_or_default();
+        let first = symbols.partition_point(|s| s.pc < placed.record.entry);
+        symbols[first..]
+            .iter()
+            .take_while(|s| s.pc == placed.record.entry)
+            .any(|s| self.view.string(s.name).windows(6).any(|w| w == b".part."))
+    }
+
+    /// Appends ` $name:type` for each variable that is there in all of the placements.
+    ///
+    /// SystemTap counts how often each text appears among all of them, and prints those that appear as often as there
+    /// are placements (`printscript`, main.cxx), in the order in which they are met first.
+    fn put_common_variables(&mut self, places: &[Placed<'a>], with_return: bool, out: &mut Vec<u8>) {
+        let Scratch { counts, keys, .. } = &mut self.scratch;
+        counts.clear();
+        let mut known = None;
+        for placed in places {
+            keys.clear();
+            // Most often the placements are of one function, whose types are spelled once.
+            if known != Some(placed.record.function) {
+                self.spellings.enter(placed.record.function);
+                known = Some(placed.record.function);
+            }
+            if with_return && let Some(spelled) = self.spellings.return_type() {
+                keys.push(u64::from(StrId::NONE.get()) << 32 | u64::from(spelled));
+            }
+            readable::visible(&self.view, *placed, |index| keys.extend(self.spellings.key(index)));
+            for key in keys.iter() {
+                match counts.iter_mut().find(|(k, _)| k == key) {
+                    Some((_, count)) => *count += 1,
+                    None => counts.push((*key, 1)),
+                }
+            }
+        }
+        for &(key, _) in counts.iter().filter(|(_, count)| *count as usize == places.len()) {
+            out.extend_from_slice(b" $");
+            let name = StrId::new((key >> 32) as u32);
+            out.extend_from_slice(if name == StrId::NONE { b"return" } else { self.view.string(name) });
+            out.push(b':');
+            out.extend_from_slice(self.spellings.text(key as u32).as_bytes());
+        }
+    }
+}
+
+/// vmlinux, if it is indexed.
+pub fn kernel(view: &View<'_>) -> Option<ObjectId> {
+    view.object_ids().next().filter(|o| view.string(view.objects[o.index()].name).is_empty())
+}
+
+/// Writes a function's probe point as SystemTap spells it.
+fn put_point(
+    view: &View<'_>,
+    object: ObjectId,
+    declaration: Option<&Declaration>,
+    name: &[u8],
+    spec: &FunctionSpec,
+    out: &mut Vec<u8>,
+) {
+    let (file, line) = declaration.map_or((&b""[..], 0), |d| (view.string(d.file), d.line));
+    super::point::put(view, object, name, file, line, spec.filter, out);
+    if let Some(most) = spec.maxactive {
+        out.extend_from_slice(format!(".maxactive({most})").as_bytes());
+    }
+}

@@ -1,0 +1,48 @@
+//! Probe points as SystemTap spells them.
+use super::spec::Filter;
+use probeidx_format::View;
+use probeidx_format::id::ObjectId;
+
+/// Writes `kernel.function("NAME@FILE:LINE")` or `module("M").function("…")` with its suffix. A function of which the
+/// file is not known is spelled by its name alone.
+pub fn put(view: &View<'_>, object: ObjectId, name: &[u8], file: &[u8], line: u32, filter: Filter, out: &mut Vec<u8>) {
+    let module = view.objects.get(object.index()).map_or(&b""[..], |o| view.string(o.name));
+    if module.is_empty() {
+        out.extend_from_slice(b"kernel.function(\"");
+    } else {
+        out.extend_from_slice(b"module(\"");
+        out.extend_from_slice(module);
+        out.extend_from_slice(b"\").function(\"");
+    }
+    out.extend_from_slice(name);
+    if !file.is_empty() {
+        out.push(b'@');
+        out.extend_from_slice(file);
+        if line > 0 {
+            out.push(b':');
+            put_decimal(line, out);
+        }
+    }
+    out.extend_from_slice(b"\")");
+    out.extend_from_slice(match filter {
+        Filter::Any => b"",
+        Filter::Call => b".call",
+        Filter::Inline => b".inline",
+        Filter::Exported => b".exported",
+        Filter::Return => b".return",
+    });
+}
+
+fn put_decimal(mut number: u32, out: &mut Vec<u8>) {
+    let mut digits = [0; 10];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}

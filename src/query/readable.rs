@@ -1,0 +1,116 @@
+//! Which variables can be seen at a placement.
+use super::select::{self, Placed};
+use super::spelling::spell;
+use probeidx_format::View;
+use probeidx_format::details::Location;
+use probeidx_format::id::{FunctionId, StrId, TypeId};
+use probeidx_format::record::UnitRecord;
+use probeidx_format::variables::Variable;
+use rustc_hash::FxHashMap;
+
+/// The length of the call to `__fentry__` on x86-64.
+const FENTRY_CALL: u32 = 5;
+
+/// Calls `each` with the position of every variable of the placement's outermost scope that is somewhere at its
+/// entry, in the order of the debug information. (`dwarf_derived_probe::saveargs`, tapsets.cxx of SystemTap 4.8.)
+pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
+    let pc = placed.record.entry.get();
+    let mut later = None;
+    for (index, location) in view.details(placed.record).items.outermost() {
+        let is_there = match location {
+            Location::None => false,
+            Location::Constant(_) | Location::Bytes(_) => true,
+            Location::Everywhere(expr) => !expr.is_empty(),
+            Location::List(_) => {
+                let at = |pc| location.at(pc).is_some_and(|expr| !expr.is_empty());
+                at(pc) || (*later.get_or_insert_with(|| after_fentry(view, placed))).is_some_and(at)
+            }
+        };
+        if is_there {
+            each(index);
+        }
+    }
+}
+
+/// Where else a variable counts as readable: GCC with `-mfentry` starts location lists behind the call to
+/// `__fentry__`, which stands at a function's entry and changes nothing (SystemTap PR15123).
+fn after_fentry(view: &View<'_>, placed: Placed<'_>) -> Option<u32> {
+    let unit = view.units.get(view.unit_of_place(placed.id).index())?;
+    let at_entry = select::root(view, placed).record.entry == placed.record.entry;
+    let applies = unit.flags.get() & UnitRecord::GCC_MFENTRY != 0 && at_entry;
+    applies.then(|| placed.record.entry.get().wrapping_add(FENTRY_CALL))
+}
+
+/// The spellings of types, each made once; and the variables of one function by position.
+pub struct Spellings<'a> {
+    view: View<'a>,
+    by_type: FxHashMap<TypeId, Option<u32>>,
+    by_text: FxHashMap<String, u32>,
+    texts: Vec<String>,
+    function: Option<FunctionId>,
+    variables: Vec<Variable>,
+}
+
+impl<'a> Spellings<'a> {
+    /// Nothing is spelled yet.
+    pub fn new(view: View<'a>) -> Self {
+        Self {
+            view,
+            by_type: FxHashMap::default(),
+            by_text: FxHashMap::default(),
+            texts: vec![],
+            function: None,
+            variables: vec![],
+        }
+    }
+    /// Goes on with the variables of this function.
+    pub fn enter(&mut self, function: FunctionId) {
+        if self.function != Some(function) {
+            self.function = Some(function);
+            self.variables.clear();
+            if let Some(record) = self.view.functions.get(function.index()) {
+                self.variables.extend(self.view.variables(record));
+            }
+        }
+    }
+    /// What tells `$name:type` of this variable from all others: the name above, the spelling below; `None` if it
+    /// has no name or its type no spelling.
+    pub fn key(&mut self, index: u32) -> Option<u64> {
+        let variable = *self.variables.get(index as usize)?;
+        if variable.name == StrId::new(0) {
+            return None;
+        }
+        let spelled = self.spelled(variable.type_id?)?;
+        Some(u64::from(variable.name.get()) << 32 | u64::from(spelled))
+    }
+    /// The variable at this position.
+    pub fn variable(&self, index: u32) -> Option<Variable> {
+        self.variables.get(index as usize).copied()
+    }
+    /// The number of the spelling of the function's return type, if it returns anything.
+    pub fn return_type(&mut self) -> Option<u32> {
+        let function = self.view.functions.get(self.function?.index())?;
+        self.spelled(function.return_type.some()?)
+    }
+    /// The number of a type's spelling.
+    pub fn spelled(&mut self, type_id: TypeId) -> Option<u32> {
+        if let Some(&known) = self.by_type.get(&type_id) {
+            return known;
+        }
+        let number = spell(&self.view, type_id).map(|text| match self.by_text.get(&text) {
+            Some(&known) => known,
+            None => {
+                let new = self.texts.len() as u32;
+                self.by_text.insert(text.clone(), new);
+                self.texts.push(text);
+                new
+            }
+        });
+        self.by_type.insert(type_id, number);
+        number
+    }
+    /// A spelling by its number.
+    pub fn text(&self, number: u32) -> &str {
+        &self.texts[number as usize]
+    }
+}

@@ -1,0 +1,195 @@
+//! From a pattern to functions, and from functions to their placements.
+use super::pattern::Pattern;
+use super::spec::{Filter, FunctionSpec, ModuleScope};
+use probeidx_format::View;
+use probeidx_format::id::{FunctionId, NameId, ObjectId, PlaceId, StrId, SymbolId};
+use probeidx_format::record::{FunctionRecord, ObjectRecord, PlaceRecord, SymbolRecord};
+use std::ops::Range;
+
+/// Functions of one declaration: they agree in name, file and line.
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration {
+    pub name: StrId,
+    pub file: StrId,
+    pub line: u32,
+    first: u32,
+    end: u32,
+}
+
+impl Declaration {
+    /// The functions, which differ in their variables only.
+    pub fn functions(&self) -> impl Iterator<Item = FunctionId> + use<> {
+        (self.first..self.end).map(FunctionId::new)
+    }
+}
+
+/// The names that a pattern matches, in order. Cost: of a literal one, a look-up; of another, a comparison with each
+/// name that starts as the pattern does.
+pub fn names(view: &View<'_>, pattern: &Pattern) -> Vec<NameId> {
+    match pattern {
+        Pattern::Literal(name) => view.name(name.as_bytes()).into_iter().collect(),
+        Pattern::Glob(_) => {
+            let range = names_starting(view, pattern.literal_prefix().as_bytes());
+            range.map(|at| NameId::new(at as u32)).filter(|id| {
+                pattern.matches(view.string(view.names[id.index()].name))
+            }).collect()
+        }
+    }
+}
+
+/// The ranks of the names that start so.
+pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
+    let names = &view.names[..view.names.len().saturating_sub(1)];
+    let start = names.partition_point(|n| view.string(n.name) < prefix);
+    let length = names[start..].partition_point(|n| view.string(n.name).starts_with(prefix));
+    start..start + length
+}
+
+/// The declarations of a name, by file and line.
+pub fn declarations<'a>(view: &View<'a>, name: NameId, file: Option<&Pattern>) -> Vec<Declaration> {
+    let range = view.functions_named(name);
+    let mut found: Vec<Declaration> = vec![];
+    for (at, f) in view.functions[range.clone()].iter().enumerate() {
+        let at = (range.start + at) as u32;
+        match found.last_mut() {
+            Some(d) if d.file == f.file && d.line == f.line.get() => d.end = at + 1,
+            _ => found.push(Declaration { name: f.name, file: f.file, line: f.line.get(), first: at, end: at + 1 }),
+        }
+    }
+    if let Some(pattern) = file {
+        found.retain(|d| pattern.matches_path(view.string(d.file)));
+    }
+    found
+}
+
+/// A placement with its record.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    pub id: PlaceId,
+    pub record: &'a PlaceRecord,
+}
+
+impl Placed<'_> {
+    /// Whether it is an inline instance.
+    pub fn is_inline(&self) -> bool {
+        self.record.outer.some().is_some()
+    }
+}
+
+/// Which objects are asked.
+pub struct Scope {
+    asked: Vec<bool>,
+    first: u32,
+    end: u32,
+}
+
+impl Scope {
+    /// The objects that a spec asks.
+    pub fn new(view: &View<'_>, scope: &ModuleScope) -> Self {
+        let name = |object: &ObjectRecord| view.string(object.name);
+        let asks = |object: &ObjectRecord| match scope {
+            ModuleScope::Any => true,
+            ModuleScope::Kernel => name(object).is_empty(),
+            ModuleScope::Module(pattern) => !name(object).is_empty() && pattern.matches(name(object)),
+        };
+        let asked: Vec<bool> = view.object_ids().map(|o| asks(&view.objects[o.index()])).collect();
+        let first = asked.iter().position(|a| *a).unwrap_or(0);
+        let end = asked.iter().rposition(|a| *a).map_or(0, |last| last + 1);
+        let place = |object: usize| view.objects.get(object).map_or(0, |o| o.first_place.get());
+        Self { asked, first: place(first), end: place(end) }
+    }
+    /// Whether this object is asked.
+    pub fn contains(&self, object: ObjectId) -> bool {
+        self.asked.get(object.index()).copied().unwrap_or(false)
+    }
+    /// The objects that are asked, in order.
+    pub fn objects(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        (0..self.asked.len()).filter(|o| self.asked[*o]).map(|o| ObjectId::new(o as u32))
+    }
+}
+
+/// Calls `each` with every asked object in which a declaration has placements, and with these in the order of the
+/// debug information. Those without an address are left out. `scratch` lends its memory.
+pub fn places<'a>(
+    view: &View<'a>,
+    declaration: &Declaration,
+    scope: &Scope,
+    scratch: &mut Vec<Placed<'a>>,
+    mut each: impl FnMut(ObjectId, &[Placed<'a>]),
+) {
+    scratch.clear();
+    for function in declaration.functions() {
+        let postings = view.places_of_function(function);
+        let first = postings.partition_point(|p| p.get() < scope.first);
+        for &id in postings[first..].iter().take_while(|p| p.get() < scope.end) {
+            if let Some(record) = view.places.get(id.index()).filter(|r| r.entry.get() != 0) {
+                scratch.push(Placed { id, record });
+            }
+        }
+    }
+    if declaration.end - declaration.first > 1 {
+        scratch.sort_unstable_by_key(|p| p.id);
+    }
+    let mut rest = &scratch[..];
+    while let Some(first) = rest.first() {
+        let object = view.object_of_place(first.id);
+        let end = view.places_of(object).end as u32;
+        let (own, after) = rest.split_at(rest.partition_point(|p| p.id.get() < end).max(1));
+        if scope.contains(object) {
+            each(object, own);
+        }
+        rest = after;
+    }
+}
+
+/// Whether the filter of a spec lets a placement of this kind through.
+pub fn passes(filter: Filter, is_inline: bool) -> bool {
+    match filter {
+        Filter::Any => true,
+        Filter::Inline => is_inline,
+        Filter::Call | Filter::Exported | Filter::Return => !is_inline,
+    }
+}
+
+/// Whether SystemTap takes a function of this name for an exported one: the first symbol of the name is a function
+/// and not local (`dwflpp::func_is_exported`); local symbols come first in a symbol table.
+pub fn is_exported(view: &View<'_>, object: ObjectId, name: NameId) -> bool {
+    let mut own = symbols_named(view, object, name).map(|s| &view.symbols[s.index()]).peekable();
+    own.peek().is_some() && own.all(|s| s.is_function() && s.binding() != 0)
+}
+
+/// The symbols of a name in one object.
+pub fn symbols_named<'a>(view: &View<'a>, object: ObjectId, name: NameId) -> impl Iterator<Item = SymbolId> + use<'a> {
+    let within = view.symbols_of(object);
+    let (start, end) = (within.start as u32, within.end as u32);
+    let all = view.symbols_named(name);
+    let first = all.partition_point(|s| s.get() < start);
+    all[first..].iter().copied().take_while(move |s| s.get() < end)
+}
+
+/// The function of a placement.
+pub fn function<'a>(view: &View<'a>, place: &PlaceRecord) -> Option<&'a FunctionRecord> {
+    view.functions.get(place.function.index())
+}
+
+/// The out-of-line placement that holds this one.
+pub fn root<'a>(view: &View<'a>, mut place: Placed<'a>) -> Placed<'a> {
+    // A placement stands behind the one into which it is inlined, so that this ends.
+    while let Some(outer) = place.record.outer.some().filter(|o| *o < place.id) {
+        match view.places.get(outer.index()) {
+            Some(record) => place = Placed { id: outer, record },
+            None => break,
+        }
+    }
+    place
+}
+
+/// Whether the spec asks for functions without looking at where they are declared.
+pub fn is_by_name_only(spec: &FunctionSpec) -> bool {
+    spec.declared.file.is_none() && spec.declared.lines.is_none()
+}
+
+/// A symbol with its record.
+pub fn symbol<'a>(view: &View<'a>, id: SymbolId) -> Option<&'a SymbolRecord> {
+    view.symbols.get(id.index())
+}
