@@ -76,7 +76,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// A failure of this kind; `message` says what was wrong, in lower case and without a full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Parts { kind, message: message.into(), path: None, section: None, offset: None, hint: None }))
+        Self(Box::new(Parts {
+            kind,
+            message: message.into(),
+            path: None,
+            section: None,
+            offset: None,
+            hint: None,
+        }))
     }
     /// An operating-system failure while `doing` something with `path`.
     pub fn io(path: &Path, doing: &str, source: std::io::Error) -> Self {

@@ -19,7 +19,8 @@ pub mod pipeline;
 #[cfg(feature = "build")]
 mod write;
 
-pub mod query;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod query;
+pub mod render;
 pub use error::{Error, ErrorKind, Result};

@@ -7,6 +7,8 @@ pub trait Observer: Sync {
     fn started(&self, objects: usize, bytes: u64);
     /// One object is done, whether it could be indexed or not; `bytes` as counted in the sum.
     fn object_done(&self, path: &Path, bytes: u64);
+    /// A stage of a kernel's build is done, `seconds` after that build began.
+    fn stage(&self, _name: &'static str, _seconds: f64) {}
     /// All objects are done. Comes once and last.
     fn finished(&self);
 }

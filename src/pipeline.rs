@@ -9,9 +9,11 @@ use crate::load::relocate::DebugSections;
 use crate::merge::intern::Interner;
 use crate::merge::{self, Extracted, Firsts};
 use crate::observer::Observer;
+use crate::query::Index;
 use probeidx_format::meta::{InputMeta, Meta, SkippedMeta};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// How a build is to go.
 #[derive(Clone, Debug)]
@@ -62,7 +64,11 @@ pub struct Skipped {
 pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> Result<Report> {
     let found = discover::discover(paths, &discover::Options { modules: options.modules })?;
     let mut report = Report::default();
-    report.skipped.extend(found.skipped.into_iter().map(|error| Skipped { error, count: 1, whole_object: true }));
+    report.skipped.extend(found.skipped.into_iter().map(|error| Skipped {
+        error,
+        count: 1,
+        whole_object: true,
+    }));
     let inputs = || found.kernels.iter().flat_map(|k| k.vmlinux.iter().chain(&k.modules));
     observer.started(inputs().count(), inputs().map(|i| i.size).sum());
     let pool = rayon::ThreadPoolBuilder::new()
@@ -85,9 +91,13 @@ fn build_kernel(
     observer: &dyn Observer,
 ) -> Result<(Option<Built>, Vec<Skipped>)> {
     let index = options.db.join(format!("{}.pidx", kernel.release));
-    let timing = std::env::var_os("PROBEIDX_TIMING").is_some();
-    let start = std::time::Instant::now();
-    let lap = |what: &str| if timing { eprintln!("{:8.3} {what}", start.elapsed().as_secs_f64()) };
+    if !options.force
+        && let Some(built) = unchanged(&index, kernel, options)
+    {
+        return Ok((Some(built), vec![]));
+    }
+    let start = Instant::now();
+    let lap = |stage| observer.stage(stage, start.elapsed().as_secs_f64());
     let interner = Interner::default();
     let (types, functions) = (Firsts::new(), Firsts::new());
     let mut objects = vec![];
@@ -103,11 +113,11 @@ fn build_kernel(
                 }
                 objects.push(facts);
                 batches.extend(extracted);
-                inputs.push(input_meta(input, &objects[0]));
                 skipped.extend(faults);
             }
             Err(error) => skipped.push(Skipped { error, count: 1, whole_object: true }),
         }
+        inputs.push(input_meta(input, objects.first()));
         observer.object_done(&input.path, input.size);
     }
     lap("vmlinux");
@@ -122,7 +132,10 @@ fn build_kernel(
     read.sort_by_key(|(g, _)| *g);
     for (_, group) in read {
         let number = batches.len() as u32;
-        types.add(number, (0..).zip(group.extracted.batch.types.iter()).filter(|t| !t.1.known).map(|(i, t)| (i, t.key)));
+        types.add(
+            number,
+            (0..).zip(group.extracted.batch.types.iter()).filter(|t| !t.1.known).map(|(i, t)| (i, t.key)),
+        );
         functions.add(number, (0..).zip(group.extracted.batch.functions.iter().map(|f| f.key)));
         batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
         inputs.extend(group.inputs);
@@ -160,13 +173,55 @@ fn build_kernel(
     Ok((Some(built), skipped))
 }
 
-fn input_meta(input: &Input, object: &ObjectFacts) -> InputMeta {
-    let build_id = if object.build_id == [0; 20] { &[][..] } else { &object.build_id };
+/// The index as it is, if all that it was made of is there and nothing else, and nothing changed: by path, size and
+/// time of change, or where the time differs by build id. What could not be read then is not tried again.
+fn unchanged(index: &Path, kernel: &KernelInputs, options: &Options) -> Option<Built> {
+    let opened = Index::open(index).ok()?;
+    let view = opened.view().ok()?;
+    let meta = view.meta().ok()?;
+    let inputs: Vec<&Input> = kernel.vmlinux.iter().chain(&kernel.modules).collect();
+    let same = |known: &InputMeta, input: &Input| {
+        known.path == input.path.display().to_string()
+            && known.size == input.size
+            && (known.modified == input.mtime_ns
+                || (!known.build_id.is_empty() && build_id(&input.path) == known.build_id))
+    };
+    let whole = meta.written_by == env!("CARGO_PKG_VERSION")
+        && meta.without_modules != options.modules
+        && meta.inputs.len() == inputs.len()
+        && meta.inputs.iter().zip(&inputs).all(|(known, input)| same(known, input));
+    whole.then(|| Built {
+        release: kernel.release.clone(),
+        index: index.to_owned(),
+        unchanged: true,
+        objects: view.object_ids().count() as u64,
+        functions: view.functions.len().saturating_sub(1) as u64,
+        places: view.places.len() as u64,
+        size: std::fs::metadata(index).map_or(0, |m| m.len()),
+    })
+}
+
+/// The build id of a file in hexadecimal; empty where it has none or cannot be read.
+fn build_id(path: &Path) -> String {
+    let read = || {
+        let image = Image::open(path).ok()?;
+        Some(hex(Elf::parse(image.bytes()).ok()?.build_id()?))
+    };
+    read().unwrap_or_default()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// What the index remembers of a file, whether it could be read or not.
+fn input_meta(input: &Input, object: Option<&ObjectFacts>) -> InputMeta {
+    let build_id = object.map_or(&[][..], |o| if o.build_id == [0; 20] { &[] } else { &o.build_id });
     InputMeta {
         path: input.path.display().to_string(),
         size: input.size,
         modified: input.mtime_ns,
-        build_id: build_id.iter().map(|b| format!("{b:02x}")).collect(),
+        build_id: hex(build_id),
     }
 }
 
@@ -260,17 +315,25 @@ struct Group {
     skipped: Vec<Skipped>,
 }
 
-fn read_group(modules: &[Input], known: &dyn KnownTypes, interner: &Interner, observer: &dyn Observer) -> Group {
+fn read_group(
+    modules: &[Input],
+    known: &dyn KnownTypes,
+    interner: &Interner,
+    observer: &dyn Observer,
+) -> Group {
     let mut gathered = Gathered::default();
     let (mut objects, mut inputs, mut skipped) = (vec![], vec![], vec![]);
     for input in modules {
         match read_module(input, objects.len() as u32, &mut gathered, known, interner) {
             Ok((facts, faults)) => {
-                inputs.push(input_meta(input, &facts));
+                inputs.push(input_meta(input, Some(&facts)));
                 objects.push((facts, &input.path));
                 skipped.extend(faults);
             }
-            Err(error) => skipped.push(Skipped { error, count: 1, whole_object: true }),
+            Err(error) => {
+                inputs.push(input_meta(input, None));
+                skipped.push(Skipped { error, count: 1, whole_object: true });
+            }
         }
         observer.object_done(&input.path, input.size);
     }
@@ -319,7 +382,10 @@ fn no_debug_info(path: &Path) -> Error {
 }
 
 fn from_fault(path: &Path, fault: &dwarf::Fault) -> Skipped {
-    let error = Error::new(ErrorKind::Damaged, fault.what).at(path).section(fault.section).offset(fault.offset as u64);
+    let error = Error::new(ErrorKind::Damaged, fault.what)
+        .at(path)
+        .section(fault.section)
+        .offset(fault.offset as u64);
     Skipped { error, count: 1, whole_object: false }
 }
 
@@ -327,7 +393,10 @@ fn from_fault(path: &Path, fault: &dwarf::Fault) -> Skipped {
 fn count_faults<'p>(faults: &[(u32, dwarf::Fault)], path: impl Fn(u32) -> &'p PathBuf) -> Vec<Skipped> {
     let mut counted: Vec<(u32, &dwarf::Fault, u64)> = vec![];
     for (object, fault) in faults {
-        match counted.iter_mut().find(|(o, f, _)| o == object && f.what == fault.what && f.section == fault.section) {
+        match counted
+            .iter_mut()
+            .find(|(o, f, _)| o == object && f.what == fault.what && f.section == fault.section)
+        {
             Some((_, _, count)) => *count += 1,
             None => counted.push((*object, fault, 1)),
         }

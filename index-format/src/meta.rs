@@ -53,7 +53,8 @@ pub struct SkippedMeta {
 impl Meta {
     /// The bytes of the section.
     pub fn to_bytes(&self) -> Vec<u8> {
-        bincode::serde::encode_to_vec(self, bincode::config::standard()).expect("encoding to memory cannot fail")
+        bincode::serde::encode_to_vec(self, bincode::config::standard())
+            .expect("encoding to memory cannot fail")
     }
 
     /// Reads the section; its checksum was checked before.

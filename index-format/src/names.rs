@@ -48,9 +48,7 @@ mod tests {
     fn every_name_is_found_and_no_other() {
         let names: Vec<String> = (0..5000).map(|n| format!("function_{n:x}")).collect();
         let table = table(names.iter().map(|n| n.as_bytes()));
-        let find = |name: &str| {
-            candidates(&table, name.as_bytes()).find(|&id| names[id as usize] == name)
-        };
+        let find = |name: &str| candidates(&table, name.as_bytes()).find(|&id| names[id as usize] == name);
         for (id, name) in names.iter().enumerate() {
             assert_eq!(find(name), Some(id as u32));
         }

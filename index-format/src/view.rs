@@ -178,7 +178,12 @@ impl<'a> View<'a> {
     }
     /// The symbols of a name, in order of object and address.
     pub fn symbols_named(&self, name: NameId) -> &'a [SymbolId] {
-        let range = self.part_of(self.names, name.index(), |n| n.first_symbol.get() as usize, self.symbol_names.len());
+        let range = self.part_of(
+            self.names,
+            name.index(),
+            |n| n.first_symbol.get() as usize,
+            self.symbol_names.len(),
+        );
         &self.symbol_names[range]
     }
     /// The placements of a function, rising.
@@ -208,9 +213,17 @@ impl<'a> View<'a> {
 
     /// Where the `index`th part of a table of `length` entries lies, if each of `owners` says where its part starts.
     #[inline]
-    fn part_of<T>(&self, owners: &[T], index: usize, first: impl Fn(&T) -> usize, length: usize) -> Range<usize> {
+    fn part_of<T>(
+        &self,
+        owners: &[T],
+        index: usize,
+        first: impl Fn(&T) -> usize,
+        length: usize,
+    ) -> Range<usize> {
         match owners.get(index..).unwrap_or_default() {
-            [owner, next, ..] if first(owner) <= first(next) && first(next) <= length => first(owner)..first(next),
+            [owner, next, ..] if first(owner) <= first(next) && first(next) <= length => {
+                first(owner)..first(next)
+            }
             _ => 0..0,
         }
     }
@@ -220,11 +233,13 @@ fn bytes<'a>(file: &'a [u8], directory: &[DirectoryEntry], name: SectionName) ->
     let entry = &directory[name as usize];
     let start = entry.offset.get() as usize;
     let end = start.checked_add(entry.length.get() as usize);
-    end.and_then(|end| file.get(start..end)).filter(|_| entry.name.get() == name as u32).ok_or(Error::Section {
-        section: name.text(),
-        offset: entry.offset.get(),
-        what: "it does not lie within the file",
-    })
+    end.and_then(|end| file.get(start..end)).filter(|_| entry.name.get() == name as u32).ok_or(
+        Error::Section {
+            section: name.text(),
+            offset: entry.offset.get(),
+            what: "it does not lie within the file",
+        },
+    )
 }
 
 fn records<'a, T>(file: &'a [u8], directory: &[DirectoryEntry], name: SectionName) -> Result<&'a [T]>

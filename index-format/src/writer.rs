@@ -20,7 +20,11 @@ impl<W: Write + Seek> Writer<W> {
     }
 
     /// Writes the next section, from these parts one after another.
-    pub fn section<'a>(&mut self, name: SectionName, parts: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
+    pub fn section<'a>(
+        &mut self,
+        name: SectionName,
+        parts: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<()> {
         assert_eq!(SectionName::ALL.get(self.directory.len()), Some(&name), "sections are written in order");
         let mut checksum = crc32fast::Hasher::new();
         let mut length = 0;

@@ -1,11 +1,11 @@
 //! How the program ends: its exit code, and its last words on stderr.
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io::Write;
 
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::render::printable;
 
 /// How a command ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,27 +47,6 @@ pub fn report(result: &Result<Outcome>, json: bool, stderr: &mut dyn Write) {
     if let Err(error) = result {
         let _ = writeln!(stderr, "{}", if json { as_json(error) } else { as_text(error) });
     }
-}
-
-/// The text with everything escaped that could move the cursor, break the line or turn the direction of
-/// reading: names come from files that anyone may have written.
-pub fn printable(text: &str) -> Cow<'_, str> {
-    let unsafe_to_print = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(unsafe_to_print) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if unsafe_to_print(c) {
-            let _ = write!(escaped, "{}", c.escape_default());
-        } else {
-            escaped.push(c);
-        }
-    }
-    Cow::Owned(escaped)
 }
 
 fn as_text(error: &Error) -> String {

@@ -10,7 +10,10 @@ use super::args::When;
 use crate::observer::Observer;
 
 /// Shows to a person what an [`Observer`] is told.
-pub struct Progress(Mutex<Shown>);
+pub struct Progress {
+    shown: Mutex<Shown>,
+    with_stages: bool,
+}
 
 struct Shown {
     form: Form,
@@ -51,15 +54,21 @@ impl Progress {
         })
     }
 
+    /// Says when each stage of a kernel's build is done.
+    pub fn with_stages(self, with_stages: bool) -> Self {
+        Self { with_stages, ..self }
+    }
+
     fn of(form: Form) -> Self {
         let now = Instant::now();
         let (objects, objects_done, bytes, bytes_done) = (0, 0, 0, 0);
-        Self(Mutex::new(Shown { form, since: now, said: now, objects, objects_done, bytes, bytes_done }))
+        let shown = Shown { form, since: now, said: now, objects, objects_done, bytes, bytes_done };
+        Self { shown: Mutex::new(shown), with_stages: false }
     }
 
     /// Sums are never left halfway, so it does not matter if a thread panicked.
     fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,6 +90,12 @@ impl Observer for Progress {
         shown.objects_done += 1;
         shown.bytes_done += bytes;
         shown.show();
+    }
+
+    fn stage(&self, name: &'static str, seconds: f64) {
+        if self.with_stages {
+            let _ = writeln!(std::io::stderr().lock(), "probeidx: {seconds:7.3} s {name}");
+        }
     }
 
     fn finished(&self) {
@@ -141,7 +156,7 @@ mod tests {
 
     impl Write for Page {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.shown.lock().unwrap().write(bytes)
         }
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
@@ -150,7 +165,7 @@ mod tests {
 
     impl Page {
         fn text(&self) -> String {
-            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+            String::from_utf8(self.shown.lock().unwrap().clone()).unwrap()
         }
     }
 

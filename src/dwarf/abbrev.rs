@@ -203,7 +203,13 @@ fn fixed_size(form: DwForm, encoding: Encoding) -> Option<u32> {
         DW_FORM_strp | DW_FORM_sec_offset | DW_FORM_line_strp | DW_FORM_strp_sup | DW_FORM_GNU_ref_alt
         | DW_FORM_GNU_strp_alt => offset,
         // DWARF 2 gave this form the size of an address (DWARF 3, section 7.5.4).
-        DW_FORM_ref_addr => if encoding.version <= 2 { encoding.address_size.into() } else { offset },
+        DW_FORM_ref_addr => {
+            if encoding.version <= 2 {
+                encoding.address_size.into()
+            } else {
+                offset
+            }
+        }
         _ => return None,
     })
 }
@@ -257,31 +263,61 @@ fn slot(tag: DwTag, at: DwAt) -> Slot {
     let wanted = match tag {
         DW_TAG_subprogram => matches!(
             slot,
-            Name | LinkageName | DeclFile | DeclLine | Type | LowPc | HighPc | EntryPc | Ranges | Inline | External
-                | Declaration | Noreturn | Prototyped | Origin | Specification | Sibling
+            Name | LinkageName
+                | DeclFile
+                | DeclLine
+                | Type
+                | LowPc
+                | HighPc
+                | EntryPc
+                | Ranges
+                | Inline
+                | External
+                | Declaration
+                | Noreturn
+                | Prototyped
+                | Origin
+                | Specification
+                | Sibling
         ),
         DW_TAG_inlined_subroutine => {
             matches!(slot, Origin | LowPc | HighPc | EntryPc | Ranges | CallFile | CallLine | CallColumn)
         }
         DW_TAG_formal_parameter | DW_TAG_variable => {
-            matches!(slot, Name | DeclLine | Type | Location | ConstValue | Origin | Specification | Declaration)
+            matches!(
+                slot,
+                Name | DeclLine | Type | Location | ConstValue | Origin | Specification | Declaration
+            )
         }
-        DW_TAG_lexical_block | DW_TAG_try_block | DW_TAG_catch_block => matches!(slot, LowPc | HighPc | Ranges),
+        DW_TAG_lexical_block | DW_TAG_try_block | DW_TAG_catch_block => {
+            matches!(slot, LowPc | HighPc | Ranges)
+        }
         DW_TAG_compile_unit | DW_TAG_partial_unit | DW_TAG_skeleton_unit | DW_TAG_type_unit => true,
-        DW_TAG_member | DW_TAG_inheritance => matches!(
-            slot,
-            Name | Type | MemberLocation | BitSize | BitOffset | DataBitOffset | ByteSize
-        ),
+        DW_TAG_member | DW_TAG_inheritance => {
+            matches!(slot, Name | Type | MemberLocation | BitSize | BitOffset | DataBitOffset | ByteSize)
+        }
         DW_TAG_enumerator => matches!(slot, Name | ConstValue),
         DW_TAG_subrange_type => matches!(slot, Count | UpperBound),
         DW_TAG_unspecified_parameters => false,
         DW_TAG_imported_unit => slot == Import,
         DW_TAG_namespace | DW_TAG_module => slot == Name,
         // Types and what they are made of.
-        DW_TAG_structure_type | DW_TAG_union_type | DW_TAG_class_type | DW_TAG_enumeration_type
-        | DW_TAG_typedef | DW_TAG_base_type | DW_TAG_pointer_type | DW_TAG_array_type | DW_TAG_const_type
-        | DW_TAG_volatile_type | DW_TAG_restrict_type | DW_TAG_atomic_type | DW_TAG_subroutine_type
-        | DW_TAG_reference_type | DW_TAG_rvalue_reference_type | DW_TAG_unspecified_type => matches!(
+        DW_TAG_structure_type
+        | DW_TAG_union_type
+        | DW_TAG_class_type
+        | DW_TAG_enumeration_type
+        | DW_TAG_typedef
+        | DW_TAG_base_type
+        | DW_TAG_pointer_type
+        | DW_TAG_array_type
+        | DW_TAG_const_type
+        | DW_TAG_volatile_type
+        | DW_TAG_restrict_type
+        | DW_TAG_atomic_type
+        | DW_TAG_subroutine_type
+        | DW_TAG_reference_type
+        | DW_TAG_rvalue_reference_type
+        | DW_TAG_unspecified_type => matches!(
             slot,
             Name | DeclFile | DeclLine | Type | ByteSize | Encoding | Declaration | Specification
         ),

@@ -84,7 +84,8 @@ impl<'d> Extractor<'d, '_> {
         if let Some(&known) = self.functions.by_offset.get(&(offset as u32)) {
             return Some(known);
         }
-        let Some(source) = self.source_of(source, offset).filter(|_| self.functions.depth < DEEPEST_ORIGIN) else {
+        let Some(source) = self.source_of(source, offset).filter(|_| self.functions.depth < DEEPEST_ORIGIN)
+        else {
             self.fault(Fault::new(".debug_info", offset as usize, "an origin that cannot be followed"));
             return None;
         };
@@ -328,7 +329,14 @@ pub fn fixed(attrs: &Attrs) -> Fixed {
 fn is_number(form: DwForm) -> bool {
     !matches!(
         form,
-        DW_FORM_string | DW_FORM_strp | DW_FORM_line_strp | DW_FORM_strx | DW_FORM_strx1 | DW_FORM_strx2
-            | DW_FORM_strx3 | DW_FORM_strx4 | DW_FORM_GNU_str_index
+        DW_FORM_string
+            | DW_FORM_strp
+            | DW_FORM_line_strp
+            | DW_FORM_strx
+            | DW_FORM_strx1
+            | DW_FORM_strx2
+            | DW_FORM_strx3
+            | DW_FORM_strx4
+            | DW_FORM_GNU_str_index
     )
 }

@@ -234,7 +234,11 @@ pub fn run(
                     _ => {}
                 }
                 if next > header.program.end {
-                    return Err(Fault::new(".debug_line", cursor.pos, "an opcode is longer than the program"));
+                    return Err(Fault::new(
+                        ".debug_line",
+                        cursor.pos,
+                        "an opcode is longer than the program",
+                    ));
                 }
                 cursor.pos = next;
             }

@@ -103,9 +103,7 @@ fn list5<'d, const LOCATIONS: bool>(
                 let start = unit.indexed_address(cursor.uleb());
                 (start, start.wrapping_add(cursor.uleb()))
             }
-            DW_RLE_offset_pair => {
-                (base.wrapping_add(cursor.uleb()), base.wrapping_add(cursor.uleb()))
-            }
+            DW_RLE_offset_pair => (base.wrapping_add(cursor.uleb()), base.wrapping_add(cursor.uleb())),
             DW_RLE_base_address => {
                 base = cursor.address(size);
                 continue;

@@ -93,7 +93,8 @@ impl<'d> Extractor<'d, '_> {
             match abbrev.tag {
                 DW_TAG_subprogram => {
                     unit.attrs(cursor, abbrev, &mut attrs);
-                    let has_code = [Slot::LowPc, Slot::Ranges, Slot::EntryPc].iter().any(|s| attrs.get(*s).is_some());
+                    let has_code =
+                        [Slot::LowPc, Slot::Ranges, Slot::EntryPc].iter().any(|s| attrs.get(*s).is_some());
                     if has_code {
                         with_code.push(offset);
                     }
@@ -129,7 +130,9 @@ impl<'d> Extractor<'d, '_> {
                         None => unit.skip_children(cursor),
                     }
                 }
-                DW_TAG_namespace | DW_TAG_module if abbrev.has_children && depth < functions::DEEPEST_SCOPE => {
+                DW_TAG_namespace | DW_TAG_module
+                    if abbrev.has_children && depth < functions::DEEPEST_SCOPE =>
+                {
                     unit.skip_attrs(cursor, abbrev);
                     self.read_entries(source, cursor, with_code, depth + 1);
                 }
@@ -152,7 +155,8 @@ impl<'d> Extractor<'d, '_> {
             kept.clear();
             for &(address, row) in sequence.rows {
                 let Some(pc) = self.pc(address) else { continue };
-                let position = lines::Position { file: self.file_number(source, row.position.file), ..row.position };
+                let position =
+                    lines::Position { file: self.file_number(source, row.position.file), ..row.position };
                 let row = Row { pc, position, ..row };
                 // Rows that differ in their view number only say nothing new.
                 if kept.last() != Some(&row) {
@@ -180,7 +184,8 @@ impl<'d> Extractor<'d, '_> {
                 rows.take_while(|r| r.pc <= pc).last()
             });
             let first_file = self.batch.units.last().map_or(0, |u| u.first_file);
-            let file = row.and_then(|r| self.batch.files.get((first_file + r.position.file) as usize).copied());
+            let file =
+                row.and_then(|r| self.batch.files.get((first_file + r.position.file) as usize).copied());
             let function = &mut self.functions.list[at];
             match (file, row) {
                 (Some(file), Some(row)) => (function.file, function.line) = (file, row.position.line),

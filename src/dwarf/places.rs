@@ -97,7 +97,11 @@ impl<'d> Extractor<'d, '_> {
         let function = attrs.get(Slot::Origin).and_then(|origin| self.function_at(source, origin));
         let Some(function) = function.filter(|_| outer.depth < DEEPEST_SCOPE) else {
             self.attrs = attrs;
-            self.fault(Fault::new(".debug_info", cursor.pos, "an inline instance without origin, or nested too deep"));
+            self.fault(Fault::new(
+                ".debug_info",
+                cursor.pos,
+                "an inline instance without origin, or nested too deep",
+            ));
             if abbrev.has_children {
                 source.unit.skip_children(cursor);
             }
@@ -315,7 +319,11 @@ impl<'d> Extractor<'d, '_> {
             }
         });
         if !whole {
-            self.fault(Fault::new(".debug_rnglists", attrs.get(Slot::Ranges).unwrap_or(0) as usize, "a range list is damaged"));
+            self.fault(Fault::new(
+                ".debug_rnglists",
+                attrs.get(Slot::Ranges).unwrap_or(0) as usize,
+                "a range list is damaged",
+            ));
         }
         let low = attrs.get(Slot::LowPc);
         let entry = match attrs.get(Slot::EntryPc) {

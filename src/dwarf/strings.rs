@@ -97,7 +97,10 @@ impl Key {
     /// The key of what this one stands for and a number.
     #[inline]
     pub fn with(self, value: u64) -> Self {
-        Self(fold(self.0 ^ value, SEED[2]), fold(self.1 ^ value.rotate_left(32), SEED[3]).wrapping_add(self.0))
+        Self(
+            fold(self.0 ^ value, SEED[2]),
+            fold(self.1 ^ value.rotate_left(32), SEED[3]).wrapping_add(self.0),
+        )
     }
     /// The key of what both stand for.
     #[inline]

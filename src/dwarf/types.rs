@@ -230,7 +230,9 @@ impl<'d> Extractor<'d, '_> {
             let Some(abbrev) = unit.abbrevs.get(code) else { break };
             let wanted = match kind {
                 TypeKind::Enum => abbrev.tag == DW_TAG_enumerator,
-                TypeKind::Array => abbrev.tag == DW_TAG_subrange_type || abbrev.tag == DW_TAG_enumeration_type,
+                TypeKind::Array => {
+                    abbrev.tag == DW_TAG_subrange_type || abbrev.tag == DW_TAG_enumeration_type
+                }
                 TypeKind::Function => {
                     matches!(abbrev.tag, DW_TAG_formal_parameter | DW_TAG_unspecified_parameters)
                 }
@@ -276,7 +278,10 @@ fn dimension(attrs: &Attrs) -> i64 {
 }
 
 fn is_reference(form: DwForm) -> bool {
-    matches!(form, DW_FORM_ref1 | DW_FORM_ref2 | DW_FORM_ref4 | DW_FORM_ref8 | DW_FORM_ref_udata | DW_FORM_ref_addr)
+    matches!(
+        form,
+        DW_FORM_ref1 | DW_FORM_ref2 | DW_FORM_ref4 | DW_FORM_ref8 | DW_FORM_ref_udata | DW_FORM_ref_addr
+    )
 }
 
 /// Where a member stands: bits from the start of the whole, and from bit 48 on the width of a bit-field.

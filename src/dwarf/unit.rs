@@ -68,7 +68,8 @@ pub fn headers(info: &[u8]) -> (Vec<UnitHeader>, Vec<Fault>) {
         if offset_size == 8 {
             length = cursor.u64();
         }
-        let end = usize::try_from(length).ok().and_then(|l| cursor.pos.checked_add(l)).filter(|e| *e <= info.len());
+        let end =
+            usize::try_from(length).ok().and_then(|l| cursor.pos.checked_add(l)).filter(|e| *e <= info.len());
         let Some(end) = end.filter(|_| !cursor.ended) else {
             faults.push(fault("a unit is longer than the section"));
             break;
@@ -182,14 +183,24 @@ impl Attrs {
     pub fn is_block(&self, slot: Slot) -> bool {
         matches!(
             self.form(slot),
-            DW_FORM_exprloc | DW_FORM_block | DW_FORM_block1 | DW_FORM_block2 | DW_FORM_block4 | DW_FORM_data16
+            DW_FORM_exprloc
+                | DW_FORM_block
+                | DW_FORM_block1
+                | DW_FORM_block2
+                | DW_FORM_block4
+                | DW_FORM_data16
         )
     }
     /// Whether the value is an address (not an offset from one).
     pub fn is_address(&self, slot: Slot) -> bool {
         matches!(
             self.form(slot),
-            DW_FORM_addr | DW_FORM_addrx | DW_FORM_addrx1 | DW_FORM_addrx2 | DW_FORM_addrx3 | DW_FORM_addrx4
+            DW_FORM_addr
+                | DW_FORM_addrx
+                | DW_FORM_addrx1
+                | DW_FORM_addrx2
+                | DW_FORM_addrx3
+                | DW_FORM_addrx4
                 | DW_FORM_GNU_addr_index
         )
     }
@@ -462,10 +473,15 @@ impl<'d> Unit<'d> {
                 let length = cursor.uleb();
                 cursor.skip(length);
             }
-            DW_FORM_udata | DW_FORM_sdata | DW_FORM_ref_udata | DW_FORM_strx | DW_FORM_addrx
-            | DW_FORM_loclistx | DW_FORM_rnglistx | DW_FORM_GNU_addr_index | DW_FORM_GNU_str_index => {
-                cursor.skip_leb()
-            }
+            DW_FORM_udata
+            | DW_FORM_sdata
+            | DW_FORM_ref_udata
+            | DW_FORM_strx
+            | DW_FORM_addrx
+            | DW_FORM_loclistx
+            | DW_FORM_rnglistx
+            | DW_FORM_GNU_addr_index
+            | DW_FORM_GNU_str_index => cursor.skip_leb(),
             DW_FORM_string => {
                 cursor.c_string();
             }

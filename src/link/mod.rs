@@ -1,7 +1,7 @@
 //! Objects and their symbols to tables: sections, symbols by address and by name, names of all things.
 mod symbols;
 
-use crate::load::elf::{Elf, LE};
+use crate::load::elf::Elf;
 use crate::merge::blank;
 use crate::merge::intern::{GlobalStr, Interner, StringIds};
 use crate::merge::{Functions, Places};
@@ -76,7 +76,13 @@ pub struct Linked {
 }
 
 /// Links objects, which are in order, with what their debug information says.
-pub fn link(objects: &[ObjectFacts], ids: &StringIds, strings: &[u8], functions: &Functions, places: &Places) -> Linked {
+pub fn link(
+    objects: &[ObjectFacts],
+    ids: &StringIds,
+    strings: &[u8],
+    functions: &Functions,
+    places: &Places,
+) -> Linked {
     let mut linked = Linked {
         objects: vec![],
         sections: vec![],
@@ -126,7 +132,9 @@ pub fn link(objects: &[ObjectFacts], ids: &StringIds, strings: &[u8], functions:
 }
 
 /// Marks the function symbols that the debug information describes: by a function of this name with code in the
-/// object, and all others at the address of such a one; or by code that starts at the symbol's address.
+/// object, and all others at the address of such a one; or by code that starts at the symbol's address and is in one
+/// piece. (SystemTap 4.8 takes a clone of which the cold part was split off for a function of its own: `update_symtab`
+/// and `query_dwarf_func` of tapsets.cxx ask for `DW_AT_low_pc`.)
 fn mark_described(linked: &mut Linked, functions: &Functions, places: &Places) {
     let bounds: Vec<_> = linked
         .objects
@@ -136,17 +144,27 @@ fn mark_described(linked: &mut Linked, functions: &Functions, places: &Places) {
             (part(|o| o.first_symbol), part(|o| o.first_place))
         })
         .collect();
+    let mut pieces = vec![0u8; places.places.len()];
+    for range in &places.ranges {
+        let count = &mut pieces[range.place.index()];
+        *count = count.saturating_add(1);
+    }
     let mut rest = &mut linked.symbols[..];
     let mut parts = vec![];
     for (symbols, placed) in bounds {
         let (part, after) = rest.split_at_mut(symbols.len());
         rest = after;
-        parts.push((part, &places.places[placed]));
+        parts.push((part, &places.places[placed.clone()], &pieces[placed]));
     }
-    parts.into_par_iter().for_each(|(symbols, placed)| {
-        let with_code = placed.iter().filter(|p| p.outer.some().is_none());
-        let (names, entries): (FxHashSet<StrId>, FxHashSet<Pc>) =
-            with_code.map(|p| (functions.records[p.function.index()].name, p.entry)).unzip();
+    parts.into_par_iter().for_each(|(symbols, placed, pieces)| {
+        let mut names: FxHashSet<StrId> = FxHashSet::default();
+        let mut entries: FxHashSet<Pc> = FxHashSet::default();
+        for (place, pieces) in placed.iter().zip(pieces).filter(|(p, _)| p.outer.some().is_none()) {
+            names.insert(functions.records[place.function.index()].name);
+            if *pieces < 2 {
+                entries.insert(place.entry);
+            }
+        }
         let named: FxHashSet<Pc> =
             symbols.iter().filter(|s| s.is_function() && names.contains(&s.name)).map(|s| s.pc).collect();
         for symbol in symbols.iter_mut().filter(|s| s.is_function()) {
@@ -159,10 +177,8 @@ fn mark_described(linked: &mut Linked, functions: &Functions, places: &Places) {
 
 /// Makes the tables of names.
 fn name_all(linked: &mut Linked, strings: &[u8], functions: &Functions) {
-    let mut by_name: Vec<u64> = (0u32..)
-        .zip(&linked.symbols)
-        .map(|(at, s)| u64::from(s.name.get()) << 32 | u64::from(at))
-        .collect();
+    let mut by_name: Vec<u64> =
+        (0u32..).zip(&linked.symbols).map(|(at, s)| u64::from(s.name.get()) << 32 | u64::from(at)).collect();
     by_name.par_sort_unstable();
     let declared = &functions.records[..functions.records.len() - 1];
     let (mut function, mut symbol) = (0, 0);

@@ -100,8 +100,15 @@ fn is_kept(name: &[u8], section: Option<&str>, is_module: bool) -> bool {
     if is_module {
         return section.is_some_and(|s| !s.starts_with(".init") && s != ".modinfo" && s != "__versions");
     }
-    !starts(&[b"__crc_", b"__kstrtab_", b"__kstrtabns_", b"__kcfi_typeid_", b"__efistub_", b"__kvm_nvhe_", b"__pi_"])
-        && !starts(&[b"kallsyms_offsets", b"kallsyms_names", b"kallsyms_markers", b"kallsyms_token_"])
+    !starts(&[
+        b"__crc_",
+        b"__kstrtab_",
+        b"__kstrtabns_",
+        b"__kcfi_typeid_",
+        b"__efistub_",
+        b"__kvm_nvhe_",
+        b"__pi_",
+    ]) && !starts(&[b"kallsyms_offsets", b"kallsyms_names", b"kallsyms_markers", b"kallsyms_token_"])
         && !starts(&[b"kallsyms_num_syms", b"kallsyms_relative_base", b"kallsyms_seqs_of_names"])
 }
 

@@ -47,9 +47,8 @@ impl<'d> Section<'d> {
             let kind = self.data.first_chunk::<4>().ok_or_else(short)?;
             let size = self.data.get(8..16).and_then(|s| s.first_chunk::<8>()).ok_or_else(short)?;
             let data = self.data.get(24..).ok_or_else(short)?;
-            let kind = SectionCompression::from_ch_type(u32::from_le_bytes(*kind)).ok_or_else(|| {
-                damaged(Error::new(ErrorKind::Unsupported, "compressed in an unknown way"))
-            })?;
+            let kind = SectionCompression::from_ch_type(u32::from_le_bytes(*kind))
+                .ok_or_else(|| damaged(Error::new(ErrorKind::Unsupported, "compressed in an unknown way")))?;
             return inflate_section(kind, data, u64::from_le_bytes(*size)).map(Cow::Owned).map_err(damaged);
         }
         if let Some(rest) = self.data.strip_prefix(b"ZLIB").filter(|_| self.name.starts_with(".zdebug")) {
@@ -86,10 +85,16 @@ impl<'d> Elf<'d> {
         match data {
             [0x7f, b'E', b'L', b'F', 2, 1, ..] => {}
             [0x7f, b'E', b'L', b'F', 1, ..] => {
-                return Err(Error::new(ErrorKind::Unsupported, "a 32-bit ELF object; only 64-bit ones are indexed"));
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "a 32-bit ELF object; only 64-bit ones are indexed",
+                ));
             }
             [0x7f, b'E', b'L', b'F', _, 2, ..] => {
-                return Err(Error::new(ErrorKind::Unsupported, "a big-endian ELF object; only little-endian ones are indexed"));
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "a big-endian ELF object; only little-endian ones are indexed",
+                ));
             }
             [] => return Err(Error::new(ErrorKind::NotElf, "the file is empty")),
             _ => return Err(Error::new(ErrorKind::NotElf, "not an ELF object").offset(0)),
@@ -108,7 +113,9 @@ impl<'d> Elf<'d> {
             let name = table.section_name(LE, header).unwrap_or_default();
             let name = std::str::from_utf8(name).unwrap_or_default();
             let bytes = header.data(LE, data).map_err(|e| {
-                damaged(e).section(if name.is_empty() { format!("{index}") } else { name.to_owned() }).offset(header.sh_offset(LE))
+                damaged(e)
+                    .section(if name.is_empty() { format!("{index}") } else { name.to_owned() })
+                    .offset(header.sh_offset(LE))
             })?;
             object.sections.push(Section { name, header, data: bytes, pc: None });
             if header.sh_type(LE) == elf::SHT_SYMTAB {
@@ -131,7 +138,8 @@ impl<'d> Elf<'d> {
             self.base = first.wrapping_sub(FIRST_PC.into());
             for section in self.sections.iter_mut().filter(|s| s.is_allocated()) {
                 let from_base = section.address().wrapping_sub(self.base);
-                if let Some(end) = from_base.checked_add(section.size()).filter(|e| *e < u64::from(u32::MAX)) {
+                if let Some(end) = from_base.checked_add(section.size()).filter(|e| *e < u64::from(u32::MAX))
+                {
                     section.pc = Some(from_base as u32);
                     next = next.max(end);
                 }
@@ -142,7 +150,10 @@ impl<'d> Elf<'d> {
             let align = section.header.sh_addralign(LE).max(1);
             next = next.checked_next_multiple_of(align).ok_or_else(too_large)?;
             section.pc = Some(u32::try_from(next).map_err(|_| too_large())?);
-            next = next.checked_add(section.size()).filter(|n| *n < u64::from(u32::MAX)).ok_or_else(too_large)?;
+            next = next
+                .checked_add(section.size())
+                .filter(|n| *n < u64::from(u32::MAX))
+                .ok_or_else(too_large)?;
         }
         Ok(())
     }
@@ -159,7 +170,10 @@ impl<'d> Elf<'d> {
     /// The GNU build id.
     pub fn build_id(&self) -> Option<&'d [u8]> {
         let notes = self.sections.iter().filter(|s| s.header.sh_type(LE) == elf::SHT_NOTE);
-        notes.flat_map(|s| notes_in(s.raw())).find(|(kind, name, _)| *kind == 3 && *name == b"GNU\0").map(|n| n.2)
+        notes
+            .flat_map(|s| notes_in(s.raw()))
+            .find(|(kind, name, _)| *kind == 3 && *name == b"GNU\0")
+            .map(|n| n.2)
     }
     /// The relocations of the section at this index.
     pub fn relocations(&self, index: usize) -> Result<Option<&'d [Rela64<LittleEndian>]>> {
@@ -168,9 +182,12 @@ impl<'d> Elf<'d> {
             if section.header.sh_info(LE) as usize != index || !matches!(kind, elf::SHT_RELA | elf::SHT_REL) {
                 continue;
             }
-            let damaged = || Error::new(ErrorKind::Damaged, "the relocations are damaged").section(section.name);
+            let damaged =
+                || Error::new(ErrorKind::Damaged, "the relocations are damaged").section(section.name);
             if kind == elf::SHT_REL {
-                return Err(Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name));
+                return Err(
+                    Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name)
+                );
             }
             let count = section.raw().len() / size_of::<Rela64<LittleEndian>>();
             let (rela, _) = object::pod::slice_from_bytes(section.raw(), count).map_err(|()| damaged())?;
@@ -180,7 +197,8 @@ impl<'d> Elf<'d> {
     }
     /// The address, as relocated debug information has it, of a symbol.
     pub fn symbol_address(&self, symbol: &Sym64<LittleEndian>) -> u64 {
-        let section = self.sections.get(usize::from(symbol.st_shndx.get(LE).0)).and_then(|s| s.pc).unwrap_or(0);
+        let section =
+            self.sections.get(usize::from(symbol.st_shndx.get(LE).0)).and_then(|s| s.pc).unwrap_or(0);
         u64::from(section).wrapping_add(symbol.st_value.get(LE))
     }
 }
@@ -188,7 +206,8 @@ impl<'d> Elf<'d> {
 /// The notes of a section: type, name with its NUL, descriptor.
 fn notes_in(mut data: &[u8]) -> impl Iterator<Item = (u32, &[u8], &[u8])> {
     std::iter::from_fn(move || {
-        let word = |at: usize| data.get(at..at + 4).map(|w| u32::from_le_bytes(w.try_into().expect("four bytes")));
+        let word =
+            |at: usize| data.get(at..at + 4).map(|w| u32::from_le_bytes(w.try_into().expect("four bytes")));
         let (name, desc, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
         let desc_at = name.checked_add(12)?.checked_next_multiple_of(4)?;
         let end = desc_at.checked_add(desc)?;

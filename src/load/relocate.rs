@@ -16,7 +16,17 @@ pub struct DebugSections<'d> {
 }
 
 const NAMES: [&str; 11] = [
-    "info", "abbrev", "line", "str", "line_str", "str_offsets", "addr", "rnglists", "ranges", "loclists", "loc",
+    "info",
+    "abbrev",
+    "line",
+    "str",
+    "line_str",
+    "str_offsets",
+    "addr",
+    "rnglists",
+    "ranges",
+    "loclists",
+    "loc",
 ];
 
 impl<'d> DebugSections<'d> {
@@ -24,7 +34,8 @@ impl<'d> DebugSections<'d> {
     pub fn load(object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
         let mut loaded = Self::default();
         for (index, section) in object.sections.iter().enumerate() {
-            let Some(name) = section.name.strip_prefix(".debug_").or_else(|| section.name.strip_prefix(".zdebug_"))
+            let Some(name) =
+                section.name.strip_prefix(".debug_").or_else(|| section.name.strip_prefix(".zdebug_"))
             else {
                 continue;
             };
@@ -41,7 +52,8 @@ impl<'d> DebugSections<'d> {
     }
     /// The sections as the extractor takes them.
     pub fn sections(&self) -> Sections<'_> {
-        let [info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc] = &self.sections;
+        let [info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc] =
+            &self.sections;
         Sections { info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc }
     }
     /// The length of all of them.
@@ -106,17 +118,20 @@ fn relocate(
         match width(object.machine, kind) {
             Some(0) => {}
             Some(8) => {
-                let place = data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<8>()).ok_or_else(outside)?;
+                let place =
+                    data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<8>()).ok_or_else(outside)?;
                 *place = value().ok_or_else(outside)?.to_le_bytes();
             }
             Some(_) => {
-                let place = data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<4>()).ok_or_else(outside)?;
+                let place =
+                    data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<4>()).ok_or_else(outside)?;
                 *place = (value().ok_or_else(outside)? as u32).to_le_bytes();
             }
             None => match in_place(object.machine, kind) {
                 Some((width, subtract, overwrite)) => {
                     let value = value().ok_or_else(outside)?;
-                    let place = data.get_mut(offset..).and_then(|d| d.get_mut(..width)).ok_or_else(outside)?;
+                    let place =
+                        data.get_mut(offset..).and_then(|d| d.get_mut(..width)).ok_or_else(outside)?;
                     let mut old = [0; 8];
                     old[..width].copy_from_slice(place);
                     let old = if overwrite { 0 } else { u64::from_le_bytes(old) };

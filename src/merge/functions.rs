@@ -58,11 +58,10 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, types: &Types, first
     all.par_sort_unstable_by_key(|f| (f.name, f.file, f.line, f.flags, f.key));
     let by_key: FxHashMap<Key, FunctionId> =
         all.iter().enumerate().map(|(at, f)| (f.key, FunctionId::new(at as u32))).collect();
-    let local_ids = batches
-        .par_iter()
-        .map(|b| b.batch.functions.iter().map(|f| by_key[&f.key]).collect())
-        .collect();
-    let mut functions = Functions { records: Vec::with_capacity(all.len() + 1), details: vec![], ids: local_ids };
+    let local_ids =
+        batches.par_iter().map(|b| b.batch.functions.iter().map(|f| by_key[&f.key]).collect()).collect();
+    let mut functions =
+        Functions { records: Vec::with_capacity(all.len() + 1), details: vec![], ids: local_ids };
     for sorted in &all {
         let batch = sorted.batch as usize;
         let extracted = &batches[batch];

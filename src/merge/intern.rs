@@ -64,7 +64,8 @@ impl Interner {
     fn intern_hashed(&self, hash: u64, bytes: &[u8]) -> GlobalStr {
         // The table of a shard uses the high and low bits of the hash: the shard is chosen by those in between.
         let shard = (hash >> 40) as u32 & ((1 << SHARD_BITS) - 1);
-        let index = self.shards[shard as usize].lock().unwrap_or_else(PoisonError::into_inner).intern(hash, bytes);
+        let index =
+            self.shards[shard as usize].lock().unwrap_or_else(PoisonError::into_inner).intern(hash, bytes);
         GlobalStr(shard << INDEX_BITS | index)
     }
     /// Sorts the strings: the bytes of the section, and the id of each.

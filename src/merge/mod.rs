@@ -2,8 +2,8 @@
 //!
 //! Ids are handed out here, after sorting by content, so that neither the number of threads nor their speed shows in
 //! the bytes. What several batches describe (types, functions) is taken from the first of them.
-pub mod intern;
 mod functions;
+pub mod intern;
 mod places;
 mod types;
 

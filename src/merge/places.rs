@@ -84,9 +84,10 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         .enumerate()
         .flat_map(|(at, b)| {
             let (units, lines) = (unit_bases[at], line_bases[at]);
-            b.batch.sequences.iter().map(move |s| {
-                (s.object + b.first_object, s.start, s.end, s.unit + units, s.rows + lines)
-            })
+            b.batch
+                .sequences
+                .iter()
+                .map(move |s| (s.object + b.first_object, s.start, s.end, s.unit + units, s.rows + lines))
         })
         .collect();
     sequences.par_sort_unstable();

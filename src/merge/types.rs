@@ -72,7 +72,8 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, firsts: Firsts) -> T
         .collect();
     let unnamed = |name: StrId| name.get() == 0;
     all.par_sort_unstable_by_key(|t| (unnamed(t.name), t.name, t.kind, t.declared, t.file, t.line, t.key));
-    let mut by_key: FxHashMap<Key, TypeId> = FxHashMap::with_capacity_and_hasher(all.len(), Default::default());
+    let mut by_key: FxHashMap<Key, TypeId> =
+        FxHashMap::with_capacity_and_hasher(all.len(), Default::default());
     for (at, sorted) in all.iter().enumerate() {
         by_key.insert(sorted.key, definition(&all, at).unwrap_or(TypeId::new(at as u32)));
     }
@@ -107,7 +108,8 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, firsts: Firsts) -> T
             types.members.push(record);
         }
     }
-    let end = TypeRecord { first_member: U32::new(types.members.len() as u32), target: TypeId::NONE, ..blank() };
+    let end =
+        TypeRecord { first_member: U32::new(types.members.len() as u32), target: TypeId::NONE, ..blank() };
     types.records.push(end);
     types
 }

@@ -42,7 +42,9 @@ impl Index {
             E::Newer { .. } => ErrorKind::IndexTooNew,
         };
         let hint = match error {
-            E::Newer { .. } => "use the program that wrote it, or build it again with: probeidx build --force",
+            E::Newer { .. } => {
+                "use the program that wrote it, or build it again with: probeidx build --force"
+            }
             _ => "build it again with: probeidx build --force",
         };
         let plain = Error::new(kind, error.to_string()).at(&self.path).hint(hint);

@@ -81,7 +81,9 @@ impl<'a> Lister<'a> {
                 let symbol = select::symbols_named(&view, kernel, id).next()?;
                 Some(view.symbols[symbol.index()].pc.get())
             };
-            if let (Some(start), Some(end)) = (address(b"__kprobes_text_start"), address(b"__kprobes_text_end")) {
+            if let (Some(start), Some(end)) =
+                (address(b"__kprobes_text_start"), address(b"__kprobes_text_end"))
+            {
                 closed.push(start..end);
             }
         }

@@ -2,13 +2,17 @@
 pub mod blocklist;
 mod index;
 pub mod listing;
+pub mod location;
 pub mod pattern;
+pub mod placement;
 pub mod point;
 pub mod readable;
+pub mod resolve;
 pub mod select;
 pub mod spec;
 pub mod spelling;
 pub mod suggest;
+pub mod symbols;
 
 pub use index::Index;
 use probeidx_format::View;

@@ -5,7 +5,15 @@ use probeidx_format::id::ObjectId;
 
 /// Writes `kernel.function("NAME@FILE:LINE")` or `module("M").function("…")` with its suffix. A function of which the
 /// file is not known is spelled by its name alone.
-pub fn put(view: &View<'_>, object: ObjectId, name: &[u8], file: &[u8], line: u32, filter: Filter, out: &mut Vec<u8>) {
+pub fn put(
+    view: &View<'_>,
+    object: ObjectId,
+    name: &[u8],
+    file: &[u8],
+    line: u32,
+    filter: Filter,
+    out: &mut Vec<u8>,
+) {
     let module = view.objects.get(object.index()).map_or(&b""[..], |o| view.string(o.name));
     if module.is_empty() {
         out.extend_from_slice(b"kernel.function(\"");

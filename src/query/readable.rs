@@ -34,7 +34,7 @@ pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
 
 /// Where else a variable counts as readable: GCC with `-mfentry` starts location lists behind the call to
 /// `__fentry__`, which stands at a function's entry and changes nothing (SystemTap PR15123).
-fn after_fentry(view: &View<'_>, placed: Placed<'_>) -> Option<u32> {
+pub fn after_fentry(view: &View<'_>, placed: Placed<'_>) -> Option<u32> {
     let unit = view.units.get(view.unit_of_place(placed.id).index())?;
     let at_entry = select::root(view, placed).record.entry == placed.record.entry;
     let applies = unit.flags.get() & UnitRecord::GCC_MFENTRY != 0 && at_entry;

@@ -30,9 +30,10 @@ pub fn names(view: &View<'_>, pattern: &Pattern) -> Vec<NameId> {
         Pattern::Literal(name) => view.name(name.as_bytes()).into_iter().collect(),
         Pattern::Glob(_) => {
             let range = names_starting(view, pattern.literal_prefix().as_bytes());
-            range.map(|at| NameId::new(at as u32)).filter(|id| {
-                pattern.matches(view.string(view.names[id.index()].name))
-            }).collect()
+            range
+                .map(|at| NameId::new(at as u32))
+                .filter(|id| pattern.matches(view.string(view.names[id.index()].name)))
+                .collect()
         }
     }
 }
@@ -53,7 +54,13 @@ pub fn declarations<'a>(view: &View<'a>, name: NameId, file: Option<&Pattern>) -
         let at = (range.start + at) as u32;
         match found.last_mut() {
             Some(d) if d.file == f.file && d.line == f.line.get() => d.end = at + 1,
-            _ => found.push(Declaration { name: f.name, file: f.file, line: f.line.get(), first: at, end: at + 1 }),
+            _ => found.push(Declaration {
+                name: f.name,
+                file: f.file,
+                line: f.line.get(),
+                first: at,
+                end: at + 1,
+            }),
         }
     }
     if let Some(pattern) = file {
@@ -159,7 +166,11 @@ pub fn is_exported(view: &View<'_>, object: ObjectId, name: NameId) -> bool {
 }
 
 /// The symbols of a name in one object.
-pub fn symbols_named<'a>(view: &View<'a>, object: ObjectId, name: NameId) -> impl Iterator<Item = SymbolId> + use<'a> {
+pub fn symbols_named<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    name: NameId,
+) -> impl Iterator<Item = SymbolId> + use<'a> {
     let within = view.symbols_of(object);
     let (start, end) = (within.start as u32, within.end as u32);
     let all = view.symbols_named(name);

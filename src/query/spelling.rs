@@ -47,7 +47,9 @@ fn modifiers(
     subroutine: &mut Option<TypeId>,
     depth: u32,
 ) -> bool {
-    let Some((id, record)) = type_id.and_then(|id| Some((id, view.types.get(id.index())?))) else { return false };
+    let Some((id, record)) = type_id.and_then(|id| Some((id, view.types.get(id.index())?))) else {
+        return false;
+    };
     let kind = TypeKind::from_u8(record.kind);
     let name = String::from_utf8_lossy(view.string(record.name));
     let after = match kind {

@@ -2,10 +2,10 @@
 use crate::error::{Error, Result};
 use crate::link::Linked;
 use crate::merge::{Extracted, Model};
+use probeidx_format::SectionName as S;
 use probeidx_format::id::StrId;
 use probeidx_format::meta::Meta;
 use probeidx_format::writer::Writer;
-use probeidx_format::SectionName as S;
 use probeidx_format::zerocopy::IntoBytes;
 use std::fs::Permissions;
 use std::io::BufWriter;
@@ -23,7 +23,8 @@ pub fn write(path: &Path, meta: &Meta, batches: &[Extracted], model: &Model, lin
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
-    let length = write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked).map_err(io)?;
+    let length = write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked)
+        .map_err(io)?;
     file.as_file().sync_data().map_err(io)?;
     file.persist(path).map_err(|e| io(e.error))?;
     Ok(length)
@@ -71,7 +72,8 @@ fn name_fst(strings: &[u8], linked: &Linked) -> Vec<u8> {
         &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
     };
     let mut builder = fst::MapBuilder::memory();
-    for (rank, (name, _)) in linked.names.iter().zip(&linked.is_function_name).enumerate().filter(|n| *n.1.1) {
+    for (rank, (name, _)) in linked.names.iter().zip(&linked.is_function_name).enumerate().filter(|n| *n.1.1)
+    {
         builder.insert(string(name.name), rank as u64).expect("names are sorted and distinct");
     }
     builder.into_inner().expect("memory does not fail")

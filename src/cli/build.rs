@@ -1,0 +1,118 @@
+//! `probeidx build`
+use super::args::Build;
+use super::config::Config;
+use super::exit::Outcome;
+use super::note;
+use super::progress::Progress;
+use crate::discover;
+use crate::error::{Error, ErrorKind, Result};
+use crate::pipeline::{self, Built, Options, Report};
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Indexes what is found, and says what was done: a summary on stdout, what was left out on stderr.
+pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
+    let start = Instant::now();
+    let paths = if args.paths.is_empty() { usual_places(config)? } else { args.paths.clone() };
+    let options = Options {
+        db: config.db.clone(),
+        modules: !args.no_modules,
+        force: args.force,
+        jobs: args.jobs.map_or(0, std::num::NonZeroUsize::get),
+    };
+    let progress =
+        Progress::new(args.progress, config.terminal, config.quiet).with_stages(config.verbose > 0);
+    let report = pipeline::build(&paths, &options, &progress)?;
+    for skipped in &report.skipped {
+        let times = if skipped.count > 1 { format!(" ({} times)", skipped.count) } else { String::new() };
+        let what = if skipped.whole_object { "left out" } else { "in part" };
+        note(config, &format!("{what}: {}{times}", skipped.error));
+    }
+    if report.built.is_empty() {
+        let tried: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+        return Err(match report.skipped.first() {
+            Some(first) if report.skipped.len() == 1 => first.error.clone(),
+            _ => Error::new(
+                ErrorKind::NoDebugInfo,
+                format!("no kernel with debug information under {}", tried.join(", ")),
+            )
+            .hint(install_hint()),
+        });
+    }
+    super::output::to_stdout(|out| summary(&report, start.elapsed().as_secs_f64(), config, out))?;
+    let left_out = report.skipped.iter().any(|s| s.whole_object);
+    Ok(if left_out { Outcome::LeftOut } else { Outcome::Done })
+}
+
+/// Where the running kernel's debug information usually is.
+fn usual_places(config: &Config) -> Result<Vec<PathBuf>> {
+    let release = config.kernel.clone().or_else(|| config.running.clone()).unwrap_or_default();
+    let candidates = discover::running_kernel_paths(&release);
+    let there: Vec<PathBuf> = candidates.iter().filter(|p| p.exists()).cloned().collect();
+    if there.is_empty() {
+        let tried: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
+        let message = format!("no debug information of kernel {release}; tried {}", tried.join(", "));
+        return Err(Error::new(ErrorKind::NoDebugInfo, message).hint(install_hint()));
+    }
+    Ok(there)
+}
+
+fn install_hint() -> String {
+    discover::install_hint(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())
+}
+
+/// A line of the summary, for `--json`.
+#[derive(Serialize)]
+struct Line<'a> {
+    kernel: &'a str,
+    index: String,
+    unchanged: bool,
+    objects: u64,
+    functions: u64,
+    placements: u64,
+    skipped: usize,
+    skipped_in_part: usize,
+    seconds: f64,
+    size: u64,
+}
+
+fn summary(report: &Report, seconds: f64, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let skipped = report.skipped.iter().filter(|s| s.whole_object).count();
+    let skipped_in_part = report.skipped.len() - skipped;
+    let written = (|| {
+        for Built { release, index, unchanged, objects, functions, places, size } in &report.built {
+            if config.json {
+                let line = Line {
+                    kernel: release,
+                    index: index.display().to_string(),
+                    unchanged: *unchanged,
+                    objects: *objects,
+                    functions: *functions,
+                    placements: *places,
+                    skipped,
+                    skipped_in_part,
+                    seconds,
+                    size: *size,
+                };
+                serde_json::to_writer(&mut *out, &line)?;
+                writeln!(out)?;
+                continue;
+            }
+            let state = if *unchanged { " (nothing had changed)" } else { "" };
+            writeln!(out, "{release}: {objects} objects, {functions} functions, {places} placements{state}")?;
+            writeln!(out, "  {}  {:.1} MB", index.display(), *size as f64 / 1e6)?;
+        }
+        if !config.json {
+            let parts = match (skipped, skipped_in_part) {
+                (0, 0) => "nothing skipped".to_owned(),
+                (objects, parts) => format!("skipped: {objects} objects, parts of others in {parts} places"),
+            };
+            writeln!(out, "{parts}; {seconds:.2} s")?;
+        }
+        Ok(())
+    })();
+    written.map_err(super::output::failed)?;
+    Ok(Outcome::Done)
+}

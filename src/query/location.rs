@@ -1,0 +1,141 @@
+//! Where a variable is, in words: registers by the kernel's names, memory as `+8(%sp)`.
+use probeidx_format::details::Location;
+use probeidx_format::expr::Expr;
+
+/// What can be done with a variable at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In a register or in memory.
+    Readable,
+    /// Always this value.
+    Constant,
+    /// It has a location, not at this address.
+    Elsewhere,
+    /// It is nowhere.
+    OptimizedOut,
+    /// It has a location here that cannot be fetched; the text says which.
+    Unsupported,
+}
+
+impl State {
+    /// As JSON and text print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Readable => "readable",
+            Self::Constant => "constant",
+            Self::Elsewhere => "elsewhere",
+            Self::OptimizedOut => "optimized-out",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// The state of a variable at an address, and its location in words where it has one. `at_entry` says whether the
+/// registers still hold what the function was called with.
+pub fn describe(location: Location<'_>, pc: u32, at_entry: bool, machine: u16) -> (State, Option<String>) {
+    match location {
+        Location::None => (State::OptimizedOut, None),
+        Location::Constant(value) => (State::Constant, Some(format!("\\{value}"))),
+        Location::Bytes(bytes) => {
+            let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            (State::Constant, Some(format!("bytes {hex}")))
+        }
+        Location::Everywhere(expr) => describe_expr(expr, at_entry, machine),
+        Location::List(_) => match location.at(pc) {
+            Some(expr) => describe_expr(expr, at_entry, machine),
+            None => (State::Elsewhere, None),
+        },
+    }
+}
+
+fn describe_expr(expr: Expr<'_>, at_entry: bool, machine: u16) -> (State, Option<String>) {
+    let register = |number| register(number, machine);
+    let (state, text) = match expr {
+        _ if expr.is_empty() => return (State::OptimizedOut, None),
+        Expr::Register(number) => (State::Readable, register(number)),
+        Expr::Literal(value) => (State::Constant, format!("\\{value}")),
+        Expr::BasedOn(number, offset) => (State::Readable, format!("{offset:+}({})", register(number))),
+        Expr::EntryValue(number) if at_entry => (State::Readable, register(number)),
+        Expr::EntryValue(number) => (State::Unsupported, format!("entry value of {}", register(number))),
+        Expr::Frame(offset) => (State::Readable, format!("{offset:+}(frame)")),
+        Expr::Verbatim(operations) => match constant(operations) {
+            Some(value) => (State::Constant, format!("\\{value}")),
+            None => match *operations {
+                [0x03, ref address @ ..] if address.len() == 8 => {
+                    let address = u64::from_le_bytes(address.try_into().expect("eight bytes"));
+                    (State::Readable, format!("@{address:#x}"))
+                }
+                _ => {
+                    let hex: Vec<String> = operations.iter().map(|b| format!("{b:02x}")).collect();
+                    (State::Unsupported, format!("DWARF operations {}", hex.join(" ")))
+                }
+            },
+        },
+    };
+    (state, Some(text))
+}
+
+/// The value of `DW_OP_const* N, DW_OP_stack_value`.
+fn constant(operations: &[u8]) -> Option<i64> {
+    let (0x9f, rest) = operations.split_last()? else { return None };
+    let (op, value) = rest.split_first()?;
+    Some(match (op, value) {
+        (0x08, [v]) => i64::from(*v),
+        (0x09, [v]) => i64::from(*v as i8),
+        (0x0a, v) => i64::from(u16::from_le_bytes(v.try_into().ok()?)),
+        (0x0b, v) => i64::from(i16::from_le_bytes(v.try_into().ok()?)),
+        (0x0c, v) => i64::from(u32::from_le_bytes(v.try_into().ok()?)),
+        (0x0d, v) => i64::from(i32::from_le_bytes(v.try_into().ok()?)),
+        (0x0e | 0x0f, v) => i64::from_le_bytes(v.try_into().ok()?),
+        (0x10, v) => leb(v, false)?,
+        (0x11, v) => leb(v, true)?,
+        _ => return None,
+    })
+}
+
+/// The LEB128 number that these bytes are.
+fn leb(bytes: &[u8], signed: bool) -> Option<i64> {
+    let (last, _) = bytes.split_last()?;
+    let whole = bytes.len() <= 9 && bytes.iter().rev().skip(1).all(|b| b & 0x80 != 0) && last & 0x80 == 0;
+    let value = bytes.iter().rev().fold(0i64, |value, b| value << 7 | i64::from(b & 0x7f));
+    let negative = signed && last & 0x40 != 0;
+    whole.then(|| if negative { value | -1i64 << (7 * bytes.len()).min(63) } else { value })
+}
+
+/// A DWARF register by the name that kprobe_events takes (arch/x86/kernel/ptrace.c, arch/arm64/kernel/ptrace.c).
+pub fn register(number: u8, machine: u16) -> String {
+    const X86_64: [&str; 17] = [
+        "ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+        "ip",
+    ];
+    match machine {
+        62 => match X86_64.get(usize::from(number)) {
+            Some(name) => format!("%{name}"),
+            None => format!("DWARF register {number}"),
+        },
+        183 if number < 31 => format!("%x{number}"),
+        183 if number == 31 => "%sp".to_owned(),
+        _ => format!("DWARF register {number}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_are_said_in_the_kernels_words() {
+        let say = |expr| describe_expr(expr, false, 62);
+        assert_eq!(say(Expr::Register(5)), (State::Readable, Some("%di".into())));
+        assert_eq!(say(Expr::BasedOn(7, 8)), (State::Readable, Some("+8(%sp)".into())));
+        assert_eq!(say(Expr::BasedOn(12, -704)), (State::Readable, Some("-704(%r12)".into())));
+        assert_eq!(say(Expr::Verbatim(&[0x09, 0xfe, 0x9f])), (State::Constant, Some("\\-2".into())));
+        assert_eq!(say(Expr::Verbatim(&[0x11, 0x80, 0x7f, 0x9f])), (State::Constant, Some("\\-128".into())));
+        assert_eq!(say(Expr::Verbatim(&[0x10, 0x80, 0x7f, 0x9f])), (State::Constant, Some("\\16256".into())));
+        // r12 - 704 is a value and not the memory there.
+        assert_eq!(say(Expr::Verbatim(&[0x7c, 0xc0, 0x7a, 0x9f])).0, State::Unsupported);
+        assert_eq!(say(Expr::EntryValue(4)).0, State::Unsupported);
+        assert_eq!(describe_expr(Expr::EntryValue(4), true, 62), (State::Readable, Some("%si".into())));
+        assert_eq!(say(Expr::Verbatim(&[])), (State::OptimizedOut, None));
+    }
+}

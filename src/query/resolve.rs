@@ -1,0 +1,167 @@
+//! From a spec to the placements that it denotes.
+use super::placement::{self, Describer, Placement};
+use super::select::{self, Declaration, Placed, Scope};
+use super::spec::{AddressSpec, Filter, FunctionSpec, Lines, ModuleScope, Point, Spec, StatementSpec};
+use crate::error::{Error, ErrorKind, Result};
+use probeidx_format::View;
+use probeidx_format::id::ObjectId;
+
+/// Calls `each` with every placement of a spec: by name, file and line of the declaration, object, and in the order
+/// of the debug information. What SystemTap leaves out of its listings is not left out here.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for specs of kinds that cannot be resolved, and whatever `each` gives.
+pub fn resolve<'a>(
+    view: View<'a>,
+    spec: &Spec,
+    with_locals: bool,
+    mut each: impl FnMut(Placement<'a>, Filter) -> Result<()>,
+) -> Result<()> {
+    let mut describer = Describer::new(view, with_locals);
+    match &spec.point {
+        Point::Function(function) => resolve_function(view, function, &mut describer, &mut each),
+        Point::Statement(statement) => match as_function(&view, statement) {
+            Some(function) => resolve_function(view, &function, &mut describer, &mut each),
+            None => Err(not_resolved("source lines")),
+        },
+        Point::Address(address) => resolve_address(view, address, &mut describer, &mut each),
+        Point::Trace(_) => Err(not_resolved("tracepoints")),
+        Point::Alias(_) => Err(not_resolved("tapset aliases")),
+    }
+}
+
+/// What a listing can make of a spec: the functions it names.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for specs that name none.
+pub fn functions(view: &View<'_>, spec: &Spec) -> Result<FunctionSpec> {
+    match &spec.point {
+        Point::Function(function) if function.callee.is_some() || function.label.is_some() => {
+            Err(not_resolved("callees and labels"))
+        }
+        Point::Function(function) => Ok(function.clone()),
+        Point::Statement(statement) => {
+            as_function(view, statement).ok_or_else(|| not_resolved("source lines"))
+        }
+        Point::Address(_) => {
+            Err(Error::new(ErrorKind::Usage, "an address cannot be listed")
+                .hint("use: probeidx resolve ADDRESS"))
+        }
+        Point::Trace(_) => Err(not_resolved("tracepoints")),
+        Point::Alias(_) => Err(not_resolved("tapset aliases")),
+    }
+}
+
+fn not_resolved(what: &str) -> Error {
+    Error::new(ErrorKind::Usage, format!("{what} cannot be resolved by this version"))
+        .hint("ask for functions: NAME, NAME@FILE, kernel.function(\"NAME\")")
+}
+
+/// `NAME@FILE` and `NAME@FILE:LINE` mean the function itself where nothing else is said, or where LINE is the line of
+/// its declaration.
+fn as_function(view: &View<'_>, statement: &StatementSpec) -> Option<FunctionSpec> {
+    let name = statement.function.clone()?;
+    let mut spec = FunctionSpec::of(statement.module.clone(), name);
+    spec.declared.file.clone_from(&statement.file);
+    let Some(lines) = &statement.lines else { return Some(spec) };
+    if !matches!(lines, Lines::Absolute(_)) {
+        return None;
+    }
+    let names = select::names(view, &spec.declared.name);
+    let mut declared = names.iter().flat_map(|n| select::declarations(view, *n, spec.declared.file.as_ref()));
+    let is_declared_there = declared.any(|d| lines.contains(d.line, d.line));
+    spec.declared.lines = Some(lines.clone());
+    is_declared_there.then_some(spec)
+}
+
+fn resolve_function<'a>(
+    view: View<'a>,
+    spec: &FunctionSpec,
+    describer: &mut Describer<'a>,
+    each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
+) -> Result<()> {
+    let scope = Scope::new(&view, &spec.module);
+    let mut scratch = vec![];
+    for name in select::names(&view, &spec.declared.name) {
+        for declaration in select::declarations(&view, name, spec.declared.file.as_ref()) {
+            if !is_meant(&declaration, spec) {
+                continue;
+            }
+            let mut result = Ok(());
+            select::places(&view, &declaration, &scope, &mut scratch, |object, own| {
+                if result.is_ok()
+                    && !(spec.filter == Filter::Exported && !select::is_exported(&view, object, name))
+                {
+                    result = resolve_in(view, object, own, spec, describer, each);
+                }
+            });
+            result?;
+        }
+    }
+    Ok(())
+}
+
+/// SystemTap ignores the line of a `function("NAME@FILE:LINE")` that declares no function; so does this, but where
+/// several functions of the name stand in the file it means the one of that line.
+fn is_meant(declaration: &Declaration, spec: &FunctionSpec) -> bool {
+    spec.declared.lines.as_ref().is_none_or(|lines| lines.contains(declaration.line, declaration.line))
+}
+
+fn resolve_in<'a>(
+    view: View<'a>,
+    object: ObjectId,
+    own: &[Placed<'a>],
+    spec: &FunctionSpec,
+    describer: &mut Describer<'a>,
+    each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
+) -> Result<()> {
+    let instances = placement::distinct(&view, object, own);
+    for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline())) {
+        let described = match spec.offset {
+            None => describer.placement(object, *placed, instances),
+            Some(offset) if placed.is_inline() || offset == 0 => {
+                let _ = offset;
+                continue;
+            }
+            Some(offset) => {
+                let pc = u32::try_from(offset).ok().and_then(|o| placed.record.entry.get().checked_add(o));
+                let whole = view.details(placed.record).ranges;
+                let Some(pc) = pc.filter(|pc| whole.clone().any(|r| r.contains(*pc))) else {
+                    let length: u64 = whole.map(|r| u64::from(r.end.wrapping_sub(r.start))).sum();
+                    let what =
+                        format!("offset {offset:#x} lies beyond the function, which has {length:#x} bytes");
+                    return Err(Error::new(ErrorKind::NoMatch, what));
+                };
+                let inner = placement::holding(&view, object, pc).unwrap_or(*placed);
+                describer.statement(object, inner, pc, instances)
+            }
+        };
+        if let Some(described) = described {
+            each(described, spec.filter)?;
+        }
+    }
+    Ok(())
+}
+
+fn resolve_address<'a>(
+    view: View<'a>,
+    spec: &AddressSpec,
+    describer: &mut Describer<'a>,
+    each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
+) -> Result<()> {
+    // A bare address is one of vmlinux: those of modules start at nothing.
+    let scope = match &spec.module {
+        ModuleScope::Any => Scope::new(&view, &ModuleScope::Kernel),
+        asked => Scope::new(&view, asked),
+    };
+    for object in scope.objects() {
+        let base = view.objects[object.index()].base.get();
+        let Ok(pc) = u32::try_from(spec.address.wrapping_sub(base)) else { continue };
+        if let Some(placed) = placement::holding(&view, object, pc)
+            && let Some(described) = describer.statement(object, placed, pc, 1)
+        {
+            each(described, spec.filter)?;
+        }
+    }
+    Ok(())
+}

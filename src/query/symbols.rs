@@ -1,0 +1,129 @@
+//! Addresses as the running kernel names them, and names that denote one address only.
+use super::listing::kernel;
+use super::select;
+use probeidx_format::View;
+use probeidx_format::id::{NameId, ObjectId, StrId, SymbolId};
+use probeidx_format::record::{SectionRecord, SymbolRecord};
+
+/// A symbol that holds an address, and how far into it the address lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    pub record: &'a SymbolRecord,
+    pub offset: u32,
+}
+
+/// The symbol that the kernel prints for an address: at the greatest address up to it, the first of its table.
+/// (`kallsyms_lookup`; `find_kallsyms_symbol`.) Cost: a binary search.
+pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Held<'a>> {
+    let symbols = view.symbols.get(view.symbols_of(object))?;
+    let counts = |s: &SymbolRecord| s.has(SymbolRecord::KEPT) && s.section.get() != SymbolRecord::ABSOLUTE;
+    let after = symbols.partition_point(|s| s.pc.get() <= pc);
+    let at = symbols[..after].iter().rposition(counts)?;
+    let address = symbols[at].pc;
+    let section = section(view, object, pc)?;
+    let first = symbols[..=at].partition_point(|s| s.pc < address);
+    let record = symbols[first..=at].iter().find(|s| counts(s))?;
+    let same_section = address.get() >= section.pc.get();
+    same_section.then(|| Held { record, offset: pc - address.get() })
+}
+
+/// The allocated section that holds an address.
+pub fn section<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a SectionRecord> {
+    let holds = |s: &&SectionRecord| pc.checked_sub(s.pc.get()).is_some_and(|o| u64::from(o) < s.size.get());
+    view.sections_of(object).iter().find(holds)
+}
+
+/// Whether code there is gone, or was never loaded, once the kernel runs: `.init` and `.exit` code of vmlinux,
+/// replacements for patched instructions.
+pub fn is_discarded(view: &View<'_>, object: ObjectId, section: &SectionRecord) -> bool {
+    let name = view.string(section.name);
+    name.starts_with(b".altinstr")
+        || name.starts_with(b".init.")
+        || (Some(object) == kernel(view) && name.starts_with(b".exit."))
+}
+
+/// The address as the debug information has it: a link address in vmlinux, an offset within the section in a module.
+pub fn address(view: &View<'_>, object: ObjectId, pc: u32) -> u64 {
+    match section(view, object, pc) {
+        Some(section) => section.address.get().wrapping_add(u64::from(pc - section.pc.get())),
+        None => view.objects.get(object.index()).map_or(0, |o| o.base.get()).wrapping_add(pc.into()),
+    }
+}
+
+/// Where a name stands in the tables of the running kernel and its modules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Uniqueness {
+    /// It stands once.
+    pub unique: bool,
+    /// The modules, other than the one it was asked for, in which it stands too, if it stands once in its own object.
+    pub collides_with: Vec<ObjectId>,
+}
+
+/// Whether a symbol's name denotes it alone, data and all modules counted. Cost: of the symbols of that name.
+pub fn uniqueness(view: &View<'_>, object: ObjectId, name: StrId) -> Uniqueness {
+    let mut own = 0;
+    let mut others = vec![];
+    for &id in name_id(view, name).map(|n| view.symbols_named(n)).unwrap_or_default() {
+        if select::symbol(view, id).is_some_and(|s| s.has(SymbolRecord::KEPT)) {
+            match view.object_of_symbol(id) {
+                o if o == object => own += 1,
+                o if others.last() != Some(&o) => others.push(o),
+                _ => {}
+            }
+        }
+    }
+    let kernel = kernel(view);
+    let only_modules = own == 1 && others.iter().all(|o| Some(*o) != kernel);
+    Uniqueness {
+        unique: own == 1 && others.is_empty(),
+        collides_with: if only_modules { others } else { vec![] },
+    }
+}
+
+/// What to write to the kernel so that it lands on this address and no other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor<'a> {
+    /// The module in which the symbol is looked up.
+    pub module: Option<&'a [u8]>,
+    pub symbol: &'a [u8],
+    pub offset: u32,
+}
+
+/// The anchor of an address: in vmlinux an offset from `_text` (or `_stext`), which no other symbol is called; in a
+/// module one from the closest function symbol before it, in the same section, whose name is unique in the module.
+pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'a>> {
+    if Some(object) == kernel(view) {
+        return [&b"_text"[..], b"_stext"].iter().find_map(|text| {
+            let symbol = select::symbols_named(view, object, view.name(text)?).next()?;
+            let record = select::symbol(view, symbol)?;
+            Some(Anchor {
+                module: None,
+                symbol: view.string(record.name),
+                offset: pc.checked_sub(record.pc.get())?,
+            })
+        });
+    }
+    let section = section(view, object, pc)?;
+    let symbols = view.symbols.get(view.symbols_of(object))?;
+    let after = symbols.partition_point(|s| s.pc.get() <= pc);
+    let usable = |s: &&SymbolRecord| {
+        s.has(SymbolRecord::KEPT)
+            && s.is_function()
+            && s.pc >= section.pc
+            && is_unique_in(view, object, s.name)
+    };
+    let record = symbols[..after].iter().rev().take_while(|s| s.pc >= section.pc).find(usable)?;
+    let module = view.string(view.objects.get(object.index())?.name);
+    Some(Anchor { module: Some(module), symbol: view.string(record.name), offset: pc - record.pc.get() })
+}
+
+fn is_unique_in(view: &View<'_>, object: ObjectId, name: StrId) -> bool {
+    let kept = |s: &SymbolId| select::symbol(view, *s).is_some_and(|s| s.has(SymbolRecord::KEPT));
+    name_id(view, name).is_some_and(|n| select::symbols_named(view, object, n).filter(kept).count() == 1)
+}
+
+/// The rank of a name that is known as a string.
+fn name_id(view: &View<'_>, name: StrId) -> Option<NameId> {
+    let at = view.names[..view.names.len().saturating_sub(1)].binary_search_by_key(&name, |n| n.name).ok()?;
+    Some(NameId::new(at as u32))
+}
