@@ -1,0 +1,64 @@
+//! The known ways in which we and SystemTap differ; the table in the module above says why.
+use super::listing::{Difference, Listing, parts};
+
+/// A class of differences.
+pub struct Class {
+    pub name: &'static str,
+    /// Whether a difference is of this class, seen from our list and from theirs.
+    pub holds: fn(&Difference<'_>, &Listing<'_>, &Listing<'_>) -> bool,
+}
+
+/// All of them; a difference is counted in the first that holds.
+pub const CLASSES: [Class; 2] = [
+    Class { name: "forgotten copy", holds: forgotten_copy },
+    Class { name: "second label", holds: second_label },
+];
+
+/// They do not know the name of our symbol in any form. A name with a suffix is in no DIE, so that it hides nothing.
+fn forgotten_copy(difference: &Difference<'_>, _: &Listing<'_>, theirs: &Listing<'_>) -> bool {
+    let Difference::OnlyOurs(point) = difference else { return false };
+    let Some((before, name, None)) = parts(point) else { return false };
+    !name.contains('.') && theirs.starting(&format!("{before}{name}@")).next().is_none()
+}
+
+/// They list another name for the same line of the same assembly.
+fn second_label(difference: &Difference<'_>, ours: &Listing<'_>, theirs: &Listing<'_>) -> bool {
+    let Difference::OnlyOurs(point) = difference else { return false };
+    let Some((before, name, Some(place))) = parts(point) else { return false };
+    let is_other =
+        |other: &str| parts(other).is_some_and(|(_, n, p)| n != name && p == Some(place)) && ours.has(other);
+    place.rsplit_once(':').is_some_and(|(file, _)| file.ends_with(".S"))
+        && theirs.starting(before).any(is_other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The class of each difference.
+    fn classes(ours: &str, theirs: &str) -> Vec<Option<&'static str>> {
+        let (ours, theirs) = (Listing::new(ours), Listing::new(theirs));
+        let differences = super::super::listing::compare(&ours, &theirs);
+        let class = |d| CLASSES.iter().find(|c| (c.holds)(d, &ours, &theirs)).map(|c| c.name);
+        differences.iter().map(class).collect()
+    }
+    fn points(texts: &[&str]) -> String {
+        texts.iter().map(|t| format!("kernel.function(\"{t}\")\n")).collect()
+    }
+
+    #[test]
+    fn each_class_holds_for_its_own_only() {
+        let f = "f@a.c:1";
+        assert_eq!(classes(&points(&[f]), &points(&[f, "f.isra.0"])), [None]);
+        assert_eq!(classes("", &points(&["f"])), [None]);
+        assert_eq!(classes(&points(&["f.part.0"]), ""), [None]);
+        assert_eq!(classes(&points(&["f"]), ""), [Some("forgotten copy")]);
+        assert_eq!(classes(&points(&[f, "f"]), &points(&[f])), [None]);
+        assert_eq!(classes(&points(&[f]), ""), [None]);
+        assert_eq!(classes("", &points(&[f])), [None]);
+        let (a, b) = ("memcpy@x.S:3", "__memcpy@x.S:3");
+        assert_eq!(classes(&points(&[a, b]), &points(&[b])), [Some("second label")]);
+        assert_eq!(classes(&points(&[a]), &points(&["g@x.S:3"])), [None, None]);
+        assert_eq!(classes(&(points(&[f]).trim_end().to_owned() + " $x:int"), &points(&[f])), [None]);
+    }
+}

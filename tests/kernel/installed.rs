@@ -1,0 +1,90 @@
+//! What there is on this machine to test against.
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A kernel with its debuginfo and its modules.
+pub struct Kernel {
+    pub release: String,
+    pub vmlinux: PathBuf,
+    pub debug_modules: PathBuf,
+}
+
+/// The kernel to test with: `$PROBEIDX_TEST_RELEASE`, else the newest that is whole.
+pub fn kernel() -> Result<Kernel, String> {
+    let boot = Path::new("/usr/lib/debug/boot");
+    let names = std::fs::read_dir(boot)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|e| e.file_name().into_string().ok());
+    let mut releases: Vec<String> =
+        names.filter_map(|n| n.strip_prefix("vmlinux-").map(str::to_owned)).collect();
+    if let Ok(asked) = std::env::var("PROBEIDX_TEST_RELEASE") {
+        releases.retain(|r| *r == asked);
+    }
+    releases.retain(|r| Path::new("/lib/modules").join(r).join("modules.dep").is_file());
+    let release = releases.into_iter().max_by_key(|r| numbers(r));
+    let release = release.ok_or("no kernel here with modules and a vmlinux below /usr/lib/debug/boot")?;
+    Ok(Kernel {
+        vmlinux: boot.join(format!("vmlinux-{release}")),
+        debug_modules: Path::new("/usr/lib/debug/lib/modules").join(&release),
+        release,
+    })
+}
+
+fn numbers(release: &str) -> Vec<u64> {
+    release.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
+}
+
+/// What `stap -L` prints for a pattern. It takes a minute or two, and is kept in `$PROBEIDX_ORACLE` or below target/,
+/// for this kernel and this SystemTap.
+pub fn stap_listing(kernel: &Kernel, pattern: &str) -> Result<String, String> {
+    let version =
+        Command::new("stap").arg("--version").output().map_err(|e| format!("cannot run stap: {e}"))?;
+    let version = String::from_utf8_lossy(&[version.stdout, version.stderr].concat()).into_owned();
+    let version = version.split(['(', ')']).nth(1).unwrap_or("unknown").replace([' ', '/', ','], "-");
+    let size =
+        std::fs::metadata(&kernel.vmlinux).map_err(|e| format!("{}: {e}", kernel.vmlinux.display()))?.len();
+    let scope = pattern.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let folder = std::env::var_os("PROBEIDX_ORACLE").map_or_else(|| scratch("oracle"), PathBuf::from);
+    let kept = folder.join(format!("{}-{size}-stap-{version}-{scope}.txt", kernel.release));
+    if let Ok(text) = std::fs::read_to_string(&kept) {
+        return Ok(text);
+    }
+    say(&format!("stap -r {} -L '{pattern}': once, a minute or two", kernel.release));
+    let ran = Command::new("stap").args(["-r", &kernel.release, "-L", pattern]).output();
+    let ran = ran.map_err(|e| format!("cannot run stap: {e}"))?;
+    if !ran.status.success() || ran.stdout.is_empty() {
+        return Err(format!("stap -L failed: {}", String::from_utf8_lossy(&ran.stderr).trim()));
+    }
+    let text = String::from_utf8(ran.stdout).map_err(|e| e.to_string())?;
+    let unfinished = kept.with_extension(format!("{}.tmp", std::process::id()));
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(&unfinished, &text))
+        .and_then(|()| std::fs::rename(&unfinished, &kept))
+        .map_err(|e| format!("{}: {e}", kept.display()))?;
+    Ok(text)
+}
+
+/// A folder below target/ that stays.
+pub fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// What a test needs, or the end of it: said aloud, and a failure where everything is to be there.
+pub fn needed<T>(found: Result<T, String>) -> Option<T> {
+    match found {
+        Ok(found) => Some(found),
+        Err(why) if std::env::var("CI").is_ok_and(|ci| ci == "true") => panic!("{why}"),
+        Err(why) => {
+            say(&format!("skipped: {why}"));
+            None
+        }
+    }
+}
+
+/// To be seen although the test passes: only print! and eprintln! are held back.
+pub fn say(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
