@@ -1,11 +1,13 @@
 //! What is known of one placement beyond its record: ranges, call site, variables.
 //!
 //! A stream of numbers ([`varint`]):
-//! 1. twice the number of ranges, plus one if a call site follows
-//! 2. each range: its start less the end of the one before (the first: less the entry; signed), and its length
-//! 3. file (position in the unit's files), line and column of the call
-//! 4. items, until an end: a byte, the low three bits its kind, the upper five an argument (31: a number follows
-//!    that is added)
+//! 1. how many places before it in the table the placement stands into which it is inlined; 0 if it is out of line
+//! 2. twice the number of ranges, plus one if a call site follows
+//! 3. each range: twice its length, plus one if it does not start where the one before ended (the first: at the
+//!    entry); then the distance (signed)
+//! 4. file (position in the unit's files), line and column of the call
+//! 5. items, until an end: a byte, the low three bits its kind, the next three which variable it is, the upper two a
+//!    count
 //!
 //! | kind | item |
 //! | --- | --- |
@@ -15,10 +17,11 @@
 //! | 3 | a variable with one expression for everywhere |
 //! | 4 | a variable that is a constant: a signed number |
 //! | 5 | a variable that is a constant of several bytes: their number, the bytes |
-//! | 6 | a variable with a location list: the number of entries; for each the start less the end of the one before (the first: less the entry; signed), the length, an expression |
+//! | 6 | a variable with a location list: the count, or with 0 the number of entries less 4; for each entry a range as above, an expression |
+//! | 7 | a variable with one expression for the placement's first range |
 //!
-//! The argument of a variable is its position in the function's list of variables less the one that is due (one more
-//! than that of the variable before), as zigzag.
+//! Which variable: its position in the function's list less the one that is due (one more than that of the variable
+//! before), as zigzag; 7: a number follows that is added.
 use crate::expr::{self, Expr};
 use crate::id::Pc;
 use crate::varint::{self, Reader};
@@ -62,6 +65,8 @@ pub enum Location<'a> {
     Constant(i64),
     /// It is these bytes.
     Bytes(&'a [u8]),
+    /// At one place within one range.
+    Within(Range, Expr<'a>),
     /// It depends on the address.
     List(LocationList<'a>),
 }
@@ -94,6 +99,7 @@ impl<'a> Location<'a> {
     pub fn at(self, pc: u32) -> Option<Expr<'a>> {
         match self {
             Self::Everywhere(expr) => Some(expr),
+            Self::Within(range, expr) => range.contains(pc).then_some(expr),
             Self::List(mut list) => list.find(|(range, _)| range.contains(pc)).map(|(_, expr)| expr),
             Self::None | Self::Constant(_) | Self::Bytes(_) => None,
         }
@@ -114,6 +120,8 @@ pub enum Item<'a> {
 /// A placement's details.
 #[derive(Clone, Copy, Debug)]
 pub struct Details<'a> {
+    /// How many places before it in the table the placement stands into which it is inlined; 0 if out of line.
+    pub outer: u32,
     /// Its ranges.
     pub ranges: Ranges<'a>,
     /// Where it is called, if it is inlined.
@@ -127,6 +135,7 @@ impl<'a> Details<'a> {
     #[inline]
     pub fn read(bytes: &'a [u8], entry: Pc) -> Self {
         let mut reader = Reader::new(bytes);
+        let outer = reader.number32();
         let head = reader.number();
         let ranges = Ranges { reader, left: (head >> 1) as u32, due: entry.get() };
         reader = ranges.skip_all();
@@ -135,7 +144,8 @@ impl<'a> Details<'a> {
             line: reader.number32(),
             column: reader.number32(),
         });
-        Self { ranges, call, items: Items { reader, entry: entry.get(), due: 0, depth: 0 } }
+        let first = ranges.clone().next().unwrap_or(Range { start: 0, end: 0 });
+        Self { outer, ranges, call, items: Items { reader, entry: entry.get(), first, due: 0, depth: 0 } }
     }
 }
 
@@ -170,8 +180,10 @@ impl Iterator for Ranges<'_> {
 
 #[inline]
 fn read_range(reader: &mut Reader<'_>, due: &mut u32) -> Range {
-    let start = due.wrapping_add(reader.signed() as u32);
-    let end = start.wrapping_add(reader.number32());
+    let head = reader.number();
+    let shift = if head & 1 != 0 { reader.signed() } else { 0 };
+    let start = due.wrapping_add(shift as u32);
+    let end = start.wrapping_add((head >> 1) as u32);
     *due = end;
     Range { start, end }
 }
@@ -181,6 +193,7 @@ fn read_range(reader: &mut Reader<'_>, due: &mut u32) -> Range {
 pub struct Items<'a> {
     reader: Reader<'a>,
     entry: u32,
+    first: Range,
     due: u32,
     depth: u32,
 }
@@ -211,10 +224,6 @@ impl<'a> Iterator for Items<'a> {
             return None;
         }
         let tag = reader.byte();
-        let mut argument = u64::from(tag >> 3);
-        if argument == u64::from(ARGUMENT_FOLLOWS) {
-            argument = argument.wrapping_add(reader.number());
-        }
         let kind = tag & 7;
         match kind {
             END if self.depth == 0 => {
@@ -235,7 +244,11 @@ impl<'a> Iterator for Items<'a> {
             }
             _ => {}
         }
-        let index = self.due.wrapping_add(varint::unzigzag(argument) as u32);
+        let mut which = u64::from(tag >> 3 & 7);
+        if which == MORE {
+            which = which.wrapping_add(reader.number());
+        }
+        let index = self.due.wrapping_add(varint::unzigzag(which) as u32);
         self.due = index.wrapping_add(1);
         let location = match kind {
             EVERYWHERE => Location::Everywhere(expr::read(reader)),
@@ -245,13 +258,15 @@ impl<'a> Iterator for Items<'a> {
                 Location::Bytes(reader.bytes(length))
             }
             LIST => {
-                let left = reader.number32();
+                let count = u32::from(tag >> 6);
+                let left = if count == 0 { reader.number32().wrapping_add(4) } else { count };
                 let list = LocationList { reader: *reader, left, due: self.entry };
                 let mut skipped = list;
                 while skipped.next().is_some() {}
                 *reader = skipped.reader;
                 Location::List(list)
             }
+            WHOLE => Location::Within(self.first, expr::read(reader)),
             _ => Location::None,
         };
         Some(Item::Variable(index, location))
@@ -265,18 +280,29 @@ const EVERYWHERE: u8 = 3;
 const CONSTANT: u8 = 4;
 const BYTES: u8 = 5;
 const LIST: u8 = 6;
-const ARGUMENT_FOLLOWS: u8 = 31;
+const WHOLE: u8 = 7;
+
+/// A number follows that is added.
+const MORE: u64 = 7;
 
 /// Writes one placement's details, part by part in their order.
 pub struct DetailWriter<'a> {
     out: &'a mut Vec<u8>,
     entry: u32,
+    first: Option<Range>,
     due: u32,
 }
 
 impl<'a> DetailWriter<'a> {
-    /// Writes ranges and call site; the items follow.
-    pub fn new(out: &'a mut Vec<u8>, entry: u32, ranges: &[Range], call: Option<CallSite>) -> Self {
+    /// Writes how far the outer placement is, ranges and call site; the items follow.
+    pub fn new(
+        out: &'a mut Vec<u8>,
+        entry: u32,
+        outer: u32,
+        ranges: &[Range],
+        call: Option<CallSite>,
+    ) -> Self {
+        varint::put(out, outer.into());
         varint::put(out, (ranges.len() as u64) << 1 | u64::from(call.is_some()));
         put_ranges(out, entry, ranges);
         if let Some(call) = call {
@@ -284,7 +310,7 @@ impl<'a> DetailWriter<'a> {
             varint::put(out, call.line.into());
             varint::put(out, call.column.into());
         }
-        Self { out, entry, due: 0 }
+        Self { out, entry, first: ranges.first().copied(), due: 0 }
     }
     /// Starts a lexical block with these ranges.
     pub fn block(&mut self, ranges: &[Range]) {
@@ -303,47 +329,55 @@ impl<'a> DetailWriter<'a> {
     }
     /// A variable that is nowhere.
     pub fn nowhere(&mut self, index: u32) {
-        self.variable(index, NOWHERE);
+        self.variable(index, NOWHERE, 0);
     }
     /// A variable with one expression, given as DWARF operations.
     pub fn everywhere(&mut self, index: u32, operations: &[u8]) {
-        self.variable(index, EVERYWHERE);
+        self.variable(index, EVERYWHERE, 0);
         expr::put(self.out, operations);
     }
     /// A variable that is a number.
     pub fn constant(&mut self, index: u32, value: i64) {
-        self.variable(index, CONSTANT);
+        self.variable(index, CONSTANT, 0);
         varint::put_signed(self.out, value);
     }
     /// A variable that is a constant of several bytes.
     pub fn bytes(&mut self, index: u32, value: &[u8]) {
-        self.variable(index, BYTES);
+        self.variable(index, BYTES, 0);
         varint::put(self.out, value.len() as u64);
         self.out.extend_from_slice(value);
     }
-    /// A variable with a location list; [`DetailWriter::entry`] must follow `count` times. Gives what the first
-    /// entry's start is relative to.
-    pub fn list(&mut self, index: u32, count: usize) -> u32 {
-        self.variable(index, LIST);
-        varint::put(self.out, count as u64);
-        self.entry
-    }
-    /// An entry of a location list; `due` is the end of the one before.
+    /// A variable with a location list: ranges and DWARF operations.
     #[inline]
-    pub fn entry(&mut self, due: &mut u32, range: Range, operations: &[u8]) {
-        put_range(self.out, due, range);
-        expr::put(self.out, operations);
+    pub fn list(&mut self, index: u32, entries: &[(Range, &[u8])]) {
+        match entries {
+            [] => self.nowhere(index),
+            [(range, operations)] if Some(*range) == self.first => {
+                self.variable(index, WHOLE, 0);
+                expr::put(self.out, operations);
+            }
+            _ => {
+                let count = entries.len();
+                self.variable(index, LIST, if count < 4 { count as u8 } else { 0 });
+                if count >= 4 {
+                    varint::put(self.out, count as u64 - 4);
+                }
+                let mut due = self.entry;
+                for (range, operations) in entries {
+                    put_range(self.out, &mut due, *range);
+                    expr::put(self.out, operations);
+                }
+            }
+        }
     }
 
     #[inline]
-    fn variable(&mut self, index: u32, kind: u8) {
-        let argument = varint::zigzag(i64::from(index as i32).wrapping_sub(i64::from(self.due as i32)));
+    fn variable(&mut self, index: u32, kind: u8, count: u8) {
+        let which = varint::zigzag(i64::from(index as i32).wrapping_sub(i64::from(self.due as i32)));
         self.due = index.wrapping_add(1);
-        if argument < u64::from(ARGUMENT_FOLLOWS) {
-            self.out.push((argument as u8) << 3 | kind);
-        } else {
-            self.out.push(ARGUMENT_FOLLOWS << 3 | kind);
-            varint::put(self.out, argument - u64::from(ARGUMENT_FOLLOWS));
+        self.out.push(count << 6 | (which.min(MORE) as u8) << 3 | kind);
+        if which >= MORE {
+            varint::put(self.out, which - MORE);
         }
     }
 }
@@ -357,8 +391,11 @@ fn put_ranges(out: &mut Vec<u8>, entry: u32, ranges: &[Range]) {
 
 #[inline]
 fn put_range(out: &mut Vec<u8>, due: &mut u32, range: Range) {
-    varint::put_signed(out, i64::from(range.start.wrapping_sub(*due) as i32));
-    varint::put(out, range.end.wrapping_sub(range.start).into());
+    let shift = i64::from(range.start.wrapping_sub(*due) as i32);
+    varint::put(out, u64::from(range.end.wrapping_sub(range.start)) << 1 | u64::from(shift != 0));
+    if shift != 0 {
+        varint::put_signed(out, shift);
+    }
     *due = range.end;
 }
 
@@ -371,15 +408,17 @@ mod tests {
         let mut out = vec![];
         let call = CallSite { file: 3, line: 3789, column: 9 };
         let ranges = [Range { start: 0x1000, end: 0x1010 }, Range { start: 0x800, end: 0x820 }];
-        let mut writer = DetailWriter::new(&mut out, 0x1008, &ranges, Some(call));
+        let mut writer = DetailWriter::new(&mut out, 0x1008, 3, &ranges, Some(call));
         writer.everywhere(0, &[0x55]);
-        let mut due = writer.list(1, 2);
-        writer.entry(&mut due, Range { start: 0x1008, end: 0x100a }, &[0x54]);
-        writer.entry(&mut due, Range { start: 0x800, end: 0x820 }, &[0x53]);
+        writer.list(
+            1,
+            &[(Range { start: 0x1008, end: 0x100a }, &[0x54]), (Range { start: 0x800, end: 0x820 }, &[0x53])],
+        );
         writer.block(&[Range { start: 0x1009, end: 0x100b }]);
         writer.constant(60, -2);
         writer.end();
         writer.nowhere(2);
+        writer.list(0, &[(ranges[0], &[0x51])]);
         writer.end();
         out.extend([0xff; 4]);
 
@@ -387,7 +426,10 @@ mod tests {
         assert_eq!(details.ranges.collect::<Vec<_>>(), ranges);
         assert_eq!(details.call, Some(call));
         let outermost: Vec<_> = details.items.outermost().collect();
-        assert_eq!(outermost.iter().map(|v| v.0).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(outermost.iter().map(|v| v.0).collect::<Vec<_>>(), [0, 1, 2, 0]);
+        assert_eq!(outermost[3].1.at(0x1000), Some(Expr::Register(1)));
+        assert_eq!(outermost[3].1.at(0x1010), None);
+        assert_eq!(details.outer, 3);
         assert_eq!(outermost[1].1.at(0x1009), Some(Expr::Register(4)));
         assert_eq!(outermost[1].1.at(0x100a), None);
         assert_eq!(outermost[1].1.at(0x81f), Some(Expr::Register(3)));

@@ -9,7 +9,8 @@
 //! | `80`–`9f` | `DW_OP_breg0`–`31`, a signed number follows |
 //! | `a0`–`bf` | `DW_OP_entry_value (DW_OP_reg0–31)`, `DW_OP_stack_value` |
 //! | `c0` | `DW_OP_fbreg`, a signed number follows |
-//! | `c1`–`ff` | kept free |
+//! | `c1` | a constant and `DW_OP_stack_value`, a signed number follows |
+//! | `c2`–`ff` | kept free |
 //!
 //! In verbatim bytes offsets into `.debug_info` mean nothing any more; addresses are the object's base plus a `Pc`.
 use crate::varint::{self, Reader};
@@ -21,6 +22,8 @@ pub enum Expr<'a> {
     Register(u8),
     /// This value, nowhere in memory.
     Literal(u8),
+    /// This value, nowhere in memory.
+    Constant(i64),
     /// In memory at a register plus an offset.
     BasedOn(u8, i64),
     /// The value that this register had when the function was entered.
@@ -46,6 +49,10 @@ pub fn put(out: &mut Vec<u8>, operations: &[u8]) {
         [0x91, ref rest @ ..] if let Some(offset) = whole_sleb(rest) => {
             out.push(0xc0);
             varint::put_signed(out, offset);
+        }
+        _ if let Some(value) = constant(operations) => {
+            out.push(0xc1);
+            varint::put_signed(out, value);
         }
         _ => {
             if operations.len() < 0x3f {
@@ -73,6 +80,7 @@ pub fn read<'a>(reader: &mut Reader<'a>) -> Expr<'a> {
         first @ 0x80..=0x9f => Expr::BasedOn(first - 0x80, reader.signed()),
         first @ 0xa0..=0xbf => Expr::EntryValue(first - 0xa0),
         0xc0 => Expr::Frame(reader.signed()),
+        0xc1 => Expr::Constant(reader.signed()),
         _ => Expr::Verbatim(&[]),
     }
 }
@@ -82,6 +90,26 @@ impl Expr<'_> {
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Verbatim([]))
     }
+    /// Whether nothing of the program is there yet (`DW_OP_GNU_uninit`).
+    pub fn is_uninitialized(&self) -> bool {
+        matches!(self, Self::Verbatim([.., 0xf0]))
+    }
+}
+
+/// The value of `DW_OP_const* N, DW_OP_stack_value`. One of eight bytes may be an address and stays as it is.
+fn constant(operations: &[u8]) -> Option<i64> {
+    let (&STACK_VALUE, rest) = operations.split_last()? else { return None };
+    let (op, value) = rest.split_first()?;
+    Some(match (op, value) {
+        (0x08, [v]) => i64::from(*v),
+        (0x09, [v]) => i64::from(*v as i8),
+        (0x0a, v) => i64::from(u16::from_le_bytes(v.try_into().ok()?)),
+        (0x0b, v) => i64::from(i16::from_le_bytes(v.try_into().ok()?)),
+        (0x0c, v) => i64::from(u32::from_le_bytes(v.try_into().ok()?)),
+        (0x0d, v) => i64::from(i32::from_le_bytes(v.try_into().ok()?)),
+        (0x11, v) => whole_sleb(v)?,
+        _ => return None,
+    })
 }
 
 /// The signed LEB128 number that these bytes are, if they are one and nothing else.
@@ -122,6 +150,8 @@ mod tests {
         there_and_back(&[0x77, 0x08], 2, Expr::BasedOn(7, 8));
         there_and_back(&[0x7c, 0xc0, 0x7a], 3, Expr::BasedOn(12, -704));
         there_and_back(&[0x91, 0xb8, 0x7f], 3, Expr::Frame(-72));
+        there_and_back(&[0x09, 0xde, 0x9f], 2, Expr::Constant(-34));
+        there_and_back(&[0x0c, 0xff, 0xff, 0xff, 0xff, 0x9f], 6, Expr::Constant(0xffff_ffff));
         // The value r12-704 is not the memory there: the last operation matters.
         there_and_back(&[0x7c, 0xc0, 0x7a, 0x9f], 5, Expr::Verbatim(&[0x7c, 0xc0, 0x7a, 0x9f]));
         there_and_back(&[], 1, Expr::Verbatim(&[]));

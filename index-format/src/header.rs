@@ -84,9 +84,11 @@ sections! {
     NameFst = "name_fst",
     /// `FunctionRecord`s, sorted by name, file, line.
     Functions = "functions",
-    /// The variables of functions: see [`variables`](crate::variables).
+    /// What functions return, and their variables: see [`variables`](crate::variables).
     FunctionDetails = "function_details",
-    /// `PlaceId`s, by function, rising.
+    /// `VariableRecord`s, the most frequent first.
+    Variables = "variables",
+    /// The placements of each function, as differences of their ids.
     Postings = "postings",
     /// `PlaceRecord`s, by object, in the order of the debug information.
     Places = "places",

@@ -7,9 +7,11 @@
 //! | --- | --- |
 //! | 7 | `is_stmt` |
 //! | 6–4 | how far the address advances; 7: a number follows that is added |
-//! | 3–0 | 0: the position (file, line, column) is that of the row before; 1: line less the one before (signed) and column follow; 2: file, line less the one before (signed) and column follow; 3–15: that of the list, less 3 |
+//! | 3–0 | 0: the position (file, line, column) is that of the row before; 1: line and column follow; 2: file, line and column follow; 3–15: that of the list, less 3 |
 //!
-//! Positions of kind 1 and 2 replace the oldest entry of the list of 13.
+//! Line and column are a byte: the upper three bits the line less the one before as zigzag (7: a number follows that
+//! is added), the lower five the column (31: a number follows that is added). Such a position replaces the oldest entry
+//! of the list of 13.
 use crate::varint::{self, Reader};
 
 /// A row of a line table (DWARF 5, section 6.2.2).
@@ -36,6 +38,8 @@ pub struct Position {
 
 const RECENT: usize = 13;
 const ADVANCE_FOLLOWS: u32 = 7;
+const LINE_FOLLOWS: u64 = 7;
+const COLUMN_FOLLOWS: u64 = 31;
 
 #[derive(Clone, Debug, Default)]
 struct Registers {
@@ -76,8 +80,15 @@ pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
             if code == 2 {
                 varint::put(out, row.position.file.into());
             }
-            varint::put_signed(out, i64::from(row.position.line) - i64::from(before.line));
-            varint::put(out, row.position.column.into());
+            let line = varint::zigzag(i64::from(row.position.line) - i64::from(before.line));
+            let column = u64::from(row.position.column);
+            out.push((line.min(LINE_FOLLOWS) << 5 | column.min(COLUMN_FOLLOWS)) as u8);
+            if line >= LINE_FOLLOWS {
+                varint::put(out, line - LINE_FOLLOWS);
+            }
+            if column >= COLUMN_FOLLOWS {
+                varint::put(out, column - COLUMN_FOLLOWS);
+            }
             registers.remember(row.position);
         }
         registers.position = row.position;
@@ -126,8 +137,16 @@ impl Iterator for Rows<'_> {
                 if code == 2 {
                     position.file = reader.number32();
                 }
-                position.line = position.line.wrapping_add(reader.signed() as u32);
-                position.column = reader.number32();
+                let byte = reader.byte();
+                let (mut line, mut column) = (u64::from(byte >> 5), u64::from(byte & 31));
+                if line == LINE_FOLLOWS {
+                    line = line.wrapping_add(reader.number());
+                }
+                if column == COLUMN_FOLLOWS {
+                    column = column.wrapping_add(reader.number());
+                }
+                position.line = position.line.wrapping_add(varint::unzigzag(line) as u32);
+                position.column = column as u32;
                 registers.remember(registers.position);
             }
             code => registers.position = registers.recent[usize::from(code) - 3],
@@ -142,7 +161,7 @@ mod tests {
     use proptest::prelude::*;
 
     prop_compose! {
-        fn row()(advance in 0u32..40, file in 0u32..4, line in 1u32..30, column in 0u32..4, is_stmt: bool) -> Row {
+        fn row()(advance in 0u32..40, file in 0u32..4, line in 1u32..30, column in 0u32..40, is_stmt: bool) -> Row {
             Row { pc: advance, position: Position { file, line, column }, is_stmt }
         }
     }

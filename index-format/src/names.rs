@@ -21,7 +21,7 @@ pub fn hash(name: &[u8]) -> u32 {
 
 /// The table for these names: `NameId` plus one at the first free place from the hash on.
 pub fn table<'a>(names: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<U32> {
-    let mut table = vec![U32::ZERO; (names.len() * 2).next_power_of_two().max(2)];
+    let mut table = vec![U32::ZERO; (names.len() * 5 / 4 + 1).next_power_of_two()];
     let mask = table.len() - 1;
     for (id, name) in names.enumerate() {
         let mut at = hash(name) as usize & mask;

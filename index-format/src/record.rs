@@ -84,37 +84,38 @@ records! {
         /// Kept zero.
         reserved: U32,
     }
-    /// A function as it is declared. Its placements are `postings[first_posting..]`, its variables are described
-    /// in `function_details` at `details`. Ends where the next one starts; the table has one record more.
-    FunctionRecord = 32 {
+    /// A function as it is declared; more of it is in `function_details` at `details`. Its placements are the part of
+    /// `postings` at `postings`. Ends where the next one starts; the table has one record more.
+    FunctionRecord = 24 {
         /// `DW_AT_name`.
         name: StrId,
         /// The path of `DW_AT_decl_file`, as the line table spells it.
         file: StrId,
         /// `DW_AT_decl_line`.
         line: U32,
-        /// `DW_AT_type`, or none for void.
-        return_type: TypeId,
-        /// Into `postings`.
-        first_posting: U32,
+        /// Into `postings`: its placements, rising, each as a number less the one before (the first: less 0).
+        postings: U32,
         /// Into `function_details`.
         details: U32,
-        /// How many variables `details` describes; the parameters come first among those of the outermost scope.
+        /// How many variables `details` describes.
         variables: U16,
         /// See the `FunctionRecord::…` constants.
         flags: U16,
-        /// `DW_AT_linkage_name`, or the empty string.
-        linkage_name: StrId,
+    }
+    /// A name and a type that variables have. The most frequent ones first.
+    VariableRecord = 8 {
+        /// The name; empty for an unnamed parameter.
+        name: StrId,
+        /// The type, or none.
+        type_id: TypeId,
     }
     /// One address at which a function runs.
-    PlaceRecord = 16 {
+    PlaceRecord = 12 {
         /// Whose code it is.
         function: FunctionId,
         /// `DW_AT_entry_pc`, else the start of the first range; 0 where there is none.
         entry: Pc,
-        /// The placement into which it is inlined, or none for an out-of-line function.
-        outer: PlaceId,
-        /// Ranges, call site and variables: an offset into `place_details`.
+        /// Outer placement, ranges, call site and variables: an offset into `place_details`.
         details: U32,
     }
     /// A range of addresses of an out-of-line function. Sorted by start within the object.

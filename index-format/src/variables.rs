@@ -1,9 +1,11 @@
-//! The variables of a function, parameters and locals of all its blocks, in the order of its debug information.
+//! What a function returns, and its variables: parameters and locals of all its blocks, in the order of its debug
+//! information.
 //!
-//! For each a number: bit 0 it is a parameter, bit 1 it stands in a lexical block, bit 2 it has no type; above that
-//! the name's `StrId`. Then the `TypeId` where it has one, and the line less that of the variable before (the first:
-//! less the function's; signed).
+//! A stream of numbers: the return type's `TypeId` plus one, or 0 for void; the linkage name's `StrId`; then for each
+//! variable a number: bit 0 it is a parameter, bit 1 it stands in a lexical block, above that its rank in `variables`;
+//! and its line less that of the variable before (the first: less the function's; signed).
 use crate::id::{StrId, TypeId};
+use crate::record::VariableRecord;
 use crate::varint::{self, Reader};
 
 /// A variable as declared.
@@ -21,31 +23,39 @@ pub struct Variable {
     pub nested: bool,
 }
 
-/// Appends a variable; `line` is that of the one before, or the function's.
-pub fn put(out: &mut Vec<u8>, line: &mut u32, variable: &Variable) {
-    let flags = u64::from(variable.parameter)
-        | u64::from(variable.nested) << 1
-        | u64::from(variable.type_id.is_none()) << 2;
-    varint::put(out, u64::from(variable.name.get()) << 3 | flags);
-    if let Some(type_id) = variable.type_id {
-        varint::put(out, type_id.get().into());
-    }
-    varint::put_signed(out, i64::from(variable.line) - i64::from(*line));
-    *line = variable.line;
+/// Appends what comes before the variables.
+pub fn put_head(out: &mut Vec<u8>, return_type: Option<TypeId>, linkage_name: StrId) {
+    varint::put(out, return_type.map_or(0, |t| u64::from(t.get()) + 1));
+    varint::put(out, linkage_name.get().into());
 }
 
-/// The variables of a function of this line, from the bytes at its offset.
+/// Appends a variable by its rank; `due` is the line of the one before, or the function's.
+pub fn put(out: &mut Vec<u8>, due: &mut u32, rank: u32, line: u32, parameter: bool, nested: bool) {
+    varint::put(out, u64::from(rank) << 2 | u64::from(nested) << 1 | u64::from(parameter));
+    varint::put_signed(out, i64::from(line) - i64::from(*due));
+    *due = line;
+}
+
+/// What a function returns, and its variables: iterate.
 #[derive(Clone, Copy, Debug)]
 pub struct Variables<'a> {
+    /// `DW_AT_type` of the function, or none for void.
+    pub return_type: Option<TypeId>,
+    /// `DW_AT_linkage_name`, or the empty string.
+    pub linkage_name: StrId,
+    table: &'a [VariableRecord],
     reader: Reader<'a>,
     left: u16,
     line: u32,
 }
 
 impl<'a> Variables<'a> {
-    /// Reads that many variables.
-    pub fn read(bytes: &'a [u8], count: u16, line: u32) -> Self {
-        Self { reader: Reader::new(bytes), left: count, line }
+    /// Reads that many variables of a function of this line, from the bytes at its offset.
+    pub fn read(table: &'a [VariableRecord], bytes: &'a [u8], count: u16, line: u32) -> Self {
+        let mut reader = Reader::new(bytes);
+        let return_type = reader.number32().checked_sub(1).map(TypeId::new);
+        let linkage_name = StrId::new(reader.number32());
+        Self { return_type, linkage_name, table, reader, left: count, line }
     }
 }
 
@@ -59,14 +69,37 @@ impl Iterator for Variables<'_> {
         }
         self.left -= 1;
         let head = self.reader.number();
-        let type_id = (head & 4 == 0).then(|| TypeId::new(self.reader.number32()));
         self.line = self.line.wrapping_add(self.reader.signed() as u32);
+        let record = self.table.get((head >> 2) as usize);
         Some(Variable {
-            name: StrId::new((head >> 3) as u32),
-            type_id,
+            name: record.map_or(StrId::new(0), |r| r.name),
+            type_id: record.and_then(|r| r.type_id.some()),
             line: self.line,
             parameter: head & 1 != 0,
             nested: head & 2 != 0,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_read_as_they_were_written() {
+        let table = [
+            VariableRecord { name: StrId::new(9), type_id: TypeId::new(3) },
+            VariableRecord { name: StrId::new(4), type_id: TypeId::NONE },
+        ];
+        let mut out = vec![];
+        put_head(&mut out, None, StrId::new(7));
+        let mut due = 100;
+        put(&mut out, &mut due, 1, 100, true, false);
+        put(&mut out, &mut due, 0, 98, false, true);
+        let read = Variables::read(&table, &out, 2, 100);
+        assert_eq!((read.return_type, read.linkage_name), (None, StrId::new(7)));
+        let all: Vec<_> =
+            read.map(|v| (v.name.get(), v.type_id.is_some(), v.line, v.parameter, v.nested)).collect();
+        assert_eq!(all, [(4, false, 100, true, false), (9, true, 98, false, true)]);
     }
 }

@@ -8,6 +8,7 @@ use crate::meta::Meta;
 use crate::names;
 use crate::record::*;
 use crate::variables::Variables;
+use crate::varint::Reader;
 use std::ops::Range;
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
@@ -33,7 +34,8 @@ pub struct View<'a> {
     /// Sorted by name, file and line; one record more than there are functions.
     pub functions: &'a [FunctionRecord],
     function_details: &'a [u8],
-    postings: &'a [PlaceId],
+    variables: &'a [VariableRecord],
+    postings: &'a [u8],
     /// By object, in the order of the debug information.
     pub places: &'a [PlaceRecord],
     place_details: &'a [u8],
@@ -68,7 +70,8 @@ impl<'a> View<'a> {
             name_hash: records(file, directory, S::NameHash)?,
             functions: records(file, directory, S::Functions)?,
             function_details: bytes(file, directory, S::FunctionDetails)?,
-            postings: records(file, directory, S::Postings)?,
+            variables: records(file, directory, S::Variables)?,
+            postings: bytes(file, directory, S::Postings)?,
             places: records(file, directory, S::Places)?,
             place_details: bytes(file, directory, S::PlaceDetails)?,
             ranges: records(file, directory, S::Ranges)?,
@@ -186,20 +189,30 @@ impl<'a> View<'a> {
         );
         &self.symbol_names[range]
     }
-    /// The placements of a function, rising.
-    pub fn places_of_function(&self, function: FunctionId) -> &'a [PlaceId] {
-        let first = |f: &FunctionRecord| f.first_posting.get() as usize;
-        &self.postings[self.part_of(self.functions, function.index(), first, self.postings.len())]
+    /// The placements of a function, rising. Cost: of each, a byte or two.
+    pub fn places_of_function(&self, function: FunctionId) -> Postings<'a> {
+        let first = |f: &FunctionRecord| f.postings.get() as usize;
+        let range = self.part_of(self.functions, function.index(), first, self.postings.len());
+        Postings { reader: Reader::new(&self.postings[range]), last: 0 }
     }
-    /// The variables of a function.
+    /// What a function returns, and its variables.
     pub fn variables(&self, function: &FunctionRecord) -> Variables<'a> {
         let bytes = self.function_details.get(function.details.get() as usize..).unwrap_or_default();
-        Variables::read(bytes, function.variables.get(), function.line.get())
+        Variables::read(self.variables, bytes, function.variables.get(), function.line.get())
     }
     /// What else is known of a placement.
     pub fn details(&self, place: &PlaceRecord) -> Details<'a> {
         let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
         Details::read(bytes, place.entry)
+    }
+    /// The placement into which this one is inlined. Always one that stands before it.
+    #[inline]
+    pub fn outer(&self, id: PlaceId, place: &PlaceRecord) -> Option<PlaceId> {
+        let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
+        match Reader::new(bytes).number32() {
+            0 => None,
+            distance => id.get().checked_sub(distance).map(PlaceId::new),
+        }
     }
     /// The members of a type.
     pub fn members(&self, type_id: TypeId) -> &'a [MemberRecord] {
@@ -226,6 +239,26 @@ impl<'a> View<'a> {
             }
             _ => 0..0,
         }
+    }
+}
+
+/// The placements of a function.
+#[derive(Clone, Copy)]
+pub struct Postings<'a> {
+    reader: Reader<'a>,
+    last: u32,
+}
+
+impl Iterator for Postings<'_> {
+    type Item = PlaceId;
+
+    #[inline]
+    fn next(&mut self) -> Option<PlaceId> {
+        if self.reader.rest().is_empty() {
+            return None;
+        }
+        self.last = self.last.wrapping_add(self.reader.number32());
+        Some(PlaceId::new(self.last))
     }
 }
 

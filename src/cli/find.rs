@@ -38,7 +38,7 @@ fn list(args: &Find, specs: &[Spec], index: &Index, out: &mut dyn Write) -> Resu
     let mut lister = Lister::new(view, args.args);
     let mut lines = Lines::default();
     for spec in specs {
-        lister.list(&resolve::functions(&view, spec)?, &mut lines)?;
+        lister.list(&resolve::functions(&view, spec)?, spec.spelled, &mut lines)?;
     }
     lines.sort();
     for line in lines.iter() {

@@ -8,6 +8,7 @@ use crate::query::spec::{ModuleScope, Point, Spec};
 use crate::query::{Index, pattern::Pattern, select, suggest};
 use clap::CommandFactory;
 use probeidx_format::SectionName;
+use probeidx_format::id::PlaceId;
 use serde_json::json;
 use std::io::Write;
 
@@ -18,7 +19,11 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
         let view = index.view()?;
         let meta = view.meta().map_err(|e| index.error(e))?;
         let count = |table: usize| table.saturating_sub(1);
-        let inline = view.places.iter().filter(|p| p.outer.some().is_some()).count();
+        let inline = (0u32..)
+            .map(PlaceId::new)
+            .zip(view.places)
+            .filter(|(id, p)| view.outer(*id, p).is_some())
+            .count();
         let counts = [
             ("objects", count(view.objects.len())),
             ("units", count(view.units.len())),
@@ -134,7 +139,7 @@ fn reason(view: &probeidx_format::View<'_>, name: probeidx_format::id::NameId) -
     let mut places = 0;
     let mut modules = vec![];
     for function in view.functions_named(name) {
-        for &place in view.places_of_function(probeidx_format::id::FunctionId::new(function as u32)) {
+        for place in view.places_of_function(probeidx_format::id::FunctionId::new(function as u32)) {
             places += 1;
             let object = view.object_of_place(place);
             let module = view.objects.get(object.index()).map(|o| view.string(o.name)).unwrap_or_default();

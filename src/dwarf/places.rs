@@ -131,7 +131,9 @@ impl<'d> Extractor<'d, '_> {
         call: Option<CallSite>,
     ) {
         let mut buffer = self.scratch.buffers.pop().unwrap_or_default();
-        let mut writer = DetailWriter::new(&mut buffer, entry, &found, call);
+        let outer = self.batch.places[frame.place as usize].outer;
+        let distance = if outer == NO_PLACE { 0 } else { frame.place - outer };
+        let mut writer = DetailWriter::new(&mut buffer, entry, distance, &found, call);
         self.scratch.ranges = found;
         if has_children {
             self.walk_scope(source, cursor, &mut writer, frame);
@@ -252,14 +254,7 @@ impl<'d> Extractor<'d, '_> {
                 if !whole {
                     self.fault(Fault::new(".debug_info", offset, "a location list is damaged"));
                 }
-                if list.is_empty() {
-                    writer.nowhere(index);
-                } else {
-                    let mut due = writer.list(index, list.len());
-                    for (range, operations) in &list {
-                        writer.entry(&mut due, *range, operations);
-                    }
-                }
+                writer.list(index, &list);
                 self.scratch.list = list;
             }
             // What the abstract variable says is relative to the unit that describes it; sections are one object's.

@@ -154,14 +154,15 @@ fn mark_described(linked: &mut Linked, functions: &Functions, places: &Places) {
     for (symbols, placed) in bounds {
         let (part, after) = rest.split_at_mut(symbols.len());
         rest = after;
-        parts.push((part, &places.places[placed.clone()], &pieces[placed]));
+        parts.push((part, placed));
     }
-    parts.into_par_iter().for_each(|(symbols, placed, pieces)| {
+    parts.into_par_iter().for_each(|(symbols, placed)| {
         let mut names: FxHashSet<StrId> = FxHashSet::default();
         let mut entries: FxHashSet<Pc> = FxHashSet::default();
-        for (place, pieces) in placed.iter().zip(pieces).filter(|(p, _)| p.outer.some().is_none()) {
+        for at in placed.filter(|at| places.out_of_line[*at]) {
+            let place = &places.places[at];
             names.insert(functions.records[place.function.index()].name);
-            if *pieces < 2 {
+            if pieces[at] < 2 {
                 entries.insert(place.entry);
             }
         }

@@ -61,6 +61,10 @@ pub fn symbols(object: &Elf<'_>, is_module: bool, interner: &Interner) -> Vec<Sy
         if is_kept(name, section.map(|s| s.name), is_module) {
             flags |= SymbolRecord::KEPT;
         }
+        // The kernel image has many symbols that only its build needed; a module's `.init` ones are there while it loads.
+        if !is_module && flags & SymbolRecord::KEPT == 0 {
+            continue;
+        }
         let section = if is_absolute { SymbolRecord::ABSOLUTE } else { positions[usize::from(index)] };
         let size = symbol.st_size.get(LE).try_into().unwrap_or(u32::MAX);
         let rank = if is_module { Rank::Module(order) } else { Rank::kernel(name, binding == STB_WEAK.0) };

@@ -2,19 +2,21 @@
 use super::intern::StringIds;
 use super::types::Types;
 use super::{Extracted, Firsts, blank};
-use crate::dwarf::facts::NO_TYPE;
+use crate::dwarf::facts::{FunctionFacts, VariableFacts};
 use crate::dwarf::strings::Key;
 use probeidx_format::id::{FunctionId, StrId, TypeId};
-use probeidx_format::record::FunctionRecord;
-use probeidx_format::variables::{self, Variable};
+use probeidx_format::record::{FunctionRecord, VariableRecord};
+use probeidx_format::variables as format;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 
-/// The tables `functions` and `function_details`. Postings are not set yet.
+/// The tables `functions`, `function_details` and `variables`. Postings are not set yet.
 pub struct Functions {
     pub records: Vec<FunctionRecord>,
     pub details: Vec<u8>,
+    pub variables: Vec<VariableRecord>,
     /// For each batch the final ids of its functions.
     ids: Vec<Vec<FunctionId>>,
 }
@@ -60,37 +62,102 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, types: &Types, first
         all.iter().enumerate().map(|(at, f)| (f.key, FunctionId::new(at as u32))).collect();
     let local_ids =
         batches.par_iter().map(|b| b.batch.functions.iter().map(|f| by_key[&f.key]).collect()).collect();
-    let mut functions =
-        Functions { records: Vec::with_capacity(all.len() + 1), details: vec![], ids: local_ids };
-    for sorted in &all {
+    let mut functions = Functions { records: vec![], details: vec![], variables: vec![], ids: local_ids };
+    let ranks = rank_variables(batches, ids, types, &all, &mut functions.variables);
+    let encoded: Vec<(Vec<FunctionRecord>, Vec<u8>)> =
+        all.par_chunks(CHUNK).map(|chunk| encode(batches, ids, types, chunk, &ranks)).collect();
+    for (mut records, details) in encoded {
+        let base = functions.details.len() as u32;
+        for record in &mut records {
+            record.details = U32::new(record.details.get() + base);
+        }
+        functions.records.append(&mut records);
+        functions.details.extend(details);
+    }
+    functions.records.push(FunctionRecord { details: U32::new(functions.details.len() as u32), ..blank() });
+    functions
+}
+
+/// Functions that one thread takes at a time.
+const CHUNK: usize = 4096;
+
+/// Name and type of a variable.
+type Pair = (StrId, TypeId);
+
+/// The variables of a function, with their final names and types.
+fn variables<'b>(
+    extracted: &'b Extracted,
+    batch: usize,
+    facts: &FunctionFacts,
+    ids: &'b StringIds,
+    types: &'b Types,
+) -> impl Iterator<Item = (Pair, &'b VariableFacts)> {
+    let first = facts.first_variable as usize;
+    extracted.batch.variables[first..first + usize::from(facts.variables)]
+        .iter()
+        .map(move |v| ((extracted.string(ids, v.name), types.id(batch, v.type_id)), v))
+}
+
+/// Ranks the pairs of name and type that variables have, the most frequent first: it gets the shortest number.
+fn rank_variables(
+    batches: &[Extracted],
+    ids: &StringIds,
+    types: &Types,
+    all: &[Sorted],
+    table: &mut Vec<VariableRecord>,
+) -> FxHashMap<Pair, u32> {
+    let counts = all
+        .par_chunks(CHUNK)
+        .fold(FxHashMap::<Pair, u32>::default, |mut counts, chunk| {
+            for f in chunk {
+                let extracted = &batches[f.batch as usize];
+                let facts = &extracted.batch.functions[f.local as usize];
+                for (pair, _) in variables(extracted, f.batch as usize, facts, ids, types) {
+                    *counts.entry(pair).or_default() += 1;
+                }
+            }
+            counts
+        })
+        .reduce(FxHashMap::default, |a, b| {
+            let (mut into, from) = if a.len() < b.len() { (b, a) } else { (a, b) };
+            for (pair, count) in from {
+                *into.entry(pair).or_default() += count;
+            }
+            into
+        });
+    let mut ranked: Vec<(Pair, u32)> = counts.into_iter().collect();
+    ranked.par_sort_unstable_by_key(|&(pair, count)| (Reverse(count), pair));
+    table.extend(ranked.iter().map(|&((name, type_id), _)| VariableRecord { name, type_id }));
+    (0..).zip(ranked).map(|(rank, (pair, _))| (pair, rank)).collect()
+}
+
+fn encode(
+    batches: &[Extracted],
+    ids: &StringIds,
+    types: &Types,
+    chunk: &[Sorted],
+    ranks: &FxHashMap<Pair, u32>,
+) -> (Vec<FunctionRecord>, Vec<u8>) {
+    let (mut records, mut details) = (vec![], vec![]);
+    for sorted in chunk {
         let batch = sorted.batch as usize;
         let extracted = &batches[batch];
         let facts = &extracted.batch.functions[sorted.local as usize];
-        functions.records.push(FunctionRecord {
+        records.push(FunctionRecord {
             name: sorted.name,
             file: sorted.file,
             line: U32::new(sorted.line),
-            return_type: types.id(batch, facts.return_type),
-            details: U32::new(functions.details.len() as u32),
+            details: U32::new(details.len() as u32),
             variables: U16::new(facts.variables),
             flags: U16::new(facts.flags),
-            linkage_name: extracted.string(ids, facts.linkage_name),
             ..blank()
         });
-        let mut line = sorted.line;
-        let first = facts.first_variable as usize;
-        for v in &extracted.batch.variables[first..first + usize::from(facts.variables)] {
-            let variable = Variable {
-                name: extracted.string(ids, v.name),
-                type_id: (v.type_id != NO_TYPE).then(|| types.id(batch, v.type_id)).and_then(TypeId::some),
-                line: v.line,
-                parameter: v.parameter,
-                nested: v.nested,
-            };
-            variables::put(&mut functions.details, &mut line, &variable);
+        let return_type = types.id(batch, facts.return_type).some();
+        format::put_head(&mut details, return_type, extracted.string(ids, facts.linkage_name));
+        let mut due = sorted.line;
+        for (pair, v) in variables(extracted, batch, facts, ids, types) {
+            format::put(&mut details, &mut due, ranks[&pair], v.line, v.parameter, v.nested);
         }
     }
-    let end = FunctionRecord { details: U32::new(functions.details.len() as u32), ..blank() };
-    functions.records.push(end);
-    functions
+    (records, details)
 }

@@ -11,7 +11,6 @@ use crate::dwarf::facts::Batch;
 use crate::dwarf::strings::Key;
 use intern::{GlobalStr, Interner, StringIds};
 use probeidx_format::id::StrId;
-use probeidx_format::record::*;
 use std::sync::Mutex;
 
 pub use functions::Functions;
@@ -115,5 +114,3 @@ fn bases(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
     }
     bases
 }
-
-const _: () = assert!(size_of::<PlaceRecord>() == 16);

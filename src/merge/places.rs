@@ -6,13 +6,16 @@ use super::{Extracted, bases, blank};
 use crate::dwarf::facts::NO_PLACE;
 use probeidx_format::id::{Pc, PlaceId, StrId, UnitId};
 use probeidx_format::record::{PlaceRecord, RangeRecord, SequenceRecord, UnitRecord};
+use probeidx_format::varint;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
 use rayon::prelude::*;
 
 /// The tables of which every object has a part; details and lines stay in the batches.
 pub struct Places {
     pub places: Vec<PlaceRecord>,
-    pub postings: Vec<PlaceId>,
+    /// Whether each is out of line.
+    pub out_of_line: Vec<bool>,
+    pub postings: Vec<u8>,
     pub units: Vec<UnitRecord>,
     pub unit_files: Vec<StrId>,
     pub ranges: Vec<RangeRecord>,
@@ -35,12 +38,11 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         .par_iter()
         .enumerate()
         .flat_map_iter(|(at, b)| {
-            let (place_base, detail_base) = (place_bases[at], detail_bases[at]);
+            let detail_base = detail_bases[at];
             let functions = &*functions;
             b.batch.places.iter().map(move |p| PlaceRecord {
                 function: functions.id(at, p.function),
                 entry: Pc::new(p.entry),
-                outer: if p.outer == NO_PLACE { PlaceId::NONE } else { PlaceId::new(p.outer + place_base) },
                 details: U32::new(p.details + detail_base),
             })
         })
@@ -104,6 +106,10 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
     };
     Places {
         postings: postings(&places, functions),
+        out_of_line: batches
+            .iter()
+            .flat_map(|b| b.batch.places.iter().map(|p| p.outer == NO_PLACE))
+            .collect(),
         places,
         units,
         unit_files,
@@ -116,23 +122,31 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
 }
 
 /// The placements by function, rising; tells each function where its own start.
-fn postings(places: &[PlaceRecord], functions: &mut Functions) -> Vec<PlaceId> {
+fn postings(places: &[PlaceRecord], functions: &mut Functions) -> Vec<u8> {
     let mut next = vec![0u32; functions.records.len()];
     for place in places {
         next[place.function.index()] += 1;
     }
     let mut sum = 0;
-    for (record, count) in functions.records.iter_mut().zip(&mut next) {
-        record.first_posting = U32::new(sum);
-        let own = *count;
-        *count = sum;
+    for count in &mut next {
+        let own = std::mem::replace(count, sum);
         sum += own;
     }
-    let mut postings = vec![PlaceId::NONE; places.len()];
-    for (at, place) in places.iter().enumerate() {
+    let starts = next.clone();
+    let mut sorted = vec![0u32; places.len()];
+    for (at, place) in (0u32..).zip(places) {
         let slot = &mut next[place.function.index()];
-        postings[*slot as usize] = PlaceId::new(at as u32);
+        sorted[*slot as usize] = at;
         *slot += 1;
+    }
+    let mut postings = Vec::with_capacity(places.len() * 2);
+    for ((record, start), end) in functions.records.iter_mut().zip(starts).zip(next) {
+        record.postings = U32::new(postings.len() as u32);
+        let mut last = 0;
+        for &place in &sorted[start as usize..end as usize] {
+            varint::put(&mut postings, (place - last).into());
+            last = place;
+        }
     }
     postings
 }

@@ -3,10 +3,10 @@
 use super::blocklist;
 use super::readable::{self, Spellings};
 use super::select::{self, Declaration, Placed, Scope};
-use super::spec::{Filter, FunctionSpec};
+use super::spec::{Filter, FunctionSpec, Spelled};
 use crate::error::Result;
 use probeidx_format::View;
-use probeidx_format::id::{NameId, ObjectId, StrId};
+use probeidx_format::id::{FunctionId, NameId, ObjectId, StrId};
 use probeidx_format::record::SymbolRecord;
 use std::ops::Range;
 
@@ -97,14 +97,16 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// Appends the lines of a spec.
-    pub fn list(&mut self, spec: &FunctionSpec, lines: &mut Lines) -> Result<()> {
+    /// Appends the lines of a spec. In SystemTap's spelling they are SystemTap's; in the bare one there are also the
+    /// functions of the symbol table that SystemTap drops.
+    pub fn list(&mut self, spec: &FunctionSpec, spelled: Spelled, lines: &mut Lines) -> Result<()> {
         let scope = Scope::new(&self.view, &spec.module);
         for name in select::names(&self.view, &spec.declared.name) {
             for declaration in select::declarations(&self.view, name, spec.declared.file.as_ref()) {
                 self.list_declaration(&declaration, name, &scope, spec, lines);
             }
-            if select::is_by_name_only(spec) {
+            let is_dropped = spelled == Spelled::Systemtap && self.is_merged(name);
+            if select::is_by_name_only(spec) && !is_dropped {
                 self.list_symbols(name, &scope, spec, lines);
             }
         }
@@ -134,12 +136,12 @@ impl<'a> Lister<'a> {
                 return;
             }
             kept.clear();
-            for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline())) {
+            for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline(&view))) {
                 let is_known = |k: &Placed<'_>| {
-                    k.record.entry == placed.record.entry && k.is_inline() == placed.is_inline()
+                    k.record.entry == placed.record.entry && k.is_inline(&view) == placed.is_inline(&view)
                 };
                 if !self.is_closed(object, placed.record.entry.get())
-                    && !(!placed.is_inline() && self.is_part(object, placed))
+                    && !(!placed.is_inline(&view) && self.is_part(object, placed))
                     && !kept.iter().any(is_known)
                 {
                     kept.push(*placed);
@@ -181,6 +183,17 @@ impl<'a> Lister<'a> {
             }
             lines.push(|out| put_point(&view, object, None, text, spec, out), |_| {});
         }
+    }
+
+    /// Whether the debug information describes a function of this name without code. Compilers merge functions that do
+    /// the same (GCC's `-fipa-icf`) and leave a jump under the name of the other: the kernel takes a probe there, but
+    /// SystemTap finds the description, sees no address in it, and lists nothing.
+    fn is_merged(&self, name: NameId) -> bool {
+        let view = self.view;
+        view.functions_named(name).any(|at| {
+            let id = FunctionId::new(at as u32);
+            !view.functions[at].is_inlined() && view.places_of_function(id).next().is_none()
+        })
     }
 
     /// Whether SystemTap lists another symbol of the same address instead: the first of the table; or none, as for

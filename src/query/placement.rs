@@ -99,7 +99,7 @@ impl<'a> Describer<'a> {
         placed: Placed<'a>,
         instances: u32,
     ) -> Option<Placement<'a>> {
-        let instance = if placed.is_inline() { Instance::Inline } else { Instance::OutOfLine };
+        let instance = if placed.is_inline(&self.view) { Instance::Inline } else { Instance::OutOfLine };
         self.describe(object, placed, placed.record.entry.get(), instance, instances)
     }
 
@@ -193,9 +193,8 @@ impl<'a> Describer<'a> {
 fn inline_calls<'a>(view: &View<'a>, mut placed: Placed<'a>) -> Vec<InlineCall<'a>> {
     let unit = view.unit_of_place(placed.id);
     let mut calls = vec![];
-    while let Some(outer) = placed.record.outer.some().filter(|o| *o < placed.id) {
-        let Some(record) = view.places.get(outer.index()) else { break };
-        let name = select::function(view, record).map_or(&[][..], |f| view.string(f.name));
+    while let Some(outer) = placed.outer(view) {
+        let name = select::function(view, outer.record).map_or(&[][..], |f| view.string(f.name));
         let CallSite { file, line, column } =
             view.details(placed.record).call.unwrap_or(CallSite { file: u32::MAX, line: 0, column: 0 });
         calls.push(InlineCall {
@@ -204,7 +203,7 @@ fn inline_calls<'a>(view: &View<'a>, mut placed: Placed<'a>) -> Vec<InlineCall<'
             line,
             column,
         });
-        placed = Placed { id: outer, record };
+        placed = outer;
     }
     calls
 }
@@ -217,10 +216,10 @@ pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<
     let record = view.places.get(range.place.index())?;
     let mut innermost = Placed { id: range.place, record };
     for at in range.place.index() + 1..view.places_of(object).end {
-        let record = &view.places[at];
-        let Some(outer) = record.outer.some() else { break };
-        if outer == innermost.id && view.details(record).ranges.any(|r| r.contains(pc)) {
-            innermost = Placed { id: PlaceId::new(at as u32), record };
+        let inner = Placed { id: PlaceId::new(at as u32), record: &view.places[at] };
+        let Some(outer) = view.outer(inner.id, inner.record) else { break };
+        if outer == innermost.id && view.details(inner.record).ranges.any(|r| r.contains(pc)) {
+            innermost = inner;
         }
     }
     Some(innermost)

@@ -20,9 +20,11 @@ pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
         let is_there = match location {
             Location::None => false,
             Location::Constant(_) | Location::Bytes(_) => true,
-            Location::Everywhere(expr) => !expr.is_empty(),
-            Location::List(_) => {
-                let at = |pc| location.at(pc).is_some_and(|expr| !expr.is_empty());
+            // What is not initialized yet is not there: elfutils does not know the operation that says so.
+            Location::Everywhere(expr) => !expr.is_empty() && !expr.is_uninitialized(),
+            Location::List(_) | Location::Within(..) => {
+                let at =
+                    |pc| location.at(pc).is_some_and(|expr| !expr.is_empty() && !expr.is_uninitialized());
                 at(pc) || (*later.get_or_insert_with(|| after_fentry(view, placed))).is_some_and(at)
             }
         };
@@ -90,7 +92,7 @@ impl<'a> Spellings<'a> {
     /// The number of the spelling of the function's return type, if it returns anything.
     pub fn return_type(&mut self) -> Option<u32> {
         let function = self.view.functions.get(self.function?.index())?;
-        self.spelled(function.return_type.some()?)
+        self.spelled(self.view.variables(function).return_type?)
     }
     /// The number of a type's spelling.
     pub fn spelled(&mut self, type_id: TypeId) -> Option<u32> {

@@ -116,10 +116,10 @@ fn resolve_in<'a>(
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
     let instances = placement::distinct(&view, object, own);
-    for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline())) {
+    for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline(&view))) {
         let described = match spec.offset {
             None => describer.placement(object, *placed, instances),
-            Some(offset) if placed.is_inline() || offset == 0 => {
+            Some(offset) if placed.is_inline(&view) || offset == 0 => {
                 let _ = offset;
                 continue;
             }

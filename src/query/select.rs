@@ -76,10 +76,15 @@ pub struct Placed<'a> {
     pub record: &'a PlaceRecord,
 }
 
-impl Placed<'_> {
+impl<'a> Placed<'a> {
     /// Whether it is an inline instance.
-    pub fn is_inline(&self) -> bool {
-        self.record.outer.some().is_some()
+    pub fn is_inline(&self, view: &View<'a>) -> bool {
+        view.outer(self.id, self.record).is_some()
+    }
+    /// The placement into which it is inlined.
+    pub fn outer(&self, view: &View<'a>) -> Option<Self> {
+        let id = view.outer(self.id, self.record)?;
+        Some(Self { id, record: view.places.get(id.index())? })
     }
 }
 
@@ -126,9 +131,8 @@ pub fn places<'a>(
 ) {
     scratch.clear();
     for function in declaration.functions() {
-        let postings = view.places_of_function(function);
-        let first = postings.partition_point(|p| p.get() < scope.first);
-        for &id in postings[first..].iter().take_while(|p| p.get() < scope.end) {
+        let postings = view.places_of_function(function).skip_while(|p| p.get() < scope.first);
+        for id in postings.take_while(|p| p.get() < scope.end) {
             if let Some(record) = view.places.get(id.index()).filter(|r| r.entry.get() != 0) {
                 scratch.push(Placed { id, record });
             }
@@ -186,11 +190,8 @@ pub fn function<'a>(view: &View<'a>, place: &PlaceRecord) -> Option<&'a Function
 /// The out-of-line placement that holds this one.
 pub fn root<'a>(view: &View<'a>, mut place: Placed<'a>) -> Placed<'a> {
     // A placement stands behind the one into which it is inlined, so that this ends.
-    while let Some(outer) = place.record.outer.some().filter(|o| *o < place.id) {
-        match view.places.get(outer.index()) {
-            Some(record) => place = Placed { id: outer, record },
-            None => break,
-        }
+    while let Some(outer) = place.outer(view) {
+        place = outer;
     }
     place
 }

@@ -25,7 +25,6 @@ pub fn write(path: &Path, meta: &Meta, batches: &[Extracted], model: &Model, lin
         .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
     let length = write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked)
         .map_err(io)?;
-    file.as_file().sync_data().map_err(io)?;
     file.persist(path).map_err(|e| io(e.error))?;
     Ok(length)
 }
@@ -51,7 +50,8 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::NameFst, &fst)?;
     one(S::Functions, model.functions.records.as_bytes())?;
     one(S::FunctionDetails, &model.functions.details)?;
-    one(S::Postings, model.places.postings.as_bytes())?;
+    one(S::Variables, model.functions.variables.as_bytes())?;
+    one(S::Postings, &model.places.postings)?;
     one(S::Places, model.places.places.as_bytes())?;
     writer.section(S::PlaceDetails, batches.iter().map(|b| &b.batch.details[..]))?;
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
