@@ -55,16 +55,23 @@ impl Registers {
     }
 }
 
+/// A number that is the same for the same position, and mostly for no other: quicker to compare.
+fn key(position: Position) -> u64 {
+    u64::from(position.file) << 44 ^ u64::from(position.line) << 20 ^ u64::from(position.column)
+}
+
 /// Appends the rows of one sequence, which start at `start` and whose addresses do not fall.
 pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
     varint::put(out, rows.len() as u64);
     let mut registers = Registers::default();
+    let mut keys = [key(Position::default()); RECENT];
     let mut pc = start;
     for row in rows {
         let advance = row.pc.wrapping_sub(pc);
         pc = row.pc;
         let before = registers.position;
-        let known = || registers.recent.iter().position(|p| *p == row.position);
+        let key = key(row.position);
+        let known = || (0..RECENT).find(|&at| keys[at] == key && registers.recent[at] == row.position);
         let code = if row.position == before {
             0
         } else if let Some(at) = known() {
@@ -89,6 +96,7 @@ pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
             if column >= COLUMN_FOLLOWS {
                 varint::put(out, column - COLUMN_FOLLOWS);
             }
+            keys[registers.oldest] = key;
             registers.remember(row.position);
         }
         registers.position = row.position;

@@ -150,7 +150,13 @@ fn reason(view: &probeidx_format::View<'_>, name: probeidx_format::id::NameId) -
         }
     }
     if places == 0 {
-        return Some(format!("{text} exists, but no code of it was kept"));
+        let has_code =
+            view.symbols_named(name).iter().filter_map(|s| select::symbol(view, *s)).any(|s| s.is_function());
+        return Some(if has_code {
+            format!("{text} was merged with a function that does the same; see: probeidx find {text}")
+        } else {
+            format!("{text} exists, but the compiler kept no code of it")
+        });
     }
     let closed = select::declarations(view, name, None).iter().all(|d| {
         crate::query::blocklist::function(text.as_bytes(), view.machine())

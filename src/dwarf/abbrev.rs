@@ -76,6 +76,8 @@ impl Step {
 pub struct Abbrev {
     pub tag: DwTag,
     pub has_children: bool,
+    /// Whether it has a `DW_AT_name`.
+    pub has_name: bool,
     /// Where in the entry, behind its code, a `DW_AT_sibling` of four bytes stands; [`NO_SIBLING`] if there is none
     /// at a fixed place.
     pub sibling: u16,
@@ -136,6 +138,7 @@ impl Abbrevs {
         let has_children = cursor.u8() != 0;
         let first_step = self.steps.len() as u32;
         let mut sibling = NO_SIBLING;
+        let mut has_name = false;
         let mut fixed_so_far = Some(0u32);
         loop {
             let at = DwAt(cursor.uleb() as u16);
@@ -147,6 +150,7 @@ impl Abbrevs {
             if at == DW_AT_sibling && form == DW_FORM_ref4 {
                 sibling = fixed_so_far.and_then(|o| u16::try_from(o).ok()).unwrap_or(NO_SIBLING);
             }
+            has_name |= at == DW_AT_name;
             let size = fixed_size(form, encoding);
             fixed_so_far = fixed_so_far.zip(size).map(|(sum, size)| sum + size);
             let slot = slot(tag, at);
@@ -165,7 +169,7 @@ impl Abbrevs {
                 }
             }
         }
-        Abbrev { tag, has_children, sibling, first_step, end_step: self.steps.len() as u32 }
+        Abbrev { tag, has_children, has_name, sibling, first_step, end_step: self.steps.len() as u32 }
     }
 
     /// The abbreviation of this code.

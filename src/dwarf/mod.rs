@@ -111,7 +111,9 @@ impl<'d> Extractor<'d, '_> {
                         self.abstract_function(source, offset, cursor, abbrev.has_children, &attrs);
                     }
                 }
-                tag if types::kind(tag).is_some() => {
+                tag if types::kind(tag).is_some()
+                    && (abbrev.has_name || has_functions_in_types(unit.language)) =>
+                {
                     let mut inside = *cursor;
                     let sibling = unit.sibling(cursor, abbrev).filter(|_| abbrev.has_children);
                     unit.attrs(cursor, abbrev, &mut attrs);

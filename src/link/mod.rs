@@ -64,15 +64,22 @@ impl ObjectFacts {
 }
 
 /// The tables of objects, sections, symbols and names.
+#[derive(Default)]
 pub struct Linked {
     pub objects: Vec<ObjectRecord>,
     pub sections: Vec<SectionRecord>,
     pub symbols: Vec<SymbolRecord>,
-    pub symbol_names: Vec<SymbolId>,
-    pub names: Vec<NameRecord>,
-    pub name_hash: Vec<U32>,
-    /// Whether a function or function symbol bears the name.
-    pub is_function_name: Vec<bool>,
+    pub names: Names,
+}
+
+/// The tables of names.
+#[derive(Default)]
+pub struct Names {
+    pub records: Vec<NameRecord>,
+    pub hash: Vec<U32>,
+    /// An fst map from the names of functions and function symbols to their ranks.
+    pub fst: Vec<u8>,
+    pub symbols: Vec<SymbolId>,
 }
 
 /// Links objects, which are in order, with what their debug information says.
@@ -83,15 +90,7 @@ pub fn link(
     functions: &Functions,
     places: &Places,
 ) -> Linked {
-    let mut linked = Linked {
-        objects: vec![],
-        sections: vec![],
-        symbols: Vec::with_capacity(objects.iter().map(|o| o.symbols.len()).sum()),
-        symbol_names: vec![],
-        names: vec![],
-        name_hash: vec![],
-        is_function_name: vec![],
-    };
+    let mut linked = Linked::default();
     let first = |owners: &[u32], object: usize| owners.partition_point(|o| *o < object as u32);
     for number in 0..=objects.len() {
         let first_unit = first(&places.unit_objects, number);
@@ -126,18 +125,27 @@ pub fn link(
         }
         linked.objects.push(record);
     }
-    mark_described(&mut linked, functions, places);
-    name_all(&mut linked, strings, functions);
-    linked
+    let Linked { objects, symbols, .. } = &mut linked;
+    let by_name = symbols_by_name(symbols);
+    let is_function: Vec<bool> = symbols.iter().map(SymbolRecord::is_function).collect();
+    let (names, ()) = rayon::join(
+        || names(&by_name, &is_function, strings, functions),
+        || mark_described(objects, symbols, functions, places),
+    );
+    Linked { names, ..linked }
 }
 
 /// Marks the function symbols that the debug information describes: by a function of this name with code in the
 /// object, and all others at the address of such a one; or by code that starts at the symbol's address and is in one
 /// piece. (SystemTap 4.8 takes a clone of which the cold part was split off for a function of its own: `update_symtab`
 /// and `query_dwarf_func` of tapsets.cxx ask for `DW_AT_low_pc`.)
-fn mark_described(linked: &mut Linked, functions: &Functions, places: &Places) {
-    let bounds: Vec<_> = linked
-        .objects
+fn mark_described(
+    objects: &[ObjectRecord],
+    symbols: &mut [SymbolRecord],
+    functions: &Functions,
+    places: &Places,
+) {
+    let bounds: Vec<_> = objects
         .windows(2)
         .map(|o| {
             let part = |f: fn(&ObjectRecord) -> U32| f(&o[0]).get() as usize..f(&o[1]).get() as usize;
@@ -149,7 +157,7 @@ fn mark_described(linked: &mut Linked, functions: &Functions, places: &Places) {
         let count = &mut pieces[range.place.index()];
         *count = count.saturating_add(1);
     }
-    let mut rest = &mut linked.symbols[..];
+    let mut rest = symbols;
     let mut parts = vec![];
     for (symbols, placed) in bounds {
         let (part, after) = rest.split_at_mut(symbols.len());
@@ -176,22 +184,24 @@ fn mark_described(linked: &mut Linked, functions: &Functions, places: &Places) {
     });
 }
 
-/// Makes the tables of names.
-fn name_all(linked: &mut Linked, strings: &[u8], functions: &Functions) {
+/// The symbols by name and, of one name, by position: the name above, the position below.
+fn symbols_by_name(symbols: &[SymbolRecord]) -> Vec<u64> {
     let mut by_name: Vec<u64> =
-        (0u32..).zip(&linked.symbols).map(|(at, s)| u64::from(s.name.get()) << 32 | u64::from(at)).collect();
+        (0u32..).zip(symbols).map(|(at, s)| u64::from(s.name.get()) << 32 | u64::from(at)).collect();
     by_name.par_sort_unstable();
+    by_name
+}
+
+/// Makes the tables of names.
+fn names(by_name: &[u64], is_function: &[bool], strings: &[u8], functions: &Functions) -> Names {
+    let mut records = vec![];
+    let mut of_functions = vec![];
     let declared = &functions.records[..functions.records.len() - 1];
     let (mut function, mut symbol) = (0, 0);
     loop {
         let function_name = declared.get(function).map(|f| f.name);
         let symbol_name = by_name.get(symbol).map(|s| StrId::new((s >> 32) as u32));
         let Some(name) = function_name.into_iter().chain(symbol_name).min() else { break };
-        linked.names.push(NameRecord {
-            name,
-            first_function: FunctionId::new(function as u32),
-            first_symbol: U32::new(symbol as u32),
-        });
         let first = (function, symbol);
         while declared.get(function).is_some_and(|f| f.name == name) {
             function += 1;
@@ -199,18 +209,34 @@ fn name_all(linked: &mut Linked, strings: &[u8], functions: &Functions) {
         while by_name.get(symbol).is_some_and(|s| (s >> 32) as u32 == name.get()) {
             symbol += 1;
         }
-        let bears = |at: &u64| linked.symbols[*at as u32 as usize].is_function();
-        linked.is_function_name.push(function > first.0 || by_name[first.1..symbol].iter().any(bears));
+        let bears = |at: &u64| is_function[*at as u32 as usize];
+        if function > first.0 || by_name[first.1..symbol].iter().any(bears) {
+            of_functions.push((name, records.len() as u64));
+        }
+        records.push(NameRecord {
+            name,
+            first_function: FunctionId::new(first.0 as u32),
+            first_symbol: U32::new(first.1 as u32),
+        });
     }
     let string = |id: StrId| {
         let rest = &strings[id.index()..];
         &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
     };
-    linked.name_hash = names::table(linked.names.iter().map(|n| string(n.name)));
-    linked.names.push(NameRecord {
+    let (hash, fst) = rayon::join(
+        || names::table(records.iter().map(|n| string(n.name))),
+        || {
+            let mut builder = fst::MapBuilder::memory();
+            for (name, rank) in of_functions {
+                builder.insert(string(name), rank).expect("names are sorted and distinct");
+            }
+            builder.into_inner().expect("memory does not fail")
+        },
+    );
+    records.push(NameRecord {
         first_function: FunctionId::new(function as u32),
         first_symbol: U32::new(symbol as u32),
         ..blank()
     });
-    linked.symbol_names = by_name.iter().map(|s| SymbolId::new(*s as u32)).collect();
+    Names { records, hash, fst, symbols: by_name.iter().map(|s| SymbolId::new(*s as u32)).collect() }
 }

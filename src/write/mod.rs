@@ -3,7 +3,6 @@ use crate::error::{Error, Result};
 use crate::link::Linked;
 use crate::merge::{Extracted, Model};
 use probeidx_format::SectionName as S;
-use probeidx_format::id::StrId;
 use probeidx_format::meta::Meta;
 use probeidx_format::writer::Writer;
 use probeidx_format::zerocopy::IntoBytes;
@@ -36,7 +35,6 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     model: &Model,
     linked: &Linked,
 ) -> std::io::Result<u64> {
-    let fst = name_fst(&model.strings, linked);
     let mut writer = Writer::new(out)?;
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
     one(S::Meta, &meta.to_bytes())?;
@@ -45,9 +43,9 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::Sections, linked.sections.as_bytes())?;
     one(S::Units, model.places.units.as_bytes())?;
     one(S::UnitFiles, model.places.unit_files.as_bytes())?;
-    one(S::Names, linked.names.as_bytes())?;
-    one(S::NameHash, linked.name_hash.as_bytes())?;
-    one(S::NameFst, &fst)?;
+    one(S::Names, linked.names.records.as_bytes())?;
+    one(S::NameHash, linked.names.hash.as_bytes())?;
+    one(S::NameFst, &linked.names.fst)?;
     one(S::Functions, model.functions.records.as_bytes())?;
     one(S::FunctionDetails, &model.functions.details)?;
     one(S::Variables, model.functions.variables.as_bytes())?;
@@ -57,24 +55,10 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
     one(S::Ranges, model.places.ranges.as_bytes())?;
     one(S::Symbols, linked.symbols.as_bytes())?;
-    one(S::SymbolNames, linked.symbol_names.as_bytes())?;
+    one(S::SymbolNames, linked.names.symbols.as_bytes())?;
     one(S::Types, model.types.records.as_bytes())?;
     one(S::Members, model.types.members.as_bytes())?;
     one(S::Sequences, model.places.sequences.as_bytes())?;
     writer.section(S::Lines, batches.iter().map(|b| &b.batch.lines[..]))?;
     writer.finish(meta.machine)
-}
-
-/// The names of functions and function symbols, sorted, each with its rank among all names.
-fn name_fst(strings: &[u8], linked: &Linked) -> Vec<u8> {
-    let string = |id: StrId| {
-        let rest = &strings[id.index()..];
-        &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
-    };
-    let mut builder = fst::MapBuilder::memory();
-    for (rank, (name, _)) in linked.names.iter().zip(&linked.is_function_name).enumerate().filter(|n| *n.1.1)
-    {
-        builder.insert(string(name.name), rank as u64).expect("names are sorted and distinct");
-    }
-    builder.into_inner().expect("memory does not fail")
 }
