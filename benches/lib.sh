@@ -1,6 +1,7 @@
 # What the measurements share. Sourced, not run.
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 
+export LC_ALL=C
 mkdir -p "$target/measure"
 rustc --edition 2024 -O -o "$target/measure/alternate" benches/tools/alternate.rs
 alternate() { "$target/measure/alternate" "$@"; }
