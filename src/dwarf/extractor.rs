@@ -32,6 +32,15 @@ pub struct ObjectSource<'d> {
     pub headers: &'d [UnitHeader],
 }
 
+impl ObjectSource<'_> {
+    /// See [`Extractor::pc`].
+    #[inline(always)]
+    pub(super) fn pc(&self, address: u64) -> Option<u32> {
+        let pc = address.checked_sub(self.base)?;
+        (pc != 0 && pc < u64::from(u32::MAX)).then_some(pc as u32)
+    }
+}
+
 /// A batch while it grows, from object to object.
 #[derive(Default)]
 pub struct Gathered {
@@ -104,11 +113,11 @@ impl<'d, 'k> Extractor<'d, 'k> {
     }
 
     /// The distance of an address from the object's base; `None` if it is no address of the object, as the zeros and
-    /// ones that linkers leave behind for code they dropped.
+    /// ones that linkers leave behind for code they dropped. They count up from there, so that the distance must not
+    /// wrap: less than 4 GiB above a kernel's base the address space ends, and 0 follows.
     #[inline(always)]
     pub(super) fn pc(&self, address: u64) -> Option<u32> {
-        let pc = address.wrapping_sub(self.object.base);
-        (pc != 0 && pc < u64::from(u32::MAX)).then_some(pc as u32)
+        self.object.pc(address)
     }
 
     /// The string that stands there.

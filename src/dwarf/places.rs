@@ -241,14 +241,14 @@ impl<'d> Extractor<'d, '_> {
             Fixed::None if attrs.get(Slot::Location).is_some() => {
                 let mut list = std::mem::take(&mut self.scratch.list);
                 list.clear();
-                let (base, end) = (self.object.base, u64::from(u32::MAX));
+                let object = self.object;
                 let whole = lists::locations(&source.unit, attrs, |entry| {
-                    let start = entry.start.wrapping_sub(base);
-                    let stop = entry.end.wrapping_sub(base);
                     if entry.end == u64::MAX && entry.start == 0 {
                         list.push((Range { start: 0, end: u32::MAX }, entry.expr));
-                    } else if start < stop && start > 0 && stop <= end {
-                        list.push((Range { start: start as u32, end: stop as u32 }, entry.expr));
+                    } else if let (Some(start), Some(end)) = (object.pc(entry.start), object.pc(entry.end))
+                        && start < end
+                    {
+                        list.push((Range { start, end }, entry.expr));
                     }
                 });
                 if !whole {
@@ -304,13 +304,14 @@ impl<'d> Extractor<'d, '_> {
     fn entry_and_ranges(&mut self, unit: &Unit<'d>, attrs: &Attrs) -> (Option<u32>, Vec<Range>) {
         let mut found = std::mem::take(&mut self.scratch.ranges);
         found.clear();
-        let base = self.object.base;
+        let object = self.object;
         let mut first = None;
         let whole = lists::ranges(unit, attrs, |start, end| {
             first.get_or_insert(start);
-            let (start, end) = (start.wrapping_sub(base), end.wrapping_sub(base));
-            if start != 0 && start <= end && end < u64::from(u32::MAX) {
-                found.push(Range { start: start as u32, end: end as u32 });
+            if let (Some(start), Some(end)) = (object.pc(start), object.pc(end))
+                && start <= end
+            {
+                found.push(Range { start, end });
             }
         });
         if !whole {
