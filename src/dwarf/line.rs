@@ -190,6 +190,10 @@ pub fn run(
     rows: &mut Vec<(u64, Row)>,
     mut each: impl FnMut(Sequence<'_>),
 ) -> Result<(), Fault> {
+    // No program, or none that could be read: the numbers in the header are no good.
+    if header.program.is_empty() {
+        return Ok(());
+    }
     let mut cursor = Cursor::new(&unit.sections.line[..header.program.end], header.program.start);
     let first = Position { file: 1, line: 1, column: 0 };
     let (mut address, mut position, mut is_stmt) = (0u64, first, header.default_is_stmt);
