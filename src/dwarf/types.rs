@@ -8,7 +8,7 @@ use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{MemberFacts, NO_TYPE, TypeFacts};
 use super::strings::{Key, LocalStr};
-use super::unit::{Attrs, Fault, block};
+use super::unit::{Attrs, Fault, IN_OTHER_FILE, IN_TYPE_UNIT, block};
 use gimli::constants::*;
 use probeidx_format::types::TypeKind;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -98,7 +98,15 @@ impl<'d> Extractor<'d, '_> {
     #[cold]
     fn describe(&mut self, source: &Rc<Source<'d>>, offset: u64) -> u32 {
         let Some(source) = self.source_of(source, offset) else {
-            self.fault(Fault::new(".debug_info", offset as usize, "a type lies outside of all units"));
+            let unit = source.unit.header.start;
+            let (at, what) = match offset {
+                IN_TYPE_UNIT => (unit, "types in type units (-fdebug-types-section), which are not read"),
+                IN_OTHER_FILE => (unit, "types in a supplementary file (dwz), which is not read"),
+                _ => (offset as usize, "a type lies outside of all units"),
+            };
+            self.fault(Fault::new(".debug_info", at, what));
+            // The next reference to it is no further fault.
+            self.types.by_offset.insert(offset as u32, NO_TYPE);
             return NO_TYPE;
         };
         if self.types.depth >= DEEPEST {

@@ -109,6 +109,12 @@ pub fn headers(info: &[u8]) -> (Vec<UnitHeader>, Vec<Fault>) {
     (units, faults)
 }
 
+/// What a reference by signature reads as: it leads to a type unit, and those are not read.
+pub const IN_TYPE_UNIT: u64 = u64::MAX - 1;
+
+/// What a reference into a supplementary file (dwz) reads as.
+pub const IN_OTHER_FILE: u64 = u64::MAX;
+
 /// A string of the debug information, not looked up yet: section and offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StrRef(pub u64);
@@ -387,7 +393,11 @@ impl<'d> Unit<'d> {
             DW_FORM_addr => cursor.address(self.header.encoding.address_size),
             DW_FORM_data4 => cursor.u32().into(),
             DW_FORM_sec_offset => cursor.offset(offset_size),
-            DW_FORM_data8 | DW_FORM_ref_sig8 => cursor.u64(),
+            DW_FORM_data8 => cursor.u64(),
+            DW_FORM_ref_sig8 => {
+                cursor.skip(8);
+                IN_TYPE_UNIT
+            }
             DW_FORM_implicit_const => self.abbrevs.constant(step) as u64,
             DW_FORM_flag_present => 1,
             DW_FORM_line_strp => StrRef::line_str(cursor.offset(offset_size)).0,
@@ -450,15 +460,15 @@ impl<'d> Unit<'d> {
             // Strings and entries of a supplementary file (dwz) that is not at hand.
             DW_FORM_strp_sup | DW_FORM_GNU_strp_alt | DW_FORM_GNU_ref_alt => {
                 cursor.skip(offset_size.into());
-                u64::MAX
+                IN_OTHER_FILE
             }
             DW_FORM_ref_sup4 => {
                 cursor.skip(4);
-                u64::MAX
+                IN_OTHER_FILE
             }
             DW_FORM_ref_sup8 => {
                 cursor.skip(8);
-                u64::MAX
+                IN_OTHER_FILE
             }
             _ => {
                 cursor.ended = true;

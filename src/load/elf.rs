@@ -39,6 +39,10 @@ impl<'d> Section<'d> {
     pub fn is_allocated(&self) -> bool {
         self.flags() & elf::SHF_ALLOC.0 as u32 != 0
     }
+    /// Whether the linker may have dropped it for another of the same group (`SHF_GROUP`).
+    pub fn is_in_group(&self) -> bool {
+        self.flags() & elf::SHF_GROUP.0 as u32 != 0
+    }
     /// Its bytes, inflated if they are compressed (`SHF_COMPRESSED`, or `.zdebug_*` of older tools).
     pub fn data(&self) -> Result<Cow<'d, [u8]>> {
         let damaged = |e: Error| e.section(self.name);
