@@ -19,11 +19,14 @@ pub struct Scratch<'d> {
     list: Vec<(Range, &'d [u8])>,
     /// The variables of a function without abstract description, found while its code is walked.
     own: Vec<UnitVariable>,
-    /// Functions within functions, to be walked later.
-    nested: Vec<usize>,
+    /// Functions within functions, to be walked later, and how deep.
+    nested: Vec<(usize, u32)>,
     /// The unit's files as its placements and rows number them: by the number in the line table.
     file_numbers: Vec<u32>,
 }
+
+/// Functions within functions within … deeper than this are left out.
+const DEEPEST_FUNCTION: u32 = 16;
 
 /// The placement whose scopes are being walked.
 #[derive(Clone, Copy)]
@@ -34,18 +37,20 @@ struct Frame {
     is_own: bool,
     depth: u32,
     nested: bool,
+    /// In how many other functions the out-of-line function is described.
+    within: u32,
 }
 
 impl<'d> Extractor<'d, '_> {
     /// Walks the function with code at this offset, and all that is inlined into it.
     pub(super) fn out_of_line(&mut self, source: &Rc<Source<'d>>, offset: usize) {
-        self.walk_function(source, offset);
-        while let Some(offset) = self.scratch.nested.pop() {
-            self.walk_function(source, offset);
+        self.walk_function(source, offset, 0);
+        while let Some((offset, depth)) = self.scratch.nested.pop() {
+            self.walk_function(source, offset, depth);
         }
     }
 
-    fn walk_function(&mut self, source: &Rc<Source<'d>>, offset: usize) {
+    fn walk_function(&mut self, source: &Rc<Source<'d>>, offset: usize, within: u32) {
         let unit = &source.unit;
         let mut cursor = unit.cursor(offset);
         let Some(abbrev) = unit.abbrevs.get(cursor.uleb()) else { return };
@@ -74,7 +79,7 @@ impl<'d> Extractor<'d, '_> {
         let object = self.object.number;
         let whole = found.iter().filter(|r| r.start < r.end);
         self.batch.ranges.extend(whole.map(|r| RangeFacts { object, start: r.start, end: r.end, place }));
-        let frame = Frame { place, function, is_own: origin.is_none(), depth: 0, nested: false };
+        let frame = Frame { place, function, is_own: origin.is_none(), depth: 0, nested: false, within };
         self.scratch.own.clear();
         self.walk_place(source, &mut cursor, abbrev.has_children, frame, entry, found, None);
         if origin.is_none() {
@@ -115,7 +120,8 @@ impl<'d> Extractor<'d, '_> {
         let place = self.batch.places.len() as u32;
         let entry = entry.unwrap_or(0);
         self.batch.places.push(PlaceFacts { function, entry, outer: outer.place, details: 0 });
-        let frame = Frame { place, function, is_own: false, depth: outer.depth + 1, nested: false };
+        let frame =
+            Frame { place, function, is_own: false, depth: outer.depth + 1, nested: false, within: outer.within };
         self.walk_place(source, cursor, abbrev.has_children, frame, entry, found, Some(call));
     }
 
@@ -189,7 +195,12 @@ impl<'d> Extractor<'d, '_> {
                     writer.end();
                 }
                 DW_TAG_subprogram => {
-                    self.scratch.nested.push(offset);
+                    // Each level passes over all that is further in.
+                    if frame.within < DEEPEST_FUNCTION {
+                        self.scratch.nested.push((offset, frame.within + 1));
+                    } else {
+                        self.fault(Fault::new(".debug_info", offset, "functions are nested too deep"));
+                    }
                     unit.skip_entry(cursor, abbrev);
                 }
                 _ => unit.skip_entry(cursor, abbrev),

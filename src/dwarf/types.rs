@@ -17,6 +17,10 @@ use std::rc::Rc;
 /// Pointers to pointers to … deeper than this are cut: no program has them.
 const DEEPEST: u32 = 64;
 
+/// How often everything may be passed over because it stands within a type: as often as types are nested. More is
+/// the work of someone who wants the reader to take the square of the time.
+const MOST_PASSED_OVER: usize = 32;
+
 /// What is known of types while a batch is read.
 #[derive(Default)]
 pub struct Types<'d> {
@@ -28,6 +32,8 @@ pub struct Types<'d> {
     /// Named types whose inside is still to be read.
     pending: Vec<(Rc<Source<'d>>, usize, u32)>,
     depth: u32,
+    /// Bytes that stand within types and describe other types.
+    passed_over: usize,
 }
 
 impl Types<'_> {
@@ -247,7 +253,13 @@ impl<'d> Extractor<'d, '_> {
                 _ => matches!(abbrev.tag, DW_TAG_member | DW_TAG_inheritance),
             };
             if !wanted {
+                let start = cursor.pos;
+                if self.types.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len()) {
+                    self.fault(Fault::new(".debug_info", start, "types are nested too deep"));
+                    break;
+                }
                 unit.skip_entry(cursor, abbrev);
+                self.types.passed_over += cursor.pos - start;
                 continue;
             }
             unit.attrs(cursor, abbrev, &mut attrs);
