@@ -156,7 +156,7 @@ mod tests {
 
     impl Write for Page {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.shown.lock().unwrap().write(bytes)
+            self.0.lock().unwrap().write(bytes)
         }
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
@@ -165,7 +165,7 @@ mod tests {
 
     impl Page {
         fn text(&self) -> String {
-            String::from_utf8(self.shown.lock().unwrap().clone()).unwrap()
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
         }
     }
 

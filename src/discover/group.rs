@@ -10,7 +10,7 @@ use super::{Input, KernelInputs, content};
 use crate::error::{Error, ErrorKind};
 
 /// The release of files that tell none.
-const UNKNOWN: &str = "unknown";
+pub const UNKNOWN: &str = "unknown";
 
 /// The inputs of each release, sorted. Reports what was passed over, except the twins of what was taken.
 pub(super) fn by_release(candidates: Vec<Candidate>, skipped: &mut Vec<Error>) -> Vec<KernelInputs> {

@@ -14,6 +14,7 @@ mod walk;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
+pub use group::UNKNOWN as UNKNOWN_RELEASE;
 pub use places::{install_hint, running_kernel_paths};
 
 /// Everything found under the given paths.

@@ -18,6 +18,7 @@ mod unit;
 pub use extractor::{Extractor, Gathered, KnownTypes, ObjectSource};
 pub use unit::{Fault, Sections, UnitHeader, headers};
 
+use crate::error::ErrorKind;
 use abbrev::Slot;
 use cursor::Cursor;
 use extractor::Source;
@@ -34,10 +35,10 @@ impl<'d> Extractor<'d, '_> {
     pub fn read(&mut self, header: UnitHeader) {
         let Some(source) = self.open(header) else { return };
         let unit = &source.unit;
-        if let Some(dwo) = unit.dwo_name {
-            let fault = Fault::new(".debug_info", header.start, "split DWARF: the unit is in a .dwo file");
-            let _ = dwo;
-            self.fault(fault);
+        if unit.is_split {
+            let what = "split DWARF: functions and types of the unit are in a .dwo file, which is not read";
+            let fault = Fault::new(".debug_info", header.start, what);
+            self.fault(Fault { kind: ErrorKind::MissingPart, ..fault });
         }
         let producer = unit.producer.map_or(LocalStr::EMPTY, |p| self.string(p));
         let name = unit.name.map_or(LocalStr::EMPTY, |n| self.string(n));

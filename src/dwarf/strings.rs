@@ -56,13 +56,13 @@ impl Strings {
     pub fn hash(&self, id: LocalStr) -> u64 {
         self.hashes[id.0 as usize]
     }
-    /// How many there are.
-    pub fn len(&self) -> usize {
+    /// How many there are, the empty one included.
+    pub fn count(&self) -> usize {
         self.ends.len()
     }
     /// All strings with their hashes, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        (0..self.len()).map(|i| (self.hashes[i], self.get(LocalStr(i as u32))))
+        (0..self.count()).map(|i| (self.hashes[i], self.get(LocalStr(i as u32))))
     }
     /// Drops what is only needed to add more.
     pub fn freeze(&mut self) {
@@ -132,7 +132,7 @@ mod tests {
         assert_ne!(a, b);
         assert_eq!(strings.get(b), b"do_open.isra.0");
         assert_eq!(strings.intern(b""), LocalStr::EMPTY);
-        assert_eq!(strings.len(), 3);
+        assert_eq!(strings.count(), 3);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Units: their headers, their abbreviations, and how the values of their attributes are read.
 use super::abbrev::{Abbrev, Abbrevs, NO_SIBLING, SLOTS, Slot, Step};
 use super::cursor::Cursor;
+use crate::error::ErrorKind;
 use gimli::constants::*;
 
 /// The debug sections of an object, relocated; empty where the object has none.
@@ -45,14 +46,16 @@ pub struct UnitHeader {
 /// What was wrong at which offset of which section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
+    pub kind: ErrorKind,
     pub section: &'static str,
     pub offset: usize,
     pub what: &'static str,
 }
 
 impl Fault {
+    /// Something is damaged.
     pub fn new(section: &'static str, offset: usize, what: &'static str) -> Self {
-        Self { section, offset, what }
+        Self { kind: ErrorKind::Damaged, section, offset, what }
     }
 }
 
@@ -235,7 +238,7 @@ pub struct Unit<'d> {
     pub producer: Option<StrRef>,
     pub language: u16,
     /// The unit's own entries are in another file (`DW_AT_dwo_name`).
-    pub dwo_name: Option<StrRef>,
+    pub is_split: bool,
     /// `DW_TAG_compile_unit`, `DW_TAG_partial_unit` …
     pub tag: DwTag,
     /// The offset of the first entry below the unit's own.
@@ -259,7 +262,7 @@ impl<'d> Unit<'d> {
             comp_dir: None,
             producer: None,
             language: 0,
-            dwo_name: None,
+            is_split: false,
             tag: DwTag(0),
             children: header.end,
         };
@@ -289,7 +292,7 @@ impl<'d> Unit<'d> {
         unit.comp_dir = attrs.string(Slot::CompDir);
         unit.producer = attrs.string(Slot::Producer);
         unit.language = attrs.get(Slot::Language).unwrap_or(0) as u16;
-        unit.dwo_name = attrs.string(Slot::DwoName);
+        unit.is_split = attrs.get(Slot::DwoName).is_some();
         unit.tag = abbrev.tag;
         unit.children = if abbrev.has_children { cursor.pos } else { header.end };
         if cursor.ended {

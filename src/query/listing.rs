@@ -141,7 +141,7 @@ impl<'a> Lister<'a> {
                     k.record.entry == placed.record.entry && k.is_inline(&view) == placed.is_inline(&view)
                 };
                 if !self.is_closed(object, placed.record.entry.get())
-                    && !(!placed.is_inline(&view) && self.is_part(object, placed))
+                    && (placed.is_inline(&view) || !self.is_part(object, placed))
                     && !kept.iter().any(is_known)
                 {
                     kept.push(*placed);

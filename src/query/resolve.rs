@@ -90,7 +90,7 @@ fn resolve_function<'a>(
             let mut result = Ok(());
             select::places(&view, &declaration, &scope, &mut scratch, |object, own| {
                 if result.is_ok()
-                    && !(spec.filter == Filter::Exported && !select::is_exported(&view, object, name))
+                    && (spec.filter != Filter::Exported || select::is_exported(&view, object, name))
                 {
                     result = resolve_in(view, object, own, spec, describer, each);
                 }
@@ -119,10 +119,8 @@ fn resolve_in<'a>(
     for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline(&view))) {
         let described = match spec.offset {
             None => describer.placement(object, *placed, instances),
-            Some(offset) if placed.is_inline(&view) || offset == 0 => {
-                let _ = offset;
-                continue;
-            }
+            // An offset counts from the entry of a function: an inlined copy has none of its own.
+            Some(_) if placed.is_inline(&view) => continue,
             Some(offset) => {
                 let pc = u32::try_from(offset).ok().and_then(|o| placed.record.entry.get().checked_add(o));
                 let whole = view.details(placed.record).ranges;

@@ -1,0 +1,198 @@
+//! One kernel's files to batches of facts.
+use super::Skipped;
+use super::unchanged::hex;
+use crate::discover::{Input, UNKNOWN_RELEASE};
+use crate::dwarf::{self, Extractor, Fault, Gathered, KnownTypes, ObjectSource, UnitHeader};
+use crate::error::{Error, ErrorKind, Result};
+use crate::link::ObjectFacts;
+use crate::load::Image;
+use crate::load::elf::Elf;
+use crate::load::relocate::DebugSections;
+use crate::merge::intern::Interner;
+use crate::merge::{Extracted, Firsts};
+use crate::observer::Observer;
+use probeidx_format::meta::InputMeta;
+use rayon::prelude::*;
+use std::path::Path;
+
+/// Bytes of `.debug_info` that are one batch: enough that repeated types are met again, few enough that all threads
+/// have work to the end. Part of what decides the bytes of an index: not to be made to depend on the machine.
+const BATCH: usize = 4 << 20;
+
+/// Bytes of module files that are one batch.
+const GROUP: u64 = 24 << 20;
+
+/// Reads vmlinux, its units in batches side by side.
+pub fn vmlinux(
+    input: &Input,
+    interner: &Interner,
+    functions: &Firsts,
+) -> Result<(ObjectFacts, Vec<Extracted>, Vec<Skipped>)> {
+    let ((facts, extracted), mut skipped) = open(input, 0, |object, source| {
+        let facts = || ObjectFacts::new(object, None, &input.path.display().to_string(), interner);
+        let read = |(number, batch): (usize, &&[UnitHeader])| {
+            let mut extractor = Extractor::new(Gathered::default(), source, &());
+            batch.iter().for_each(|header| extractor.read(*header));
+            let batch = extractor.leave().finish();
+            functions.add(number as u32, (0..).zip(batch.functions.iter().map(|f| f.key)));
+            Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 }
+        };
+        let batches = split(source.headers);
+        let read_all = || batches.par_iter().enumerate().with_max_len(1).map(read).collect::<Vec<_>>();
+        Ok(rayon::join(facts, read_all))
+    })?;
+    for e in &extracted {
+        skipped.extend(count_faults(&e.batch.faults, |_| &input.path));
+    }
+    Ok((facts, extracted, skipped))
+}
+
+/// Consecutive units that are one batch.
+fn split(headers: &[UnitHeader]) -> Vec<&[UnitHeader]> {
+    let mut batches = vec![];
+    let mut first = 0;
+    for (at, header) in headers.iter().enumerate() {
+        if header.end - headers[first].start >= BATCH || at + 1 == headers.len() {
+            batches.push(&headers[first..=at]);
+            first = at + 1;
+        }
+    }
+    batches
+}
+
+/// Modules that are read into one batch.
+pub fn groups(modules: &[Input]) -> Vec<&[Input]> {
+    let mut groups = vec![];
+    let (mut first, mut size) = (0, 0);
+    for (at, module) in modules.iter().enumerate() {
+        size += module.size;
+        if size >= GROUP || at + 1 == modules.len() {
+            groups.push(&modules[first..=at]);
+            (first, size) = (at + 1, 0);
+        }
+    }
+    groups
+}
+
+/// What a group of modules gave.
+pub struct Group {
+    pub extracted: Extracted,
+    pub objects: Vec<ObjectFacts>,
+    pub inputs: Vec<InputMeta>,
+    pub skipped: Vec<Skipped>,
+}
+
+/// Reads modules one after another into one batch; each file is dropped before the next is opened.
+pub fn modules(
+    modules: &[Input],
+    release: &str,
+    known: &dyn KnownTypes,
+    interner: &Interner,
+    observer: &dyn Observer,
+) -> Group {
+    let mut gathered = Gathered::default();
+    let (mut objects, mut inputs, mut skipped) = (vec![], vec![], vec![]);
+    for input in modules {
+        let read = open(input, objects.len() as u32, |object, source| {
+            check_release(object, release)?;
+            let mut extractor = Extractor::new(std::mem::take(&mut gathered), source, known);
+            source.headers.iter().for_each(|header| extractor.read(*header));
+            gathered = extractor.leave();
+            Ok(ObjectFacts::new(object, input.name.as_deref(), &input.path.display().to_string(), interner))
+        });
+        match read {
+            Ok((facts, faults)) => {
+                inputs.push(input_meta(input, Some(&facts)));
+                objects.push((facts, &input.path));
+                skipped.extend(faults);
+            }
+            Err(error) => {
+                inputs.push(input_meta(input, None));
+                skipped.push(Skipped::object(error));
+            }
+        }
+        observer.object_done(&input.path, input.size);
+    }
+    let batch = gathered.finish();
+    skipped.extend(count_faults(&batch.faults, |object| objects[object as usize].1));
+    Group {
+        extracted: Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 },
+        objects: objects.into_iter().map(|o| o.0).collect(),
+        inputs,
+        skipped,
+    }
+}
+
+/// Opens a file for `read`, and tells what of it could not be read besides.
+fn open<T>(
+    input: &Input,
+    number: u32,
+    read: impl FnOnce(&Elf<'_>, ObjectSource<'_>) -> Result<T>,
+) -> Result<(T, Vec<Skipped>)> {
+    let in_file = |e: Error| e.at(&input.path);
+    let image = Image::open(&input.path)?;
+    let object = Elf::parse(image.bytes()).map_err(in_file)?;
+    let mut errors = vec![];
+    let debug = DebugSections::load(&object, &mut errors).map_err(in_file)?;
+    let (headers, faults) = dwarf::headers(debug.sections().info);
+    if headers.is_empty() {
+        let error =
+            Error::new(ErrorKind::NoDebugInfo, "no debug information (stripped, or built without it)");
+        return Err(in_file(match faults.first() {
+            Some(fault) => from_fault(&input.path, fault),
+            None => error.hint("index the file of the debug package instead"),
+        }));
+    }
+    if object.section(".gnu_debugaltlink").is_some() {
+        let what = "names and types are in a supplementary file (dwz) that is not read";
+        errors.push(Error::new(ErrorKind::MissingPart, what).section(".gnu_debugaltlink"));
+    }
+    let mut skipped: Vec<Skipped> = errors.into_iter().map(|e| Skipped::part(in_file(e), 1)).collect();
+    skipped.extend(faults.iter().map(|f| Skipped::part(from_fault(&input.path, f), 1)));
+    let source = ObjectSource { number, base: object.base, sections: debug.sections(), headers: &headers };
+    Ok((read(&object, source).map_err(in_file)?, skipped))
+}
+
+/// A module says in `.modinfo` for which kernel it was made.
+fn check_release(object: &Elf<'_>, release: &str) -> Result<()> {
+    let info = object.section(".modinfo").map(|s| s.raw()).unwrap_or_default();
+    let made_for = info.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(b"vermagic="));
+    let made_for = made_for.and_then(|v| v.split(|b| *b == b' ').next()).unwrap_or_default();
+    if made_for.is_empty() || release == UNKNOWN_RELEASE || made_for == release.as_bytes() {
+        return Ok(());
+    }
+    let made_for = String::from_utf8_lossy(made_for);
+    let what = format!("a module of kernel {made_for} among those of {release}");
+    Err(Error::new(ErrorKind::Mismatch, what).section(".modinfo"))
+}
+
+/// What the index remembers of a file, whether it could be read or not.
+pub fn input_meta(input: &Input, object: Option<&ObjectFacts>) -> InputMeta {
+    let build_id = object.map_or(&[][..], |o| if o.build_id == [0; 20] { &[] } else { &o.build_id });
+    InputMeta {
+        path: input.path.display().to_string(),
+        size: input.size,
+        modified: input.mtime_ns,
+        build_id: hex(build_id),
+    }
+}
+
+fn from_fault(path: &Path, fault: &Fault) -> Error {
+    Error::new(fault.kind, fault.what).at(path).section(fault.section).offset(fault.offset as u64)
+}
+
+/// One line for each kind of fault of a file, with the place of the first.
+fn count_faults<P: AsRef<Path>>(faults: &[(u32, Fault)], path: impl Fn(u32) -> P) -> Vec<Skipped> {
+    let mut counted: Vec<(u32, &Fault, u64)> = vec![];
+    for (object, fault) in faults {
+        let same = |(o, f, _): &&mut (u32, &Fault, u64)| {
+            o == object && f.what == fault.what && f.section == fault.section
+        };
+        match counted.iter_mut().find(same) {
+            Some((_, _, count)) => *count += 1,
+            None => counted.push((*object, fault, 1)),
+        }
+    }
+    let part = |(object, fault, count)| Skipped::part(from_fault(path(object).as_ref(), fault), count);
+    counted.into_iter().map(part).collect()
+}

@@ -1,0 +1,189 @@
+//! The whole build: discover, load, dwarf, merge, link, write.
+mod extract;
+mod unchanged;
+
+use crate::discover::{self, KernelInputs};
+use crate::error::{Error, ErrorKind, Result};
+use crate::link;
+use crate::merge::intern::Interner;
+use crate::merge::{self, Extracted, Firsts};
+use crate::observer::Observer;
+use extract::{Group, input_meta};
+use probeidx_format::meta::{Meta, SkippedMeta};
+use rayon::prelude::*;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// How a build is to go.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder into which the index goes.
+    pub db: PathBuf,
+    /// Whether modules are indexed.
+    pub modules: bool,
+    /// Whether inputs are read even if the index says that they did not change.
+    pub force: bool,
+    /// How many threads; 0 as many as there are processors.
+    pub jobs: usize,
+}
+
+/// What a build did for one kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Built {
+    pub release: String,
+    pub index: PathBuf,
+    /// Nothing had changed: nothing was read.
+    pub unchanged: bool,
+    pub objects: u64,
+    pub functions: u64,
+    pub places: u64,
+    /// Of the index, in bytes.
+    pub size: u64,
+}
+
+/// What a build did.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub built: Vec<Built>,
+    /// Objects that were left out, and parts of objects.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Something that was not indexed.
+#[derive(Clone, Debug)]
+pub struct Skipped {
+    pub error: Error,
+    /// How often it happened in this file.
+    pub count: u64,
+    /// The whole object is missing from the index, not a part of it.
+    pub whole_object: bool,
+}
+
+impl Skipped {
+    /// A whole object.
+    fn object(error: Error) -> Self {
+        Self { error, count: 1, whole_object: true }
+    }
+    /// A part of one.
+    fn part(error: Error, count: u64) -> Self {
+        Self { error, count, whole_object: false }
+    }
+}
+
+/// Indexes all kernels found under the paths.
+pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> Result<Report> {
+    let found = discover::discover(paths, &discover::Options { modules: options.modules })?;
+    let mut report = Report::default();
+    report.skipped.extend(found.skipped.into_iter().map(Skipped::object));
+    let inputs = || found.kernels.iter().flat_map(|k| k.vmlinux.iter().chain(&k.modules));
+    observer.started(inputs().count(), inputs().map(|i| i.size).sum());
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.jobs)
+        .stack_size(8 << 20)
+        .build()
+        .map_err(|e| Error::new(ErrorKind::Io, format!("cannot start threads: {e}")))?;
+    for kernel in &found.kernels {
+        let (built, skipped) = pool.install(|| build_kernel(kernel, options, observer))?;
+        report.built.extend(built);
+        report.skipped.extend(skipped);
+    }
+    observer.finished();
+    Ok(report)
+}
+
+fn build_kernel(
+    kernel: &KernelInputs,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<(Option<Built>, Vec<Skipped>)> {
+    let index = options.db.join(format!("{}.pidx", kernel.release));
+    if !options.force
+        && let Some(built) = unchanged::unchanged(&index, kernel, options)
+    {
+        return Ok((Some(built), vec![]));
+    }
+    let start = Instant::now();
+    let lap = |stage| observer.stage(stage, start.elapsed().as_secs_f64());
+    let interner = Interner::default();
+    let (types, functions) = (Firsts::new(), Firsts::new());
+    let mut objects = vec![];
+    let mut batches = vec![];
+    let mut inputs = vec![];
+    let mut skipped = vec![];
+    if let Some(input) = &kernel.vmlinux {
+        match extract::vmlinux(input, &interner, &functions) {
+            Ok((facts, extracted, faults)) => {
+                for (number, e) in extracted.iter().enumerate() {
+                    let keys = e.batch.types.iter().map(|t| t.key);
+                    types.add(number as u32, (0..).zip(keys));
+                }
+                objects.push(facts);
+                batches.extend(extracted);
+                skipped.extend(faults);
+            }
+            Err(error) => skipped.push(Skipped::object(error)),
+        }
+        inputs.push(input_meta(input, objects.first()));
+        observer.object_done(&input.path, input.size);
+    }
+    lap("vmlinux");
+    let groups = extract::groups(&kernel.modules);
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
+    let mut read: Vec<(usize, Group)> = order
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|g| (g, extract::modules(groups[g], &kernel.release, &types, &interner, observer)))
+        .collect();
+    read.sort_by_key(|(g, _)| *g);
+    for (_, group) in read {
+        let number = batches.len() as u32;
+        types.add(
+            number,
+            (0..).zip(group.extracted.batch.types.iter()).filter(|t| !t.1.known).map(|(i, t)| (i, t.key)),
+        );
+        functions.add(number, (0..).zip(group.extracted.batch.functions.iter().map(|f| f.key)));
+        batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
+        inputs.extend(group.inputs);
+        objects.extend(group.objects);
+        skipped.extend(group.skipped);
+    }
+    lap("modules");
+    if objects.is_empty() {
+        return Ok((None, skipped));
+    }
+    let (model, ids) = merge::merge(&batches, interner, types, functions);
+    lap("merge");
+    let linked = link::link(&objects, &ids, &model.strings, &model.functions, &model.places);
+    lap("link");
+    let meta = Meta {
+        release: kernel.release.clone(),
+        written_by: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: objects[0].machine,
+        address_size: 8,
+        inputs,
+        skipped: skipped.iter().map(skipped_meta).collect(),
+        without_modules: !options.modules,
+    };
+    let size = crate::write::write(&index, &meta, &batches, &model, &linked)?;
+    lap("write");
+    let built = Built {
+        release: kernel.release.clone(),
+        index,
+        unchanged: false,
+        objects: objects.len() as u64,
+        functions: model.functions.records.len() as u64 - 1,
+        places: model.places.places.len() as u64,
+        size,
+    };
+    Ok((Some(built), skipped))
+}
+
+fn skipped_meta(skipped: &Skipped) -> SkippedMeta {
+    SkippedMeta {
+        place: skipped.error.place().unwrap_or_default(),
+        message: skipped.error.message().to_owned(),
+        count: skipped.count,
+        whole_object: skipped.whole_object,
+    }
+}

@@ -1,0 +1,49 @@
+//! Whether an index is still what a build would make.
+use super::{Built, Options};
+use crate::discover::{Input, KernelInputs};
+use crate::load::Image;
+use crate::load::elf::Elf;
+use crate::query::Index;
+use probeidx_format::meta::InputMeta;
+use std::path::Path;
+
+/// The index as it is, if all that it was made of is there and nothing else, and nothing changed: by path, size and
+/// time of change, or where the time differs by build id. What could not be read then is not tried again.
+pub fn unchanged(index: &Path, kernel: &KernelInputs, options: &Options) -> Option<Built> {
+    let opened = Index::open(index).ok()?;
+    let view = opened.view().ok()?;
+    let meta = view.meta().ok()?;
+    let inputs: Vec<&Input> = kernel.vmlinux.iter().chain(&kernel.modules).collect();
+    let same = |known: &InputMeta, input: &Input| {
+        known.path == input.path.display().to_string()
+            && known.size == input.size
+            && (known.modified == input.mtime_ns
+                || (!known.build_id.is_empty() && build_id(&input.path) == known.build_id))
+    };
+    let whole = meta.written_by == env!("CARGO_PKG_VERSION")
+        && meta.without_modules != options.modules
+        && meta.inputs.len() == inputs.len()
+        && meta.inputs.iter().zip(&inputs).all(|(known, input)| same(known, input));
+    whole.then(|| Built {
+        release: kernel.release.clone(),
+        index: index.to_owned(),
+        unchanged: true,
+        objects: view.object_ids().count() as u64,
+        functions: view.functions.len().saturating_sub(1) as u64,
+        places: view.places.len() as u64,
+        size: std::fs::metadata(index).map_or(0, |m| m.len()),
+    })
+}
+
+/// The build id of a file in hexadecimal; empty where it has none or cannot be read.
+fn build_id(path: &Path) -> String {
+    let read = || {
+        let image = Image::open(path).ok()?;
+        Some(hex(Elf::parse(image.bytes()).ok()?.build_id()?))
+    };
+    read().unwrap_or_default()
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
