@@ -9,17 +9,7 @@ pub struct Class {
 }
 
 /// All of them; a difference is counted in the first that holds.
-pub const CLASSES: [Class; 2] = [
-    Class { name: "forgotten copy", holds: forgotten_copy },
-    Class { name: "second label", holds: second_label },
-];
-
-/// They do not know the name of our symbol in any form. A name with a suffix is in no DIE, so that it hides nothing.
-fn forgotten_copy(difference: &Difference<'_>, _: &Listing<'_>, theirs: &Listing<'_>) -> bool {
-    let Difference::OnlyOurs(point) = difference else { return false };
-    let Some((before, name, None)) = parts(point) else { return false };
-    !name.contains('.') && theirs.starting(&format!("{before}{name}@")).next().is_none()
-}
+pub const CLASSES: [Class; 1] = [Class { name: "second label", holds: second_label }];
 
 /// They list another name for the same line of the same assembly.
 fn second_label(difference: &Difference<'_>, ours: &Listing<'_>, theirs: &Listing<'_>) -> bool {
@@ -51,8 +41,7 @@ mod tests {
         let f = "f@a.c:1";
         assert_eq!(classes(&points(&[f]), &points(&[f, "f.isra.0"])), [None]);
         assert_eq!(classes("", &points(&["f"])), [None]);
-        assert_eq!(classes(&points(&["f.part.0"]), ""), [None]);
-        assert_eq!(classes(&points(&["f"]), ""), [Some("forgotten copy")]);
+        assert_eq!(classes(&points(&["f"]), ""), [None]);
         assert_eq!(classes(&points(&[f, "f"]), &points(&[f])), [None]);
         assert_eq!(classes(&points(&[f]), ""), [None]);
         assert_eq!(classes("", &points(&[f])), [None]);

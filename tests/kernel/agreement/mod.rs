@@ -8,7 +8,6 @@
 //!
 //! | class | what it is | who is right |
 //! | --- | --- | --- |
-//! | forgotten copy | A function that GCC merged with an equal one (`-fipa-icf`), or the stub of a system call that is not built in. It keeps its symbol and some code; its DIE has no address. SystemTap takes the symbol for described by the DIE (`update_symtab`) and finds nothing at the DIE: by its name the function can not be probed, `no match`. | we: there is code, and the kernel takes a probe on it |
 //! | second label | Assembly with two names for one address and a DIE for each. SystemTap lists the one that it meets first. | both: we list every name |
 //!
 //! Copied from SystemTap, so that it is no difference:
@@ -17,6 +16,10 @@
 //!   there are placements. One that occurs twice in a placement is lost, or found by chance.
 //! - The symbol of a clone that is split in a hot and a cold part is listed although its function is, at the same
 //!   address; that of a `.part` although it is left out as a function.
+//! - A function that GCC merged with an equal one (`-fipa-icf`), or the stub of a system call that is not built in,
+//!   keeps its symbol and some code; its DIE has no address. SystemTap takes the symbol for described by the DIE
+//!   (`update_symtab`) and finds nothing at the DIE: by its name the function can not be probed, `no match`. We are
+//!   right to know it, and list it under a bare name: `find null_setkey`.
 mod classes;
 mod listing;
 
