@@ -40,21 +40,29 @@
 //!
 //! ## A placement, worked by hand
 //!
-//! `do_open` of `fs/namei.c:3633` is inlined into `path_openat` at line 3789. Its [`FunctionRecord`](record) says
-//! `name = "do_open"`, `file = "fs/namei.c"`, `line = 3633`, flags `INLINE = 1`; its variables in
-//! `function_details` are `nd: struct nameidata*` (parameter), `file: struct file*` and so on. One of its postings
-//! is the [`PlaceRecord`](record::PlaceRecord) `{ function, entry: 0x36139d + 0x1000, outer: path_openat's place,
-//! details }`. At `details`:
+//! Debian's 6.1.192: `do_open` of `fs/namei.c:3633` is inlined into `path_openat` at line 3838, at `0xffffffff8136139d`.
+//!
+//! `names` has `do_open`, and `first_function` leads to its [`FunctionRecord`](record::FunctionRecord): name, file,
+//! line 3633, 10 variables, flags `0x11` (inlined, prototyped). At its `details`:
 //!
 //! ```text
-//! 03              one range, a call site follows
-//! 00 90 02        from the entry on, 0x110 bytes
-//! 01 cd 1d 0a     file 1 of the unit, line 3789, column 10
-//! 06 02           variable 0 (nd), location list of two entries
-//! 00 40 05           from the entry, 64 bytes: DW_OP_reg5 (%di)
-//! 00 d0 01 03        from there, 208 bytes: DW_OP_reg3 (%bx)
-//! 0b 53           variable 1 + 1 (op): one is passed over; everywhere in DW_OP_lit19
-//! 00              end
+//! bb 56           return type: TypeId 11066 (int), plus one
+//! 00              no linkage name
+//! a1 40 00        0x2021: bit 0 a parameter; rank 0x808 of `variables` (nd, struct nameidata *); line 3633 + 0
+//! cd 01 02        0xcd: a parameter; rank 0x33 (file, struct file *); line 3633 + 1
+//! …               op, and seven locals
+//! ```
+//!
+//! Its one posting is placement 145,139 with the [`PlaceRecord`](record::PlaceRecord) `{ function, entry: 0x36239d,
+//! details }`: the link address less the base, which is that of `.text` less 4096. At its `details`:
+//!
+//! ```text
+//! 4f              inlined into the placement 79 before it: path_openat
+//! 1d              29: 14 ranges, a call site follows
+//! ec 02           364: 182 bytes from the entry on
+//! 79 8e 1c        121: 60 bytes, and a distance follows: 1799 bytes behind the end of the range before
+//! …               12 more ranges; file, line 3838 and column 12 of the call
+//! …               items: for each parameter a location list; 0c, where the entry lies, is %r12, %r14 or %r15
 //! ```
 //!
 //! ## Versions
