@@ -1,0 +1,51 @@
+//! The index says what the debug information says, whatever compiler wrote it and however it is packed.
+use crate::facts::assert_equal;
+use crate::fixture::{Recipe, Tree, USUAL, possible};
+use crate::index::build_whole;
+use crate::oracle;
+use std::path::PathBuf;
+
+/// The name of each object in the index, with its file.
+fn named(objects: &[PathBuf]) -> Vec<(String, PathBuf)> {
+    ["", "alpha_mod", "beta"].map(str::to_owned).into_iter().zip(objects.iter().cloned()).collect()
+}
+
+fn agree(recipe: &Recipe) {
+    if !possible(recipe) {
+        return;
+    }
+    let tree = Tree::compile(recipe);
+    let index = build_whole(&tree);
+    assert_equal(&index.facts(), &oracle::facts(&named(&tree.objects())), &format!("{recipe:?}"));
+}
+
+macro_rules! agree {
+    ($($name:ident: $recipe:expr,)*) => {$(
+        #[test]
+        fn $name() {
+            agree(&$recipe);
+        }
+    )*};
+}
+
+agree! {
+    gcc_dwarf_5: USUAL,
+    gcc_dwarf_4: Recipe::new("gcc", &["-O2", "-gdwarf-4"]),
+    gcc_dwarf_4_strict: Recipe::new("gcc", &["-O2", "-gdwarf-4", "-gstrict-dwarf"]),
+    gcc_dwarf_3: Recipe::new("gcc", &["-O2", "-gdwarf-3", "-gstrict-dwarf"]),
+    gcc_64_bit_dwarf: Recipe::new("gcc", &["-O2", "-gdwarf-5", "-gdwarf64"]),
+    gcc_unoptimized: Recipe::new("gcc", &["-O0", "-gdwarf-5"]),
+    gcc_most_inlining: Recipe::new("gcc", &["-O3", "-gdwarf-5", "-funroll-loops"]),
+    gcc_for_size: Recipe::new("gcc", &["-Os", "-gdwarf-4"]),
+    gcc_line_numbers_by_the_compiler: Recipe::new("gcc", &["-O2", "-gdwarf-5", "-gno-as-loc-support"]),
+    gcc_function_sections: Recipe::new("gcc", &["-O2", "-gdwarf-5", "-ffunction-sections"]),
+    gcc_link_time_optimization: Recipe { lto: true, ..USUAL },
+    clang_dwarf_5: Recipe::new("clang", &["-O2", "-gdwarf-5"]),
+    clang_dwarf_4: Recipe::new("clang", &["-O2", "-gdwarf-4"]),
+    clang_unoptimized: Recipe::new("clang", &["-O0", "-gdwarf-5"]),
+    clang_function_sections: Recipe::new("clang", &["-O2", "-gdwarf-5", "-ffunction-sections"]),
+    zlib: Recipe::new("gcc", &["-O2", "-gdwarf-5", "-gz=zlib"]),
+    zlib_by_objcopy: Recipe { objcopy: &["--compress-debug-sections=zlib"], ..USUAL },
+    zlib_of_old_tools: Recipe { objcopy: &["--compress-debug-sections=zlib-gnu"], ..USUAL },
+    debug_files: Recipe { objcopy: &["--only-keep-debug"], ..USUAL },
+}
