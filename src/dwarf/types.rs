@@ -27,7 +27,7 @@ pub struct Types<'d> {
     by_key: FxHashMap<Key, u32>,
     /// By offset in `.debug_info`.
     by_offset: FxHashMap<u32, u32>,
-    /// Named types of the object that were met: of name, file and line.
+    /// Named types of the object that were met: of tag, name, file, line and size.
     met: FxHashSet<u64>,
     /// Named types whose inside is still to be read.
     pending: Vec<(Rc<Source<'d>>, usize, u32)>,
@@ -81,7 +81,9 @@ impl<'d> Extractor<'d, '_> {
         }
         let file = attrs.get(Slot::DeclFile).map_or(LocalStr::EMPTY, |file| self.path(source, file));
         let line = attrs.get(Slot::DeclLine).unwrap_or(0);
-        let identity = Key::new(tag.0.into()).with(name).with(u64::from(file.0) << 32 | line & 0xffff_ffff);
+        let size = attrs.get(Slot::ByteSize).unwrap_or(0);
+        let place = u64::from(file.0) << 32 | line & 0xffff_ffff;
+        let identity = Key::new(size << 16 | u64::from(tag.0)).with(name).with(place);
         if self.types.met.insert(identity.0) {
             self.type_at(source, offset as u64);
         }
