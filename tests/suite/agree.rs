@@ -46,6 +46,7 @@ agree! {
     clang_function_sections: Recipe::new("clang", &["-O2", "-gdwarf-5", "-ffunction-sections"]),
     zlib: Recipe::new("gcc", &["-O2", "-gdwarf-5", "-gz=zlib"]),
     zlib_by_objcopy: Recipe { objcopy: &["--compress-debug-sections=zlib"], ..USUAL },
+    zstd_by_objcopy: Recipe { objcopy: &["--compress-debug-sections=zstd"], ..USUAL },
     zlib_of_old_tools: Recipe { objcopy: &["--compress-debug-sections=zlib-gnu"], ..USUAL },
     debug_files: Recipe { objcopy: &["--only-keep-debug"], ..USUAL },
 }

@@ -153,17 +153,24 @@ pub fn possible(recipe: &Recipe) -> bool {
         Ok(out) if !out.status.success() => {
             String::from_utf8_lossy(&out.stderr).lines().next().unwrap_or("").to_owned()
         }
-        Ok(_) => return true,
+        Ok(_) if recipe.objcopy.is_empty() => return true,
+        Ok(_) => {
+            let mut c = Command::new("objcopy");
+            match c.args(recipe.objcopy).arg(folder.path().join("empty.o")).output() {
+                Ok(out) if out.status.success() => return true,
+                _ => return skipped(&format!("objcopy {}", recipe.objcopy.join(" "))),
+            }
+        }
     };
     assert_ne!(recipe.compiler, "gcc", "the suite needs a working gcc: {why}");
-    skipped(&format!("{} {}: {why}", recipe.compiler, recipe.flags.join(" ")));
-    false
+    skipped(&format!("{} {}: {why}", recipe.compiler, recipe.flags.join(" ")))
 }
 
-/// Prints a line that the test harness does not swallow.
-pub fn skipped(what: &str) {
+/// Prints a line that the test harness does not swallow. Gives false: it was not possible.
+pub fn skipped(what: &str) -> bool {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
+    false
 }
 
 fn compiler(recipe: &Recipe) -> Command {
