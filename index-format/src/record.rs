@@ -195,8 +195,10 @@ impl SymbolRecord {
     pub const EXPORTED: u16 = 0x100;
     /// The kernel keeps it in its own table at run time.
     pub const KEPT: u16 = 0x200;
-    /// A DWARF function of this name and address exists.
-    pub const HAS_DWARF: u16 = 0x400;
+    /// The debug information describes code under its name, or under that of another symbol of its address.
+    pub const DESCRIBED: u16 = 0x400;
+    /// An out-of-line function in one piece starts at its address, whatever that is called.
+    pub const ENTRY: u16 = 0x800;
 
     /// Whether it is an `STT_FUNC`.
     pub fn is_function(&self) -> bool {

@@ -120,8 +120,14 @@ impl<'d> Extractor<'d, '_> {
         let place = self.batch.places.len() as u32;
         let entry = entry.unwrap_or(0);
         self.batch.places.push(PlaceFacts { function, entry, outer: outer.place, details: 0 });
-        let frame =
-            Frame { place, function, is_own: false, depth: outer.depth + 1, nested: false, within: outer.within };
+        let frame = Frame {
+            place,
+            function,
+            is_own: false,
+            depth: outer.depth + 1,
+            nested: false,
+            within: outer.within,
+        };
         self.walk_place(source, cursor, abbrev.has_children, frame, entry, found, Some(call));
     }
 

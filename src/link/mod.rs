@@ -136,9 +136,9 @@ pub fn link(
 }
 
 /// Marks the function symbols that the debug information describes: by a function of this name with code in the
-/// object, and all others at the address of such a one; or by code that starts at the symbol's address and is in one
-/// piece. (SystemTap 4.8 takes a clone of which the cold part was split off for a function of its own: `update_symtab`
-/// and `query_dwarf_func` of tapsets.cxx ask for `DW_AT_low_pc`.)
+/// object, and all others at the address of such a one; and those at which code starts that is in one piece. SystemTap
+/// 4.8 makes the same distinctions (`update_symtab`, `query_dwarf_func` of tapsets.cxx): it takes a clone of which the
+/// cold part was split off for a function of its own, as it asks for `DW_AT_low_pc`.
 fn mark_described(
     objects: &[ObjectRecord],
     symbols: &mut [SymbolRecord],
@@ -177,9 +177,9 @@ fn mark_described(
         let named: FxHashSet<Pc> =
             symbols.iter().filter(|s| s.is_function() && names.contains(&s.name)).map(|s| s.pc).collect();
         for symbol in symbols.iter_mut().filter(|s| s.is_function()) {
-            if named.contains(&symbol.pc) || entries.contains(&symbol.pc) {
-                symbol.flags = U16::new(symbol.flags.get() | SymbolRecord::HAS_DWARF);
-            }
+            let described = if named.contains(&symbol.pc) { SymbolRecord::DESCRIBED } else { 0 };
+            let entry = if entries.contains(&symbol.pc) { SymbolRecord::ENTRY } else { 0 };
+            symbol.flags = U16::new(symbol.flags.get() | described | entry);
         }
     });
 }

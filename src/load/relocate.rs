@@ -40,7 +40,9 @@ impl<'d> DebugSections<'d> {
                 continue;
             };
             // A member of a section group is one of many sections of the same name: type units, and what is theirs.
-            let Some(at) = NAMES.iter().position(|n| *n == name).filter(|_| !section.is_in_group()) else { continue };
+            let Some(at) = NAMES.iter().position(|n| *n == name).filter(|_| !section.is_in_group()) else {
+                continue;
+            };
             let mut data = section.data()?;
             if object.is_relocatable
                 && let Some(relocations) = object.relocations(index)?

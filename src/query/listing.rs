@@ -1,6 +1,7 @@
 //! Probe points as SystemTap lists them: a line for each declaration and, with variables, those that every one of
 //! its placements has.
 use super::blocklist;
+use super::placement;
 use super::readable::{self, Spellings};
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{Filter, FunctionSpec, Spelled};
@@ -168,10 +169,18 @@ impl<'a> Lister<'a> {
         let view = self.view;
         for &id in view.symbols_named(name) {
             let Some(symbol) = view.symbols.get(id.index()) else { continue };
-            if !symbol.is_function() || symbol.has(SymbolRecord::HAS_DWARF) {
+            if !symbol.is_function() || symbol.has(SymbolRecord::DESCRIBED) {
                 continue;
             }
             let object = view.object_of_symbol(id);
+            // A clone (`.isra.0`) is listed under the function's own name, if that was asked for too.
+            if symbol.has(SymbolRecord::ENTRY)
+                && placement::entry_at(&view, object, symbol.pc.get())
+                    .and_then(|p| select::function(&view, p.record))
+                    .is_some_and(|f| spec.declared.name.matches(view.string(f.name)))
+            {
+                continue;
+            }
             let text = view.string(symbol.name);
             if !scope.contains(object)
                 || self.is_closed(object, symbol.pc.get())

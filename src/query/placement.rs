@@ -5,7 +5,8 @@ use super::select::{self, Placed};
 use super::symbols::{self, Anchor, Uniqueness};
 use probeidx_format::View;
 use probeidx_format::details::{CallSite, Item};
-use probeidx_format::id::{ObjectId, PlaceId, StrId};
+use probeidx_format::id::{ObjectId, PlaceId, StrId, SymbolId};
+use probeidx_format::record::RangeRecord;
 
 /// What kind of place it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,37 @@ impl<'a> Describer<'a> {
     ) -> Option<Placement<'a>> {
         let instance = if placed.is_inline(&self.view) { Instance::Inline } else { Instance::OutOfLine };
         self.describe(object, placed, placed.record.entry.get(), instance, instances)
+    }
+
+    /// A function that only the symbol table knows, such as assembly; a clone, of which it knows the name and the debug
+    /// information the rest.
+    pub fn symbol(&mut self, object: ObjectId, id: SymbolId) -> Option<Placement<'a>> {
+        let view = self.view;
+        let record = select::symbol(&view, id)?;
+        let pc = record.pc.get();
+        if let Some(placed) = entry_at(&view, object, pc) {
+            return self.placement(object, placed, 1);
+        }
+        let module = view.string(view.objects.get(object.index())?.name);
+        let held = symbols::holding(&view, object, pc);
+        let section = symbols::section(&view, object, pc);
+        Some(Placement {
+            object,
+            module: (!module.is_empty()).then_some(module),
+            function: view.string(record.name),
+            file: &[],
+            line: 0,
+            instance: Instance::OutOfLine,
+            section: section.map_or(&[], |s| view.string(s.name)),
+            address: symbols::address(&view, object, pc),
+            pc,
+            inlined_into: vec![],
+            symbol: held.map(|h| (view.string(h.record.name), h.offset)),
+            uniqueness: held.map(|h| symbols::uniqueness(&view, object, h.record.name)).unwrap_or_default(),
+            anchor: symbols::anchor(&view, object, pc),
+            instances: u32::from(section.is_some_and(|s| !symbols::is_discarded(&view, object, s))),
+            variables: vec![],
+        })
     }
 
     /// An address within a placement.
@@ -208,6 +240,17 @@ fn inline_calls<'a>(view: &View<'a>, mut placed: Placed<'a>) -> Vec<InlineCall<'
     calls
 }
 
+/// The out-of-line function that starts at an address. Cost: a binary search.
+pub fn entry_at<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<'a>> {
+    let ranges = view.ranges_of(object);
+    let first = ranges.partition_point(|r| r.start.get() < pc);
+    let at_entry = |r: &RangeRecord| {
+        let record = view.places.get(r.place.index()).filter(|p| p.entry.get() == pc)?;
+        Some(Placed { id: r.place, record })
+    };
+    ranges[first..].iter().take_while(|r| r.start.get() == pc).find_map(at_entry)
+}
+
 /// The innermost placement that holds an address. Cost: a binary search, then the inline instances of the function.
 pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<'a>> {
     let ranges = view.ranges_of(object);
@@ -225,10 +268,16 @@ pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<
     Some(innermost)
 }
 
-/// How many distinct addresses these placements have, those in discarded sections left out.
+/// How many distinct addresses these placements of one function have. Those in discarded sections are left out, and an
+/// instance within another of the same function counts once: partial inlining makes such.
 pub fn distinct(view: &View<'_>, object: ObjectId, places: &[Placed<'_>]) -> u32 {
+    let function = |p: &Placed<'_>| select::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));
+    let is_within_itself = |p: &Placed<'_>| {
+        std::iter::successors(p.outer(view), |o| o.outer(view)).any(|o| function(&o) == function(p))
+    };
     let mut addresses: Vec<u32> = places
         .iter()
+        .filter(|p| !is_within_itself(p))
         .map(|p| p.record.entry.get())
         .filter(|pc| {
             symbols::section(view, object, *pc).is_some_and(|s| !symbols::is_discarded(view, object, s))

@@ -2,9 +2,10 @@
 use super::placement::{self, Describer, Placement};
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{AddressSpec, Filter, FunctionSpec, Lines, ModuleScope, Point, Spec, StatementSpec};
+use super::symbols;
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
-use probeidx_format::id::ObjectId;
+use probeidx_format::id::{NameId, ObjectId};
 
 /// Calls `each` with every placement of a spec: by name, file and line of the declaration, object, and in the order
 /// of the debug information. What SystemTap leaves out of its listings is not left out here.
@@ -83,12 +84,14 @@ fn resolve_function<'a>(
     let scope = Scope::new(&view, &spec.module);
     let mut scratch = vec![];
     for name in select::names(&view, &spec.declared.name) {
+        let mut found = false;
         for declaration in select::declarations(&view, name, spec.declared.file.as_ref()) {
             if !is_meant(&declaration, spec) {
                 continue;
             }
             let mut result = Ok(());
             select::places(&view, &declaration, &scope, &mut scratch, |object, own| {
+                found = true;
                 if result.is_ok()
                     && (spec.filter != Filter::Exported || select::is_exported(&view, object, name))
                 {
@@ -96,6 +99,36 @@ fn resolve_function<'a>(
                 }
             });
             result?;
+        }
+        if view.functions_named(name).is_empty()
+            && select::is_by_name_only(spec)
+            && spec.filter != Filter::Inline
+        {
+            resolve_symbols(view, name, &scope, spec, describer, each)?;
+        }
+    }
+    Ok(())
+}
+
+/// Names under which the debug information has no code: assembly, clones such as `do_open.isra.0`, functions that were
+/// merged with others.
+fn resolve_symbols<'a>(
+    view: View<'a>,
+    name: NameId,
+    scope: &Scope,
+    spec: &FunctionSpec,
+    describer: &mut Describer<'a>,
+    each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
+) -> Result<()> {
+    for &id in view.symbols_named(name) {
+        let object = view.object_of_symbol(id);
+        let is_code = select::symbol(&view, id).is_some_and(|s| symbols::is_code(&view, object, s));
+        if is_code
+            && scope.contains(object)
+            && spec.offset.is_none()
+            && let Some(described) = describer.symbol(object, id)
+        {
+            each(described, spec.filter)?;
         }
     }
     Ok(())

@@ -33,6 +33,15 @@ pub fn section<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a Sec
     view.sections_of(object).iter().find(holds)
 }
 
+/// Whether a symbol names code: a function, or a label of assembly that has no type.
+pub fn is_code(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> bool {
+    let untyped = symbol.flags.get() & SymbolRecord::TYPE == 0;
+    let is_executable = |s: &SectionRecord| s.flags.get() & SHF_EXECINSTR != 0;
+    symbol.is_function() || (untyped && section(view, object, symbol.pc.get()).is_some_and(is_executable))
+}
+
+const SHF_EXECINSTR: u32 = 4;
+
 /// Whether code there is gone, or was never loaded, once the kernel runs: `.init` and `.exit` code of vmlinux,
 /// replacements for patched instructions.
 pub fn is_discarded(view: &View<'_>, object: ObjectId, section: &SectionRecord) -> bool {

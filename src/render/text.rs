@@ -30,7 +30,8 @@ pub fn heading(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result<(
         1 => "1 address".to_owned(),
         n => format!("{n} addresses"),
     };
-    writeln!(out, "{}@{place}  {object}, {count}", style.paint("1", printable(p.function)))
+    let at = if place.is_empty() { "" } else { "@" };
+    writeln!(out, "{}{at}{place}  {object}, {count}", style.paint("1", printable(p.function)))
 }
 
 /// Writes one placement, below its heading.

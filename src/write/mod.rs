@@ -16,9 +16,11 @@ pub fn write(path: &Path, meta: &Meta, batches: &[Extracted], model: &Model, lin
     let io = |e| Error::io(path, "write the index", e);
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create the folder of indexes", e))?;
+    sweep(folder);
+    let prefix = format!("{TEMPORARY}{}-", std::process::id());
     let file = tempfile::Builder::new()
-        .prefix(".building-")
-        .suffix(".pidx.tmp")
+        .prefix(&prefix)
+        .suffix(".tmp")
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
@@ -26,6 +28,21 @@ pub fn write(path: &Path, meta: &Meta, batches: &[Extracted], model: &Model, lin
         .map_err(io)?;
     file.persist(path).map_err(|e| io(e.error))?;
     Ok(length)
+}
+
+/// What the names of unfinished files start with; the builder's process follows.
+const TEMPORARY: &str = ".building-";
+
+/// Removes what builders left behind that were killed.
+fn sweep(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let builder =
+            name.to_str().and_then(|n| n.strip_prefix(TEMPORARY)?.split('-').next()?.parse::<u32>().ok());
+        if builder.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn write_to<W: std::io::Write + std::io::Seek>(
