@@ -100,10 +100,7 @@ fn resolve_function<'a>(
             });
             result?;
         }
-        if view.functions_named(name).is_empty()
-            && select::is_by_name_only(spec)
-            && spec.filter != Filter::Inline
-        {
+        if !found && select::is_by_name_only(spec) && spec.filter != Filter::Inline {
             resolve_symbols(view, name, &scope, spec, describer, each)?;
         }
     }

@@ -91,13 +91,13 @@ fn code_in_dropped_sections_has_no_placement() {
 fn assembly_has_the_place_of_its_line_or_only_a_symbol() {
     for name in ["asm_entry", "asm_other"] {
         let [(_, symbol)] = &symbols(name)[..] else { panic!("{name}") };
-        assert!(symbol.has(SymbolRecord::HAS_DWARF), "{name}");
+        assert!(symbol.has(SymbolRecord::DESCRIBED | SymbolRecord::ENTRY), "{name}");
         let [place] = &places(name)[..] else { panic!("{name}: {:?}", places(name)) };
         assert!(place.contains("/entry.S:"), "{place}");
     }
     for name in ["bare_entry", "bare_alias"] {
         let [(_, symbol)] = &symbols(name)[..] else { panic!("{name}") };
-        assert!(!symbol.has(SymbolRecord::HAS_DWARF), "{name}");
+        assert!(!symbol.has(SymbolRecord::DESCRIBED | SymbolRecord::ENTRY), "{name}");
         assert_eq!(places(name), [] as [&str; 0]);
     }
 }
