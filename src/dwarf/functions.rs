@@ -7,6 +7,7 @@ use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{FunctionFacts, NO_TYPE, VariableFacts};
 use super::strings::{Key, LocalStr};
+use super::types::MOST_PASSED_OVER;
 use super::unit::{Attrs, Fault};
 use gimli::constants::*;
 use probeidx_format::record::FunctionRecord;
@@ -59,6 +60,8 @@ pub struct UnitFunctions {
     by_offset: FxHashMap<u32, u32>,
     by_key: FxHashMap<Key, u32>,
     depth: u32,
+    /// Bytes that stand within abstract functions and describe no variables of theirs.
+    passed_over: usize,
 }
 
 impl UnitFunctions {
@@ -203,7 +206,15 @@ impl<'d> Extractor<'d, '_> {
                     unit.skip_attrs(cursor, abbrev);
                     self.collect_variables(source, cursor, out, depth + 1);
                 }
-                _ => unit.skip_entry(cursor, abbrev),
+                _ => {
+                    if self.functions.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len()) {
+                        self.fault(Fault::new(".debug_info", offset, "functions are nested too deep"));
+                        cursor.ended = true;
+                        return;
+                    }
+                    unit.skip_entry(cursor, abbrev);
+                    self.functions.passed_over += cursor.pos - offset;
+                }
             }
         }
     }

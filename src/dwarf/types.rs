@@ -17,9 +17,9 @@ use std::rc::Rc;
 /// Pointers to pointers to … deeper than this are cut: no program has them.
 const DEEPEST: u32 = 64;
 
-/// How often everything may be passed over because it stands within a type: as often as types are nested. More is
-/// the work of someone who wants the reader to take the square of the time.
-const MOST_PASSED_OVER: usize = 32;
+/// How often everything may be passed over because it stands within a type or function: as often as they are nested.
+/// More is the work of someone who wants the reader to take the square of the time.
+pub(super) const MOST_PASSED_OVER: usize = 32;
 
 /// What is known of types while a batch is read.
 #[derive(Default)]

@@ -95,3 +95,28 @@ fn pointers_to_pointers_without_end() {
     assert_eq!(skipped.len(), 1, "{skipped:?}");
     assert!(skipped[0].contains("types are nested too deep"), "{skipped:?}");
 }
+
+/// Each origin describes its function's variables, and passes over the functions within.
+#[test]
+fn origins_nested_without_end() {
+    let mut raw = Raw::unit(4);
+    let inline = raw.code(DW_TAG_subprogram, true, &[(DW_AT_inline, DW_FORM_data1)]);
+    let mut origins = vec![];
+    for _ in 0..DEEP {
+        origins.push(raw.here());
+        raw.entry(inline).u8(1);
+    }
+    raw.bytes(&[0; DEEP]);
+    let function = raw.code(DW_TAG_subprogram, true, &FUNCTION);
+    let attributes = [(DW_AT_abstract_origin, DW_FORM_ref4), (DW_AT_low_pc, DW_FORM_addr)];
+    let instance = raw.code(DW_TAG_inlined_subroutine, false, &attributes);
+    raw.entry(function).string("holder").u64(0x1000).u32(0x100);
+    for origin in origins {
+        raw.entry(instance).u32(origin).u64(0x1010);
+    }
+    raw.end();
+    victim(&mut raw);
+    let (index, skipped) = index(&raw.module(&[]));
+    assert_victim(&index);
+    assert!(skipped.iter().any(|s| s.contains("functions are nested too deep")), "{skipped:?}");
+}
