@@ -110,6 +110,10 @@ impl<'a> View<'a> {
         SectionName::ALL.iter().zip(self.directory).map(|(&name, entry)| (name, entry.length.get()))
     }
 
+    /// All strings, sorted, each with a NUL behind it: to search through.
+    pub fn strings(&self) -> &'a [u8] {
+        self.strings
+    }
     /// The bytes of a string. Cost: its length.
     #[inline]
     pub fn string(&self, id: StrId) -> &'a [u8] {

@@ -207,7 +207,8 @@ impl<'d> Extractor<'d, '_> {
                     self.collect_variables(source, cursor, out, depth + 1);
                 }
                 _ => {
-                    if self.functions.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len()) {
+                    if self.functions.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len())
+                    {
                         self.fault(Fault::new(".debug_info", offset, "functions are nested too deep"));
                         cursor.ended = true;
                         return;

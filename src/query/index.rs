@@ -1,7 +1,7 @@
 //! An index file, open.
 use crate::error::{Error, ErrorKind, Result};
 use crate::mapping::Mapping;
-use probeidx_format::View;
+use probeidx_format::{SectionName, View};
 use std::path::{Path, PathBuf};
 
 /// An index file, mapped into memory. Opening costs the same for any size; it stays readable when the file is
@@ -24,6 +24,20 @@ impl Index {
     /// The index as tables. Cost: a microsecond.
     pub fn view(&self) -> Result<View<'_>> {
         View::open(self.mapping.bytes()).map_err(|e| self.error(e))
+    }
+    /// The names of functions and function symbols with their ranks, to be searched with an automaton of one's own
+    /// (a Levenshtein distance, a DFA of [`Pattern::to_regex`](super::pattern::Pattern::to_regex)). Cost: its checksum,
+    /// as a damaged map cannot be searched.
+    pub fn name_map(&self) -> Result<fst::Map<&[u8]>> {
+        let bytes = self.view()?.checked(SectionName::NameFst).map_err(|e| self.error(e))?;
+        fst::Map::new(bytes).map_err(|_| {
+            let what = "the map of names cannot be read";
+            self.error(probeidx_format::Error::Section {
+                section: SectionName::NameFst.text(),
+                offset: 0,
+                what,
+            })
+        })
     }
     /// The file.
     pub fn path(&self) -> &Path {

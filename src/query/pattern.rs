@@ -117,6 +117,17 @@ impl Pattern {
         }
     }
 
+    /// The longest text that stands somewhere in every match, escapes undone.
+    pub fn longest_literal(&self) -> Vec<u8> {
+        let tokens = match self {
+            Self::Literal(literal) => return literal.clone().into_bytes(),
+            Self::Glob(glob) => &glob.tokens,
+        };
+        let runs = tokens.split(|t| !matches!(t, Token::Byte(_)));
+        let longest = runs.max_by_key(|run| run.len()).unwrap_or_default();
+        longest.iter().filter_map(|t| if let Token::Byte(b) = t { Some(*b) } else { None }).collect()
+    }
+
     /// A regular expression over bytes that matches what [`matches`](Self::matches) does, anchored at both
     /// ends. Its syntax must allow invalid UTF-8 (`syntax::Config::utf8(false)`).
     pub fn to_regex(&self) -> String {

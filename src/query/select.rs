@@ -23,19 +23,41 @@ impl Declaration {
     }
 }
 
-/// The names that a pattern matches, in order. Cost: of a literal one, a look-up; of another, a comparison with each
-/// name that starts as the pattern does.
+/// The names that a pattern matches, in order. Cost: of a literal one, a look-up; of one that starts with a literal, a
+/// comparison with each name that starts so; of another, a search for its longest literal through all strings.
 pub fn names(view: &View<'_>, pattern: &Pattern) -> Vec<NameId> {
-    match pattern {
-        Pattern::Literal(name) => view.name(name.as_bytes()).into_iter().collect(),
-        Pattern::Glob(_) => {
-            let range = names_starting(view, pattern.literal_prefix().as_bytes());
-            range
-                .map(|at| NameId::new(at as u32))
-                .filter(|id| pattern.matches(view.string(view.names[id.index()].name)))
-                .collect()
-        }
+    let matches = |id: &NameId| pattern.matches(view.string(view.names[id.index()].name));
+    let prefix = match pattern {
+        Pattern::Literal(name) => return view.name(name.as_bytes()).into_iter().collect(),
+        Pattern::Glob(_) => pattern.literal_prefix(),
+    };
+    let literal = pattern.longest_literal();
+    if prefix.is_empty() && literal.len() >= WORTH_SEARCHING {
+        return containing(view, &literal).into_iter().filter(matches).collect();
     }
+    names_starting(view, prefix.as_bytes()).map(|at| NameId::new(at as u32)).filter(matches).collect()
+}
+
+/// Shorter literals stand in too many strings for a search to be quicker than a look at each name.
+const WORTH_SEARCHING: usize = 2;
+
+/// The names in which this text stands, in order.
+fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
+    let strings = view.strings();
+    let names = &view.names[..view.names.len().saturating_sub(1)];
+    let mut found: Vec<NameId> = vec![];
+    // Names are met in their order, as the strings are sorted: each search goes on from the last find.
+    let (mut at, mut done) = (0, 0);
+    while let Some(hit) = strings.get(at..).and_then(|rest| memchr::memmem::find(rest, text)) {
+        let start = memchr::memrchr(0, &strings[..at + hit]).map_or(0, |nul| nul + 1);
+        let id = StrId::new(start as u32);
+        done += names[done..].partition_point(|n| n.name < id);
+        if names.get(done).is_some_and(|n| n.name == id) {
+            found.push(NameId::new(done as u32));
+        }
+        at = memchr::memchr(0, &strings[at + hit..]).map_or(strings.len(), |nul| at + hit + nul + 1);
+    }
+    found
 }
 
 /// The ranks of the names that start so.
