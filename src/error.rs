@@ -36,6 +36,26 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    const ALL: [Self; 13] = [
+        Self::Usage,
+        Self::NoMatch,
+        Self::Io,
+        Self::NotElf,
+        Self::Unsupported,
+        Self::Damaged,
+        Self::NoDebugInfo,
+        Self::MissingPart,
+        Self::Mismatch,
+        Self::NoIndex,
+        Self::IndexTooOld,
+        Self::IndexTooNew,
+        Self::IndexDamaged,
+    ];
+
+    /// The kind of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
     /// The name that `--json` prints: lower case, words joined by dashes.
     pub fn name(self) -> &'static str {
         match self {

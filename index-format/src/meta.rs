@@ -40,9 +40,11 @@ pub struct InputMeta {
 /// Something that could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedMeta {
-    /// The file, section and offset.
-    pub place: String,
-    /// Why.
+    /// The file.
+    pub path: String,
+    /// The class of the failure.
+    pub kind: String,
+    /// Where in the file, why, and what to do.
     pub message: String,
     /// How often, in this file.
     pub count: u64,

@@ -56,7 +56,7 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
                 writeln!(out, "  {:>10.1}  {}", size as f64 / 1e6, name.text())?;
             }
             for skipped in &meta.skipped {
-                writeln!(out, "  skipped: {}: {} ({} times)", skipped.place, skipped.message, skipped.count)?;
+                writeln!(out, "  skipped: {}: {} ({} times)", skipped.path, skipped.message, skipped.count)?;
             }
             Ok(())
         })();

@@ -197,7 +197,9 @@ impl<'d> Extractor<'d, '_> {
                 DW_TAG_formal_parameter | DW_TAG_variable => {
                     unit.attrs(cursor, abbrev, &mut attrs);
                     let parameter = abbrev.tag == DW_TAG_formal_parameter;
-                    out.push(self.variable(source, offset, &attrs, parameter, depth > 0));
+                    if !is_extern(&attrs) {
+                        out.push(self.variable(source, offset, &attrs, parameter, depth > 0));
+                    }
                     if abbrev.has_children {
                         unit.skip_children(cursor);
                     }
@@ -324,6 +326,11 @@ impl<'d> Extractor<'d, '_> {
         self.functions.by_offset.clear();
         numbers
     }
+}
+
+/// Whether it is an `extern` declaration within a function, which is no variable of it.
+pub fn is_extern(attrs: &Attrs) -> bool {
+    attrs.get(Slot::Origin).is_none() && attrs.flag(Slot::Declaration)
 }
 
 /// What an entry says of its variable for all addresses.

@@ -4,7 +4,7 @@ use super::abbrev::{Abbrev, Slot};
 use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{NO_PLACE, PlaceFacts, RangeFacts};
-use super::functions::{DEEPEST_SCOPE, Fixed, UnitFunction, UnitVariable, fixed};
+use super::functions::{DEEPEST_SCOPE, Fixed, UnitFunction, UnitVariable, fixed, is_extern};
 use super::lists;
 use super::unit::{Attrs, Fault, Unit, block};
 use gimli::constants::*;
@@ -225,8 +225,7 @@ impl<'d> Extractor<'d, '_> {
         frame: Frame,
     ) {
         let origin = attrs.get(Slot::Origin);
-        // `extern` declarations within a function are no variables of it.
-        if origin.is_none() && attrs.flag(Slot::Declaration) {
+        if is_extern(attrs) {
             return;
         }
         let mut inherited = Fixed::None;

@@ -98,9 +98,9 @@ fn build_kernel(
 ) -> Result<(Option<Built>, Vec<Skipped>)> {
     let index = options.db.join(format!("{}.pidx", kernel.release));
     if !options.force
-        && let Some(built) = unchanged::unchanged(&index, kernel, options)
+        && let Some((built, skipped)) = unchanged::unchanged(&index, kernel, options)
     {
-        return Ok((Some(built), vec![]));
+        return Ok((Some(built), skipped.iter().map(from_skipped_meta).collect()));
     }
     let start = Instant::now();
     let lap = |stage| observer.stage(stage, start.elapsed().as_secs_f64());
@@ -180,10 +180,20 @@ fn build_kernel(
 }
 
 fn skipped_meta(skipped: &Skipped) -> SkippedMeta {
+    let path = skipped.error.path().map(|p| p.display().to_string()).unwrap_or_default();
+    let whole = skipped.error.to_string();
     SkippedMeta {
-        place: skipped.error.place().unwrap_or_default(),
-        message: skipped.error.message().to_owned(),
+        message: whole.strip_prefix(&path).unwrap_or(&whole).trim_start_matches(": ").to_owned(),
+        path,
+        kind: skipped.error.kind().name().to_owned(),
         count: skipped.count,
         whole_object: skipped.whole_object,
     }
+}
+
+/// What could not be read when the index was made cannot be read now: the files are the same.
+fn from_skipped_meta(meta: &SkippedMeta) -> Skipped {
+    let kind = ErrorKind::from_name(&meta.kind).unwrap_or(ErrorKind::Damaged);
+    let error = Error::new(kind, meta.message.clone()).at(meta.path.as_ref());
+    Skipped { error, count: meta.count, whole_object: meta.whole_object }
 }

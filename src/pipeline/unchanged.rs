@@ -4,12 +4,16 @@ use crate::discover::{Input, KernelInputs};
 use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::query::Index;
-use probeidx_format::meta::InputMeta;
+use probeidx_format::meta::{InputMeta, SkippedMeta};
 use std::path::Path;
 
 /// The index as it is, if all that it was made of is there and nothing else, and nothing changed: by path, size and
-/// time of change, or where the time differs by build id. What could not be read then is not tried again.
-pub fn unchanged(index: &Path, kernel: &KernelInputs, options: &Options) -> Option<Built> {
+/// time of change, or where the time differs by build id; and what could not be read of it.
+pub fn unchanged(
+    index: &Path,
+    kernel: &KernelInputs,
+    options: &Options,
+) -> Option<(Built, Vec<SkippedMeta>)> {
     let opened = Index::open(index).ok()?;
     let view = opened.view().ok()?;
     let meta = view.meta().ok()?;
@@ -24,7 +28,7 @@ pub fn unchanged(index: &Path, kernel: &KernelInputs, options: &Options) -> Opti
         && meta.without_modules != options.modules
         && meta.inputs.len() == inputs.len()
         && meta.inputs.iter().zip(&inputs).all(|(known, input)| same(known, input));
-    whole.then(|| Built {
+    let built = Built {
         release: kernel.release.clone(),
         index: index.to_owned(),
         unchanged: true,
@@ -32,7 +36,8 @@ pub fn unchanged(index: &Path, kernel: &KernelInputs, options: &Options) -> Opti
         functions: view.functions.len().saturating_sub(1) as u64,
         places: view.places.len() as u64,
         size: std::fs::metadata(index).map_or(0, |m| m.len()),
-    })
+    };
+    whole.then_some((built, meta.skipped))
 }
 
 /// The build id of a file in hexadecimal; empty where it has none or cannot be read.
