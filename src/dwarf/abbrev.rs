@@ -3,7 +3,7 @@
 //! Most attributes are of no interest and most forms have a fixed size, so that reading an entry becomes a few
 //! jumps. (DWARF 5, section 7.5.3.)
 use super::cursor::Cursor;
-use super::unit::Encoding;
+use super::header::Encoding;
 use gimli::constants::*;
 
 /// An attribute that somebody asks for.

@@ -1,13 +1,15 @@
 //! The state that is shared while the units of a batch are read: strings, paths, and units other than the one at
 //! hand to which references lead.
 use super::abbrev::Abbrevs;
+use super::attrs::{Attrs, StrRef};
 use super::facts::Batch;
 use super::functions::UnitFunctions;
+use super::header::{Encoding, Fault, UnitHeader};
 use super::line::{self, FileName, LineHeader};
 use super::places::Scratch;
 use super::strings::{Key, LocalStr};
 use super::types::Types;
-use super::unit::{Attrs, Encoding, Fault, Sections, StrRef, Unit, UnitHeader};
+use super::unit::{Sections, Unit};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;

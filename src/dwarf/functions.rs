@@ -3,12 +3,13 @@
 //! Abstract functions (those that were inlined somewhere) stand on their own; a function that was not is described
 //! where its code is. Either way its placements refer to one list of variables by position.
 use super::abbrev::Slot;
+use super::attrs::Attrs;
 use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{FunctionFacts, NO_TYPE, VariableFacts};
+use super::header::Fault;
 use super::strings::{Key, LocalStr};
 use super::types::MOST_PASSED_OVER;
-use super::unit::{Attrs, Fault};
 use gimli::constants::*;
 use probeidx_format::record::FunctionRecord;
 use rustc_hash::FxHashMap;

@@ -1,6 +1,8 @@
 //! Line programs. (DWARF 5, section 6.2; DWARF 4, section 6.2.4.)
+use super::attrs::StrRef;
 use super::cursor::Cursor;
-use super::unit::{Fault, StrRef, Unit};
+use super::header::Fault;
+use super::unit::Unit;
 use gimli::constants::*;
 use probeidx_format::lines::{Position, Row};
 

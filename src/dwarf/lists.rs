@@ -1,8 +1,9 @@
 //! Range lists and location lists, of DWARF 5 and of the versions before. (DWARF 5, sections 7.25, 7.29; DWARF 4,
 //! sections 2.6.2, 2.17.3.)
 use super::abbrev::Slot;
+use super::attrs::Attrs;
 use super::cursor::Cursor;
-use super::unit::{Attrs, Unit};
+use super::unit::Unit;
 use gimli::constants::*;
 
 /// A range of addresses; `expr` is empty in a range list.

@@ -4,10 +4,12 @@
 //! followed at once, so that a batch of units can be read without any other.
 #![allow(non_upper_case_globals, reason = "the constants bear the names that the DWARF standard gives them")]
 mod abbrev;
+mod attrs;
 mod cursor;
 mod extractor;
 pub mod facts;
 mod functions;
+mod header;
 mod line;
 mod lists;
 mod places;
@@ -16,10 +18,12 @@ mod types;
 mod unit;
 
 pub use extractor::{Extractor, Gathered, KnownTypes, ObjectSource};
-pub use unit::{Fault, Sections, UnitHeader, headers};
+pub use header::{Fault, UnitHeader, headers};
+pub use unit::Sections;
 
 use crate::error::ErrorKind;
 use abbrev::Slot;
+use attrs::Attrs;
 use cursor::Cursor;
 use extractor::Source;
 use facts::{SequenceFacts, UnitFacts};
@@ -28,7 +32,6 @@ use probeidx_format::lines::{self, Row, Rows};
 use probeidx_format::record::UnitRecord;
 use std::rc::Rc;
 use strings::LocalStr;
-use unit::Attrs;
 
 impl<'d> Extractor<'d, '_> {
     /// Reads a unit of the object.

@@ -1,12 +1,14 @@
 //! Placements: out-of-line functions and, below them, their inline instances, each with its ranges, its call site
 //! and where its variables are.
 use super::abbrev::{Abbrev, Slot};
+use super::attrs::{Attrs, block};
 use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, Fixed, UnitFunction, UnitVariable, fixed, is_extern};
+use super::header::Fault;
 use super::lists;
-use super::unit::{Attrs, Fault, Unit, block};
+use super::unit::Unit;
 use gimli::constants::*;
 use probeidx_format::details::{CallSite, DetailWriter, Range};
 use std::rc::Rc;

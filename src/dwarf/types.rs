@@ -4,11 +4,12 @@
 //! identified by kind, name, file, line and size, so that all copies but the first are passed over without a look
 //! inside; one without a name by what it is made of.
 use super::abbrev::Slot;
+use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, block};
 use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{MemberFacts, NO_TYPE, TypeFacts};
+use super::header::Fault;
 use super::strings::{Key, LocalStr};
-use super::unit::{Attrs, Fault, IN_OTHER_FILE, IN_TYPE_UNIT, block};
 use gimli::constants::*;
 use probeidx_format::types::TypeKind;
 use rustc_hash::{FxHashMap, FxHashSet};

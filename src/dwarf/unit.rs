@@ -1,226 +1,9 @@
 //! Units: their headers, their abbreviations, and how the values of their attributes are read.
-use super::abbrev::{Abbrev, Abbrevs, NO_SIBLING, SLOTS, Slot, Step};
+use super::abbrev::{Abbrev, Abbrevs, NO_SIBLING, Slot, Step};
+use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, StrRef};
 use super::cursor::Cursor;
-use crate::error::ErrorKind;
+use super::header::{Fault, UnitHeader};
 use gimli::constants::*;
-
-/// The debug sections of an object, relocated; empty where the object has none.
-#[derive(Clone, Copy, Default)]
-pub struct Sections<'d> {
-    pub info: &'d [u8],
-    pub abbrev: &'d [u8],
-    pub line: &'d [u8],
-    pub str: &'d [u8],
-    pub line_str: &'d [u8],
-    pub str_offsets: &'d [u8],
-    pub addr: &'d [u8],
-    pub rnglists: &'d [u8],
-    pub ranges: &'d [u8],
-    pub loclists: &'d [u8],
-    pub loc: &'d [u8],
-}
-
-/// How a unit is encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Encoding {
-    pub version: u16,
-    pub address_size: u8,
-    /// 4, or 8 in 64-bit DWARF.
-    pub offset_size: u8,
-}
-
-/// Where a unit is.
-#[derive(Clone, Copy, Debug)]
-pub struct UnitHeader {
-    /// The offset of its header in `.debug_info`.
-    pub start: usize,
-    /// The offset of its first entry.
-    pub entries: usize,
-    /// The offset behind its last byte.
-    pub end: usize,
-    /// The offset of its abbreviations.
-    pub abbrev: usize,
-    pub encoding: Encoding,
-}
-
-/// What was wrong at which offset of which section.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    pub kind: ErrorKind,
-    pub section: &'static str,
-    pub offset: usize,
-    pub what: &'static str,
-}
-
-impl Fault {
-    /// Something is damaged.
-    pub fn new(section: &'static str, offset: usize, what: &'static str) -> Self {
-        Self { kind: ErrorKind::Damaged, section, offset, what }
-    }
-}
-
-/// The units of `.debug_info` in their order, and why the walk stopped early if it did. (DWARF 5, section 7.5.1.)
-pub fn headers(info: &[u8]) -> (Vec<UnitHeader>, Vec<Fault>) {
-    let (mut units, mut faults) = (vec![], vec![]);
-    let mut start = 0;
-    while start < info.len() {
-        let fault = |what| Fault::new(".debug_info", start, what);
-        let mut cursor = Cursor::new(info, start);
-        let mut length = u64::from(cursor.u32());
-        let offset_size = if length == 0xffff_ffff { 8 } else { 4 };
-        if offset_size == 8 {
-            length = cursor.u64();
-        }
-        let end =
-            usize::try_from(length).ok().and_then(|l| cursor.pos.checked_add(l)).filter(|e| *e <= info.len());
-        let Some(end) = end.filter(|_| !cursor.ended) else {
-            faults.push(fault("a unit is longer than the section"));
-            break;
-        };
-        let version = cursor.u16();
-        let mut encoding = Encoding { version, address_size: 0, offset_size };
-        let mut unit_type = DW_UT_compile;
-        let abbrev;
-        match version {
-            2..=4 => {
-                abbrev = cursor.offset(offset_size);
-                encoding.address_size = cursor.u8();
-            }
-            5 => {
-                unit_type = DwUt(cursor.u8());
-                encoding.address_size = cursor.u8();
-                abbrev = cursor.offset(offset_size);
-                match unit_type {
-                    DW_UT_skeleton | DW_UT_split_compile => cursor.skip(8),
-                    DW_UT_type | DW_UT_split_type => cursor.skip(8 + u64::from(offset_size)),
-                    _ => {}
-                }
-            }
-            _ => {
-                faults.push(fault("a unit of an unknown DWARF version"));
-                start = end;
-                continue;
-            }
-        }
-        if cursor.ended || cursor.pos > end || !matches!(encoding.address_size, 4 | 8) {
-            faults.push(fault("the header of a unit is damaged"));
-        } else if !matches!(unit_type, DW_UT_type | DW_UT_split_type) {
-            units.push(UnitHeader { start, entries: cursor.pos, end, abbrev: abbrev as usize, encoding });
-        }
-        start = end;
-    }
-    (units, faults)
-}
-
-/// What a reference by signature reads as: it leads to a type unit, and those are not read.
-pub const IN_TYPE_UNIT: u64 = u64::MAX - 1;
-
-/// What a reference into a supplementary file (dwz) reads as.
-pub const IN_OTHER_FILE: u64 = u64::MAX;
-
-/// A string of the debug information, not looked up yet: section and offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StrRef(pub u64);
-
-impl StrRef {
-    const STR: u64 = 0;
-    const LINE_STR: u64 = 1 << 62;
-    const INFO: u64 = 2 << 62;
-    const OFFSET: u64 = (1 << 62) - 1;
-
-    /// A string of `.debug_str`.
-    pub fn str(offset: u64) -> Self {
-        Self(Self::STR | offset & Self::OFFSET)
-    }
-    /// A string of `.debug_line_str`.
-    pub fn line_str(offset: u64) -> Self {
-        Self(Self::LINE_STR | offset & Self::OFFSET)
-    }
-    /// The string's bytes.
-    pub fn bytes<'d>(self, sections: &Sections<'d>) -> &'d [u8] {
-        let section = match self.0 & !Self::OFFSET {
-            Self::STR => sections.str,
-            Self::LINE_STR => sections.line_str,
-            _ => sections.info,
-        };
-        Cursor::new(section, (self.0 & Self::OFFSET) as usize).c_string()
-    }
-}
-
-/// The values of an entry's wanted attributes. One is used for many entries: only the presence bits are cleared.
-pub struct Attrs {
-    present: u64,
-    values: [u64; SLOTS],
-    forms: [u16; SLOTS],
-}
-
-impl Default for Attrs {
-    fn default() -> Self {
-        Self { present: 0, values: [0; SLOTS], forms: [0; SLOTS] }
-    }
-}
-
-impl Attrs {
-    /// The attribute's value: a number, an address, an absolute offset into `.debug_info`, a [`StrRef`], or for a
-    /// block its start and length as [`block`] takes them.
-    #[inline(always)]
-    pub fn get(&self, slot: Slot) -> Option<u64> {
-        (self.present >> slot as u8 & 1 != 0).then(|| self.values[slot as usize])
-    }
-    /// The form in which it was given.
-    #[inline]
-    pub fn form(&self, slot: Slot) -> DwForm {
-        DwForm(self.forms[slot as usize])
-    }
-    /// Whether the flag is there and set.
-    #[inline]
-    pub fn flag(&self, slot: Slot) -> bool {
-        self.get(slot).is_some_and(|v| v != 0)
-    }
-    /// A string attribute.
-    #[inline]
-    pub fn string(&self, slot: Slot) -> Option<StrRef> {
-        self.get(slot).map(StrRef)
-    }
-    #[inline(always)]
-    fn set(&mut self, slot: Slot, value: u64, form: u16) {
-        self.present |= 1 << slot as u8;
-        self.values[slot as usize] = value;
-        self.forms[slot as usize] = form;
-    }
-    /// Whether the value is a block of bytes.
-    pub fn is_block(&self, slot: Slot) -> bool {
-        matches!(
-            self.form(slot),
-            DW_FORM_exprloc
-                | DW_FORM_block
-                | DW_FORM_block1
-                | DW_FORM_block2
-                | DW_FORM_block4
-                | DW_FORM_data16
-        )
-    }
-    /// Whether the value is an address (not an offset from one).
-    pub fn is_address(&self, slot: Slot) -> bool {
-        matches!(
-            self.form(slot),
-            DW_FORM_addr
-                | DW_FORM_addrx
-                | DW_FORM_addrx1
-                | DW_FORM_addrx2
-                | DW_FORM_addrx3
-                | DW_FORM_addrx4
-                | DW_FORM_GNU_addr_index
-        )
-    }
-}
-
-/// The bytes of a block attribute.
-#[inline]
-pub fn block<'d>(sections: &Sections<'d>, value: u64) -> &'d [u8] {
-    let (start, length) = ((value >> 24) as usize, (value & 0xff_ffff) as usize);
-    sections.info.get(start..).and_then(|d| d.get(..length)).unwrap_or_default()
-}
 
 /// A unit that is being read.
 pub struct Unit<'d> {
@@ -315,7 +98,7 @@ impl<'d> Unit<'d> {
     /// Reads the wanted attributes; the cursor stands behind the entry's code and then behind the entry.
     #[inline]
     pub fn attrs(&self, cursor: &mut Cursor<'d>, abbrev: &Abbrev, attrs: &mut Attrs) {
-        attrs.present = 0;
+        attrs.clear();
         for step in self.abbrevs.steps(abbrev) {
             match (step.form, step.slot) {
                 (Step::FIXED, _) => cursor.skip(step.size.into()),
@@ -522,4 +305,20 @@ impl<'d> Unit<'d> {
         let at = index.saturating_mul(size.into()).saturating_add(self.addr_base);
         Cursor::new(self.sections.addr, at as usize).address(size)
     }
+}
+
+/// The debug sections of an object, relocated; empty where the object has none.
+#[derive(Clone, Copy, Default)]
+pub struct Sections<'d> {
+    pub info: &'d [u8],
+    pub abbrev: &'d [u8],
+    pub line: &'d [u8],
+    pub str: &'d [u8],
+    pub line_str: &'d [u8],
+    pub str_offsets: &'d [u8],
+    pub addr: &'d [u8],
+    pub rnglists: &'d [u8],
+    pub ranges: &'d [u8],
+    pub loclists: &'d [u8],
+    pub loc: &'d [u8],
 }

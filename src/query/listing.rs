@@ -70,7 +70,7 @@ impl<'a> Lister<'a> {
     /// Prepares for listing, with variables as `stap -L` or without as `stap -l`.
     pub fn new(view: View<'a>, with_variables: bool) -> Self {
         let mut closed = vec![];
-        if let Some(kernel) = kernel(&view) {
+        if let Some(kernel) = select::kernel(&view) {
             for section in view.sections_of(kernel) {
                 if blocklist::section(view.string(section.name)) {
                     let start = section.pc.get();
@@ -214,7 +214,7 @@ impl<'a> Lister<'a> {
     }
 
     fn is_closed(&self, object: ObjectId, pc: u32) -> bool {
-        Some(object) == kernel(&self.view) && self.closed.iter().any(|r| r.contains(&pc))
+        Some(object) == select::kernel(&self.view) && self.closed.iter().any(|r| r.contains(&pc))
     }
 
     /// Whether it is the tail of a function that was inlined in part, which is no entry of the function.
@@ -262,11 +262,6 @@ impl<'a> Lister<'a> {
             out.extend_from_slice(self.spellings.text(key as u32).as_bytes());
         }
     }
-}
-
-/// vmlinux, if it is indexed.
-pub fn kernel(view: &View<'_>) -> Option<ObjectId> {
-    view.object_ids().next().filter(|o| view.string(view.objects[o.index()].name).is_empty())
 }
 
 /// Writes a function's probe point as SystemTap spells it.

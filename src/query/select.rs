@@ -110,6 +110,11 @@ impl<'a> Placed<'a> {
     }
 }
 
+/// vmlinux, if it is indexed.
+pub fn kernel(view: &View<'_>) -> Option<ObjectId> {
+    view.object_ids().next().filter(|o| view.string(view.objects[o.index()].name).is_empty())
+}
+
 /// Which objects are asked.
 pub struct Scope {
     asked: Vec<bool>,

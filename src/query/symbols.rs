@@ -1,6 +1,5 @@
 //! Addresses as the running kernel names them, and names that denote one address only.
-use super::listing::kernel;
-use super::select;
+use super::select::{self, kernel};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, StrId, SymbolId};
 use probeidx_format::record::{SectionRecord, SymbolRecord};
