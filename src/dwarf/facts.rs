@@ -1,8 +1,8 @@
 //! What the units of a batch say: owned values without references into the debug sections.
 //!
 //! Ids are positions in the vectors of the batch; `merge` gives the final ones.
+use super::header::Fault;
 use super::strings::{Key, LocalStr, Strings};
-use super::unit::Fault;
 use probeidx_format::types::TypeKind;
 
 /// No type: void, or one that cannot be described.
