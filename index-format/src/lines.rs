@@ -56,8 +56,8 @@ impl Registers {
 }
 
 /// A number that is the same for the same position, and mostly for no other: quicker to compare.
-fn key(position: Position) -> u64 {
-    u64::from(position.file) << 44 ^ u64::from(position.line) << 20 ^ u64::from(position.column)
+fn key(position: Position) -> u32 {
+    position.file.rotate_left(27) ^ position.line << 9 ^ position.column
 }
 
 /// Appends the rows of one sequence, which start at `start` and whose addresses do not fall.
@@ -71,7 +71,12 @@ pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
         pc = row.pc;
         let before = registers.position;
         let key = key(row.position);
-        let known = || (0..RECENT).find(|&at| keys[at] == key && registers.recent[at] == row.position);
+        let known = || {
+            // All are compared at once, which the compiler turns into a few instructions.
+            let equal = (0..RECENT).fold(0u32, |bits, at| bits | u32::from(keys[at] == key) << at);
+            let at = equal.trailing_zeros() as usize;
+            registers.recent.get(at).filter(|p| **p == row.position).map(|_| at)
+        };
         let code = if row.position == before {
             0
         } else if let Some(at) = known() {

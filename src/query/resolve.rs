@@ -119,7 +119,10 @@ fn resolve_symbols<'a>(
 ) -> Result<()> {
     for &id in view.symbols_named(name) {
         let object = view.object_of_symbol(id);
-        let is_code = select::symbol(&view, id).is_some_and(|s| symbols::is_code(&view, object, s));
+        // A label without type is meant by its exact name only: a wildcard asks for functions.
+        let is_code = select::symbol(&view, id).is_some_and(|s| {
+            s.is_function() || (spec.declared.name.is_literal() && symbols::is_code(&view, object, s))
+        });
         if is_code
             && scope.contains(object)
             && spec.offset.is_none()
