@@ -61,7 +61,7 @@ release_of() {
 }
 
 # What a Debian meta package stands for today: linux-image-cloud-amd64-dbg -> linux-image-6.1.0-50-cloud-amd64-dbg
-meaning_of() { apt-cache depends --important "$1" 2>/dev/null | sed -n 's/^ *Depends: *//p' | head -n 1; }
+meaning_of() { apt-cache depends --important "$1" 2>/dev/null | sed -n 's/^ *Depends: *//p' | head -n 1 || true; }
 
 # Sets `vmlinux` and `release`; gets Debian's debuginfo if there is none.
 need_debuginfo() {
