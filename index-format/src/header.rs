@@ -80,8 +80,6 @@ sections! {
     Names = "names",
     /// `U32`s, a power of two of them: open addressing from the hash of a name to its `NameId` plus one.
     NameHash = "name_hash",
-    /// An fst map from each name that a function or function symbol bears to its `NameId`.
-    NameFst = "name_fst",
     /// `FunctionRecord`s, sorted by name, file, line.
     Functions = "functions",
     /// What functions return, and their variables: see [`variables`](crate::variables).
@@ -108,6 +106,8 @@ sections! {
     Sequences = "sequences",
     /// See [`lines`](crate::lines).
     Lines = "lines",
+    /// An fst map from each name that a function or function symbol bears to its `NameId`.
+    NameFst = "name_fst",
 }
 
 impl Header {

@@ -9,7 +9,7 @@ use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{MemberFacts, NO_TYPE, TypeFacts};
 use super::header::Fault;
-use super::strings::{Key, LocalStr};
+use super::strings::{Key, LocalStr, content_hash};
 use gimli::constants::*;
 use probeidx_format::types::TypeKind;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -144,9 +144,11 @@ impl<'d> Extractor<'d, '_> {
         let kind = kind(abbrev.tag)?;
         let mut attrs = Attrs::default();
         source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
-        let name = attrs.string(Slot::Name).map_or(LocalStr::EMPTY, |name| self.string(name));
+        // Most types are known by their key: the name of one that is not becomes a string of the batch.
+        let name = attrs.string(Slot::Name);
+        let name_bytes = name.map(|name| name.bytes(&source.unit.sections)).unwrap_or_default();
         let declared = attrs.flag(Slot::Declaration);
-        let named = name != LocalStr::EMPTY;
+        let named = !name_bytes.is_empty();
         let file = attrs.get(Slot::DeclFile).map_or(LocalStr::EMPTY, |file| self.path(source, file));
         let mut facts = TypeFacts {
             key: Key::new(kind as u64),
@@ -154,7 +156,7 @@ impl<'d> Extractor<'d, '_> {
             encoding: attrs.get(Slot::Encoding).unwrap_or(0) as u8,
             declared,
             known: false,
-            name,
+            name: LocalStr::EMPTY,
             file: if declared { LocalStr::EMPTY } else { file },
             line: if declared { 0 } else { attrs.get(Slot::DeclLine).unwrap_or(0) as u32 },
             size: attrs.get(Slot::ByteSize).unwrap_or(0).try_into().unwrap_or(u32::MAX),
@@ -164,7 +166,7 @@ impl<'d> Extractor<'d, '_> {
         };
         facts.key = facts
             .key
-            .with(self.batch.strings.hash(name))
+            .with(content_hash(name_bytes))
             .with(u64::from(facts.size) << 32 | u64::from(facts.encoding) << 1 | u64::from(declared));
         let has_inside = matches!(
             kind,
@@ -176,12 +178,16 @@ impl<'d> Extractor<'d, '_> {
                 return Some(known);
             }
             facts.known = self.known.contains(facts.key);
+            if !facts.known {
+                facts.name = name.map_or(LocalStr::EMPTY, |name| self.string(name));
+            }
             let described = self.add_type(facts);
             if has_inside && !declared && !facts.known {
                 self.types.pending.push((source.clone(), offset, described));
             }
             return Some(described);
         }
+        facts.name = name.map_or(LocalStr::EMPTY, |name| self.string(name));
         facts.target = attrs.get(Slot::Type).map_or(NO_TYPE, |target| self.type_at(source, target));
         let members = self.read_members(source, &mut cursor, abbrev.has_children, kind);
         facts.key = facts.key.with(members.len() as u64).and(self.type_key(facts.target));

@@ -77,8 +77,8 @@ pub struct Linked {
 pub struct Names {
     pub records: Vec<NameRecord>,
     pub hash: Vec<U32>,
-    /// An fst map from the names of functions and function symbols to their ranks.
-    pub fst: Vec<u8>,
+    /// The names that functions and function symbols bear, with their ranks.
+    pub of_functions: Vec<(StrId, u64)>,
     pub symbols: Vec<SymbolId>,
 }
 
@@ -219,24 +219,27 @@ fn names(by_name: &[u64], is_function: &[bool], strings: &[u8], functions: &Func
             first_symbol: U32::new(first.1 as u32),
         });
     }
-    let string = |id: StrId| {
-        let rest = &strings[id.index()..];
-        &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
-    };
-    let (hash, fst) = rayon::join(
-        || names::table(records.iter().map(|n| string(n.name))),
-        || {
-            let mut builder = fst::MapBuilder::memory();
-            for (name, rank) in of_functions {
-                builder.insert(string(name), rank).expect("names are sorted and distinct");
-            }
-            builder.into_inner().expect("memory does not fail")
-        },
-    );
+    let hash = names::table(records.iter().map(|n| string_at(strings, n.name)));
     records.push(NameRecord {
         first_function: FunctionId::new(function as u32),
         first_symbol: U32::new(symbol as u32),
         ..blank()
     });
-    Names { records, hash, fst, symbols: by_name.iter().map(|s| SymbolId::new(*s as u32)).collect() }
+    Names { records, hash, of_functions, symbols: by_name.iter().map(|s| SymbolId::new(*s as u32)).collect() }
+}
+
+impl Names {
+    /// An fst map from the names that functions and function symbols bear to their ranks.
+    pub fn fst(&self, strings: &[u8]) -> Vec<u8> {
+        let mut builder = fst::MapBuilder::memory();
+        for &(name, rank) in &self.of_functions {
+            builder.insert(string_at(strings, name), rank).expect("names are sorted and distinct");
+        }
+        builder.into_inner().expect("memory does not fail")
+    }
+}
+
+fn string_at(strings: &[u8], id: StrId) -> &[u8] {
+    let rest = &strings[id.index()..];
+    &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
 }

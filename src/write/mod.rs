@@ -24,8 +24,16 @@ pub fn write(path: &Path, meta: &Meta, batches: &[Extracted], model: &Model, lin
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
-    let length = write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked)
-        .map_err(io)?;
+    // The map of names takes as long as writing all the rest: both at once.
+    let (fst, writer) = rayon::join(
+        || linked.names.fst(&model.strings),
+        || write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked),
+    );
+    let finish = |mut writer: Writer<_>| {
+        writer.section(S::NameFst, [&fst[..]])?;
+        writer.finish(meta.machine)
+    };
+    let length = writer.and_then(finish).map_err(io)?;
     file.persist(path).map_err(|e| io(e.error))?;
     Ok(length)
 }
@@ -45,13 +53,14 @@ fn sweep(folder: &Path) {
     }
 }
 
+/// Writes all sections but the last.
 fn write_to<W: std::io::Write + std::io::Seek>(
     out: W,
     meta: &Meta,
     batches: &[Extracted],
     model: &Model,
     linked: &Linked,
-) -> std::io::Result<u64> {
+) -> std::io::Result<Writer<W>> {
     let mut writer = Writer::new(out)?;
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
     one(S::Meta, &meta.to_bytes())?;
@@ -62,7 +71,6 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::UnitFiles, model.places.unit_files.as_bytes())?;
     one(S::Names, linked.names.records.as_bytes())?;
     one(S::NameHash, linked.names.hash.as_bytes())?;
-    one(S::NameFst, &linked.names.fst)?;
     one(S::Functions, model.functions.records.as_bytes())?;
     one(S::FunctionDetails, &model.functions.details)?;
     one(S::Variables, model.functions.variables.as_bytes())?;
@@ -77,5 +85,5 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::Members, model.types.members.as_bytes())?;
     one(S::Sequences, model.places.sequences.as_bytes())?;
     writer.section(S::Lines, batches.iter().map(|b| &b.batch.lines[..]))?;
-    writer.finish(meta.machine)
+    Ok(writer)
 }
