@@ -102,46 +102,66 @@ pub fn function(name: &[u8], machine: u16) -> bool {
         b"current_",
         b"special_mapping_",
     ];
-    const INSIDE: [&[u8]; 20] = [
-        b"read_lock",
-        b"read_unlock",
-        b"read_trylock",
-        b"write_lock",
-        b"write_unlock",
-        b"write_trylock",
-        b"write_seqlock",
-        b"write_sequnlock",
-        b"spin_lock",
-        b"spin_unlock",
-        b"spin_trylock",
-        b"spin_is_locked",
-        b"apic",
-        b"APIC",
-        b"softirq",
-        b"IRQ",
-        b"_intr",
-        b"kernel_text",
-        b"exception_tables",
-        b"setup_rt_frame",
-    ];
-    /// `first.*second` within the name.
-    fn then(name: &[u8], first: &[u8], second: &[u8]) -> bool {
-        position(name, first).is_some_and(|at| position(&name[at + first.len()..], second).is_some())
-    }
-    let starts = |p: &&[u8]| name.starts_with(p);
     EXACT.contains(&name)
         || MORE_EXACT.contains(&name)
-        || PREFIXES.iter().any(starts)
+        || PREFIXES.iter().any(|p| name.starts_with(p))
         || (name == b"__switch_to" && machine == X86_64)
-        || INSIDE.iter().any(|i| position(name, i).is_some())
-        || [&b"preempt_count"[..], b"_pte_"].iter().any(|i| position(name, i).is_some())
-        || [&b"_lock"[..], b"_unlock", b"_trylock"].iter().any(|second| then(name, b"raw_", second))
+        || (name.starts_with(b"xen_") && contains(&name[4..], b"_fl_direct"))
+        || inside(name)
+}
+
+/// Whether a part of the name is one of those that are left out. One pass: it is asked of every function there is.
+fn inside(name: &[u8]) -> bool {
+    let mut has_lock = false;
+    for at in 0..name.len() {
+        let rest = &name[at..];
+        let left_out = match rest[0] {
+            b'l' => {
+                has_lock |= rest.starts_with(b"lock");
+                false
+            }
+            b'a' => rest.starts_with(b"apic"),
+            b'A' => rest.starts_with(b"APIC"),
+            b'I' => rest.starts_with(b"IRQ"),
+            b'_' => rest.starts_with(b"_intr") || rest.starts_with(b"_pte_"),
+            b's' => {
+                rest.starts_with(b"softirq")
+                    || rest.starts_with(b"setup_rt_frame")
+                    || rest.starts_with(b"spin_is_locked")
+            }
+            b'e' => rest.starts_with(b"exception_tables"),
+            b'k' => rest.starts_with(b"kernel_text"),
+            b'p' => rest.starts_with(b"preempt_count"),
+            _ => false,
+        };
+        if left_out {
+            return true;
+        }
+    }
+    has_lock && is_lock(name)
+}
+
+/// Whether a name with `lock` in it is that of a lock.
+fn is_lock(name: &[u8]) -> bool {
+    const KINDS: [&[u8]; 3] = [b"read_", b"write_", b"spin_"];
+    const DEEDS: [&[u8]; 3] = [b"lock", b"unlock", b"trylock"];
+    let kinds = || KINDS.iter().flat_map(|kind| DEEDS.iter().map(move |deed| [*kind, *deed].concat()));
+    /// `first.*second` within the name.
+    fn then(name: &[u8], first: &[u8], second: &[u8]) -> bool {
+        position(name, first).is_some_and(|at| contains(&name[at + first.len()..], second))
+    }
+    kinds().any(|part| contains(name, &part))
+        || [&b"write_seqlock"[..], b"write_sequnlock"].iter().any(|part| contains(name, part))
+        || [&b"_lock"[..], b"_unlock", b"_trylock"].iter().any(|deed| then(name, b"raw_", deed))
         || then(name, b"mutex_", b"lock")
-        || (name.starts_with(b"xen_") && position(&name[4..], b"_fl_direct").is_some())
-        || (name.starts_with(b"rwsem_") && position(&name[6..], b"lock").is_some())
+        || (name.starts_with(b"rwsem_") && contains(&name[6..], b"lock"))
 }
 
 const X86_64: u16 = 62;
+
+fn contains(name: &[u8], part: &[u8]) -> bool {
+    position(name, part).is_some()
+}
 
 fn position(name: &[u8], part: &[u8]) -> Option<usize> {
     name.windows(part.len()).position(|w| w == part)

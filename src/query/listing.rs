@@ -7,8 +7,9 @@ use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{Filter, FunctionSpec, Spelled};
 use crate::error::Result;
 use probeidx_format::View;
-use probeidx_format::id::{FunctionId, NameId, ObjectId, StrId};
+use probeidx_format::id::{FunctionId, NameId, ObjectId, Pc, StrId};
 use probeidx_format::record::SymbolRecord;
+use rustc_hash::FxHashSet;
 use std::ops::Range;
 
 /// Lines of text, kept in one piece of memory.
@@ -137,13 +138,12 @@ impl<'a> Lister<'a> {
                 return;
             }
             kept.clear();
+            let mut known = Known::new(own.len());
             for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline(&view))) {
-                let is_known = |k: &Placed<'_>| {
-                    k.record.entry == placed.record.entry && k.is_inline(&view) == placed.is_inline(&view)
-                };
+                let is_inline = placed.is_inline(&view);
                 if !self.is_closed(object, placed.record.entry.get())
-                    && (placed.is_inline(&view) || !self.is_part(object, placed))
-                    && !kept.iter().any(is_known)
+                    && (is_inline || !self.is_part(object, placed))
+                    && known.insert(placed.record.entry, is_inline)
                 {
                     kept.push(*placed);
                 }
@@ -260,6 +260,30 @@ impl<'a> Lister<'a> {
             out.extend_from_slice(if name == StrId::NONE { b"return" } else { self.view.string(name) });
             out.push(b':');
             out.extend_from_slice(self.spellings.text(key as u32).as_bytes());
+        }
+    }
+}
+
+/// The addresses of a declaration that were listed, entries and inline instances apart.
+enum Known {
+    Few(Vec<(Pc, bool)>),
+    /// `kmalloc` and its like have thousands.
+    Many(FxHashSet<(Pc, bool)>),
+}
+
+impl Known {
+    fn new(most: usize) -> Self {
+        if most <= 32 { Self::Few(vec![]) } else { Self::Many(FxHashSet::default()) }
+    }
+    /// Whether it is new.
+    fn insert(&mut self, pc: Pc, is_inline: bool) -> bool {
+        match self {
+            Self::Few(list) if list.contains(&(pc, is_inline)) => false,
+            Self::Few(list) => {
+                list.push((pc, is_inline));
+                true
+            }
+            Self::Many(set) => set.insert((pc, is_inline)),
         }
     }
 }
