@@ -8,7 +8,7 @@ use super::header::{Encoding, Fault, UnitHeader};
 use super::line::{self, FileName, LineHeader};
 use super::places::Scratch;
 use super::strings::{Key, LocalStr};
-use super::types::Types;
+use super::types::{KnownInBatch, Types};
 use super::unit::{Sections, Unit};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -47,8 +47,11 @@ impl ObjectSource<'_> {
 #[derive(Default)]
 pub struct Gathered {
     batch: Batch,
-    types: FxHashMap<Key, u32>,
+    types: KnownInBatch,
     functions: FxHashMap<Key, u32>,
+    strings: FxHashMap<u64, LocalStr>,
+    paths: FxHashMap<(u64, u64), LocalStr>,
+    spare_abbrevs: Abbrevs,
 }
 
 impl Gathered {
@@ -97,16 +100,21 @@ impl<'d, 'k> Extractor<'d, 'k> {
             functions: UnitFunctions::new(gathered.functions),
             scratch: Scratch::default(),
             attrs: Attrs::default(),
-            strings: FxHashMap::default(),
-            paths: FxHashMap::default(),
+            strings: gathered.strings,
+            paths: gathered.paths,
             foreign: FxHashMap::default(),
-            spare_abbrevs: Abbrevs::default(),
+            spare_abbrevs: gathered.spare_abbrevs,
         }
     }
 
     /// The batch, to go on with in another object.
     pub fn leave(self) -> Gathered {
-        Gathered { batch: self.batch, types: self.types.into_known(), functions: self.functions.into_known() }
+        let Self { batch, mut strings, mut paths, spare_abbrevs, .. } = self;
+        // Their memory is used again, their content means nothing in another object.
+        strings.clear();
+        paths.clear();
+        let (types, functions) = (self.types.into_known(), self.functions.into_known());
+        Gathered { batch, types, functions, strings, paths, spare_abbrevs }
     }
 
     /// Records that something could not be read.

@@ -22,14 +22,20 @@ const DEEPEST: u32 = 64;
 /// More is the work of someone who wants the reader to take the square of the time.
 pub(super) const MOST_PASSED_OVER: usize = 32;
 
-/// What is known of types while a batch is read.
+/// The types that a batch describes, and the memory of the maps that hold for one object only.
 #[derive(Default)]
-pub struct Types<'d> {
+pub struct KnownInBatch {
     by_key: FxHashMap<Key, u32>,
     /// By offset in `.debug_info`.
     by_offset: FxHashMap<u32, u32>,
     /// Named types of the object that were met: of tag, name, file, line and size.
     met: FxHashSet<u64>,
+}
+
+/// What is known of types while a batch is read.
+#[derive(Default)]
+pub struct Types<'d> {
+    known: KnownInBatch,
     /// Named types whose inside is still to be read.
     pending: Vec<(Rc<Source<'d>>, usize, u32)>,
     depth: u32,
@@ -39,12 +45,14 @@ pub struct Types<'d> {
 
 impl Types<'_> {
     /// Starts with what a batch describes already.
-    pub(super) fn new(by_key: FxHashMap<Key, u32>) -> Self {
-        Self { by_key, ..Self::default() }
+    pub(super) fn new(known: KnownInBatch) -> Self {
+        Self { known, ..Self::default() }
     }
     /// What the batch describes.
-    pub(super) fn into_known(self) -> FxHashMap<Key, u32> {
-        self.by_key
+    pub(super) fn into_known(mut self) -> KnownInBatch {
+        self.known.by_offset.clear();
+        self.known.met.clear();
+        self.known
     }
 }
 
@@ -85,7 +93,7 @@ impl<'d> Extractor<'d, '_> {
         let size = attrs.get(Slot::ByteSize).unwrap_or(0);
         let place = u64::from(file.0) << 32 | line & 0xffff_ffff;
         let identity = Key::new(size << 16 | u64::from(tag.0)).with(name).with(place);
-        if self.types.met.insert(identity.0) {
+        if self.types.known.met.insert(identity.0) {
             self.type_at(source, offset as u64);
         }
     }
@@ -93,7 +101,7 @@ impl<'d> Extractor<'d, '_> {
     /// The type at this offset of `.debug_info`, in whatever unit.
     #[inline]
     pub(super) fn type_at(&mut self, source: &Rc<Source<'d>>, offset: u64) -> u32 {
-        match self.types.by_offset.get(&(offset as u32)) {
+        match self.types.known.by_offset.get(&(offset as u32)) {
             Some(&known) => known,
             None => self.describe(source, offset),
         }
@@ -115,7 +123,7 @@ impl<'d> Extractor<'d, '_> {
             };
             self.fault(Fault::new(".debug_info", at, what));
             // The next reference to it is no further fault.
-            self.types.by_offset.insert(offset as u32, NO_TYPE);
+            self.types.known.by_offset.insert(offset as u32, NO_TYPE);
             return NO_TYPE;
         };
         if self.types.depth >= DEEPEST {
@@ -123,10 +131,10 @@ impl<'d> Extractor<'d, '_> {
             return NO_TYPE;
         }
         // What leads back here while it is being described has no type.
-        self.types.by_offset.insert(offset as u32, NO_TYPE);
+        self.types.known.by_offset.insert(offset as u32, NO_TYPE);
         self.types.depth += 1;
         let described = self.describe_entry(&source, offset as usize).unwrap_or(NO_TYPE);
-        self.types.by_offset.insert(offset as u32, described);
+        self.types.known.by_offset.insert(offset as u32, described);
         self.types.depth -= 1;
         if self.types.depth == 0 {
             while let Some((source, offset, described)) = self.types.pending.pop() {
@@ -174,7 +182,7 @@ impl<'d> Extractor<'d, '_> {
         );
         if named && (has_inside || kind == TypeKind::Base) {
             facts.key = facts.key.with(self.batch.strings.hash(facts.file)).with(facts.line.into());
-            if let Some(&known) = self.types.by_key.get(&facts.key) {
+            if let Some(&known) = self.types.known.by_key.get(&facts.key) {
                 return Some(known);
             }
             facts.known = self.known.contains(facts.key);
@@ -201,7 +209,7 @@ impl<'d> Extractor<'d, '_> {
             facts.file = LocalStr::EMPTY;
             facts.line = 0;
         }
-        if let Some(&known) = self.types.by_key.get(&facts.key) {
+        if let Some(&known) = self.types.known.by_key.get(&facts.key) {
             return Some(known);
         }
         facts.known = self.known.contains(facts.key);
@@ -228,7 +236,7 @@ impl<'d> Extractor<'d, '_> {
     fn add_type(&mut self, facts: TypeFacts) -> u32 {
         let new = self.batch.types.len() as u32;
         self.batch.types.push(facts);
-        self.types.by_key.insert(facts.key, new);
+        self.types.known.by_key.insert(facts.key, new);
         new
     }
 
