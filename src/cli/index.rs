@@ -4,8 +4,9 @@ use super::exit::Outcome;
 use super::note;
 use super::output::failed;
 use crate::error::Result;
-use crate::query::spec::{ModuleScope, Point, Spec};
-use crate::query::{Index, pattern::Pattern, select, suggest};
+use crate::query::absence::{Absence, absence};
+use crate::query::spec::{Filter, ModuleScope, Point, Spec};
+use crate::query::{Index, pattern::Pattern, suggest};
 use clap::CommandFactory;
 use probeidx_format::SectionName;
 use probeidx_format::id::PlaceId;
@@ -95,9 +96,9 @@ pub fn completions(shell: clap_complete::Shell, out: &mut dyn Write) -> Result<O
 pub fn suggest(specs: &[Spec], index: &Index, config: &Config) -> Result<()> {
     let view = index.view()?;
     for spec in specs {
-        let (module, name) = match &spec.point {
-            Point::Function(f) => (&f.module, Some(&f.declared.name)),
-            Point::Statement(s) => (&s.module, s.function.as_ref()),
+        let (module, name, filter) = match &spec.point {
+            Point::Function(f) => (&f.module, Some(&f.declared.name), f.filter),
+            Point::Statement(s) => (&s.module, s.function.as_ref(), Filter::Any),
             _ => continue,
         };
         if let ModuleScope::Module(Pattern::Literal(module)) = module {
@@ -113,13 +114,8 @@ pub fn suggest(specs: &[Spec], index: &Index, config: &Config) -> Result<()> {
             note(config, "nothing matches");
             continue;
         };
-        let why = match view.name(name.as_bytes()) {
-            Some(id) if !view.functions_named(id).is_empty() => reason(&view, id),
-            Some(_) => Some(format!("{name} is a symbol, but no function with debug information")),
-            None => None,
-        };
-        match why {
-            Some(why) => note(config, &why),
+        match view.name(name.as_bytes()) {
+            Some(id) => note(config, &explain(name, &absence(&view, id, module, filter))),
             None => {
                 let count = view.names.len().saturating_sub(1);
                 let of_functions =
@@ -133,46 +129,34 @@ pub fn suggest(specs: &[Spec], index: &Index, config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// Why a function that exists was not listed.
-fn reason(view: &probeidx_format::View<'_>, name: probeidx_format::id::NameId) -> Option<String> {
-    let text = String::from_utf8_lossy(view.string(view.names.get(name.index())?.name)).into_owned();
-    let mut places = 0;
-    let mut modules = vec![];
-    for function in view.functions_named(name) {
-        for place in view.places_of_function(probeidx_format::id::FunctionId::new(function as u32)) {
-            places += 1;
-            let object = view.object_of_place(place);
-            let module = view.objects.get(object.index()).map(|o| view.string(o.name)).unwrap_or_default();
-            let module = if module.is_empty() { "vmlinux".into() } else { String::from_utf8_lossy(module) };
-            if modules.last().is_none_or(|m| *m != module) {
-                modules.push(module);
-            }
-        }
-    }
-    if places == 0 {
-        let has_code =
-            view.symbols_named(name).iter().filter_map(|s| select::symbol(view, *s)).any(|s| s.is_function());
-        return Some(if has_code {
+/// What to say of a name that exists and was not listed.
+fn explain(text: &str, why: &Absence) -> String {
+    let list = |names: &[String]| {
+        let shown: Vec<&str> =
+            names.iter().take(5).map(|n| if n.is_empty() { "vmlinux" } else { n }).collect();
+        let more = if names.len() > shown.len() { ", and others" } else { "" };
+        format!("{}{more}", shown.join(", "))
+    };
+    match why {
+        Absence::SymbolOnly => format!("{text} is a symbol, but no function with debug information"),
+        Absence::Merged => {
             format!("{text} was merged with a function that does the same; see: probeidx find {text}")
-        } else {
-            format!("{text} exists, but the compiler kept no code of it")
-        });
+        }
+        Absence::NoCode => format!("{text} exists, but the compiler kept no code of it"),
+        Absence::InOthers(objects) => format!("{text} runs in {}, not where it was asked for", list(objects)),
+        Absence::Refused => {
+            format!(
+                "{text} is a function that SystemTap refuses by name or file; see: probeidx resolve {text}"
+            )
+        }
+        Absence::Discarded(section) => format!(
+            "{text} exists only in {section}, which is gone once the kernel runs; see: probeidx resolve {text}"
+        ),
+        Absence::OnlyInline(1) => format!("{text} is only inlined, at 1 place"),
+        Absence::OnlyInline(places) => format!("{text} is only inlined, at {places} places"),
+        Absence::NeverInline => format!("{text} is never inlined"),
+        Absence::InOtherFiles(files) => format!("{text} is declared in {}", list(files)),
     }
-    let closed = select::declarations(view, name, None).iter().all(|d| {
-        crate::query::blocklist::function(text.as_bytes(), view.machine())
-            || crate::query::blocklist::file(view.string(d.file))
-    });
-    modules.truncate(5);
-    Some(if closed {
-        format!(
-            "{text} runs at {places} addresses, but SystemTap refuses it by name or file; see: probeidx resolve {text}"
-        )
-    } else {
-        format!(
-            "{text} has placements in {}, but none of the kind and place asked for, or only in code that is discarded after boot",
-            modules.join(", ")
-        )
-    })
 }
 
 fn with_near(what: &str, near: &[String]) -> String {

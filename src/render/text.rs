@@ -27,6 +27,7 @@ pub fn heading(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result<(
         line => format!("{}:{line}", printable(p.file)),
     };
     let count = match p.instances {
+        0 => "no address once the kernel runs".to_owned(),
         1 => "1 address".to_owned(),
         n => format!("{n} addresses"),
     };
