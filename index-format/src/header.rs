@@ -1,5 +1,6 @@
 //! The first bytes of the file: what it is, and where its sections are.
 use crate::error::{Error, Result};
+use crate::id::StrId;
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -23,12 +24,14 @@ pub struct Header {
     pub machine: U16,
     /// The length of the whole file.
     pub length: U64,
+    /// The kernel's release.
+    pub release: StrId,
     /// CRC-32 of the directory.
     pub directory_checksum: U32,
     /// CRC-32 of the header up to here.
     pub checksum: U32,
 }
-const _: () = assert!(size_of::<Header>() == 32);
+const _: () = assert!(size_of::<Header>() == 36);
 
 /// Where a section is.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]

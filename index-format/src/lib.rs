@@ -10,8 +10,8 @@
 //! ## Layout
 //!
 //! ```text
-//! 0     Header            magic, version, number of sections, length, checksums       32 bytes
-//! 32    DirectoryEntry[n] offset, length, CRC-32 and number of each section           24 bytes each
+//! 0     Header            magic, version, machine, length, release, checksums         36 bytes
+//! 36    DirectoryEntry[n] offset, length, CRC-32 and number of each section           24 bytes each
 //! …     the sections, in the order of SectionName, without gaps
 //! ```
 //!

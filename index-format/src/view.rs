@@ -20,6 +20,7 @@ pub struct View<'a> {
     file: &'a [u8],
     directory: &'a [DirectoryEntry],
     machine: u16,
+    release: StrId,
     strings: &'a [u8],
     /// vmlinux, then the modules by name; one record more than there are objects.
     pub objects: &'a [ObjectRecord],
@@ -61,6 +62,7 @@ impl<'a> View<'a> {
             file,
             directory,
             machine: header.machine.get(),
+            release: header.release,
             strings: bytes(file, directory, S::Strings)?,
             objects: records(file, directory, S::Objects)?,
             sections: records(file, directory, S::Sections)?,
@@ -84,6 +86,10 @@ impl<'a> View<'a> {
         })
     }
 
+    /// The kernel's release, as `uname -r` prints it.
+    pub fn release(&self) -> &'a [u8] {
+        self.string(self.release)
+    }
     /// `e_machine` of the objects.
     pub fn machine(&self) -> u16 {
         self.machine

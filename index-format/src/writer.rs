@@ -1,5 +1,6 @@
 //! Writes the file: sections in order, then the header in front of them.
 use crate::header::{DirectoryEntry, Header, MAGIC, SectionName, VERSION};
+use crate::id::StrId;
 use std::io::{Result, Seek, SeekFrom, Write};
 use zerocopy::IntoBytes;
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
@@ -43,8 +44,8 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes the header for objects of this `e_machine`; gives the whole length.
-    pub fn finish(mut self, machine: u16) -> Result<u64> {
+    /// Writes the header for objects of this `e_machine` and a kernel of this release; gives the whole length.
+    pub fn finish(mut self, machine: u16, release: StrId) -> Result<u64> {
         assert_eq!(self.directory.len(), SectionName::ALL.len(), "all sections are written");
         let mut header = Header {
             magic: MAGIC,
@@ -52,6 +53,7 @@ impl<W: Write + Seek> Writer<W> {
             sections: U16::new(self.directory.len() as u16),
             machine: U16::new(machine),
             length: U64::new(self.at),
+            release,
             directory_checksum: U32::new(crc32fast::hash(self.directory.as_bytes())),
             checksum: U32::ZERO,
         };

@@ -60,12 +60,13 @@ fn put(line: &[u8], out: &mut dyn Write) -> std::io::Result<()> {
 /// One line for each placement.
 fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut dyn Write) -> Result<bool> {
     let view = index.view()?;
+    let release = String::from_utf8_lossy(view.release());
     let mut found = false;
     for spec in specs {
         resolve::resolve(view, spec, args.locals, |placement, filter| {
             found = true;
             if config.json {
-                return json::placement(&view, index.release(), &placement, filter, out).map_err(failed);
+                return json::placement(&view, &release, &placement, filter, out).map_err(failed);
             }
             let mut line = vec![];
             let p = &placement;

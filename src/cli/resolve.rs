@@ -18,6 +18,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
     for path in config.indexes()? {
         let index = Index::open(&path)?;
         let view = index.view()?;
+        let release = String::from_utf8_lossy(view.release());
         let style = text::Style { color: config.color };
         let mut heading = None;
         let mut known: Vec<String> = vec![];
@@ -27,7 +28,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                 outcome = Outcome::Done;
                 keep_wanted(&mut placement, &wanted, &mut seen, &mut known);
                 if as_json {
-                    return json::placement(&view, index.release(), &placement, filter, out).map_err(failed);
+                    return json::placement(&view, &release, &placement, filter, out).map_err(failed);
                 }
                 let key = (placement.object, placement.function, placement.file, placement.line);
                 if heading != Some(key) {

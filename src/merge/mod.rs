@@ -72,6 +72,8 @@ impl crate::dwarf::KnownTypes for Firsts {
 pub struct Model {
     /// The bytes of the section.
     pub strings: Vec<u8>,
+    /// The kernel's release.
+    pub release: StrId,
     pub types: Types,
     pub functions: Functions,
     pub places: Places,
@@ -80,15 +82,18 @@ pub struct Model {
 /// Merges all batches, which are in order.
 pub fn merge(
     batches: &[Extracted],
+    release: &str,
     interner: Interner,
     first_types: Firsts,
     first_functions: Firsts,
 ) -> (Model, StringIds) {
+    let release = interner.intern(release.as_bytes());
     let (strings, ids) = interner.finish();
+    let release = ids.get(release);
     let types = types::merge(batches, &ids, first_types);
     let mut functions = functions::merge(batches, &ids, &types, first_functions);
     let places = places::merge(batches, &ids, &mut functions);
-    (Model { strings, types, functions, places }, ids)
+    (Model { strings, release, types, functions, places }, ids)
 }
 
 impl Extracted {

@@ -152,7 +152,7 @@ fn build_kernel(
     if objects.is_empty() {
         return Ok((None, skipped));
     }
-    let (model, ids) = merge::merge(&batches, interner, types, functions);
+    let (model, ids) = merge::merge(&batches, &kernel.release, interner, types, functions);
     lap("merge");
     let linked = link::link(&objects, &ids, &model.strings, &model.functions, &model.places);
     lap("link");

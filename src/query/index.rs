@@ -43,10 +43,6 @@ impl Index {
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// The kernel's release: the name of the file without its suffix, as `build` gives it.
-    pub fn release(&self) -> &str {
-        self.path.file_stem().and_then(|s| s.to_str()).unwrap_or_default()
-    }
     /// What a failure of the format means for whoever asked.
     pub fn error(&self, error: probeidx_format::Error) -> Error {
         use probeidx_format::Error as E;

@@ -31,7 +31,7 @@ pub fn write(path: &Path, meta: &Meta, batches: &[Extracted], model: &Model, lin
     );
     let finish = |mut writer: Writer<_>| {
         writer.section(S::NameFst, [&fst[..]])?;
-        writer.finish(meta.machine)
+        writer.finish(meta.machine, model.release)
     };
     let length = writer.and_then(finish).map_err(io)?;
     file.persist(path).map_err(|e| io(e.error))?;
