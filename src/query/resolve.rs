@@ -1,11 +1,12 @@
 //! From a spec to the placements that it denotes.
+use super::pattern::Pattern;
 use super::placement::{self, Describer, Placement};
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{AddressSpec, Filter, FunctionSpec, Lines, ModuleScope, Point, Spec, StatementSpec};
 use super::symbols;
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
-use probeidx_format::id::{NameId, ObjectId};
+use probeidx_format::id::{NameId, ObjectId, SymbolId};
 
 /// Calls `each` with every placement of a spec: by name, file and line of the declaration, object, and in the order
 /// of the debug information. What SystemTap leaves out of its listings is not left out here.
@@ -126,12 +127,19 @@ fn resolve_symbols<'a>(
         if is_code
             && scope.contains(object)
             && spec.offset.is_none()
+            && !is_described_as(&view, object, id, &spec.declared.name)
             && let Some(described) = describer.symbol(object, id)
         {
             each(described, spec.filter)?;
         }
     }
     Ok(())
+}
+
+/// Whether a function of a name that was asked for too starts where the symbol does: its placement is one already.
+fn is_described_as(view: &View<'_>, object: ObjectId, id: SymbolId, asked: &Pattern) -> bool {
+    let at = select::symbol(view, id).and_then(|s| placement::entry_at(view, object, s.pc.get()));
+    at.and_then(|p| select::function(view, p.record)).is_some_and(|f| asked.matches(view.string(f.name)))
 }
 
 /// SystemTap ignores the line of a `function("NAME@FILE:LINE")` that declares no function; so does this, but where
