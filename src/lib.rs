@@ -1,4 +1,32 @@
 //! Probe points of Linux kernels, resolved from an index.
+//!
+//! `build` reads the debug information of vmlinux and its modules into one file; everything else asks that file.
+//!
+//! ```no_run
+//! use probeidx::query::{Index, resolve, spec};
+//!
+//! # fn main() -> probeidx::Result<()> {
+//! let index = Index::open("6.1.0-56-cloud-amd64.pidx".as_ref())?;
+//! for wanted in spec::parse("do_open@fs/namei.c")? {
+//!     resolve::resolve(index.view()?, &wanted, false, |place, _| {
+//!         println!("{:#x} in {}", place.address, String::from_utf8_lossy(place.section));
+//!         Ok(())
+//!     })?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | what it is for |
+//! | --- | --- |
+//! | [`query`] | questions to an index: open, patterns, listings, placements |
+//! | [`render`] | answers to text and JSON |
+//! | [`error`] | kind, place and remedy of every failure |
+//! | [`observer`] | who watches a build |
+//! | `pipeline` | the build, with the feature `build`: `discover`, `load`, `dwarf`, then merging, linking and writing |
+//! | `cli` | the command line, with the feature `cli` |
+//!
+//! The file itself is specified in the documentation of [`probeidx_format`].
 #![deny(unsafe_code)]
 pub mod error;
 mod mapping;

@@ -99,6 +99,10 @@ pub fn suggest(specs: &[Spec], index: &Index, config: &Config) -> Result<()> {
         let (module, name, filter) = match &spec.point {
             Point::Function(f) => (&f.module, Some(&f.declared.name), f.filter),
             Point::Statement(s) => (&s.module, s.function.as_ref(), Filter::Any),
+            Point::Address(a) => {
+                note(config, &format!("no code of vmlinux is at {:#x}", a.address));
+                continue;
+            }
             _ => continue,
         };
         if let ModuleScope::Module(Pattern::Literal(module)) = module {

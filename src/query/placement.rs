@@ -113,16 +113,35 @@ impl<'a> Describer<'a> {
         if let Some(placed) = entry_at(&view, object, pc) {
             return self.placement(object, placed, 1);
         }
+        self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine)
+    }
+
+    /// An address within code that only the symbol table knows.
+    pub fn within_symbol(&mut self, object: ObjectId, pc: u32) -> Option<Placement<'a>> {
+        let held = symbols::holding(&self.view, object, pc)?;
+        let name = self.view.string(held.record.name);
+        symbols::is_code(&self.view, object, held.record)
+            .then(|| self.undescribed(object, pc, name, Instance::Statement))?
+    }
+
+    fn undescribed(
+        &mut self,
+        object: ObjectId,
+        pc: u32,
+        function: &'a [u8],
+        instance: Instance,
+    ) -> Option<Placement<'a>> {
+        let view = self.view;
         let module = view.string(view.objects.get(object.index())?.name);
         let held = symbols::holding(&view, object, pc);
         let section = symbols::section(&view, object, pc);
         Some(Placement {
             object,
             module: (!module.is_empty()).then_some(module),
-            function: view.string(record.name),
+            function,
             file: &[],
             line: 0,
-            instance: Instance::OutOfLine,
+            instance,
             section: section.map_or(&[], |s| view.string(s.name)),
             address: symbols::address(&view, object, pc),
             pc,

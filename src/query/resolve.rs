@@ -196,9 +196,11 @@ fn resolve_address<'a>(
     for object in scope.objects() {
         let base = view.objects[object.index()].base.get();
         let Ok(pc) = u32::try_from(spec.address.wrapping_sub(base)) else { continue };
-        if let Some(placed) = placement::holding(&view, object, pc)
-            && let Some(described) = describer.statement(object, placed, pc, 1)
-        {
+        let described = match placement::holding(&view, object, pc) {
+            Some(placed) => describer.statement(object, placed, pc, 1),
+            None => describer.within_symbol(object, pc),
+        };
+        if let Some(described) = described {
             each(described, spec.filter)?;
         }
     }
