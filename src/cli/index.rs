@@ -100,7 +100,7 @@ pub fn suggest(specs: &[Spec], index: &Index, config: &Config) -> Result<()> {
             Point::Function(f) => (&f.module, Some(&f.declared.name), f.filter),
             Point::Statement(s) => (&s.module, s.function.as_ref(), Filter::Any),
             Point::Address(a) => {
-                note(config, &format!("no code of vmlinux is at {:#x}", a.address));
+                note(config, &format!("no code is at {:#x}", a.address));
                 continue;
             }
             _ => continue,
