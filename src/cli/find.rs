@@ -6,9 +6,12 @@ use super::output::failed;
 use crate::error::Result;
 use crate::query::Index;
 use crate::query::listing::{Lines, Lister};
-use crate::query::resolve;
-use crate::query::spec::{self, Spec};
+use crate::query::placement::Placement;
+use crate::query::spec::{self, Filter, Spec};
+use crate::query::{point, resolve};
 use crate::render::{json, printable};
+use probeidx_format::View;
+use rustc_hash::FxHashSet;
 use std::io::Write;
 
 /// Lists what the patterns match.
@@ -57,33 +60,61 @@ fn put(line: &[u8], out: &mut dyn Write) -> std::io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// One line for each placement.
+/// One line for each placement: text sorted as the listing is, JSON in the order of the patterns.
 fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut dyn Write) -> Result<bool> {
     let view = index.view()?;
     let release = String::from_utf8_lossy(view.release());
     let mut found = false;
+    let mut lines = Lines::default();
+    // One pattern gives no placement twice.
+    let mut printed = FxHashSet::default();
     for spec in specs {
         resolve::resolve(view, spec, args.locals, |placement, filter| {
             found = true;
-            if config.json {
+            if !config.json {
+                lines.push(
+                    |line| put_placement(&view, &placement, filter, line),
+                    |line| put_variables(&placement, args.args, line),
+                );
+                return Ok(());
+            }
+            if specs.len() == 1 {
                 return json::placement(&view, &release, &placement, filter, out).map_err(failed);
             }
             let mut line = vec![];
-            let p = &placement;
-            crate::query::point::put(&view, p.object, p.function, p.file, p.line, filter, &mut line);
-            let symbol =
-                p.symbol.map_or(String::new(), |(s, o)| format!(" {}+{o:#x}", String::from_utf8_lossy(s)));
-            line.extend_from_slice(format!(" {:#x}{symbol} {}", p.address, p.instance.name()).as_bytes());
-            if args.args {
-                for v in p.variables.iter().filter(|v| v.location.is_some()) {
-                    let spelled = v.type_name.as_deref().unwrap_or("?");
-                    line.extend_from_slice(
-                        format!(" ${}:{spelled}", String::from_utf8_lossy(v.name)).as_bytes(),
-                    );
-                }
+            json::placement(&view, &release, &placement, filter, &mut line).map_err(failed)?;
+            if printed.contains(&line) {
+                return Ok(());
             }
-            put(&line, out).map_err(failed)
+            out.write_all(&line).map_err(failed)?;
+            printed.insert(line);
+            Ok(())
         })?;
     }
+    lines.sort();
+    for line in lines.iter() {
+        put(line, out).map_err(failed)?;
+    }
     Ok(found)
+}
+
+fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, line: &mut Vec<u8>) {
+    point::put(view, p.object, p.function, p.file, p.line, filter, line);
+    line.extend_from_slice(format!(" {:#x}", p.address).as_bytes());
+    if let Some((symbol, offset)) = p.symbol {
+        line.push(b' ');
+        line.extend_from_slice(symbol);
+        line.extend_from_slice(format!("+{offset:#x}").as_bytes());
+    }
+    line.push(b' ');
+    line.extend_from_slice(p.instance.name().as_bytes());
+}
+
+fn put_variables(p: &Placement<'_>, wanted: bool, line: &mut Vec<u8>) {
+    for v in p.variables.iter().filter(|v| wanted && v.location.is_some()) {
+        line.extend_from_slice(b" $");
+        line.extend_from_slice(v.name);
+        line.push(b':');
+        line.extend_from_slice(v.type_name.as_deref().unwrap_or("?").as_bytes());
+    }
 }

@@ -21,7 +21,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    fn push(&mut self, point: impl FnOnce(&mut Vec<u8>), rest: impl FnOnce(&mut Vec<u8>)) {
+    /// Appends a line: a probe point and what follows it.
+    pub fn push(&mut self, point: impl FnOnce(&mut Vec<u8>), rest: impl FnOnce(&mut Vec<u8>)) {
         let start = self.text.len();
         point(&mut self.text);
         let middle = self.text.len();
