@@ -102,6 +102,24 @@ impl Tree {
         tree
     }
 
+    /// Adds the module `gamma_mod`, in which nothing is left to the compiler.
+    #[cfg(feature = "cli")]
+    pub fn add_gamma(&self, recipe: &Recipe) {
+        let object = |name: &str| self.path().join(format!("{name}.o"));
+        let units = ["gamma_one", "gamma_two"];
+        run_all(units.map(|name| {
+            let mut c = compiler(recipe);
+            c.args(["-c", &format!("{name}.c"), "-o"]).arg(object(name));
+            c
+        }));
+        let mut ld = in_fixtures("ld");
+        ld.args(["-r", "--build-id=sha1", "-o"]).arg(self.module("gamma-mod")).args(units.map(object));
+        run_all([ld]);
+        for name in units {
+            std::fs::remove_file(object(name)).unwrap();
+        }
+    }
+
     /// A directory with nothing in it.
     pub fn empty() -> Self {
         Self { directory: tempfile::tempdir().unwrap() }

@@ -4,13 +4,21 @@ mod facts;
 mod fixture;
 mod index;
 mod oracle;
+#[cfg(feature = "cli")]
+mod program;
 
 mod agree;
 mod bad_input;
+#[cfg(feature = "cli")]
+mod command_line;
 mod covered;
 mod elf;
 mod hostile;
+#[cfg(feature = "cli")]
+mod listing;
 mod nesting;
 mod packaging;
+#[cfg(feature = "cli")]
+mod placements;
 mod raw;
 mod snapshot;
