@@ -3,6 +3,7 @@ use super::args::Find;
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
+use super::why_not::{nothing, why_not};
 use crate::error::Result;
 use crate::query::Index;
 use crate::query::listing::{Lines, Lister};
@@ -21,6 +22,7 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         specs.extend(spec::parse(pattern)?);
     }
     let mut found = false;
+    let mut reasons = vec![];
     for path in config.indexes()? {
         let index = Index::open(&path)?;
         let any = if args.each || config.json {
@@ -30,10 +32,10 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         };
         found |= any;
         if !any {
-            super::index::suggest(&specs, &index, config)?;
+            reasons.extend(why_not(&specs, &index)?);
         }
     }
-    Ok(if found { Outcome::Done } else { Outcome::Nothing })
+    if found { Ok(Outcome::Done) } else { nothing(&reasons, config) }
 }
 
 fn list(args: &Find, specs: &[Spec], index: &Index, out: &mut dyn Write) -> Result<bool> {

@@ -9,6 +9,7 @@ mod build;
 mod find;
 mod index;
 mod resolve;
+mod why_not;
 
 use crate::error::Result;
 use args::{Args, Command, Request};

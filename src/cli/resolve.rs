@@ -3,6 +3,7 @@ use super::args::{Format, Resolve};
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
+use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::placement::Placement;
 use crate::query::{Index, resolve, spec, suggest};
@@ -15,6 +16,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
     let as_json = config.json || args.format == Format::Json;
     let wanted: Vec<&str> = args.args.iter().map(|a| root_of(a)).collect();
     let mut outcome = Outcome::Nothing;
+    let mut reasons = vec![];
     for path in config.indexes()? {
         let index = Index::open(&path)?;
         let view = index.view()?;
@@ -39,13 +41,13 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
             })?;
         }
         if heading.is_none() && outcome == Outcome::Nothing {
-            super::index::suggest(&specs, &index, config)?;
+            reasons.extend(why_not(&specs, &index)?);
         }
         if let Some(at) = seen.iter().position(|s| !s).filter(|_| outcome == Outcome::Done) {
             return Err(no_variable(wanted[at], &known));
         }
     }
-    Ok(outcome)
+    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
 }
 
 /// The variable with which an argument such as `file->f_path.dentry` or `name=+8(x)` starts.

@@ -124,12 +124,26 @@ fn resolve_symbols<'a>(
         let is_code = select::symbol(&view, id).is_some_and(|s| {
             s.is_function() || (spec.declared.name.is_literal() && symbols::is_code(&view, object, s))
         });
-        if is_code
-            && scope.contains(object)
-            && spec.offset.is_none()
-            && !is_described_as(&view, object, id, &spec.declared.name)
-            && let Some(described) = describer.symbol(object, id)
-        {
+        if !is_code || !scope.contains(object) || is_described_as(&view, object, id, &spec.declared.name) {
+            continue;
+        }
+        let described = match spec.offset {
+            None => describer.symbol(object, id),
+            Some(offset) => {
+                let symbol = &view.symbols[id.index()];
+                let length = u64::from(symbol.size.get());
+                if length > 0 && offset >= length {
+                    return Err(beyond(offset, length));
+                }
+                let pc = u64::from(symbol.pc.get()) + offset;
+                match u32::try_from(pc).ok().map(|pc| (pc, placement::holding(&view, object, pc))) {
+                    Some((pc, Some(placed))) => describer.statement(object, placed, pc, 1),
+                    Some((pc, None)) => describer.within_symbol(object, pc),
+                    None => None,
+                }
+            }
+        };
+        if let Some(described) = described {
             each(described, spec.filter)?;
         }
     }
@@ -167,9 +181,7 @@ fn resolve_in<'a>(
                 let whole = view.details(placed.record).ranges;
                 let Some(pc) = pc.filter(|pc| whole.clone().any(|r| r.contains(*pc))) else {
                     let length: u64 = whole.map(|r| u64::from(r.end.wrapping_sub(r.start))).sum();
-                    let what =
-                        format!("offset {offset:#x} lies beyond the function, which has {length:#x} bytes");
-                    return Err(Error::new(ErrorKind::NoMatch, what));
+                    return Err(beyond(offset, length));
                 };
                 let inner = placement::holding(&view, object, pc).unwrap_or(*placed);
                 describer.statement(object, inner, pc, instances)
@@ -180,6 +192,11 @@ fn resolve_in<'a>(
         }
     }
     Ok(())
+}
+
+fn beyond(offset: u64, length: u64) -> Error {
+    let what = format!("offset {offset:#x} lies beyond the function, which has {length:#x} bytes");
+    Error::new(ErrorKind::NoMatch, what)
 }
 
 fn resolve_address<'a>(
