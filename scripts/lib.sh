@@ -1,7 +1,7 @@
 # What the scripts share. Sourced, not run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-target=$(cargo metadata --format-version 1 --no-deps --offline 2>/dev/null | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
+target=$(cargo metadata --format-version 1 --no-deps --offline 2>/dev/null | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p') || true
 target=${target:-$PWD/target}
 
 say() { printf '\n== %s\n' "$*"; }
