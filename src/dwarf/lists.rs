@@ -23,16 +23,12 @@ pub fn ranges(unit: &Unit<'_>, attrs: &Attrs, mut each: impl FnMut(u64, u64)) ->
         let mut each = |e: ListEntry<'_>| each(e.start, e.end);
         return if unit.header.encoding.version >= 5 {
             let section = unit.sections.rnglists;
-            let offset = match attrs.form(Slot::Ranges) {
-                DW_FORM_rnglistx => match indexed(unit, section, unit.rnglists_base, value) {
-                    Some(offset) => offset,
-                    None => return false,
-                },
-                _ => value,
-            };
-            list5::<false>(unit, section, offset as usize, &mut each)
+            let is_index = attrs.form(Slot::Ranges) == DW_FORM_rnglistx;
+            offset(unit, section, unit.rnglists_base, value, is_index)
+                .is_some_and(|offset| list5::<false>(unit, section, offset, &mut each))
         } else {
-            list4::<false>(unit, unit.sections.ranges, (value + unit.rnglists_base) as usize, &mut each)
+            let offset = value.wrapping_add(unit.rnglists_base);
+            list4::<false>(unit, unit.sections.ranges, offset as usize, &mut each)
         };
     }
     if let (Some(low), Some(high)) = (attrs.get(Slot::LowPc), attrs.get(Slot::HighPc)) {
@@ -46,26 +42,24 @@ pub fn locations<'d>(unit: &Unit<'d>, attrs: &Attrs, mut each: impl FnMut(ListEn
     let Some(value) = attrs.get(Slot::Location) else { return true };
     if unit.header.encoding.version >= 5 {
         let section = unit.sections.loclists;
-        let offset = match attrs.form(Slot::Location) {
-            DW_FORM_loclistx => match indexed(unit, section, unit.loclists_base, value) {
-                Some(offset) => offset,
-                None => return false,
-            },
-            _ => value,
-        };
-        list5::<true>(unit, section, offset as usize, &mut each)
+        let is_index = attrs.form(Slot::Location) == DW_FORM_loclistx;
+        offset(unit, section, unit.loclists_base, value, is_index)
+            .is_some_and(|offset| list5::<true>(unit, section, offset, &mut each))
     } else {
         list4::<true>(unit, unit.sections.loc, value as usize, &mut each)
     }
 }
 
-/// The offset of the `index`th list: relative to the base, where a table of offsets stands.
-fn indexed(unit: &Unit<'_>, section: &[u8], base: u64, index: u64) -> Option<u64> {
+/// The offset of a list: the value itself, or relative to the base what stands at this index of the table there.
+fn offset(unit: &Unit<'_>, section: &[u8], base: u64, value: u64, is_index: bool) -> Option<usize> {
+    if !is_index {
+        return usize::try_from(value).ok();
+    }
     let size = unit.header.encoding.offset_size;
-    let at = index.checked_mul(size.into())?.checked_add(base)?;
+    let at = value.checked_mul(size.into())?.checked_add(base)?;
     let mut cursor = Cursor::new(section, usize::try_from(at).ok()?);
     let offset = cursor.offset(size);
-    (!cursor.ended).then(|| base.wrapping_add(offset))
+    usize::try_from(base.wrapping_add(offset)).ok().filter(|_| !cursor.ended)
 }
 
 /// A list of DWARF 5. The kinds of entries have the same numbers for ranges and locations up to 4; locations have a

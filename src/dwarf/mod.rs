@@ -87,13 +87,7 @@ impl<'d> Extractor<'d, '_> {
     ) {
         let unit = &source.unit;
         let mut attrs = Attrs::default();
-        while !cursor.is_empty() {
-            let offset = cursor.pos;
-            let code = cursor.uleb();
-            let Some(abbrev) = unit.abbrevs.get(code) else {
-                cursor.ended |= code != 0;
-                return;
-            };
+        while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             match abbrev.tag {
                 DW_TAG_subprogram => {
                     unit.attrs(cursor, abbrev, &mut attrs);

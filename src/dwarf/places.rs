@@ -84,6 +84,9 @@ impl<'d> Extractor<'d, '_> {
         let frame = Frame { place, function, is_own: origin.is_none(), depth: 0, nested: false, within };
         self.scratch.own.clear();
         self.walk_place(source, &mut cursor, abbrev.has_children, frame, entry, found, None);
+        if cursor.ended {
+            self.fault(Fault::new(".debug_info", offset, "the entries of a function are damaged"));
+        }
         if origin.is_none() {
             let first = self.functions.variables.len() as u32;
             self.functions.variables.append(&mut self.scratch.own);
@@ -167,16 +170,7 @@ impl<'d> Extractor<'d, '_> {
         frame: Frame,
     ) {
         let unit = &source.unit;
-        while !cursor.is_empty() {
-            let offset = cursor.pos;
-            let code = cursor.uleb();
-            let Some(abbrev) = unit.abbrevs.get(code) else {
-                if code != 0 {
-                    cursor.ended = true;
-                    self.fault(Fault::new(".debug_info", offset, "an entry of an unknown abbreviation"));
-                }
-                return;
-            };
+        while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             match abbrev.tag {
                 DW_TAG_formal_parameter | DW_TAG_variable => {
                     let mut attrs = std::mem::take(&mut self.attrs);

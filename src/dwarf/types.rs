@@ -256,9 +256,7 @@ impl<'d> Extractor<'d, '_> {
         let mut members = vec![];
         let unit = &source.unit;
         let mut attrs = Attrs::default();
-        while has_children && !cursor.is_empty() {
-            let code = cursor.uleb();
-            let Some(abbrev) = unit.abbrevs.get(code) else { break };
+        while has_children && let Some((_, abbrev)) = unit.next_entry(cursor) {
             let wanted = match kind {
                 TypeKind::Enum => abbrev.tag == DW_TAG_enumerator,
                 TypeKind::Array => {

@@ -110,6 +110,19 @@ impl<'d> Unit<'d> {
             }
         }
     }
+    /// The next entry of a list of siblings, with its offset: its attributes follow. `None` behind the last; an entry of
+    /// an unknown abbreviation ends the cursor, as nothing can be read behind it.
+    #[inline(always)]
+    pub fn next_entry(&self, cursor: &mut Cursor<'d>) -> Option<(usize, &Abbrev)> {
+        if cursor.is_empty() {
+            return None;
+        }
+        let offset = cursor.pos;
+        let code = cursor.uleb();
+        let abbrev = self.abbrevs.get(code);
+        cursor.ended |= abbrev.is_none() && code != 0;
+        Some((offset, abbrev?))
+    }
     /// Passes over the attributes of an entry.
     #[inline]
     pub fn skip_attrs(&self, cursor: &mut Cursor<'d>, abbrev: &Abbrev) {
