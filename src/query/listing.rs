@@ -95,7 +95,7 @@ impl<'a> Lister<'a> {
             spellings: Spellings::new(view),
             with_variables,
             closed,
-            machine: super::machine(&view),
+            machine: view.machine(),
             scratch: Scratch::default(),
         }
     }

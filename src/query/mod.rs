@@ -16,9 +16,3 @@ pub mod suggest;
 pub mod symbols;
 
 pub use index::Index;
-use probeidx_format::View;
-
-/// `e_machine` of the indexed kernel.
-pub fn machine(view: &View<'_>) -> u16 {
-    view.machine()
-}
