@@ -27,7 +27,6 @@ pub struct Extracted {
 }
 
 /// Where a type or function is described first, by key.
-#[derive(Default)]
 pub struct Firsts {
     shards: Vec<Mutex<FirstsShard>>,
 }
@@ -36,10 +35,13 @@ type FirstsShard = rustc_hash::FxHashMap<Key, (u32, u32)>;
 
 const SHARDS: usize = 64;
 
-impl Firsts {
-    pub fn new() -> Self {
+impl Default for Firsts {
+    fn default() -> Self {
         Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
+}
+
+impl Firsts {
     /// Tells that the batch describes these, by position.
     pub fn add(&self, batch: u32, keys: impl Iterator<Item = (u32, Key)>) {
         for (position, key) in keys {

@@ -105,7 +105,7 @@ fn build_kernel(
     let start = Instant::now();
     let lap = |stage| observer.stage(stage, start.elapsed().as_secs_f64());
     let interner = Interner::default();
-    let (types, functions) = (Firsts::new(), Firsts::new());
+    let (types, functions) = (Firsts::default(), Firsts::default());
     let mut objects = vec![];
     let mut batches = vec![];
     let mut inputs = vec![];
