@@ -67,7 +67,7 @@ pub enum Command {
     Build(Build),
     /// List probe points
     Find(Find),
-    /// Show every place of a probe point: where it is, what can attach there, what can be read there
+    /// Show every place of a probe point: where it is, and what can be read there
     Resolve(Resolve),
     /// Show what is in the index
     Stats,
@@ -120,12 +120,12 @@ pub struct Find {
 /// `resolve`
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx resolve vfs_read file count\n  \
-                        probeidx resolve 'kernel.statement(\"do_exit@kernel/exit.c:+12\")' --format json")]
+                        probeidx resolve 'kernel.function(\"do_exit@kernel/exit.c\")' --format json")]
 pub struct Resolve {
-    /// NAME, NAME@FILE, NAME@FILE:LINE, @FILE:LINE, NAME:RELATIVE_LINE, NAME+OFFSET, NAME%return, MODULE:NAME,
-    /// 0xADDRESS, or a SystemTap probe point
+    /// NAME, NAME@FILE, NAME@FILE:LINE (of the declaration), NAME+OFFSET, NAME%return, MODULE:NAME, 0xADDRESS, or a
+    /// SystemTap probe point of functions
     pub spec: String,
-    /// Variables and members to look for at each place, such as file->f_path
+    /// Variables to look for at each place, such as file
     #[arg(value_name = "ARG")]
     pub args: Vec<String>,
     /// How to print the places
