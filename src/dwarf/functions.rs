@@ -46,10 +46,10 @@ pub struct UnitVariable {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fixed {
     None,
-    /// A block as `unit::block` takes it.
+    /// A block as `attrs::block` takes it.
     Expr(u64),
     Number(i64),
-    /// A block as `unit::block` takes it.
+    /// A block as `attrs::block` takes it.
     Bytes(u64),
 }
 

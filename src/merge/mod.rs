@@ -99,6 +99,12 @@ pub fn merge(
 }
 
 impl Extracted {
+    /// Tells what the batch of this number describes.
+    pub fn tell(&self, number: u32, types: &Firsts, functions: &Firsts) {
+        let described = (0..).zip(&self.batch.types).filter(|(_, t)| !t.known);
+        types.add(number, described.map(|(position, t)| (position, t.key)));
+        functions.add(number, (0..).zip(self.batch.functions.iter().map(|f| f.key)));
+    }
     /// The final id of a string of the batch.
     #[inline]
     fn string(&self, ids: &StringIds, string: crate::dwarf::strings::LocalStr) -> StrId {

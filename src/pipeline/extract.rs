@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// Bytes of `.debug_info` that are one batch: enough that repeated types are met again, few enough that all threads
 /// have work to the end. Part of what decides the bytes of an index: not to be made to depend on the machine.
-const BATCH: usize = 4 << 20;
+const BATCH: u64 = 4 << 20;
 
 /// Bytes of module files that are one batch.
 const GROUP: u64 = 24 << 20;
@@ -26,6 +26,7 @@ const GROUP: u64 = 24 << 20;
 pub fn vmlinux(
     input: &Input,
     interner: &Interner,
+    types: &Firsts,
     functions: &Firsts,
 ) -> Result<(ObjectFacts, Vec<Extracted>, Vec<Skipped>)> {
     let ((facts, extracted), mut skipped) = open(input, 0, |object, source| {
@@ -34,10 +35,12 @@ pub fn vmlinux(
             let mut extractor = Extractor::new(Gathered::default(), source, &());
             batch.iter().for_each(|header| extractor.read(*header));
             let batch = extractor.leave().finish();
-            functions.add(number as u32, (0..).zip(batch.functions.iter().map(|f| f.key)));
-            Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 }
+            let extracted =
+                Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+            extracted.tell(number as u32, types, functions);
+            extracted
         };
-        let batches = split(source.headers);
+        let batches = cut(source.headers, |unit| (unit.end - unit.start) as u64, BATCH);
         let read_all = || batches.par_iter().enumerate().with_max_len(1).map(read).collect::<Vec<_>>();
         Ok(rayon::join(facts, read_all))
     })?;
@@ -47,31 +50,23 @@ pub fn vmlinux(
     Ok((facts, extracted, skipped))
 }
 
-/// Consecutive units that are one batch.
-fn split(headers: &[UnitHeader]) -> Vec<&[UnitHeader]> {
-    let mut batches = vec![];
-    let mut first = 0;
-    for (at, header) in headers.iter().enumerate() {
-        if header.end - headers[first].start >= BATCH || at + 1 == headers.len() {
-            batches.push(&headers[first..=at]);
-            first = at + 1;
-        }
-    }
-    batches
-}
-
 /// Modules that are read into one batch.
 pub fn groups(modules: &[Input]) -> Vec<&[Input]> {
-    let mut groups = vec![];
-    let (mut first, mut size) = (0, 0);
-    for (at, module) in modules.iter().enumerate() {
-        size += module.size;
-        if size >= GROUP || at + 1 == modules.len() {
-            groups.push(&modules[first..=at]);
-            (first, size) = (at + 1, 0);
+    cut(modules, |module| module.size, GROUP)
+}
+
+/// Cuts a list where what has come together weighs this much.
+fn cut<T>(list: &[T], weight: impl Fn(&T) -> u64, enough: u64) -> Vec<&[T]> {
+    let mut pieces = vec![];
+    let (mut first, mut sum) = (0, 0);
+    for (at, item) in list.iter().enumerate() {
+        sum += weight(item);
+        if sum >= enough || at + 1 == list.len() {
+            pieces.push(&list[first..=at]);
+            (first, sum) = (at + 1, 0);
         }
     }
-    groups
+    pieces
 }
 
 /// What a group of modules gave.

@@ -111,12 +111,8 @@ fn build_kernel(
     let mut inputs = vec![];
     let mut skipped = vec![];
     if let Some(input) = &kernel.vmlinux {
-        match extract::vmlinux(input, &interner, &functions) {
+        match extract::vmlinux(input, &interner, &types, &functions) {
             Ok((facts, extracted, faults)) => {
-                for (number, e) in extracted.iter().enumerate() {
-                    let keys = e.batch.types.iter().map(|t| t.key);
-                    types.add(number as u32, (0..).zip(keys));
-                }
                 objects.push(facts);
                 batches.extend(extracted);
                 skipped.extend(faults);
@@ -138,11 +134,7 @@ fn build_kernel(
     read.sort_by_key(|(g, _)| *g);
     for (_, group) in read {
         let number = batches.len() as u32;
-        types.add(
-            number,
-            (0..).zip(group.extracted.batch.types.iter()).filter(|t| !t.1.known).map(|(i, t)| (i, t.key)),
-        );
-        functions.add(number, (0..).zip(group.extracted.batch.functions.iter().map(|f| f.key)));
+        group.extracted.tell(number, &types, &functions);
         batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
         inputs.extend(group.inputs);
         objects.extend(group.objects);

@@ -140,9 +140,10 @@ impl<'a> Lister<'a> {
             }
             kept.clear();
             let mut known = Known::new(own.len());
-            for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline(&view))) {
+            for placed in own {
                 let is_inline = placed.is_inline(&view);
-                if !self.is_closed(object, placed.record.entry.get())
+                if select::passes(spec.filter, is_inline)
+                    && !self.is_closed(object, placed.record.entry.get())
                     && (is_inline || !self.is_part(object, placed))
                     && known.insert(placed.record.entry, is_inline)
                 {
@@ -236,14 +237,9 @@ impl<'a> Lister<'a> {
     fn put_common_variables(&mut self, places: &[Placed<'a>], with_return: bool, out: &mut Vec<u8>) {
         let Scratch { counts, keys, .. } = &mut self.scratch;
         counts.clear();
-        let mut known = None;
         for placed in places {
             keys.clear();
-            // Most often the placements are of one function, whose types are spelled once.
-            if known != Some(placed.record.function) {
-                self.spellings.enter(placed.record.function);
-                known = Some(placed.record.function);
-            }
+            self.spellings.enter(placed.record.function);
             if with_return && let Some(spelled) = self.spellings.return_type() {
                 keys.push(u64::from(StrId::NONE.get()) << 32 | u64::from(spelled));
             }

@@ -117,15 +117,16 @@ impl<'a> Describer<'a> {
     }
 
     /// An address within code that only the symbol table knows.
-    pub fn within_symbol(&mut self, object: ObjectId, pc: u32) -> Option<Placement<'a>> {
+    pub fn within_symbol(&self, object: ObjectId, pc: u32) -> Option<Placement<'a>> {
         let held = symbols::holding(&self.view, object, pc)?;
         let name = self.view.string(held.record.name);
         symbols::is_code(&self.view, object, held.record)
             .then(|| self.undescribed(object, pc, name, Instance::Statement))?
     }
 
+    /// What the tables of objects, sections and symbols tell of an address.
     fn undescribed(
-        &mut self,
+        &self,
         object: ObjectId,
         pc: u32,
         function: &'a [u8],
@@ -175,24 +176,13 @@ impl<'a> Describer<'a> {
     ) -> Option<Placement<'a>> {
         let view = self.view;
         let function = select::function(&view, placed.record)?;
-        let name = view.string(view.objects.get(object.index())?.name);
-        let held = symbols::holding(&view, object, pc);
         Some(Placement {
-            object,
-            module: (!name.is_empty()).then_some(name),
-            function: view.string(function.name),
             file: view.string(function.file),
             line: function.line.get(),
-            instance,
-            section: symbols::section(&view, object, pc).map_or(&[], |s| view.string(s.name)),
-            address: symbols::address(&view, object, pc),
-            pc,
             inlined_into: inline_calls(&view, placed),
-            symbol: held.map(|h| (view.string(h.record.name), h.offset)),
-            uniqueness: held.map(|h| symbols::uniqueness(&view, object, h.record.name)).unwrap_or_default(),
-            anchor: symbols::anchor(&view, object, pc),
             instances,
             variables: self.variables(placed, pc),
+            ..self.undescribed(object, pc, view.string(function.name), instance)?
         })
     }
 
