@@ -33,6 +33,8 @@ mod mapping;
 pub mod observer;
 
 #[cfg(feature = "build")]
+mod code;
+#[cfg(feature = "build")]
 pub mod discover;
 #[cfg(feature = "build")]
 pub mod dwarf;

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The start of the file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -109,6 +109,12 @@ sections! {
     Sequences = "sequences",
     /// See [`lines`](crate::lines).
     Lines = "lines",
+    /// `SiteRecord`s, by object, sorted by start.
+    Sites = "sites",
+    /// `RefusedRecord`s, by object, in the order of the kernel's own list.
+    Refused = "refused",
+    /// For each section of x86 code a bit for every byte, the lowest first: whether an instruction starts there.
+    Boundaries = "boundaries",
     /// An fst map from each name that a function or function symbol bears to its `NameId`.
     NameFst = "name_fst",
 }

@@ -16,7 +16,7 @@ macro_rules! records {
 records! {
     /// vmlinux or a module. `first_*` are where its part of a table starts; it ends where the next record's starts,
     /// and the table has one record more than there are objects.
-    ObjectRecord = 60 {
+    ObjectRecord = 72 {
         /// The kernel's name of the module (`kvm_amd`); empty for vmlinux.
         name: StrId,
         /// The file it was read from.
@@ -37,9 +37,15 @@ records! {
         first_range: U32,
         /// Into `sequences`.
         first_sequence: U32,
+        /// Into `sites`.
+        first_site: U32,
+        /// Into `refused`.
+        first_refused: U32,
+        /// See the `ObjectRecord::…` constants.
+        flags: U32,
     }
     /// An allocated section of an object.
-    SectionRecord = 28 {
+    SectionRecord = 32 {
         /// `.text`, `.init.text` …
         name: StrId,
         /// `sh_flags`.
@@ -50,6 +56,8 @@ records! {
         size: U64,
         /// Where it starts among the object's addresses.
         pc: Pc,
+        /// Where its bits start in `boundaries`; [`SectionRecord::NO_BOUNDARIES`] where no code of it was read.
+        boundaries: U32,
     }
     /// A symbol of the object's `.symtab` that has a name, a section and is no section or file symbol.
     /// Sorted by address; at one address in the order in which the kernel's own table has them.
@@ -169,6 +177,24 @@ records! {
         /// Dimension: the number of elements, -1 where it is not known.
         value: I64,
     }
+    /// Code that is not what it seems: other code at run time, or refused by the kernel. They can overlap.
+    SiteRecord = 6 {
+        /// Its first address.
+        start: Pc,
+        /// In bytes.
+        length: u8,
+        /// A [`SiteKind`].
+        kind: u8,
+    }
+    /// A range of addresses in the kernel's own list of what kprobes must not touch.
+    RefusedRecord = 12 {
+        /// The first address.
+        start: Pc,
+        /// The first address after it.
+        end: Pc,
+        /// A [`RefusedBy`].
+        source: U32,
+    }
     /// A run of line rows of rising addresses. Sorted by start within the object.
     SequenceRecord = 16 {
         /// The first address.
@@ -182,6 +208,84 @@ records! {
     }
 }
 
+/// What is special about a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SiteKind {
+    /// The kernel switches it between a jump and nothing (`__jump_table`).
+    JumpLabel = 1,
+    /// The kernel writes the target of a call into it (`.static_call_sites`).
+    StaticCall = 2,
+    /// An undefined instruction that stands for a BUG or WARN (`__bug_table`).
+    Bug = 3,
+    /// The processor decides which instructions stand there. The first byte starts one that can be probed, whichever it
+    /// is; what starts behind it is not known.
+    Patched = 4,
+    /// The same, and the first instruction may be one that cannot be probed.
+    PatchedWhole = 5,
+    /// An instruction that the kernel neither copies nor emulates.
+    Unsupported = 6,
+}
+
+impl SiteKind {
+    /// The kind of this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        use SiteKind::*;
+        [JumpLabel, StaticCall, Bug, Patched, PatchedWhole, Unsupported]
+            .into_iter()
+            .find(|kind| *kind as u8 == number)
+    }
+}
+
+/// Why the kernel's list has a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum RefusedBy {
+    /// `NOKPROBE_SYMBOL` (section `_kprobe_blacklist`).
+    Nokprobe = 1,
+    /// Between `__kprobes_text_start` and `__kprobes_text_end`; of a module, the section `.kprobes.text`.
+    KprobesText = 2,
+    /// Between `__noinstr_text_start` and `__noinstr_text_end`; of a module, the section `.noinstr.text`.
+    NoinstrText = 3,
+    /// Between `__entry_text_start` and `__entry_text_end`, and what else the architecture adds.
+    EntryText = 4,
+}
+
+impl RefusedBy {
+    /// The source of this number.
+    pub fn from_number(number: u32) -> Option<Self> {
+        use RefusedBy::*;
+        [Nokprobe, KprobesText, NoinstrText, EntryText].into_iter().find(|source| *source as u32 == number)
+    }
+}
+
+impl ObjectRecord {
+    /// The code itself was not at hand: no placement of the object is known to be accepted.
+    pub const NO_CODE: u32 = 1;
+    /// A table without which no placement is known to be accepted is missing or damaged.
+    pub const UNSURE: u32 = 1 << 1;
+    /// The table of ftrace sites is missing or damaged.
+    pub const NO_FTRACE_TABLE: u32 = 1 << 2;
+    /// vmlinux: kprobe_events, perf and BPF refuse functions without an ftrace site (`within_notrace_func`).
+    pub const REFUSES_NOTRACE: u32 = 1 << 3;
+    /// vmlinux: `__pfx_` and `__cfi_` symbols are refused (`is_cfi_preamble_symbol`).
+    pub const REFUSES_PREFIXES: u32 = 1 << 4;
+    /// vmlinux: a probe on an `endbr64` at the start of a symbol goes behind it (`arch_adjust_kprobe_addr`).
+    pub const SKIPS_ENDBR: u32 = 1 << 5;
+    /// vmlinux: built without kprobes.
+    pub const NO_KPROBES: u32 = 1 << 6;
+
+    /// Whether one of these flags is set.
+    pub fn has(&self, flag: u32) -> bool {
+        self.flags.get() & flag != 0
+    }
+}
+
+impl SectionRecord {
+    /// No bits in `boundaries`.
+    pub const NO_BOUNDARIES: u32 = u32::MAX;
+}
+
 impl SymbolRecord {
     /// The section of a symbol whose value is a plain number.
     pub const ABSOLUTE: u16 = 0xfff1;
@@ -189,8 +293,12 @@ impl SymbolRecord {
     pub const TYPE: u16 = 0xf;
     /// `STT_FUNC`.
     pub const FUNC: u16 = 2;
-    /// Shift of `STB_*`.
+    /// Shift of `STB_*`, of which those above 2 are stored as 3.
     pub const BIND_SHIFT: u16 = 4;
+    /// An ftrace site lies between its address and that of the next symbol.
+    pub const TRACED: u16 = 1 << 6;
+    /// The one at its entry, `endbr64` passed over.
+    pub const FTRACE_ENTRY: u16 = 1 << 7;
     /// `EXPORT_SYMBOL`, of any licence.
     pub const EXPORTED: u16 = 0x100;
     /// The kernel keeps it in its own table at run time.
@@ -199,14 +307,20 @@ impl SymbolRecord {
     pub const DESCRIBED: u16 = 0x400;
     /// An out-of-line function in one piece starts at its address, whatever that is called.
     pub const ENTRY: u16 = 0x800;
+    /// It starts with `endbr64`.
+    pub const ENDBR: u16 = 1 << 12;
+    /// Some of its exits are returns.
+    pub const RETURNS: u16 = 1 << 13;
+    /// Some of its exits are jumps to other functions.
+    pub const TAIL_CALLS: u16 = 1 << 14;
 
     /// Whether it is an `STT_FUNC`.
     pub fn is_function(&self) -> bool {
         self.flags.get() & Self::TYPE == Self::FUNC
     }
-    /// `STB_LOCAL`, `STB_GLOBAL`, `STB_WEAK` …
+    /// `STB_LOCAL`, `STB_GLOBAL`, `STB_WEAK`; 3 any other.
     pub fn binding(&self) -> u8 {
-        (self.flags.get() >> Self::BIND_SHIFT & 0xf) as u8
+        (self.flags.get() >> Self::BIND_SHIFT & 3) as u8
     }
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u16) -> bool {

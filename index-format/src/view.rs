@@ -51,6 +51,9 @@ pub struct View<'a> {
     /// By object, sorted.
     pub sequences: &'a [SequenceRecord],
     lines: &'a [u8],
+    sites: &'a [SiteRecord],
+    refused: &'a [RefusedRecord],
+    boundaries: &'a [u8],
 }
 
 impl<'a> View<'a> {
@@ -83,6 +86,9 @@ impl<'a> View<'a> {
             members: records(file, directory, S::Members)?,
             sequences: records(file, directory, S::Sequences)?,
             lines: bytes(file, directory, S::Lines)?,
+            sites: records(file, directory, S::Sites)?,
+            refused: records(file, directory, S::Refused)?,
+            boundaries: bytes(file, directory, S::Boundaries)?,
         })
     }
 
@@ -154,6 +160,23 @@ impl<'a> View<'a> {
     /// An object's line sequences.
     pub fn sequences_of(&self, object: ObjectId) -> &'a [SequenceRecord] {
         self.sequences.get(self.part(object, |o| o.first_sequence)).unwrap_or_default()
+    }
+    /// An object's sites.
+    pub fn sites_of(&self, object: ObjectId) -> &'a [SiteRecord] {
+        self.sites.get(self.part(object, |o| o.first_site)).unwrap_or_default()
+    }
+    /// What the kernel's own list has of an object.
+    pub fn refused_of(&self, object: ObjectId) -> &'a [RefusedRecord] {
+        self.refused.get(self.part(object, |o| o.first_refused)).unwrap_or_default()
+    }
+    /// Whether an instruction starts at an offset within a section; `None` where its code was not read.
+    pub fn is_boundary(&self, section: &SectionRecord, offset: u32) -> Option<bool> {
+        let first = section.boundaries.get();
+        if first == SectionRecord::NO_BOUNDARIES {
+            return None;
+        }
+        let byte = self.boundaries.get((first as usize).checked_add(offset as usize / 8)?)?;
+        Some(byte >> (offset % 8) & 1 != 0)
     }
     /// The object to which a placement belongs. Cost: a binary search over the objects.
     pub fn object_of_place(&self, place: PlaceId) -> ObjectId {

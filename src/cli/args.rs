@@ -69,6 +69,8 @@ pub enum Command {
     Find(Find),
     /// Show every place of a probe point: where it is, and what can be read there
     Resolve(Resolve),
+    /// List what the kernel refuses to kprobes, and why
+    Blacklist(Blacklist),
     /// Show what is in the index
     Stats,
     /// Check that the bytes of the index are whole
@@ -120,7 +122,8 @@ pub struct Find {
 /// `resolve`
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx resolve vfs_read file count\n  \
-                        probeidx resolve 'kernel.function(\"do_exit@kernel/exit.c\")' --format json")]
+                        probeidx resolve 'kernel.function(\"do_exit@kernel/exit.c\")' --format json\n  \
+                        probeidx resolve blk_account_io_start --format kprobe-events")]
 pub struct Resolve {
     /// NAME, NAME@FILE, NAME@FILE:LINE (of the declaration), NAME+OFFSET, NAME%return, MODULE:NAME, 0xADDRESS, or a
     /// SystemTap probe point of functions
@@ -136,12 +139,30 @@ pub struct Resolve {
     pub locals: bool,
 }
 
+/// `blacklist`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Prints ranges and names in the order of /sys/kernel/debug/kprobes/blacklist, and the source of \
+                        each behind them.\n\n\
+                        Examples:\n  probeidx blacklist\n  probeidx blacklist kvm_intel"
+)]
+pub struct Blacklist {
+    /// Modules, with * ? [..] [default: vmlinux]
+    #[arg(value_name = "MODULE")]
+    pub modules: Vec<String>,
+    /// vmlinux and all modules
+    #[arg(long, conflicts_with = "modules")]
+    pub all: bool,
+}
+
 /// The forms in which `resolve` answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For reading.
     #[default]
     Text,
+    /// Definitions for tracefs, one event for each function.
+    KprobeEvents,
     /// JSON Lines, as with --json.
     Json,
 }

@@ -5,6 +5,7 @@ pub mod exit;
 pub mod output;
 pub mod progress;
 
+mod blacklist;
 mod build;
 mod find;
 mod index;
@@ -44,6 +45,7 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         Command::Build(build) => build::run(build, &config),
         Command::Find(find) => output::to_stdout(|out| find::run(find, &config, out)),
         Command::Resolve(resolve) => output::to_stdout(|out| resolve::run(resolve, &config, out)),
+        Command::Blacklist(blacklist) => output::to_stdout(|out| blacklist::run(blacklist, &config, out)),
         Command::Stats => output::to_stdout(|out| index::stats(&config, out)),
         Command::Verify => output::to_stdout(|out| index::verify(&config, out)),
         Command::Completions(_) => unreachable!("handled above"),

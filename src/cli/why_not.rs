@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::absence::{Absence, absence};
 use crate::query::spec::{Filter, ModuleScope, Point, Spec};
 use crate::query::{Index, pattern::Pattern, suggest};
+use probeidx_format::View;
 use probeidx_format::id::NameId;
 
 /// How a command ends that found nothing: the reasons on stderr, as one object of JSON where that was asked for.
@@ -32,11 +33,9 @@ pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
             _ => continue,
         };
         if let ModuleScope::Module(Pattern::Literal(module)) = module {
-            let names = || view.object_ids().map(|o| view.string(view.objects[o.index()].name));
-            if !names().any(|n| n == module.as_bytes()) {
-                let texts: Vec<&str> = names().filter_map(|n| std::str::from_utf8(n).ok()).collect();
-                let near = suggest::nearest(module, texts.into_iter(), 3);
-                reasons.push(with_near(&format!("module {module} is not indexed"), &near));
+            let mut names = view.object_ids().map(|o| view.string(view.objects[o.index()].name));
+            if !names.any(|n| n == module.as_bytes()) {
+                reasons.push(no_module(&view, module));
                 continue;
             }
         }
@@ -56,6 +55,13 @@ pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
         }
     }
     Ok(reasons)
+}
+
+/// What to say of a module that is not there.
+pub fn no_module(view: &View<'_>, module: &str) -> String {
+    let names = view.object_ids().map(|o| view.string(view.objects[o.index()].name));
+    let near = suggest::nearest(module, names.filter_map(|n| std::str::from_utf8(n).ok()), 3);
+    with_near(&format!("module {module} is not indexed"), &near)
 }
 
 /// What to say of a name that exists and was not listed.

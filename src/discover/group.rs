@@ -28,8 +28,8 @@ pub(super) fn by_release(candidates: Vec<Candidate>, skipped: &mut Vec<Error>) -
         let vmlinux = choose_vmlinux(&release, files.vmlinux, skipped);
         let mut modules = Vec::with_capacity(files.modules.len());
         for (name, found) in files.modules {
-            let chosen = choose_module(&release, &name, found, skipped);
-            modules.push(input(chosen, Some(name)));
+            let (chosen, shipped) = choose_module(&release, &name, found, skipped);
+            modules.push(input(chosen, Some(name), shipped));
         }
         if let (None, Some(first)) = (&vmlinux, modules.first()) {
             skipped.push(without_vmlinux(&release, modules.len(), &first.path));
@@ -61,30 +61,44 @@ fn choose_vmlinux(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Er
     found.sort_by(|a, b| (Reverse(a.size), &a.path).cmp(&(Reverse(b.size), &b.path)));
     let mut found = found.into_iter();
     let chosen = found.next()?;
-    for other in found.filter(|other| other.compression.is_none()) {
-        let what = format!("a further vmlinux of {release}; the bigger {} is taken", chosen.path.display());
-        skipped.push(passed_over(what, &other.path));
+    let mut shipped = None;
+    for other in found {
+        if are_twins(&chosen, &other) {
+            shipped.get_or_insert(other.path);
+        } else if other.compression.is_none() {
+            let what =
+                format!("a further vmlinux of {release}; the bigger {} is taken", chosen.path.display());
+            skipped.push(passed_over(what, &other.path));
+        }
     }
-    Some(input(chosen, None))
+    Some(input(chosen, None, shipped))
 }
 
-/// The file with debug information; of several modules of one name the first by path, the others are
-/// reported.
-fn choose_module(release: &str, name: &str, found: Vec<Candidate>, skipped: &mut Vec<Error>) -> Candidate {
+/// The file with debug information, and its twin without; of several modules of one name the first by path, the others
+/// are reported.
+fn choose_module(
+    release: &str,
+    name: &str,
+    found: Vec<Candidate>,
+    skipped: &mut Vec<Error>,
+) -> (Candidate, Option<PathBuf>) {
     let mut ranked: Vec<_> = found.into_iter().map(|c| (rank(&c), c)).collect();
     ranked.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let mut distinct: Vec<Candidate> = Vec::with_capacity(1);
+    let mut distinct: Vec<(Candidate, Option<PathBuf>)> = Vec::with_capacity(1);
     for (_, candidate) in ranked {
-        if !distinct.iter().any(|other| are_twins(other, &candidate)) {
-            distinct.push(candidate);
+        match distinct.iter_mut().find(|(other, _)| are_twins(other, &candidate)) {
+            Some((_, shipped)) => {
+                shipped.get_or_insert(candidate.path);
+            }
+            None => distinct.push((candidate, None)),
         }
     }
     let first = (0..distinct.len())
-        .min_by_key(|&i| (!name::is_debug_file(&distinct[i].path), &distinct[i].path))
+        .min_by_key(|&i| (!name::is_debug_file(&distinct[i].0.path), &distinct[i].0.path))
         .expect("a name stands for at least one file");
     let chosen = distinct.swap_remove(first);
-    for other in distinct {
-        let what = format!("a further module {name} of {release}; {} is taken", chosen.path.display());
+    for (other, _) in distinct {
+        let what = format!("a further module {name} of {release}; {} is taken", chosen.0.path.display());
         skipped.push(passed_over(what, &other.path));
     }
     chosen
@@ -112,9 +126,9 @@ fn are_twins(a: &Candidate, b: &Candidate) -> bool {
     build_id(a).is_some_and(|id| build_id(b) == Some(id))
 }
 
-fn input(candidate: Candidate, name: Option<String>) -> Input {
+fn input(candidate: Candidate, name: Option<String>, shipped: Option<PathBuf>) -> Input {
     let Candidate { path, size, mtime_ns, .. } = candidate;
-    Input { path, name, size, mtime_ns }
+    Input { path, name, size, mtime_ns, shipped }
 }
 
 fn passed_over(what: String, path: &Path) -> Error {

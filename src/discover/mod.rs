@@ -49,6 +49,9 @@ pub struct Input {
     pub size: u64,
     /// Last modification, nanoseconds since 1970.
     pub mtime_ns: i64,
+    /// The shipped file of the same object, where this one is a debug file: it may have the machine code that this one
+    /// lacks.
+    pub shipped: Option<PathBuf>,
 }
 
 /// What to look for.

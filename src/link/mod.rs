@@ -1,6 +1,8 @@
 //! Objects and their symbols to tables: sections, symbols by address and by name, names of all things.
 mod symbols;
 
+use crate::code::{self, CodeFacts, Version};
+use crate::error::Error;
 use crate::load::elf::Elf;
 use crate::merge::blank;
 use crate::merge::intern::{GlobalStr, Interner, StringIds};
@@ -10,8 +12,8 @@ use probeidx_format::names;
 use probeidx_format::record::*;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
-pub use symbols::SymbolFacts;
+use rustc_hash::{FxHashMap, FxHashSet};
+pub use symbols::Symbol;
 
 /// What is known of an object besides its debug information.
 pub struct ObjectFacts {
@@ -23,6 +25,17 @@ pub struct ObjectFacts {
     pub machine: u16,
     pub sections: Vec<SectionFacts>,
     pub symbols: Vec<SymbolFacts>,
+    pub code: CodeFacts,
+}
+
+/// A symbol, its name not yet ranked.
+#[derive(Clone, Copy)]
+pub struct SymbolFacts {
+    name: GlobalStr,
+    pc: u32,
+    size: u32,
+    section: u16,
+    flags: u16,
 }
 
 /// An allocated section.
@@ -36,8 +49,21 @@ pub struct SectionFacts {
 }
 
 impl ObjectFacts {
-    /// Takes what the index needs of an object.
-    pub fn new(object: &Elf<'_>, module: Option<&str>, path: &str, interner: &Interner) -> Self {
+    /// Takes what the index needs of an object. `with_code` is the same one, or that of another file where this one is a
+    /// debug file without machine code. `version` is the kernel's; what of the code and of the tables about it
+    /// could not be read is told in `faults`.
+    pub fn new(
+        object: &Elf<'_>,
+        with_code: &Elf<'_>,
+        module: Option<&str>,
+        path: &str,
+        version: Option<Version>,
+        interner: &Interner,
+        faults: &mut Vec<Error>,
+    ) -> Self {
+        let with_symbols = if with_code.symbols.is_empty() { object } else { with_code };
+        let mut symbols = symbols::symbols(with_symbols, module.is_some());
+        let code = code::read(with_code, &mut symbols, module.is_some(), version, faults);
         let mut build_id = [0; 20];
         for (to, from) in build_id.iter_mut().zip(object.build_id().unwrap_or_default()) {
             *to = *from;
@@ -58,7 +84,17 @@ impl ObjectFacts {
             build_id,
             machine: object.machine,
             sections: object.sections.iter().filter_map(section).collect(),
-            symbols: symbols::symbols(object, module.is_some(), interner),
+            symbols: symbols
+                .iter()
+                .map(|&Symbol { name, pc, size, section, flags }| SymbolFacts {
+                    name: interner.intern(name),
+                    pc,
+                    size,
+                    section,
+                    flags,
+                })
+                .collect(),
+            code,
         }
     }
 }
@@ -70,6 +106,9 @@ pub struct Linked {
     pub sections: Vec<SectionRecord>,
     pub symbols: Vec<SymbolRecord>,
     pub names: Names,
+    pub sites: Vec<SiteRecord>,
+    pub refused: Vec<RefusedRecord>,
+    pub boundaries: Vec<u8>,
 }
 
 /// The tables of names.
@@ -101,6 +140,8 @@ pub fn link(
             first_place: places.units[first_unit].first_place,
             first_range: U32::new(first(&places.range_objects, number) as u32),
             first_sequence: U32::new(first(&places.sequence_objects, number) as u32),
+            first_site: U32::new(linked.sites.len() as u32),
+            first_refused: U32::new(linked.refused.len() as u32),
             ..blank()
         };
         if let Some(object) = objects.get(number) {
@@ -108,12 +149,29 @@ pub fn link(
             record.path = ids.get(object.path);
             record.base = U64::new(object.base);
             record.build_id = object.build_id;
+            record.flags = U32::new(object.code.flags);
+            let mut boundaries: FxHashMap<u32, u32> = FxHashMap::default();
+            for (start, bits) in &object.code.boundaries {
+                boundaries.insert(*start, linked.boundaries.len() as u32);
+                linked.boundaries.extend(bits);
+            }
+            linked.sites.extend(object.code.sites.iter().map(|s| SiteRecord {
+                start: Pc::new(s.start),
+                length: s.length,
+                kind: s.kind,
+            }));
+            linked.refused.extend(object.code.refused.iter().map(|r| RefusedRecord {
+                start: Pc::new(r.start),
+                end: Pc::new(r.end),
+                source: U32::new(r.source),
+            }));
             linked.sections.extend(object.sections.iter().map(|s| SectionRecord {
                 name: ids.get(s.name),
                 flags: U32::new(s.flags),
                 address: U64::new(s.address),
                 size: U64::new(s.size),
                 pc: Pc::new(s.pc),
+                boundaries: U32::new(boundaries.get(&s.pc).copied().unwrap_or(SectionRecord::NO_BOUNDARIES)),
             }));
             linked.symbols.extend(object.symbols.iter().map(|s| SymbolRecord {
                 name: ids.get(s.name),
@@ -126,6 +184,9 @@ pub fn link(
         linked.objects.push(record);
     }
     let Linked { objects, symbols, .. } = &mut linked;
+    if let Some(kernel) = objects.first_mut().filter(|o| o.name == StrId::new(0)) {
+        kernel.flags = U32::new(kernel.flags.get() | inlined_rules(strings, functions));
+    }
     let by_name = symbols_by_name(symbols);
     let is_function: Vec<bool> = symbols.iter().map(SymbolRecord::is_function).collect();
     let (names, ()) = rayon::join(
@@ -133,6 +194,19 @@ pub fn link(
         || mark_described(objects, symbols, functions, places),
     );
     Linked { names, ..linked }
+}
+
+/// The rules of the kernel that functions betray which are always inlined: `CONFIG_KPROBE_EVENTS_ON_NOTRACE` leaves the
+/// first away (kernel/trace/trace_kprobe.c), kernels before 6.6 and the stable ones of that time have not the second
+/// (kernel/kprobes.c).
+fn inlined_rules(strings: &[u8], functions: &Functions) -> u32 {
+    const RULES: [(&[u8], u32); 2] = [
+        (b"within_notrace_func", ObjectRecord::REFUSES_NOTRACE),
+        (b"is_cfi_preamble_symbol", ObjectRecord::REFUSES_PREFIXES),
+    ];
+    let declared = &functions.records[..functions.records.len() - 1];
+    let exists = |name| declared.binary_search_by(|f| string_at(strings, f.name).cmp(name)).is_ok();
+    RULES.iter().filter(|(name, _)| exists(name)).map(|(_, flag)| flag).sum()
 }
 
 /// Marks the function symbols that the debug information describes: by a function of this name with code in the

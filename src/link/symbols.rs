@@ -1,14 +1,13 @@
 //! Symbol tables: what the kernel keeps of them at run time, and in which order.
 use crate::load::elf::{Elf, LE};
-use crate::merge::intern::{GlobalStr, Interner};
 use object::elf::{STB_WEAK, STT_FILE, STT_SECTION};
 use probeidx_format::record::SymbolRecord;
 use rustc_hash::FxHashSet;
 
-/// A symbol, its name not yet ranked.
+/// A symbol of an object.
 #[derive(Clone, Copy, Debug)]
-pub struct SymbolFacts {
-    pub name: GlobalStr,
+pub struct Symbol<'d> {
+    pub name: &'d [u8],
     pub pc: u32,
     pub size: u32,
     /// Position among the object's allocated sections.
@@ -17,8 +16,19 @@ pub struct SymbolFacts {
     pub flags: u16,
 }
 
+impl Symbol<'_> {
+    /// Whether the kernel finds it by address: it keeps it, and it is no plain number.
+    pub fn is_looked_up(&self) -> bool {
+        self.flags & SymbolRecord::KEPT != 0 && self.section != SymbolRecord::ABSOLUTE
+    }
+    /// Whether it is an `STT_FUNC`.
+    pub fn is_function(&self) -> bool {
+        self.flags & SymbolRecord::TYPE == SymbolRecord::FUNC
+    }
+}
+
 /// The symbols of an object, sorted by address, and at one address as the kernel's own table has them.
-pub fn symbols(object: &Elf<'_>, is_module: bool, interner: &Interner) -> Vec<SymbolFacts> {
+pub fn symbols<'d>(object: &Elf<'d>, is_module: bool) -> Vec<Symbol<'d>> {
     let mut positions = vec![SymbolRecord::ABSOLUTE; object.sections.len()];
     for (position, (index, _)) in
         object.sections.iter().enumerate().filter(|(_, s)| s.pc.is_some()).enumerate()
@@ -32,7 +42,7 @@ pub fn symbols(object: &Elf<'_>, is_module: bool, interner: &Interner) -> Vec<Sy
         .filter(named)
         .filter_map(|s| object.symbol_name(s).strip_prefix(b"__ksymtab_"))
         .collect();
-    let mut found: Vec<(u32, Rank<'_>, SymbolFacts)> = vec![];
+    let mut found: Vec<(u32, Rank<'_>, Symbol<'d>)> = vec![];
     for (order, symbol) in object.symbols.iter().enumerate() {
         let name = object.symbol_name(symbol);
         let index = symbol.st_shndx.get(LE).0;
@@ -54,7 +64,7 @@ pub fn symbols(object: &Elf<'_>, is_module: bool, interner: &Interner) -> Vec<Sy
             None => continue,
         };
         let Ok(pc) = u32::try_from(pc) else { continue };
-        let mut flags = u16::from(kind) | u16::from(binding) << SymbolRecord::BIND_SHIFT;
+        let mut flags = u16::from(kind) | u16::from(binding.min(3)) << SymbolRecord::BIND_SHIFT;
         if exported.contains(name) {
             flags |= SymbolRecord::EXPORTED;
         }
@@ -68,10 +78,10 @@ pub fn symbols(object: &Elf<'_>, is_module: bool, interner: &Interner) -> Vec<Sy
         let section = if is_absolute { SymbolRecord::ABSOLUTE } else { positions[usize::from(index)] };
         let size = symbol.st_size.get(LE).try_into().unwrap_or(u32::MAX);
         let rank = if is_module { Rank::Module(order) } else { Rank::kernel(name, binding == STB_WEAK.0) };
-        found.push((pc, rank, SymbolFacts { name: interner.intern(name), pc, size, section, flags }));
+        found.push((pc, rank, Symbol { name, pc, size, section, flags }));
     }
     found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-    found.into_iter().map(|(_, _, facts)| facts).collect()
+    found.into_iter().map(|(_, _, symbol)| symbol).collect()
 }
 
 /// How symbols of one address are ordered.

@@ -162,6 +162,11 @@ impl<'d> Elf<'d> {
         Ok(())
     }
 
+    /// Whether the bytes of all executable sections are in the file: `objcopy --only-keep-debug` leaves them away.
+    pub fn has_code(&self) -> bool {
+        let is_code = |s: &&Section<'_>| s.is_allocated() && s.flags() & elf::SHF_EXECINSTR.0 as u32 != 0;
+        self.sections.iter().filter(is_code).all(|s| s.data.len() as u64 == s.size())
+    }
     /// The section of this name.
     pub fn section(&self, name: &str) -> Option<&Section<'d>> {
         self.sections.iter().find(|s| s.name == name)

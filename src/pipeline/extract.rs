@@ -1,6 +1,7 @@
 //! One kernel's files to batches of facts.
 use super::Skipped;
 use super::unchanged::hex;
+use crate::code;
 use crate::discover::{Input, UNKNOWN_RELEASE};
 use crate::dwarf::{self, Extractor, Fault, Gathered, KnownTypes, ObjectSource, UnitHeader};
 use crate::error::{Error, ErrorKind, Result};
@@ -25,12 +26,14 @@ const GROUP: u64 = 24 << 20;
 /// Reads vmlinux, its units in batches side by side.
 pub fn vmlinux(
     input: &Input,
+    release: &str,
     interner: &Interner,
     types: &Firsts,
     functions: &Firsts,
 ) -> Result<(ObjectFacts, Vec<Extracted>, Vec<Skipped>)> {
-    let ((facts, extracted), mut skipped) = open(input, 0, |object, source| {
-        let facts = || ObjectFacts::new(object, None, &input.path.display().to_string(), interner);
+    let ((facts, extracted), mut skipped) = open(input, 0, |object, code, source, faults| {
+        let path = input.path.display().to_string();
+        let facts = || ObjectFacts::new(object, code, None, &path, code::version(release), interner, faults);
         let read = |(number, batch): (usize, &&[UnitHeader])| {
             let mut extractor = Extractor::new(Gathered::default(), source, &());
             batch.iter().for_each(|header| extractor.read(*header));
@@ -88,12 +91,14 @@ pub fn modules(
     let mut gathered = Gathered::default();
     let (mut objects, mut inputs, mut skipped) = (vec![], vec![], vec![]);
     for input in modules {
-        let read = open(input, objects.len() as u32, |object, source| {
+        let read = open(input, objects.len() as u32, |object, code, source, faults| {
             check_release(object, release)?;
             let mut extractor = Extractor::new(std::mem::take(&mut gathered), source, known);
             source.headers.iter().for_each(|header| extractor.read(*header));
             gathered = extractor.leave();
-            Ok(ObjectFacts::new(object, input.name.as_deref(), &input.path.display().to_string(), interner))
+            let path = input.path.display().to_string();
+            let version = code::version(release);
+            Ok(ObjectFacts::new(object, code, input.name.as_deref(), &path, version, interner, faults))
         });
         match read {
             Ok((facts, faults)) => {
@@ -118,11 +123,12 @@ pub fn modules(
     }
 }
 
-/// Opens a file for `read`, and tells what of it could not be read besides.
+/// Opens a file for `read`, and the object with its code, which is another one where a debug file has none; tells what
+/// of it could not be read besides.
 fn open<T>(
     input: &Input,
     number: u32,
-    read: impl FnOnce(&Elf<'_>, ObjectSource<'_>) -> Result<T>,
+    read: impl FnOnce(&Elf<'_>, &Elf<'_>, ObjectSource<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Vec<Skipped>)> {
     let in_file = |e: Error| e.at(&input.path);
     let image = Image::open(&input.path)?;
@@ -142,10 +148,18 @@ fn open<T>(
         let what = "names and types are in a supplementary file (dwz) that is not read";
         errors.push(Error::new(ErrorKind::MissingPart, what).section(".gnu_debugaltlink"));
     }
-    let mut skipped: Vec<Skipped> = errors.into_iter().map(|e| Skipped::part(in_file(e), 1)).collect();
-    skipped.extend(faults.iter().map(|f| Skipped::part(from_fault(&input.path, f), 1)));
     let source = ObjectSource { number, base: object.base, sections: debug.sections(), headers: &headers };
-    Ok((read(&object, source).map_err(in_file)?, skipped))
+    let path = input.shipped.as_deref().filter(|_| !object.has_code());
+    let image = path.and_then(|path| Image::open(path).map_err(|e| errors.push(e)).ok());
+    let parsed = image.as_ref().map(|image| Elf::parse(image.bytes()));
+    let shipped =
+        parsed.and_then(|parsed| parsed.map_err(|e| errors.push(e.at(path.unwrap_or(&input.path)))).ok());
+    let shipped = shipped.filter(|s| s.build_id() == object.build_id() && s.machine == object.machine);
+    let found = read(&object, shipped.as_ref().unwrap_or(&object), source, &mut errors).map_err(in_file)?;
+    let part = |e: Error| Skipped::part(in_file(e), 1);
+    let mut skipped: Vec<Skipped> = errors.into_iter().map(part).collect();
+    skipped.extend(faults.iter().map(|f| Skipped::part(from_fault(&input.path, f), 1)));
+    Ok((found, skipped))
 }
 
 /// A module says in `.modinfo` for which kernel it was made.

@@ -111,7 +111,7 @@ fn build_kernel(
     let mut inputs = vec![];
     let mut skipped = vec![];
     if let Some(input) = &kernel.vmlinux {
-        match extract::vmlinux(input, &interner, &types, &functions) {
+        match extract::vmlinux(input, &kernel.release, &interner, &types, &functions) {
             Ok((facts, extracted, faults)) => {
                 objects.push(facts);
                 batches.extend(extracted);

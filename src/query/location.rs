@@ -18,6 +18,10 @@ pub enum State {
 }
 
 impl State {
+    /// Whether a probe can have the value.
+    pub fn is_known(self) -> bool {
+        matches!(self, Self::Readable | Self::Constant)
+    }
     /// As JSON and text print it.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,12 +1,16 @@
 //! Everything that is known of one placement.
+use super::coverage::{self, Coverage};
+use super::instead::{self, Instead};
 use super::location::{self, State};
 use super::readable::{Spellings, after_fentry};
 use super::select::{self, Placed};
 use super::symbols::{self, Anchor, Uniqueness};
+use super::verdict::{Judge, Verdicts};
 use probeidx_format::View;
 use probeidx_format::details::{CallSite, Item};
 use probeidx_format::id::{ObjectId, PlaceId, StrId, SymbolId};
-use probeidx_format::record::RangeRecord;
+use probeidx_format::record::{FunctionRecord, RangeRecord, SymbolRecord};
+use std::rc::Rc;
 
 /// What kind of place it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,23 +78,44 @@ pub struct Placement<'a> {
     /// The symbol that holds the address, and the offset.
     pub symbol: Option<(&'a [u8], u32)>,
     pub uniqueness: Uniqueness,
+    /// Of the address at which the probe stands in the end: that of the placement, or `endbr64` passed over.
     pub anchor: Option<Anchor<'a>>,
-    /// Distinct addresses at which the function runs in this object, discarded sections left out.
-    pub instances: u32,
+    /// What each mechanism of the kernel does with it.
+    pub verdicts: Verdicts,
+    /// Of the function, in this object.
+    pub coverage: Rc<Coverage>,
+    /// What is possible where the probe that is asked for is refused.
+    pub instead: Option<Instead<'a>>,
+    /// It lies within another inlined copy of the same function: a call passes both.
+    pub is_nested: bool,
+    /// Whether the function returns, and how.
+    pub returns: Returns,
     pub variables: Vec<VariableAt<'a>>,
 }
 
-/// Puts placements together. One is used for many: it keeps the spellings of types.
+/// What is known of a function's exits, where a return probe is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Returns {
+    /// The debug information says that it does not return.
+    pub never: bool,
+    /// Some exits are jumps to other functions: a return probe fires when these return, with their value.
+    pub tail_calls: bool,
+}
+
+/// Puts placements together. One is used for many: it keeps the spellings of types, and the rules of the kernel.
 pub struct Describer<'a> {
     view: View<'a>,
+    /// Tells which of the addresses can be probed.
+    pub judge: Judge<'a>,
     spellings: Spellings<'a>,
     with_locals: bool,
+    wants_return: bool,
 }
 
 impl<'a> Describer<'a> {
-    /// With local variables, or parameters only.
-    pub fn new(view: View<'a>, with_locals: bool) -> Self {
-        Self { view, spellings: Spellings::new(view), with_locals }
+    /// With local variables, or parameters only; for return probes, or others.
+    pub fn new(view: View<'a>, with_locals: bool, wants_return: bool) -> Self {
+        Self { view, judge: Judge::new(view), spellings: Spellings::new(view), with_locals, wants_return }
     }
 
     /// The placement itself, at its entry.
@@ -98,10 +123,10 @@ impl<'a> Describer<'a> {
         &mut self,
         object: ObjectId,
         placed: Placed<'a>,
-        instances: u32,
+        coverage: Rc<Coverage>,
     ) -> Option<Placement<'a>> {
         let instance = if placed.is_inline(&self.view) { Instance::Inline } else { Instance::OutOfLine };
-        self.describe(object, placed, placed.record.entry.get(), instance, instances)
+        Some(Placement { coverage, ..self.describe(object, placed, placed.record.entry.get(), instance)? })
     }
 
     /// A function that only the symbol table knows, such as assembly; a clone, of which it knows the name and the debug
@@ -111,17 +136,24 @@ impl<'a> Describer<'a> {
         let record = select::symbol(&view, id)?;
         let pc = record.pc.get();
         if let Some(placed) = entry_at(&view, object, pc) {
-            return self.placement(object, placed, 1);
+            return self.describe(object, placed, pc, Instance::OutOfLine);
         }
-        self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine)
+        let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine)?;
+        Some(self.with_instead(plain, None))
     }
 
     /// An address within code that only the symbol table knows.
     pub fn within_symbol(&self, object: ObjectId, pc: u32) -> Option<Placement<'a>> {
         let held = symbols::holding(&self.view, object, pc)?;
         let name = self.view.string(held.record.name);
-        symbols::is_code(&self.view, object, held.record)
-            .then(|| self.undescribed(object, pc, name, Instance::Statement))?
+        let is_code = symbols::is_code(&self.view, object, held.record);
+        let plain = is_code.then(|| self.undescribed(object, pc, name, Instance::Statement))??;
+        Some(self.with_instead(plain, None))
+    }
+
+    fn with_instead(&self, p: Placement<'a>, placed: Option<Placed<'a>>) -> Placement<'a> {
+        let instead = instead::instead(&self.view, &self.judge, &p, placed, self.wants_return);
+        Placement { instead, ..p }
     }
 
     /// What the tables of objects, sections and symbols tell of an address.
@@ -136,6 +168,7 @@ impl<'a> Describer<'a> {
         let module = view.string(view.objects.get(object.index())?.name);
         let held = symbols::holding(&view, object, pc);
         let section = symbols::section(&view, object, pc);
+        let verdicts = self.judge.verdicts(object, pc, instance == Instance::Inline);
         Some(Placement {
             object,
             module: (!module.is_empty()).then_some(module),
@@ -149,21 +182,22 @@ impl<'a> Describer<'a> {
             inlined_into: vec![],
             symbol: held.map(|h| (view.string(h.record.name), h.offset)),
             uniqueness: held.map(|h| symbols::uniqueness(&view, object, h.record.name)).unwrap_or_default(),
-            anchor: symbols::anchor(&view, object, pc),
-            instances: u32::from(section.is_some_and(|s| !symbols::is_discarded(&view, object, s))),
+            anchor: symbols::anchor(&view, object, pc + verdicts.shift),
+            verdicts,
+            coverage: Rc::new(Coverage::of_one(verdicts)),
+            instead: None,
+            is_nested: false,
+            returns: Returns {
+                never: false,
+                tail_calls: held.is_some_and(|h| h.record.has(SymbolRecord::TAIL_CALLS)),
+            },
             variables: vec![],
         })
     }
 
     /// An address within a placement.
-    pub fn statement(
-        &mut self,
-        object: ObjectId,
-        placed: Placed<'a>,
-        pc: u32,
-        instances: u32,
-    ) -> Option<Placement<'a>> {
-        self.describe(object, placed, pc, Instance::Statement, instances)
+    pub fn statement(&mut self, object: ObjectId, placed: Placed<'a>, pc: u32) -> Option<Placement<'a>> {
+        self.describe(object, placed, pc, Instance::Statement)
     }
 
     fn describe(
@@ -172,18 +206,25 @@ impl<'a> Describer<'a> {
         placed: Placed<'a>,
         pc: u32,
         instance: Instance,
-        instances: u32,
     ) -> Option<Placement<'a>> {
         let view = self.view;
         let function = select::function(&view, placed.record)?;
-        Some(Placement {
+        let plain = self.undescribed(object, pc, view.string(function.name), instance)?;
+        let described = Placement {
             file: view.string(function.file),
             line: function.line.get(),
             inlined_into: inline_calls(&view, placed),
-            instances,
+            returns: Returns { never: function.has(FunctionRecord::NORETURN), ..plain.returns },
+            is_nested: coverage::is_nested(&view, placed),
             variables: self.variables(placed, pc),
-            ..self.undescribed(object, pc, view.string(function.name), instance)?
-        })
+            ..plain
+        };
+        let mut described = self.with_instead(described, Some(placed));
+        if let Some(Instead::At(nearby)) = &mut described.instead {
+            let there = self.variables(placed, nearby.pc);
+            nearby.readable = there.iter().filter(|v| v.state.is_known()).map(|v| v.name).collect();
+        }
+        Some(described)
     }
 
     /// The variables in scope at an address of the placement, parameters first.
@@ -275,24 +316,4 @@ pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<
         }
     }
     Some(innermost)
-}
-
-/// How many distinct addresses these placements of one function have. Those in discarded sections are left out, and an
-/// instance within another of the same function counts once: partial inlining makes such.
-pub fn distinct(view: &View<'_>, object: ObjectId, places: &[Placed<'_>]) -> u32 {
-    let function = |p: &Placed<'_>| select::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));
-    let is_within_itself = |p: &Placed<'_>| {
-        std::iter::successors(p.outer(view), |o| o.outer(view)).any(|o| function(&o) == function(p))
-    };
-    let mut addresses: Vec<u32> = places
-        .iter()
-        .filter(|p| !is_within_itself(p))
-        .map(|p| p.record.entry.get())
-        .filter(|pc| {
-            symbols::section(view, object, *pc).is_some_and(|s| !symbols::is_discarded(view, object, s))
-        })
-        .collect();
-    addresses.sort_unstable();
-    addresses.dedup();
-    addresses.len() as u32
 }

@@ -1,4 +1,5 @@
 //! From a spec to the placements that it denotes.
+use super::coverage::Coverage;
 use super::pattern::Pattern;
 use super::placement::{self, Describer, Placement};
 use super::select::{self, Declaration, Placed, Scope};
@@ -7,6 +8,7 @@ use super::symbols;
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, SymbolId};
+use std::rc::Rc;
 
 /// Calls `each` with every placement of a spec: by name, file and line of the declaration, object, and in the order
 /// of the debug information. What SystemTap leaves out of its listings is not left out here.
@@ -19,7 +21,8 @@ pub fn resolve<'a>(
     with_locals: bool,
     mut each: impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
-    let mut describer = Describer::new(view, with_locals);
+    let wants_return = spec.point.filter() == Filter::Return;
+    let mut describer = Describer::new(view, with_locals, wants_return);
     match &spec.point {
         Point::Function(function) => resolve_function(view, function, &mut describer, &mut each),
         Point::Statement(statement) => match as_function(&view, statement) {
@@ -137,7 +140,7 @@ fn resolve_symbols<'a>(
                 }
                 let pc = u64::from(symbol.pc.get()) + offset;
                 match u32::try_from(pc).ok().map(|pc| (pc, placement::holding(&view, object, pc))) {
-                    Some((pc, Some(placed))) => describer.statement(object, placed, pc, 1),
+                    Some((pc, Some(placed))) => describer.statement(object, placed, pc),
                     Some((pc, None)) => describer.within_symbol(object, pc),
                     None => None,
                 }
@@ -170,10 +173,10 @@ fn resolve_in<'a>(
     describer: &mut Describer<'a>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
-    let instances = placement::distinct(&view, object, own);
+    let coverage = Rc::new(Coverage::of(&view, &describer.judge, object, own));
     for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline(&view))) {
         let described = match spec.offset {
-            None => describer.placement(object, *placed, instances),
+            None => describer.placement(object, *placed, Rc::clone(&coverage)),
             // An offset counts from the entry of a function: an inlined copy has none of its own.
             Some(_) if placed.is_inline(&view) => continue,
             Some(offset) => {
@@ -184,7 +187,10 @@ fn resolve_in<'a>(
                     return Err(beyond(offset, length));
                 };
                 let inner = placement::holding(&view, object, pc).unwrap_or(*placed);
-                describer.statement(object, inner, pc, instances)
+                {
+                    let statement = describer.statement(object, inner, pc);
+                    statement.map(|s| Placement { coverage: Rc::clone(&coverage), ..s })
+                }
             }
         };
         if let Some(described) = described {
@@ -214,7 +220,7 @@ fn resolve_address<'a>(
         let base = view.objects[object.index()].base.get();
         let Ok(pc) = u32::try_from(spec.address.wrapping_sub(base)) else { continue };
         let described = match placement::holding(&view, object, pc) {
-            Some(placed) => describer.statement(object, placed, pc, 1),
+            Some(placed) => describer.statement(object, placed, pc),
             None => describer.within_symbol(object, pc),
         };
         if let Some(described) = described {

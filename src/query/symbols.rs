@@ -35,11 +35,29 @@ pub fn section<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a Sec
 /// Whether a symbol names code: a function, or a label of assembly that has no type.
 pub fn is_code(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> bool {
     let untyped = symbol.flags.get() & SymbolRecord::TYPE == 0;
-    let is_executable = |s: &SectionRecord| s.flags.get() & SHF_EXECINSTR != 0;
     symbol.is_function() || (untyped && section(view, object, symbol.pc.get()).is_some_and(is_executable))
 }
 
-const SHF_EXECINSTR: u32 = 4;
+/// Whether a section holds code.
+pub fn is_executable(section: &SectionRecord) -> bool {
+    const SHF_EXECINSTR: u32 = 4;
+    section.flags.get() & SHF_EXECINSTR != 0
+}
+
+/// Whether an address lies within a symbol, not in the gap behind it, where padding is or a function that lost to another
+/// of its name. A label of assembly has no size, and reaches to the next symbol. Cost: of the symbols close to it.
+pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
+    let pc = held.record.pc.get() + held.offset;
+    let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
+    let own = symbols.partition_point(|s| s.pc < held.record.pc);
+    let reaches = |s: &SymbolRecord| pc - s.pc.get() < s.size.get();
+    let at_its_address = || symbols[own..].iter().take_while(|s| s.pc == held.record.pc);
+    // A label within a larger function hides it: the function stands a few symbols before.
+    const NEAR: usize = 64;
+    held.record.size.get() == 0
+        || at_its_address().any(reaches)
+        || symbols[own.saturating_sub(NEAR)..own].iter().rev().any(reaches)
+}
 
 /// Whether code there is gone, or was never loaded, once the kernel runs: `.init` and `.exit` code of vmlinux,
 /// replacements for patched instructions.
@@ -95,6 +113,16 @@ pub struct Anchor<'a> {
     pub module: Option<&'a [u8]>,
     pub symbol: &'a [u8],
     pub offset: u32,
+}
+
+/// As the kernel takes it: `_text+3543965`, `overlay:ovl_fill_super+16`.
+impl std::fmt::Display for Anchor<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(module) = self.module {
+            write!(f, "{}:", String::from_utf8_lossy(module))?;
+        }
+        write!(f, "{}+{}", String::from_utf8_lossy(self.symbol), self.offset)
+    }
 }
 
 /// The anchor of an address: in vmlinux an offset from `_text` (or `_stext`), which no other symbol is called; in a

@@ -1,9 +1,13 @@
 //! JSON Lines: one object for each placement, with the fields of the contract.
-use crate::query::placement::{Instance, Placement};
-use crate::query::point;
+use super::{kprobe_events, words};
+use crate::query::placement::Placement;
+use crate::query::refused::Refused;
 use crate::query::spec::Filter;
+use crate::query::verdict::Reason;
+use crate::query::{coverage, instead, point, symbols};
 use probeidx_format::View;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// A placement as JSON.
@@ -25,8 +29,16 @@ struct Object<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     collides_with: Vec<String>,
     anchor: Option<Anchor>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lands: Option<String>,
     attach: Attach,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    definition: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instead: Option<Instead>,
     coverage: Coverage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    returns: Option<Returns>,
     vars: Vec<Variable>,
 }
 
@@ -45,7 +57,13 @@ struct Anchor {
     offset: u32,
 }
 
-/// What each mechanism of the kernel says; nothing is claimed that was not found out.
+impl From<&symbols::Anchor<'_>> for Anchor {
+    fn from(anchor: &symbols::Anchor<'_>) -> Self {
+        Self { module: anchor.module.map(text), symbol: text(anchor.symbol), offset: anchor.offset }
+    }
+}
+
+/// What each mechanism of the kernel says.
 #[derive(Serialize)]
 struct Attach {
     kprobe: &'static str,
@@ -54,10 +72,76 @@ struct Attach {
     fentry: &'static str,
 }
 
+/// What is possible where the probe is refused: an address nearby, a mechanism, or returns of a function.
+#[derive(Default, Serialize)]
+struct Instead {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbol: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anchor: Option<Anchor>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    readable: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mechanism: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    return_of: Option<String>,
+}
+
+impl From<&instead::Instead<'_>> for Instead {
+    fn from(instead: &instead::Instead<'_>) -> Self {
+        match instead {
+            instead::Instead::At(nearby) => Self {
+                address: Some(format!("{:#x}", nearby.address)),
+                symbol: Some(text(nearby.symbol.0)),
+                offset: Some(nearby.symbol.1),
+                anchor: nearby.anchor.as_ref().map(Anchor::from),
+                readable: Some(nearby.readable.iter().map(|v| text(v)).collect()),
+                ..Self::default()
+            },
+            instead::Instead::Mechanism(name) => Self { mechanism: Some(name), ..Self::default() },
+            instead::Instead::ReturnOf(function) => {
+                Self { return_of: Some(text(function)), ..Self::default() }
+            }
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Coverage {
     instances: u32,
-    reachable: Option<u32>,
+    reachable: u32,
+    out_of_line: Reached,
+    inline: Reached,
+    callers: u32,
+    by: By,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    left_out: BTreeMap<&'static str, u32>,
+}
+
+#[derive(Serialize)]
+struct Reached {
+    instances: u32,
+    reachable: u32,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    refused: BTreeMap<&'static str, u32>,
+}
+
+#[derive(Serialize)]
+struct By {
+    kprobe: u32,
+    kprobe_events: u32,
+    kretprobe: u32,
+    fentry: u32,
+}
+
+#[derive(Serialize)]
+struct Returns {
+    never: bool,
+    tail_calls: bool,
 }
 
 #[derive(Serialize)]
@@ -69,6 +153,41 @@ struct Variable {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<String>,
+}
+
+/// Writes a range of the kernel's own list as one line.
+pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+    #[derive(Serialize)]
+    struct Object<'a> {
+        kernel: &'a str,
+        module: Option<String>,
+        section: String,
+        start: String,
+        end: String,
+        name: String,
+        reason: &'static str,
+        source: &'static str,
+    }
+    let object = Object {
+        kernel,
+        module: range.module.map(text),
+        section: text(range.section),
+        start: format!("{:#x}", range.start),
+        end: format!("{:#x}", range.end),
+        name: text(range.name),
+        reason: Reason::from(range.source).name(),
+        source: words::source(range.source),
+    };
+    serde_json::to_writer(&mut *out, &object)?;
+    out.write_all(b"\n")
+}
+
+fn reached(reached: &coverage::Reached) -> Reached {
+    Reached { instances: reached.total, reachable: reached.reachable, refused: by_name(&reached.refused) }
+}
+
+fn by_name(counts: &[(Reason, u32)]) -> BTreeMap<&'static str, u32> {
+    counts.iter().map(|(reason, n)| (reason.name(), *n)).collect()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -93,7 +212,7 @@ pub fn placement(
         filter,
         &mut probe,
     );
-    let not_inline = |verdict| if placement.instance == Instance::Inline { "inline" } else { verdict };
+    let Placement { verdicts, coverage, .. } = placement;
     let object = Object {
         kernel,
         module: placement.module.map(text),
@@ -118,18 +237,33 @@ pub fn placement(
             .iter()
             .filter_map(|o| Some(text(view.string(view.objects.get(o.index())?.name))))
             .collect(),
-        anchor: placement.anchor.as_ref().map(|a| Anchor {
-            module: a.module.map(text),
-            symbol: text(a.symbol),
-            offset: a.offset,
-        }),
+        anchor: placement.anchor.as_ref().map(Anchor::from),
+        lands: (verdicts.shift > 0)
+            .then(|| format!("{:#x}", placement.address.wrapping_add(verdicts.shift.into()))),
         attach: Attach {
-            kprobe: "undecided",
-            kprobe_events: "undecided",
-            kretprobe: not_inline("undecided"),
-            fentry: not_inline("undecided"),
+            kprobe: verdicts.kprobe.name(),
+            kprobe_events: verdicts.kprobe_events.name(),
+            kretprobe: verdicts.kretprobe.name(),
+            fentry: verdicts.fentry.name(),
         },
-        coverage: Coverage { instances: placement.instances, reachable: None },
+        instead: placement.instead.as_ref().map(Instead::from),
+        definition: kprobe_events::definition(placement, filter, None),
+        coverage: Coverage {
+            instances: coverage.instances(),
+            reachable: coverage.by.kprobe,
+            out_of_line: reached(&coverage.out_of_line),
+            inline: reached(&coverage.inline),
+            callers: coverage.callers,
+            by: By {
+                kprobe: coverage.by.kprobe,
+                kprobe_events: coverage.by.kprobe_events,
+                kretprobe: coverage.by.kretprobe,
+                fentry: coverage.by.fentry,
+            },
+            left_out: by_name(&coverage.left_out),
+        },
+        returns: (filter == Filter::Return)
+            .then_some(Returns { never: placement.returns.never, tail_calls: placement.returns.tail_calls }),
         vars: placement
             .variables
             .iter()

@@ -1,6 +1,8 @@
 //! Answers to text. Nothing here opens files or decides anything.
 pub mod json;
+pub mod kprobe_events;
 pub mod text;
+pub mod words;
 
 use std::borrow::Cow;
 use std::fmt::Write;

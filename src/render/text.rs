@@ -1,5 +1,9 @@
 //! Placements for people.
+use super::words;
 use crate::query::placement::{Instance, Placement};
+use crate::query::refused::Refused;
+use crate::query::spec::Filter;
+use crate::query::verdict::{Verdict, Verdicts};
 use std::io::{Result, Write};
 
 /// How text is to look.
@@ -20,28 +24,30 @@ fn printable(bytes: &[u8]) -> String {
 }
 
 /// Writes the line that stands above the placements of one declaration in one object.
-pub fn heading(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result<()> {
+pub fn heading(p: &Placement<'_>, filter: Filter, style: Style, out: &mut dyn Write) -> Result<()> {
     let object = p.module.map_or("vmlinux".to_owned(), |m| format!("module {}", printable(m)));
     let place = match p.line {
         0 => printable(p.file),
         line => format!("{}:{line}", printable(p.file)),
     };
-    let count = match p.instances {
-        0 => "no address once the kernel runs".to_owned(),
-        1 => "1 address".to_owned(),
-        n => format!("{n} addresses"),
-    };
     let at = if place.is_empty() { "" } else { "@" };
-    writeln!(out, "{}{at}{place}  {object}, {count}", style.paint("1", printable(p.function)))
+    writeln!(out, "{}{at}{place}  {object}", style.paint("1", printable(p.function)))?;
+    writeln!(out, "  {}", words::coverage(&p.coverage))?;
+    if filter == Filter::Return
+        && let Some(note) = words::returns(&printable(p.function), p.returns)
+    {
+        writeln!(out, "  {note}")?;
+    }
+    Ok(())
 }
 
 /// Writes one placement, below its heading.
 pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result<()> {
     let symbol = p.symbol.map_or("no symbol".to_owned(), |(s, o)| format!("{}+{o:#x}", printable(s)));
-    let anchor = p.anchor.as_ref().map_or(String::new(), |a| {
-        let module = a.module.map_or(String::new(), |m| format!("{}:", printable(m)));
-        format!("  probe at {module}{}+{}", printable(a.symbol), a.offset)
-    });
+    let anchor = p
+        .anchor
+        .as_ref()
+        .map_or(String::new(), |a| format!("  probe at {}", super::printable(&a.to_string())));
     let kind = match p.instance {
         Instance::OutOfLine => style.paint("32", "out-of-line"),
         other => style.paint("36", other.name()),
@@ -53,6 +59,13 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         p.address,
         printable(p.section)
     )?;
+    writeln!(out, "    {}", verdicts(p.verdicts, style))?;
+    if let Some(instead) = &p.instead {
+        writeln!(out, "    instead: {}", words::instead(instead))?;
+    }
+    if p.verdicts.shift > 0 {
+        writeln!(out, "    the kernel puts the probe {} bytes further, behind endbr64", p.verdicts.shift)?;
+    }
     if !p.uniqueness.unique && p.symbol.is_some() {
         writeln!(out, "    the symbol's name is not unique: use the address given by `probe at`")?;
     }
@@ -78,4 +91,26 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         writeln!(out, "    {name:name_width$}  {:type_width$}  {location}", printable(spelled.as_bytes()))?;
     }
     Ok(())
+}
+
+/// Writes a range as `/sys/kernel/debug/kprobes/blacklist` does, with its source behind it.
+pub fn refused(range: &Refused<'_>, out: &mut dyn Write) -> Result<()> {
+    let module = range.module.map_or(String::new(), |m| format!(" [{}]", printable(m)));
+    let Refused { start, end, .. } = range;
+    writeln!(out, "{start:#x}-{end:#x}\t{}{module}\t{}", printable(range.name), words::source(range.source))
+}
+
+/// `kprobe ok, kprobe_events no-ftrace-site, …`
+fn verdicts(v: Verdicts, style: Style) -> String {
+    let all = [
+        ("kprobe", v.kprobe),
+        ("kprobe_events", v.kprobe_events),
+        ("kretprobe", v.kretprobe),
+        ("fentry", v.fentry),
+    ];
+    let one = |(mechanism, verdict): (&str, Verdict)| {
+        let color = if verdict.is_ok() { "32" } else { "31" };
+        format!("{mechanism} {}", style.paint(color, verdict.name()))
+    };
+    all.map(one).join(", ")
 }

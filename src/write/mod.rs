@@ -85,5 +85,9 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::Members, model.types.members.as_bytes())?;
     one(S::Sequences, model.places.sequences.as_bytes())?;
     writer.section(S::Lines, batches.iter().map(|b| &b.batch.lines[..]))?;
+    let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
+    one(S::Sites, linked.sites.as_bytes())?;
+    one(S::Refused, linked.refused.as_bytes())?;
+    one(S::Boundaries, &linked.boundaries)?;
     Ok(writer)
 }

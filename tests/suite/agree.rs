@@ -1,7 +1,7 @@
 //! The index says what the debug information says, whatever compiler wrote it and however it is packed.
 use crate::facts::assert_equal;
 use crate::fixture::{Recipe, Tree, USUAL, possible};
-use crate::index::build_whole;
+use crate::index::{build, build_whole};
 use crate::oracle;
 use std::path::PathBuf;
 
@@ -48,5 +48,17 @@ agree! {
     zlib_by_objcopy: Recipe { objcopy: &["--compress-debug-sections=zlib"], ..USUAL },
     zstd_by_objcopy: Recipe { objcopy: &["--compress-debug-sections=zstd"], ..USUAL },
     zlib_of_old_tools: Recipe { objcopy: &["--compress-debug-sections=zlib-gnu"], ..USUAL },
-    debug_files: Recipe { objcopy: &["--only-keep-debug"], ..USUAL },
+}
+
+#[test]
+fn debug_files() {
+    let tree = Tree::compile(&Recipe { objcopy: &["--only-keep-debug"], ..USUAL });
+    let index = build(&[tree.path()], 2);
+    assert_equal(&index.facts(), &oracle::facts(&named(&tree.objects())), "debug files");
+    let skipped = index.skipped(&tree.path());
+    assert_eq!(skipped.len(), tree.objects().len(), "{skipped:#?}");
+    assert!(
+        skipped.iter().all(|s| s.starts_with("part of ") && s.contains("has no machine code")),
+        "{skipped:#?}"
+    );
 }

@@ -63,6 +63,17 @@ pub enum Point {
     Alias(String),
 }
 
+impl Point {
+    /// Which of the places it wants.
+    pub fn filter(&self) -> Filter {
+        match self {
+            Self::Function(function) => function.filter,
+            Self::Address(address) => address.filter,
+            Self::Statement(_) | Self::Trace(_) | Self::Alias(_) => Filter::Any,
+        }
+    }
+}
+
 /// `kernel.function("NAME@FILE:LINES")` with its suffixes; bare `NAME`, `NAME@FILE`, `NAME+OFFSET`,
 /// `NAME%return`.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,75 @@
+//! `probeidx blacklist`
+use super::args::Blacklist;
+use super::config::Config;
+use super::exit::Outcome;
+use super::note;
+use super::output::failed;
+use super::why_not::{no_module, nothing};
+use crate::error::Result;
+use crate::query::Index;
+use crate::query::pattern::Pattern;
+use crate::query::refused;
+use crate::query::select::Scope;
+use crate::query::spec::ModuleScope;
+use crate::render::{json, text};
+use probeidx_format::View;
+use std::io::Write;
+
+/// Lists what the kernel refuses to kprobes, in vmlinux or in modules.
+pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let mut outcome = Outcome::Nothing;
+    let mut reasons = vec![];
+    for path in config.indexes()? {
+        let index = Index::open(&path)?;
+        let view = index.view()?;
+        let release = String::from_utf8_lossy(view.release());
+        for scope in scopes(args)? {
+            let asked = Scope::new(&view, &scope);
+            warn_of_gaps(&view, &asked, config);
+            for range in refused::refused(&view, &asked) {
+                outcome = Outcome::Done;
+                let written = match config.json {
+                    true => json::refused(&release, &range, out),
+                    false => text::refused(&range, out),
+                };
+                written.map_err(failed)?;
+            }
+            match &scope {
+                ModuleScope::Kernel => {
+                    let others: Vec<_> =
+                        refused::other_modules(&view, &asked).map(String::from_utf8_lossy).collect();
+                    if !others.is_empty() {
+                        note(
+                            config,
+                            &format!("modules add to it once they are loaded: {}", others.join(", ")),
+                        );
+                    }
+                }
+                ModuleScope::Module(module) if asked.objects().next().is_none() => {
+                    reasons.push(no_module(&view, &module.to_string()));
+                }
+                _ => {}
+            }
+        }
+    }
+    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+fn scopes(args: &Blacklist) -> Result<Vec<ModuleScope>> {
+    match &args.modules[..] {
+        [] if args.all => Ok(vec![ModuleScope::Any]),
+        [] => Ok(vec![ModuleScope::Kernel]),
+        modules => modules
+            .iter()
+            .map(|module| Ok(ModuleScope::Module(Pattern::new(&module.replace('-', "_"))?)))
+            .collect(),
+    }
+}
+
+fn warn_of_gaps(view: &View<'_>, asked: &Scope, config: &Config) {
+    for object in asked.objects().filter(|o| refused::is_unsure(view, *o)) {
+        let path = String::from_utf8_lossy(view.string(view.objects[object.index()].path));
+        let what = "a table could not be read, and the list may lack something; see: probeidx stats";
+        note(config, &format!("{path}: {what}"));
+    }
+}

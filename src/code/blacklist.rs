@@ -1,0 +1,87 @@
+//! The kernel's own list of what kprobes must not touch, as `/sys/kernel/debug/kprobes/blacklist` prints it.
+use super::table::{TableName, Tables};
+use super::{RefusedFacts, symbol_starts};
+use crate::error::Result;
+use crate::link::Symbol;
+use crate::load::elf::Elf;
+use object::elf::{EM_AARCH64, EM_X86_64};
+use probeidx_format::record::RefusedBy;
+use std::ops::Range;
+
+const NOKPROBE: TableName = TableName {
+    section: "_kprobe_blacklist",
+    start: "__start_kprobe_blacklist",
+    stop: "__stop_kprobe_blacklist",
+    reader: "within_kprobe_blacklist",
+};
+
+/// An area: why it is refused, the symbols around it in vmlinux, its section in a module.
+struct Area(RefusedBy, &'static str, &'static str, &'static str);
+
+const AREAS: [Area; 2] = [
+    Area(RefusedBy::KprobesText, "__kprobes_text_start", "__kprobes_text_end", ".kprobes.text"),
+    Area(RefusedBy::NoinstrText, "__noinstr_text_start", "__noinstr_text_end", ".noinstr.text"),
+];
+
+/// What `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c, arch/arm64/kernel/probes/kprobes.c, 6.12).
+/// `.hyp.idmap.text` is left to kernels that do not run in the hypervisor's mode, which is not known here.
+fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
+    match object::elf::Machine(machine) {
+        EM_X86_64 => &[("__entry_text_start", "__entry_text_end")],
+        EM_AARCH64 => &[
+            ("__entry_text_start", "__entry_text_end"),
+            ("__irqentry_text_start", "__irqentry_text_end"),
+            ("__hyp_text_start", "__hyp_text_end"),
+        ],
+        _ => &[],
+    }
+}
+
+/// The ranges, in the order of the list (`populate_kprobe_blacklist`, `add_module_kprobe_blacklist`, kernel/kprobes.c).
+pub fn refused(
+    object: &Elf<'_>,
+    tables: &Tables<'_, '_>,
+    symbols: &[Symbol<'_>],
+    is_module: bool,
+) -> Result<Vec<RefusedFacts>> {
+    let mut starts = symbol_starts(symbols);
+    if is_module {
+        // The last symbol of a section ends with it: what comes next in memory is not next here.
+        starts.extend(object.sections.iter().filter_map(|s| s.pc?.checked_add(s.size() as u32)));
+        starts.sort_unstable();
+        starts.dedup();
+    }
+    let mut found = vec![];
+    if let Some(table) = tables.table(&NOKPROBE)? {
+        let entries = table.entries(8)?.filter_map(|at| table.address(at));
+        found.extend(entries.filter_map(|entry| whole_symbol(&starts, entry, RefusedBy::Nokprobe)));
+    }
+    for Area(source, start, stop, section) in AREAS {
+        found.extend(
+            tables.area(start, stop, section).into_iter().flat_map(|a| symbols_of(&starts, a, source)),
+        );
+    }
+    for (start, stop) in areas_of(object.machine).iter().filter(|_| !is_module) {
+        let area = tables.area(start, stop, "").into_iter();
+        found.extend(area.flat_map(|a| symbols_of(&starts, a, RefusedBy::EntryText)));
+    }
+    Ok(found)
+}
+
+/// An entry and the extent of the symbol that holds it, up to the next one (`kprobe_add_ksym_blacklist`).
+fn whole_symbol(starts: &[u32], entry: u32, source: RefusedBy) -> Option<RefusedFacts> {
+    let after = starts.partition_point(|s| *s <= entry);
+    let start = *starts.get(after.checked_sub(1)?)?;
+    let end = entry.checked_add(starts.get(after)? - start)?;
+    Some(RefusedFacts { start: entry, end, source: source as u32 })
+}
+
+/// The symbols of an area (`kprobe_add_area_blacklist`).
+fn symbols_of(starts: &[u32], area: Range<u32>, source: RefusedBy) -> impl Iterator<Item = RefusedFacts> {
+    let mut entry = area.start;
+    std::iter::from_fn(move || {
+        let found = whole_symbol(starts, entry, source).filter(|_| entry < area.end)?;
+        entry = found.end;
+        Some(found)
+    })
+}

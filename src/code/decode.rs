@@ -1,0 +1,232 @@
+//! Where instructions start (x86-64), as the kernel finds out: one after another from the symbol that holds the address
+//! (`can_probe`, arch/x86/kernel/kprobes/core.c).
+use super::rules::Version;
+use super::text::{CodeSection, Text};
+use super::{SiteFacts, symbol_starts};
+use crate::link::Symbol;
+use crate::load::elf::{Elf, LE};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
+use object::LittleEndian;
+use object::elf::Rela64;
+use probeidx_format::record::{SiteKind, SymbolRecord};
+
+/// Decodes all code; gives for each section its start and a bit for every byte. Adds instructions that cannot be probed
+/// to the sites, and marks the symbols that return or jump to other functions.
+pub fn decode(
+    object: &Elf<'_>,
+    text: &Text<'_>,
+    symbols: &mut [Symbol<'_>],
+    version: Option<Version>,
+    sites: &mut Vec<SiteFacts>,
+) -> Vec<(u32, Vec<u8>)> {
+    let starts = symbol_starts(symbols);
+    let exits = Exits::new(object, symbols);
+    let traps_are_refused = version.is_none_or(|v| v >= (6, 9));
+    let mut marks: Vec<(u32, u16)> = vec![];
+    let mut bits = vec![];
+    for section in text.sections() {
+        let mut walk = Walk {
+            section,
+            relocations: object.relocations(section.index).ok().flatten().unwrap_or_default(),
+            exits: &exits,
+            traps_are_refused,
+            boundaries: vec![0; section.pcs.len().div_ceil(8)],
+            sites,
+        };
+        let first = starts.partition_point(|s| *s < section.pcs.start);
+        for (at, &start) in
+            starts.iter().enumerate().skip(first).take_while(|(_, s)| section.pcs.contains(*s))
+        {
+            let next = starts.get(at + 1).map_or(section.pcs.end, |next| (*next).min(section.pcs.end));
+            let flags = walk.symbol(start, start + extent(symbols, start, next - start));
+            marks.push((start, flags));
+        }
+        bits.push((section.pcs.start, walk.boundaries));
+    }
+    marks.sort_unstable();
+    for symbol in symbols {
+        if let Ok(at) = marks.binary_search_by_key(&symbol.pc, |m| m.0) {
+            symbol.flags |= marks[at].1;
+        }
+    }
+    bits
+}
+
+/// How far the code of a symbol reaches: as far as the largest one at its address says, else to the next one. What
+/// follows a function is padding, up to megabytes of it.
+fn extent(symbols: &[Symbol<'_>], start: u32, to_next: u32) -> u32 {
+    const UNKNOWN: u32 = 1 << 16;
+    let first = symbols.partition_point(|s| s.pc < start);
+    let own = symbols[first..].iter().take_while(|s| s.pc == start && s.is_looked_up());
+    match own.map(|s| s.size).max() {
+        Some(size) if size > 0 => size.min(to_next),
+        _ => to_next.min(UNKNOWN),
+    }
+}
+
+struct Walk<'a, 'd> {
+    section: &'a CodeSection<'d>,
+    relocations: &'d [Rela64<LittleEndian>],
+    exits: &'a Exits<'a, 'd>,
+    traps_are_refused: bool,
+    boundaries: Vec<u8>,
+    sites: &'a mut Vec<SiteFacts>,
+}
+
+impl Walk<'_, '_> {
+    /// Decodes the code of a symbol; gives what its exits are.
+    fn symbol(&mut self, start: u32, end: u32) -> u16 {
+        let first = (start - self.section.pcs.start) as usize;
+        let Some(code) = self.section.bytes.get(first..first + (end - start) as usize) else { return 0 };
+        let mut decoder = Decoder::with_ip(64, code, start.into(), DecoderOptions::NO_INVALID_CHECK);
+        let mut instruction = Instruction::default();
+        let mut flags = 0;
+        while decoder.can_decode() {
+            let offset = first + decoder.position();
+            decoder.decode_out(&mut instruction);
+            // The kernel gives up here too: nothing behind it is a boundary.
+            if instruction.is_invalid() {
+                break;
+            }
+            self.boundaries[offset / 8] |= 1 << (offset % 8);
+            let code = instruction.code();
+            if refuses(&instruction) || (self.traps_are_refused && is_trap(code)) {
+                let pc = self.section.pcs.start + offset as u32;
+                self.sites.push(SiteFacts { start: pc, length: 1, kind: SiteKind::Unsupported as u8 });
+            }
+            flags |= match code {
+                Code::Retnq | Code::Retnq_imm16 => SymbolRecord::RETURNS,
+                Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => {
+                    let target = instruction.near_branch_target();
+                    if (u64::from(start)..u64::from(end)).contains(&target)
+                        && !self.is_relocated(code, offset)
+                    {
+                        0
+                    } else {
+                        self.exits.kind(self.target(offset, target), start)
+                    }
+                }
+                _ => 0,
+            };
+        }
+        flags
+    }
+    /// Whether the linker fills the target of a jump in: then its four bytes are zero.
+    fn is_relocated(&self, code: Code, offset: usize) -> bool {
+        code == Code::Jmp_rel32_64 && self.section.bytes.get(offset + 1..offset + 5) == Some(&[0; 4][..])
+    }
+    /// Where a jump leads, relocated if it has to be.
+    fn target(&self, offset: usize, plain: u64) -> Target {
+        let at = self.relocations.partition_point(|r| r.r_offset.get(LE) < offset as u64 + 1);
+        match self.relocations.get(at).filter(|r| r.r_offset.get(LE) == offset as u64 + 1) {
+            Some(relocation) if self.exits.is_relocatable => {
+                let addend = relocation.r_addend.get(LE).wrapping_add(4);
+                Target::Symbol((relocation.r_info.get(LE) >> 32) as usize, addend)
+            }
+            _ => Target::Pc(plain as u32),
+        }
+    }
+}
+
+enum Target {
+    Pc(u32),
+    /// A symbol of the symbol table, and what is added.
+    Symbol(usize, i64),
+}
+
+/// Tells what a jump out of a function is.
+struct Exits<'a, 'd> {
+    object: &'a Elf<'d>,
+    is_relocatable: bool,
+    /// Where functions start, but for the parts that were split off (`do_open.cold`); sorted.
+    entries: Vec<u32>,
+    /// `__x86_return_thunk` and its like.
+    return_thunks: Vec<u32>,
+}
+
+impl<'a, 'd> Exits<'a, 'd> {
+    fn new(object: &'a Elf<'d>, symbols: &[Symbol<'_>]) -> Self {
+        let is_entry = |s: &&Symbol<'_>| s.is_function() && memchr::memmem::find(s.name, b".cold").is_none();
+        Self {
+            object,
+            is_relocatable: object.is_relocatable,
+            entries: symbols.iter().filter(is_entry).map(|s| s.pc).collect(),
+            return_thunks: symbols.iter().filter(|s| is_return_thunk(s.name)).map(|s| s.pc).collect(),
+        }
+    }
+    /// The flag for a jump from the symbol at `from`: a return, a tail call, or neither.
+    fn kind(&self, target: Target, from: u32) -> u16 {
+        let pc = match target {
+            Target::Pc(pc) => pc,
+            Target::Symbol(index, addend) => {
+                let Some(symbol) = self.object.symbols.get(index) else { return 0 };
+                if is_return_thunk(self.object.symbol_name(symbol)) {
+                    return SymbolRecord::RETURNS;
+                }
+                if symbol.st_shndx.get(LE).0 == 0 {
+                    return SymbolRecord::TAIL_CALLS;
+                }
+                self.object.symbol_address(symbol).wrapping_add_signed(addend) as u32
+            }
+        };
+        if self.return_thunks.contains(&pc) {
+            SymbolRecord::RETURNS
+        } else if pc != from && self.entries.binary_search(&pc).is_ok() {
+            SymbolRecord::TAIL_CALLS
+        } else {
+            0
+        }
+    }
+}
+
+fn is_return_thunk(name: &[u8]) -> bool {
+    name == b"__x86_return_thunk"
+}
+
+/// The length of the first instruction.
+pub fn length(code: &[u8]) -> Option<u8> {
+    let first = first(code);
+    (!first.is_invalid()).then_some(first.len() as u8)
+}
+
+/// Whether the first instruction is one that the kernel neither copies nor emulates.
+pub fn is_unsupported(code: &[u8]) -> bool {
+    let first = first(code);
+    first.is_invalid() || refuses(&first)
+}
+
+/// Whether the first instruction is undefined: BUG and WARN are made of such.
+pub fn is_undefined(code: &[u8]) -> bool {
+    is_undefined_code(first(code).code())
+}
+
+fn is_undefined_code(code: Code) -> bool {
+    matches!(code, Code::Ud2 | Code::Ud0_r16_rm16 | Code::Ud0_r32_rm32 | Code::Ud0_r64_rm64)
+        || matches!(code, Code::Ud1_r16_rm16 | Code::Ud1_r32_rm32 | Code::Ud1_r64_rm64)
+}
+
+fn first(code: &[u8]) -> Instruction {
+    Decoder::new(64, &code[..code.len().min(15)], DecoderOptions::NO_INVALID_CHECK).decode()
+}
+
+/// Instructions that `__copy_instruction` and `prepare_emulation` refuse (arch/x86/kernel/kprobes/core.c, 5.13 to 6.12):
+/// far transfers, returns from interrupts, indirect ones through memory, `vmcall` and its neighbours, loads of `%ss`,
+/// breakpoints.
+fn refuses(instruction: &Instruction) -> bool {
+    match instruction.code() {
+        Code::Int3 | Code::Iretw | Code::Iretd | Code::Iretq => true,
+        Code::Call_m1616 | Code::Call_m1632 | Code::Call_m1664 => true,
+        Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Jmp_m1664 => true,
+        Code::Call_rm64 | Code::Jmp_rm64 => instruction.op0_kind() == OpKind::Memory,
+        Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16 | Code::Mov_Sreg_rm16 => {
+            instruction.op0_register() == Register::SS
+        }
+        Code::Enclv | Code::Vmcall | Code::Vmlaunch | Code::Vmresume | Code::Vmxoff | Code::Pconfig => true,
+        _ => false,
+    }
+}
+
+/// Traps that are no places for a probe since 6.9 (`can_probe`).
+fn is_trap(code: Code) -> bool {
+    matches!(code, Code::Int_imm8 | Code::Int1) || is_undefined_code(code)
+}

@@ -1,0 +1,123 @@
+//! The machine code of an object and the kernel's tables about it: where instructions start, what the running kernel
+//! puts elsewhere, and what it refuses.
+//!
+//! The rules are those of `register_kprobe` (kernel/kprobes.c, arch/x86/kernel/kprobes/core.c) and of `kprobe_events`
+//! (kernel/trace/trace_kprobe.c), read in 5.10 to 6.12 and compared with running kernels (`tests/kernel/live`).
+mod blacklist;
+mod decode;
+mod rules;
+mod sites;
+mod table;
+mod text;
+
+use crate::error::Error;
+use crate::link::Symbol;
+use crate::load::elf::Elf;
+use object::elf::EM_X86_64;
+use probeidx_format::record::{ObjectRecord, SymbolRecord};
+pub use rules::{Version, version};
+use table::Tables;
+use text::Text;
+
+/// What code and tables say. All of it in the order of the object's addresses, but `refused`.
+#[derive(Default)]
+pub struct CodeFacts {
+    pub sites: Vec<SiteFacts>,
+    /// In the order of the kernel's own list.
+    pub refused: Vec<RefusedFacts>,
+    /// Of each section with code that was read: its start, and a bit for every byte.
+    pub boundaries: Vec<(u32, Vec<u8>)>,
+    /// As in the format's object record.
+    pub flags: u32,
+}
+
+/// Code that is not what it seems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SiteFacts {
+    pub start: u32,
+    pub length: u8,
+    /// As in the format's site record.
+    pub kind: u8,
+}
+
+/// A range of the kernel's own list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefusedFacts {
+    pub start: u32,
+    pub end: u32,
+    /// As in the format's record.
+    pub source: u32,
+}
+
+/// Reads the code of an object; marks the symbols, which are sorted. What is missing or damaged is told in `faults`.
+pub fn read(
+    object: &Elf<'_>,
+    symbols: &mut [Symbol<'_>],
+    is_module: bool,
+    version: Option<Version>,
+    faults: &mut Vec<Error>,
+) -> CodeFacts {
+    let text = Text::new(object);
+    let tables = Tables::new(object, symbols, is_module);
+    let mut facts = CodeFacts::default();
+    if !is_module {
+        facts.flags |= rules::of_kernel(symbols);
+    }
+    let mut lack = |flag, error: Error| {
+        facts.flags |= flag;
+        faults.push(error);
+    };
+    if let Some(section) = text.without_bytes() {
+        lack(ObjectRecord::NO_CODE, text::no_bytes(section));
+    }
+    match tables.ftrace() {
+        Ok(traced) => mark_traced(symbols, &traced, &text),
+        Err(error) => lack(ObjectRecord::NO_FTRACE_TABLE, error),
+    }
+    match blacklist::refused(object, &tables, symbols, is_module) {
+        Ok(refused) => facts.refused = refused,
+        Err(error) => lack(ObjectRecord::UNSURE, error),
+    }
+    if object.machine != EM_X86_64.0 {
+        return facts;
+    }
+    let mut found = vec![];
+    for error in sites::sites(&tables, &text, symbols, &mut found) {
+        lack(ObjectRecord::UNSURE, error);
+    }
+    facts.boundaries = decode::decode(object, &text, symbols, version, &mut found);
+    found.sort_unstable();
+    found.dedup();
+    facts.sites = found;
+    facts
+}
+
+/// Marks the symbols before whose next one an ftrace site lies (`__within_notrace_func`, trace_kprobe.c), those that have
+/// it at their entry, and those that start with `endbr64`.
+fn mark_traced(symbols: &mut [Symbol<'_>], traced: &[u32], text: &Text<'_>) {
+    let starts = symbol_starts(symbols);
+    let mut next = 0;
+    for group in symbols.chunk_by_mut(|a, b| a.pc == b.pc) {
+        let pc = group[0].pc;
+        let Ok(at) = starts.binary_search(&pc) else { continue };
+        let limit = starts.get(at + 1).copied().unwrap_or(u32::MAX);
+        next += traced[next..].partition_point(|t| *t < pc);
+        let own = &traced[next..][..traced[next..].partition_point(|t| *t < limit)];
+        let has_endbr = text.at(pc).is_some_and(|code| code.starts_with(&ENDBR64));
+        let entry = if has_endbr { pc + ENDBR64.len() as u32 } else { pc };
+        let flag = |condition, flag| if condition { flag } else { 0 };
+        let flags = flag(has_endbr, SymbolRecord::ENDBR)
+            | flag(!own.is_empty(), SymbolRecord::TRACED)
+            | flag(own.contains(&entry), SymbolRecord::FTRACE_ENTRY);
+        group.iter_mut().for_each(|s| s.flags |= flags);
+    }
+}
+
+/// The distinct addresses of the symbols by which the kernel looks up an address, rising.
+fn symbol_starts(symbols: &[Symbol<'_>]) -> Vec<u32> {
+    let mut starts: Vec<u32> = symbols.iter().filter(|s| s.is_looked_up()).map(|s| s.pc).collect();
+    starts.dedup();
+    starts
+}
+
+const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];

@@ -1,0 +1,183 @@
+//! The tables that the linker collects for the kernel: between two symbols of vmlinux, or in a section of a module.
+use crate::error::{Error, ErrorKind, Result};
+use crate::link::Symbol;
+use crate::load::elf::{Elf, LE};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// Finds tables by name.
+pub struct Tables<'o, 'd> {
+    object: &'o Elf<'d>,
+    /// The symbols of vmlinux that bound tables and areas.
+    bounds: Option<FxHashMap<&'d [u8], u32>>,
+}
+
+/// A table, and whether it has to be there.
+pub struct TableName {
+    /// Its section in a module, and what messages call it.
+    pub section: &'static str,
+    pub start: &'static str,
+    pub stop: &'static str,
+    /// A function of vmlinux that reads it: where that is, so is the table.
+    pub reader: &'static str,
+}
+
+const FTRACE: TableName = TableName {
+    section: "__mcount_loc",
+    start: "__start_mcount_loc",
+    stop: "__stop_mcount_loc",
+    reader: "ftrace_location",
+};
+
+impl<'o, 'd> Tables<'o, 'd> {
+    /// Collects the bounds. Cost: of all symbols, once.
+    pub fn new(object: &'o Elf<'d>, symbols: &[Symbol<'d>], is_module: bool) -> Self {
+        // All names that are looked up start with an underscore, or belong to functions.
+        let may_be_asked = |s: &&Symbol<'_>| s.name.starts_with(b"_") || s.is_function();
+        let bounds = || symbols.iter().filter(may_be_asked).map(|s| (s.name, s.pc)).collect();
+        Self { object, bounds: (!is_module).then(bounds) }
+    }
+    /// The address of a symbol of vmlinux.
+    pub fn bound(&self, name: &str) -> Option<u32> {
+        self.bounds.as_ref()?.get(name.as_bytes()).copied()
+    }
+    /// The addresses between two symbols of vmlinux, or those of a section of a module.
+    pub fn area(&self, start: &str, stop: &str, section: &str) -> Option<Range<u32>> {
+        match &self.bounds {
+            Some(_) => Some(self.bound(start)?..self.bound(stop)?).filter(|area| area.start < area.end),
+            None => {
+                let section = self.object.section(section)?;
+                let start = section.pc?;
+                Some(start..start.checked_add(section.size() as u32)?).filter(|area| !area.is_empty())
+            }
+        }
+    }
+    /// A table; `None` where the object has none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Damaged`] where the kernel reads one and it cannot be found.
+    pub fn table(&self, name: &TableName) -> Result<Option<Table<'d>>> {
+        let lost = || Error::new(ErrorKind::Damaged, "the table is not in the file").section(name.section);
+        let (index, from, length) = match &self.bounds {
+            Some(_) => match (self.bound(name.start), self.bound(name.stop)) {
+                (Some(start), Some(stop)) if start == stop => return Ok(None),
+                (Some(start), Some(stop)) if start < stop => {
+                    let holds = |s: &&crate::load::elf::Section<'_>| {
+                        s.pc.is_some_and(|pc| pc <= start && u64::from(stop) <= u64::from(pc) + s.size())
+                    };
+                    let index = self.object.sections.iter().position(|s| holds(&s)).ok_or_else(lost)?;
+                    let from = start - self.object.sections[index].pc.unwrap_or(0);
+                    (index, from as usize, (stop - start) as usize)
+                }
+                _ if self.bound(name.reader).is_some() => return Err(lost()),
+                _ => return Ok(None),
+            },
+            None => match self.object.sections.iter().position(|s| s.name == name.section) {
+                Some(index) => (index, 0, self.object.sections[index].size() as usize),
+                None => return Ok(None),
+            },
+        };
+        let section = &self.object.sections[index];
+        let bytes = section.raw().get(from..from + length).ok_or_else(lost)?;
+        let references = if self.object.is_relocatable {
+            References::Relocated(relocated(self.object, index)?)
+        } else {
+            References::InPlace { table: section.address() + from as u64, base: self.object.base }
+        };
+        Ok(Some(Table { name: name.section, bytes, references }))
+    }
+
+    /// The ftrace sites, rising. Those of functions that were replaced at link time may be zero, and are left out.
+    pub fn ftrace(&self) -> Result<Vec<u32>> {
+        let Some(table) = self.table(&FTRACE)? else { return Ok(vec![]) };
+        let mut sites: Vec<u32> = table.entries(8)?.filter_map(|at| table.address(at)).collect();
+        sites.sort_unstable();
+        match sites.is_empty() && table.bytes.iter().any(|b| *b != 0) {
+            true => Err(table.damaged(0)),
+            false => Ok(sites),
+        }
+    }
+}
+
+/// The bytes of a table, and what its references lead to.
+pub struct Table<'d> {
+    name: &'static str,
+    bytes: &'d [u8],
+    references: References,
+}
+
+enum References {
+    /// The values stand in the table, which has this link address.
+    InPlace { table: u64, base: u64 },
+    /// By relocation: offset in the table and address, sorted.
+    Relocated(Vec<(u32, u32)>),
+}
+
+impl Table<'_> {
+    /// The offsets of the entries of this size.
+    pub fn entries(&self, size: usize) -> Result<impl Iterator<Item = usize> + use<>> {
+        let length = self.bytes.len();
+        if length % size == 0 {
+            Ok((0..length).step_by(size))
+        } else {
+            Err(self.damaged(length - length % size))
+        }
+    }
+    /// The byte at an offset.
+    pub fn byte(&self, at: usize) -> u8 {
+        self.bytes.get(at).copied().unwrap_or(0)
+    }
+    /// Its length.
+    pub fn length(&self) -> usize {
+        self.bytes.len()
+    }
+    /// Where a reference leads that is stored as 32 bits relative to its own place.
+    pub fn relative(&self, at: usize) -> Option<u32> {
+        match &self.references {
+            References::InPlace { table, base } => {
+                let distance = i32::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?);
+                let target = table.wrapping_add(at as u64).wrapping_add_signed(distance.into());
+                u32::try_from(target.wrapping_sub(*base)).ok()
+            }
+            References::Relocated(known) => target(known, at),
+        }
+    }
+    /// Where an address of 64 bits leads; `None` for zero and what does not lie in the object.
+    pub fn address(&self, at: usize) -> Option<u32> {
+        match &self.references {
+            References::InPlace { base, .. } => {
+                let address = u64::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?);
+                u32::try_from(address.wrapping_sub(*base)).ok()
+            }
+            References::Relocated(known) => target(known, at),
+        }
+    }
+    /// What to say of a table of which the entry at this offset makes no sense.
+    pub fn damaged(&self, at: usize) -> Error {
+        let what = "the table is damaged: whether places can be probed is undecided";
+        Error::new(ErrorKind::Damaged, what).section(self.name).offset(at as u64)
+    }
+}
+
+fn target(known: &[(u32, u32)], at: usize) -> Option<u32> {
+    let found = known.binary_search_by_key(&(at as u32), |k| k.0).ok()?;
+    Some(known[found].1)
+}
+
+/// What the relocations of a section refer to: offset and address, sorted. The place itself is not subtracted: a table
+/// with relative entries adds it again.
+fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)>> {
+    let relocations = object.relocations(index)?.unwrap_or_default();
+    let mut known: Vec<(u32, u32)> = relocations
+        .iter()
+        .filter_map(|r| {
+            let symbol = object.symbols.get((r.r_info.get(LE) >> 32) as usize)?;
+            let section = object.sections.get(usize::from(symbol.st_shndx.get(LE).0))?;
+            section.pc?;
+            let address = object.symbol_address(symbol).wrapping_add_signed(r.r_addend.get(LE));
+            Some((u32::try_from(r.r_offset.get(LE)).ok()?, u32::try_from(address).ok()?))
+        })
+        .collect();
+    known.sort_unstable();
+    Ok(known)
+}

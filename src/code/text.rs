@@ -1,0 +1,71 @@
+//! The bytes of code by address.
+use crate::error::{Error, ErrorKind};
+use crate::load::elf::{Elf, Section};
+use object::elf::SHF_EXECINSTR;
+use std::ops::Range;
+
+/// The executable sections of an object, by address.
+pub struct Text<'d> {
+    sections: Vec<CodeSection<'d>>,
+}
+
+/// An executable section.
+pub struct CodeSection<'d> {
+    pub name: &'d str,
+    /// Position among the object's sections.
+    pub index: usize,
+    /// Its addresses.
+    pub pcs: Range<u32>,
+    /// Its bytes; none where the file does not have them.
+    pub bytes: &'d [u8],
+}
+
+impl<'d> Text<'d> {
+    /// Finds the executable sections.
+    pub fn new(object: &Elf<'d>) -> Self {
+        let executable = |s: &Section<'_>| s.flags() & SHF_EXECINSTR.0 as u32 != 0 && s.size() > 0;
+        let mut sections: Vec<_> = (0..)
+            .zip(&object.sections)
+            .filter(|(_, s)| executable(s))
+            .filter_map(|(index, s)| {
+                let start = s.pc?;
+                let pcs = start..start.checked_add(s.size() as u32)?;
+                Some(CodeSection { name: s.name, index, pcs, bytes: s.raw() })
+            })
+            .collect();
+        sections.sort_by_key(|s| s.pcs.start);
+        Self { sections }
+    }
+    /// In the order of their addresses.
+    pub fn sections(&self) -> &[CodeSection<'d>] {
+        &self.sections
+    }
+    /// The section that holds an address.
+    pub fn section(&self, pc: u32) -> Option<&CodeSection<'d>> {
+        let after = self.sections.partition_point(|s| s.pcs.start <= pc);
+        self.sections[..after].last().filter(|s| s.pcs.contains(&pc))
+    }
+    /// The code from an address to the end of its section; `None` if there is none in the file.
+    pub fn at(&self, pc: u32) -> Option<&'d [u8]> {
+        let section = self.section(pc)?;
+        section.bytes.get((pc - section.pcs.start) as usize..)
+    }
+    /// Whether code is, or would be, at an address.
+    pub fn contains(&self, pc: u32) -> bool {
+        self.section(pc).is_some()
+    }
+    /// A section of which the file does not have the bytes.
+    pub fn without_bytes(&self) -> Option<&CodeSection<'d>> {
+        self.sections.iter().find(|s| s.bytes.len() < s.pcs.len())
+    }
+}
+
+/// What to say of a section without its bytes: `objcopy --only-keep-debug` makes such files.
+pub fn no_bytes(section: &CodeSection<'_>) -> Error {
+    Error::new(
+        ErrorKind::MissingPart,
+        "the file has no machine code: whether its places can be probed is undecided",
+    )
+    .section(section.name)
+    .hint("index the unstripped object, or put the shipped one beside it")
+}

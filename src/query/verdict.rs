@@ -1,0 +1,405 @@
+//! Whether the kernel takes a probe at an address, and why not: by mechanism.
+//!
+//! The order of the checks is that of [`Reason`]. Where the kernel takes a probe that is of no use (a function that was
+//! replaced at link time, a return probe on the split-off part of a function), it is refused here.
+use super::select::{self, kernel};
+use super::symbols::{self, Held};
+use probeidx_format::View;
+use probeidx_format::id::{ObjectId, StrId};
+use probeidx_format::record::{ObjectRecord, RefusedBy, SiteKind, SiteRecord, SymbolRecord};
+
+/// Why a mechanism does not take an address: the first that applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Code for the start of the kernel or module only. (`kernel_text_address`)
+    InitText,
+    /// Code that vmlinux never runs: it is not unloaded.
+    ExitText,
+    /// Not loaded, or never run there: replacements for patched instructions, padding, data.
+    Discarded,
+    /// A function that lost to another of its name at link time: the code is there, and nothing leads to it.
+    DeadCode,
+    /// `NOKPROBE_SYMBOL`.
+    Blacklist,
+    /// `noinstr`.
+    Noinstr,
+    /// Entry code of the architecture.
+    EntryText,
+    /// `__kprobes`.
+    KprobesText,
+    /// A static branch, rewritten at run time.
+    JumpLabel,
+    /// A static call, rewritten at run time.
+    StaticCall,
+    /// The trap of a BUG or WARN.
+    BugSite,
+    /// The running processor decides which instructions are there.
+    Patched,
+    /// No instruction starts there.
+    NotBoundary,
+    /// An instruction that the kernel neither copies nor emulates.
+    UnsupportedInstruction,
+    /// The symbol has no ftrace site, and the mechanism wants one.
+    NoFtraceSite,
+    /// Not the entry of a function.
+    NotEntry,
+    /// An inlined copy has no entry and no return of its own.
+    Inline,
+    /// Within a `__pfx_` or `__cfi_` symbol.
+    PrefixSymbol,
+    /// A function that returns elsewhere. (`kretprobe_blacklist`)
+    KretprobeBlacklist,
+    /// No symbol holds the address.
+    NoSymbol,
+    /// A table or a rule that decides it is not known.
+    Undecided,
+}
+
+impl Reason {
+    /// As JSON prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InitText => "init-text",
+            Self::ExitText => "exit-text",
+            Self::Discarded => "discarded",
+            Self::DeadCode => "dead-code",
+            Self::Blacklist => "blacklist",
+            Self::Noinstr => "noinstr",
+            Self::EntryText => "entry-text",
+            Self::KprobesText => "kprobes-text",
+            Self::JumpLabel => "jump-label",
+            Self::StaticCall => "static-call",
+            Self::BugSite => "bug-site",
+            Self::Patched => "patched",
+            Self::NotBoundary => "not-boundary",
+            Self::UnsupportedInstruction => "unsupported-instruction",
+            Self::NoFtraceSite => "no-ftrace-site",
+            Self::NotEntry => "not-entry",
+            Self::Inline => "inline",
+            Self::PrefixSymbol => "prefix-symbol",
+            Self::KretprobeBlacklist => "kretprobe-blacklist",
+            Self::NoSymbol => "no-symbol",
+            Self::Undecided => "undecided",
+        }
+    }
+    /// As a phrase behind a number of places: `2 on a jump label`.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::InitText => "in init code",
+            Self::ExitText => "in exit code",
+            Self::Discarded => "in discarded code",
+            Self::DeadCode => "in a function that was replaced at link time",
+            Self::Blacklist => "in a NOKPROBE function",
+            Self::Noinstr => "in a noinstr function",
+            Self::EntryText => "in entry code",
+            Self::KprobesText => "in a __kprobes function",
+            Self::JumpLabel => "on a jump label",
+            Self::StaticCall => "on a static call",
+            Self::BugSite => "on a BUG or WARN",
+            Self::Patched => "within patched instructions",
+            Self::NotBoundary => "within an instruction",
+            Self::UnsupportedInstruction => "on an instruction that cannot be probed",
+            Self::NoFtraceSite => "without an ftrace site",
+            Self::NotEntry => "not at an entry",
+            Self::Inline => "inlined",
+            Self::PrefixSymbol => "in a prefix symbol",
+            Self::KretprobeBlacklist => "in a function that returns elsewhere",
+            Self::NoSymbol => "outside of all symbols",
+            Self::Undecided => "undecided",
+        }
+    }
+    /// Whether the code itself is gone or never runs, so that the place does not count.
+    pub fn is_gone(self) -> bool {
+        self <= Self::DeadCode
+    }
+}
+
+impl From<RefusedBy> for Reason {
+    fn from(source: RefusedBy) -> Self {
+        match source {
+            RefusedBy::Nokprobe => Self::Blacklist,
+            RefusedBy::KprobesText => Self::KprobesText,
+            RefusedBy::NoinstrText => Self::Noinstr,
+            RefusedBy::EntryText => Self::EntryText,
+        }
+    }
+}
+
+/// What a mechanism does: it takes the address, or says why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The probe is accepted, and fires.
+    Ok,
+    /// It is not.
+    No(Reason),
+}
+
+impl Verdict {
+    /// Whether the probe is accepted.
+    pub fn is_ok(self) -> bool {
+        self == Self::Ok
+    }
+    /// The reason why not.
+    pub fn reason(self) -> Option<Reason> {
+        match self {
+            Self::Ok => None,
+            Self::No(reason) => Some(reason),
+        }
+    }
+    /// `ok`, or the name of the reason.
+    pub fn name(self) -> &'static str {
+        self.reason().map_or("ok", Reason::name)
+    }
+    fn or(self, next: impl FnOnce() -> Self) -> Self {
+        if self.is_ok() { next() } else { self }
+    }
+}
+
+impl From<Option<Reason>> for Verdict {
+    fn from(reason: Option<Reason>) -> Self {
+        reason.map_or(Self::Ok, Self::No)
+    }
+}
+
+/// What each mechanism of the kernel does with an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdicts {
+    /// `register_kprobe`: SystemTap, modules.
+    pub kprobe: Verdict,
+    /// `p` in tracefs: perf, BPF through `perf_event_open`.
+    pub kprobe_events: Verdict,
+    /// `r` in tracefs.
+    pub kretprobe: Verdict,
+    /// ftrace, fprobe, kprobe.multi, BPF trampolines.
+    pub fentry: Verdict,
+    /// How many bytes behind the address the kernel puts the probe: 4 where `endbr64` starts a function, else 0.
+    pub shift: u32,
+}
+
+/// Judges addresses by what the index knows of the kernel.
+#[derive(Clone, Copy)]
+pub struct Judge<'a> {
+    view: View<'a>,
+    kernel: Option<ObjectId>,
+    /// Of vmlinux.
+    flags: u32,
+    /// `_stext` to `_etext` of vmlinux.
+    core: (u32, u32),
+    /// The name of the one function of which no return can be probed.
+    never_returns: Option<StrId>,
+}
+
+const EM_X86_64: u16 = 62;
+
+impl<'a> Judge<'a> {
+    /// Finds out which rules the kernel has. Cost: a few name lookups.
+    pub fn new(view: View<'a>) -> Self {
+        let kernel = kernel(&view);
+        let flags = kernel.and_then(|k| view.objects.get(k.index())).map_or(0, |o| o.flags.get());
+        let bound = |name: &[u8]| {
+            let symbol = select::symbols_named(&view, kernel?, view.name(name)?).next()?;
+            Some(select::symbol(&view, symbol)?.pc.get())
+        };
+        let core = (bound(b"_stext").unwrap_or(0), bound(b"_etext").unwrap_or(u32::MAX));
+        // kretprobe_blacklist, arch/x86/kernel/kprobes/core.c
+        let never_returns = view.name(b"__switch_to").and_then(|n| Some(view.names.get(n.index())?.name));
+        Self { view, kernel, flags, core, never_returns }
+    }
+
+    /// What each mechanism does with an address. `is_inline` says that an inlined copy is meant, although a function
+    /// may start there too. Cost: some binary searches.
+    pub fn verdicts(&self, object: ObjectId, pc: u32, is_inline: bool) -> Verdicts {
+        let held = match self.running(object, pc) {
+            Ok(held) => held,
+            Err(reason) => {
+                let no = Verdict::No(reason);
+                return Verdicts { kprobe: no, kprobe_events: no, kretprobe: no, fentry: no, shift: 0 };
+            }
+        };
+        let kprobe = self.registered(object, pc, held);
+        let kprobe_events = match (kprobe, self.notrace(object, held)) {
+            (Verdict::Ok | Verdict::No(Reason::Patched | Reason::Undecided), Some(reason)) => {
+                Verdict::No(reason)
+            }
+            (kprobe, _) => kprobe,
+        };
+        let entry = self.entry_shift(held).filter(|_| !self.is_part(held));
+        let at_entry = || Verdict::from(entry.is_none().then_some(Reason::NotEntry));
+        let inline = Verdict::from(is_inline.then_some(Reason::Inline));
+        let kretprobe = inline.or(|| kprobe_events).or(at_entry).or(|| {
+            let returns_elsewhere =
+                Some(held.record.name) == self.never_returns && Some(object) == self.kernel;
+            returns_elsewhere.then_some(Reason::KretprobeBlacklist).into()
+        });
+        let fentry = inline.or(at_entry).or(|| self.traced_at_entry(object, held).into());
+        Verdicts { kprobe, kprobe_events, kretprobe, fentry, shift: self.shift(held) }
+    }
+
+    /// What `register_kprobe` does with an address. Cost: some binary searches.
+    pub fn kprobe(&self, object: ObjectId, pc: u32) -> Verdict {
+        self.running(object, pc).map_or_else(Verdict::No, |held| self.registered(object, pc, held))
+    }
+
+    /// Whether code at an address is there once the kernel runs, and runs.
+    pub fn is_running(&self, object: ObjectId, pc: u32) -> bool {
+        self.running(object, pc).is_ok()
+    }
+
+    /// The symbol that holds an address of code that is there once the kernel runs, and runs.
+    fn running(&self, object: ObjectId, pc: u32) -> Result<Held<'a>, Reason> {
+        let held = symbols::holding(&self.view, object, pc);
+        match (self.gone(object, pc, held), held) {
+            (Some(reason), _) => Err(reason),
+            (None, held) => held.ok_or(Reason::NoSymbol),
+        }
+    }
+
+    fn registered(&self, object: ObjectId, pc: u32, held: Held<'_>) -> Verdict {
+        Verdict::from(self.refused(object, pc, held))
+            .or(|| self.code(object, pc + self.shift(held)).into())
+            .or(|| self.unsure(object).into())
+    }
+
+    /// Whether the code is not there once the kernel runs, or never runs.
+    fn gone(&self, object: ObjectId, pc: u32, held: Option<Held<'_>>) -> Option<Reason> {
+        let view = &self.view;
+        let Some(section) = symbols::section(view, object, pc) else { return Some(Reason::NoSymbol) };
+        let is_kernel = Some(object) == self.kernel;
+        match view.string(section.name) {
+            name if name.starts_with(b".init") => return Some(Reason::InitText),
+            name if is_kernel && name.starts_with(b".exit") => return Some(Reason::ExitText),
+            name if name.starts_with(b".altinstr") => return Some(Reason::Discarded),
+            _ if !symbols::is_executable(section) => return Some(Reason::Discarded),
+            _ if is_kernel && !(self.core.0..self.core.1).contains(&pc) => return Some(Reason::Discarded),
+            _ => {}
+        }
+        let held = held?;
+        (!symbols::covers(view, object, held)).then_some(Reason::DeadCode)
+    }
+
+    /// The kernel's own list, by address and, for `foo.cold` and its like, by the address of `foo`
+    /// (`within_kprobe_blacklist`); and its refusal of prefix symbols.
+    fn refused(&self, object: ObjectId, pc: u32, held: Held<'_>) -> Option<Reason> {
+        let listed = |object: ObjectId, pc: u32| {
+            let holds = |start: u32, end: u32| start <= pc && pc < end;
+            let mut refused = self.view.refused_of(object).iter();
+            let found = refused.find(|r| holds(r.start.get(), r.end.get()))?;
+            Some(RefusedBy::from_number(found.source.get()).map_or(Reason::Blacklist, Reason::from))
+        };
+        let name = self.view.string(held.record.name);
+        let of_base = || self.base(object, name).and_then(|(object, base)| listed(object, base.pc.get()));
+        let is_prefix = || {
+            self.flags & ObjectRecord::REFUSES_PREFIXES != 0
+                && (name.starts_with(b"__pfx_") || name.starts_with(b"__cfi_"))
+        };
+        listed(object, pc).or_else(of_base).or_else(|| is_prefix().then_some(Reason::PrefixSymbol))
+    }
+
+    /// What stands at the address.
+    fn code(&self, object: ObjectId, pc: u32) -> Option<Reason> {
+        const LONGEST: u32 = u8::MAX as u32;
+        let view = &self.view;
+        let sites = view.sites_of(object);
+        let first = sites.partition_point(|s| s.start.get().saturating_add(LONGEST) < pc);
+        let holding = sites[first..]
+            .iter()
+            .take_while(|s| s.start.get() <= pc)
+            .filter(|s| pc - s.start.get() < s.length.into());
+        let at_start = |s: &SiteRecord| s.start.get() == pc;
+        let reason = |s: &SiteRecord| match SiteKind::from_number(s.kind) {
+            Some(SiteKind::JumpLabel) => Some(Reason::JumpLabel),
+            Some(SiteKind::StaticCall) => Some(Reason::StaticCall),
+            Some(SiteKind::Bug) => Some(if at_start(s) { Reason::BugSite } else { Reason::NotBoundary }),
+            Some(SiteKind::Patched) if at_start(s) => None,
+            Some(SiteKind::Patched | SiteKind::PatchedWhole) => Some(Reason::Patched),
+            Some(SiteKind::Unsupported) => Some(Reason::UnsupportedInstruction),
+            None => Some(Reason::Undecided),
+        };
+        // What the file has where other instructions are patched in says nothing of them.
+        let is_replaced = holding.clone().any(|s| at_start(s) && s.kind == SiteKind::Patched as u8);
+        let counts = |r: &Reason| *r != Reason::UnsupportedInstruction || !is_replaced;
+        if let Some(reason) = holding.filter_map(reason).filter(counts).min() {
+            return Some(reason);
+        }
+        let section = symbols::section(view, object, pc)?;
+        match view.is_boundary(section, pc - section.pc.get()) {
+            Some(true) => None,
+            Some(false) => Some(Reason::NotBoundary),
+            None => Some(Reason::Undecided),
+        }
+    }
+
+    /// Whether something is missing without which nothing is known to be accepted.
+    fn unsure(&self, object: ObjectId) -> Option<Reason> {
+        let of_object = self.view.objects.get(object.index()).map_or(0, |o| o.flags.get());
+        let unsure = (of_object | self.flags) & (ObjectRecord::NO_CODE | ObjectRecord::UNSURE) != 0
+            || self.flags & ObjectRecord::NO_KPROBES != 0
+            || self.view.machine() != EM_X86_64;
+        unsure.then_some(Reason::Undecided)
+    }
+
+    /// What kprobe_events say of a symbol without an ftrace site; one with a suffix is judged by the symbol whose name
+    /// ends at its first dot (`within_notrace_func`, trace_kprobe.c).
+    fn notrace(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
+        let is_traced = held.record.has(SymbolRecord::TRACED)
+            || self
+                .base(object, self.view.string(held.record.name))
+                .is_some_and(|(_, base)| base.has(SymbolRecord::TRACED));
+        if is_traced {
+            return None;
+        }
+        match self.kernel {
+            Some(_) if self.flags & ObjectRecord::REFUSES_NOTRACE == 0 => None,
+            Some(_) if !self.lacks_ftrace_table(object) => Some(Reason::NoFtraceSite),
+            _ => Some(Reason::Undecided),
+        }
+    }
+
+    fn traced_at_entry(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
+        match held.record.has(SymbolRecord::FTRACE_ENTRY) {
+            true => None,
+            false if self.lacks_ftrace_table(object) => Some(Reason::Undecided),
+            false => Some(Reason::NoFtraceSite),
+        }
+    }
+
+    fn lacks_ftrace_table(&self, object: ObjectId) -> bool {
+        self.view.objects.get(object.index()).is_none_or(|o| o.has(ObjectRecord::NO_FTRACE_TABLE))
+    }
+
+    /// The symbol that the kernel finds for a name up to its first dot: of vmlinux, else of the module
+    /// (`kallsyms_lookup_name`). `None` for a name without a dot.
+    fn base(&self, object: ObjectId, name: &[u8]) -> Option<(ObjectId, &'a SymbolRecord)> {
+        let dot = memchr::memchr(b'.', name)?;
+        let name = self.view.name(&name[..dot])?;
+        self.kernel.into_iter().chain([object]).find_map(|object| {
+            let mut symbols = select::symbols_named(&self.view, object, name);
+            let symbol =
+                symbols.find_map(|s| select::symbol(&self.view, s).filter(|s| s.has(SymbolRecord::KEPT)))?;
+            Some((object, symbol))
+        })
+    }
+
+    /// If the address counts as the entry of the symbol: how far from its first byte the probe goes
+    /// (`arch_adjust_kprobe_addr`, arch/x86/kernel/kprobes/core.c, 5.18).
+    fn entry_shift(&self, held: Held<'_>) -> Option<u32> {
+        const ENDBR64: u32 = 4;
+        let skips = self.flags & ObjectRecord::SKIPS_ENDBR != 0 && held.record.has(SymbolRecord::ENDBR);
+        match held.offset {
+            0 if skips => Some(ENDBR64),
+            ENDBR64 if skips => Some(0),
+            0 => Some(0),
+            _ => None,
+        }
+    }
+
+    fn shift(&self, held: Held<'_>) -> u32 {
+        self.entry_shift(held).unwrap_or(0)
+    }
+
+    /// Whether the symbol is the split-off part of a function: the kernel would put a return probe where no return
+    /// address is.
+    fn is_part(&self, held: Held<'_>) -> bool {
+        memchr::memmem::find(self.view.string(held.record.name), b".cold").is_some()
+    }
+}

@@ -1,0 +1,145 @@
+//! Definitions for tracefs (`kprobe_events`, Documentation/trace/kprobetrace.rst).
+use super::{printable, words};
+use crate::query::placement::{Instance, Placement};
+use crate::query::select;
+use crate::query::spec::Filter;
+use probeidx_format::View;
+use probeidx_format::id::ObjectId;
+use std::collections::HashSet;
+use std::io::{Result, Write};
+
+/// The group of all events.
+const GROUP: &str = "probeidx";
+
+/// The kernel's limit is 64 with the NUL (`MAX_EVENT_NAME_LEN`).
+const LONGEST_NAME: usize = 63;
+
+/// A probe of one place: `p:probeidx/do_open _text+3543965`. `None` where kprobe_events do not take it. Without a name
+/// the event is called like the function.
+pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Option<String> {
+    let is_return = filter == Filter::Return;
+    let verdict = if is_return { p.verdicts.kretprobe } else { p.verdicts.kprobe_events };
+    let anchor = p.anchor.as_ref().filter(|_| verdict.is_ok())?;
+    let plain = event_name(p.function, is_return);
+    let kind = if is_return { 'r' } else { 'p' };
+    Some(format!("{kind}:{GROUP}/{} {anchor}", name.unwrap_or(&plain)))
+}
+
+/// A name that the kernel takes: a C identifier. Return probes are told apart, as types must not be mixed.
+fn event_name(function: &[u8], is_return: bool) -> String {
+    let legal = |b: &u8| if b.is_ascii_alphanumeric() || *b == b'_' { char::from(*b) } else { '_' };
+    let mut name: String = function.iter().map(legal).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.insert(0, '_');
+    }
+    let suffix = if is_return { "__return" } else { "" };
+    name.truncate(LONGEST_NAME - suffix.len());
+    name + suffix
+}
+
+/// Writes definitions that cover functions: one event for each, whatever the number of its places and the objects they lie
+/// in. Addresses that places share are defined once; places that are not reached stand in a comment with the reason. What
+/// is planted must belong to the kernel that was indexed: the first line says which.
+pub struct Writer {
+    names: HashSet<String>,
+    event: Option<Event>,
+    /// How many definitions were written.
+    pub defined: usize,
+}
+
+/// The event of one function.
+struct Event {
+    /// Name, file and line of the declaration.
+    function: (Vec<u8>, Vec<u8>, u32),
+    name: String,
+    object: ObjectId,
+    /// Those in `object` that have a definition.
+    addresses: HashSet<u32>,
+}
+
+impl Writer {
+    /// Writes the first line.
+    pub fn new(view: &View<'_>, out: &mut dyn Write) -> Result<Self> {
+        let build_id = select::kernel(view).map_or([0; 20], |k| view.objects[k.index()].build_id);
+        let build_id: String = build_id.iter().map(|b| format!("{b:02x}")).collect();
+        writeln!(out, "# kernel {}, build id {build_id} (see /sys/kernel/notes)", text(view.release()))?;
+        Ok(Self { names: HashSet::new(), event: None, defined: 0 })
+    }
+
+    /// Writes one placement; those of one function come one after another.
+    pub fn placement(&mut self, p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> Result<()> {
+        let function = (p.function.to_vec(), p.file.to_vec(), p.line);
+        let event = self.event.take().filter(|e| e.function == function);
+        if event.as_ref().is_none_or(|e| e.object != p.object) {
+            heading(p, filter, out)?;
+            let name = match event {
+                Some(event) => event.name,
+                None => self.free_name(&event_name(p.function, filter == Filter::Return)),
+            };
+            self.event = Some(Event { function, name, object: p.object, addresses: HashSet::new() });
+        } else {
+            self.event = event;
+        }
+        let Some(event) = &mut self.event else { return Ok(()) };
+        let place = place(p);
+        let Some(line) = definition(p, filter, Some(&event.name)) else {
+            let verdict =
+                if filter == Filter::Return { p.verdicts.kretprobe } else { p.verdicts.kprobe_events };
+            let reason = verdict.reason().map_or("no anchor", |r| r.name());
+            let instead = p.instead.as_ref().map_or(String::new(), |i| format!("; {}", words::instead(i)));
+            return writeln!(out, "# not probed: {place}: {reason}{instead}");
+        };
+        if p.is_nested {
+            return writeln!(out, "# not probed: {place}: part of the copy that holds it");
+        }
+        writeln!(out, "# {place}")?;
+        if !event.addresses.insert(p.pc + p.verdicts.shift) {
+            return writeln!(out, "#   at an address that is probed already");
+        }
+        self.defined += 1;
+        writeln!(out, "{line}")
+    }
+
+    /// The name, or one with a number behind it if another function's event has it.
+    fn free_name(&mut self, name: &str) -> String {
+        let numbered = (1..).map(|n| {
+            let number = format!("_{n}");
+            format!("{}{number}", &name[..name.len().min(LONGEST_NAME - number.len())])
+        });
+        let free = std::iter::once(name.to_owned()).chain(numbered).find(|n| !self.names.contains(n));
+        let free = free.unwrap_or_default();
+        self.names.insert(free.clone());
+        free
+    }
+}
+
+fn heading(p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> Result<()> {
+    let function = text(p.function);
+    let place = if p.file.is_empty() { String::new() } else { format!("@{}:{}", text(p.file), p.line) };
+    let object =
+        p.module.map_or("vmlinux".to_owned(), |m| format!("module {}, to be loaded before", text(m)));
+    writeln!(out, "# {function}{place}  {object}")?;
+    writeln!(out, "# {}", words::coverage(&p.coverage))?;
+    match words::returns(&function, p.returns).filter(|_| filter == Filter::Return) {
+        Some(note) => writeln!(out, "# {note}"),
+        None => Ok(()),
+    }
+}
+
+fn place(p: &Placement<'_>) -> String {
+    let symbol = p.symbol.map_or("no symbol".to_owned(), |(s, o)| format!("{}+{o:#x}", text(s)));
+    let call = p.inlined_into.first();
+    let call = call.map_or(String::new(), |c| {
+        format!(", called in {} at {}:{}", text(c.function), text(c.file), c.line)
+    });
+    let kind = match p.instance {
+        Instance::OutOfLine => "out of line",
+        Instance::Inline => "inline",
+        Instance::Statement => "statement",
+    };
+    format!("{kind}: {symbol}{call}")
+}
+
+fn text(bytes: &[u8]) -> String {
+    printable(&String::from_utf8_lossy(bytes)).into_owned()
+}

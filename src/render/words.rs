@@ -1,0 +1,99 @@
+//! Coverage, refusals and return probes in words.
+use super::printable;
+use crate::query::coverage::{Coverage, Reached};
+use crate::query::instead::Instead;
+use crate::query::placement::Returns;
+use crate::query::verdict::Reason;
+use probeidx_format::record::RefusedBy;
+
+/// `out of line: 1 of 1; inline: 4 sites in 3 callers, 3 reachable, 1 on a jump label`
+pub fn coverage(c: &Coverage) -> String {
+    let mut parts = vec![];
+    if c.out_of_line.total > 0 {
+        let Reached { total, reachable, .. } = c.out_of_line;
+        parts.push(format!("out of line: {reachable} of {total}{}", refused(&c.out_of_line.refused, total)));
+    }
+    if c.inline.total > 0 {
+        let Reached { total, reachable, .. } = c.inline;
+        parts.push(format!(
+            "inline: {} in {}, {reachable} reachable{}",
+            counted(total, "site"),
+            counted(c.callers, "caller"),
+            refused(&c.inline.refused, u32::MAX),
+        ));
+    }
+    if parts.is_empty() {
+        parts.push("no address once the kernel runs".to_owned());
+    }
+    if c.by.kprobe_events < c.by.kprobe {
+        parts.push(format!("kprobe_events: {} of {}", c.by.kprobe_events, c.instances()));
+    }
+    if !c.left_out.is_empty() {
+        let left_out: Vec<_> =
+            c.left_out.iter().map(|(reason, n)| format!("{n} {}", reason.phrase())).collect();
+        parts.push(format!("left out: {}", left_out.join(", ")));
+    }
+    parts.join("; ")
+}
+
+/// Whether there is an address that `register_kprobe`, or kprobe_events, do not take.
+pub fn is_incomplete(c: &Coverage) -> bool {
+    c.by.kprobe_events < c.instances()
+}
+
+fn refused(reasons: &[(Reason, u32)], all: u32) -> String {
+    reasons
+        .iter()
+        .map(|(reason, n)| match *n == all {
+            true => format!(", {}", reason.phrase()),
+            false => format!(", {n} {}", reason.phrase()),
+        })
+        .collect()
+}
+
+fn counted(n: u32, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// What is possible instead.
+pub fn instead(instead: &Instead<'_>) -> String {
+    let text = |bytes: &[u8]| printable(&String::from_utf8_lossy(bytes)).into_owned();
+    match instead {
+        Instead::At(nearby) => {
+            let (symbol, offset) = nearby.symbol;
+            let anchor = nearby.anchor.as_ref().map_or(String::new(), |a| format!(", probe at {a}"));
+            let readable: Vec<_> = nearby.readable.iter().map(|v| text(v)).collect();
+            let readable = match readable.is_empty() {
+                true => String::new(),
+                false => format!("; readable there: {}", readable.join(", ")),
+            };
+            format!("nearest is {}+{offset:#x} ({:#x}){anchor}{readable}", text(symbol), nearby.address)
+        }
+        Instead::Mechanism("kprobe") => "register_kprobe takes it (SystemTap)".to_owned(),
+        Instead::Mechanism(_) => "ftrace takes it (fprobe, kprobe.multi, BPF fentry)".to_owned(),
+        Instead::ReturnOf(function) => format!("probe returns of {}, of which it is a part", text(function)),
+    }
+}
+
+/// What put a range into the kernel's own list.
+pub fn source(source: RefusedBy) -> &'static str {
+    match source {
+        RefusedBy::Nokprobe => "NOKPROBE_SYMBOL",
+        RefusedBy::KprobesText => ".kprobes.text",
+        RefusedBy::NoinstrText => ".noinstr.text",
+        RefusedBy::EntryText => ".entry.text",
+    }
+}
+
+/// What a return probe of a function does that one would not expect.
+pub fn returns(function: &str, returns: Returns) -> Option<String> {
+    if returns.never {
+        return Some(format!("{function} does not return: a return probe never fires"));
+    }
+    returns.tail_calls.then(|| {
+        format!(
+            "some exits of {function} are jumps to other functions: \
+             a return probe fires when these return, with their value"
+        )
+    })
+}
