@@ -77,11 +77,12 @@ impl Walk<'_, '_> {
     /// Decodes the code of a symbol; gives what its exits are.
     fn symbol(&mut self, start: u32, end: u32) -> u16 {
         let first = (start - self.section.pcs.start) as usize;
-        let Some(code) = self.section.bytes.get(first..first + (end - start) as usize) else { return 0 };
+        // An instruction may reach into the next symbol: thunks against speculation hide one in another.
+        let Some(code) = self.section.bytes.get(first..) else { return 0 };
         let mut decoder = Decoder::with_ip(64, code, start.into(), DecoderOptions::NO_INVALID_CHECK);
         let mut instruction = Instruction::default();
         let mut flags = 0;
-        while decoder.can_decode() {
+        while decoder.position() < (end - start) as usize && decoder.can_decode() {
             let offset = first + decoder.position();
             decoder.decode_out(&mut instruction);
             // The kernel gives up here too: nothing behind it is a boundary.

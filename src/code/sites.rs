@@ -153,7 +153,7 @@ fn first_that_fits(
     sizes: &[usize],
     read: impl Fn(usize, usize) -> Option<Vec<SiteFacts>>,
 ) -> Result<Vec<SiteFacts>> {
-    let fitting = sizes.iter().filter(|size| table.length() % *size == 0);
+    let fitting = sizes.iter().filter(|size| table.length().is_multiple_of(**size));
     let with = |size: &usize| -> Option<Vec<SiteFacts>> {
         let entries = table.entries(*size).ok()?;
         let read: Option<Vec<_>> = entries.map(|at| read(at, *size)).collect();

@@ -117,7 +117,7 @@ impl Table<'_> {
     /// The offsets of the entries of this size.
     pub fn entries(&self, size: usize) -> Result<impl Iterator<Item = usize> + use<>> {
         let length = self.bytes.len();
-        if length % size == 0 {
+        if length.is_multiple_of(size) {
             Ok((0..length).step_by(size))
         } else {
             Err(self.damaged(length - length % size))

@@ -77,13 +77,9 @@ fn nearest<'a>(
     let is_near = |pc: &u32| symbols::holding(view, p.object, *pc).is_some_and(|h| h.record.pc == own);
     let within = |placed: Placed<'a>| {
         let ranges = view.details(placed.record).ranges;
-        let starts = ranges
-            .clone()
-            .map(|r| r.start.max(p.pc))
-            .filter(|start| ranges.clone().any(|r| r.contains(*start)));
-        let behind = |start: u32| {
-            (start..start.saturating_add(FAR)).find(|pc| ranges.clone().any(|r| r.contains(*pc)) && takes(pc))
-        };
+        let holds = |pc: &u32| ranges.into_iter().any(|r| r.contains(*pc));
+        let starts = ranges.map(|r| r.start.max(p.pc)).filter(holds);
+        let behind = |start: u32| (start..start.saturating_add(FAR)).find(|pc| holds(pc) && takes(pc));
         starts.filter_map(behind).min()
     };
     let around = || {

@@ -1,7 +1,7 @@
 //! Addresses as the running kernel names them, and names that denote one address only.
 use super::select::{self, kernel};
 use probeidx_format::View;
-use probeidx_format::id::{NameId, ObjectId, StrId, SymbolId};
+use probeidx_format::id::{NameId, ObjectId, StrId};
 use probeidx_format::record::{SectionRecord, SymbolRecord};
 
 /// A symbol that holds an address, and how far into it the address lies.
@@ -142,20 +142,22 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
     let section = section(view, object, pc)?;
     let symbols = view.symbols.get(view.symbols_of(object))?;
     let after = symbols.partition_point(|s| s.pc.get() <= pc);
-    let usable = |s: &&SymbolRecord| {
-        s.has(SymbolRecord::KEPT)
-            && s.is_function()
-            && s.pc >= section.pc
-            && is_unique_in(view, object, s.name)
-    };
+    // Init code has symbols while the module is loaded, and only then: a definition that is made before finds it.
+    let while_loading = view.string(section.name).starts_with(b".init");
+    let usable = |s: &&SymbolRecord| s.is_function() && is_unique_in(view, object, s.name, while_loading);
     let record = symbols[..after].iter().rev().take_while(|s| s.pc >= section.pc).find(usable)?;
     let module = view.string(view.objects.get(object.index())?.name);
     Some(Anchor { module: Some(module), symbol: view.string(record.name), offset: pc - record.pc.get() })
 }
 
-fn is_unique_in(view: &View<'_>, object: ObjectId, name: StrId) -> bool {
-    let kept = |s: &SymbolId| select::symbol(view, *s).is_some_and(|s| s.has(SymbolRecord::KEPT));
-    name_id(view, name).is_some_and(|n| select::symbols_named(view, object, n).filter(kept).count() == 1)
+/// Whether a name stands once in an object: among the symbols that are kept, or while it is loaded among all.
+fn is_unique_in(view: &View<'_>, object: ObjectId, name: StrId, while_loading: bool) -> bool {
+    let is_there = |s: &&SymbolRecord| while_loading || s.has(SymbolRecord::KEPT);
+    let count = |n| {
+        let named = select::symbols_named(view, object, n).filter_map(|s| select::symbol(view, s));
+        named.filter(is_there).count()
+    };
+    name_id(view, name).is_some_and(|n| count(n) == 1)
 }
 
 /// The rank of a name that is known as a string.
