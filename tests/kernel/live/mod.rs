@@ -1,0 +1,6 @@
+//! The kernel itself as the judge: its image boots in an emulator, and takes or refuses each probe.
+mod boot;
+mod cases;
+mod initrd;
+mod parts;
+mod symbols;
