@@ -1,6 +1,8 @@
 //! What there is on this machine to test against.
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// A kernel with its debuginfo and its modules. All but the first three may be missing.
 pub struct Kernel {
@@ -90,6 +92,23 @@ pub fn stap_listing(kernel: &Kernel, pattern: &str) -> Result<String, String> {
         .and_then(|()| std::fs::rename(&unfinished, &kept))
         .map_err(|e| format!("{}: {e}", kept.display()))?;
     Ok(text)
+}
+
+/// The index of a kernel with its modules, built once.
+pub fn index(kernel: &Kernel) -> PathBuf {
+    static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let folder = scratch("index");
+    let index = folder.join(format!("{}.pidx", kernel.release));
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if built.insert(index.clone()) {
+        let ran = Command::new(env!("CARGO_BIN_EXE_probeidx"))
+            .args(["build", "--force", "--progress", "never", "--db"])
+            .args([&folder, &kernel.vmlinux, &kernel.debug_modules])
+            .output()
+            .expect("probeidx can be run");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    index
 }
 
 /// A folder below target/ that stays.

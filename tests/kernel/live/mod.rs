@@ -3,4 +3,7 @@ mod boot;
 mod cases;
 mod initrd;
 mod parts;
+mod predicted;
+mod sample;
 mod symbols;
+mod verdicts;

@@ -57,7 +57,8 @@ fn add(
     let object = Elf::parse(image.bytes()).map_err(|e| format!("{}: {e}", path.display()))?;
     let told = object.section(".modinfo").map(|s| s.raw()).unwrap_or_default();
     let needs = told.split(|b| *b == 0).find_map(|line| line.strip_prefix(b"depends="));
-    for need in String::from_utf8_lossy(needs.unwrap_or_default()).split(',').filter(|n| !n.is_empty()) {
+    let needs = String::from_utf8_lossy(needs.unwrap_or_default()).replace('-', "_");
+    for need in needs.split(',').filter(|n| !n.is_empty()) {
         add(files, need, found)?;
     }
     found.push((name.to_owned(), image.bytes().to_vec()));
