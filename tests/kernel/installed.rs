@@ -1,35 +1,63 @@
 //! What there is on this machine to test against.
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
-/// A kernel with its debuginfo and its modules.
+/// A kernel with its debuginfo and its modules. All but the first three may be missing.
 pub struct Kernel {
     pub release: String,
     pub vmlinux: PathBuf,
     pub debug_modules: PathBuf,
+    /// The image that boots.
+    pub image: PathBuf,
+    /// The modules as they are loaded, in `kernel/`.
+    pub modules: PathBuf,
+    /// What modules are compiled against.
+    pub headers: PathBuf,
+}
+
+impl Kernel {
+    /// As distributions lay a kernel out below a root.
+    fn below(root: &Path, release: String) -> Self {
+        let in_boot = root.join(format!("boot/vmlinuz-{release}"));
+        let modules = root.join("lib/modules").join(&release);
+        Self {
+            vmlinux: root.join(format!("usr/lib/debug/boot/vmlinux-{release}")),
+            debug_modules: root.join("usr/lib/debug/lib/modules").join(&release),
+            image: if in_boot.exists() { in_boot } else { modules.join("vmlinuz") },
+            headers: root.join(format!("usr/src/linux-headers-{release}")),
+            modules,
+            release,
+        }
+    }
 }
 
 /// The kernel to test with: `$PROBEIDX_TEST_RELEASE`, else the newest that is whole.
 pub fn kernel() -> Result<Kernel, String> {
-    let boot = Path::new("/usr/lib/debug/boot");
-    let names = std::fs::read_dir(boot)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|e| e.file_name().into_string().ok());
-    let mut releases: Vec<String> =
-        names.filter_map(|n| n.strip_prefix("vmlinux-").map(str::to_owned)).collect();
+    let mut releases = releases_below(Path::new("/"));
     if let Ok(asked) = std::env::var("PROBEIDX_TEST_RELEASE") {
         releases.retain(|r| *r == asked);
     }
     releases.retain(|r| Path::new("/lib/modules").join(r).join("modules.dep").is_file());
     let release = releases.into_iter().max_by_key(|r| numbers(r));
     let release = release.ok_or("no kernel here with modules and a vmlinux below /usr/lib/debug/boot")?;
-    Ok(Kernel {
-        vmlinux: boot.join(format!("vmlinux-{release}")),
-        debug_modules: Path::new("/usr/lib/debug/lib/modules").join(&release),
-        release,
-    })
+    Ok(Kernel::below(Path::new("/"), release))
+}
+
+/// The kernel that `scripts/newer-kernel` unpacked: below `$PROBEIDX_NEWER` or target/tmp/newer-kernel.
+pub fn newer() -> Result<Kernel, String> {
+    let root = std::env::var_os("PROBEIDX_NEWER").map_or_else(|| scratch("newer-kernel"), PathBuf::from);
+    let release = releases_below(&root).into_iter().max_by_key(|r| numbers(r));
+    let release =
+        release.ok_or_else(|| format!("no newer kernel in {}: run scripts/newer-kernel", root.display()))?;
+    Ok(Kernel::below(&root, release))
+}
+
+fn releases_below(root: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(root.join("usr/lib/debug/boot")).into_iter().flatten().flatten();
+    let names = names.filter_map(|e| e.file_name().into_string().ok());
+    names.filter_map(|n| n.strip_prefix("vmlinux-").map(str::to_owned)).collect()
 }
 
 fn numbers(release: &str) -> Vec<u64> {
@@ -64,6 +92,23 @@ pub fn stap_listing(kernel: &Kernel, pattern: &str) -> Result<String, String> {
         .and_then(|()| std::fs::rename(&unfinished, &kept))
         .map_err(|e| format!("{}: {e}", kept.display()))?;
     Ok(text)
+}
+
+/// The index of a kernel with its modules, built once.
+pub fn index(kernel: &Kernel) -> PathBuf {
+    static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let folder = scratch("index");
+    let index = folder.join(format!("{}.pidx", kernel.release));
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if built.insert(index.clone()) {
+        let ran = Command::new(env!("CARGO_BIN_EXE_probeidx"))
+            .args(["build", "--force", "--progress", "never", "--db"])
+            .args([&folder, &kernel.vmlinux, &kernel.debug_modules])
+            .output()
+            .expect("probeidx can be run");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    index
 }
 
 /// A folder below target/ that stays.

@@ -1,0 +1,323 @@
+//! A machine that runs the kernel's own image and tries probes in it.
+use super::initrd::Archive;
+use super::{parts, symbols};
+use crate::installed::Kernel;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// A kernel that is ready to boot, any number of times. Emulated: it runs wherever qemu does.
+#[derive(Clone)]
+pub struct Machine {
+    image: PathBuf,
+    /// Where `_text` was linked.
+    text: u64,
+    init: Vec<u8>,
+    register: Result<Vec<u8>, String>,
+    modules: Vec<(String, Vec<u8>)>,
+    is_moved: bool,
+    printed: Vec<String>,
+}
+
+/// What to try.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Write the line to `kprobe_events`; it is to land there. Lines that differ in the place alone are quickest under
+    /// one event name, as the kernel then makes one event of them.
+    Define { line: String, expect: Address },
+    /// Ask within the kernel, as SystemTap does.
+    Register { what: What, address: Address },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// `register_kprobe`.
+    Kprobe,
+    /// `register_kretprobe`.
+    Kretprobe,
+    /// `ftrace_set_filter_ip`: whether ftrace has a site there.
+    Ftrace,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Address {
+    /// As it was linked.
+    Kernel(u64),
+    Module {
+        module: String,
+        section: String,
+        offset: u64,
+    },
+}
+
+impl Address {
+    /// So many bytes further.
+    pub fn plus(self, more: u64) -> Self {
+        match self {
+            Self::Kernel(address) => Self::Kernel(address + more),
+            Self::Module { module, section, offset } => {
+                Self::Module { module, section, offset: offset + more }
+            }
+        }
+    }
+}
+
+/// What became of each request, and what was to be printed.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// In the order of the requests.
+    pub answers: Vec<Answer>,
+    /// The modules in the order of loading; 0 or why not.
+    pub modules: Vec<(String, i32)>,
+    pub blacklist: Vec<String>,
+    /// By path: see [`Machine::print`].
+    pub printed: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// 0: accepted.
+    pub errno: i32,
+    /// None where it was refused, or waits for a module.
+    pub landed: Option<Landed>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// In the running kernel.
+    pub address: u64,
+    /// How far behind the address that the request names.
+    pub behind: i64,
+    /// Symbol, offset, module and flags, as `kprobes/list` has them; not known of a [`Request::Register`].
+    pub symbol: String,
+}
+
+impl Landed {
+    /// It stands where the request wants it, or behind the `endbr64` there, to which the kernel moves a probe from
+    /// the entry of a function. (`arch_adjust_kprobe_addr`, v5.18)
+    pub fn is_as_wanted(&self) -> bool {
+        self.behind == 0 || self.behind == 4
+    }
+}
+
+const BLACKLIST: &str = "/sys/kernel/debug/kprobes/blacklist";
+/// Requests from which on a second machine takes half of them: about as long as one takes to boot.
+const MANY: usize = 2000;
+
+impl Machine {
+    /// The kernel without modules.
+    pub fn new(kernel: &Kernel) -> Result<Self, String> {
+        let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
+        qemu.map_err(|e| format!("cannot run qemu-system-x86_64: {e}"))?;
+        if !kernel.image.exists() {
+            return Err(format!("no kernel to boot: {}", kernel.image.display()));
+        }
+        let symbols = symbols::of(&kernel.vmlinux, None)?;
+        let Some([Address::Kernel(text)]) = symbols.get("_text").map(Vec::as_slice) else {
+            return Err("vmlinux has no symbol _text".to_owned());
+        };
+        Ok(Self {
+            image: kernel.image.clone(),
+            text: *text,
+            init: parts::init()?,
+            register: parts::register(kernel),
+            modules: vec![],
+            is_moved: false,
+            printed: vec![BLACKLIST.to_owned()],
+        })
+    }
+
+    /// With these modules, and those that they need, loaded.
+    pub fn modules(mut self, kernel: &Kernel, wanted: &[&str]) -> Result<Self, String> {
+        self.modules = parts::modules(kernel, wanted)?;
+        Ok(self)
+    }
+
+    /// With the kernel at a random address instead of where it was linked.
+    pub fn moved(mut self) -> Self {
+        self.is_moved = true;
+        self
+    }
+
+    /// A file of the machine that is to be printed at the end.
+    pub fn print(mut self, path: &str) -> Self {
+        self.printed.push(path.to_owned());
+        self
+    }
+
+    /// Why [`Request::Register`] cannot be answered.
+    pub fn cannot_register(&self) -> Option<&str> {
+        self.register.as_ref().err().map(String::as_str)
+    }
+
+    /// Boots and works through the requests; many of them on as many machines as there are processors.
+    pub fn boot(&self, requests: &[Request]) -> Result<Answers, String> {
+        if let (Err(why), true) =
+            (&self.register, requests.iter().any(|r| matches!(r, Request::Register { .. })))
+        {
+            return Err(why.clone());
+        }
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let machines = (requests.len() / MANY).clamp(1, processors);
+        // Dealt like cards, because the time for one grows with the address: the kernel goes through its tables.
+        let share = |first| requests.iter().skip(first).step_by(machines);
+        let booted: Result<Vec<Answers>, String> = std::thread::scope(|threads| {
+            let started: Vec<_> =
+                (0..machines).map(|i| threads.spawn(move || self.boot_one(share(i)))).collect();
+            started.into_iter().map(|t| t.join().map_err(|_| "a machine panicked")?).collect()
+        });
+        let mut booted = booted?;
+        let mut answers = vec![Answer::default(); requests.len()];
+        for (first, part) in booted.iter_mut().enumerate() {
+            for (i, answer) in part.answers.drain(..).enumerate() {
+                answers[first + i * machines] = answer;
+            }
+        }
+        let first = booted.swap_remove(0);
+        Ok(Answers { answers, ..first })
+    }
+
+    fn boot_one<'a>(&self, requests: impl Iterator<Item = &'a Request>) -> Result<Answers, String> {
+        static BOOTS: AtomicUsize = AtomicUsize::new(0);
+        let folder = parts::folder(&format!("boot-{}", BOOTS.fetch_add(1, Ordering::Relaxed)))?;
+        let (initrd, told, console) = (folder.join("initrd"), folder.join("told"), folder.join("console"));
+        let (requests, count) = self.write(requests);
+        std::fs::write(&initrd, self.initrd(&requests)).map_err(|e| format!("{}: {e}", initrd.display()))?;
+        self.run(&initrd, &told, &console, Duration::from_secs(120 + count as u64 / 20))?;
+        let answers = std::fs::read(&told)
+            .map_err(|e| e.to_string())
+            .and_then(|told| read(&told, count))
+            .map_err(|e| format!("{e}; {}", last_words(&console)))?;
+        let _ = std::fs::remove_dir_all(&folder);
+        Ok(answers)
+    }
+
+    /// Until the machine ends by itself.
+    fn run(&self, initrd: &Path, told: &Path, console: &Path, patience: Duration) -> Result<(), String> {
+        // Expedited: each removal of a probe waits until all processors passed a quiet state.
+        let place = if self.is_moved { "kaslr" } else { "nokaslr" };
+        let append = format!("console=ttyS0 {place} quiet panic=-1 rcupdate.rcu_expedited=1 rdinit=/init");
+        let mut qemu = Command::new("qemu-system-x86_64");
+        // Not by hardware: that may be there and still fail.
+        qemu.args("-accel tcg -m 2048 -cpu max -smp 1 -display none -monitor none -no-reboot".split(' '));
+        qemu.arg("-kernel").arg(&self.image).arg("-initrd").arg(initrd).args(["-append", &append]);
+        qemu.arg("-serial").arg(format!("file:{}", console.display()));
+        qemu.arg("-chardev").arg(format!("file,id=told,path={}", told.display()));
+        qemu.args(["-device", "isa-debugcon,iobase=0xe9,chardev=told"]);
+        qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut running = qemu.spawn().map_err(|e| format!("cannot run qemu-system-x86_64: {e}"))?;
+        let end = Instant::now() + patience;
+        while running.try_wait().map_err(|e| e.to_string())?.is_none() {
+            if Instant::now() > end {
+                let _ = running.kill();
+                let _ = running.wait();
+                return Err(format!("no end after {} s; {}", patience.as_secs(), last_words(console)));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let ended = running.wait_with_output().map_err(|e| e.to_string())?;
+        if ended.status.success() {
+            return Ok(());
+        }
+        Err(format!("qemu-system-x86_64 failed: {}", String::from_utf8_lossy(&ended.stderr).trim()))
+    }
+
+    fn initrd(&self, requests: &str) -> Vec<u8> {
+        let mut archive = Archive::default();
+        ["dev", "proc", "sys"].into_iter().for_each(|f| archive.folder(f));
+        archive.file("init", &self.init);
+        archive.file("requests", requests.as_bytes());
+        let mut order = String::new();
+        let ours = self.register.iter().map(|bytes| ("register", bytes));
+        for (name, bytes) in self.modules.iter().map(|(n, b)| (n.as_str(), b)).chain(ours) {
+            archive.file(&format!("m/{name}.ko"), bytes);
+            order.push_str(name);
+            order.push('\n');
+        }
+        archive.file("modules", order.as_bytes());
+        archive.finish()
+    }
+
+    /// As init.c reads them, and how many there are.
+    fn write<'a>(&self, requests: impl Iterator<Item = &'a Request>) -> (String, usize) {
+        let mut text = format!("text {:x}\n", self.text);
+        let mut count = 0;
+        for request in requests {
+            count += 1;
+            let _ = match request {
+                Request::Define { line, expect } => writeln!(text, "d {} {line}", place(expect)),
+                Request::Register { what: What::Kprobe, address } => writeln!(text, "p {}", place(address)),
+                Request::Register { what: What::Kretprobe, address } => {
+                    writeln!(text, "r {}", place(address))
+                }
+                Request::Register { what: What::Ftrace, address } => writeln!(text, "f {}", place(address)),
+            };
+        }
+        for path in &self.printed {
+            let _ = writeln!(text, "c {path}");
+        }
+        (text, count)
+    }
+}
+
+fn place(address: &Address) -> String {
+    match address {
+        Address::Kernel(address) => format!("{address:x}"),
+        Address::Module { module, section, offset } => format!("{module},{section},{offset:x}"),
+    }
+}
+
+/// What init.c told.
+fn read(mut told: &[u8], count: usize) -> Result<Answers, String> {
+    let mut result = Answers { answers: vec![Answer::default(); count], ..Answers::default() };
+    let mut answered = 0;
+    loop {
+        let Some(length) = told.iter().position(|b| *b == b'\n') else {
+            return Err(format!("it ended early, {answered} of {count} answered"));
+        };
+        let line = String::from_utf8_lossy(&told[..length]).into_owned();
+        told = &told[length + 1..];
+        let strange = || format!("a line that is not understood: {line}");
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["end"] if answered == count => return Ok(result),
+            ["module", name, errno] => {
+                result.modules.push((name.to_owned(), errno.parse().map_err(|_| strange())?));
+            }
+            ["a", number, errno, ref landed @ ..] => {
+                let number: usize = number.parse().map_err(|_| strange())?;
+                let answer = result.answers.get_mut(number).ok_or_else(strange)?;
+                answer.errno = errno.parse().map_err(|_| strange())?;
+                if let [behind, address, ref symbol @ ..] = *landed {
+                    let address = u64::from_str_radix(address, 16).map_err(|_| strange())?;
+                    let symbol = symbol.join(" ").trim().to_owned();
+                    let behind = behind.parse().map_err(|_| strange())?;
+                    answer.landed = Some(Landed { address, behind, symbol });
+                }
+                answered += 1;
+            }
+            ["c", path, length] => {
+                let length: usize = length.parse().map_err(|_| strange())?;
+                let (text, rest) = told.split_at_checked(length).ok_or_else(strange)?;
+                let text = String::from_utf8_lossy(text).into_owned();
+                if path == BLACKLIST {
+                    result.blacklist = text.lines().map(str::to_owned).collect();
+                }
+                result.printed.insert(path.to_owned(), text);
+                told = rest;
+            }
+            ["took", ..] => {}
+            _ => return Err(strange()),
+        }
+    }
+}
+
+fn last_words(console: &Path) -> String {
+    let text = std::fs::read(console).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().rev().take(15).collect();
+    format!("its console ends:\n{}", lines.into_iter().rev().collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,9 @@
+//! The kernel itself as the judge: its image boots in an emulator, and takes or refuses each probe.
+mod boot;
+mod cases;
+mod initrd;
+mod parts;
+mod predicted;
+mod sample;
+mod symbols;
+mod verdicts;

@@ -1,0 +1,109 @@
+//! What is put into the machine: our init, our module, and the kernel's modules in the order in which to load them.
+use crate::installed::{Kernel, scratch};
+use probeidx::load::{Image, elf::Elf};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// `init.c`, linked statically: the machine has no libraries.
+pub fn init() -> Result<Vec<u8>, String> {
+    let program = folder("init")?.join("init");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-static", "-Os", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(source("init.c"));
+    run(&mut gcc)?;
+    read(&program)
+}
+
+/// `register.c`, compiled against the headers of the kernel. With any `gcc`: headers name the one that the
+/// distribution took.
+pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
+    if !kernel.headers.join("Makefile").exists() {
+        return Err(format!("no headers in {}", kernel.headers.display()));
+    }
+    let folder = folder(&format!("register-{}", kernel.release))?;
+    for name in ["register.c", "register.h"] {
+        write(&folder.join(name), &read(&source(name))?)?;
+    }
+    write(&folder.join("Makefile"), b"obj-m := register.o\n")?;
+    let mut make = Command::new("make");
+    make.arg("-C").arg(&kernel.headers).arg(format!("M={}", folder.display())).args(["CC=gcc", "modules"]);
+    run(&mut make)?;
+    read(&folder.join("register.ko"))
+}
+
+/// The modules and those that they need, each behind those that it needs: name and bytes.
+pub fn modules(kernel: &Kernel, wanted: &[&str]) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let mut files = BTreeMap::new();
+    find(&kernel.modules.join("kernel"), &mut files);
+    let mut found = vec![];
+    for name in wanted {
+        add(&files, name, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn add(
+    files: &BTreeMap<String, PathBuf>,
+    name: &str,
+    found: &mut Vec<(String, Vec<u8>)>,
+) -> Result<(), String> {
+    if found.iter().any(|(n, _)| n == name) {
+        return Ok(());
+    }
+    let path = files.get(name).ok_or_else(|| format!("the kernel has no module {name}"))?;
+    let image = Image::open(path).map_err(|e| e.to_string())?;
+    let object = Elf::parse(image.bytes()).map_err(|e| format!("{}: {e}", path.display()))?;
+    let told = object.section(".modinfo").map(|s| s.raw()).unwrap_or_default();
+    let needs = told.split(|b| *b == 0).find_map(|line| line.strip_prefix(b"depends="));
+    let needs = String::from_utf8_lossy(needs.unwrap_or_default()).replace('-', "_");
+    for need in needs.split(',').filter(|n| !n.is_empty()) {
+        add(files, need, found)?;
+    }
+    found.push((name.to_owned(), image.bytes().to_vec()));
+    Ok(())
+}
+
+/// All modules below a folder, under the names that the kernel gives them.
+fn find(folder: &Path, files: &mut BTreeMap<String, PathBuf>) {
+    for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()) {
+        if path.is_dir() {
+            find(&path, files);
+        } else if let Some((name, "ko" | "ko.xz" | "ko.zst" | "ko.gz")) =
+            path.file_name().and_then(OsStr::to_str).and_then(|n| n.split_once('.'))
+        {
+            files.insert(name.replace('-', "_"), path);
+        }
+    }
+}
+
+/// A folder of this process. What several tests make there is made by one at a time.
+pub fn folder(name: &str) -> Result<PathBuf, String> {
+    let folder = scratch("live").join(std::process::id().to_string()).join(name);
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    Ok(folder)
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/live").join(name)
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let ran = command.stdin(Stdio::null()).output().map_err(|e| format!("cannot run {program}: {e}"))?;
+    if ran.status.success() {
+        return Ok(());
+    }
+    Err(format!("{program} failed: {}", String::from_utf8_lossy(&ran.stderr).trim()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
+}

@@ -1,0 +1,105 @@
+//! Which addresses to try: the same ones for the same seed.
+use super::boot::Address;
+use probeidx::query::symbols;
+use probeidx_format::View;
+use probeidx_format::id::{ObjectId, PlaceId};
+use probeidx_format::record::SymbolRecord;
+use std::collections::BTreeSet;
+
+/// An address of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub object: ObjectId,
+    pub pc: u32,
+    /// An inlined copy starts there, and that is what is meant.
+    pub is_inline: bool,
+}
+
+/// Of each kind of address as many, two thirds of them in the first object; or, without a number, all that there are
+/// and one address within each function. Sorted, and no address twice.
+pub fn places(view: &View<'_>, objects: &[ObjectId], count: Option<usize>, seed: u64) -> Vec<Place> {
+    let mut random = Random(seed);
+    let mut chosen = BTreeSet::new();
+    for (objects, thirds) in [(&objects[..1], 2), (&objects[1..], 1)] {
+        for kind in [symbol_entries, function_entries, inline_entries, addresses_within] {
+            let mut all: Vec<Place> = objects.iter().flat_map(|o| kind(view, *o, &mut random)).collect();
+            let share = count.map_or(all.len(), |count| (count / 4 * thirds / 3).min(all.len()));
+            for i in 0..share {
+                let left = (all.len() - i) as u64;
+                all.swap(i, i + random.below(left) as usize);
+            }
+            chosen.extend(&all[..share]);
+        }
+    }
+    // Sorted, an inlined copy stands behind what else starts at its address.
+    let mut chosen: Vec<Place> = chosen.into_iter().collect();
+    chosen.dedup_by_key(|p| (p.object, p.pc));
+    chosen
+}
+
+fn code<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = &'a SymbolRecord> + use<'a> {
+    let view = *view;
+    let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
+    symbols.iter().filter(move |s| s.has(SymbolRecord::KEPT) && symbols::is_code(&view, object, s))
+}
+
+fn symbol_entries(view: &View<'_>, object: ObjectId, _: &mut Random) -> Vec<Place> {
+    code(view, object).map(|s| Place { object, pc: s.pc.get(), is_inline: false }).collect()
+}
+
+fn function_entries(view: &View<'_>, object: ObjectId, _: &mut Random) -> Vec<Place> {
+    entries(view, object, false)
+}
+
+fn inline_entries(view: &View<'_>, object: ObjectId, _: &mut Random) -> Vec<Place> {
+    entries(view, object, true)
+}
+
+fn entries(view: &View<'_>, object: ObjectId, is_inline: bool) -> Vec<Place> {
+    let placed = view.places_of(object).filter_map(|i| {
+        let record = view.places.get(i)?;
+        let is_wanted = view.outer(PlaceId::new(i as u32), record).is_some() == is_inline;
+        (is_wanted && record.entry.get() != 0).then(|| record.entry.get())
+    });
+    placed.map(|pc| Place { object, pc, is_inline }).collect()
+}
+
+/// One in each function, at any byte of it.
+fn addresses_within(view: &View<'_>, object: ObjectId, random: &mut Random) -> Vec<Place> {
+    let functions = code(view, object).filter(|s| s.size.get() > 0);
+    functions
+        .map(|s| {
+            let pc = s.pc.get() + random.below(s.size.get().into()) as u32;
+            Place { object, pc, is_inline: false }
+        })
+        .collect()
+}
+
+/// Where a machine finds it.
+pub fn address(view: &View<'_>, place: Place) -> Option<Address> {
+    let Place { object, pc, .. } = place;
+    let module = view.string(view.objects.get(object.index())?.name);
+    if module.is_empty() {
+        return Some(Address::Kernel(symbols::address(view, object, pc)));
+    }
+    let section = symbols::section(view, object, pc)?;
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    Some(Address::Module {
+        module: text(module),
+        section: text(view.string(section.name)),
+        offset: (pc - section.pc.get()).into(),
+    })
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end.max(1)
+    }
+}

@@ -1,0 +1,26 @@
+//! The symbols of a kernel's objects, as the linker left them.
+use super::boot::Address;
+use object::LittleEndian;
+use probeidx::load::{Image, elf::Elf};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The addresses of each name in vmlinux, or in a module of this name.
+pub fn of(path: &Path, module: Option<&str>) -> Result<HashMap<String, Vec<Address>>, String> {
+    let image = Image::open(path).map_err(|e| e.to_string())?;
+    let object = Elf::parse(image.bytes()).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut found = HashMap::<String, Vec<Address>>::new();
+    for symbol in object.symbols {
+        let (name, value) = (object.symbol_name(symbol), symbol.st_value.get(LittleEndian));
+        let section = object.sections.get(usize::from(symbol.st_shndx.get(LittleEndian).0));
+        let address = match (module, section) {
+            (None, _) => Address::Kernel(value),
+            (Some(module), Some(section)) => {
+                Address::Module { module: module.to_owned(), section: section.name.to_owned(), offset: value }
+            }
+            (Some(_), None) => continue,
+        };
+        found.entry(String::from_utf8_lossy(name).into_owned()).or_default().push(address);
+    }
+    Ok(found)
+}

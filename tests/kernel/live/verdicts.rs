@@ -1,0 +1,212 @@
+//! Verdicts against the kernel: what is called ok is accepted and lands there, what is refused is refused.
+//!
+//! A sample is tried, another one in each run. `PROBEIDX_SEED` repeats one; `PROBEIDX_LIVE=all` tries all placements
+//! that there are, in half an hour or so.
+use super::boot::{Answer, Machine, Request, What};
+use super::predicted::{Predicted, predictor};
+use super::sample::{self, Place};
+use crate::installed::{self, Kernel, needed};
+use probeidx::query::{Index, symbols};
+use probeidx_format::View;
+use probeidx_format::id::ObjectId;
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Enough for about 6,000 requests.
+const PLACES: usize = 1800;
+
+/// Modules that come up in the machine, of many kinds of code. Those that they need are tried too.
+const MODULES: [&str; 16] = [
+    "overlay",
+    "libnvdimm",
+    "kvm",
+    "kvm_amd",
+    "nfsd",
+    "nfs",
+    "xfs",
+    "btrfs",
+    "dm_crypt",
+    "dm_thin_pool",
+    "dm_snapshot",
+    "raid10",
+    "fuse",
+    "ceph",
+    "squashfs",
+    "udf",
+];
+/// Fewer would prove little of modules.
+const MODULES_AT_LEAST: usize = 10;
+
+#[test]
+fn verdicts_are_those_of_the_installed_kernel() {
+    let Some(kernel) = needed(installed::kernel()) else { return };
+    verdicts_hold(&kernel);
+}
+
+#[test]
+fn verdicts_are_those_of_a_newer_kernel() {
+    let Some(kernel) = needed(installed::newer()) else { return };
+    verdicts_hold(&kernel);
+}
+
+fn verdicts_hold(kernel: &Kernel) {
+    let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &MODULES));
+    let Some(machine) = needed(machine) else { return };
+    let cannot_register = machine.cannot_register();
+    if let Some(why) = cannot_register {
+        installed::say(&format!("skipped: register_kprobe on {}: {why}", kernel.release));
+    }
+    let index = Index::open(&installed::index(kernel)).unwrap_or_else(|e| panic!("{e}"));
+    let view = index.view().unwrap_or_else(|e| panic!("{e}"));
+    let is_loaded = loaded(&machine);
+    let objects = objects(&view, &is_loaded);
+    assert!(objects.len() > MODULES_AT_LEAST, "only {} modules are loaded: {is_loaded:?}", objects.len() - 1);
+
+    let is_all = std::env::var("PROBEIDX_LIVE").is_ok_and(|wish| wish == "all");
+    let seed = seed();
+    let places = sample::places(&view, &objects, (!is_all).then_some(PLACES), seed);
+    let mut trials = vec![];
+    let predict = predictor(view);
+    for place in places {
+        trials.extend(Trial::all(&view, place, &predict(place.object, place.pc, place.is_inline)));
+    }
+    trials.retain(|t| cannot_register.is_none() || matches!(t.request, Request::Define { .. }));
+
+    let requests: Vec<Request> = trials.iter().map(|t| t.request.clone()).collect();
+    let answers = machine.boot(&requests).unwrap_or_else(|e| panic!("{e}"));
+    let mut counts = BTreeMap::<_, usize>::new();
+    let mut disagreements = vec![];
+    for (trial, answer) in trials.iter().zip(&answers.answers) {
+        let outcome = trial.outcome(answer);
+        *counts.entry((trial.mechanism, trial.verdict, outcome)).or_default() += 1;
+        if outcome == Outcome::Disagrees {
+            disagreements.push(format!("{trial}: {answer:?}"));
+        }
+    }
+    let release = &kernel.release;
+    installed::say(&format!(
+        "{release}: {} placements in {} objects, PROBEIDX_SEED={seed}",
+        trials.len(),
+        objects.len()
+    ));
+    for ((mechanism, verdict, outcome), count) in &counts {
+        installed::say(&format!("  {mechanism:14} {verdict:24} {outcome:?} {count}"));
+    }
+    let shown = disagreements.iter().take(40).map(|d| format!("\n  {d}")).collect::<String>();
+    assert!(
+        disagreements.is_empty(),
+        "{release}, PROBEIDX_SEED={seed}: {} of {} disagree:{shown}",
+        disagreements.len(),
+        trials.len()
+    );
+}
+
+fn seed() -> u64 {
+    let asked = std::env::var("PROBEIDX_SEED").ok().and_then(|text| text.parse().ok());
+    asked.unwrap_or_else(|| {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() % 1_000_000)
+    })
+}
+
+/// The modules that a boot without requests finds to load.
+fn loaded(machine: &Machine) -> BTreeMap<String, i32> {
+    let answers = machine.boot(&[]).unwrap_or_else(|e| panic!("{e}"));
+    answers.modules.into_iter().collect()
+}
+
+/// vmlinux, then the modules that are loaded.
+fn objects(view: &View<'_>, is_loaded: &BTreeMap<String, i32>) -> Vec<ObjectId> {
+    let name = |object: &ObjectId| {
+        view.objects.get(object.index()).map(|o| String::from_utf8_lossy(view.string(o.name)).into_owned())
+    };
+    let mut found: Vec<(String, ObjectId)> = view
+        .object_ids()
+        .filter_map(|object| Some((name(&object)?, object)))
+        .filter(|(name, _)| name.is_empty() || is_loaded.get(name) == Some(&0))
+        .collect();
+    found.sort_unstable();
+    assert!(found.first().is_some_and(|(name, _)| name.is_empty()), "the index has no vmlinux");
+    found.into_iter().map(|(_, object)| object).collect()
+}
+
+/// A mechanism asked for one address.
+struct Trial {
+    mechanism: &'static str,
+    verdict: &'static str,
+    symbol: String,
+    request: Request,
+}
+
+/// How a verdict stands to what the kernel did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Agrees,
+    /// The verdict leaves it open.
+    Open,
+    /// The kernel accepts what is of no use.
+    Stricter,
+    Disagrees,
+}
+
+impl Trial {
+    fn all(view: &View<'_>, place: Place, predicted: &Predicted) -> Vec<Self> {
+        let Some(address) = sample::address(view, place) else { return vec![] };
+        let symbol = symbols::holding(view, place.object, place.pc).map_or_else(String::new, |held| {
+            format!("{}+{:#x}", String::from_utf8_lossy(view.string(held.record.name)), held.offset)
+        });
+        let trial =
+            |mechanism, verdict, request| Self { mechanism, verdict, symbol: symbol.clone(), request };
+        let register = |what| Request::Register { what, address: address.clone() };
+        let mut trials = vec![trial("kprobe", predicted.kprobe, register(What::Kprobe))];
+        // An inlined copy has neither; the function that may start at the same address is another matter.
+        if !place.is_inline {
+            trials.push(trial("fentry", predicted.fentry, register(What::Ftrace)));
+        }
+        let anchor = symbols::anchor(view, place.object, place.pc).map(|anchor| {
+            let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+            let module = anchor.module.map(|m| text(m) + ":").unwrap_or_default();
+            format!("{module}{}+{}", text(anchor.symbol), anchor.offset)
+        });
+        if let Some(anchor) = anchor {
+            let define =
+                |event: &str| Request::Define { line: format!("{event} {anchor}"), expect: address.clone() };
+            trials.push(trial("kprobe_events", predicted.kprobe_events, define("p:probeidx/p")));
+            if !place.is_inline {
+                trials.push(trial("kretprobe", predicted.kretprobe, define("r:probeidx/r")));
+            }
+        }
+        trials
+    }
+
+    fn outcome(&self, answer: &Answer) -> Outcome {
+        let is_accepted = answer.errno == 0 && answer.landed.as_ref().is_some_and(|l| l.is_as_wanted());
+        let is_refused = match self.verdict {
+            // kprobe_events look for an ftrace site before they look at the instruction.
+            "not-boundary" if self.mechanism == "kprobe" => answer.errno == EILSEQ,
+            // The symbol is gone with the code.
+            "init-text" => [ENOENT, EINVAL].contains(&answer.errno),
+            _ => [EINVAL, EILSEQ, EOPNOTSUPP].contains(&answer.errno),
+        };
+        match self.verdict {
+            "ok" if is_accepted => Outcome::Agrees,
+            "ok" => Outcome::Disagrees,
+            "patched" | "undecided" if is_accepted || is_refused => Outcome::Open,
+            // Nothing there ever runs, or there is no return to be seen.
+            "dead-code" | "discarded" | "no-symbol" if is_accepted => Outcome::Stricter,
+            "not-entry" if is_accepted && self.symbol.ends_with(".cold+0x0") => Outcome::Stricter,
+            _ if is_refused => Outcome::Agrees,
+            _ => Outcome::Disagrees,
+        }
+    }
+}
+
+const ENOENT: i32 = 2;
+const EINVAL: i32 = 22;
+const EILSEQ: i32 = 84;
+const EOPNOTSUPP: i32 = 95;
+
+impl std::fmt::Display for Trial {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} says {} of {}, {:?}", self.mechanism, self.verdict, self.symbol, self.request)
+    }
+}
