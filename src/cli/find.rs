@@ -2,15 +2,16 @@
 use super::args::Find;
 use super::config::Config;
 use super::exit::Outcome;
+use super::note;
 use super::output::failed;
 use super::why_not::{nothing, why_not};
 use crate::error::Result;
 use crate::query::Index;
 use crate::query::listing::{Lines, Lister};
 use crate::query::placement::Placement;
-use crate::query::spec::{self, Filter, Spec};
-use crate::query::{point, resolve};
-use crate::render::{json, printable};
+use crate::query::spec::{self, Filter, FunctionSpec, Spec};
+use crate::query::{coverage, point, resolve};
+use crate::render::{json, printable, words};
 use probeidx_format::View;
 use rustc_hash::FxHashSet;
 use std::io::Write;
@@ -28,7 +29,7 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         let any = if args.each || config.json {
             each(args, &specs, &index, config, out)?
         } else {
-            list(args, &specs, &index, out)?
+            list(args, &specs, &index, config, out)?
         };
         found |= any;
         if !any {
@@ -38,18 +39,47 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     if found { Ok(Outcome::Done) } else { nothing(&reasons, config) }
 }
 
-fn list(args: &Find, specs: &[Spec], index: &Index, out: &mut dyn Write) -> Result<bool> {
+fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut dyn Write) -> Result<bool> {
     let view = index.view()?;
     let mut lister = Lister::new(view, args.args);
     let mut lines = Lines::default();
+    let mut asked = vec![];
     for spec in specs {
-        lister.list(&resolve::functions(&view, spec)?, spec.spelled, &mut lines)?;
+        let functions = resolve::functions(&view, spec)?;
+        lister.list(&functions, spec.spelled, &mut lines)?;
+        asked.push(functions);
     }
     lines.sort();
     for line in lines.iter() {
         put(line, out).map_err(failed)?;
     }
+    for function in asked.iter().filter(|f| config.verbose > 0 || f.declared.name.is_literal()) {
+        note_coverage(&view, function, config);
+    }
     Ok(!lines.is_empty())
+}
+
+/// Tells of functions that are inlined, or cannot be probed everywhere: a probe on the name alone would miss calls.
+/// With -v, of all.
+fn note_coverage(view: &View<'_>, spec: &FunctionSpec, config: &Config) {
+    const MOST: usize = 5;
+    if config.quiet {
+        return;
+    }
+    let mut covered = coverage::of_spec(view, spec);
+    if config.verbose == 0 {
+        covered.retain(|c| c.coverage.inline.total > 0 || words::is_incomplete(&c.coverage));
+    }
+    let shown = if config.verbose > 0 { covered.len() } else { MOST };
+    for c in covered.iter().take(shown) {
+        let [function, file] = [c.function, c.file].map(String::from_utf8_lossy);
+        let module = view.objects.get(c.object.index()).map_or(&[][..], |o| view.string(o.name));
+        let object = if module.is_empty() { "vmlinux" } else { &String::from_utf8_lossy(module) };
+        note(config, &format!("{function}@{file}:{}, {object}: {}", c.line, words::coverage(&c.coverage)));
+    }
+    if covered.len() > shown {
+        note(config, &format!("and so in {} more; see: probeidx find -v", covered.len() - shown));
+    }
 }
 
 /// Writes a line; one with control characters in it, which no compiler writes, is escaped.

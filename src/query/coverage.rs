@@ -1,5 +1,6 @@
 //! At how many addresses a function runs, and how many of them can be probed.
-use super::select::{self, Placed};
+use super::select::{self, Placed, Scope};
+use super::spec::FunctionSpec;
 use super::verdict::{Judge, Reason, Verdicts};
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, ObjectId};
@@ -95,6 +96,39 @@ impl Coverage {
     pub fn instances(&self) -> u32 {
         self.out_of_line.total + self.inline.total
     }
+}
+
+/// The coverage of a function in one object.
+#[derive(Clone, Debug)]
+pub struct Covered<'a> {
+    pub object: ObjectId,
+    pub function: &'a [u8],
+    pub file: &'a [u8],
+    /// Of the declaration.
+    pub line: u32,
+    pub coverage: Coverage,
+}
+
+/// The coverage of all functions that a spec names, whichever of their places it asks for. Cost: judging each place.
+pub fn of_spec<'a>(view: &View<'a>, spec: &FunctionSpec) -> Vec<Covered<'a>> {
+    let judge = Judge::new(*view);
+    let scope = Scope::new(view, &spec.module);
+    let mut found = vec![];
+    let mut scratch = vec![];
+    for name in select::names(view, &spec.declared.name) {
+        for declaration in select::declarations(view, name, spec.declared.file.as_ref()) {
+            select::places(view, &declaration, &scope, &mut scratch, |object, own| {
+                found.push(Covered {
+                    object,
+                    function: view.string(declaration.name),
+                    file: view.string(declaration.file),
+                    line: declaration.line,
+                    coverage: Coverage::of(view, &judge, object, own),
+                });
+            });
+        }
+    }
+    found
 }
 
 /// Whether a placement lies within another one of the same function.
