@@ -100,7 +100,9 @@ fn mark_traced(symbols: &mut [Symbol<'_>], traced: &[u32], text: &Text<'_>) {
     for group in symbols.chunk_by_mut(|a, b| a.pc == b.pc) {
         let pc = group[0].pc;
         let Ok(at) = starts.binary_search(&pc) else { continue };
-        let limit = starts.get(at + 1).copied().unwrap_or(u32::MAX);
+        // Behind a module's last function in `.text` lies `.init.text` here, and its next one in memory.
+        let section_end = text.section(pc).map_or(u32::MAX, |s| s.pcs.end);
+        let limit = starts.get(at + 1).map_or(section_end, |next| section_end.min(*next));
         next += traced[next..].partition_point(|t| *t < pc);
         let own = &traced[next..][..traced[next..].partition_point(|t| *t < limit)];
         let has_endbr = text.at(pc).is_some_and(|code| code.starts_with(&ENDBR64));
