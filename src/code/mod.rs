@@ -15,7 +15,7 @@ use crate::link::Symbol;
 use crate::load::elf::Elf;
 use object::elf::EM_X86_64;
 use probeidx_format::record::{ObjectRecord, SymbolRecord};
-pub use rules::{Version, version};
+pub use rules::{Kernel, version};
 use table::Tables;
 use text::Text;
 
@@ -29,6 +29,8 @@ pub struct CodeFacts {
     pub boundaries: Vec<(u32, Vec<u8>)>,
     /// As in the format's object record.
     pub flags: u32,
+    /// Of vmlinux: the flags rest on the kernel's configuration.
+    pub is_configured: bool,
 }
 
 /// Code that is not what it seems.
@@ -54,14 +56,15 @@ pub fn read(
     object: &Elf<'_>,
     symbols: &mut [Symbol<'_>],
     is_module: bool,
-    version: Option<Version>,
+    kernel: Kernel<'_>,
     faults: &mut Vec<Error>,
 ) -> CodeFacts {
     let text = Text::new(object);
     let tables = Tables::new(object, symbols, is_module);
     let mut facts = CodeFacts::default();
     if !is_module {
-        facts.flags |= rules::of_kernel(symbols);
+        facts.flags |= rules::of_kernel(symbols, kernel.config);
+        facts.is_configured = kernel.config.is_some();
     }
     let mut lack = |flag, error: Error| {
         facts.flags |= flag;
@@ -85,7 +88,7 @@ pub fn read(
     for error in sites::sites(&tables, &text, symbols, &mut found) {
         lack(ObjectRecord::UNSURE, error);
     }
-    facts.boundaries = decode::decode(object, &text, symbols, version, &mut found);
+    facts.boundaries = decode::decode(object, &text, symbols, kernel.version, &mut found);
     found.sort_unstable();
     found.dedup();
     facts.sites = found;

@@ -1,5 +1,6 @@
 //! Which rules the kernel has, as its symbols and its version tell.
 use crate::link::Symbol;
+use crate::load::config::KernelConfig;
 use probeidx_format::record::ObjectRecord;
 use std::collections::HashSet;
 
@@ -12,14 +13,27 @@ pub fn version(release: &str) -> Option<Version> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// The rules that the functions of vmlinux betray, as an object's flags. Those that are always inlined have no symbol:
-/// linking adds them from the debug information.
-pub fn of_kernel(symbols: &[Symbol<'_>]) -> u32 {
+/// The kernel that code belongs to, as far as it matters for its code.
+#[derive(Clone, Copy, Default)]
+pub struct Kernel<'a> {
+    pub version: Option<Version>,
+    /// Its configuration, where it is at hand.
+    pub config: Option<&'a KernelConfig>,
+}
+
+/// The rules that the configuration or the functions of vmlinux tell, as an object's flags. Functions that are always
+/// inlined have no symbol: linking adds what these tell, from the debug information.
+pub fn of_kernel(symbols: &[Symbol<'_>], config: Option<&KernelConfig>) -> u32 {
     const WITNESSES: [&[u8]; 3] = [b"start_kernel", b"register_kprobe", b"arch_adjust_kprobe_addr"];
     let found: HashSet<&[u8]> = symbols.iter().map(|s| s.name).filter(|n| WITNESSES.contains(n)).collect();
-    let mut flags = 0;
-    if found.contains(WITNESSES[0]) && !found.contains(WITNESSES[1]) {
-        flags |= ObjectRecord::NO_KPROBES;
+    let has_kprobes = match config {
+        Some(config) => config.has("KPROBES"),
+        None => !found.contains(WITNESSES[0]) || found.contains(WITNESSES[1]),
+    };
+    let mut flags = if has_kprobes { 0 } else { ObjectRecord::NO_KPROBES };
+    // `within_notrace_func`, kernel/trace/trace_kprobe.c
+    if config.is_some_and(|c| c.has("DYNAMIC_FTRACE") && !c.has("KPROBE_EVENTS_ON_NOTRACE")) {
+        flags |= ObjectRecord::REFUSES_NOTRACE;
     }
     if found.contains(WITNESSES[2]) {
         flags |= ObjectRecord::SKIPS_ENDBR;

@@ -1,7 +1,7 @@
 //! Objects and their symbols to tables: sections, symbols by address and by name, names of all things.
 mod symbols;
 
-use crate::code::{self, CodeFacts, Version};
+use crate::code::{self, CodeFacts, Kernel};
 use crate::error::Error;
 use crate::load::elf::Elf;
 use crate::merge::blank;
@@ -50,20 +50,20 @@ pub struct SectionFacts {
 
 impl ObjectFacts {
     /// Takes what the index needs of an object. `with_code` is the same one, or that of another file where this one is a
-    /// debug file without machine code. `version` is the kernel's; what of the code and of the tables about it
+    /// debug file without machine code. `kernel` is the one they belong to; what of the code and of the tables about it
     /// could not be read is told in `faults`.
     pub fn new(
         object: &Elf<'_>,
         with_code: &Elf<'_>,
         module: Option<&str>,
         path: &str,
-        version: Option<Version>,
+        kernel: Kernel<'_>,
         interner: &Interner,
         faults: &mut Vec<Error>,
     ) -> Self {
         let with_symbols = if with_code.symbols.is_empty() { object } else { with_code };
         let mut symbols = symbols::symbols(with_symbols, module.is_some());
-        let code = code::read(with_code, &mut symbols, module.is_some(), version, faults);
+        let code = code::read(with_code, &mut symbols, module.is_some(), kernel, faults);
         let mut build_id = [0; 20];
         for (to, from) in build_id.iter_mut().zip(object.build_id().unwrap_or_default()) {
             *to = *from;
@@ -123,7 +123,7 @@ pub struct Names {
 
 /// Links objects, which are in order, with what their debug information says.
 pub fn link(
-    objects: &[ObjectFacts],
+    facts: &[ObjectFacts],
     ids: &StringIds,
     strings: &[u8],
     functions: &Functions,
@@ -131,7 +131,7 @@ pub fn link(
 ) -> Linked {
     let mut linked = Linked::default();
     let first = |owners: &[u32], object: usize| owners.partition_point(|o| *o < object as u32);
-    for number in 0..=objects.len() {
+    for number in 0..=facts.len() {
         let first_unit = first(&places.unit_objects, number);
         let mut record = ObjectRecord {
             first_section: U32::new(linked.sections.len() as u32),
@@ -144,7 +144,7 @@ pub fn link(
             first_refused: U32::new(linked.refused.len() as u32),
             ..blank()
         };
-        if let Some(object) = objects.get(number) {
+        if let Some(object) = facts.get(number) {
             record.name = ids.get(object.name);
             record.path = ids.get(object.path);
             record.base = U64::new(object.base);
@@ -185,7 +185,8 @@ pub fn link(
     }
     let Linked { objects, symbols, .. } = &mut linked;
     if let Some(kernel) = objects.first_mut().filter(|o| o.name == StrId::new(0)) {
-        kernel.flags = U32::new(kernel.flags.get() | inlined_rules(strings, functions));
+        let is_configured = facts.first().is_some_and(|o| o.code.is_configured);
+        kernel.flags = U32::new(kernel.flags.get() | inlined_rules(strings, functions, is_configured));
     }
     let by_name = symbols_by_name(symbols);
     let is_function: Vec<bool> = symbols.iter().map(SymbolRecord::is_function).collect();
@@ -197,16 +198,17 @@ pub fn link(
 }
 
 /// The rules of the kernel that functions betray which are always inlined: `CONFIG_KPROBE_EVENTS_ON_NOTRACE` leaves the
-/// first away (kernel/trace/trace_kprobe.c), kernels before 6.6 and the stable ones of that time have not the second
-/// (kernel/kprobes.c).
-fn inlined_rules(strings: &[u8], functions: &Functions) -> u32 {
+/// first away (kernel/trace/trace_kprobe.c), and a configuration at hand says so itself; kernels before 6.6 and the stable
+/// ones of that time have not the second (kernel/kprobes.c).
+fn inlined_rules(strings: &[u8], functions: &Functions, is_configured: bool) -> u32 {
     const RULES: [(&[u8], u32); 2] = [
         (b"within_notrace_func", ObjectRecord::REFUSES_NOTRACE),
         (b"is_cfi_preamble_symbol", ObjectRecord::REFUSES_PREFIXES),
     ];
     let declared = &functions.records[..functions.records.len() - 1];
     let exists = |name| declared.binary_search_by(|f| string_at(strings, f.name).cmp(name)).is_ok();
-    RULES.iter().filter(|(name, _)| exists(name)).map(|(_, flag)| flag).sum()
+    let open = &RULES[usize::from(is_configured)..];
+    open.iter().filter(|(name, _)| exists(name)).map(|(_, flag)| flag).sum()
 }
 
 /// Marks the function symbols that the debug information describes: by a function of this name with code in the

@@ -1,4 +1,5 @@
 //! Files to sections: mapping, decompression, ELF, relocation.
+pub mod config;
 pub mod decompress;
 pub mod elf;
 pub mod relocate;

@@ -1,12 +1,13 @@
 //! One kernel's files to batches of facts.
 use super::Skipped;
 use super::unchanged::hex;
-use crate::code;
+use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
 use crate::dwarf::{self, Extractor, Fault, Gathered, KnownTypes, ObjectSource, UnitHeader};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::ObjectFacts;
 use crate::load::Image;
+use crate::load::config::KernelConfig;
 use crate::load::elf::Elf;
 use crate::load::relocate::DebugSections;
 use crate::merge::intern::Interner;
@@ -33,7 +34,11 @@ pub fn vmlinux(
 ) -> Result<(ObjectFacts, Vec<Extracted>, Vec<Skipped>)> {
     let ((facts, extracted), mut skipped) = open(input, 0, |object, code, source, faults| {
         let path = input.path.display().to_string();
-        let facts = || ObjectFacts::new(object, code, None, &path, code::version(release), interner, faults);
+        let facts = || {
+            let config = KernelConfig::find(&input.path, release, object);
+            let kernel = Kernel { version: code::version(release), config: config.as_ref() };
+            ObjectFacts::new(object, code, None, &path, kernel, interner, faults)
+        };
         let read = |(number, batch): (usize, &&[UnitHeader])| {
             let mut extractor = Extractor::new(Gathered::default(), source, &());
             batch.iter().for_each(|header| extractor.read(*header));
@@ -97,8 +102,8 @@ pub fn modules(
             source.headers.iter().for_each(|header| extractor.read(*header));
             gathered = extractor.leave();
             let path = input.path.display().to_string();
-            let version = code::version(release);
-            Ok(ObjectFacts::new(object, code, input.name.as_deref(), &path, version, interner, faults))
+            let kernel = Kernel { version: code::version(release), config: None };
+            Ok(ObjectFacts::new(object, code, input.name.as_deref(), &path, kernel, interner, faults))
         });
         match read {
             Ok((facts, faults)) => {

@@ -1,0 +1,62 @@
+//! The configuration of a kernel, where it is at hand.
+use super::decompress::{Compression, decompress};
+use super::elf::Elf;
+use rustc_hash::FxHashMap;
+use std::path::Path;
+
+/// The options that are set, `CONFIG_` left away.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct KernelConfig(FxHashMap<String, String>);
+
+impl KernelConfig {
+    /// The configuration of the kernel of this release and vmlinux: `config-RELEASE` as distributions ship it, in the
+    /// vmlinux's tree or above it; `.config` beside it in a build tree; else what CONFIG_IKCONFIG put into the image.
+    pub fn find(vmlinux: &Path, release: &str, object: &Elf<'_>) -> Option<Self> {
+        let beside = vmlinux.parent()?.join(".config");
+        let shipped = vmlinux.ancestors().skip(1).flat_map(|folder| {
+            [
+                folder.join(format!("config-{release}")),
+                folder.join(format!("boot/config-{release}")),
+                folder.join(format!("lib/modules/{release}/config")),
+            ]
+        });
+        let read = |path: &Path| Self::parse(&std::fs::read_to_string(path).ok()?);
+        std::iter::once(beside).chain(shipped).find_map(|path| read(&path)).or_else(|| Self::in_image(object))
+    }
+
+    /// From the image itself: gzip between two marks (kernel/configs.c).
+    fn in_image(object: &Elf<'_>) -> Option<Self> {
+        const LARGEST: u64 = 16 << 20;
+        let data = object.section(".rodata")?.raw();
+        let start = memchr::memmem::find(data, b"IKCFG_ST\x1f\x8b")? + b"IKCFG_ST".len();
+        let length = memchr::memmem::find(&data[start..], b"IKCFG_ED")?;
+        let text = decompress(Compression::Gzip, &data[start..start + length], LARGEST).ok()?;
+        Self::parse(&String::from_utf8(text).ok()?)
+    }
+
+    /// `None` for a text that sets nothing.
+    fn parse(text: &str) -> Option<Self> {
+        let set = text.lines().filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='));
+        let options: FxHashMap<_, _> = set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        (!options.is_empty()).then_some(Self(options))
+    }
+
+    /// Whether an option is built in.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|value| value == "y")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_set_or_they_are_not() {
+        let text =
+            "#\n# Linux\nCONFIG_KPROBES=y\n# CONFIG_KPROBE_EVENTS_ON_NOTRACE is not set\nCONFIG_FAT_FS=m\n";
+        let config = KernelConfig::parse(text).unwrap();
+        assert!(config.has("KPROBES") && !config.has("KPROBE_EVENTS_ON_NOTRACE") && !config.has("FAT_FS"));
+        assert_eq!(KernelConfig::parse("no configuration"), None);
+    }
+}
