@@ -5,6 +5,7 @@ use super::placement;
 use super::readable::{self, Spellings};
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{Filter, FunctionSpec, Spelled};
+use super::symbols;
 use crate::error::Result;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId, Pc, StrId};
@@ -101,7 +102,7 @@ impl<'a> Lister<'a> {
     }
 
     /// Appends the lines of a spec. In SystemTap's spelling they are SystemTap's; in the bare one there are also the
-    /// functions of the symbol table that SystemTap drops.
+    /// functions of the symbol table that SystemTap drops, and the padding before functions only if it is named.
     pub fn list(&mut self, spec: &FunctionSpec, spelled: Spelled, lines: &mut Lines) -> Result<()> {
         let scope = Scope::new(&self.view, &spec.module);
         for name in select::names(&self.view, &spec.declared.name) {
@@ -109,7 +110,10 @@ impl<'a> Lister<'a> {
                 self.list_declaration(&declaration, name, &scope, spec, lines);
             }
             let is_dropped = spelled == Spelled::Systemtap && self.is_merged(name);
-            if select::is_by_name_only(spec) && !is_dropped {
+            let is_padding = spelled == Spelled::Bare
+                && !spec.declared.name.is_literal()
+                && symbols::is_prefix_name(&self.view, name);
+            if select::is_by_name_only(spec) && !is_dropped && !is_padding {
                 self.list_symbols(name, &scope, spec, lines);
             }
         }

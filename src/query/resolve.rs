@@ -104,7 +104,9 @@ fn resolve_function<'a>(
             });
             result?;
         }
-        if !found && select::is_by_name_only(spec) && spec.filter != Filter::Inline {
+        // A wildcard asks for functions, not for the padding before them.
+        let is_padding = !spec.declared.name.is_literal() && symbols::is_prefix_name(&view, name);
+        if !found && !is_padding && select::is_by_name_only(spec) && spec.filter != Filter::Inline {
             resolve_symbols(view, name, &scope, spec, describer, each)?;
         }
     }

@@ -38,6 +38,16 @@ pub fn is_code(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> bool
     symbol.is_function() || (untyped && section(view, object, symbol.pc.get()).is_some_and(is_executable))
 }
 
+/// Whether a symbol is the padding before a function (`CONFIG_PREFIX_SYMBOLS`, kCFI): the kernel refuses probes there.
+pub fn is_prefix(name: &[u8]) -> bool {
+    name.starts_with(b"__pfx_") || name.starts_with(b"__cfi_")
+}
+
+/// The same of a name.
+pub fn is_prefix_name(view: &View<'_>, name: NameId) -> bool {
+    view.names.get(name.index()).is_some_and(|n| is_prefix(view.string(n.name)))
+}
+
 /// Whether a section holds code.
 pub fn is_executable(section: &SectionRecord) -> bool {
     const SHF_EXECINSTR: u32 = 4;

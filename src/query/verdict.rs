@@ -288,10 +288,7 @@ impl<'a> Judge<'a> {
         };
         let name = self.view.string(held.record.name);
         let of_base = || self.base(object, name).and_then(|(object, base)| listed(object, base.pc.get()));
-        let is_prefix = || {
-            self.flags & ObjectRecord::REFUSES_PREFIXES != 0
-                && (name.starts_with(b"__pfx_") || name.starts_with(b"__cfi_"))
-        };
+        let is_prefix = || self.flags & ObjectRecord::REFUSES_PREFIXES != 0 && symbols::is_prefix(name);
         listed(object, pc).or_else(of_base).or_else(|| is_prefix().then_some(Reason::PrefixSymbol))
     }
 
