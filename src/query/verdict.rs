@@ -223,7 +223,7 @@ impl<'a> Judge<'a> {
             }
             (kprobe, _) => kprobe,
         };
-        let entry = self.entry_shift(held).filter(|_| !self.is_part(held));
+        let entry = self.entry_shift(held).filter(|_| self.is_function(held));
         let at_entry = || Verdict::from(entry.is_none().then_some(Reason::NotEntry));
         let inline = Verdict::from(is_inline.then_some(Reason::Inline));
         let kretprobe = inline.or(|| kprobe_events).or(at_entry).or(|| {
@@ -394,9 +394,10 @@ impl<'a> Judge<'a> {
         self.entry_shift(held).unwrap_or(0)
     }
 
-    /// Whether the symbol is the split-off part of a function: the kernel would put a return probe where no return
-    /// address is.
-    fn is_part(&self, held: Held<'_>) -> bool {
-        memchr::memmem::find(self.view.string(held.record.name), b".cold").is_some()
+    /// Whether a function starts with the symbol: neither its split-off part, where the kernel would look for a return
+    /// address and find none, nor the padding before it.
+    fn is_function(&self, held: Held<'_>) -> bool {
+        let name = self.view.string(held.record.name);
+        memchr::memmem::find(name, b".cold").is_none() && !symbols::is_prefix(name)
     }
 }
