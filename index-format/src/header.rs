@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The start of the file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -81,7 +81,7 @@ sections! {
     UnitFiles = "unit_files",
     /// `NameRecord`s, sorted.
     Names = "names",
-    /// `U32`s, a power of two of them: open addressing from the hash of a name to its `NameId` plus one.
+    /// `U32`s, half as many again as names: open addressing from the hash of a name to its `NameId` plus one.
     NameHash = "name_hash",
     /// `FunctionRecord`s, sorted by name, file, line.
     Functions = "functions",

@@ -1,4 +1,4 @@
-//! # The index file, version 1
+//! # The index file, version 2
 //!
 //! Bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -73,6 +73,7 @@
 //! | version | what changed |
 //! | --- | --- |
 //! | 1 | the first |
+//! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, rows that follow each other again and lines by file in `lines`, no reserved fields |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
