@@ -1,27 +1,33 @@
 //! What is known of one placement beyond its record: ranges, call site, variables.
 //!
 //! A stream of numbers ([`varint`]):
-//! 1. how many places before it in the table the placement stands into which it is inlined; 0 if it is out of line
-//! 2. twice the number of ranges, plus one if a call site follows
-//! 3. each range: twice its length, plus one if it does not start where the one before ended (the first: at the
-//!    entry); then the distance (signed)
-//! 4. file (position in the unit's files), line and column of the call
+//! 1. four times how many places before it in the table the placement stands into which it is inlined (0 if it is out of
+//!    line), plus the number of its ranges if that is 1 to 3
+//! 2. else the number of its ranges
+//! 3. its ranges, from the entry on
+//! 4. if it is inlined: file (position in the unit's files), line and column of the call
 //! 5. items, until an end: a byte, the low three bits its kind, the next three which variable it is, the upper two a
 //!    count
 //!
 //! | kind | item |
 //! | --- | --- |
 //! | 0 | end of the block, or of all |
-//! | 1 | a lexical block starts: the number of its ranges, the ranges as above from the entry on, its items |
+//! | 1 | a lexical block starts: counted ranges, its items |
 //! | 2 | a variable without location: optimized out |
 //! | 3 | a variable with one expression for everywhere |
 //! | 4 | a variable that is a constant: a signed number |
 //! | 5 | a variable that is a constant of several bytes: their number, the bytes |
-//! | 6 | a variable with a location list: the count, or with 0 the number of entries less 4; for each entry a range as above, an expression |
+//! | 6 | a variable with a location list: counted ranges, for each of them an expression |
 //! | 7 | a variable with one expression for the placement's first range |
 //!
 //! Which variable: its position in the function's list less the one that is due (one more than that of the variable
 //! before), as zigzag; 7: a number follows that is added.
+//!
+//! Ranges: for each twice its length, plus one if it does not start where the one before ended (the first: at the
+//! placement's entry); then the distance (signed).
+//!
+//! Counted ranges: the count, or with 0 a number: 0 those of the placement, 1 those of the block or list before, else
+//! the number of ranges plus 2; then the ranges, from the entry on, unless they are known.
 use crate::expr::{self, Expr};
 use crate::id::Pc;
 use crate::varint::{self, Reader};
@@ -74,9 +80,23 @@ pub enum Location<'a> {
 /// The entries of a location list: iterate over a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct LocationList<'a> {
-    reader: Reader<'a>,
-    left: u32,
-    due: u32,
+    ranges: Ranges<'a>,
+    expressions: Reader<'a>,
+    details: &'a [u8],
+}
+
+impl<'a> LocationList<'a> {
+    /// What stands behind its expressions.
+    #[inline]
+    fn skip_all(mut self) -> Reader<'a> {
+        for _ in 0..self.ranges.left {
+            if self.expressions.ended() {
+                break;
+            }
+            expr::read(&mut self.expressions, self.details);
+        }
+        self.expressions
+    }
 }
 
 impl<'a> Iterator for LocationList<'a> {
@@ -84,12 +104,11 @@ impl<'a> Iterator for LocationList<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.left == 0 || self.reader.ended() {
+        if self.expressions.ended() {
             return None;
         }
-        self.left -= 1;
-        let range = read_range(&mut self.reader, &mut self.due);
-        Some((range, expr::read(&mut self.reader)))
+        let range = self.ranges.next()?;
+        Some((range, expr::read(&mut self.expressions, self.details)))
     }
 }
 
@@ -135,18 +154,26 @@ impl<'a> Details<'a> {
     #[inline]
     pub fn read(bytes: &'a [u8], entry: Pc) -> Self {
         let mut reader = Reader::new(bytes);
-        let outer = reader.number32();
-        let head = reader.number();
-        let ranges = Ranges { reader, left: (head >> 1) as u32, due: entry.get() };
+        let entry = entry.get();
+        let (outer, count) = read_outer(&mut reader);
+        let left = if count == 0 { reader.number32() } else { count };
+        let ranges = Ranges { reader, left, due: entry };
         reader = ranges.skip_all();
-        let call = (head & 1 != 0).then(|| CallSite {
+        let call = (outer != 0).then(|| CallSite {
             file: reader.number32(),
             line: reader.number32(),
             column: reader.number32(),
         });
-        let first = ranges.clone().next().unwrap_or(Range { start: 0, end: 0 });
-        Self { outer, ranges, call, items: Items { reader, entry: entry.get(), first, due: 0, depth: 0 } }
+        let items = Items { details: bytes, reader, entry, ranges, last: ranges, due: 0, depth: 0 };
+        Self { outer, ranges, call, items }
     }
+}
+
+/// How far the outer placement is, and the count of ranges.
+#[inline]
+pub(crate) fn read_outer(reader: &mut Reader<'_>) -> (u32, u32) {
+    let head = reader.number();
+    ((head >> 2) as u32, head as u32 & 3)
 }
 
 /// Ranges of addresses: iterate over a copy.
@@ -174,26 +201,25 @@ impl Iterator for Ranges<'_> {
             return None;
         }
         self.left -= 1;
-        Some(read_range(&mut self.reader, &mut self.due))
+        let head = self.reader.number();
+        let shift = if head & 1 != 0 { self.reader.signed() } else { 0 };
+        let start = self.due.wrapping_add(shift as u32);
+        let end = start.wrapping_add((head >> 1) as u32);
+        self.due = end;
+        Some(Range { start, end })
     }
-}
-
-#[inline]
-fn read_range(reader: &mut Reader<'_>, due: &mut u32) -> Range {
-    let head = reader.number();
-    let shift = if head & 1 != 0 { reader.signed() } else { 0 };
-    let start = due.wrapping_add(shift as u32);
-    let end = start.wrapping_add((head >> 1) as u32);
-    *due = end;
-    Range { start, end }
 }
 
 /// The items of a placement in the order of the debug information. Cost: linear in what is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Items<'a> {
+    details: &'a [u8],
     reader: Reader<'a>,
     entry: u32,
-    first: Range,
+    /// The placement's.
+    ranges: Ranges<'a>,
+    /// Those of the block or list before.
+    last: Ranges<'a>,
     due: u32,
     depth: u32,
 }
@@ -212,6 +238,25 @@ impl<'a> Items<'a> {
             }
         })
     }
+
+    /// Counted ranges.
+    #[inline]
+    fn counted(&mut self, tag: u8) -> Ranges<'a> {
+        let count = match u32::from(tag >> 6) {
+            0 => self.reader.number32(),
+            count => count + KNOWN,
+        };
+        self.last = match count {
+            OF_PLACEMENT => self.ranges,
+            OF_LAST => return self.last,
+            count => {
+                let ranges = Ranges { reader: self.reader, left: count - KNOWN, due: self.entry };
+                self.reader = ranges.skip_all();
+                ranges
+            }
+        };
+        self.last
+    }
 }
 
 impl<'a> Iterator for Items<'a> {
@@ -219,16 +264,15 @@ impl<'a> Iterator for Items<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Item<'a>> {
-        let reader = &mut self.reader;
-        if reader.ended() {
+        if self.reader.ended() {
             return None;
         }
-        let tag = reader.byte();
+        let tag = self.reader.byte();
         let kind = tag & 7;
         match kind {
             END if self.depth == 0 => {
-                *reader = Reader::new(&[]);
-                reader.byte();
+                self.reader = Reader::new(&[]);
+                self.reader.byte();
                 return None;
             }
             END => {
@@ -236,14 +280,12 @@ impl<'a> Iterator for Items<'a> {
                 return Some(Item::End);
             }
             BLOCK => {
-                let left = reader.number32();
-                let ranges = Ranges { reader: *reader, left, due: self.entry };
-                *reader = ranges.skip_all();
                 self.depth += 1;
-                return Some(Item::Block(ranges));
+                return Some(Item::Block(self.counted(tag)));
             }
             _ => {}
         }
+        let reader = &mut self.reader;
         let mut which = u64::from(tag >> 3 & 7);
         if which == MORE {
             which = which.wrapping_add(reader.number());
@@ -251,22 +293,22 @@ impl<'a> Iterator for Items<'a> {
         let index = self.due.wrapping_add(varint::unzigzag(which) as u32);
         self.due = index.wrapping_add(1);
         let location = match kind {
-            EVERYWHERE => Location::Everywhere(expr::read(reader)),
+            EVERYWHERE => Location::Everywhere(expr::read(reader, self.details)),
             CONSTANT => Location::Constant(reader.signed()),
             BYTES => {
                 let length = reader.number32() as usize;
                 Location::Bytes(reader.bytes(length))
             }
             LIST => {
-                let count = u32::from(tag >> 6);
-                let left = if count == 0 { reader.number32().wrapping_add(4) } else { count };
-                let list = LocationList { reader: *reader, left, due: self.entry };
-                let mut skipped = list;
-                while skipped.next().is_some() {}
-                *reader = skipped.reader;
+                let ranges = self.counted(tag);
+                let list = LocationList { ranges, expressions: self.reader, details: self.details };
+                self.reader = list.skip_all();
                 Location::List(list)
             }
-            WHOLE => Location::Within(self.first, expr::read(reader)),
+            WHOLE => {
+                let first = self.ranges.clone().next().unwrap_or(Range { start: 0, end: 0 });
+                Location::Within(first, expr::read(reader, self.details))
+            }
             _ => Location::None,
         };
         Some(Item::Variable(index, location))
@@ -285,42 +327,74 @@ const WHOLE: u8 = 7;
 /// A number follows that is added.
 const MORE: u64 = 7;
 
+/// Of counted ranges: those of the placement.
+const OF_PLACEMENT: u32 = 0;
+/// Of counted ranges: those of the block or list before.
+const OF_LAST: u32 = 1;
+/// What is added to the number of counted ranges.
+const KNOWN: u32 = 2;
+
+/// The memory of a [`DetailWriter`], to be used again.
+#[derive(Default)]
+pub struct Buffer {
+    bytes: Vec<u8>,
+    ranges: Vec<Range>,
+    last: Vec<Range>,
+    earlier: expr::Earlier,
+}
+
+impl Buffer {
+    /// The details that were written last.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Writes one placement's details, part by part in their order.
 pub struct DetailWriter<'a> {
-    out: &'a mut Vec<u8>,
+    buffer: &'a mut Buffer,
     entry: u32,
-    first: Option<Range>,
     due: u32,
 }
 
 impl<'a> DetailWriter<'a> {
-    /// Writes how far the outer placement is, ranges and call site; the items follow.
+    /// Writes ranges and, of an inline instance, how far the outer placement is and the call site; the items follow.
     pub fn new(
-        out: &'a mut Vec<u8>,
+        buffer: &'a mut Buffer,
         entry: u32,
-        outer: u32,
         ranges: &[Range],
-        call: Option<CallSite>,
+        inlined: Option<(u32, CallSite)>,
     ) -> Self {
-        varint::put(out, outer.into());
-        varint::put(out, (ranges.len() as u64) << 1 | u64::from(call.is_some()));
-        put_ranges(out, entry, ranges);
-        if let Some(call) = call {
+        let Buffer { bytes: out, ranges: own, last, earlier } = buffer;
+        out.clear();
+        earlier.clear();
+        for known in [own, last] {
+            known.clear();
+            known.extend_from_slice(ranges);
+        }
+        let outer = inlined.map_or(0, |(outer, _)| u64::from(outer));
+        let count = ranges.len();
+        varint::put(out, outer << 2 | if count < 4 { count as u64 } else { 0 });
+        if !(1..4).contains(&count) {
+            varint::put(out, count as u64);
+        }
+        put_ranges(out, entry, ranges.iter().copied());
+        if let Some((_, call)) = inlined {
             varint::put(out, call.file.into());
             varint::put(out, call.line.into());
             varint::put(out, call.column.into());
         }
-        Self { out, entry, first: ranges.first().copied(), due: 0 }
+        Self { buffer, entry, due: 0 }
     }
     /// Starts a lexical block with these ranges.
     pub fn block(&mut self, ranges: &[Range]) {
-        self.out.push(BLOCK);
-        varint::put(self.out, ranges.len() as u64);
-        put_ranges(self.out, self.entry, ranges);
+        let count = self.count(ranges.iter().copied());
+        self.buffer.bytes.push(in_tag(count) << 6 | BLOCK);
+        self.counted(count, ranges.iter().copied());
     }
     /// Ends the innermost lexical block, or all.
     pub fn end(&mut self) {
-        self.out.push(END);
+        self.buffer.bytes.push(END);
     }
     /// The position that the next variable is expected to have.
     #[inline]
@@ -334,38 +408,35 @@ impl<'a> DetailWriter<'a> {
     /// A variable with one expression, given as DWARF operations.
     pub fn everywhere(&mut self, index: u32, operations: &[u8]) {
         self.variable(index, EVERYWHERE, 0);
-        expr::put(self.out, operations);
+        self.expression(operations);
     }
     /// A variable that is a number.
     pub fn constant(&mut self, index: u32, value: i64) {
         self.variable(index, CONSTANT, 0);
-        varint::put_signed(self.out, value);
+        varint::put_signed(&mut self.buffer.bytes, value);
     }
     /// A variable that is a constant of several bytes.
     pub fn bytes(&mut self, index: u32, value: &[u8]) {
         self.variable(index, BYTES, 0);
-        varint::put(self.out, value.len() as u64);
-        self.out.extend_from_slice(value);
+        varint::put(&mut self.buffer.bytes, value.len() as u64);
+        self.buffer.bytes.extend_from_slice(value);
     }
     /// A variable with a location list: ranges and DWARF operations.
     #[inline]
     pub fn list(&mut self, index: u32, entries: &[(Range, &[u8])]) {
         match entries {
             [] => self.nowhere(index),
-            [(range, operations)] if Some(*range) == self.first => {
+            [(range, operations)] if Some(range) == self.buffer.ranges.first() => {
                 self.variable(index, WHOLE, 0);
-                expr::put(self.out, operations);
+                self.expression(operations);
             }
             _ => {
-                let count = entries.len();
-                self.variable(index, LIST, if count < 4 { count as u8 } else { 0 });
-                if count >= 4 {
-                    varint::put(self.out, count as u64 - 4);
-                }
-                let mut due = self.entry;
-                for (range, operations) in entries {
-                    put_range(self.out, &mut due, *range);
-                    expr::put(self.out, operations);
+                let ranges = entries.iter().map(|e| e.0);
+                let count = self.count(ranges.clone());
+                self.variable(index, LIST, in_tag(count));
+                self.counted(count, ranges);
+                for (_, operations) in entries {
+                    self.expression(operations);
                 }
             }
         }
@@ -375,28 +446,61 @@ impl<'a> DetailWriter<'a> {
     fn variable(&mut self, index: u32, kind: u8, count: u8) {
         let which = varint::zigzag(i64::from(index as i32).wrapping_sub(i64::from(self.due as i32)));
         self.due = index.wrapping_add(1);
-        self.out.push(count << 6 | (which.min(MORE) as u8) << 3 | kind);
+        let out = &mut self.buffer.bytes;
+        out.push(count << 6 | (which.min(MORE) as u8) << 3 | kind);
         if which >= MORE {
-            varint::put(self.out, which - MORE);
+            varint::put(out, which - MORE);
+        }
+    }
+    #[inline]
+    fn expression(&mut self, operations: &[u8]) {
+        expr::put(&mut self.buffer.bytes, operations, &mut self.buffer.earlier);
+    }
+    /// What stands for these ranges where they are counted.
+    #[inline]
+    fn count(&self, ranges: impl ExactSizeIterator<Item = Range> + Clone) -> u32 {
+        let are = |known: &[Range]| known.len() == ranges.len() && ranges.clone().eq(known.iter().copied());
+        match ranges.len() as u32 {
+            _ if are(&self.buffer.ranges) => OF_PLACEMENT,
+            _ if are(&self.buffer.last) => OF_LAST,
+            count => count + KNOWN,
+        }
+    }
+    #[inline]
+    fn counted(&mut self, count: u32, ranges: impl Iterator<Item = Range> + Clone) {
+        let Buffer { bytes: out, last, .. } = &mut *self.buffer;
+        if in_tag(count) == 0 {
+            varint::put(out, count.into());
+        }
+        if count >= KNOWN {
+            put_ranges(out, self.entry, ranges.clone());
+        }
+        if count != OF_LAST {
+            last.clear();
+            last.extend(ranges);
         }
     }
 }
 
-fn put_ranges(out: &mut Vec<u8>, entry: u32, ranges: &[Range]) {
-    let mut due = entry;
-    for &range in ranges {
-        put_range(out, &mut due, range);
+/// The count of ranges that an item's byte has room for, or 0.
+fn in_tag(count: u32) -> u8 {
+    match count.saturating_sub(KNOWN) {
+        few @ 1..=3 => few as u8,
+        _ => 0,
     }
 }
 
 #[inline]
-fn put_range(out: &mut Vec<u8>, due: &mut u32, range: Range) {
-    let shift = i64::from(range.start.wrapping_sub(*due) as i32);
-    varint::put(out, u64::from(range.end.wrapping_sub(range.start)) << 1 | u64::from(shift != 0));
-    if shift != 0 {
-        varint::put_signed(out, shift);
+fn put_ranges(out: &mut Vec<u8>, entry: u32, ranges: impl Iterator<Item = Range>) {
+    let mut due = entry;
+    for range in ranges {
+        let shift = i64::from(range.start.wrapping_sub(due) as i32);
+        varint::put(out, u64::from(range.end.wrapping_sub(range.start)) << 1 | u64::from(shift != 0));
+        if shift != 0 {
+            varint::put_signed(out, shift);
+        }
+        due = range.end;
     }
-    *due = range.end;
 }
 
 #[cfg(test)]
@@ -405,10 +509,10 @@ mod tests {
 
     #[test]
     fn a_placement_is_read_as_it_was_written() {
-        let mut out = vec![];
+        let mut buffer = Buffer::default();
         let call = CallSite { file: 3, line: 3789, column: 9 };
         let ranges = [Range { start: 0x1000, end: 0x1010 }, Range { start: 0x800, end: 0x820 }];
-        let mut writer = DetailWriter::new(&mut out, 0x1008, 3, &ranges, Some(call));
+        let mut writer = DetailWriter::new(&mut buffer, 0x1008, &ranges, Some((3, call)));
         writer.everywhere(0, &[0x55]);
         writer.list(
             1,
@@ -420,7 +524,7 @@ mod tests {
         writer.nowhere(2);
         writer.list(0, &[(ranges[0], &[0x51])]);
         writer.end();
-        out.extend([0xff; 4]);
+        let out = [buffer.bytes(), &[0xff; 4]].concat();
 
         let details = Details::read(&out, Pc::new(0x1008));
         assert_eq!(details.ranges.collect::<Vec<_>>(), ranges);

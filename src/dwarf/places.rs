@@ -10,13 +10,13 @@ use super::header::Fault;
 use super::lists;
 use super::unit::Unit;
 use gimli::constants::*;
-use probeidx_format::details::{CallSite, DetailWriter, Range};
+use probeidx_format::details::{Buffer, CallSite, DetailWriter, Range};
 use std::rc::Rc;
 
 /// Memory that is used again for every placement.
 #[derive(Default)]
 pub struct Scratch<'d> {
-    buffers: Vec<Vec<u8>>,
+    buffers: Vec<Buffer>,
     ranges: Vec<Range>,
     list: Vec<(Range, &'d [u8])>,
     /// The variables of a function without abstract description, found while its code is walked.
@@ -149,16 +149,15 @@ impl<'d> Extractor<'d, '_> {
     ) {
         let mut buffer = self.scratch.buffers.pop().unwrap_or_default();
         let outer = self.batch.places[frame.place as usize].outer;
-        let distance = if outer == NO_PLACE { 0 } else { frame.place - outer };
-        let mut writer = DetailWriter::new(&mut buffer, entry, distance, &found, call);
+        let inlined = call.map(|call| (frame.place - outer, call));
+        let mut writer = DetailWriter::new(&mut buffer, entry, &found, inlined);
         self.scratch.ranges = found;
         if has_children {
             self.walk_scope(source, cursor, &mut writer, frame);
         }
         writer.end();
         self.batch.places[frame.place as usize].details = self.batch.details.len() as u32;
-        self.batch.details.extend_from_slice(&buffer);
-        buffer.clear();
+        self.batch.details.extend_from_slice(buffer.bytes());
         self.scratch.buffers.push(buffer);
     }
 
