@@ -5,14 +5,15 @@
 //!    line), plus the number of its ranges if that is 1 to 3
 //! 2. else the number of its ranges
 //! 3. its ranges, from the entry on
-//! 4. if it is inlined: file (position in the unit's files), line and column of the call
+//! 4. if it is inlined, where it is called: a byte, the upper three bits the file (its position in the unit's files; 7: a
+//!    number follows that is added), the lower five the column (31: a number follows that is added); the line
 //! 5. items, until an end: a byte, the low three bits its kind, the next three which variable it is, the upper two a
 //!    count
 //!
 //! | kind | item |
 //! | --- | --- |
 //! | 0 | end of the block, or of all |
-//! | 1 | a lexical block starts: counted ranges, its items |
+//! | 1 | a lexical block that has variables starts: counted ranges, its items |
 //! | 2 | a variable without location: optimized out |
 //! | 3 | a variable with one expression for everywhere |
 //! | 4 | a variable that is a constant: a signed number |
@@ -26,8 +27,8 @@
 //! Ranges: for each twice its length, plus one if it does not start where the one before ended (the first: at the
 //! placement's entry); then the distance (signed).
 //!
-//! Counted ranges: the count, or with 0 a number: 0 those of the placement, 1 those of the block or list before, else
-//! the number of ranges plus 2; then the ranges, from the entry on, unless they are known.
+//! Counted ranges: the count, or with 0 a number: 0 those of the placement, 1 those of the list before (the first:
+//! of the placement), else the number of ranges plus 2; then the ranges, from the entry on, unless they are known.
 use crate::expr::{self, Expr};
 use crate::id::Pc;
 use crate::varint::{self, Reader};
@@ -58,6 +59,33 @@ pub struct CallSite {
     pub line: u32,
     /// Column, from 1; 0 unknown.
     pub column: u32,
+}
+
+const FILE_FOLLOWS: u32 = 7;
+const COLUMN_FOLLOWS: u32 = 31;
+
+impl CallSite {
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let byte = reader.byte();
+        let (mut file, mut column) = (u32::from(byte >> 5), u32::from(byte & 31));
+        if file == FILE_FOLLOWS {
+            file = file.wrapping_add(reader.number32());
+        }
+        if column == COLUMN_FOLLOWS {
+            column = column.wrapping_add(reader.number32());
+        }
+        Self { file, line: reader.number32(), column }
+    }
+    fn put(self, out: &mut Vec<u8>) {
+        out.push((self.file.min(FILE_FOLLOWS) << 5 | self.column.min(COLUMN_FOLLOWS)) as u8);
+        for (number, most) in [(self.file, FILE_FOLLOWS), (self.column, COLUMN_FOLLOWS)] {
+            if number >= most {
+                varint::put(out, (number - most).into());
+            }
+        }
+        varint::put(out, self.line.into());
+    }
 }
 
 /// Where a variable is.
@@ -159,11 +187,7 @@ impl<'a> Details<'a> {
         let left = if count == 0 { reader.number32() } else { count };
         let ranges = Ranges { reader, left, due: entry };
         reader = ranges.skip_all();
-        let call = (outer != 0).then(|| CallSite {
-            file: reader.number32(),
-            line: reader.number32(),
-            column: reader.number32(),
-        });
+        let call = (outer != 0).then(|| CallSite::read(&mut reader));
         let items = Items { details: bytes, reader, entry, ranges, last: ranges, due: 0, depth: 0 };
         Self { outer, ranges, call, items }
     }
@@ -218,7 +242,7 @@ pub struct Items<'a> {
     entry: u32,
     /// The placement's.
     ranges: Ranges<'a>,
-    /// Those of the block or list before.
+    /// Those of the list before.
     last: Ranges<'a>,
     due: u32,
     depth: u32,
@@ -246,16 +270,15 @@ impl<'a> Items<'a> {
             0 => self.reader.number32(),
             count => count + KNOWN,
         };
-        self.last = match count {
+        match count {
             OF_PLACEMENT => self.ranges,
-            OF_LAST => return self.last,
+            OF_LAST => self.last,
             count => {
                 let ranges = Ranges { reader: self.reader, left: count - KNOWN, due: self.entry };
                 self.reader = ranges.skip_all();
                 ranges
             }
-        };
-        self.last
+        }
     }
 }
 
@@ -301,6 +324,7 @@ impl<'a> Iterator for Items<'a> {
             }
             LIST => {
                 let ranges = self.counted(tag);
+                self.last = ranges;
                 let list = LocationList { ranges, expressions: self.reader, details: self.details };
                 self.reader = list.skip_all();
                 Location::List(list)
@@ -329,7 +353,7 @@ const MORE: u64 = 7;
 
 /// Of counted ranges: those of the placement.
 const OF_PLACEMENT: u32 = 0;
-/// Of counted ranges: those of the block or list before.
+/// Of counted ranges: those of the list before.
 const OF_LAST: u32 = 1;
 /// What is added to the number of counted ranges.
 const KNOWN: u32 = 2;
@@ -348,6 +372,13 @@ impl Buffer {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+}
+
+/// A lexical block that was started: where its bytes start, and those of its items.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    start: usize,
+    items: usize,
 }
 
 /// Writes one placement's details, part by part in their order.
@@ -380,20 +411,28 @@ impl<'a> DetailWriter<'a> {
         }
         put_ranges(out, entry, ranges.iter().copied());
         if let Some((_, call)) = inlined {
-            varint::put(out, call.file.into());
-            varint::put(out, call.line.into());
-            varint::put(out, call.column.into());
+            call.put(out);
         }
         Self { buffer, entry, due: 0 }
     }
     /// Starts a lexical block with these ranges.
-    pub fn block(&mut self, ranges: &[Range]) {
+    pub fn block(&mut self, ranges: &[Range]) -> Block {
+        let start = self.buffer.bytes.len();
         let count = self.count(ranges.iter().copied());
         self.buffer.bytes.push(in_tag(count) << 6 | BLOCK);
         self.counted(count, ranges.iter().copied());
+        Block { start, items: self.buffer.bytes.len() }
     }
-    /// Ends the innermost lexical block, or all.
-    pub fn end(&mut self) {
+    /// Ends the lexical block that started last. One without variables is left out.
+    pub fn end_block(&mut self, block: Block) {
+        if self.buffer.bytes.len() == block.items {
+            self.buffer.bytes.truncate(block.start);
+        } else {
+            self.buffer.bytes.push(END);
+        }
+    }
+    /// Ends the placement.
+    pub fn end(self) {
         self.buffer.bytes.push(END);
     }
     /// The position that the next variable is expected to have.
@@ -434,7 +473,11 @@ impl<'a> DetailWriter<'a> {
                 let ranges = entries.iter().map(|e| e.0);
                 let count = self.count(ranges.clone());
                 self.variable(index, LIST, in_tag(count));
-                self.counted(count, ranges);
+                self.counted(count, ranges.clone());
+                if count != OF_LAST {
+                    self.buffer.last.clear();
+                    self.buffer.last.extend(ranges);
+                }
                 for (_, operations) in entries {
                     self.expression(operations);
                 }
@@ -467,17 +510,13 @@ impl<'a> DetailWriter<'a> {
         }
     }
     #[inline]
-    fn counted(&mut self, count: u32, ranges: impl Iterator<Item = Range> + Clone) {
-        let Buffer { bytes: out, last, .. } = &mut *self.buffer;
+    fn counted(&mut self, count: u32, ranges: impl Iterator<Item = Range>) {
+        let out = &mut self.buffer.bytes;
         if in_tag(count) == 0 {
             varint::put(out, count.into());
         }
         if count >= KNOWN {
-            put_ranges(out, self.entry, ranges.clone());
-        }
-        if count != OF_LAST {
-            last.clear();
-            last.extend(ranges);
+            put_ranges(out, self.entry, ranges);
         }
     }
 }
@@ -506,6 +545,7 @@ fn put_ranges(out: &mut Vec<u8>, entry: u32, ranges: impl Iterator<Item = Range>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_placement_is_read_as_it_was_written() {
@@ -518,9 +558,11 @@ mod tests {
             1,
             &[(Range { start: 0x1008, end: 0x100a }, &[0x54]), (Range { start: 0x800, end: 0x820 }, &[0x53])],
         );
-        writer.block(&[Range { start: 0x1009, end: 0x100b }]);
+        let block = writer.block(&[Range { start: 0x1009, end: 0x100b }]);
+        let empty = writer.block(&[Range { start: 0x1009, end: 0x100a }]);
+        writer.end_block(empty);
         writer.constant(60, -2);
-        writer.end();
+        writer.end_block(block);
         writer.nowhere(2);
         writer.list(0, &[(ranges[0], &[0x51])]);
         writer.end();
@@ -539,6 +581,74 @@ mod tests {
         assert_eq!(outermost[1].1.at(0x81f), Some(Expr::Register(3)));
         let in_block = details.items.filter(|i| matches!(i, Item::Variable(60, Location::Constant(-2))));
         assert_eq!(in_block.count(), 1);
+        assert_eq!(details.items.filter(|i| matches!(i, Item::Block(_))).count(), 1);
+    }
+
+    fn ranges() -> impl Strategy<Value = Vec<Range>> {
+        let range = (0u32..9, 1u32..9).prop_map(|(start, length)| Range { start, end: start + length });
+        prop::collection::vec(range, 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn lists_and_blocks_have_the_ranges_they_were_given(
+            place in ranges(),
+            lists in prop::collection::vec((any::<bool>(), ranges()), 0..8),
+            call: Option<(u8, u8, u8)>,
+        ) {
+            let mut buffer = Buffer::default();
+            let call = call.map(|(f, l, c)| CallSite { file: f.into(), line: l.into(), column: c.into() });
+            let mut writer = DetailWriter::new(&mut buffer, 5, &place, call.map(|call| (40, call)));
+            for (is_block, ranges) in &lists {
+                if *is_block {
+                    let block = writer.block(ranges);
+                    writer.nowhere(0);
+                    writer.end_block(block);
+                } else {
+                    let list: Vec<_> = ranges.iter().map(|r| (*r, &[0x70u8, 0, 6, 0x23, 8][..])).collect();
+                    writer.list(0, &list);
+                }
+            }
+            writer.end();
+
+            let details = Details::read(buffer.bytes(), Pc::new(5));
+            prop_assert_eq!((details.outer, details.call), (if call.is_some() { 40 } else { 0 }, call));
+            prop_assert_eq!(details.ranges.collect::<Vec<_>>(), place);
+            let mut found = vec![];
+            let mut in_block = false;
+            for item in details.items {
+                match item {
+                    Item::Block(ranges) => {
+                        in_block = true;
+                        found.push((true, ranges.collect()));
+                    }
+                    Item::End => in_block = false,
+                    Item::Variable(..) if in_block => {}
+                    Item::Variable(_, Location::List(list)) => {
+                        found.push((false, list.map(|(range, _)| range).collect()));
+                    }
+                    Item::Variable(_, Location::Within(range, _)) => found.push((false, vec![range])),
+                    Item::Variable(..) => found.push((false, vec![])),
+                }
+            }
+            prop_assert_eq!(found, lists);
+        }
+
+        #[test]
+        fn damaged_details_end(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let details = Details::read(&bytes, Pc::new(1));
+            prop_assert!(details.ranges.count() <= bytes.len() + 1);
+            let mut items = 0;
+            for item in details.items {
+                items += 1;
+                match item {
+                    Item::Variable(_, Location::List(list)) => prop_assert!(list.count() <= bytes.len() + 1),
+                    Item::Block(ranges) => prop_assert!(ranges.count() <= bytes.len() + 1),
+                    _ => {}
+                }
+            }
+            prop_assert!(items <= bytes.len() + 1);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::facts::{NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, Fixed, UnitFunction, UnitVariable, fixed, is_extern};
 use super::header::Fault;
 use super::lists;
+use super::strings::content_hash;
 use super::unit::Unit;
 use gimli::constants::*;
 use probeidx_format::details::{Buffer, CallSite, DetailWriter, Range};
@@ -19,6 +20,8 @@ pub struct Scratch<'d> {
     buffers: Vec<Buffer>,
     ranges: Vec<Range>,
     list: Vec<(Range, &'d [u8])>,
+    /// Where details stand in the batch that were written lately, by their hash.
+    recent: Vec<u32>,
     /// The variables of a function without abstract description, found while its code is walked.
     own: Vec<UnitVariable>,
     /// Functions within functions, to be walked later, and how deep.
@@ -26,6 +29,9 @@ pub struct Scratch<'d> {
     /// The unit's files as its placements and rows number them: by the number in the line table.
     file_numbers: Vec<u32>,
 }
+
+/// Details that are compared with those that come.
+const RECENT_DETAILS: usize = 4096;
 
 /// Functions within functions within … deeper than this are left out.
 const DEEPEST_FUNCTION: u32 = 16;
@@ -156,9 +162,21 @@ impl<'d> Extractor<'d, '_> {
             self.walk_scope(source, cursor, &mut writer, frame);
         }
         writer.end();
-        self.batch.places[frame.place as usize].details = self.batch.details.len() as u32;
-        self.batch.details.extend_from_slice(buffer.bytes());
+        self.batch.places[frame.place as usize].details = self.details(buffer.bytes());
         self.scratch.buffers.push(buffer);
+    }
+
+    /// Where these details stand in the batch: small placements are often alike.
+    fn details(&mut self, bytes: &[u8]) -> u32 {
+        let details = &mut self.batch.details;
+        let recent = &mut self.scratch.recent;
+        recent.resize(RECENT_DETAILS, 0);
+        let start = &mut recent[content_hash(bytes) as usize % RECENT_DETAILS];
+        if !details[*start as usize..].starts_with(bytes) {
+            *start = details.len() as u32;
+            details.extend_from_slice(bytes);
+        }
+        *start
     }
 
     fn walk_scope(
@@ -189,11 +207,11 @@ impl<'d> Extractor<'d, '_> {
                     unit.attrs(cursor, abbrev, &mut attrs);
                     let (_, found) = self.entry_and_ranges(unit, &attrs);
                     self.attrs = attrs;
-                    writer.block(&found);
+                    let block = writer.block(&found);
                     self.scratch.ranges = found;
                     let inner = Frame { depth: frame.depth + 1, nested: true, ..frame };
                     self.walk_scope(source, cursor, writer, inner);
-                    writer.end();
+                    writer.end_block(block);
                 }
                 DW_TAG_subprogram => {
                     // Each level passes over all that is further in.
