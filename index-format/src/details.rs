@@ -363,6 +363,7 @@ const KNOWN: u32 = 2;
 pub struct Buffer {
     bytes: Vec<u8>,
     ranges: Vec<Range>,
+    /// Empty before the first list.
     last: Vec<Range>,
     earlier: expr::Earlier,
 }
@@ -399,10 +400,9 @@ impl<'a> DetailWriter<'a> {
         let Buffer { bytes: out, ranges: own, last, earlier } = buffer;
         out.clear();
         earlier.clear();
-        for known in [own, last] {
-            known.clear();
-            known.extend_from_slice(ranges);
-        }
+        last.clear();
+        own.clear();
+        own.extend_from_slice(ranges);
         let outer = inlined.map_or(0, |(outer, _)| u64::from(outer));
         let count = ranges.len();
         varint::put(out, outer << 2 | if count < 4 { count as u64 } else { 0 });
@@ -473,11 +473,11 @@ impl<'a> DetailWriter<'a> {
                 let ranges = entries.iter().map(|e| e.0);
                 let count = self.count(ranges.clone());
                 self.variable(index, LIST, in_tag(count));
-                self.counted(count, ranges.clone());
                 if count != OF_LAST {
                     self.buffer.last.clear();
-                    self.buffer.last.extend(ranges);
+                    self.buffer.last.extend(ranges.clone());
                 }
+                self.counted(count, ranges);
                 for (_, operations) in entries {
                     self.expression(operations);
                 }
@@ -502,10 +502,13 @@ impl<'a> DetailWriter<'a> {
     /// What stands for these ranges where they are counted.
     #[inline]
     fn count(&self, ranges: impl ExactSizeIterator<Item = Range> + Clone) -> u32 {
-        let are = |known: &[Range]| known.len() == ranges.len() && ranges.clone().eq(known.iter().copied());
+        let are = |known: &[Range]| {
+            known.len() == ranges.len()
+                && known.iter().zip(ranges.clone()).all(|(known, range)| *known == range)
+        };
         match ranges.len() as u32 {
             _ if are(&self.buffer.ranges) => OF_PLACEMENT,
-            _ if are(&self.buffer.last) => OF_LAST,
+            count if count != 0 && are(&self.buffer.last) => OF_LAST,
             count => count + KNOWN,
         }
     }
@@ -529,16 +532,21 @@ fn in_tag(count: u32) -> u8 {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn put_ranges(out: &mut Vec<u8>, entry: u32, ranges: impl Iterator<Item = Range>) {
     let mut due = entry;
     for range in ranges {
-        let shift = i64::from(range.start.wrapping_sub(due) as i32);
-        varint::put(out, u64::from(range.end.wrapping_sub(range.start)) << 1 | u64::from(shift != 0));
-        if shift != 0 {
-            varint::put_signed(out, shift);
-        }
+        put_range(out, due, range);
         due = range.end;
+    }
+}
+
+#[inline]
+fn put_range(out: &mut Vec<u8>, due: u32, range: Range) {
+    let shift = i64::from(range.start.wrapping_sub(due) as i32);
+    varint::put(out, u64::from(range.end.wrapping_sub(range.start)) << 1 | u64::from(shift != 0));
+    if shift != 0 {
+        varint::put_signed(out, shift);
     }
 }
 

@@ -50,24 +50,25 @@ pub enum Expr<'a> {
 
 const STACK_VALUE: u8 = 0x9f;
 
-/// Where the verbatim expressions of a placement's details stand: code, then operations, then their end.
-pub(crate) type Earlier = Vec<[u32; 3]>;
+/// The verbatim expressions of a placement's details: their first four bytes, where the code and where the operations
+/// stand.
+pub(crate) type Earlier = Vec<([u8; 4], u32, u32)>;
 
 /// How many of the last verbatim expressions are compared with one that comes.
 const COMPARED: usize = 16;
 
-/// Verbatim expressions that are no longer than a reference to them.
-const SHORT: usize = 3;
-
 /// Appends an expression, given as DWARF operations. `out` starts with the placement's details.
+#[inline]
 pub(crate) fn put(out: &mut Vec<u8>, operations: &[u8], earlier: &mut Earlier) {
+    if let &[register @ 0x50..=0x6f] = operations {
+        return out.push(register - 0x50);
+    }
     let (op, rest) = operations.split_first().map_or((0, operations), |(op, rest)| (*op, rest));
     let (rest, is_value) = match rest {
         [rest @ .., STACK_VALUE] => (rest, true),
         _ => (rest, false),
     };
     match (op, rest, is_value) {
-        (0x50..=0x6f, [], false) => out.push(op - 0x50),
         (0x30..=0x4f, [], true) => out.push(op - 0x30 + 0x20),
         (0xa3 | 0xf3, [1, register @ 0x50..=0x6f], true) => out.push(register - 0x50 + 0xa0),
         (0x70..=0x8f, _, _) if let Some(offset) = whole_sleb(rest) => {
@@ -91,24 +92,34 @@ pub(crate) fn put(out: &mut Vec<u8>, operations: &[u8], earlier: &mut Earlier) {
 }
 
 fn put_verbatim(out: &mut Vec<u8>, operations: &[u8], earlier: &mut Earlier) {
-    let same = |&&[_, start, end]: &&[u32; 3]| out[start as usize..end as usize] == *operations;
-    if operations.len() > SHORT
-        && let Some(&[code, _, _]) = earlier.iter().rev().take(COMPARED).find(same)
-    {
-        out.push(0xc5);
-        varint::put(out, code.into());
-        return;
-    }
     let code = out.len() as u32;
-    if operations.len() < 0x3f {
-        out.push(0x40 + operations.len() as u8);
+    let put_length = |out: &mut Vec<u8>| {
+        if operations.len() < 0x3f {
+            out.push(0x40 + operations.len() as u8);
+        } else {
+            out.push(0x7f);
+            varint::put(out, operations.len() as u64);
+        }
+    };
+    // Shorter ones are no longer than a reference.
+    if let Some(&first) = operations.first_chunk::<4>() {
+        put_length(out);
+        let length = &out[code as usize..];
+        let same = |&&(known, at, start): &&([u8; 4], u32, u32)| {
+            known == first
+                && out[at as usize..start as usize] == *length
+                && out[start as usize..].starts_with(operations)
+        };
+        if let Some(&(_, at, _)) = earlier.iter().rev().take(COMPARED).find(same) {
+            out.truncate(code as usize);
+            out.push(0xc5);
+            return varint::put(out, at.into());
+        }
+        earlier.push((first, code, out.len() as u32));
     } else {
-        out.push(0x7f);
-        varint::put(out, operations.len() as u64);
+        put_length(out);
     }
-    let start = out.len() as u32;
     out.extend_from_slice(operations);
-    earlier.push([code, start, out.len() as u32]);
 }
 
 /// Reads the next expression of these details.

@@ -118,28 +118,36 @@ pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
         pc = row.pc;
         let position = row.position;
         let before = memory.position;
+        let head = u8::from(row.is_stmt) << 7 | (advance.min(ADVANCE_FOLLOWS) as u8) << 4;
+        let put_advance = |out: &mut Vec<u8>| {
+            if advance >= ADVANCE_FOLLOWS {
+                varint::put(out, (advance - ADVANCE_FOLLOWS).into());
+            }
+        };
+        if position == before {
+            out.push(head | SAME);
+            put_advance(out);
+            continue;
+        }
         let key = key(position);
+        let foretold = *memory.follower() == position;
         let known = || {
             // All are compared at once, which the compiler turns into a few instructions.
             let equal = (0..RECENT).fold(0u32, |bits, at| bits | u32::from(keys[at] == key) << at);
             let at = equal.trailing_zeros() as usize;
             memory.recent.get(at).filter(|p| **p == position).map(|_| at)
         };
-        let code = if position == before {
-            SAME
+        let code = if foretold {
+            FOLLOWER
         } else if let Some(at) = known() {
             FIRST_RECENT + at as u8
-        } else if *memory.follower() == position {
-            FOLLOWER
         } else if position.file == before.file {
             LINE_AND_COLUMN
         } else {
             FILE_TOO
         };
-        out.push(u8::from(row.is_stmt) << 7 | (advance.min(ADVANCE_FOLLOWS) as u8) << 4 | code);
-        if advance >= ADVANCE_FOLLOWS {
-            varint::put(out, (advance - ADVANCE_FOLLOWS).into());
-        }
+        out.push(head | code);
+        put_advance(out);
         if matches!(code, LINE_AND_COLUMN | FILE_TOO) {
             if code == FILE_TOO {
                 varint::put(out, position.file.into());
@@ -157,9 +165,7 @@ pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
             keys[memory.oldest] = key;
             memory.remember(position);
         }
-        if code != SAME {
-            memory.go(position, key);
-        }
+        memory.go(position, key);
     }
 }
 

@@ -44,7 +44,7 @@ pub fn candidates<'a>(table: &'a [U32], name: &[u8]) -> impl Iterator<Item = u32
 
 /// Where a name is looked for first: the part of the table that the hash is of 2^32.
 fn slot(table: &[U32], name: &[u8]) -> usize {
-    (u64::from(hash(name)) * table.len() as u64 >> 32) as usize
+    ((u64::from(hash(name)) * table.len() as u64) >> 32) as usize
 }
 
 fn after(table: &[U32], at: usize) -> usize {

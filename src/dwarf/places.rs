@@ -20,8 +20,8 @@ pub struct Scratch<'d> {
     buffers: Vec<Buffer>,
     ranges: Vec<Range>,
     list: Vec<(Range, &'d [u8])>,
-    /// Where details stand in the batch that were written lately, by their hash.
-    recent: Vec<u32>,
+    /// The hashes of details that were written lately, and where they stand in the batch.
+    recent: Vec<(u32, u32)>,
     /// The variables of a function without abstract description, found while its code is walked.
     own: Vec<UnitVariable>,
     /// Functions within functions, to be walked later, and how deep.
@@ -30,8 +30,11 @@ pub struct Scratch<'d> {
     file_numbers: Vec<u32>,
 }
 
-/// Details that are compared with those that come.
-const RECENT_DETAILS: usize = 4096;
+/// So many details are compared with those that come.
+const RECENT_DETAILS: usize = 2048;
+
+/// Details of more bytes than this are not looked for.
+const SMALL_DETAILS: usize = 48;
 
 /// Functions within functions within … deeper than this are left out.
 const DEEPEST_FUNCTION: u32 = 16;
@@ -169,11 +172,17 @@ impl<'d> Extractor<'d, '_> {
     /// Where these details stand in the batch: small placements are often alike.
     fn details(&mut self, bytes: &[u8]) -> u32 {
         let details = &mut self.batch.details;
+        let end = details.len() as u32;
+        if bytes.len() > SMALL_DETAILS {
+            details.extend_from_slice(bytes);
+            return end;
+        }
         let recent = &mut self.scratch.recent;
-        recent.resize(RECENT_DETAILS, 0);
-        let start = &mut recent[content_hash(bytes) as usize % RECENT_DETAILS];
-        if !details[*start as usize..].starts_with(bytes) {
-            *start = details.len() as u32;
+        recent.resize(RECENT_DETAILS, (0, 0));
+        let hash = content_hash(bytes) as u32;
+        let (known, start) = &mut recent[hash as usize % RECENT_DETAILS];
+        if *known != hash || !details[*start as usize..].starts_with(bytes) {
+            (*known, *start) = (hash, end);
             details.extend_from_slice(bytes);
         }
         *start
