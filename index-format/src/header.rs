@@ -81,7 +81,7 @@ sections! {
     UnitFiles = "unit_files",
     /// `NameRecord`s, sorted.
     Names = "names",
-    /// `U32`s, a power of two of them: open addressing from the hash of a name to its `NameId` plus one.
+    /// `U32`s, half as many again as names: open addressing from the hash of a name to its `NameId` plus one.
     NameHash = "name_hash",
     /// `FunctionRecord`s, sorted by name, file, line.
     Functions = "functions",

@@ -1,4 +1,4 @@
-//! # The index file, version 1
+//! # The index file, version 2
 //!
 //! Bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -57,12 +57,17 @@
 //! details }`: the link address less the base, which is that of `.text` less 4096. At its `details`:
 //!
 //! ```text
-//! 4f              inlined into the placement 79 before it: path_openat
-//! 1d              29: 14 ranges, a call site follows
+//! bc 02           316: inlined into the placement 79 before it, path_openat; the number of ranges follows
+//! 0e              14 ranges
 //! ec 02           364: 182 bytes from the entry on
 //! 79 8e 1c        121: 60 bytes, and a distance follows: 1799 bytes behind the end of the range before
-//! …               12 more ranges; file, line 3838 and column 12 of the call
-//! …               items: for each parameter a location list; 0c, where the entry lies, is %r12, %r14 or %r15
+//! …               12 more ranges
+//! 0c fe 1d        file 0 of the unit and column 12; line 3838: where it is called
+//! 26 0e           a location list of the variable 2 after the one that is due (op), 14 less 2 ranges
+//! ec 02           as above, 182 bytes from the entry on
+//! …               11 more ranges
+//! 0c 0c 0c a4 …   for each an expression: in %r12 in the first three, in the fourth what %rsi was at the function's entry
+//! …               nd and file, a block with the locals, 00
 //! ```
 //!
 //! ## Versions
@@ -73,6 +78,7 @@
 //! | version | what changed |
 //! | --- | --- |
 //! | 1 | the first |
+//! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines` |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

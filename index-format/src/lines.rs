@@ -1,17 +1,20 @@
 //! Line rows: about two bytes each.
 //!
 //! The rows of one sequence start at `SequenceRecord::rows` with their number; the registers are address = the
-//! sequence's start, file 0, line 0, column 0 and an empty list of recent positions. Then a byte for each row:
+//! sequence's start, file 0, line 0, column 0, and zeros in three memories: the last 12 positions that were written out;
+//! the last line of 16 files, that of the number's lowest four bits; and for 1024 positions the one that followed them
+//! when they were left last, each at its place: the upper ten bits of (file × `9e3779b1` ^ line × `85ebca6b` ^ column ×
+//! `c2b2ae35`) × `9e3779b1`, of 32 bits each. What is inlined twice makes the same rows twice. Then a byte for each row:
 //!
 //! | bits | meaning |
 //! | --- | --- |
 //! | 7 | `is_stmt` |
 //! | 6–4 | how far the address advances; 7: a number follows that is added |
-//! | 3–0 | 0: the position (file, line, column) is that of the row before; 1: line and column follow; 2: file, line and column follow; 3–15: that of the list, less 3 |
+//! | 3–0 | 0: the position (file, line, column) is that of the row before; 1: line and column follow; 2: file, line and column follow; 3: the one that followed the position of the row before; 4–15: that of the last 12, less 4 |
 //!
-//! Line and column are a byte: the upper three bits the line less the one before as zigzag (7: a number follows that
-//! is added), the lower five the column (31: a number follows that is added). Such a position replaces the oldest entry
-//! of the list of 13.
+//! Line and column are a byte: the upper three bits the line less the last one of the file as zigzag (7: a number
+//! follows that is added), the lower five the column (31: a number follows that is added). Such a position replaces the
+//! oldest of the last 12.
 use crate::varint::{self, Reader};
 
 /// A row of a line table (DWARF 5, section 6.2.2).
@@ -36,64 +39,122 @@ pub struct Position {
     pub column: u32,
 }
 
-const RECENT: usize = 13;
+const RECENT: usize = 12;
+const FILES: usize = 16;
+const FOLLOWERS: usize = 1024;
+
+const SAME: u8 = 0;
+const LINE_AND_COLUMN: u8 = 1;
+const FILE_TOO: u8 = 2;
+const FOLLOWER: u8 = 3;
+const FIRST_RECENT: u8 = 4;
+
 const ADVANCE_FOLLOWS: u32 = 7;
 const LINE_FOLLOWS: u64 = 7;
 const COLUMN_FOLLOWS: u64 = 31;
 
-#[derive(Clone, Debug, Default)]
-struct Registers {
+/// What reader and writer know of the rows before.
+#[derive(Clone, Debug)]
+struct Memory {
     position: Position,
+    key: u32,
     recent: [Position; RECENT],
     oldest: usize,
+    lines: [u32; FILES],
+    followers: Vec<Position>,
 }
 
-impl Registers {
+impl Memory {
+    fn new() -> Self {
+        Self {
+            position: Position::default(),
+            key: 0,
+            recent: Default::default(),
+            oldest: 0,
+            lines: [0; FILES],
+            followers: vec![Position::default(); FOLLOWERS],
+        }
+    }
+    /// The position that followed when this one was left last.
+    #[inline]
+    fn follower(&mut self) -> &mut Position {
+        &mut self.followers[self.key as usize >> 22]
+    }
+    /// The last line of a file.
+    #[inline]
+    fn line(&mut self, file: u32) -> &mut u32 {
+        &mut self.lines[file as usize % FILES]
+    }
     fn remember(&mut self, position: Position) {
         self.recent[self.oldest] = position;
         self.oldest = (self.oldest + 1) % RECENT;
     }
+    /// Goes on to another position, which has this key.
+    #[inline]
+    fn go(&mut self, position: Position, key: u32) {
+        *self.follower() = position;
+        *self.line(position.file) = position.line;
+        (self.position, self.key) = (position, key);
+    }
 }
 
-/// A number that is the same for the same position, and mostly for no other: quicker to compare.
+/// A number that is the same for the same position, and mostly for no other.
+#[inline]
 fn key(position: Position) -> u32 {
-    position.file.rotate_left(27) ^ position.line << 9 ^ position.column
+    let Position { file, line, column } = position;
+    let mixed =
+        file.wrapping_mul(0x9e37_79b1) ^ line.wrapping_mul(0x85eb_ca6b) ^ column.wrapping_mul(0xc2b2_ae35);
+    mixed.wrapping_mul(0x9e37_79b1)
 }
 
 /// Appends the rows of one sequence, which start at `start` and whose addresses do not fall.
 pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
     varint::put(out, rows.len() as u64);
-    let mut registers = Registers::default();
-    let mut keys = [key(Position::default()); RECENT];
+    let mut memory = Memory::new();
+    let mut keys = [0; RECENT];
     let mut pc = start;
     for row in rows {
         let advance = row.pc.wrapping_sub(pc);
         pc = row.pc;
-        let before = registers.position;
-        let key = key(row.position);
+        let position = row.position;
+        let before = memory.position;
+        let head = u8::from(row.is_stmt) << 7 | (advance.min(ADVANCE_FOLLOWS) as u8) << 4;
+        let put_advance = |out: &mut Vec<u8>| {
+            if advance >= ADVANCE_FOLLOWS {
+                varint::put(out, (advance - ADVANCE_FOLLOWS).into());
+            }
+        };
+        if position == before {
+            out.push(head | SAME);
+            put_advance(out);
+            continue;
+        }
+        let key = key(position);
+        let foretold = *memory.follower() == position;
         let known = || {
             // All are compared at once, which the compiler turns into a few instructions.
             let equal = (0..RECENT).fold(0u32, |bits, at| bits | u32::from(keys[at] == key) << at);
             let at = equal.trailing_zeros() as usize;
-            registers.recent.get(at).filter(|p| **p == row.position).map(|_| at)
+            memory.recent.get(at).filter(|p| **p == position).map(|_| at)
         };
-        let code = if row.position == before {
-            0
+        let code = if foretold {
+            FOLLOWER
         } else if let Some(at) = known() {
-            at as u8 + 3
+            FIRST_RECENT + at as u8
+        } else if position.file == before.file {
+            LINE_AND_COLUMN
         } else {
-            1 + u8::from(row.position.file != before.file)
+            FILE_TOO
         };
-        out.push(u8::from(row.is_stmt) << 7 | (advance.min(ADVANCE_FOLLOWS) as u8) << 4 | code);
-        if advance >= ADVANCE_FOLLOWS {
-            varint::put(out, (advance - ADVANCE_FOLLOWS).into());
-        }
-        if matches!(code, 1 | 2) {
-            if code == 2 {
-                varint::put(out, row.position.file.into());
+        out.push(head | code);
+        put_advance(out);
+        if matches!(code, LINE_AND_COLUMN | FILE_TOO) {
+            if code == FILE_TOO {
+                varint::put(out, position.file.into());
             }
-            let line = varint::zigzag(i64::from(row.position.line) - i64::from(before.line));
-            let column = u64::from(row.position.column);
+            let due = *memory.line(position.file);
+            let line = varint::zigzag(i64::from(position.line) - i64::from(due));
+            let column = u64::from(position.column);
             out.push((line.min(LINE_FOLLOWS) << 5 | column.min(COLUMN_FOLLOWS)) as u8);
             if line >= LINE_FOLLOWS {
                 varint::put(out, line - LINE_FOLLOWS);
@@ -101,10 +162,10 @@ pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
             if column >= COLUMN_FOLLOWS {
                 varint::put(out, column - COLUMN_FOLLOWS);
             }
-            keys[registers.oldest] = key;
-            registers.remember(row.position);
+            keys[memory.oldest] = key;
+            memory.remember(position);
         }
-        registers.position = row.position;
+        memory.go(position, key);
     }
 }
 
@@ -114,7 +175,7 @@ pub struct Rows<'a> {
     reader: Reader<'a>,
     left: u32,
     pc: u32,
-    registers: Registers,
+    memory: Memory,
 }
 
 impl<'a> Rows<'a> {
@@ -122,7 +183,7 @@ impl<'a> Rows<'a> {
     pub fn read(bytes: &'a [u8], start: u32) -> Self {
         let mut reader = Reader::new(bytes);
         let left = reader.number32();
-        Self { reader, left, pc: start, registers: Registers::default() }
+        Self { reader, left, pc: start, memory: Memory::new() }
     }
 }
 
@@ -135,21 +196,17 @@ impl Iterator for Rows<'_> {
             return None;
         }
         self.left -= 1;
-        let reader = &mut self.reader;
+        let Self { reader, memory, .. } = self;
         let byte = reader.byte();
         let mut advance = u32::from(byte >> 4 & 7);
         if advance == ADVANCE_FOLLOWS {
             advance = advance.wrapping_add(reader.number32());
         }
         self.pc = self.pc.wrapping_add(advance);
-        let registers = &mut self.registers;
-        match byte & 15 {
-            0 => {}
-            code @ (1 | 2) => {
-                let position = &mut registers.position;
-                if code == 2 {
-                    position.file = reader.number32();
-                }
+        let position = match byte & 15 {
+            SAME => memory.position,
+            code @ (LINE_AND_COLUMN | FILE_TOO) => {
+                let file = if code == FILE_TOO { reader.number32() } else { memory.position.file };
                 let byte = reader.byte();
                 let (mut line, mut column) = (u64::from(byte >> 5), u64::from(byte & 31));
                 if line == LINE_FOLLOWS {
@@ -158,13 +215,18 @@ impl Iterator for Rows<'_> {
                 if column == COLUMN_FOLLOWS {
                     column = column.wrapping_add(reader.number());
                 }
-                position.line = position.line.wrapping_add(varint::unzigzag(line) as u32);
-                position.column = column as u32;
-                registers.remember(registers.position);
+                let line = memory.line(file).wrapping_add(varint::unzigzag(line) as u32);
+                let position = Position { file, line, column: column as u32 };
+                memory.remember(position);
+                position
             }
-            code => registers.position = registers.recent[usize::from(code) - 3],
+            FOLLOWER => *memory.follower(),
+            code => memory.recent[usize::from(code - FIRST_RECENT)],
+        };
+        if position != memory.position {
+            memory.go(position, key(position));
         }
-        Some(Row { pc: self.pc, position: registers.position, is_stmt: byte & 0x80 != 0 })
+        Some(Row { pc: self.pc, position, is_stmt: byte & 0x80 != 0 })
     }
 }
 

@@ -19,14 +19,13 @@ pub fn hash(name: &[u8]) -> u32 {
     (state ^ state >> 32) as u32
 }
 
-/// The table for these names: `NameId` plus one at the first free place from the hash on.
+/// The table for these names, two thirds full: `NameId` plus one at the first free place from that of the hash on.
 pub fn table<'a>(names: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<U32> {
-    let mut table = vec![U32::ZERO; (names.len() * 5 / 4 + 1).next_power_of_two()];
-    let mask = table.len() - 1;
+    let mut table = vec![U32::ZERO; names.len() * 3 / 2 + 1];
     for (id, name) in names.enumerate() {
-        let mut at = hash(name) as usize & mask;
+        let mut at = slot(&table, name);
         while table[at] != U32::ZERO {
-            at = (at + 1) & mask;
+            at = after(&table, at);
         }
         table[at] = U32::new(id as u32 + 1);
     }
@@ -35,9 +34,21 @@ pub fn table<'a>(names: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<U32> {
 
 /// The ranks that may be this name's: the caller compares. Ends also where the table is damaged.
 pub fn candidates<'a>(table: &'a [U32], name: &[u8]) -> impl Iterator<Item = u32> + 'a {
-    let mask = table.len().wrapping_sub(1);
-    let start = hash(name) as usize;
-    (0..table.len()).map_while(move |step| table.get((start + step) & mask)?.get().checked_sub(1))
+    let mut at = slot(table, name);
+    (0..table.len()).map_while(move |_| {
+        let found = table.get(at)?.get().checked_sub(1);
+        at = after(table, at);
+        found
+    })
+}
+
+/// Where a name is looked for first: the part of the table that the hash is of 2^32.
+fn slot(table: &[U32], name: &[u8]) -> usize {
+    ((u64::from(hash(name)) * table.len() as u64) >> 32) as usize
+}
+
+fn after(table: &[U32], at: usize) -> usize {
+    if at + 1 < table.len() { at + 1 } else { 0 }
 }
 
 #[cfg(test)]

@@ -59,7 +59,8 @@ records! {
         /// Where its bits start in `boundaries`; [`SectionRecord::NO_BOUNDARIES`] where no code of it was read.
         boundaries: U32,
     }
-    /// A symbol of the object's `.symtab` that has a name, a section and is no section or file symbol.
+    /// A symbol of the object's `.symtab` that has a name, a section and is no section or file symbol; of a module, none
+    /// that its exports or the texts of `.modinfo` and `__versions` have.
     /// Sorted by address; at one address in the order in which the kernel's own table has them.
     SymbolRecord = 16 {
         /// Its name with all suffixes (`do_open.isra.0`).
@@ -74,7 +75,7 @@ records! {
         flags: U16,
     }
     /// A compilation unit. Ends where the next one starts; the table has one record more than there are units.
-    UnitRecord = 28 {
+    UnitRecord = 24 {
         /// `DW_AT_name`.
         name: StrId,
         /// `DW_AT_producer`.
@@ -89,8 +90,6 @@ records! {
         version: U16,
         /// See the `UnitRecord::…` constants.
         flags: U32,
-        /// Kept zero.
-        reserved: U32,
     }
     /// A function as it is declared; more of it is in `function_details` at `details`. Its placements are the part of
     /// `postings` at `postings`. Ends where the next one starts; the table has one record more.
@@ -145,7 +144,7 @@ records! {
         first_symbol: U32,
     }
     /// A type. Ends where the next one starts; the table has one record more.
-    TypeRecord = 32 {
+    TypeRecord = 28 {
         /// The name, or empty.
         name: StrId,
         /// `DW_AT_decl_file`, or empty.
@@ -164,8 +163,6 @@ records! {
         encoding: u8,
         /// Bit 0: only declared.
         flags: U16,
-        /// Kept zero.
-        reserved: U32,
     }
     /// A member of a struct or union, an enumerator, a parameter of a function type, or a dimension of an array.
     MemberRecord = 16 {

@@ -1,5 +1,5 @@
 //! An index as typed slices. Opening costs the header and a bounds check per section, whatever the file's size.
-use crate::details::Details;
+use crate::details::{self, Details};
 use crate::error::{Error, Result};
 use crate::header::{DirectoryEntry, Header, SectionName};
 use crate::id::*;
@@ -242,7 +242,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn outer(&self, id: PlaceId, place: &PlaceRecord) -> Option<PlaceId> {
         let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
-        match Reader::new(bytes).number32() {
+        match details::read_outer(&mut Reader::new(bytes)).0 {
             0 => None,
             distance => id.get().checked_sub(distance).map(PlaceId::new),
         }

@@ -8,17 +8,20 @@ use super::facts::{NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, Fixed, UnitFunction, UnitVariable, fixed, is_extern};
 use super::header::Fault;
 use super::lists;
+use super::strings::content_hash;
 use super::unit::Unit;
 use gimli::constants::*;
-use probeidx_format::details::{CallSite, DetailWriter, Range};
+use probeidx_format::details::{Buffer, CallSite, DetailWriter, Range};
 use std::rc::Rc;
 
 /// Memory that is used again for every placement.
 #[derive(Default)]
 pub struct Scratch<'d> {
-    buffers: Vec<Vec<u8>>,
+    buffers: Vec<Buffer>,
     ranges: Vec<Range>,
     list: Vec<(Range, &'d [u8])>,
+    /// The hashes of details that were written lately, and where they stand in the batch.
+    recent: Vec<(u32, u32)>,
     /// The variables of a function without abstract description, found while its code is walked.
     own: Vec<UnitVariable>,
     /// Functions within functions, to be walked later, and how deep.
@@ -26,6 +29,12 @@ pub struct Scratch<'d> {
     /// The unit's files as its placements and rows number them: by the number in the line table.
     file_numbers: Vec<u32>,
 }
+
+/// So many details are compared with those that come.
+const RECENT_DETAILS: usize = 2048;
+
+/// Details of more bytes than this are not looked for.
+const SMALL_DETAILS: usize = 48;
 
 /// Functions within functions within … deeper than this are left out.
 const DEEPEST_FUNCTION: u32 = 16;
@@ -149,17 +158,34 @@ impl<'d> Extractor<'d, '_> {
     ) {
         let mut buffer = self.scratch.buffers.pop().unwrap_or_default();
         let outer = self.batch.places[frame.place as usize].outer;
-        let distance = if outer == NO_PLACE { 0 } else { frame.place - outer };
-        let mut writer = DetailWriter::new(&mut buffer, entry, distance, &found, call);
+        let inlined = call.map(|call| (frame.place - outer, call));
+        let mut writer = DetailWriter::new(&mut buffer, entry, &found, inlined);
         self.scratch.ranges = found;
         if has_children {
             self.walk_scope(source, cursor, &mut writer, frame);
         }
         writer.end();
-        self.batch.places[frame.place as usize].details = self.batch.details.len() as u32;
-        self.batch.details.extend_from_slice(&buffer);
-        buffer.clear();
+        self.batch.places[frame.place as usize].details = self.details(buffer.bytes());
         self.scratch.buffers.push(buffer);
+    }
+
+    /// Where these details stand in the batch: small placements are often alike.
+    fn details(&mut self, bytes: &[u8]) -> u32 {
+        let details = &mut self.batch.details;
+        let end = details.len() as u32;
+        if bytes.len() > SMALL_DETAILS {
+            details.extend_from_slice(bytes);
+            return end;
+        }
+        let recent = &mut self.scratch.recent;
+        recent.resize(RECENT_DETAILS, (0, 0));
+        let hash = content_hash(bytes) as u32;
+        let (known, start) = &mut recent[hash as usize % RECENT_DETAILS];
+        if *known != hash || !details[*start as usize..].starts_with(bytes) {
+            (*known, *start) = (hash, end);
+            details.extend_from_slice(bytes);
+        }
+        *start
     }
 
     fn walk_scope(
@@ -190,11 +216,11 @@ impl<'d> Extractor<'d, '_> {
                     unit.attrs(cursor, abbrev, &mut attrs);
                     let (_, found) = self.entry_and_ranges(unit, &attrs);
                     self.attrs = attrs;
-                    writer.block(&found);
+                    let block = writer.block(&found);
                     self.scratch.ranges = found;
                     let inner = Frame { depth: frame.depth + 1, nested: true, ..frame };
                     self.walk_scope(source, cursor, writer, inner);
-                    writer.end();
+                    writer.end_block(block);
                 }
                 DW_TAG_subprogram => {
                     // Each level passes over all that is further in.

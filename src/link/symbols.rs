@@ -52,6 +52,9 @@ pub fn symbols<'d>(object: &Elf<'d>, is_module: bool) -> Vec<Symbol<'d>> {
             continue;
         }
         let section = object.sections.get(usize::from(index));
+        if is_module && only_loads(name, section.map(|s| s.name)) {
+            continue;
+        }
         let pc = match section {
             _ if is_absolute => symbol.st_value.get(LE),
             Some(section) => match section.pc {
@@ -126,6 +129,13 @@ fn is_kept(name: &[u8], section: Option<&str>, is_module: bool) -> bool {
         && !starts(&[b"kallsyms_num_syms", b"kallsyms_relative_base", b"kallsyms_seqs_of_names"])
 }
 
+/// Whether a module has the symbol for the loader alone: it stands for an export, which its flag says, or for a text
+/// that the kernel reads and does not keep (`layout_sections`, `rewrite_section_headers` of kernel/module/main.c, 6.1).
+fn only_loads(name: &[u8], section: Option<&str>) -> bool {
+    [&b"__ksymtab_"[..], b"__kstrtab_", b"__kstrtabns_", b"__crc_"].iter().any(|p| name.starts_with(p))
+        || matches!(section, Some(".modinfo" | "__versions"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,5 +168,8 @@ mod tests {
         assert!(is_kept(b"kallsyms_lookup_name", Some(".text"), false));
         assert!(!is_kept(b"init_module", Some(".init.text"), true));
         assert!(is_kept(b"cleanup_module", Some(".exit.text"), true));
+        assert!(only_loads(b"__ksymtab_usb_submit_urb", Some("___ksymtab_gpl+usb_submit_urb")));
+        assert!(only_loads(b"__UNIQUE_ID_license300", Some(".modinfo")));
+        assert!(!only_loads(b"init_module", Some(".init.text")));
     }
 }

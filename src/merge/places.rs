@@ -59,7 +59,6 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
                 language: U16::new(u.language),
                 version: U16::new(u.version),
                 flags: U32::new(u.flags),
-                ..blank()
             });
             unit_objects.push(u.object + b.first_object);
         }

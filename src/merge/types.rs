@@ -96,7 +96,6 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, firsts: Firsts) -> T
             kind: facts.kind as u8,
             encoding: facts.encoding,
             flags: U16::new(facts.declared.into()),
-            reserved: U32::ZERO,
         });
         let first = facts.first_member as usize;
         for member in &extracted.batch.members[first..first + facts.members as usize] {

@@ -64,16 +64,11 @@ fn describe_expr(expr: Expr<'_>, at_entry: bool, machine: u16) -> (State, Option
         Expr::EntryValue(number) => (State::Unsupported, format!("entry value of {}", register(number))),
         Expr::Frame(offset) => (State::Readable, format!("{offset:+}(frame)")),
         Expr::Constant(value) => (State::Constant, format!("\\{value}")),
-        Expr::Verbatim(operations) => match *operations {
-            [0x03, ref address @ ..] if address.len() == 8 => {
-                let address = u64::from_le_bytes(address.try_into().expect("eight bytes"));
-                (State::Readable, format!("@{address:#x}"))
-            }
-            _ => {
-                let hex: Vec<String> = operations.iter().map(|b| format!("{b:02x}")).collect();
-                (State::Unsupported, format!("DWARF operations {}", hex.join(" ")))
-            }
-        },
+        Expr::Memory(address) => (State::Readable, format!("@{address:#x}")),
+        Expr::Sum(..) | Expr::FrameSum(_) | Expr::Address(_) | Expr::Verbatim(_) => {
+            let hex: Vec<String> = expr.operations().iter().map(|b| format!("{b:02x}")).collect();
+            (State::Unsupported, format!("DWARF operations {}", hex.join(" ")))
+        }
     };
     (state, Some(text))
 }
@@ -107,7 +102,8 @@ mod tests {
         assert_eq!(say(Expr::BasedOn(12, -704)), (State::Readable, Some("-704(%r12)".into())));
         assert_eq!(say(Expr::Constant(-2)), (State::Constant, Some("\\-2".into())));
         // r12 - 704 is a value and not the memory there.
-        assert_eq!(say(Expr::Verbatim(&[0x7c, 0xc0, 0x7a, 0x9f])).0, State::Unsupported);
+        let operations = "DWARF operations 7c c0 7a 9f";
+        assert_eq!(say(Expr::Sum(12, -704)), (State::Unsupported, Some(operations.into())));
         assert_eq!(say(Expr::EntryValue(4)).0, State::Unsupported);
         assert_eq!(describe_expr(Expr::EntryValue(4), true, 62), (State::Readable, Some("%si".into())));
         assert_eq!(say(Expr::Verbatim(&[])), (State::OptimizedOut, None));

@@ -288,26 +288,6 @@ fn ranges(ranges: impl Iterator<Item = probeidx_format::details::Range>) -> Stri
 
 /// The expression as the bytes that DWARF has for it.
 fn operations(expr: Expr<'_>) -> String {
-    let mut bytes = vec![];
-    match expr {
-        Expr::Register(r) => bytes.push(0x50 + r),
-        Expr::Literal(n) => bytes.extend([0x30 + n, 0x9f]),
-        Expr::Constant(n) => {
-            bytes.push(0x11);
-            gimli::leb128::write::signed(&mut bytes, n).unwrap();
-            bytes.push(0x9f);
-        }
-        Expr::EntryValue(r) => bytes.extend([0xa3, 1, 0x50 + r, 0x9f]),
-        Expr::BasedOn(r, offset) => {
-            bytes.push(0x70 + r);
-            gimli::leb128::write::signed(&mut bytes, offset).unwrap();
-        }
-        Expr::Frame(offset) => {
-            bytes.push(0x91);
-            gimli::leb128::write::signed(&mut bytes, offset).unwrap();
-        }
-        Expr::Verbatim(verbatim) => bytes.extend(verbatim),
-    }
     // The table of addresses is not in the index: an expression that points into it would be of no use.
-    crate::oracle::operations(&bytes, |_| u64::MAX)
+    crate::oracle::operations(&expr.operations(), |_| u64::MAX)
 }

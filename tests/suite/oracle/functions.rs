@@ -105,8 +105,11 @@ impl<'d> Reader<'d, '_> {
                 DW_TAG_inlined_subroutine => inlines.push(child),
                 // Without an address it is the abstract one, repeated.
                 DW_TAG_lexical_block if child.die.has_children() => {
-                    *text += &format!("{indent}{{{}\n", self.entry_and_ranges(&child).1);
-                    self.items(&child, depth + 1, text, inlines);
+                    let mut items = String::new();
+                    self.items(&child, depth + 1, &mut items, inlines);
+                    if !items.is_empty() {
+                        *text += &format!("{indent}{{{}\n{items}", self.entry_and_ranges(&child).1);
+                    }
                 }
                 _ => {}
             }

@@ -79,6 +79,13 @@ impl Loaded {
             if name.is_empty() || matches!(kind.0, 3 | 4) {
                 return None;
             }
+            let for_the_loader = ["__ksymtab_", "__kstrtab_", "__kstrtabns_", "__crc_"];
+            if relocatable
+                && (for_the_loader.iter().any(|p| name.starts_with(p))
+                    || matches!(&*section, ".modinfo" | "__versions"))
+            {
+                return None;
+            }
             let exported = if names.contains(&*format!("__ksymtab_{name}")) { " exported" } else { "" };
             let (kind, binding) = (kind.0, raw.st_bind().0);
             Some(format!(
