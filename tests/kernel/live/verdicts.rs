@@ -3,9 +3,9 @@
 //! A sample is tried, another one in each run. `PROBEIDX_SEED` repeats one; `PROBEIDX_LIVE=all` tries all placements
 //! that there are, in half an hour or so.
 use super::boot::{Answer, Machine, Request, What};
-use super::predicted::{Predicted, predictor};
 use super::sample::{self, Place};
 use crate::installed::{self, Kernel, needed};
+use probeidx::query::verdict::{Judge, Verdicts};
 use probeidx::query::{Index, symbols};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -66,9 +66,9 @@ fn verdicts_hold(kernel: &Kernel) {
     let seed = seed();
     let places = sample::places(&view, &objects, (!is_all).then_some(PLACES), seed);
     let mut trials = vec![];
-    let predict = predictor(view);
+    let judge = Judge::new(view);
     for place in places {
-        trials.extend(Trial::all(&view, place, &predict(place.object, place.pc, place.is_inline)));
+        trials.extend(Trial::all(&view, place, judge.verdicts(place.object, place.pc, place.is_inline)));
     }
     trials.retain(|t| cannot_register.is_none() || matches!(t.request, Request::Define { .. }));
 
@@ -149,7 +149,7 @@ enum Outcome {
 }
 
 impl Trial {
-    fn all(view: &View<'_>, place: Place, predicted: &Predicted) -> Vec<Self> {
+    fn all(view: &View<'_>, place: Place, verdicts: Verdicts) -> Vec<Self> {
         let Some(address) = sample::address(view, place) else { return vec![] };
         let symbol = symbols::holding(view, place.object, place.pc).map_or_else(String::new, |held| {
             format!("{}+{:#x}", String::from_utf8_lossy(view.string(held.record.name)), held.offset)
@@ -157,10 +157,10 @@ impl Trial {
         let trial =
             |mechanism, verdict, request| Self { mechanism, verdict, symbol: symbol.clone(), request };
         let register = |what| Request::Register { what, address: address.clone() };
-        let mut trials = vec![trial("kprobe", predicted.kprobe, register(What::Kprobe))];
+        let mut trials = vec![trial("kprobe", verdicts.kprobe.name(), register(What::Kprobe))];
         // An inlined copy has neither; the function that may start at the same address is another matter.
         if !place.is_inline {
-            trials.push(trial("fentry", predicted.fentry, register(What::Ftrace)));
+            trials.push(trial("fentry", verdicts.fentry.name(), register(What::Ftrace)));
         }
         let anchor = symbols::anchor(view, place.object, place.pc).map(|anchor| {
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -170,9 +170,9 @@ impl Trial {
         if let Some(anchor) = anchor {
             let define =
                 |event: &str| Request::Define { line: format!("{event} {anchor}"), expect: address.clone() };
-            trials.push(trial("kprobe_events", predicted.kprobe_events, define("p:probeidx/p")));
+            trials.push(trial("kprobe_events", verdicts.kprobe_events.name(), define("p:probeidx/p")));
             if !place.is_inline {
-                trials.push(trial("kretprobe", predicted.kretprobe, define("r:probeidx/r")));
+                trials.push(trial("kretprobe", verdicts.kretprobe.name(), define("r:probeidx/r")));
             }
         }
         trials
