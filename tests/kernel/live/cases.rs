@@ -67,7 +67,7 @@ fn does_what_is_known(kernel: &Kernel, unknown: i32, ambiguous: i32) {
         let refused: Vec<_> = answers.modules.iter().filter(|(_, errno)| *errno != 0).collect();
         assert!(refused.is_empty(), "not loaded: {refused:?}");
         for ((name, request, expect), answer) in cases.iter().zip(&answers.answers) {
-            assert!(expect.holds(answer), "{}: {name}: {request:?}: {answer:?}", kernel.release);
+            assert!(expect.holds(answer), "{}: {name}: {request}: {answer}", kernel.release);
         }
         let blacklisted = answers.blacklist.iter().any(|line| line.ends_with("\tnotify_die"));
         assert!(blacklisted, "{}: {} lines without notify_die", kernel.release, answers.blacklist.len());

@@ -33,12 +33,13 @@ pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
     read(&folder.join("register.ko"))
 }
 
-/// The modules and those that they need, each behind those that it needs: name and bytes.
+/// The modules and those that they need, each behind those that it needs: name and bytes. One that the kernel does not
+/// have as a module is left out: it may be built in.
 pub fn modules(kernel: &Kernel, wanted: &[&str]) -> Result<Vec<(String, Vec<u8>)>, String> {
     let mut files = BTreeMap::new();
     find(&kernel.modules.join("kernel"), &mut files);
     let mut found = vec![];
-    for name in wanted {
+    for name in wanted.iter().filter(|name| files.contains_key(**name)) {
         add(&files, name, &mut found)?;
     }
     Ok(found)

@@ -91,6 +91,12 @@ pub fn address(view: &View<'_>, place: Place) -> Option<Address> {
     })
 }
 
+/// Whether it was freed once its module was loaded: other code may stand there by now, although
+/// `/sys/module/M/sections` still has it.
+pub fn is_freed(address: &Address) -> bool {
+    matches!(address, Address::Module { section, .. } if section.starts_with(".init"))
+}
+
 /// SplitMix64 (Steele, Lea and Flood 2014).
 struct Random(u64);
 

@@ -80,7 +80,7 @@ fn verdicts_hold(kernel: &Kernel) {
         let outcome = trial.outcome(answer);
         *counts.entry((trial.mechanism, trial.verdict, outcome)).or_default() += 1;
         if outcome == Outcome::Disagrees {
-            disagreements.push(format!("{trial}: {answer:?}"));
+            disagreements.push(format!("{trial}: {answer}"));
         }
     }
     let release = &kernel.release;
@@ -151,27 +151,28 @@ enum Outcome {
 impl Trial {
     fn all(view: &View<'_>, place: Place, verdicts: Verdicts) -> Vec<Self> {
         let Some(address) = sample::address(view, place) else { return vec![] };
-        let symbol = symbols::holding(view, place.object, place.pc).map_or_else(String::new, |held| {
+        let held = symbols::holding(view, place.object, place.pc);
+        let symbol = held.map_or_else(String::new, |held| {
             format!("{}+{:#x}", String::from_utf8_lossy(view.string(held.record.name)), held.offset)
         });
         let trial =
             |mechanism, verdict, request| Self { mechanism, verdict, symbol: symbol.clone(), request };
         let register = |what| Request::Register { what, address: address.clone() };
-        let mut trials = vec![trial("kprobe", verdicts.kprobe.name(), register(What::Kprobe))];
-        // An inlined copy has neither; the function that may start at the same address is another matter.
-        if !place.is_inline {
-            trials.push(trial("fentry", verdicts.fentry.name(), register(What::Ftrace)));
+        let mut trials = vec![];
+        // An inlined copy has no entry and no return; the function that may start at its address is another matter.
+        let is_function = !place.is_inline;
+        if !sample::is_freed(&address) {
+            trials.push(trial("kprobe", verdicts.kprobe.name(), register(What::Kprobe)));
+            // ftrace takes any address within a site for the site.
+            if is_function && held.is_some_and(|h| h.offset == 0) {
+                trials.push(trial("fentry", verdicts.fentry.name(), register(What::Ftrace)));
+            }
         }
-        let anchor = symbols::anchor(view, place.object, place.pc).map(|anchor| {
-            let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-            let module = anchor.module.map(|m| text(m) + ":").unwrap_or_default();
-            format!("{module}{}+{}", text(anchor.symbol), anchor.offset)
-        });
-        if let Some(anchor) = anchor {
+        if let Some(anchor) = symbols::anchor(view, place.object, place.pc) {
             let define =
                 |event: &str| Request::Define { line: format!("{event} {anchor}"), expect: address.clone() };
             trials.push(trial("kprobe_events", verdicts.kprobe_events.name(), define("p:probeidx/p")));
-            if !place.is_inline {
+            if is_function {
                 trials.push(trial("kretprobe", verdicts.kretprobe.name(), define("r:probeidx/r")));
             }
         }
@@ -180,13 +181,15 @@ impl Trial {
 
     fn outcome(&self, answer: &Answer) -> Outcome {
         let is_accepted = answer.errno == 0 && answer.landed.as_ref().is_some_and(|l| l.is_as_wanted());
-        let is_refused = match self.verdict {
-            // kprobe_events look for an ftrace site before they look at the instruction.
-            "not-boundary" if self.mechanism == "kprobe" => answer.errno == EILSEQ,
+        let errors: &[i32] = match self.verdict {
+            // EINVAL within a return that was patched: the bytes behind it are breakpoints (up to v6.8).
+            "not-boundary" => &[EILSEQ, EINVAL],
             // The symbol is gone with the code.
-            "init-text" => [ENOENT, EINVAL].contains(&answer.errno),
-            _ => [EINVAL, EILSEQ, EOPNOTSUPP].contains(&answer.errno),
+            "init-text" => &[ENOENT, EINVAL],
+            "patched" | "undecided" | "unsupported-instruction" => &[EINVAL, EILSEQ, EOPNOTSUPP],
+            _ => &[EINVAL],
         };
+        let is_refused = errors.contains(&answer.errno);
         match self.verdict {
             "ok" if is_accepted => Outcome::Agrees,
             "ok" => Outcome::Disagrees,
@@ -207,6 +210,6 @@ const EOPNOTSUPP: i32 = 95;
 
 impl std::fmt::Display for Trial {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} says {} of {}, {:?}", self.mechanism, self.verdict, self.symbol, self.request)
+        write!(f, "{} {} at {}: {}", self.mechanism, self.verdict, self.symbol, self.request)
     }
 }
