@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A kernel that is ready to boot, any number of times. Emulated: it runs wherever qemu does.
@@ -181,8 +180,7 @@ impl Machine {
     }
 
     fn boot_one<'a>(&self, requests: impl Iterator<Item = &'a Request>) -> Result<Answers, String> {
-        static BOOTS: AtomicUsize = AtomicUsize::new(0);
-        let folder = parts::folder(&format!("boot-{}", BOOTS.fetch_add(1, Ordering::Relaxed)))?;
+        let folder = parts::folder("boot")?;
         let (initrd, told, console) = (folder.join("initrd"), folder.join("told"), folder.join("console"));
         let (requests, count) = self.write(requests);
         std::fs::write(&initrd, self.initrd(&requests)).map_err(|e| format!("{}: {e}", initrd.display()))?;

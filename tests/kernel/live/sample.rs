@@ -64,9 +64,11 @@ fn entries(view: &View<'_>, object: ObjectId, is_inline: bool) -> Vec<Place> {
     placed.map(|pc| Place { object, pc, is_inline }).collect()
 }
 
-/// One in each function, at any byte of it.
+/// One in each function, at any byte of it. The padding before functions has symbols too, as many as there are
+/// functions: their entries are enough of it.
 fn addresses_within(view: &View<'_>, object: ObjectId, random: &mut Random) -> Vec<Place> {
-    let functions = code(view, object).filter(|s| s.size.get() > 0);
+    let is_prefix = |s: &SymbolRecord| view.string(s.name).starts_with(b"__pfx_");
+    let functions = code(view, object).filter(|s| s.size.get() > 0 && !is_prefix(s));
     functions
         .map(|s| {
             let pc = s.pc.get() + random.below(s.size.get().into()) as u32;
