@@ -3,7 +3,6 @@ mod boot;
 mod cases;
 mod initrd;
 mod parts;
-mod predicted;
 mod sample;
 mod symbols;
 mod verdicts;

@@ -64,9 +64,11 @@ fn entries(view: &View<'_>, object: ObjectId, is_inline: bool) -> Vec<Place> {
     placed.map(|pc| Place { object, pc, is_inline }).collect()
 }
 
-/// One in each function, at any byte of it.
+/// One in each function, at any byte of it. The padding before functions has symbols too, as many as there are
+/// functions: their entries are enough of it.
 fn addresses_within(view: &View<'_>, object: ObjectId, random: &mut Random) -> Vec<Place> {
-    let functions = code(view, object).filter(|s| s.size.get() > 0);
+    let is_prefix = |s: &SymbolRecord| view.string(s.name).starts_with(b"__pfx_");
+    let functions = code(view, object).filter(|s| s.size.get() > 0 && !is_prefix(s));
     functions
         .map(|s| {
             let pc = s.pc.get() + random.below(s.size.get().into()) as u32;
@@ -89,6 +91,12 @@ pub fn address(view: &View<'_>, place: Place) -> Option<Address> {
         section: text(view.string(section.name)),
         offset: (pc - section.pc.get()).into(),
     })
+}
+
+/// Whether it was freed once its module was loaded: other code may stand there by now, although
+/// `/sys/module/M/sections` still has it.
+pub fn is_freed(address: &Address) -> bool {
+    matches!(address, Address::Module { section, .. } if section.starts_with(".init"))
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
