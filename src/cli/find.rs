@@ -49,6 +49,9 @@ fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
         lister.list(&functions, spec.spelled, &mut lines)?;
         asked.push(functions);
     }
+    if lines.is_empty() {
+        return Ok(false);
+    }
     lines.sort();
     for line in lines.iter() {
         put(line, out).map_err(failed)?;
@@ -58,7 +61,7 @@ fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     for function in asked.iter().filter(is_told) {
         note_coverage(&view, function, config);
     }
-    Ok(!lines.is_empty())
+    Ok(true)
 }
 
 /// Tells of functions that are inlined, or cannot be probed everywhere: a probe on the name alone would miss calls.

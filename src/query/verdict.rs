@@ -2,6 +2,7 @@
 //!
 //! The order of the checks is that of [`Reason`]. Where the kernel takes a probe that is of no use (a function that was
 //! replaced at link time, a return probe on the split-off part of a function), it is refused here.
+use super::placement;
 use super::select::{self, kernel};
 use super::symbols::{self, Held};
 use probeidx_format::View;
@@ -273,8 +274,11 @@ impl<'a> Judge<'a> {
             _ if is_kernel && !(self.core.0..self.core.1).contains(&pc) => return Some(Reason::Discarded),
             _ => {}
         }
-        let held = held?;
-        (!symbols::covers(view, object, held)).then_some(Reason::DeadCode)
+        match symbols::covers(view, object, held?) {
+            true => None,
+            false if placement::holding(view, object, pc).is_some() => Some(Reason::DeadCode),
+            false => Some(Reason::Discarded),
+        }
     }
 
     /// The kernel's own list, by address and, for `foo.cold` and its like, by the address of `foo`

@@ -69,7 +69,9 @@ impl Writer {
     /// Writes one placement; those of one function come one after another.
     pub fn placement(&mut self, p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> Result<()> {
         let function = (p.function.to_vec(), p.file.to_vec(), p.line);
-        let event = self.event.take().filter(|e| e.function == function);
+        // Of functions that only symbol tables know, those of one name in two objects are two.
+        let is_same = |e: &Event| e.function == function && (!p.file.is_empty() || e.object == p.object);
+        let event = self.event.take().filter(is_same);
         if event.as_ref().is_none_or(|e| e.object != p.object) {
             heading(p, filter, out)?;
             let name = match event {

@@ -191,7 +191,7 @@ fn clones_are_listed_under_the_functions_own_name() {
 
 #[test]
 fn variables() {
-    let args = |pattern: &str| find(&[pattern, "--args"]);
+    let args = |pattern: &str| find(&["--quiet", pattern, "--args"]);
     let twins = [
         gamma("twin", "gamma_one.c") + " $rq:struct request* $flags:int",
         gamma("twin", "gamma_two.c") + " $other:struct opaque* $flags:int",

@@ -22,3 +22,7 @@ mod packaging;
 mod placements;
 mod raw;
 mod snapshot;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod tables;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod verdicts;
