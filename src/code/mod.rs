@@ -74,7 +74,11 @@ pub fn read(
         lack(ObjectRecord::NO_CODE, text::no_bytes(section));
     }
     match tables.ftrace() {
-        Ok(traced) => mark_traced(symbols, &traced, &text),
+        Ok(mut traced) => {
+            // Records of code that is gone are dropped with it (`ftrace_free_init_mem`).
+            traced.retain(|pc| text.section(*pc).is_some_and(|s| !s.is_discarded(is_module)));
+            mark_traced(symbols, &traced, &text);
+        }
         Err(error) => lack(ObjectRecord::NO_FTRACE_TABLE, error),
     }
     match blacklist::refused(object, &tables, symbols, is_module) {

@@ -2,6 +2,7 @@
 mod boot;
 mod cases;
 mod initrd;
+mod listed;
 mod parts;
 mod sample;
 mod symbols;
