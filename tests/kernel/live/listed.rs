@@ -20,8 +20,8 @@ fn the_blacklist_and_definitions_are_right_for_a_newer_kernel() {
 /// Functions of many kinds: only inlined, duplicate static ones, everywhere inlined, without a symbol of their name, in
 /// modules.
 const SPECS: [&str; 9] = [
-    "blk_account_io_start",
-    "vmlinux:kmalloc",
+    "blk_account_io_*",
+    "vmlinux:kmalloc*",
     "vmlinux:s_next",
     "vmlinux:type_show",
     "vfs_*@fs/read_write.c%return",
