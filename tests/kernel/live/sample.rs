@@ -103,17 +103,14 @@ pub fn is_freed(address: &Address) -> bool {
 /// it decoded, and 6.12 reads on into the next page, which may not be there: it crashes. (`can_optimize`,
 /// arch/x86/kernel/kprobes/opt.c)
 pub fn ends_the_text(view: &View<'_>, place: Place) -> bool {
-    let is_of_text = |name: &[u8]| !name.starts_with(b".init");
-    let mut sections = view.sections_of(place.object).iter().rev();
-    let last = sections.find(|s| symbols::is_executable(s) && is_of_text(view.string(s.name)));
-    let (Some(last), Some(held)) = (last, symbols::holding(view, place.object, place.pc)) else {
-        return false;
-    };
-    let end = last.pc.get() + last.size.get() as u32;
     let is_module = !view.objects.get(place.object.index()).is_none_or(|o| view.string(o.name).is_empty());
-    let is_behind = |s: &SymbolRecord| s.pc > held.record.pc && s.pc.get() < end && s.has(SymbolRecord::KEPT);
+    let is_text = |pc: u32| {
+        symbols::section(view, place.object, pc)
+            .is_some_and(|s| symbols::is_executable(s) && !view.string(s.name).starts_with(b".init"))
+    };
     let own = view.symbols.get(view.symbols_of(place.object)).unwrap_or_default();
-    is_module && (last.pc.get()..end).contains(&place.pc) && !own.iter().any(is_behind)
+    let last = own.iter().rev().find(|s| s.has(SymbolRecord::KEPT) && is_text(s.pc.get()));
+    is_module && last.is_some_and(|last| last.pc.get() <= place.pc)
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
