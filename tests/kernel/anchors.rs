@@ -1,5 +1,5 @@
 //! Over a whole kernel and its modules: no two places share an anchor.
-use crate::installed::{self, Kernel, needed};
+use crate::installed::{self, Kernel, needed, wanted};
 use probeidx::query::verdict::Judge;
 use probeidx::query::{Index, select, symbols};
 use probeidx_format::View;
@@ -15,7 +15,7 @@ fn an_anchor_of_the_installed_kernel_denotes_one_place() {
 
 #[test]
 fn an_anchor_of_a_newer_kernel_denotes_one_place() {
-    let Some(kernel) = needed(installed::newer()) else { return };
+    let Some(kernel) = wanted(installed::newer()) else { return };
     anchors_differ(&kernel);
 }
 

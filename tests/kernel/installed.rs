@@ -119,13 +119,14 @@ pub fn scratch(name: &str) -> PathBuf {
 /// What a test needs, or the end of it: said aloud, and a failure where everything is to be there.
 pub fn needed<T>(found: Result<T, String>) -> Option<T> {
     match found {
-        Ok(found) => Some(found),
         Err(why) if std::env::var("CI").is_ok_and(|ci| ci == "true") => panic!("{why}"),
-        Err(why) => {
-            say(&format!("skipped: {why}"));
-            None
-        }
+        found => wanted(found),
     }
+}
+
+/// What a test would like to have, or the end of it, said aloud: not every distribution has it.
+pub fn wanted<T>(found: Result<T, String>) -> Option<T> {
+    found.map_err(|why| say(&format!("skipped: {why}"))).ok()
 }
 
 /// To be seen although the test passes: only print! and eprintln! are held back.
