@@ -73,13 +73,15 @@ pub fn read(
     if let Some(section) = text.without_bytes() {
         lack(ObjectRecord::NO_CODE, text::no_bytes(section));
     }
-    match tables.ftrace() {
-        Ok(traced) => mark_traced(symbols, &traced, &text),
-        Err(error) => lack(ObjectRecord::NO_FTRACE_TABLE, error),
-    }
-    match blacklist::refused(object, &tables, symbols, is_module) {
-        Ok(refused) => facts.refused = refused,
-        Err(error) => lack(ObjectRecord::UNSURE, error),
+    let traced = tables.ftrace().unwrap_or_else(|error| {
+        lack(ObjectRecord::NO_FTRACE_TABLE, error);
+        vec![]
+    });
+    mark_traced(symbols, &traced, &text);
+    let (refused, fault) = blacklist::refused(object, &tables, symbols, is_module);
+    facts.refused = refused;
+    if let Some(error) = fault {
+        lack(ObjectRecord::UNSURE, error);
     }
     if object.machine != EM_X86_64.0 {
         return facts;
