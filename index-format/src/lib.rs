@@ -26,7 +26,8 @@
 //!   │          └──▶ postings ──▶ places ──▶ details (ranges, call site, where each variable is)
 //!   └────▶ symbols                 └──▶ the outer place, the unit (its files)
 //! address ──▶ ranges ──▶ out-of-line place, followed by its inline instances in preorder
-//!         └──▶ sequences ──▶ line rows
+//!         ├──▶ sequences ──▶ line rows
+//!         └──▶ section (boundaries), sites, refused, symbol (its flags): whether it can be probed
 //! ```
 //!
 //! * A table whose records own parts of another has one record more than it has entries, so that every part ends
@@ -70,6 +71,21 @@
 //! …               nd and file, a block with the locals, 00
 //! ```
 //!
+//! ## A verdict, worked by hand
+//!
+//! `trace_sched_switch` is inlined into `__schedule` at `0xffffffff81a10cac`, which is pc 0xa11cac. Can it be probed?
+//!
+//! 1. [`SectionRecord`](record::SectionRecord) `.text` holds it, from pc 0x1000 on: neither init nor exit code, and
+//!    between `_stext` and `_etext`.
+//! 2. [`SymbolRecord`](record::SymbolRecord) 43,233 `{ __schedule, pc: 0xa11af0, size: 2547, flags: 0x2e02 }` holds it, as
+//!    its size reaches that far: a function, kept, described, an entry, with a return; without an ftrace site, so that
+//!    kprobe_events refuse all of it.
+//! 3. None of the 396 [`RefusedRecord`](record::RefusedRecord)s of vmlinux holds it.
+//! 4. [`SiteRecord`](record::SiteRecord) 36,500 starts there: `ac 1c a1 00  05  01`, 5 bytes of a jump label. Refused.
+//! 5. Else `boundaries` would decide. The section's bits start at 0, the address is byte 0xa10cac of it: bit 4 of byte
+//!    0x142195. `82 10 02 29` from the byte before on: instructions start 11 and 5 bytes before the address, at it, and 5
+//!    and 12 bytes behind it, and so does `objdump -d`.
+//!
 //! ## Versions
 //!
 //! An index is a cache: a reader refuses older and newer versions, each with its own error, and the remedy is to
@@ -78,7 +94,7 @@
 //! | version | what changed |
 //! | --- | --- |
 //! | 1 | the first |
-//! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines` |
+//! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines`. `sites`, `refused`, `boundaries`, flags of objects and symbols |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -56,7 +56,9 @@ fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     for line in lines.iter() {
         put(line, out).map_err(failed)?;
     }
-    for function in asked.iter().filter(|f| config.verbose > 0 || f.declared.name.is_literal()) {
+    let is_told =
+        |f: &&FunctionSpec| !lines.is_empty() && (config.verbose > 0 || f.declared.name.is_literal());
+    for function in asked.iter().filter(is_told) {
         note_coverage(&view, function, config);
     }
     Ok(true)

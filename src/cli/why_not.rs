@@ -23,9 +23,9 @@ pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
     let view = index.view()?;
     let mut reasons = vec![];
     for spec in specs {
-        let (module, name, filter) = match &spec.point {
-            Point::Function(f) => (&f.module, Some(&f.declared.name), f.filter),
-            Point::Statement(s) => (&s.module, s.function.as_ref(), Filter::Any),
+        let (module, name, file, filter) = match &spec.point {
+            Point::Function(f) => (&f.module, Some(&f.declared.name), f.declared.file.as_ref(), f.filter),
+            Point::Statement(s) => (&s.module, s.function.as_ref(), s.file.as_ref(), Filter::Any),
             Point::Address(a) => {
                 reasons.push(format!("no code is at {:#x}", a.address));
                 continue;
@@ -44,13 +44,15 @@ pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
             continue;
         };
         match view.name(name.as_bytes()) {
-            Some(id) => reasons.push(explain(name, &absence(&view, id, module, filter))),
+            Some(id) => reasons.push(explain(name, &absence(&view, id, module, file, filter))),
             None => {
                 let count = view.names.len().saturating_sub(1);
                 let of_functions = |n: &usize| !view.functions_named(NameId::new(*n as u32)).is_empty();
                 let texts = (0..count).filter(of_functions).map(|n| view.string(view.names[n].name));
                 let near = suggest::nearest(name, texts.filter_map(|n| std::str::from_utf8(n).ok()), 5);
-                reasons.push(with_near(&format!("no function {name}"), &near));
+                let without_modules = view.meta().is_ok_and(|m| m.without_modules);
+                let scope = if without_modules { " in vmlinux, and no modules are indexed" } else { "" };
+                reasons.push(with_near(&format!("no function {name}{scope}"), &near));
             }
         }
     }
@@ -87,8 +89,10 @@ fn explain(text: &str, why: &Absence) -> String {
         Absence::Discarded(section) => format!(
             "{text} exists only in {section}, which is gone once the kernel runs; see: probeidx resolve {text}"
         ),
-        Absence::OnlyInline(1) => format!("{text} is only inlined, at 1 place"),
-        Absence::OnlyInline(places) => format!("{text} is only inlined, at {places} places"),
+        Absence::OnlyInline(1) => format!("{text} is only inlined, at 1 place; see: probeidx resolve {text}"),
+        Absence::OnlyInline(places) => {
+            format!("{text} is only inlined, at {places} places; see: probeidx resolve {text}")
+        }
         Absence::NeverInline => format!("{text} is never inlined"),
         Absence::InOtherFiles(files) => format!("{text} is declared in {}", list(files)),
     }

@@ -20,6 +20,14 @@ pub struct CodeSection<'d> {
     pub bytes: &'d [u8],
 }
 
+impl CodeSection<'_> {
+    /// Whether it is gone once the kernel runs, or the module is loaded. Code for the exit of what is built in is never
+    /// run.
+    pub fn is_discarded(&self, is_module: bool) -> bool {
+        self.name.starts_with(".init") || (!is_module && self.name.starts_with(".exit"))
+    }
+}
+
 impl<'d> Text<'d> {
     /// Finds the executable sections.
     pub fn new(object: &Elf<'d>) -> Self {

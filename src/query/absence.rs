@@ -1,4 +1,5 @@
 //! Why a name that exists is not among the answers.
+use super::pattern::Pattern;
 use super::select::{self, Placed, Scope};
 use super::spec::{Filter, ModuleScope};
 use super::{blocklist, symbols};
@@ -29,7 +30,13 @@ pub enum Absence {
 }
 
 /// Why no placement of this name was listed. Cost: of all its placements.
-pub fn absence(view: &View<'_>, name: NameId, scope: &ModuleScope, filter: Filter) -> Absence {
+pub fn absence(
+    view: &View<'_>,
+    name: NameId,
+    scope: &ModuleScope,
+    file: Option<&Pattern>,
+    filter: Filter,
+) -> Absence {
     let text = view.names.get(name.index()).map_or(&[][..], |n| view.string(n.name));
     let functions = view.functions_named(name);
     if functions.is_empty() {
@@ -47,7 +54,7 @@ pub fn absence(view: &View<'_>, name: NameId, scope: &ModuleScope, filter: Filte
     }
     let asked = Scope::new(view, scope);
     let own: Vec<_> = placed.iter().filter(|(object, _)| asked.contains(*object)).collect();
-    let Some((object, first)) = own.first() else {
+    if own.is_empty() {
         let mut names: Vec<String> = placed
             .iter()
             .filter_map(|(object, _)| view.objects.get(object.index()))
@@ -55,8 +62,18 @@ pub fn absence(view: &View<'_>, name: NameId, scope: &ModuleScope, filter: Filte
             .collect();
         names.dedup();
         return Absence::InOthers(names);
-    };
-    let declarations = select::declarations(view, name, None);
+    }
+    let declarations = select::declarations(view, name, file);
+    if declarations.is_empty() {
+        let all = select::declarations(view, name, None);
+        return Absence::InOtherFiles(
+            all.iter().map(|d| String::from_utf8_lossy(view.string(d.file)).into_owned()).collect(),
+        );
+    }
+    let is_meant =
+        |placed: &Placed<'_>| declarations.iter().any(|d| d.functions().any(|f| f == placed.record.function));
+    let own: Vec<_> = own.into_iter().filter(|(_, placed)| is_meant(placed)).collect();
+    let Some((object, first)) = own.first() else { return Absence::NoCode };
     let files = || declarations.iter().map(|d| view.string(d.file));
     if blocklist::function(text, view.machine())
         || files().all(blocklist::file)

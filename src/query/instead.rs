@@ -12,6 +12,8 @@ pub enum Instead<'a> {
     At(Nearby<'a>),
     /// Use a mechanism that takes the place: SystemTap's `register_kprobe`, or ftrace.
     Mechanism(&'static str),
+    /// Define it while the module is not loaded: its init code is there only then.
+    BeforeLoading,
     /// Probe returns of the function that holds it.
     ReturnOf(&'a [u8]),
 }
@@ -62,6 +64,7 @@ pub fn instead<'a>(
             | Reason::NotBoundary
             | Reason::UnsupportedInstruction,
         ) => nearest(view, judge, p, placed).map(Instead::At),
+        Verdict::No(Reason::InitText) => p.module.map(|_| Instead::BeforeLoading),
         Verdict::No(_) => p.verdicts.fentry.is_ok().then_some(Instead::Mechanism("fentry")),
     }
 }

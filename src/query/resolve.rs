@@ -138,7 +138,7 @@ fn resolve_symbols<'a>(
                 let symbol = &view.symbols[id.index()];
                 let length = u64::from(symbol.size.get());
                 if length > 0 && offset >= length {
-                    return Err(beyond(offset, length));
+                    return Err(beyond(&view, object, symbol.pc.get(), offset, length));
                 }
                 let pc = u64::from(symbol.pc.get()) + offset;
                 match u32::try_from(pc).ok().map(|pc| (pc, placement::holding(&view, object, pc))) {
@@ -186,7 +186,7 @@ fn resolve_in<'a>(
                 let whole = view.details(placed.record).ranges;
                 let Some(pc) = pc.filter(|pc| whole.clone().any(|r| r.contains(*pc))) else {
                     let length: u64 = whole.map(|r| u64::from(r.end.wrapping_sub(r.start))).sum();
-                    return Err(beyond(offset, length));
+                    return Err(beyond(&view, object, placed.record.entry.get(), offset, length));
                 };
                 let inner = placement::holding(&view, object, pc).unwrap_or(*placed);
                 {
@@ -202,9 +202,18 @@ fn resolve_in<'a>(
     Ok(())
 }
 
-fn beyond(offset: u64, length: u64) -> Error {
+/// An offset behind the end of what starts at `entry`.
+fn beyond(view: &View<'_>, object: ObjectId, entry: u32, offset: u64, length: u64) -> Error {
     let what = format!("offset {offset:#x} lies beyond the function, which has {length:#x} bytes");
-    Error::new(ErrorKind::NoMatch, what)
+    let error = Error::new(ErrorKind::NoMatch, what);
+    let pc = u32::try_from(offset).ok().and_then(|o| entry.checked_add(o));
+    match pc.and_then(|pc| symbols::holding(view, object, pc)) {
+        Some(held) => {
+            let name = String::from_utf8_lossy(view.string(held.record.name));
+            error.hint(format!("the address is {name}+{:#x}", held.offset))
+        }
+        None => error,
+    }
 }
 
 fn resolve_address<'a>(

@@ -55,7 +55,8 @@ pub fn is_executable(section: &SectionRecord) -> bool {
 }
 
 /// Whether an address lies within a symbol, not in the gap behind it, where padding is or a function that lost to another
-/// of its name. A label of assembly has no size, and reaches to the next symbol. Cost: of the symbols close to it.
+/// of its name. A label of assembly has no size, and reaches to the next symbol; but what follows the end of an area that
+/// the linker marks (`__kprobes_text_end`) is padding. Cost: of the symbols close to it.
 pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
     let pc = held.record.pc.get() + held.offset;
     let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
@@ -64,7 +65,11 @@ pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
     let at_its_address = || symbols[own..].iter().take_while(|s| s.pc == held.record.pc);
     // A label within a larger function hides it: the function stands a few symbols before.
     const NEAR: usize = 64;
-    held.record.size.get() == 0
+    let is_label = || {
+        let name = view.string(held.record.name);
+        held.record.size.get() == 0 && !(name.starts_with(b"__") && name.ends_with(b"_end"))
+    };
+    is_label()
         || at_its_address().any(reaches)
         || symbols[own.saturating_sub(NEAR)..own].iter().rev().any(reaches)
 }
@@ -155,7 +160,9 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
     // Init code has symbols while the module is loaded, and only then: a definition that is made before finds it.
     let while_loading = view.string(section.name).starts_with(b".init");
     let usable = |s: &&SymbolRecord| s.is_function() && is_unique_in(view, object, s.name, while_loading);
-    let record = symbols[..after].iter().rev().take_while(|s| s.pc >= section.pc).find(usable)?;
+    let closest = symbols[..after].iter().rposition(|s| s.pc >= section.pc && usable(&s))?;
+    let first = symbols[..closest].partition_point(|s| s.pc < symbols[closest].pc);
+    let record = symbols[first..=closest].iter().find(usable)?;
     let module = view.string(view.objects.get(object.index())?.name);
     Some(Anchor { module: Some(module), symbol: view.string(record.name), offset: pc - record.pc.get() })
 }

@@ -89,7 +89,7 @@ impl Reason {
             Self::InitText => "in init code",
             Self::ExitText => "in exit code",
             Self::Discarded => "in discarded code",
-            Self::DeadCode => "in a function that was replaced at link time",
+            Self::DeadCode => "in code that nothing leads to",
             Self::Blacklist => "in a NOKPROBE function",
             Self::Noinstr => "in a noinstr function",
             Self::EntryText => "in entry code",

@@ -103,6 +103,7 @@ impl From<&instead::Instead<'_>> for Instead {
                 ..Self::default()
             },
             instead::Instead::Mechanism(name) => Self { mechanism: Some(name), ..Self::default() },
+            instead::Instead::BeforeLoading => Self { mechanism: Some("before-loading"), ..Self::default() },
             instead::Instead::ReturnOf(function) => {
                 Self { return_of: Some(text(function)), ..Self::default() }
             }

@@ -71,6 +71,7 @@ pub fn instead(instead: &Instead<'_>) -> String {
         }
         Instead::Mechanism("kprobe") => "register_kprobe takes it (SystemTap)".to_owned(),
         Instead::Mechanism(_) => "ftrace takes it (fprobe, kprobe.multi, BPF fentry)".to_owned(),
+        Instead::BeforeLoading => "kprobe_events take it while the module is not loaded yet".to_owned(),
         Instead::ReturnOf(function) => format!("probe returns of {}, of which it is a part", text(function)),
     }
 }

@@ -4,7 +4,7 @@ use crate::fixture::Tree;
 use crate::image::Image;
 use crate::index::options;
 use crate::program::Run;
-use crate::tables::{Kernel, OLD, text, try_index};
+use crate::tables::{OLD, text, try_index};
 use crate::verdicts::OLDER;
 use probeidx::pipeline;
 use probeidx::query::verdict::{Judge, Reason, Verdict};
@@ -45,7 +45,7 @@ struct Damaged {
 }
 
 fn damaged(damage: impl FnOnce(&mut Image, &mut Image)) -> Damaged {
-    let tree = OLD.compile();
+    let tree = OLDER.tree.copy();
     let paths = [OLD.vmlinux(&tree), OLD.module(&tree)];
     let [mut vmlinux, mut module] = paths.clone().map(|path| Image::read(&path));
     damage(&mut vmlinux, &mut module);
@@ -235,7 +235,7 @@ fn code_that_is_not_in_the_file() {
 /// Files that are cut off within a table are left out as a whole.
 #[test]
 fn files_that_end_within_a_table() {
-    let tree = OLD.compile();
+    let tree = OLDER.tree.copy();
     let path = OLD.module(&tree);
     let module = Image::read(&path);
     let end = module.section("__jump_table").bytes.start + 3;
@@ -285,8 +285,8 @@ fn flips(tables: impl IntoIterator<Item = (&'static str, Range<usize>, usize)>) 
 /// that was changed, or nothing is accepted at all.
 #[test]
 fn every_byte_of_the_tables_of_vmlinux() {
-    let whole = OLD.compile();
-    let image = Image::read(&OLD.vmlinux(&whole));
+    let whole = &OLDER.tree;
+    let image = Image::read(&OLD.vmlinux(whole));
     let tables = TABLES.into_iter().chain([FTRACE]);
     let flips = flips(tables.map(|(section, start, stop, size)| (section, image.between(start, stop), size)));
     assert!(flips.len() > 500, "{}", flips.len());
@@ -313,7 +313,7 @@ fn every_byte_of_the_tables_of_vmlinux() {
     let report = pipeline::build(&[tree.path()], &options(db.path(), 2), &()).unwrap();
     assert_eq!(report.built.len(), flips.len());
     assert!(report.skipped.iter().all(|s| !s.whole_object), "{:?}", report.skipped);
-    let before = refusals_of(&OLD, &whole);
+    let before = refusals_of_older();
     let mut unsure = BTreeSet::new();
     for (number, flip) in flips.iter().enumerate() {
         let after = std::fs::read(db.path().join(format!("6.1.{number}.pidx"))).unwrap();
@@ -342,11 +342,8 @@ fn every_byte_of_the_tables_of_vmlinux() {
     assert!(unsure.len() >= 6 && told.len() >= 100, "{unsure:?}, {}", told.len());
 }
 
-fn refusals_of(kernel: &Kernel, tree: &Tree) -> Refusals {
-    let db = tempfile::tempdir().unwrap();
-    pipeline::build(&[tree.path()], &options(db.path(), 2), &()).unwrap();
-    let path = db.path().join(format!("{}.pidx", kernel.release));
-    refusals(View::open(&read(&path)).unwrap())
+fn refusals_of_older() -> Refusals {
+    refusals(View::open(&read(&OLDER.db.path().join("6.1.0-old.pidx"))).unwrap())
 }
 
 fn read(path: &Path) -> Vec<u8> {
@@ -356,8 +353,8 @@ fn read(path: &Path) -> Vec<u8> {
 /// The same of the module, whose tables are what their relocations say: each byte of both is changed.
 #[test]
 fn every_byte_of_the_tables_of_a_module() {
-    let whole = OLD.compile();
-    let image = Image::read(&OLD.module(&whole));
+    let whole = &OLDER.tree;
+    let image = Image::read(&OLD.module(whole));
     let tables: Vec<_> = OF_MODULE.into_iter().chain([(FTRACE.0, 8)]).collect();
     let names: Vec<(&'static str, String, usize)> = tables
         .into_iter()
@@ -368,13 +365,13 @@ fn every_byte_of_the_tables_of_a_module() {
     let flips = flips(names.iter().map(|(table, name, size)| (*table, image.section(name).bytes, *size)));
     assert!(flips.len() > 1000, "{}", flips.len());
     let tree = Tree::empty();
-    std::fs::copy(OLD.vmlinux(&whole), OLD.vmlinux(&tree)).unwrap();
+    std::fs::copy(OLD.vmlinux(whole), OLD.vmlinux(&tree)).unwrap();
     for (number, flip) in flips.iter().enumerate() {
         let mut image = image.clone();
         image.0[flip.at] ^= 1 << flip.bit;
         tree.file(&format!("lib/modules/6.1.0-old/kernel/m{number:04}.ko"), &image.0);
     }
-    let before = refusals_of(&OLD, &whole);
+    let before = refusals_of_older();
     let of_module = before.iter().filter(|((name, _), _)| name == "places");
     let before: BTreeMap<u32, Verdict> = of_module.map(|((_, pc), verdict)| (*pc, *verdict)).collect();
     let db = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! What is written for the kernel where a probe is possible, what is said where it is not: anchors, coverage, definitions
 //! for tracefs, the blacklist.
 use crate::program::run_in;
-use crate::tables::{Kernel, OLD, index, text};
-use crate::verdicts::{NEWER, OLDER};
+use crate::tables::{OLD, text};
+use crate::verdicts::{NEWER, OLDER, WITHOUT_RULES};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -115,10 +115,7 @@ fn coverage_in_words() {
         ),
         ("also_in_init", "inline: 1 site in 1 caller, 1 reachable; left out: 1 in init code"),
         ("on_jump_label", "inline: 2 sites in 2 callers, 0 reachable, 2 on a jump label"),
-        (
-            "overridden@kernel.c",
-            "no address once the kernel runs; left out: 1 in a function that was replaced at link time",
-        ),
+        ("overridden@kernel.c", "no address once the kernel runs; left out: 1 in code that nothing leads to"),
         ("untraced", "out of line: 1 of 1; kprobe_events: 0 of 1"),
         ("blocked", "out of line: 0 of 1, in a NOKPROBE function"),
         ("in_exit", "no address once the kernel runs; left out: 1 in exit code"),
@@ -313,6 +310,7 @@ fn what_is_possible_instead() {
     assert_eq!(instead("__switch_to%return"), json!({"mechanism": "fentry"}));
     assert_eq!(instead("plain.cold%return"), json!({"return_of": "plain"}));
     assert_eq!(instead("gone.constprop.0.cold"), json!({"mechanism": "kprobe"}));
+    assert_eq!(instead("init_module"), json!({"mechanism": "before-loading"}));
     for nothing in ["vmlinux:plain", "in_noinstr", "blocked+5", "in_init", "__switch_to"] {
         assert_eq!(instead(nothing), Value::Null, "{nothing}");
     }
@@ -392,7 +390,7 @@ fn the_blacklist_of_what_is_not_there() {
     let run = run_in(empty.path(), ["blacklist"]);
     assert_eq!((run.code, run.out.as_str()), (3, ""), "{run:?}");
     // A table that could not be read may have held more.
-    let tree = OLD.compile();
+    let tree = OLDER.tree.copy();
     let path = OLD.vmlinux(&tree);
     let mut image = crate::image::Image::read(&path);
     image.lose_symbol("__start_kprobe_blacklist");
@@ -406,10 +404,14 @@ fn the_blacklist_of_what_is_not_there() {
 #[test]
 fn places_that_are_none() {
     for (spec, code, said) in [
-        ("vmlinux:plain+13", 1, "error: offset 0xd lies beyond the function, which has 0xd bytes"),
+        (
+            "vmlinux:plain+13",
+            1,
+            "error: offset 0xd lies beyond the function, which has 0xd bytes; the address is plain+0xd",
+        ),
         ("in_init+0x1000", 1, "error: offset 0x1000 lies beyond the function, which has 0x6 bytes"),
         ("plain+", 2, "error: column 7: expected a digit"),
-        ("inlined%return", 1, "inlined is only inlined, at 3 places"),
+        ("inlined%return", 1, "inlined is only inlined, at 3 places; see: probeidx resolve inlined"),
         ("nosuch:plain", 1, "module nosuch is not indexed"),
         ("module(\"place\").function(\"plain\")", 1, "module place is not indexed; did you mean places?"),
     ] {
@@ -433,7 +435,6 @@ fn places_that_are_none() {
 /// Without a configuration and without the function that betrays it, the rule is not there.
 #[test]
 fn definitions_follow_the_rules_of_the_kernel() {
-    let without = index(Kernel { has_rules: false, ..OLD }.compile());
-    let out = without.run(&["resolve", "untraced", "--format", "kprobe-events"]).found();
+    let out = WITHOUT_RULES.run(&["resolve", "untraced", "--format", "kprobe-events"]).found();
     assert_eq!(events(&out).len(), 1, "{out}");
 }

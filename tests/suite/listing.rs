@@ -273,8 +273,11 @@ fn why_there_is_nothing() {
         ("vmlinux:twin", "twin runs in gamma_mod, not where it was asked for"),
         ("beta:submit", "submit runs in vmlinux, gamma_mod, not where it was asked for"),
         ("twin@fs.c", &format!("twin is declared in {}", paths.join(", "))),
-        ("module(\"gamma_mod\").function(\"deep\").call", "deep is only inlined, at 1 place"),
-        ("shallow%return", "shallow is only inlined, at 1 place"),
+        (
+            "module(\"gamma_mod\").function(\"deep\").call",
+            "deep is only inlined, at 1 place; see: probeidx resolve deep",
+        ),
+        ("shallow%return", "shallow is only inlined, at 1 place; see: probeidx resolve shallow"),
         ("module(\"gamma_mod\").function(\"twin\").inline", "twin is never inlined"),
         (
             "core_setup",

@@ -74,7 +74,7 @@ pub fn probeidx(arguments: &[&str]) -> Run {
 /// The lines of a `find` that finds something.
 #[track_caller]
 pub fn find(arguments: &[&str]) -> Vec<String> {
-    let mut line = vec!["find"];
+    let mut line = vec!["--quiet", "find"];
     line.extend(arguments);
     probeidx(&line).found().lines().map(str::to_owned).collect()
 }

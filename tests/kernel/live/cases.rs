@@ -33,14 +33,14 @@ fn does_what_is_known(kernel: &Kernel, unknown: i32, ambiguous: i32) {
     // type_show.
     let mut cases = vec![
         ("a function", known.define("p:t/a vfs_read", "vfs_read", 0), Expect::Lands),
-        ("from _text", known.from_text("p:t/from", "vfs_read"), Expect::Lands),
-        ("a return", known.from_text("r:t/return", "vfs_read"), Expect::Lands),
+        ("behind _text", known.behind_text("p:t/from", "vfs_read"), Expect::Lands),
+        ("a return", known.behind_text("r:t/return", "vfs_read"), Expect::Lands),
         ("a wrong expectation", known.define("p:t/b vfs_write", "vfs_read", 0), Expect::LandsElsewhere),
         ("unknown", known.define("p:t/c no_such_function", "vfs_read", 0), Expect::Refused(unknown)),
         ("ambiguous", known.define("p:t/d type_show", "type_show", 0), Expect::Refused(ambiguous)),
         ("not a boundary", known.define("p:t/e vfs_read+1", "vfs_read", 1), Expect::Refused(EILSEQ)),
         ("a return from within", known.define("r:t/f vfs_read+9", "vfs_read", 9), Expect::Refused(EINVAL)),
-        ("init code", known.from_text("p:t/init", "start_kernel"), Expect::Refused(EINVAL)),
+        ("init code", known.behind_text("p:t/init", "start_kernel"), Expect::Refused(EINVAL)),
         ("blacklisted", known.define("p:t/g notify_die", "notify_die", 0), Expect::Refused(EINVAL)),
         ("no ftrace site", known.define("p:t/h kstrtoull", "kstrtoull", 0), Expect::Refused(EINVAL)),
         ("a module", known.define("p:t/i overlay:ovl_fill_super", "ovl_fill_super", 0), Expect::Lands),
@@ -67,7 +67,7 @@ fn does_what_is_known(kernel: &Kernel, unknown: i32, ambiguous: i32) {
         let refused: Vec<_> = answers.modules.iter().filter(|(_, errno)| *errno != 0).collect();
         assert!(refused.is_empty(), "not loaded: {refused:?}");
         for ((name, request, expect), answer) in cases.iter().zip(&answers.answers) {
-            assert!(expect.holds(answer), "{}: {name}: {request:?}: {answer:?}", kernel.release);
+            assert!(expect.holds(answer), "{}: {name}: {request}: {answer}", kernel.release);
         }
         let blacklisted = answers.blacklist.iter().any(|line| line.ends_with("\tnotify_die"));
         assert!(blacklisted, "{}: {} lines without notify_die", kernel.release, answers.blacklist.len());
@@ -122,7 +122,7 @@ impl Known {
     }
 
     /// A probe given by its distance from `_text`.
-    fn from_text(&self, probe: &str, name: &str) -> Request {
+    fn behind_text(&self, probe: &str, name: &str) -> Request {
         let (Address::Kernel(text), Address::Kernel(address)) = (self.at("_text"), self.at(name)) else {
             panic!("{name} is not in vmlinux");
         };

@@ -2,8 +2,8 @@
 mod boot;
 mod cases;
 mod initrd;
+mod listed;
 mod parts;
-mod predicted;
 mod sample;
 mod symbols;
 mod verdicts;

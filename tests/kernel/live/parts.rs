@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `init.c`, linked statically: the machine has no libraries.
 pub fn init() -> Result<Vec<u8>, String> {
-    let program = folder("init")?.join("init");
+    let folder = folder("init")?;
+    let program = folder.join("init");
     let mut gcc = Command::new("gcc");
     gcc.args(["-static", "-Os", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(source("init.c"));
-    run(&mut gcc)?;
-    read(&program)
+    take(&mut gcc, &program, &folder)
 }
 
 /// `register.c`, compiled against the headers of the kernel. With any `gcc`: headers name the one that the
@@ -29,16 +29,16 @@ pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
     write(&folder.join("Makefile"), b"obj-m := register.o\n")?;
     let mut make = Command::new("make");
     make.arg("-C").arg(&kernel.headers).arg(format!("M={}", folder.display())).args(["CC=gcc", "modules"]);
-    run(&mut make)?;
-    read(&folder.join("register.ko"))
+    take(&mut make, &folder.join("register.ko"), &folder)
 }
 
-/// The modules and those that they need, each behind those that it needs: name and bytes.
+/// The modules and those that they need, each behind those that it needs: name and bytes. One that the kernel does not
+/// have as a module is left out: it may be built in.
 pub fn modules(kernel: &Kernel, wanted: &[&str]) -> Result<Vec<(String, Vec<u8>)>, String> {
     let mut files = BTreeMap::new();
     find(&kernel.modules.join("kernel"), &mut files);
     let mut found = vec![];
-    for name in wanted {
+    for name in wanted.iter().filter(|name| files.contains_key(**name)) {
         add(&files, name, &mut found)?;
     }
     Ok(found)
@@ -78,9 +78,11 @@ fn find(folder: &Path, files: &mut BTreeMap<String, PathBuf>) {
     }
 }
 
-/// A folder of this process. What several tests make there is made by one at a time.
+/// A new folder, to be removed when it has served.
 pub fn folder(name: &str) -> Result<PathBuf, String> {
-    let folder = scratch("live").join(std::process::id().to_string()).join(name);
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let folder = scratch("live").join(format!("{name}-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     Ok(folder)
 }
@@ -89,9 +91,14 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/live").join(name)
 }
 
+/// What the command makes in the folder, which is removed.
+fn take(command: &mut Command, made: &Path, folder: &Path) -> Result<Vec<u8>, String> {
+    let bytes = run(command).and_then(|()| read(made));
+    let _ = std::fs::remove_dir_all(folder);
+    bytes
+}
+
 fn run(command: &mut Command) -> Result<(), String> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let program = command.get_program().to_string_lossy().into_owned();
     let ran = command.stdin(Stdio::null()).output().map_err(|e| format!("cannot run {program}: {e}"))?;
     if ran.status.success() {

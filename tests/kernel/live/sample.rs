@@ -64,9 +64,11 @@ fn entries(view: &View<'_>, object: ObjectId, is_inline: bool) -> Vec<Place> {
     placed.map(|pc| Place { object, pc, is_inline }).collect()
 }
 
-/// One in each function, at any byte of it.
+/// One in each function, at any byte of it. The padding before functions has symbols too, as many as there are
+/// functions: their entries are enough of it.
 fn addresses_within(view: &View<'_>, object: ObjectId, random: &mut Random) -> Vec<Place> {
-    let functions = code(view, object).filter(|s| s.size.get() > 0);
+    let is_prefix = |s: &SymbolRecord| view.string(s.name).starts_with(b"__pfx_");
+    let functions = code(view, object).filter(|s| s.size.get() > 0 && !is_prefix(s));
     functions
         .map(|s| {
             let pc = s.pc.get() + random.below(s.size.get().into()) as u32;
@@ -89,6 +91,29 @@ pub fn address(view: &View<'_>, place: Place) -> Option<Address> {
         section: text(view.string(section.name)),
         offset: (pc - section.pc.get()).into(),
     })
+}
+
+/// Whether it was freed once its module was loaded: other code may stand there by now, although
+/// `/sys/module/M/sections` still has it.
+pub fn is_freed(address: &Address) -> bool {
+    matches!(address, Address::Module { section, .. } if section.starts_with(".init"))
+}
+
+/// Whether an address lies in the last symbol of a module's text. To register a probe there is to have the padding behind
+/// it decoded, and 6.12 reads on into the next page, which may not be there: it crashes. (`can_optimize`,
+/// arch/x86/kernel/kprobes/opt.c)
+pub fn ends_the_text(view: &View<'_>, place: Place) -> bool {
+    let is_of_text = |name: &[u8]| !name.starts_with(b".init");
+    let mut sections = view.sections_of(place.object).iter().rev();
+    let last = sections.find(|s| symbols::is_executable(s) && is_of_text(view.string(s.name)));
+    let (Some(last), Some(held)) = (last, symbols::holding(view, place.object, place.pc)) else {
+        return false;
+    };
+    let end = last.pc.get() + last.size.get() as u32;
+    let is_module = !view.objects.get(place.object.index()).is_none_or(|o| view.string(o.name).is_empty());
+    let is_behind = |s: &SymbolRecord| s.pc > held.record.pc && s.pc.get() < end && s.has(SymbolRecord::KEPT);
+    let own = view.symbols.get(view.symbols_of(place.object)).unwrap_or_default();
+    is_module && (last.pc.get()..end).contains(&place.pc) && !own.iter().any(is_behind)
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014).

@@ -1,11 +1,11 @@
 //! Verdicts against the kernel: what is called ok is accepted and lands there, what is refused is refused.
 //!
-//! A sample is tried, another one in each run. `PROBEIDX_SEED` repeats one; `PROBEIDX_LIVE=all` tries all placements
-//! that there are, in half an hour or so.
+//! A sample is tried, another one in each run. `PROBEIDX_SEED` repeats one; `PROBEIDX_LIVE` is how many addresses to
+//! try, or `all`: a thousand requests take a second or two on each processor.
 use super::boot::{Answer, Machine, Request, What};
-use super::predicted::{Predicted, predictor};
 use super::sample::{self, Place};
 use crate::installed::{self, Kernel, needed};
+use probeidx::query::verdict::{Judge, Verdicts};
 use probeidx::query::{Index, symbols};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Enough for about 6,000 requests.
-const PLACES: usize = 1800;
+const ADDRESSES: usize = 1800;
 
 /// Modules that come up in the machine, of many kinds of code. Those that they need are tried too.
 const MODULES: [&str; 16] = [
@@ -62,13 +62,17 @@ fn verdicts_hold(kernel: &Kernel) {
     let objects = objects(&view, &is_loaded);
     assert!(objects.len() > MODULES_AT_LEAST, "only {} modules are loaded: {is_loaded:?}", objects.len() - 1);
 
-    let is_all = std::env::var("PROBEIDX_LIVE").is_ok_and(|wish| wish == "all");
+    let count = match std::env::var("PROBEIDX_LIVE") {
+        Ok(wish) if wish == "all" => None,
+        Ok(wish) => Some(wish.parse().expect("PROBEIDX_LIVE is a number or `all`")),
+        Err(_) => Some(ADDRESSES),
+    };
     let seed = seed();
-    let places = sample::places(&view, &objects, (!is_all).then_some(PLACES), seed);
+    let places = sample::places(&view, &objects, count, seed);
     let mut trials = vec![];
-    let predict = predictor(view);
-    for place in places {
-        trials.extend(Trial::all(&view, place, &predict(place.object, place.pc, place.is_inline)));
+    let judge = Judge::new(view);
+    for place in places.into_iter().filter(|p| !sample::ends_the_text(&view, *p)) {
+        trials.extend(Trial::all(&view, place, judge.verdicts(place.object, place.pc, place.is_inline)));
     }
     trials.retain(|t| cannot_register.is_none() || matches!(t.request, Request::Define { .. }));
 
@@ -80,7 +84,7 @@ fn verdicts_hold(kernel: &Kernel) {
         let outcome = trial.outcome(answer);
         *counts.entry((trial.mechanism, trial.verdict, outcome)).or_default() += 1;
         if outcome == Outcome::Disagrees {
-            disagreements.push(format!("{trial}: {answer:?}"));
+            disagreements.push(format!("{trial}: {answer}"));
         }
     }
     let release = &kernel.release;
@@ -149,30 +153,31 @@ enum Outcome {
 }
 
 impl Trial {
-    fn all(view: &View<'_>, place: Place, predicted: &Predicted) -> Vec<Self> {
+    fn all(view: &View<'_>, place: Place, verdicts: Verdicts) -> Vec<Self> {
         let Some(address) = sample::address(view, place) else { return vec![] };
-        let symbol = symbols::holding(view, place.object, place.pc).map_or_else(String::new, |held| {
+        let held = symbols::holding(view, place.object, place.pc);
+        let symbol = held.map_or_else(String::new, |held| {
             format!("{}+{:#x}", String::from_utf8_lossy(view.string(held.record.name)), held.offset)
         });
         let trial =
             |mechanism, verdict, request| Self { mechanism, verdict, symbol: symbol.clone(), request };
         let register = |what| Request::Register { what, address: address.clone() };
-        let mut trials = vec![trial("kprobe", predicted.kprobe, register(What::Kprobe))];
-        // An inlined copy has neither; the function that may start at the same address is another matter.
-        if !place.is_inline {
-            trials.push(trial("fentry", predicted.fentry, register(What::Ftrace)));
+        let mut trials = vec![];
+        // An inlined copy has no entry and no return; the function that may start at its address is another matter.
+        let is_function = !place.is_inline;
+        if !sample::is_freed(&address) {
+            trials.push(trial("kprobe", verdicts.kprobe.name(), register(What::Kprobe)));
+            // ftrace takes any address within a site for the site.
+            if is_function && held.is_some_and(|h| h.offset == 0) {
+                trials.push(trial("fentry", verdicts.fentry.name(), register(What::Ftrace)));
+            }
         }
-        let anchor = symbols::anchor(view, place.object, place.pc).map(|anchor| {
-            let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-            let module = anchor.module.map(|m| text(m) + ":").unwrap_or_default();
-            format!("{module}{}+{}", text(anchor.symbol), anchor.offset)
-        });
-        if let Some(anchor) = anchor {
+        if let Some(anchor) = symbols::anchor(view, place.object, place.pc) {
             let define =
                 |event: &str| Request::Define { line: format!("{event} {anchor}"), expect: address.clone() };
-            trials.push(trial("kprobe_events", predicted.kprobe_events, define("p:probeidx/p")));
-            if !place.is_inline {
-                trials.push(trial("kretprobe", predicted.kretprobe, define("r:probeidx/r")));
+            trials.push(trial("kprobe_events", verdicts.kprobe_events.name(), define("p:probeidx/p")));
+            if is_function {
+                trials.push(trial("kretprobe", verdicts.kretprobe.name(), define("r:probeidx/r")));
             }
         }
         trials
@@ -180,13 +185,15 @@ impl Trial {
 
     fn outcome(&self, answer: &Answer) -> Outcome {
         let is_accepted = answer.errno == 0 && answer.landed.as_ref().is_some_and(|l| l.is_as_wanted());
-        let is_refused = match self.verdict {
-            // kprobe_events look for an ftrace site before they look at the instruction.
-            "not-boundary" if self.mechanism == "kprobe" => answer.errno == EILSEQ,
+        let errors: &[i32] = match self.verdict {
+            // EINVAL within a return that was patched: the bytes behind it are breakpoints (up to v6.8).
+            "not-boundary" => &[EILSEQ, EINVAL],
             // The symbol is gone with the code.
-            "init-text" => [ENOENT, EINVAL].contains(&answer.errno),
-            _ => [EINVAL, EILSEQ, EOPNOTSUPP].contains(&answer.errno),
+            "init-text" => &[ENOENT, EINVAL],
+            "patched" | "undecided" | "unsupported-instruction" => &[EINVAL, EILSEQ, EOPNOTSUPP],
+            _ => &[EINVAL],
         };
+        let is_refused = errors.contains(&answer.errno);
         match self.verdict {
             "ok" if is_accepted => Outcome::Agrees,
             "ok" => Outcome::Disagrees,
@@ -207,6 +214,6 @@ const EOPNOTSUPP: i32 = 95;
 
 impl std::fmt::Display for Trial {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} says {} of {}, {:?}", self.mechanism, self.verdict, self.symbol, self.request)
+        write!(f, "{} {} at {}: {}", self.mechanism, self.verdict, self.symbol, self.request)
     }
 }
