@@ -18,13 +18,14 @@ use std::path::Path;
 
 /// A table of vmlinux: its section in modules and messages, the symbols around it, the size of an entry. A verdict hangs
 /// on all of them.
-const TABLES: [(&str, &str, &str, usize); 7] = [
+const TABLES: [(&str, &str, &str, usize); 8] = [
     ("__jump_table", "__start___jump_table", "__stop___jump_table", 16),
     (".static_call_sites", "__start_static_call_sites", "__stop_static_call_sites", 8),
     ("__bug_table", "__start___bug_table", "__stop___bug_table", 12),
     (".altinstructions", "__alt_instructions", "__alt_instructions_end", 12),
     (".parainstructions", "__parainstructions", "__parainstructions_end", 16),
     (".retpoline_sites", "__retpoline_sites", "__retpoline_sites_end", 4),
+    (".kcfi_traps", "__start___kcfi_traps", "__stop___kcfi_traps", 4),
     ("_kprobe_blacklist", "__start_kprobe_blacklist", "__stop_kprobe_blacklist", 8),
 ];
 const FTRACE: (&str, &str, &str, usize) = ("__mcount_loc", "__start_mcount_loc", "__stop_mcount_loc", 8);
@@ -111,7 +112,7 @@ fn tables_of_vmlinux_with_half_an_entry() {
 #[test]
 fn tables_of_vmlinux_that_refer_to_no_code() {
     // A NOKPROBE_SYMBOL that is nowhere is passed over, as the kernel does.
-    for (section, start, stop, _) in &TABLES[..6] {
+    for (section, start, stop, _) in &TABLES[..7] {
         let found = damaged(|vmlinux, _| {
             let at = vmlinux.between(start, stop).start;
             vmlinux.put(at, &[0, 0, 0, 0x10]);
@@ -330,6 +331,8 @@ fn every_byte_of_the_tables_of_vmlinux() {
             let pc = u64::from(place.1);
             let is_own = match flip.table {
                 "_kprobe_blacklist" => before[place] == Verdict::No(Reason::Blacklist),
+                // The two instructions before the trap.
+                ".kcfi_traps" => own.iter().any(|own| own.wrapping_sub(pc) <= 12),
                 _ => own.iter().any(|own| pc.wrapping_sub(*own) < 8),
             };
             assert!(is_own, "{} at {:#x}: {place:?} was {:?}", flip.table, flip.at, before[place]);
