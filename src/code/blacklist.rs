@@ -1,7 +1,7 @@
 //! The kernel's own list of what kprobes must not touch, as `/sys/kernel/debug/kprobes/blacklist` prints it.
 use super::table::{TableName, Tables};
 use super::{RefusedFacts, symbol_starts};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
 use object::elf::{EM_AARCH64, EM_X86_64};
@@ -37,13 +37,14 @@ fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// The ranges, in the order of the list (`populate_kprobe_blacklist`, `add_module_kprobe_blacklist`, kernel/kprobes.c).
+/// The ranges, in the order of the list (`populate_kprobe_blacklist`, `add_module_kprobe_blacklist`, kernel/kprobes.c);
+/// and what is wrong with the table of functions, which the areas do without.
 pub fn refused(
     object: &Elf<'_>,
     tables: &Tables<'_, '_>,
     symbols: &[Symbol<'_>],
     is_module: bool,
-) -> Result<Vec<RefusedFacts>> {
+) -> (Vec<RefusedFacts>, Option<Error>) {
     let mut starts = symbol_starts(symbols);
     if is_module {
         // The last symbol of a section ends with it: what comes next in memory is not next here.
@@ -51,11 +52,12 @@ pub fn refused(
         starts.sort_unstable();
         starts.dedup();
     }
-    let mut found = vec![];
-    if let Some(table) = tables.table(&NOKPROBE)? {
-        let entries = table.entries(8)?.filter_map(|at| table.address(at));
-        found.extend(entries.filter_map(|entry| whole_symbol(&starts, entry, RefusedBy::Nokprobe)));
-    }
+    let (named, fault) = match functions(tables) {
+        Ok(entries) => (entries, None),
+        Err(error) => (vec![], Some(error)),
+    };
+    let named = named.into_iter().filter_map(|entry| whole_symbol(&starts, entry, RefusedBy::Nokprobe));
+    let mut found: Vec<_> = named.collect();
     for Area(source, start, stop, section) in AREAS {
         found.extend(
             tables.area(start, stop, section).into_iter().flat_map(|a| symbols_of(&starts, a, source)),
@@ -65,7 +67,13 @@ pub fn refused(
         let area = tables.area(start, stop, "").into_iter();
         found.extend(area.flat_map(|a| symbols_of(&starts, a, RefusedBy::EntryText)));
     }
-    Ok(found)
+    (found, fault)
+}
+
+/// The entries of the functions that `NOKPROBE_SYMBOL` names.
+fn functions(tables: &Tables<'_, '_>) -> Result<Vec<u32>> {
+    let Some(table) = tables.table(&NOKPROBE)? else { return Ok(vec![]) };
+    Ok(table.entries(8)?.filter_map(|at| table.address(at)).collect())
 }
 
 /// An entry and the extent of the symbol that holds it, up to the next one (`kprobe_add_ksym_blacklist`).

@@ -73,17 +73,17 @@ pub fn read(
     if let Some(section) = text.without_bytes() {
         lack(ObjectRecord::NO_CODE, text::no_bytes(section));
     }
-    match tables.ftrace() {
-        Ok(mut traced) => {
-            // Records of code that is gone are dropped with it (`ftrace_free_init_mem`).
-            traced.retain(|pc| text.section(*pc).is_some_and(|s| !s.is_discarded(is_module)));
-            mark_traced(symbols, &traced, &text);
-        }
-        Err(error) => lack(ObjectRecord::NO_FTRACE_TABLE, error),
-    }
-    match blacklist::refused(object, &tables, symbols, is_module) {
-        Ok(refused) => facts.refused = refused,
-        Err(error) => lack(ObjectRecord::UNSURE, error),
+    let mut traced = tables.ftrace().unwrap_or_else(|error| {
+        lack(ObjectRecord::NO_FTRACE_TABLE, error);
+        vec![]
+    });
+    // Records of code that is gone are dropped with it (`ftrace_free_init_mem`).
+    traced.retain(|pc| text.section(*pc).is_some_and(|s| !s.is_discarded(is_module)));
+    mark_traced(symbols, &traced, &text);
+    let (refused, fault) = blacklist::refused(object, &tables, symbols, is_module);
+    facts.refused = refused;
+    if let Some(error) = fault {
+        lack(ObjectRecord::UNSURE, error);
     }
     if object.machine != EM_X86_64.0 {
         return facts;

@@ -48,7 +48,7 @@ pub fn instead<'a>(
             Verdict::Ok => None,
             Verdict::No(Reason::Inline | Reason::NotEntry) => {
                 let outermost = p.inlined_into.last().map(|c| c.function);
-                outermost.or(p.symbol.map(|s| s.0)).map(Instead::ReturnOf)
+                outermost.or(p.symbol.map(|s| whole(s.0))).map(Instead::ReturnOf)
             }
             Verdict::No(_) => p.verdicts.fentry.is_ok().then_some(Instead::Mechanism("fentry")),
         };
@@ -67,6 +67,11 @@ pub fn instead<'a>(
         Verdict::No(Reason::InitText) => p.module.map(|_| Instead::BeforeLoading),
         Verdict::No(_) => p.verdicts.fentry.is_ok().then_some(Instead::Mechanism("fentry")),
     }
+}
+
+/// The function from which a part with this symbol was split off.
+fn whole(symbol: &[u8]) -> &[u8] {
+    &symbol[..memchr::memmem::find(symbol, b".cold").unwrap_or(symbol.len())]
 }
 
 fn nearest<'a>(

@@ -12,8 +12,14 @@ mod bad_input;
 #[cfg(feature = "cli")]
 mod command_line;
 mod covered;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod damaged_tables;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod definitions;
 mod elf;
 mod hostile;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod image;
 #[cfg(feature = "cli")]
 mod listing;
 mod nesting;

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 pub static OLDER: LazyLock<Indexed> = LazyLock::new(|| OLD.index());
 pub static NEWER: LazyLock<Indexed> = LazyLock::new(|| NEW.index());
+/// In which no function betrays what is built in.
+pub static WITHOUT_RULES: LazyLock<Indexed> = LazyLock::new(|| Kernel { has_rules: false, ..OLD }.index());
 
 /// Places, and what `register_kprobe` says there in any of the kernels: a reason, and neighbours that have it not.
 const KPROBES: &[(&str, &str)] = &[
@@ -65,6 +67,15 @@ const KPROBES: &[(&str, &str)] = &[
     ("unsupported+22", "ok"),
     ("traps+9", "unsupported-instruction"),
     ("traps+10", "ok"),
+    ("__SCT__call", "ok"),
+    ("__SCT__call+1", "patched"),
+    ("__SCT__call+5", "patched"),
+    // What a check of types loads and compares is read again when it fails.
+    ("cfi_checked", "ok"),
+    ("cfi_checked+5", "unsupported-instruction"),
+    ("cfi_checked+11", "unsupported-instruction"),
+    ("cfi_checked+15", "ok"),
+    ("cfi_checked+19", "ok"),
     ("blocked", "blacklist"),
     ("blocked+5", "blacklist"),
     ("__switch_to", "ok"),
@@ -164,7 +175,7 @@ fn kprobe_events_want_an_ftrace_site() {
         ("cleanup_module", "no-ftrace-site"),
     ];
     assert_all(&OLDER, &all, "kprobe_events");
-    let without = Kernel { has_rules: false, ..OLD }.index();
+    let without = &*WITHOUT_RULES;
     for (spec, _) in all {
         assert_eq!(without.says(spec, "kprobe_events"), OLDER.says(spec, "kprobe"), "{spec}");
     }
@@ -293,10 +304,9 @@ fn the_configuration_has_the_last_word() {
     let without = "CONFIG_KPROBES=y\n# CONFIG_DYNAMIC_FTRACE is not set\n";
     let none = "CONFIG_DYNAMIC_FTRACE=y\n";
     let says = |has_rules: bool, place: &str, config: &str| {
-        let kernel = Kernel { has_rules, ..OLD };
-        let tree = kernel.compile();
+        let tree = if has_rules { OLDER.tree.copy() } else { WITHOUT_RULES.tree.copy() };
         if place == "IKCONFIG" {
-            put_into_image(&kernel.vmlinux(&tree), config);
+            put_into_image(&OLD.vmlinux(&tree), config);
         } else {
             tree.file(place, config.as_bytes());
         }
@@ -335,7 +345,7 @@ fn put_into_image(vmlinux: &std::path::Path, config: &str) {
 /// A kernel whose entry function is there and `register_kprobe` is not was built without kprobes.
 #[test]
 fn a_kernel_without_kprobes() {
-    let tree = OLD.compile();
+    let tree = OLDER.tree.copy();
     let vmlinux = OLD.vmlinux(&tree);
     let mut image = std::fs::read(&vmlinux).unwrap();
     let name = memchr::memmem::find(&image, b"\0register_kprobe\0").unwrap();
