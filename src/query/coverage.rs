@@ -1,7 +1,8 @@
 //! At how many addresses a function runs, and how many of them can be probed.
+use super::reason::Reason;
 use super::select::{self, Placed, Scope};
 use super::spec::FunctionSpec;
-use super::verdict::{Judge, Reason, Verdicts};
+use super::verdict::{Judge, Verdicts};
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, ObjectId};
 use rustc_hash::FxHashSet;

@@ -1,8 +1,9 @@
 //! Where else a probe is possible, if a placement is refused.
 use super::placement::{Instance, Placement};
+use super::reason::Reason;
 use super::select::Placed;
 use super::symbols;
-use super::verdict::{Judge, Reason, Verdict};
+use super::verdict::{Judge, Verdict};
 use probeidx_format::View;
 
 /// What to do about a refused placement.

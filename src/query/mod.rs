@@ -10,6 +10,7 @@ pub mod pattern;
 pub mod placement;
 pub mod point;
 pub mod readable;
+pub mod reason;
 pub mod refused;
 pub mod resolve;
 pub mod select;

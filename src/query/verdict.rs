@@ -3,128 +3,12 @@
 //! The order of the checks is that of [`Reason`]. Where the kernel takes a probe that is of no use (a function that was
 //! replaced at link time, a return probe on the split-off part of a function), it is refused here.
 use super::placement;
+use super::reason::Reason;
 use super::select::{self, kernel};
 use super::symbols::{self, Held};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::record::{ObjectRecord, RefusedBy, SiteKind, SiteRecord, SymbolRecord};
-
-/// Why a mechanism does not take an address: the first that applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// Code for the start of the kernel or module only. (`kernel_text_address`)
-    InitText,
-    /// Code that vmlinux never runs: it is not unloaded.
-    ExitText,
-    /// Not loaded, or never run there: replacements for patched instructions, padding, data.
-    Discarded,
-    /// A function that lost to another of its name at link time: the code is there, and nothing leads to it.
-    DeadCode,
-    /// `NOKPROBE_SYMBOL`.
-    Blacklist,
-    /// `noinstr`.
-    Noinstr,
-    /// Entry code of the architecture.
-    EntryText,
-    /// `__kprobes`.
-    KprobesText,
-    /// A static branch, rewritten at run time.
-    JumpLabel,
-    /// A static call, rewritten at run time.
-    StaticCall,
-    /// The trap of a BUG or WARN.
-    BugSite,
-    /// The running processor decides which instructions are there.
-    Patched,
-    /// No instruction starts there.
-    NotBoundary,
-    /// An instruction that the kernel neither copies nor emulates.
-    UnsupportedInstruction,
-    /// The symbol has no ftrace site, and the mechanism wants one.
-    NoFtraceSite,
-    /// Not the entry of a function.
-    NotEntry,
-    /// An inlined copy has no entry and no return of its own.
-    Inline,
-    /// Within a `__pfx_` or `__cfi_` symbol.
-    PrefixSymbol,
-    /// A function that returns elsewhere. (`kretprobe_blacklist`)
-    KretprobeBlacklist,
-    /// No symbol holds the address.
-    NoSymbol,
-    /// A table or a rule that decides it is not known.
-    Undecided,
-}
-
-impl Reason {
-    /// As JSON prints it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::InitText => "init-text",
-            Self::ExitText => "exit-text",
-            Self::Discarded => "discarded",
-            Self::DeadCode => "dead-code",
-            Self::Blacklist => "blacklist",
-            Self::Noinstr => "noinstr",
-            Self::EntryText => "entry-text",
-            Self::KprobesText => "kprobes-text",
-            Self::JumpLabel => "jump-label",
-            Self::StaticCall => "static-call",
-            Self::BugSite => "bug-site",
-            Self::Patched => "patched",
-            Self::NotBoundary => "not-boundary",
-            Self::UnsupportedInstruction => "unsupported-instruction",
-            Self::NoFtraceSite => "no-ftrace-site",
-            Self::NotEntry => "not-entry",
-            Self::Inline => "inline",
-            Self::PrefixSymbol => "prefix-symbol",
-            Self::KretprobeBlacklist => "kretprobe-blacklist",
-            Self::NoSymbol => "no-symbol",
-            Self::Undecided => "undecided",
-        }
-    }
-    /// As a phrase behind a number of places: `2 on a jump label`.
-    pub fn phrase(self) -> &'static str {
-        match self {
-            Self::InitText => "in init code",
-            Self::ExitText => "in exit code",
-            Self::Discarded => "in discarded code",
-            Self::DeadCode => "in code that nothing leads to",
-            Self::Blacklist => "in a NOKPROBE function",
-            Self::Noinstr => "in a noinstr function",
-            Self::EntryText => "in entry code",
-            Self::KprobesText => "in a __kprobes function",
-            Self::JumpLabel => "on a jump label",
-            Self::StaticCall => "on a static call",
-            Self::BugSite => "on a BUG or WARN",
-            Self::Patched => "within patched instructions",
-            Self::NotBoundary => "within an instruction",
-            Self::UnsupportedInstruction => "on an instruction that cannot be probed",
-            Self::NoFtraceSite => "without an ftrace site",
-            Self::NotEntry => "not at an entry",
-            Self::Inline => "inlined",
-            Self::PrefixSymbol => "in a prefix symbol",
-            Self::KretprobeBlacklist => "in a function that returns elsewhere",
-            Self::NoSymbol => "outside of all symbols",
-            Self::Undecided => "undecided",
-        }
-    }
-    /// Whether the code itself is gone or never runs, so that the place does not count.
-    pub fn is_gone(self) -> bool {
-        self <= Self::DeadCode
-    }
-}
-
-impl From<RefusedBy> for Reason {
-    fn from(source: RefusedBy) -> Self {
-        match source {
-            RefusedBy::Nokprobe => Self::Blacklist,
-            RefusedBy::KprobesText => Self::KprobesText,
-            RefusedBy::NoinstrText => Self::Noinstr,
-            RefusedBy::EntryText => Self::EntryText,
-        }
-    }
-}
 
 /// What a mechanism does: it takes the address, or says why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +80,9 @@ impl<'a> Judge<'a> {
     /// Finds out which rules the kernel has. Cost: a few name lookups.
     pub fn new(view: View<'a>) -> Self {
         let kernel = kernel(&view);
-        let flags = kernel.and_then(|k| view.objects.get(k.index())).map_or(0, |o| o.flags.get());
+        let record = kernel.and_then(|k| view.objects.get(k.index()));
+        // Of modules alone it is not known whether their kernel has the rule: nothing is lost where it has not.
+        let flags = record.map_or(ObjectRecord::REFUSES_PREFIXES, |o| o.flags.get());
         let bound = |name: &[u8]| {
             let symbol = select::symbols_named(&view, kernel?, view.name(name)?).next()?;
             Some(select::symbol(&view, symbol)?.pc.get())
@@ -333,7 +219,7 @@ impl<'a> Judge<'a> {
     /// Whether something is missing without which nothing is known to be accepted.
     fn unsure(&self, object: ObjectId) -> Option<Reason> {
         let of_object = self.view.objects.get(object.index()).map_or(0, |o| o.flags.get());
-        let unsure = (of_object | self.flags) & (ObjectRecord::NO_CODE | ObjectRecord::UNSURE) != 0
+        let unsure = of_object & (ObjectRecord::NO_CODE | ObjectRecord::UNSURE) != 0
             || self.flags & ObjectRecord::NO_KPROBES != 0
             || self.view.machine() != EM_X86_64;
         unsure.then_some(Reason::Undecided)

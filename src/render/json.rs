@@ -1,9 +1,9 @@
 //! JSON Lines: one object for each placement, with the fields of the contract.
 use super::{kprobe_events, words};
 use crate::query::placement::Placement;
+use crate::query::reason::Reason;
 use crate::query::refused::Refused;
 use crate::query::spec::Filter;
-use crate::query::verdict::Reason;
 use crate::query::{coverage, instead, point, symbols};
 use probeidx_format::View;
 use serde::Serialize;

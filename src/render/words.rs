@@ -3,7 +3,7 @@ use super::printable;
 use crate::query::coverage::{Coverage, Reached};
 use crate::query::instead::Instead;
 use crate::query::placement::Returns;
-use crate::query::verdict::Reason;
+use crate::query::reason::Reason;
 use probeidx_format::record::RefusedBy;
 
 /// `out of line: 1 of 1; inline: 4 sites in 3 callers, 3 reachable, 1 on a jump label`
