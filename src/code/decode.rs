@@ -184,10 +184,10 @@ fn is_return_thunk(name: &[u8]) -> bool {
     name == b"__x86_return_thunk"
 }
 
-/// The length of the first instruction.
-pub fn length(code: &[u8]) -> Option<u8> {
+/// The length of the first instruction, if it is a call or a jump to an address that stands in it.
+pub fn length_of_branch(code: &[u8]) -> Option<u8> {
     let first = first(code);
-    (!first.is_invalid()).then_some(first.len() as u8)
+    (first.op0_kind() == OpKind::NearBranch64).then_some(first.len() as u8)
 }
 
 /// Whether the first instruction is one that the kernel neither copies nor emulates.

@@ -66,6 +66,17 @@ pub fn read(
         facts.flags |= rules::of_kernel(symbols, kernel.config);
         facts.is_configured = kernel.config.is_some();
     }
+    let (refused, fault) = blacklist::refused(object, &tables, symbols, is_module);
+    facts.refused = refused;
+    if let Some(error) = fault {
+        facts.flags |= ObjectRecord::UNSURE;
+        faults.push(error);
+    }
+    if object.machine != EM_X86_64.0 {
+        // Elsewhere tables of addresses are filled in when the kernel starts, and their rules are not known here yet.
+        facts.flags |= ObjectRecord::UNSURE | ObjectRecord::NO_FTRACE_TABLE;
+        return facts;
+    }
     let mut lack = |flag, error: Error| {
         facts.flags |= flag;
         faults.push(error);
@@ -80,14 +91,6 @@ pub fn read(
     // Records of code that is gone are dropped with it (`ftrace_free_init_mem`).
     traced.retain(|pc| text.section(*pc).is_some_and(|s| !s.is_discarded(is_module)));
     mark_traced(symbols, &traced, &text);
-    let (refused, fault) = blacklist::refused(object, &tables, symbols, is_module);
-    facts.refused = refused;
-    if let Some(error) = fault {
-        lack(ObjectRecord::UNSURE, error);
-    }
-    if object.machine != EM_X86_64.0 {
-        return facts;
-    }
     let mut found = vec![];
     for error in sites::sites(&tables, &text, symbols, &mut found) {
         lack(ObjectRecord::UNSURE, error);

@@ -125,7 +125,7 @@ fn paravirt(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
 fn retpolines(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
     each(table, 4, |at| {
         let start = table.relative(at)?;
-        Some(site(start, decode::length(text.at(start)?)?, SiteKind::Patched))
+        Some(site(start, decode::length_of_branch(text.at(start)?)?, SiteKind::Patched))
     })
 }
 
