@@ -24,7 +24,7 @@ pub fn decode(
     let traps_are_refused = version.is_none_or(|v| v >= (6, 9));
     let mut marks: Vec<(u32, u16)> = vec![];
     let mut bits = vec![];
-    for section in text.sections() {
+    for section in text.sections().iter().filter(|s| s.is_whole()) {
         let mut walk = Walk {
             section,
             relocations: object.relocations(section.index).ok().flatten().unwrap_or_default(),
@@ -78,7 +78,7 @@ impl Walk<'_, '_> {
     fn symbol(&mut self, start: u32, end: u32) -> u16 {
         let first = (start - self.section.pcs.start) as usize;
         // An instruction may reach into the next symbol: thunks against speculation hide one in another.
-        let Some(code) = self.section.bytes.get(first..) else { return 0 };
+        let code = &self.section.bytes[first..];
         let mut decoder = Decoder::with_ip(64, code, start.into(), DecoderOptions::NO_INVALID_CHECK);
         let mut instruction = Instruction::default();
         let mut flags = 0;

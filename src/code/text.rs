@@ -21,6 +21,10 @@ pub struct CodeSection<'d> {
 }
 
 impl CodeSection<'_> {
+    /// Whether the file has all of its bytes.
+    pub fn is_whole(&self) -> bool {
+        self.bytes.len() >= self.pcs.len()
+    }
     /// Whether it is gone once the kernel runs, or the module is loaded. Code for the exit of what is built in is never
     /// run.
     pub fn is_discarded(&self, is_module: bool) -> bool {
@@ -64,7 +68,7 @@ impl<'d> Text<'d> {
     }
     /// A section of which the file does not have the bytes.
     pub fn without_bytes(&self) -> Option<&CodeSection<'d>> {
-        self.sections.iter().find(|s| s.bytes.len() < s.pcs.len())
+        self.sections.iter().find(|s| !s.is_whole())
     }
 }
 
