@@ -243,9 +243,15 @@ impl<'a> Judge<'a> {
     }
 
     fn traced_at_entry(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
+        // Without code it is not known whether `endbr64` stands before the site.
+        let is_unsure = || {
+            let lacks_code =
+                self.view.objects.get(object.index()).is_some_and(|o| o.has(ObjectRecord::NO_CODE));
+            self.lacks_ftrace_table(object) || (lacks_code && held.record.has(SymbolRecord::TRACED))
+        };
         match held.record.has(SymbolRecord::FTRACE_ENTRY) {
             true => None,
-            false if self.lacks_ftrace_table(object) => Some(Reason::Undecided),
+            false if is_unsure() => Some(Reason::Undecided),
             false => Some(Reason::NoFtraceSite),
         }
     }
