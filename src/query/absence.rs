@@ -1,7 +1,9 @@
 //! Why a name that exists is not among the answers.
 use super::pattern::Pattern;
+use super::reason::Reason;
 use super::select::{self, Placed, Scope};
 use super::spec::{Filter, ModuleScope};
+use super::verdict::Judge;
 use super::{blocklist, symbols};
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId};
@@ -82,8 +84,10 @@ pub fn absence(
         return Absence::Refused;
     }
     let section = |object, placed: &Placed<'_>| symbols::section(view, object, placed.record.entry.get());
-    let is_gone =
-        |object, placed| section(object, placed).is_some_and(|s| symbols::is_discarded(view, object, s));
+    let judge = Judge::new(*view);
+    let is_gone = |object, placed: &Placed<'_>| {
+        judge.kprobe(object, placed.record.entry.get()).reason().is_some_and(|r| r < Reason::DeadCode)
+    };
     if own.iter().all(|(object, placed)| is_gone(*object, placed)) {
         let name = section(*object, first).map_or(&[][..], |s| view.string(s.name));
         return Absence::Discarded(String::from_utf8_lossy(name).into_owned());

@@ -74,15 +74,6 @@ pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
         || symbols[own.saturating_sub(NEAR)..own].iter().rev().any(reaches)
 }
 
-/// Whether code there is gone, or was never loaded, once the kernel runs: `.init` and `.exit` code of vmlinux,
-/// replacements for patched instructions.
-pub fn is_discarded(view: &View<'_>, object: ObjectId, section: &SectionRecord) -> bool {
-    let name = view.string(section.name);
-    name.starts_with(b".altinstr")
-        || name.starts_with(b".init.")
-        || (Some(object) == kernel(view) && name.starts_with(b".exit."))
-}
-
 /// The address as the debug information has it: a link address in vmlinux, an offset within the section in a module.
 pub fn address(view: &View<'_>, object: ObjectId, pc: u32) -> u64 {
     match section(view, object, pc) {

@@ -23,12 +23,11 @@
 mod classes;
 mod listing;
 
-use super::installed::{self, Kernel};
+use super::installed;
 use listing::{Difference, Listing};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 
 #[test]
 fn vmlinux_is_listed_as_stap_lists_it() {
@@ -43,7 +42,7 @@ fn modules_are_listed_as_stap_lists_them() {
 fn agrees(pattern: &str) {
     let Some(kernel) = installed::needed(installed::kernel()) else { return };
     let Some(theirs) = installed::needed(installed::stap_listing(&kernel, pattern)) else { return };
-    let ours = find(index(&kernel), pattern);
+    let ours = find(&installed::index(&kernel), pattern);
     let (ours, theirs) = (Listing::new(&ours), Listing::new(&theirs));
     let repeated: Vec<&str> = ours.repeated().collect();
     assert!(repeated.is_empty(), "listed twice: {repeated:?}");
@@ -69,22 +68,7 @@ fn agrees(pattern: &str) {
     assert!(agreement >= 99.5, "{agreement:.3} %");
 }
 
-/// The index of the kernel, built once.
-fn index(kernel: &Kernel) -> &'static PathBuf {
-    static INDEX: OnceLock<PathBuf> = OnceLock::new();
-    INDEX.get_or_init(|| {
-        let folder = installed::scratch("agreement");
-        let built = Command::new(env!("CARGO_BIN_EXE_probeidx"))
-            .args(["build", "--force", "--progress", "never", "--db"])
-            .args([&folder, &kernel.vmlinux, &kernel.debug_modules])
-            .output()
-            .expect("probeidx can be run");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        folder.join(format!("{}.pidx", kernel.release))
-    })
-}
-
-fn find(index: &PathBuf, pattern: &str) -> String {
+fn find(index: &Path, pattern: &str) -> String {
     let found = Command::new(env!("CARGO_BIN_EXE_probeidx"))
         .args(["find", "--args", pattern, "--db"])
         .arg(index)
