@@ -1,9 +1,11 @@
 //! JSON Lines: one object for each placement, with the fields of the contract.
+use super::steps::{self, Step};
 use super::{kprobe_events, words};
 use crate::query::placement::Placement;
 use crate::query::reason::Reason;
 use crate::query::refused::Refused;
 use crate::query::spec::Filter;
+use crate::query::variables::{Role, ValueAt};
 use crate::query::{coverage, instead, point, symbols};
 use probeidx_format::View;
 use serde::Serialize;
@@ -99,7 +101,7 @@ impl From<&instead::Instead<'_>> for Instead {
                 symbol: Some(text(nearby.symbol.0)),
                 offset: Some(nearby.symbol.1),
                 anchor: nearby.anchor.as_ref().map(Anchor::from),
-                readable: Some(nearby.readable.iter().map(|v| text(v)).collect()),
+                readable: Some(nearby.readable.clone()),
                 ..Self::default()
             },
             instead::Instead::Mechanism(name) => Self { mechanism: Some(name), ..Self::default() },
@@ -154,6 +156,48 @@ struct Variable {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fetch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed: Option<Passed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Vec<Step>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    c: Option<String>,
+}
+
+/// Where the calling convention passes a parameter, and whether it is there.
+#[derive(Serialize)]
+struct Passed {
+    number: u32,
+    slot: String,
+    proof: &'static str,
+}
+
+impl Variable {
+    fn new(view: &View<'_>, v: &ValueAt) -> Self {
+        let plan = v.plan.as_ref().filter(|_| v.is_asked);
+        Self {
+            name: v.name.clone(),
+            kind: match v.role {
+                Role::Parameter => "param",
+                Role::Local => "local",
+                Role::Return => "return",
+                Role::Raw => "raw",
+            },
+            type_name: v.type_name.clone(),
+            state: v.state.name(),
+            location: v.location.clone(),
+            fetch: v.fetch.clone(),
+            passed: v.parameter.map(|p| Passed {
+                number: p.number,
+                slot: words::slot(p.slot, view.machine()),
+                proof: p.proof.name(),
+            }),
+            steps: plan.map(|plan| steps::steps(view, plan)),
+            c: plan.and_then(|plan| steps::c(view, plan)),
+        }
+    }
 }
 
 /// Writes a range of the kernel's own list as one line.
@@ -265,17 +309,7 @@ pub fn placement(
         },
         returns: (filter == Filter::Return)
             .then_some(Returns { never: placement.returns.never, tail_calls: placement.returns.tail_calls }),
-        vars: placement
-            .variables
-            .iter()
-            .map(|v| Variable {
-                name: text(v.name),
-                kind: if v.is_parameter { "param" } else { "local" },
-                type_name: v.type_name.clone(),
-                state: v.state.name(),
-                location: v.location.clone(),
-            })
-            .collect(),
+        vars: placement.values.iter().map(|v| Variable::new(view, v)).collect(),
     };
     serde_json::to_writer(&mut *out, &object)?;
     out.write_all(b"\n")

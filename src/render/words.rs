@@ -2,7 +2,9 @@
 use super::printable;
 use crate::query::coverage::{Coverage, Reached};
 use crate::query::instead::Instead;
+use crate::query::location::kernel_register;
 use crate::query::placement::Returns;
+use crate::query::prototype::Slot;
 use crate::query::reason::Reason;
 use probeidx_format::record::RefusedBy;
 
@@ -62,7 +64,7 @@ pub fn instead(instead: &Instead<'_>) -> String {
         Instead::At(nearby) => {
             let (symbol, offset) = nearby.symbol;
             let anchor = nearby.anchor.as_ref().map_or(String::new(), |a| format!(", probe at {a}"));
-            let readable: Vec<_> = nearby.readable.iter().map(|v| text(v)).collect();
+            let readable: Vec<_> = nearby.readable.iter().map(|v| printable(v)).collect();
             let readable = match readable.is_empty() {
                 true => String::new(),
                 false => format!("; readable there: {}", readable.join(", ")),
@@ -73,6 +75,14 @@ pub fn instead(instead: &Instead<'_>) -> String {
         Instead::Mechanism(_) => "ftrace takes it (fprobe, kprobe.multi, BPF fentry)".to_owned(),
         Instead::BeforeLoading => "kprobe_events take it while the module is not loaded yet".to_owned(),
         Instead::ReturnOf(function) => format!("probe returns of {}, of which it is a part", text(function)),
+    }
+}
+
+/// Where the calling convention passes a parameter.
+pub fn slot(slot: Slot, machine: u16) -> String {
+    match slot {
+        Slot::Register(number) => kernel_register(number, machine).unwrap_or_default(),
+        Slot::Stack(distance) => format!("+{distance}(%sp)"),
     }
 }
 

@@ -259,7 +259,7 @@ fn variables_of_a_place() {
     };
     assert_eq!(names(&["resolve", "gamma_calls"]), ["rq", "flags"], "locals are for those who ask");
     assert_eq!(names(&["resolve", "gamma_calls", "flags", "first"]), ["flags", "first"]);
-    assert_eq!(names(&["resolve", "gamma_calls", "$rq->owner"]), ["rq"]);
+    assert_eq!(names(&["resolve", "gamma_calls", "$rq->owner"]), ["$rq->owner"]);
 }
 
 #[test]
