@@ -161,7 +161,7 @@ records! {
         kind: u8,
         /// `DW_AT_encoding` of a base type.
         encoding: u8,
-        /// Bit 0: only declared.
+        /// See the `TypeRecord::…` constants.
         flags: U16,
     }
     /// A member of a struct or union, an enumerator, a parameter of a function type, or a dimension of an array.
@@ -328,6 +328,11 @@ impl SymbolRecord {
 impl UnitRecord {
     /// Compiled by GCC with `-mfentry`: at a function's entry variables may be described from 5 bytes later on.
     pub const GCC_MFENTRY: u32 = 1;
+}
+
+impl TypeRecord {
+    /// Only declared: its members and its size are not known.
+    pub const DECLARED: u16 = 1;
 }
 
 impl FunctionRecord {

@@ -6,6 +6,7 @@ mod index;
 pub mod instead;
 pub mod listing;
 pub mod location;
+pub mod path;
 pub mod pattern;
 pub mod placement;
 pub mod point;
@@ -18,6 +19,7 @@ pub mod spec;
 pub mod spelling;
 pub mod suggest;
 pub mod symbols;
+pub mod types;
 pub mod verdict;
 
 pub use index::Index;
