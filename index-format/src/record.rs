@@ -174,6 +174,14 @@ records! {
         /// Dimension: the number of elements, -1 where it is not known.
         value: I64,
     }
+    /// A struct, union, class or enum that functions take or return. Ends where the next one starts; the table has one
+    /// record more.
+    TypeUsersRecord = 8 {
+        /// The type.
+        type_id: TypeId,
+        /// Into `type_uses`.
+        first_use: U32,
+    }
     /// Code that is not what it seems: other code at run time, or refused by the kernel. They can overlap.
     SiteRecord = 6 {
         /// Its first address.

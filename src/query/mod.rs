@@ -2,8 +2,10 @@
 pub mod absence;
 pub mod blocklist;
 pub mod coverage;
+pub mod declaration;
 mod index;
 pub mod instead;
+pub mod layout;
 pub mod listing;
 pub mod location;
 pub mod path;
