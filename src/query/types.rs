@@ -87,8 +87,8 @@ fn size_at(view: &View<'_>, type_id: TypeId, depth: u32) -> Option<u64> {
         _ if is_declared(view, type_id) || record.size.get() == u32::MAX => None,
         TypeKind::Array if size == 0 => {
             let element = size_at(view, record.target.some()?, depth + 1)?;
-            let counts = view.members(type_id).iter().map(|m| m.value.get().max(0) as u64);
-            counts.fold(Some(element), |size, count| size?.checked_mul(count))
+            let mut counts = view.members(type_id).iter().map(|m| m.value.get().max(0) as u64);
+            counts.try_fold(element, u64::checked_mul)
         }
         // Compilers may leave it away: it is that of an address.
         TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference if size == 0 => Some(8),
