@@ -9,7 +9,7 @@ use crate::query::argument::{self, Argument, Source};
 use crate::query::placement::{Placement, Wanted};
 use crate::query::spec::{Filter, Spec};
 use crate::query::variables::{Role, ValueAt};
-use crate::query::{Index, resolve, spec, suggest};
+use crate::query::{Index, defined, resolve, spec, suggest};
 use crate::render::{json, kprobe_events, text};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -20,6 +20,9 @@ use std::io::Write;
 pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let specs = spec::parse(&args.spec)?;
     let format = if config.json { Format::Json } else { args.format };
+    if let Some(asked) = &args.defined {
+        return is_defined(asked, &specs, config, out);
+    }
     let arguments: Vec<Argument> = args.args.iter().map(|a| argument::parse(a)).collect::<Result<_>>()?;
     let wanted = Wanted { locals: args.locals, arguments: &arguments };
     let mut outcome = Outcome::Nothing;
@@ -54,6 +57,29 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+/// Says for each kernel at how many places something is known.
+fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let argument = argument::parse(asked)?;
+    let mut outcome = Outcome::Done;
+    for path in config.indexes()? {
+        let index = Index::open(&path)?;
+        let view = index.view()?;
+        for spec in specs {
+            let found = defined::defined(view, spec, &argument)?;
+            if !found.everywhere() {
+                outcome = Outcome::Nothing;
+            }
+            let release = String::from_utf8_lossy(view.release());
+            let written = match config.json {
+                true => json::defined(&release, asked, &found, out),
+                false => text::defined(&release, asked, &found, out),
+            };
+            written.map_err(failed)?;
+        }
+    }
+    Ok(outcome)
 }
 
 /// Writes placements in one of the formats.

@@ -4,6 +4,7 @@ pub mod argument;
 pub mod blocklist;
 pub mod coverage;
 pub mod declaration;
+pub mod defined;
 pub mod fetch;
 pub mod frames;
 mod index;

@@ -127,7 +127,9 @@ impl<'a> Values<'a> {
     /// Those of the path through the types.
     pub fn argument(&mut self, place: Place<'a>, argument: &Argument) -> Result<ValueAt> {
         let value = self.asked(place, argument)?;
-        let value = value.unwrap_or_else(|| self.missing(argument, Role::Local, State::OptimizedOut, None));
+        let none =
+            || self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable"));
+        let value = value.unwrap_or_else(none);
         Ok(ValueAt { is_asked: true, ..value })
     }
 

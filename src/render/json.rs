@@ -1,6 +1,7 @@
 //! JSON Lines: one object for each placement, with the fields of the contract.
 use super::steps::{self, Step};
 use super::{kprobe_events, words};
+use crate::query::defined::Defined;
 use crate::query::placement::Placement;
 use crate::query::reason::Reason;
 use crate::query::refused::Refused;
@@ -222,6 +223,30 @@ pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::i
         name: text(range.name),
         reason: Reason::from(range.source).name(),
         source: words::source(range.source),
+    };
+    serde_json::to_writer(&mut *out, &object)?;
+    out.write_all(b"\n")
+}
+
+/// Writes at how many placements something is defined, as one line.
+pub fn defined(kernel: &str, argument: &str, found: &Defined, out: &mut dyn Write) -> std::io::Result<()> {
+    #[derive(Serialize)]
+    struct Object<'a> {
+        kernel: &'a str,
+        argument: &'a str,
+        defined: bool,
+        places: u32,
+        defined_at: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<&'a str>,
+    }
+    let object = Object {
+        kernel,
+        argument,
+        defined: found.everywhere(),
+        places: found.places,
+        defined_at: found.defined,
+        why: found.why.as_deref(),
     };
     serde_json::to_writer(&mut *out, &object)?;
     out.write_all(b"\n")

@@ -1,5 +1,6 @@
 //! Placements for people.
 use super::words;
+use crate::query::defined::Defined;
 use crate::query::placement::{Instance, Placement};
 use crate::query::prototype::Proof;
 use crate::query::refused::Refused;
@@ -100,6 +101,13 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         )?;
     }
     Ok(())
+}
+
+/// Writes at how many placements something is defined.
+pub fn defined(kernel: &str, argument: &str, found: &Defined, out: &mut dyn Write) -> Result<()> {
+    let [kernel, argument] = [kernel, argument].map(super::printable);
+    let why = found.why.as_ref().map_or(String::new(), |why| format!(": {}", super::printable(why)));
+    writeln!(out, "{kernel}  {argument} is defined at {} of {} places{why}", found.defined, found.places)
 }
 
 /// Writes a range as `/sys/kernel/debug/kprobes/blacklist` does, with its source behind it.
