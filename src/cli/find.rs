@@ -106,7 +106,7 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     // One pattern gives no placement twice.
     let mut printed = FxHashSet::default();
     for spec in specs {
-        let wanted = Wanted { locals: args.locals, arguments: &[] };
+        let wanted = Wanted { locals: args.locals, ..Wanted::default() };
         resolve::resolve(view, spec, wanted, |placement, filter| {
             found = true;
             if !config.json {

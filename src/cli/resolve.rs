@@ -24,7 +24,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         return is_defined(asked, &specs, config, out);
     }
     let arguments: Vec<Argument> = args.args.iter().map(|a| argument::parse(a)).collect::<Result<_>>()?;
-    let wanted = Wanted { locals: args.locals, arguments: &arguments };
+    let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments };
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for path in config.indexes()? {
@@ -137,7 +137,7 @@ fn no_variable(view: &View<'_>, specs: &[Spec], argument: &Argument) -> Error {
     };
     let mut known: Vec<String> = vec![];
     for spec in specs {
-        let all = Wanted { locals: true, arguments: &[] };
+        let all = Wanted { locals: true, ..Wanted::default() };
         // What fails here has failed before.
         let _ = resolve::resolve(*view, spec, all, |placement, _| {
             for value in placement.values {

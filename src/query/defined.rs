@@ -32,7 +32,7 @@ impl Defined {
 /// [`ErrorKind::Usage`] for specs of kinds that cannot be resolved.
 pub fn defined(view: View<'_>, spec: &Spec, argument: &Argument) -> Result<Defined> {
     let mut found = Defined::default();
-    let wanted = Wanted { locals: true, arguments: std::slice::from_ref(argument) };
+    let wanted = Wanted { locals: true, arguments: std::slice::from_ref(argument), ..Wanted::default() };
     let asked = resolve::resolve(view, spec, wanted, |placement, _| {
         found.places += 1;
         let is_there = placement.values.iter().any(|v| {

@@ -5,6 +5,7 @@ pub mod blocklist;
 pub mod coverage;
 pub mod declaration;
 pub mod defined;
+pub mod elsewhere;
 pub mod fetch;
 pub mod frames;
 mod index;

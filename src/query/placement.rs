@@ -107,6 +107,8 @@ pub struct Describer<'a, 'w> {
 pub struct Wanted<'w> {
     /// Local variables too.
     pub locals: bool,
+    /// The source lines at which variables are known that are not here.
+    pub lines: bool,
     /// These, instead of all variables.
     pub arguments: &'w [Argument],
 }
@@ -235,7 +237,7 @@ impl<'a, 'w> Describer<'a, 'w> {
 
     /// What was asked for at an address of the placement, else its variables.
     fn values(&mut self, object: ObjectId, placed: Placed<'a>, pc: u32) -> Result<Vec<ValueAt>> {
-        let place = Place { object, placed, pc, at_return: self.returns };
+        let place = Place { object, placed, pc, at_return: self.returns, with_lines: self.wanted.lines };
         if self.wanted.arguments.is_empty() {
             return Ok(self.values.variables(place, self.wanted.locals));
         }

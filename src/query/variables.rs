@@ -1,5 +1,6 @@
 //! What can be read at a placement: its variables, and what was asked for.
 use super::argument::{Argument, Source};
+use super::elsewhere::{self, Elsewhere};
 use super::fetch::{self, Target};
 use super::plan::{At, Missing, Plan};
 use super::prototype::{self, Parameter};
@@ -71,6 +72,8 @@ pub struct ValueAt {
     pub plan: Option<Plan>,
     /// Of a parameter at the entry of an out-of-line function.
     pub parameter: Option<Parameter>,
+    /// Where it is known, if it is not here.
+    pub elsewhere: Option<Elsewhere>,
     /// It was asked for, and is not one of all variables.
     pub is_asked: bool,
 }
@@ -89,6 +92,8 @@ pub struct Place<'a> {
     pub pc: u32,
     /// When the function returns, not at the address.
     pub at_return: bool,
+    /// Where a variable is elsewhere, the line is wanted too.
+    pub with_lines: bool,
 }
 
 /// A variable in scope.
@@ -212,17 +217,19 @@ impl<'a> Values<'a> {
         // Registers and memory are others when the function returns.
         let fetch = fetch.filter(|_| !place.at_return);
         let role = if found.is_parameter { Role::Parameter } else { Role::Local };
-        let type_name = self.spelled(found.type_id);
+        let with_line = place.with_lines;
+        let nearest = || elsewhere::nearest(&view, place.object, found.location, place.pc, with_line);
         ValueAt {
             name,
             role,
             type_id: found.type_id,
-            type_name,
+            type_name: self.spelled(found.type_id),
             state,
             location,
             fetch,
             plan,
             parameter: None,
+            elsewhere: (state == State::Elsewhere).then(nearest).flatten(),
             is_asked: false,
         }
     }
@@ -242,6 +249,7 @@ impl<'a> Values<'a> {
             fetch,
             plan: Some(plan),
             parameter: None,
+            elsewhere: None,
             is_asked: false,
         })
     }
@@ -260,6 +268,7 @@ impl<'a> Values<'a> {
             ),
             plan: None,
             parameter: None,
+            elsewhere: None,
             is_asked: false,
         }
     }
@@ -275,6 +284,7 @@ impl<'a> Values<'a> {
             fetch: None,
             plan: None,
             parameter: None,
+            elsewhere: None,
             is_asked: true,
         }
     }

@@ -7,7 +7,7 @@ use crate::query::reason::Reason;
 use crate::query::refused::Refused;
 use crate::query::spec::Filter;
 use crate::query::variables::{Role, ValueAt};
-use crate::query::{coverage, instead, point, symbols};
+use crate::query::{coverage, elsewhere, instead, point, symbols};
 use probeidx_format::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -160,11 +160,37 @@ struct Variable {
     #[serde(skip_serializing_if = "Option::is_none")]
     fetch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<Elsewhere>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     passed: Option<Passed>,
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Vec<Step>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     c: Option<String>,
+}
+
+/// Where a variable is known that is not known here.
+#[derive(Serialize)]
+struct Elsewhere {
+    address: String,
+    symbol: Option<String>,
+    offset: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+impl From<&elsewhere::Elsewhere> for Elsewhere {
+    fn from(e: &elsewhere::Elsewhere) -> Self {
+        Self {
+            address: format!("{:#x}", e.address),
+            symbol: e.symbol.as_ref().map(|s| s.0.clone()),
+            offset: e.symbol.as_ref().map(|s| s.1),
+            file: e.line.as_ref().map(|l| l.0.clone()),
+            line: e.line.as_ref().map(|l| l.1),
+        }
+    }
 }
 
 /// Where the calling convention passes a parameter, and whether it is there.
@@ -190,6 +216,7 @@ impl Variable {
             state: v.state.name(),
             location: v.location.clone(),
             fetch: v.fetch.clone(),
+            elsewhere: v.elsewhere.as_ref().map(Elsewhere::from),
             passed: v.parameter.map(|p| Passed {
                 number: p.number,
                 slot: words::slot(p.slot, view.machine()),

@@ -83,7 +83,7 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         let location = match (&v.location, v.state) {
             (Some(why), State::Unsupported) => format!("not fetchable: {why}"),
             (Some(location), _) => location.clone(),
-            (None, State::Elsewhere) => "not at this address".to_owned(),
+            (None, State::Elsewhere) => words::elsewhere(v.elsewhere.as_ref()),
             (None, other) => other.name().replace('-', " "),
         };
         let spelled = super::printable(v.type_name.as_deref().unwrap_or("?")).into_owned();

@@ -1,6 +1,7 @@
 //! Coverage, refusals and return probes in words.
 use super::printable;
 use crate::query::coverage::{Coverage, Reached};
+use crate::query::elsewhere::Elsewhere;
 use crate::query::instead::Instead;
 use crate::query::location::kernel_register;
 use crate::query::placement::Returns;
@@ -76,6 +77,15 @@ pub fn instead(instead: &Instead<'_>) -> String {
         Instead::BeforeLoading => "kprobe_events take it while the module is not loaded yet".to_owned(),
         Instead::ReturnOf(function) => format!("probe returns of {}, of which it is a part", text(function)),
     }
+}
+
+/// Where a variable is known that is not at the address.
+pub fn elsewhere(elsewhere: Option<&Elsewhere>) -> String {
+    let Some(Elsewhere { symbol: Some((symbol, offset)), line, .. }) = elsewhere else {
+        return "not at this address".to_owned();
+    };
+    let line = line.as_ref().map_or(String::new(), |(file, line)| format!(", {}:{line}", printable(file)));
+    format!("not at this address; known from {}+{offset:#x}{line}", printable(symbol))
 }
 
 /// Where the calling convention passes a parameter.
