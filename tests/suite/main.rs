@@ -8,6 +8,7 @@ mod oracle;
 mod program;
 
 mod agree;
+mod arguments;
 mod bad_input;
 #[cfg(feature = "cli")]
 mod command_line;
