@@ -69,6 +69,8 @@ pub enum Command {
     Find(Find),
     /// Show every place of a probe point: where it is, and what can be read there
     Resolve(Resolve),
+    /// Show how a type is laid out, or which functions take or return it
+    Type(Type),
     /// List what the kernel refuses to kprobes, and why
     Blacklist(Blacklist),
     /// Show what is in the index
@@ -137,6 +139,22 @@ pub struct Resolve {
     /// With the local variables too
     #[arg(long)]
     pub locals: bool,
+}
+
+/// `type`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:\n  probeidx type 'struct kmem_cache'\n  \
+                        probeidx type 'struct file.f_path.dentry->d_name.name'\n  \
+                        probeidx type 'struct sk_buff' --users")]
+pub struct Type {
+    /// A struct, union, enum, typedef or base type, with or without that word; behind it the way to a member, such as
+    /// .f_path.dentry or ->f_path
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The functions that take or return it: where the type stands (the return value, the number of the parameter), and a
+    /// star for each pointer that leads to it
+    #[arg(long)]
+    pub users: bool,
 }
 
 /// `blacklist`

@@ -22,6 +22,7 @@ pub mod spelling;
 pub mod suggest;
 pub mod symbols;
 pub mod types;
+pub mod users;
 pub mod verdict;
 
 pub use index::Index;
