@@ -1,6 +1,7 @@
 //! An index as typed slices. Opening costs the header and a bounds check per section, whatever the file's size.
 use crate::details::{self, Details};
 use crate::error::{Error, Result};
+use crate::frames;
 use crate::header::{DirectoryEntry, Header, SectionName};
 use crate::id::*;
 use crate::lines::Rows;
@@ -54,6 +55,8 @@ pub struct View<'a> {
     sites: &'a [SiteRecord],
     refused: &'a [RefusedRecord],
     boundaries: &'a [u8],
+    frames: &'a [FrameRecord],
+    frame_rows: &'a [u8],
 }
 
 impl<'a> View<'a> {
@@ -89,6 +92,8 @@ impl<'a> View<'a> {
             sites: records(file, directory, S::Sites)?,
             refused: records(file, directory, S::Refused)?,
             boundaries: bytes(file, directory, S::Boundaries)?,
+            frames: records(file, directory, S::Frames)?,
+            frame_rows: bytes(file, directory, S::FrameRows)?,
         })
     }
 
@@ -168,6 +173,15 @@ impl<'a> View<'a> {
     /// What the kernel's own list has of an object.
     pub fn refused_of(&self, object: ObjectId) -> &'a [RefusedRecord] {
         self.refused.get(self.part(object, |o| o.first_refused)).unwrap_or_default()
+    }
+    /// The ranges of an object of which frame rules are known.
+    pub fn frames_of(&self, object: ObjectId) -> &'a [FrameRecord] {
+        self.frames.get(self.part(object, |o| o.first_frame)).unwrap_or_default()
+    }
+    /// The frame rules of a range.
+    pub fn frame_rows(&self, frame: &FrameRecord) -> frames::Rows<'a> {
+        let rows = self.frame_rows.get(frame.rows.get() as usize..).unwrap_or_default();
+        frames::Rows::read(rows, frame.start.get())
     }
     /// Whether an instruction starts at an offset within a section; `None` where its code was not read.
     pub fn is_boundary(&self, section: &SectionRecord, offset: u32) -> Option<bool> {

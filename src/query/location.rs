@@ -1,6 +1,9 @@
 //! Where a variable is, in words: registers by the kernel's names, memory as `+8(%sp)`.
+use super::frames;
+use probeidx_format::View;
 use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
+use probeidx_format::id::ObjectId;
 
 /// What can be done with a variable at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +37,23 @@ impl State {
     }
 }
 
-/// The state of a variable at an address, and its location in words where it has one. `at_entry` says whether the
-/// registers still hold what the function was called with.
-pub fn describe(location: Location<'_>, pc: u32, at_entry: bool, machine: u16) -> (State, Option<String>) {
+/// Where a variable is to be read.
+#[derive(Clone, Copy)]
+pub struct Stop<'v, 'a> {
+    pub view: &'v View<'a>,
+    pub object: ObjectId,
+    /// Where the probe stands.
+    pub pc: u32,
+    /// Whether the registers still hold what the function was called with.
+    pub at_entry: bool,
+}
+
+/// The state of a variable that is described at `pc`, and its location in words where it has one.
+pub fn describe(location: Location<'_>, pc: u32, stop: Stop<'_, '_>) -> (State, Option<String>) {
+    let describe_expr = |expr| {
+        let expr = frames::resolve(stop.view, stop.object, stop.pc, expr);
+        describe_expr(expr, stop.at_entry, stop.view.machine())
+    };
     match location {
         Location::None => (State::OptimizedOut, None),
         Location::Constant(value) => (State::Constant, Some(format!("\\{value}"))),
@@ -44,10 +61,10 @@ pub fn describe(location: Location<'_>, pc: u32, at_entry: bool, machine: u16) -
             let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
             (State::Constant, Some(format!("bytes {hex}")))
         }
-        Location::Everywhere(expr) => describe_expr(expr, at_entry, machine),
+        Location::Everywhere(expr) => describe_expr(expr),
         Location::List(_) | Location::Within(..) => match location.at(pc) {
             Some(expr) if expr.is_uninitialized() => (State::Elsewhere, None),
-            Some(expr) => describe_expr(expr, at_entry, machine),
+            Some(expr) => describe_expr(expr),
             None => (State::Elsewhere, None),
         },
     }
@@ -62,7 +79,7 @@ fn describe_expr(expr: Expr<'_>, at_entry: bool, machine: u16) -> (State, Option
         Expr::BasedOn(number, offset) => (State::Readable, format!("{offset:+}({})", register(number))),
         Expr::EntryValue(number) if at_entry => (State::Readable, register(number)),
         Expr::EntryValue(number) => (State::Unsupported, format!("entry value of {}", register(number))),
-        Expr::Frame(offset) => (State::Readable, format!("{offset:+}(frame)")),
+        Expr::Frame(offset) => (State::Unsupported, format!("{offset:+}(frame)")),
         Expr::Constant(value) => (State::Constant, format!("\\{value}")),
         Expr::Memory(address) => (State::Readable, format!("@{address:#x}")),
         Expr::Sum(..) | Expr::FrameSum(_) | Expr::Address(_) | Expr::Verbatim(_) => {
@@ -106,6 +123,7 @@ mod tests {
         assert_eq!(say(Expr::Sum(12, -704)), (State::Unsupported, Some(operations.into())));
         assert_eq!(say(Expr::EntryValue(4)).0, State::Unsupported);
         assert_eq!(describe_expr(Expr::EntryValue(4), true, 62), (State::Readable, Some("%si".into())));
+        assert_eq!(say(Expr::Frame(-88)), (State::Unsupported, Some("-88(frame)".into())));
         assert_eq!(say(Expr::Verbatim(&[])), (State::OptimizedOut, None));
     }
 }

@@ -2,6 +2,7 @@
 pub mod absence;
 pub mod blocklist;
 pub mod coverage;
+pub mod frames;
 mod index;
 pub mod instead;
 pub mod listing;

@@ -1,7 +1,7 @@
 //! Everything that is known of one placement.
 use super::coverage::{self, Coverage};
 use super::instead::{self, Instead};
-use super::location::{self, State};
+use super::location::{self, State, Stop};
 use super::readable::{Spellings, after_fentry};
 use super::select::{self, Placed};
 use super::symbols::{self, Anchor, Uniqueness};
@@ -234,6 +234,7 @@ impl<'a> Describer<'a> {
         let entry = placed.record.entry.get();
         let later = (pc == entry).then(|| after_fentry(&view, placed)).flatten();
         let at_entry = later.is_some() || select::root(&view, placed).record.entry.get() == pc;
+        let stop = Stop { view: &view, object: view.object_of_place(placed.id), pc, at_entry };
         let mut found = vec![];
         // How many of the enclosing blocks do not hold the address.
         let mut closed = vec![];
@@ -248,11 +249,11 @@ impl<'a> Describer<'a> {
                     if variable.name == StrId::new(0) || !(variable.parameter || self.with_locals) {
                         continue;
                     }
-                    let (mut state, mut location) = location::describe(at, pc, at_entry, view.machine());
+                    let (mut state, mut location) = location::describe(at, pc, stop);
                     if state == State::Elsewhere
                         && let Some(later) = later
                     {
-                        (state, location) = location::describe(at, later, at_entry, view.machine());
+                        (state, location) = location::describe(at, later, stop);
                     }
                     let spelled = variable.type_id.and_then(|t| self.spellings.spelled(t));
                     found.push(VariableAt {
