@@ -18,6 +18,7 @@ mod damaged_tables;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod definitions;
 mod elf;
+mod frames;
 mod hostile;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod image;
