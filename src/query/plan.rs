@@ -204,6 +204,6 @@ fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<(Vec<Op>, bool)
         }
         Expr::Memory(address) => (vec![Op::Address(address)], true),
         Expr::Address(address) => (vec![Op::Address(address)], false),
-        Expr::Verbatim(operations) => stack::run(operations, &frame)?,
+        Expr::Verbatim(operations) => stack::run(operations)?,
     })
 }

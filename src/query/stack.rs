@@ -5,14 +5,11 @@ const DEREF: u8 = 0x06;
 const PLUS_UCONST: u8 = 0x23;
 const BREG0: u8 = 0x70;
 const BREG31: u8 = 0x8f;
-const FBREG: u8 = 0x91;
 const STACK_VALUE: u8 = 0x9f;
 
-/// The steps of some operations, and whether they lead to memory. `frame` gives the rule of the frame at the address.
-pub fn run(
-    operations: &[u8],
-    frame: &impl Fn() -> Result<(u8, i64), Missing>,
-) -> Result<(Vec<Op>, bool), Missing> {
+/// The steps of some operations, and whether they lead to memory. `DW_OP_fbreg` has none: among others it may stand for
+/// any frame base.
+pub fn run(operations: &[u8]) -> Result<(Vec<Op>, bool), Missing> {
     let unsupported = || {
         let hex: Vec<String> = operations.iter().map(|b| format!("{b:02x}")).collect();
         Missing::Unsupported(format!("DWARF operations {}", hex.join(" ")))
@@ -25,11 +22,6 @@ pub fn run(
             BREG0..=BREG31 if ops.is_empty() => {
                 ops.push(Op::Register(op - BREG0));
                 add(&mut ops, leb(&mut rest, true).ok_or_else(unsupported)?);
-            }
-            FBREG if ops.is_empty() => {
-                let (register, cfa) = frame()?;
-                ops.push(Op::Register(register));
-                add(&mut ops, cfa.wrapping_add(leb(&mut rest, true).ok_or_else(unsupported)?));
             }
             PLUS_UCONST if !ops.is_empty() => add(&mut ops, leb(&mut rest, false).ok_or_else(unsupported)?),
             DEREF if !ops.is_empty() => ops.push(Op::Read(8)),
@@ -68,7 +60,7 @@ mod tests {
     use super::*;
 
     fn plan(operations: &[u8]) -> Option<(Vec<Op>, bool)> {
-        run(operations, &|| Ok((7, 16))).ok()
+        run(operations).ok()
     }
 
     #[test]
@@ -80,11 +72,6 @@ mod tests {
         assert_eq!(
             plan(&[0x75, 0x08, DEREF, PLUS_UCONST, 0x10]),
             Some((vec![Op::Register(5), Op::Add(8), Op::Read(8), Op::Add(16)], true))
-        );
-        assert_eq!(
-            plan(&[FBREG, 0x70]),
-            Some((vec![Op::Register(7)], true)),
-            "the rule of the frame is added"
         );
     }
 

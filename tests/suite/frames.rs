@@ -235,7 +235,8 @@ fn what_the_frame_base_is_decides_what_can_be_read() {
     let common = entries.common(&DEF_CFA_SP_8);
     entries.described(common, 0x1000, &[]);
     let rules = [(".debug_frame", &entries.0[..])];
-    let cases: [(&[u8], &[(&str, &[u8])], &str); 4] = [
+    type Case<'a> = (&'a [u8], &'a [(&'a str, &'a [u8])], &'a str);
+    let cases: [Case<'_>; 4] = [
         (&[DW_OP_call_frame_cfa.0], &rules, "p readable +32(%sp)"),
         (&[DW_OP_call_frame_cfa.0], &[], "p unsupported in the frame, of which nothing is known here"),
         (&[DW_OP_reg6.0], &[], "p readable +24(%bp)"),
