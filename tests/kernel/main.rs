@@ -4,3 +4,4 @@ mod agreement;
 mod anchors;
 mod installed;
 mod live;
+mod types;
