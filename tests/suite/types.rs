@@ -1,8 +1,12 @@
 //! Layouts of types against the compiler that made them, and what `type` prints.
 use crate::fixture::{Tree, USUAL};
 use crate::program::{Run, run_in, source};
+use probeidx::query::layout::layout;
 use probeidx::query::path::{parse, walk_path};
-use probeidx::query::{Index, types};
+use probeidx::query::{Index, types, users};
+use probeidx::render;
+use probeidx_format::id::TypeId;
+use probeidx_format::{SectionName, View};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
@@ -276,4 +280,45 @@ fn several_definitions_of_a_name() {
     assert_eq!(asked(&["twice.two"]).found(), "twice.two: long int  /* offset: 8, size: 8 */\n");
     assert_eq!(asked(&["twice.three"]).err.lines().count(), 2);
     assert_eq!(asked(&["twice", "--users"]).found().lines().count(), 2);
+}
+
+/// Bytes of what is read for types are changed: every answer ends, and is no panic.
+#[test]
+fn damaged_types_are_survived() {
+    let whole = std::fs::read(index()).unwrap();
+    let sizes: Vec<(SectionName, u64)> = View::open(&whole).unwrap().section_sizes().collect();
+    let wanted = [SectionName::Types, SectionName::Members, SectionName::TypeUsers, SectionName::TypeUses];
+    let mut end = whole.len() as u64;
+    let mut at = vec![];
+    for (name, size) in sizes.into_iter().rev() {
+        end -= size;
+        if wanted.contains(&name) {
+            at.extend(end..end + size);
+        }
+    }
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = || {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (random >> 33) as usize
+    };
+    for _ in 0..60 {
+        let mut bytes = whole.clone();
+        for _ in 0..at.len() / 20 {
+            bytes[at[next() % at.len()] as usize] = [0, 1, 0x7f, 0xff, next() as u8][next() % 5];
+        }
+        let view = View::open(&bytes).unwrap();
+        for type_id in (0..view.types.len() as u32 + 1).map(TypeId::new) {
+            if let Some(laid_out) = layout(&view, type_id) {
+                render::types::layout(&view, &laid_out, &[], &mut std::io::sink()).unwrap();
+                render::types_json::layout("", &laid_out, &[], &mut std::io::sink()).unwrap();
+            }
+            users::objects(&view, type_id);
+            for path in ["x.list.next->prev", "x[1][2]", "x->a.b"] {
+                let _ = walk_path(&view, type_id, &parse(path).unwrap());
+            }
+        }
+        let all: Vec<TypeId> = types::find(&view, "struct outer");
+        let counted: Result<(), ()> = users::users(&view, &all, |_| Ok(()));
+        assert!(counted.is_ok());
+    }
 }
