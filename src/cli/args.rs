@@ -212,6 +212,7 @@ const EXAMPLES: &str = "Examples:
   probeidx build                          index the running kernel
   probeidx find 'vfs_*'                   list functions
   probeidx resolve do_open nd             every place do_open runs at, and where nd is readable
+  probeidx type 'struct file'             how a struct is laid out
 
 Exit codes:
   0  found or done

@@ -4,6 +4,9 @@ use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
 
+/// Lists of parameters longer than this are cut: functions that take functions could be made to take any memory.
+const LONGEST: usize = 4096;
+
 /// The declaration of something of this name and type; without a name the type as a cast writes it. No type is void, and
 /// a type that has no name `struct {...}`.
 pub fn declare(view: &View<'_>, type_id: Option<TypeId>, name: &str) -> String {
@@ -65,13 +68,23 @@ fn declarator(
             further(qualifiers, inner + &dimensions)
         }
         TypeKind::Function => {
-            let parameter = |target: Option<TypeId>| match target {
-                Some(_) => declarator(view, target, "", String::new(), depth + 1),
-                None => "...".to_owned(),
-            };
-            let parameters: Vec<String> =
-                view.members(id).iter().map(|m| parameter(m.target.some())).collect();
-            let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+            let mut parameters = String::new();
+            for parameter in view.members(id) {
+                if !parameters.is_empty() {
+                    parameters += ", ";
+                }
+                if parameters.len() > LONGEST {
+                    parameters += "...";
+                    break;
+                }
+                parameters += &match parameter.target.some() {
+                    Some(target) => declarator(view, Some(target), "", String::new(), depth + 1),
+                    None => "...".to_owned(),
+                };
+            }
+            if parameters.is_empty() {
+                parameters += "void";
+            }
             further("", format!("{inner}({parameters})"))
         }
         _ => {

@@ -75,7 +75,8 @@ pub struct Member<'a> {
     pub size: u64,
     /// Of a bit-field: its lowest bit within that number, and its width.
     pub bits: Option<(u32, u32)>,
-    /// Of a struct or union without a name, or an array of such: what it is made of.
+    /// Of a struct or union without a name, an array of such or a pointer to it: what it is made of. Places behind a
+    /// pointer are counted from where it points.
     pub within: Option<Aggregate<'a>>,
 }
 
@@ -185,20 +186,25 @@ fn member<'a>(view: &View<'a>, record: &MemberRecord, base: u64, depth: u32, lef
         offset,
         size: type_id.and_then(|t| types::size_of(view, t)).unwrap_or(0),
         bits: place.bits,
-        within: inner.map(|inner| aggregate(view, inner, offset, depth + 1, left)),
+        within: inner.map(|(inner, pointed)| {
+            let base = if pointed { 0 } else { offset };
+            aggregate(view, inner, base, depth + 1, left)
+        }),
     }
 }
 
-/// The struct or union without a name that this is, or of which this is an array.
-fn unnamed(view: &View<'_>, type_id: TypeId) -> Option<TypeId> {
-    let mut at = type_id;
+/// The struct or union without a name that this is, of which it is an array or to which it points; and whether it does.
+fn unnamed(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, bool)> {
+    let (mut at, mut pointed) = (type_id, false);
     for _ in 0..DEEPEST {
         let record = view.types.get(at.index())?;
         match types::kind(view, at)? {
-            kind if kind.is_aggregate() => return (record.name.get() == 0).then_some(at),
-            TypeKind::Array | TypeKind::Const | TypeKind::Volatile => at = record.target.some()?,
+            kind if kind.is_aggregate() => return (record.name.get() == 0).then_some((at, pointed)),
+            TypeKind::Pointer => pointed = true,
+            TypeKind::Array | TypeKind::Const | TypeKind::Volatile => {}
             _ => return None,
         }
+        at = record.target.some()?;
     }
     None
 }

@@ -170,7 +170,7 @@ pub(super) fn size(view: &View<'_>, walked: &Walked) -> Option<u64> {
     let size = types::size_of(view, walked.type_id?)?;
     let array = types::strip(view, walked.type_id?)?;
     let gone = view.members(array).get(..walked.indexed)?.iter().map(|d| d.value.get().max(1) as u64);
-    Some(size / gone.product::<u64>().max(1))
+    Some(size / gone.fold(1, u64::saturating_mul))
 }
 
 /// Writes a function that takes or returns the type. `line` lends its memory.

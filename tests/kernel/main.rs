@@ -5,3 +5,4 @@ mod anchors;
 mod frames;
 mod installed;
 mod live;
+mod types;

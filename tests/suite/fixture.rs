@@ -105,15 +105,22 @@ impl Tree {
     /// Adds the module `gamma_mod`, in which nothing is left to the compiler.
     #[cfg(feature = "cli")]
     pub fn add_gamma(&self, recipe: &Recipe) {
+        self.add_module(recipe, "gamma-mod", &["gamma_one", "gamma_two"]);
+    }
+
+    /// Adds a module of these units.
+    #[cfg(feature = "cli")]
+    pub fn add_module(&self, recipe: &Recipe, module: &str, units: &[&str]) {
         let object = |name: &str| self.path().join(format!("{name}.o"));
-        let units = ["gamma_one", "gamma_two"];
-        run_all(units.map(|name| {
+        std::fs::create_dir_all(self.modules()).unwrap();
+        run_all(units.iter().map(|name| {
             let mut c = compiler(recipe);
             c.args(["-c", &format!("{name}.c"), "-o"]).arg(object(name));
             c
         }));
         let mut ld = in_fixtures("ld");
-        ld.args(["-r", "--build-id=sha1", "-o"]).arg(self.module("gamma-mod")).args(units.map(object));
+        ld.args(["-r", "--build-id=sha1", "-o"]).arg(self.module(module));
+        ld.args(units.iter().map(|name| object(name)));
         run_all([ld]);
         for name in units {
             std::fs::remove_file(object(name)).unwrap();

@@ -32,5 +32,7 @@ mod raw;
 mod snapshot;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
+#[cfg(feature = "cli")]
+mod types;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod verdicts;

@@ -205,7 +205,7 @@ pub(in crate::query) fn position(view: &View<'_>, member: &MemberRecord) -> Posi
     let size = member.target.some().and_then(|t| types::size_of(view, t)).filter(|s| *s > 0).unwrap_or(1);
     let aligned = bit / 8 / size * size;
     // A packed one may start anywhere.
-    let fits = bit - aligned * 8 + u64::from(width) <= size * 8;
+    let fits = bit - aligned * 8 + u64::from(width) <= size.saturating_mul(8);
     let offset = if fits { aligned } else { bit / 8 };
     Position { offset, bits: Some(((bit - offset * 8) as u32, width)) }
 }
