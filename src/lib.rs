@@ -8,7 +8,7 @@
 //! # fn main() -> probeidx::Result<()> {
 //! let index = Index::open("6.1.0-56-cloud-amd64.pidx".as_ref())?;
 //! for wanted in spec::parse("do_open@fs/namei.c")? {
-//!     resolve::resolve(index.view()?, &wanted, false, |place, _| {
+//!     resolve::resolve(index.view()?, &wanted, Default::default(), |place, _| {
 //!         println!("{:#x} in {}", place.address, String::from_utf8_lossy(place.section));
 //!         Ok(())
 //!     })?;

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The start of the file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -115,6 +115,10 @@ sections! {
     Refused = "refused",
     /// For each section of x86 code a bit for every byte, the lowest first: whether an instruction starts there.
     Boundaries = "boundaries",
+    /// `TypeUsersRecord`s, sorted.
+    TypeUsers = "type_users",
+    /// The functions that take or return each type: see [`users`](crate::users).
+    TypeUses = "type_uses",
     /// An fst map from each name that a function or function symbol bears to its `NameId`.
     NameFst = "name_fst",
 }

@@ -1,4 +1,4 @@
-//! # The index file, version 2
+//! # The index file, version 3
 //!
 //! Bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -23,6 +23,7 @@
 //!
 //! ```text
 //! name ──▶ functions ──▶ variables (name, type) ──▶ types ──▶ members
+//!   │          ├──◀ type_users, type_uses ◀── types
 //!   │          └──▶ postings ──▶ places ──▶ details (ranges, call site, where each variable is)
 //!   └────▶ symbols                 └──▶ the outer place, the unit (its files)
 //! address ──▶ ranges ──▶ out-of-line place, followed by its inline instances in preorder
@@ -31,7 +32,7 @@
 //! ```
 //!
 //! * A table whose records own parts of another has one record more than it has entries, so that every part ends
-//!   where the next one starts: `objects`, `units`, `names`, `functions`, `types`.
+//!   where the next one starts: `objects`, `units`, `names`, `functions`, `types`, `type_users`.
 //! * The unit of the index is the **placement**: one address with one map of readable variables. Several placements
 //!   can share one address; all are kept. The inline instances of an out-of-line function follow it in preorder.
 //! * A [`Pc`](id::Pc) is an address less the base of its object. vmlinux: the base is its lowest address of code less
@@ -95,6 +96,7 @@
 //! | --- | --- |
 //! | 1 | the first |
 //! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines`. `sites`, `refused`, `boundaries`, flags of objects and symbols |
+//! | 3 | `type_users`, `type_uses` |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -108,6 +110,7 @@ pub mod meta;
 pub mod names;
 pub mod record;
 pub mod types;
+pub mod users;
 pub mod variables;
 pub mod varint;
 pub mod view;

@@ -161,7 +161,7 @@ records! {
         kind: u8,
         /// `DW_AT_encoding` of a base type.
         encoding: u8,
-        /// Bit 0: only declared.
+        /// See the `TypeRecord::…` constants.
         flags: U16,
     }
     /// A member of a struct or union, an enumerator, a parameter of a function type, or a dimension of an array.
@@ -173,6 +173,14 @@ records! {
         /// Member: offset in bits, and from bit 48 on the width of a bit-field (0: none). Enumerator: its value.
         /// Dimension: the number of elements, -1 where it is not known.
         value: I64,
+    }
+    /// A struct, union, class or enum that functions take or return. Ends where the next one starts; the table has one
+    /// record more.
+    TypeUsersRecord = 8 {
+        /// The type.
+        type_id: TypeId,
+        /// Into `type_uses`.
+        first_use: U32,
     }
     /// Code that is not what it seems: other code at run time, or refused by the kernel. They can overlap.
     SiteRecord = 6 {
@@ -328,6 +336,11 @@ impl SymbolRecord {
 impl UnitRecord {
     /// Compiled by GCC with `-mfentry`: at a function's entry variables may be described from 5 bytes later on.
     pub const GCC_MFENTRY: u32 = 1;
+}
+
+impl TypeRecord {
+    /// Only declared: its members and its size are not known.
+    pub const DECLARED: u16 = 1;
 }
 
 impl FunctionRecord {

@@ -7,6 +7,7 @@ use crate::lines::Rows;
 use crate::meta::Meta;
 use crate::names;
 use crate::record::*;
+use crate::users::Uses;
 use crate::variables::Variables;
 use crate::varint::Reader;
 use std::ops::Range;
@@ -54,6 +55,8 @@ pub struct View<'a> {
     sites: &'a [SiteRecord],
     refused: &'a [RefusedRecord],
     boundaries: &'a [u8],
+    type_users: &'a [TypeUsersRecord],
+    type_uses: &'a [u8],
 }
 
 impl<'a> View<'a> {
@@ -89,6 +92,8 @@ impl<'a> View<'a> {
             sites: records(file, directory, S::Sites)?,
             refused: records(file, directory, S::Refused)?,
             boundaries: bytes(file, directory, S::Boundaries)?,
+            type_users: records(file, directory, S::TypeUsers)?,
+            type_uses: bytes(file, directory, S::TypeUses)?,
         })
     }
 
@@ -251,6 +256,15 @@ impl<'a> View<'a> {
     pub fn members(&self, type_id: TypeId) -> &'a [MemberRecord] {
         let first = |t: &TypeRecord| t.first_member.get() as usize;
         &self.members[self.part_of(self.types, type_id.index(), first, self.members.len())]
+    }
+    /// The functions that take or return a struct, union, class or enum. Cost: a binary search, and of each a byte or
+    /// three.
+    pub fn users(&self, type_id: TypeId) -> Uses<'a> {
+        let at = self.type_users.partition_point(|u| u.type_id < type_id);
+        let found = self.type_users.get(at).is_some_and(|u| u.type_id == type_id);
+        let first = |u: &TypeUsersRecord| u.first_use.get() as usize;
+        let range = self.part_of(self.type_users, at, first, self.type_uses.len());
+        Uses::read(if found { &self.type_uses[range] } else { &[] })
     }
     /// The rows of a line sequence.
     pub fn rows(&self, sequence: &SequenceRecord) -> Rows<'a> {

@@ -121,14 +121,17 @@ pub struct Find {
 
 /// `resolve`
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = "Examples:\n  probeidx resolve vfs_read file count\n  \
+#[command(
+    after_help = "Examples:\n  probeidx resolve vfs_read count 'file->f_path.dentry->d_name.name:string'\n  \
                         probeidx resolve 'kernel.function(\"do_exit@kernel/exit.c\")' --format json\n  \
-                        probeidx resolve blk_account_io_start --format kprobe-events")]
+                        probeidx resolve blk_account_io_start --format kprobe-events\n  \
+                        probeidx resolve kmem_cache_alloc --defined '$cachep->name' --kernel '*'"
+)]
 pub struct Resolve {
     /// NAME, NAME@FILE, NAME@FILE:LINE (of the declaration), NAME+OFFSET, NAME%return, MODULE:NAME, 0xADDRESS, or a
     /// SystemTap probe point of functions
     pub spec: String,
-    /// Variables to look for at each place, such as file
+    /// What to read at each place: file, name=s->name:string, a[2].b, buf@user:ustring, $retval, %di:x32
     #[arg(value_name = "ARG")]
     pub args: Vec<String>,
     /// How to print the places
@@ -137,6 +140,9 @@ pub struct Resolve {
     /// With the local variables too
     #[arg(long)]
     pub locals: bool,
+    /// Only say whether this is known at all the places, as SystemTap's @defined does; exit code 1 if it is not
+    #[arg(long, value_name = "ARG", conflicts_with = "args")]
+    pub defined: Option<String>,
 }
 
 /// `blacklist`

@@ -8,7 +8,7 @@ use super::why_not::{nothing, why_not};
 use crate::error::Result;
 use crate::query::Index;
 use crate::query::listing::{Lines, Lister};
-use crate::query::placement::Placement;
+use crate::query::placement::{Placement, Wanted};
 use crate::query::spec::{self, Filter, FunctionSpec, Spec};
 use crate::query::{coverage, point, resolve};
 use crate::render::{json, printable, words};
@@ -106,7 +106,8 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     // One pattern gives no placement twice.
     let mut printed = FxHashSet::default();
     for spec in specs {
-        resolve::resolve(view, spec, args.locals, |placement, filter| {
+        let wanted = Wanted { locals: args.locals, ..Wanted::default() };
+        resolve::resolve(view, spec, wanted, |placement, filter| {
             found = true;
             if !config.json {
                 lines.push(
@@ -148,9 +149,9 @@ fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, line: &mut 
 }
 
 fn put_variables(p: &Placement<'_>, wanted: bool, line: &mut Vec<u8>) {
-    for v in p.variables.iter().filter(|v| wanted && v.location.is_some()) {
+    for v in p.values.iter().filter(|v| wanted && v.location.is_some()) {
         line.extend_from_slice(b" $");
-        line.extend_from_slice(v.name);
+        line.extend_from_slice(v.name.trim_start_matches('$').as_bytes());
         line.push(b':');
         line.extend_from_slice(v.type_name.as_deref().unwrap_or("?").as_bytes());
     }

@@ -5,9 +5,11 @@ use super::exit::Outcome;
 use super::output::failed;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::placement::Placement;
-use crate::query::spec::Filter;
-use crate::query::{Index, resolve, spec, suggest};
+use crate::query::argument::{self, Argument, Source};
+use crate::query::placement::{Placement, Wanted};
+use crate::query::spec::{Filter, Spec};
+use crate::query::variables::{Role, ValueAt};
+use crate::query::{Index, defined, resolve, spec, suggest};
 use crate::render::{json, kprobe_events, text};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -18,11 +20,11 @@ use std::io::Write;
 pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let specs = spec::parse(&args.spec)?;
     let format = if config.json { Format::Json } else { args.format };
-    if format == Format::KprobeEvents && !args.args.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, "fetch arguments cannot be written by this version")
-            .hint("leave the arguments away, and add them by hand"));
+    if let Some(asked) = &args.defined {
+        return is_defined(asked, &specs, config, out);
     }
-    let wanted: Vec<&str> = args.args.iter().map(|a| root_of(a)).collect();
+    let arguments: Vec<Argument> = args.args.iter().map(|a| argument::parse(a)).collect::<Result<_>>()?;
+    let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments };
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for path in config.indexes()? {
@@ -30,12 +32,16 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let view = index.view()?;
         let mut printer = Printer::new(&view, format, text::Style { color: config.color });
         let mut found = false;
-        let mut known: Vec<String> = vec![];
-        let mut seen = vec![false; wanted.len()];
+        let mut seen = vec![false; arguments.len()];
         for spec in &specs {
-            resolve::resolve(view, spec, args.locals || !wanted.is_empty(), |mut placement, filter| {
+            resolve::resolve(view, spec, wanted, |placement, filter| {
                 found = true;
-                keep_wanted(&mut placement, &wanted, &mut seen, &mut known);
+                for (seen, argument) in seen.iter_mut().zip(&arguments) {
+                    let is_there = |v: &ValueAt| {
+                        v.name == argument.text && (v.type_id.is_some() || v.role != Role::Local)
+                    };
+                    *seen |= placement.values.iter().any(is_there);
+                }
                 printer.placement(&placement, filter, out).map_err(failed)
             })?;
         }
@@ -47,10 +53,33 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
             outcome = Outcome::Done;
         }
         if let Some(at) = seen.iter().position(|s| !s).filter(|_| found) {
-            return Err(no_variable(wanted[at], &known));
+            return Err(no_variable(&view, &specs, &arguments[at]));
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+/// Says for each kernel at how many places something is known.
+fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let argument = argument::parse(asked)?;
+    let mut outcome = Outcome::Done;
+    for path in config.indexes()? {
+        let index = Index::open(&path)?;
+        let view = index.view()?;
+        for spec in specs {
+            let found = defined::defined(view, spec, &argument)?;
+            if !found.everywhere() {
+                outcome = Outcome::Nothing;
+            }
+            let release = String::from_utf8_lossy(view.release());
+            let written = match config.json {
+                true => json::defined(&release, asked, &found, out),
+                false => text::defined(&release, asked, &found, out),
+            };
+            written.map_err(failed)?;
+        }
+    }
+    Ok(outcome)
 }
 
 /// Writes placements in one of the formats.
@@ -99,35 +128,26 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// The variable with which an argument such as `file->f_path.dentry` or `name=+8(x)` starts.
-fn root_of(argument: &str) -> &str {
-    let argument = argument.trim_start_matches('$');
-    let end = argument.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(argument.len());
-    &argument[..end]
-}
-
-fn keep_wanted(placement: &mut Placement<'_>, wanted: &[&str], seen: &mut [bool], known: &mut Vec<String>) {
-    if wanted.is_empty() {
-        return;
-    }
-    placement.variables.retain(|v| {
-        let name = String::from_utf8_lossy(v.name);
-        match wanted.iter().position(|w| *w == name) {
-            Some(at) => {
-                seen[at] = true;
-                true
-            }
-            None => {
-                if !known.iter().any(|k| *k == name) {
-                    known.push(name.into_owned());
-                }
-                false
-            }
+fn no_variable(view: &View<'_>, specs: &[Spec], argument: &Argument) -> Error {
+    let name = match &argument.source {
+        Source::Variable(path) => &path.root,
+        Source::Returned(_) | Source::Raw(_) => {
+            return Error::new(ErrorKind::NoMatch, "the function returns nothing, as far as is known");
         }
-    });
-}
-
-fn no_variable(name: &str, known: &[String]) -> Error {
+    };
+    let mut known: Vec<String> = vec![];
+    for spec in specs {
+        let all = Wanted { locals: true, ..Wanted::default() };
+        // What fails here has failed before.
+        let _ = resolve::resolve(*view, spec, all, |placement, _| {
+            for value in placement.values {
+                if !known.contains(&value.name) {
+                    known.push(value.name);
+                }
+            }
+            Ok(())
+        });
+    }
     let near = suggest::nearest(name, known.iter().map(String::as_str), 3);
     let error = Error::new(ErrorKind::NoMatch, format!("no variable '{name}' in any of the placements"));
     match (near.is_empty(), known.is_empty()) {

@@ -6,6 +6,7 @@ mod functions;
 pub mod intern;
 mod places;
 mod types;
+mod users;
 
 use crate::dwarf::facts::Batch;
 use crate::dwarf::strings::Key;
@@ -16,6 +17,7 @@ use std::sync::Mutex;
 pub use functions::Functions;
 pub use places::Places;
 pub use types::Types;
+pub use users::Users;
 
 /// A batch whose strings are known to the whole build.
 pub struct Extracted {
@@ -78,6 +80,7 @@ pub struct Model {
     pub release: StrId,
     pub types: Types,
     pub functions: Functions,
+    pub users: Users,
     pub places: Places,
 }
 
@@ -94,8 +97,9 @@ pub fn merge(
     let release = ids.get(release);
     let types = types::merge(batches, &ids, first_types);
     let mut functions = functions::merge(batches, &ids, &types, first_functions);
+    let users = users::merge(&types, &functions);
     let places = places::merge(batches, &ids, &mut functions);
-    (Model { strings, release, types, functions, places }, ids)
+    (Model { strings, release, types, functions, users, places }, ids)
 }
 
 impl Extracted {

@@ -95,7 +95,7 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, firsts: Firsts) -> T
             first_member: U32::new(types.members.len() as u32),
             kind: facts.kind as u8,
             encoding: facts.encoding,
-            flags: U16::new(facts.declared.into()),
+            flags: U16::new(if facts.declared { TypeRecord::DECLARED } else { 0 }),
         });
         let first = facts.first_member as usize;
         for member in &extracted.batch.members[first..first + facts.members as usize] {

@@ -29,7 +29,7 @@ pub struct Nearby<'a> {
     pub symbol: (&'a [u8], u32),
     pub anchor: Option<symbols::Anchor<'a>>,
     /// The variables that can be read there, of those that were asked for.
-    pub readable: Vec<&'a [u8]>,
+    pub readable: Vec<String>,
 }
 
 /// How far from a refused address to look, in bytes.

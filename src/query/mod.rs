@@ -1,14 +1,24 @@
 //! Questions to an index. Nothing here knows debug sections, prints, or reads the environment.
 pub mod absence;
+pub mod argument;
 pub mod blocklist;
 pub mod coverage;
+pub mod declaration;
+pub mod defined;
+pub mod elsewhere;
+pub mod fetch;
+pub mod frames;
 mod index;
 pub mod instead;
+pub mod layout;
 pub mod listing;
 pub mod location;
+pub mod path;
 pub mod pattern;
 pub mod placement;
+pub mod plan;
 pub mod point;
+pub mod prototype;
 pub mod readable;
 pub mod reason;
 pub mod refused;
@@ -16,8 +26,11 @@ pub mod resolve;
 pub mod select;
 pub mod spec;
 pub mod spelling;
+mod stack;
 pub mod suggest;
 pub mod symbols;
+pub mod types;
+pub mod variables;
 pub mod verdict;
 
 pub use index::Index;

@@ -1,14 +1,15 @@
 //! Everything that is known of one placement.
+use super::argument::Argument;
 use super::coverage::{self, Coverage};
 use super::instead::{self, Instead};
-use super::location::{self, State};
-use super::readable::{Spellings, after_fentry};
 use super::select::{self, Placed};
 use super::symbols::{self, Anchor, Uniqueness};
+use super::variables::{Place, ValueAt, Values};
 use super::verdict::{Judge, Verdicts};
+use crate::error::Result;
 use probeidx_format::View;
-use probeidx_format::details::{CallSite, Item};
-use probeidx_format::id::{ObjectId, PlaceId, StrId, SymbolId};
+use probeidx_format::details::CallSite;
+use probeidx_format::id::{ObjectId, PlaceId, SymbolId};
 use probeidx_format::record::{FunctionRecord, RangeRecord, SymbolRecord};
 use std::rc::Rc;
 
@@ -45,18 +46,6 @@ pub struct InlineCall<'a> {
     pub column: u32,
 }
 
-/// A variable at the placement's address.
-#[derive(Clone, Debug)]
-pub struct VariableAt<'a> {
-    pub name: &'a [u8],
-    pub is_parameter: bool,
-    /// In SystemTap's spelling; `None` if it has none.
-    pub type_name: Option<String>,
-    pub state: State,
-    /// Where it is, in words.
-    pub location: Option<String>,
-}
-
 /// One address at which a function runs.
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
@@ -90,7 +79,8 @@ pub struct Placement<'a> {
     pub is_nested: bool,
     /// Whether the function returns, and how.
     pub returns: Returns,
-    pub variables: Vec<VariableAt<'a>>,
+    /// What can be read there: its variables, or what was asked for.
+    pub values: Vec<ValueAt>,
 }
 
 /// What is known of a function's exits, where a return probe is asked for.
@@ -103,19 +93,30 @@ pub struct Returns {
 }
 
 /// Puts placements together. One is used for many: it keeps the spellings of types, and the rules of the kernel.
-pub struct Describer<'a> {
+pub struct Describer<'a, 'w> {
     view: View<'a>,
     /// Tells which of the addresses can be probed.
     pub judge: Judge<'a>,
-    spellings: Spellings<'a>,
-    with_locals: bool,
-    wants_return: bool,
+    values: Values<'a>,
+    wanted: Wanted<'w>,
+    returns: bool,
 }
 
-impl<'a> Describer<'a> {
-    /// With local variables, or parameters only; for return probes, or others.
-    pub fn new(view: View<'a>, with_locals: bool, wants_return: bool) -> Self {
-        Self { view, judge: Judge::new(view), spellings: Spellings::new(view), with_locals, wants_return }
+/// What of a placement is wanted besides itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'w> {
+    /// Local variables too.
+    pub locals: bool,
+    /// The source lines at which variables are known that are not here.
+    pub lines: bool,
+    /// These, instead of all variables.
+    pub arguments: &'w [Argument],
+}
+
+impl<'a, 'w> Describer<'a, 'w> {
+    /// For return probes, or others.
+    pub fn new(view: View<'a>, wanted: Wanted<'w>, returns: bool) -> Self {
+        Self { view, judge: Judge::new(view), values: Values::new(view), wanted, returns }
     }
 
     /// The placement itself, at its entry.
@@ -124,22 +125,23 @@ impl<'a> Describer<'a> {
         object: ObjectId,
         placed: Placed<'a>,
         coverage: Rc<Coverage>,
-    ) -> Option<Placement<'a>> {
+    ) -> Result<Option<Placement<'a>>> {
         let instance = if placed.is_inline(&self.view) { Instance::Inline } else { Instance::OutOfLine };
-        Some(Placement { coverage, ..self.describe(object, placed, placed.record.entry.get(), instance)? })
+        let described = self.describe(object, placed, placed.record.entry.get(), instance)?;
+        Ok(described.map(|p| Placement { coverage, ..p }))
     }
 
     /// A function that only the symbol table knows, such as assembly; a clone, of which it knows the name and the debug
     /// information the rest.
-    pub fn symbol(&mut self, object: ObjectId, id: SymbolId) -> Option<Placement<'a>> {
+    pub fn symbol(&mut self, object: ObjectId, id: SymbolId) -> Result<Option<Placement<'a>>> {
         let view = self.view;
-        let record = select::symbol(&view, id)?;
+        let Some(record) = select::symbol(&view, id) else { return Ok(None) };
         let pc = record.pc.get();
         if let Some(placed) = entry_at(&view, object, pc) {
             return self.describe(object, placed, pc, Instance::OutOfLine);
         }
-        let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine)?;
-        Some(self.with_instead(plain, None))
+        let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine);
+        Ok(plain.map(|plain| self.with_instead(plain, None)))
     }
 
     /// An address within code that only the symbol table knows.
@@ -152,7 +154,7 @@ impl<'a> Describer<'a> {
     }
 
     fn with_instead(&self, p: Placement<'a>, placed: Option<Placed<'a>>) -> Placement<'a> {
-        let instead = instead::instead(&self.view, &self.judge, &p, placed, self.wants_return);
+        let instead = instead::instead(&self.view, &self.judge, &p, placed, self.returns);
         Placement { instead, ..p }
     }
 
@@ -191,12 +193,17 @@ impl<'a> Describer<'a> {
                 never: false,
                 tail_calls: held.is_some_and(|h| h.record.has(SymbolRecord::TAIL_CALLS)),
             },
-            variables: vec![],
+            values: vec![],
         })
     }
 
     /// An address within a placement.
-    pub fn statement(&mut self, object: ObjectId, placed: Placed<'a>, pc: u32) -> Option<Placement<'a>> {
+    pub fn statement(
+        &mut self,
+        object: ObjectId,
+        placed: Placed<'a>,
+        pc: u32,
+    ) -> Result<Option<Placement<'a>>> {
         self.describe(object, placed, pc, Instance::Statement)
     }
 
@@ -206,68 +213,39 @@ impl<'a> Describer<'a> {
         placed: Placed<'a>,
         pc: u32,
         instance: Instance,
-    ) -> Option<Placement<'a>> {
+    ) -> Result<Option<Placement<'a>>> {
         let view = self.view;
-        let function = select::function(&view, placed.record)?;
-        let plain = self.undescribed(object, pc, view.string(function.name), instance)?;
+        let Some(function) = select::function(&view, placed.record) else { return Ok(None) };
+        let name = view.string(function.name);
+        let Some(plain) = self.undescribed(object, pc, name, instance) else { return Ok(None) };
         let described = Placement {
             file: view.string(function.file),
             line: function.line.get(),
             inlined_into: inline_calls(&view, placed),
             returns: Returns { never: function.has(FunctionRecord::NORETURN), ..plain.returns },
             is_nested: coverage::is_nested(&view, placed),
-            variables: self.variables(placed, pc),
+            values: self.values(object, placed, pc)?,
             ..plain
         };
         let mut described = self.with_instead(described, Some(placed));
         if let Some(Instead::At(nearby)) = &mut described.instead {
-            let there = self.variables(placed, nearby.pc);
-            nearby.readable = there.iter().filter(|v| v.state.is_known()).map(|v| v.name).collect();
+            let there = self.values(object, placed, nearby.pc)?;
+            nearby.readable = there.into_iter().filter(|v| v.state.is_known()).map(|v| v.name).collect();
         }
-        Some(described)
+        Ok(Some(described))
     }
 
-    /// The variables in scope at an address of the placement, parameters first.
-    fn variables(&mut self, placed: Placed<'a>, pc: u32) -> Vec<VariableAt<'a>> {
-        let view = self.view;
-        self.spellings.enter(placed.record.function);
-        let entry = placed.record.entry.get();
-        let later = (pc == entry).then(|| after_fentry(&view, placed)).flatten();
-        let at_entry = later.is_some() || select::root(&view, placed).record.entry.get() == pc;
-        let mut found = vec![];
-        // How many of the enclosing blocks do not hold the address.
-        let mut closed = vec![];
-        for item in view.details(placed.record).items {
-            match item {
-                Item::Block(mut ranges) => closed.push(pc == entry || !ranges.any(|r| r.contains(pc))),
-                Item::End => {
-                    closed.pop();
-                }
-                Item::Variable(index, at) if !closed.contains(&true) => {
-                    let Some(variable) = self.spellings.variable(index) else { continue };
-                    if variable.name == StrId::new(0) || !(variable.parameter || self.with_locals) {
-                        continue;
-                    }
-                    let (mut state, mut location) = location::describe(at, pc, at_entry, view.machine());
-                    if state == State::Elsewhere
-                        && let Some(later) = later
-                    {
-                        (state, location) = location::describe(at, later, at_entry, view.machine());
-                    }
-                    let spelled = variable.type_id.and_then(|t| self.spellings.spelled(t));
-                    found.push(VariableAt {
-                        name: view.string(variable.name),
-                        is_parameter: variable.parameter,
-                        type_name: spelled.map(|s| self.spellings.text(s).to_owned()),
-                        state,
-                        location,
-                    });
-                }
-                Item::Variable(..) => {}
-            }
+    /// What was asked for at an address of the placement, else its variables.
+    fn values(&mut self, object: ObjectId, placed: Placed<'a>, pc: u32) -> Result<Vec<ValueAt>> {
+        let place = Place { object, placed, pc, at_return: self.returns, with_lines: self.wanted.lines };
+        if self.wanted.arguments.is_empty() {
+            return Ok(self.values.variables(place, self.wanted.locals));
         }
-        found.sort_by_key(|v| !v.is_parameter);
-        found
+        let mut found = vec![];
+        for argument in self.wanted.arguments {
+            found.push(self.values.argument(place, argument)?);
+        }
+        Ok(found)
     }
 }
 

@@ -1,7 +1,7 @@
 //! From a spec to the placements that it denotes.
 use super::coverage::Coverage;
 use super::pattern::Pattern;
-use super::placement::{self, Describer, Placement};
+use super::placement::{self, Describer, Placement, Wanted};
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{AddressSpec, Filter, FunctionSpec, Lines, ModuleScope, Point, Spec, StatementSpec};
 use super::symbols;
@@ -18,11 +18,10 @@ use std::rc::Rc;
 pub fn resolve<'a>(
     view: View<'a>,
     spec: &Spec,
-    with_locals: bool,
+    wanted: Wanted<'_>,
     mut each: impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
-    let wants_return = spec.point.filter() == Filter::Return;
-    let mut describer = Describer::new(view, with_locals, wants_return);
+    let mut describer = Describer::new(view, wanted, spec.point.filter() == Filter::Return);
     match &spec.point {
         Point::Function(function) => resolve_function(view, function, &mut describer, &mut each),
         Point::Statement(statement) => match as_function(&view, statement) {
@@ -82,7 +81,7 @@ fn as_function(view: &View<'_>, statement: &StatementSpec) -> Option<FunctionSpe
 fn resolve_function<'a>(
     view: View<'a>,
     spec: &FunctionSpec,
-    describer: &mut Describer<'a>,
+    describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
     let scope = Scope::new(&view, &spec.module);
@@ -120,7 +119,7 @@ fn resolve_symbols<'a>(
     name: NameId,
     scope: &Scope,
     spec: &FunctionSpec,
-    describer: &mut Describer<'a>,
+    describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
     for &id in view.symbols_named(name) {
@@ -133,7 +132,7 @@ fn resolve_symbols<'a>(
             continue;
         }
         let described = match spec.offset {
-            None => describer.symbol(object, id),
+            None => describer.symbol(object, id)?,
             Some(offset) => {
                 let symbol = &view.symbols[id.index()];
                 let length = u64::from(symbol.size.get());
@@ -142,7 +141,7 @@ fn resolve_symbols<'a>(
                 }
                 let pc = u64::from(symbol.pc.get()) + offset;
                 match u32::try_from(pc).ok().map(|pc| (pc, placement::holding(&view, object, pc))) {
-                    Some((pc, Some(placed))) => describer.statement(object, placed, pc),
+                    Some((pc, Some(placed))) => describer.statement(object, placed, pc)?,
                     Some((pc, None)) => describer.within_symbol(object, pc),
                     None => None,
                 }
@@ -172,13 +171,13 @@ fn resolve_in<'a>(
     object: ObjectId,
     own: &[Placed<'a>],
     spec: &FunctionSpec,
-    describer: &mut Describer<'a>,
+    describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
     let coverage = Rc::new(Coverage::of(&view, &describer.judge, object, own));
     for placed in own.iter().filter(|p| select::passes(spec.filter, p.is_inline(&view))) {
         let described = match spec.offset {
-            None => describer.placement(object, *placed, Rc::clone(&coverage)),
+            None => describer.placement(object, *placed, Rc::clone(&coverage))?,
             // An offset counts from the entry of a function: an inlined copy has none of its own.
             Some(_) if placed.is_inline(&view) => continue,
             Some(offset) => {
@@ -190,7 +189,7 @@ fn resolve_in<'a>(
                 };
                 let inner = placement::holding(&view, object, pc).unwrap_or(*placed);
                 {
-                    let statement = describer.statement(object, inner, pc);
+                    let statement = describer.statement(object, inner, pc)?;
                     statement.map(|s| Placement { coverage: Rc::clone(&coverage), ..s })
                 }
             }
@@ -219,7 +218,7 @@ fn beyond(view: &View<'_>, object: ObjectId, entry: u32, offset: u64, length: u6
 fn resolve_address<'a>(
     view: View<'a>,
     spec: &AddressSpec,
-    describer: &mut Describer<'a>,
+    describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
     // A bare address is one of vmlinux: those of modules start at nothing.
@@ -231,7 +230,7 @@ fn resolve_address<'a>(
         let base = view.objects[object.index()].base.get();
         let Ok(pc) = u32::try_from(spec.address.wrapping_sub(base)) else { continue };
         let described = match placement::holding(&view, object, pc) {
-            Some(placed) => describer.statement(object, placed, pc),
+            Some(placed) => describer.statement(object, placed, pc)?,
             None => describer.within_symbol(object, pc),
         };
         if let Some(described) = described {

@@ -1,10 +1,13 @@
 //! JSON Lines: one object for each placement, with the fields of the contract.
+use super::steps::{self, Step};
 use super::{kprobe_events, words};
+use crate::query::defined::Defined;
 use crate::query::placement::Placement;
 use crate::query::reason::Reason;
 use crate::query::refused::Refused;
 use crate::query::spec::Filter;
-use crate::query::{coverage, instead, point, symbols};
+use crate::query::variables::{Role, ValueAt};
+use crate::query::{coverage, elsewhere, instead, point, symbols};
 use probeidx_format::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -99,7 +102,7 @@ impl From<&instead::Instead<'_>> for Instead {
                 symbol: Some(text(nearby.symbol.0)),
                 offset: Some(nearby.symbol.1),
                 anchor: nearby.anchor.as_ref().map(Anchor::from),
-                readable: Some(nearby.readable.iter().map(|v| text(v)).collect()),
+                readable: Some(nearby.readable.clone()),
                 ..Self::default()
             },
             instead::Instead::Mechanism(name) => Self { mechanism: Some(name), ..Self::default() },
@@ -154,6 +157,75 @@ struct Variable {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fetch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<Elsewhere>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed: Option<Passed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Vec<Step>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    c: Option<String>,
+}
+
+/// Where a variable is known that is not known here.
+#[derive(Serialize)]
+struct Elsewhere {
+    address: String,
+    symbol: Option<String>,
+    offset: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+impl From<&elsewhere::Elsewhere> for Elsewhere {
+    fn from(e: &elsewhere::Elsewhere) -> Self {
+        Self {
+            address: format!("{:#x}", e.address),
+            symbol: e.symbol.as_ref().map(|s| s.0.clone()),
+            offset: e.symbol.as_ref().map(|s| s.1),
+            file: e.line.as_ref().map(|l| l.0.clone()),
+            line: e.line.as_ref().map(|l| l.1),
+        }
+    }
+}
+
+/// Where the calling convention passes a parameter, and whether it is there.
+#[derive(Serialize)]
+struct Passed {
+    number: u32,
+    slot: String,
+    proof: &'static str,
+}
+
+impl Variable {
+    fn new(view: &View<'_>, v: &ValueAt) -> Self {
+        let plan = v.plan.as_ref().filter(|_| v.is_asked);
+        Self {
+            name: v.name.clone(),
+            kind: match v.role {
+                Role::Parameter => "param",
+                Role::Local => "local",
+                Role::Return => "return",
+                Role::Raw => "raw",
+            },
+            type_name: v.type_name.clone(),
+            state: v.state.name(),
+            location: v.location.clone(),
+            fetch: v.fetch.clone(),
+            elsewhere: v.elsewhere.as_ref().map(Elsewhere::from),
+            passed: v.parameter.map(|p| Passed {
+                number: p.number,
+                slot: words::slot(p.slot, view.machine()),
+                proof: p.proof.name(),
+            }),
+            steps: plan.map(|plan| steps::steps(view, plan)),
+            c: plan.and_then(|plan| steps::c(view, plan)),
+        }
+    }
 }
 
 /// Writes a range of the kernel's own list as one line.
@@ -178,6 +250,30 @@ pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::i
         name: text(range.name),
         reason: Reason::from(range.source).name(),
         source: words::source(range.source),
+    };
+    serde_json::to_writer(&mut *out, &object)?;
+    out.write_all(b"\n")
+}
+
+/// Writes at how many placements something is defined, as one line.
+pub fn defined(kernel: &str, argument: &str, found: &Defined, out: &mut dyn Write) -> std::io::Result<()> {
+    #[derive(Serialize)]
+    struct Object<'a> {
+        kernel: &'a str,
+        argument: &'a str,
+        defined: bool,
+        places: u32,
+        defined_at: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<&'a str>,
+    }
+    let object = Object {
+        kernel,
+        argument,
+        defined: found.everywhere(),
+        places: found.places,
+        defined_at: found.defined,
+        why: found.why.as_deref(),
     };
     serde_json::to_writer(&mut *out, &object)?;
     out.write_all(b"\n")
@@ -265,17 +361,7 @@ pub fn placement(
         },
         returns: (filter == Filter::Return)
             .then_some(Returns { never: placement.returns.never, tail_calls: placement.returns.tail_calls }),
-        vars: placement
-            .variables
-            .iter()
-            .map(|v| Variable {
-                name: text(v.name),
-                kind: if v.is_parameter { "param" } else { "local" },
-                type_name: v.type_name.clone(),
-                state: v.state.name(),
-                location: v.location.clone(),
-            })
-            .collect(),
+        vars: placement.values.iter().map(|v| Variable::new(view, v)).collect(),
     };
     serde_json::to_writer(&mut *out, &object)?;
     out.write_all(b"\n")

@@ -3,6 +3,7 @@ use super::{printable, words};
 use crate::query::placement::{Instance, Placement};
 use crate::query::select;
 use crate::query::spec::Filter;
+use crate::query::variables::ValueAt;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::collections::HashSet;
@@ -22,7 +23,31 @@ pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Opti
     let anchor = p.anchor.as_ref().filter(|_| verdict.is_ok())?;
     let plain = event_name(p.function, is_return);
     let kind = if is_return { 'r' } else { 'p' };
-    Some(format!("{kind}:{GROUP}/{} {anchor}", name.unwrap_or(&plain)))
+    let arguments: String = arguments(&p.values).iter().map(|a| format!(" {a}")).collect();
+    Some(format!("{kind}:{GROUP}/{} {anchor}{arguments}", name.unwrap_or(&plain)))
+}
+
+/// The fetch arguments of what was asked for and can be read, no name twice.
+fn arguments(values: &[ValueAt]) -> Vec<String> {
+    let mut names = HashSet::new();
+    let fetched = values.iter().filter(|v| v.is_asked).filter_map(|v| v.fetch.as_deref());
+    fetched
+        .map(|fetch| {
+            let Some((name, body)) = fetch.split_once('=') else { return fetch.to_owned() };
+            let numbered = (2..).map(|n| format!("{name}_{n}"));
+            let free = std::iter::once(name.to_owned()).chain(numbered).find(|n| names.insert(n.clone()));
+            format!("{}={body}", free.unwrap_or_default())
+        })
+        .collect()
+}
+
+/// What the probes of one event must have in common: the names and types of their arguments.
+fn signature(values: &[ValueAt]) -> Vec<String> {
+    let of = |argument: String| match (argument.split_once('='), argument.rsplit_once(':')) {
+        (Some((name, _)), Some((_, kind))) => format!("{name}:{kind}"),
+        _ => argument,
+    };
+    arguments(values).into_iter().map(of).collect()
 }
 
 /// A name that the kernel takes: a C identifier. Return probes are told apart, as types must not be mixed.
@@ -51,7 +76,8 @@ pub struct Writer {
 struct Event {
     /// Name, file and line of the declaration.
     function: (Vec<u8>, Vec<u8>, u32),
-    name: String,
+    /// One for each signature: where an argument is missing, the probe is another event.
+    names: Vec<(Vec<String>, String)>,
     object: ObjectId,
     /// Those in `object` that have a definition.
     addresses: HashSet<u32>,
@@ -74,17 +100,15 @@ impl Writer {
         let event = self.event.take().filter(is_same);
         if event.as_ref().is_none_or(|e| e.object != p.object) {
             heading(p, filter, out)?;
-            let name = match event {
-                Some(event) => event.name,
-                None => self.free_name(&event_name(p.function, filter == Filter::Return)),
-            };
-            self.event = Some(Event { function, name, object: p.object, addresses: HashSet::new() });
+            let names = event.map_or_else(Vec::new, |event| event.names);
+            self.event = Some(Event { function, names, object: p.object, addresses: HashSet::new() });
         } else {
             self.event = event;
         }
-        let Some(event) = &mut self.event else { return Ok(()) };
         let place = place(p);
-        let Some(line) = definition(p, filter, Some(&event.name)) else {
+        let name = self.name(p, filter);
+        let Some(event) = &mut self.event else { return Ok(()) };
+        let Some(line) = definition(p, filter, Some(&name)) else {
             let verdict =
                 if filter == Filter::Return { p.verdicts.kretprobe } else { p.verdicts.kprobe_events };
             let reason = verdict.reason().map_or("no anchor", |r| r.name());
@@ -98,8 +122,26 @@ impl Writer {
         if !event.addresses.insert(p.pc + p.verdicts.shift) {
             return writeln!(out, "#   at an address that is probed already");
         }
+        for v in p.values.iter().filter(|v| v.is_asked && v.fetch.is_none()) {
+            let why = v.location.as_deref().map_or(String::new(), |why| format!(", {why}"));
+            writeln!(out, "#   without {}: {}{}", printable(&v.name), v.state.name(), printable(&why))?;
+        }
         self.defined += 1;
         writeln!(out, "{line}")
+    }
+
+    /// The name of the event that takes a placement.
+    fn name(&mut self, p: &Placement<'_>, filter: Filter) -> String {
+        let signature = signature(&p.values);
+        let known = self.event.iter().flat_map(|e| &e.names).find(|(s, _)| *s == signature);
+        if let Some((_, name)) = known {
+            return name.clone();
+        }
+        let name = self.free_name(&event_name(p.function, filter == Filter::Return));
+        if let Some(event) = &mut self.event {
+            event.names.push((signature, name.clone()));
+        }
+        name
     }
 
     /// The name, or one with a number behind it if another function's event has it.

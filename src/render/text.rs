@@ -1,8 +1,11 @@
 //! Placements for people.
 use super::words;
+use crate::query::defined::Defined;
 use crate::query::placement::{Instance, Placement};
+use crate::query::prototype::Proof;
 use crate::query::refused::Refused;
 use crate::query::spec::Filter;
+use crate::query::variables::State;
 use crate::query::verdict::{Verdict, Verdicts};
 use std::io::{Result, Write};
 
@@ -73,24 +76,38 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         let (function, file) = (printable(call.function), printable(call.file));
         writeln!(out, "    inlined into {function} at {file}:{}", call.line)?;
     }
-    let width = |length: fn(&crate::query::placement::VariableAt<'_>) -> usize| {
-        p.variables.iter().map(length).max().unwrap_or(0)
-    };
-    let name_width = width(|v| v.name.len());
-    let type_width = width(|v| v.type_name.as_ref().map_or(1, String::len)).min(48);
-    for v in &p.variables {
-        let location = match &v.location {
-            Some(location) if v.state.name() == "unsupported" => format!("not fetchable: {location}"),
-            Some(location) => location.clone(),
-            None => match v.state.name() {
-                "elsewhere" => "not at this address".to_owned(),
-                other => other.replace('-', " "),
-            },
+    let name_width = p.values.iter().map(|v| v.name.len()).max().unwrap_or(0);
+    let type_width =
+        p.values.iter().map(|v| v.type_name.as_ref().map_or(1, String::len)).max().unwrap_or(0).min(48);
+    for v in &p.values {
+        let location = match (&v.location, v.state) {
+            (Some(why), State::Unsupported) => format!("not fetchable: {why}"),
+            (Some(location), _) => location.clone(),
+            (None, State::Elsewhere) => words::elsewhere(v.elsewhere.as_ref()),
+            (None, other) => other.name().replace('-', " "),
         };
-        let (name, spelled) = (printable(v.name), v.type_name.as_deref().unwrap_or("?"));
-        writeln!(out, "    {name:name_width$}  {:type_width$}  {location}", printable(spelled.as_bytes()))?;
+        let spelled = super::printable(v.type_name.as_deref().unwrap_or("?")).into_owned();
+        let fetch = v.fetch.as_ref().filter(|_| v.is_asked).map_or(String::new(), |f| format!("  {f}"));
+        let moved = match v.parameter.map(|p| p.proof) {
+            Some(proof @ (Proof::Moved | Proof::Gone)) => {
+                format!("  {} from where the ABI passes it", proof.name())
+            }
+            _ => String::new(),
+        };
+        writeln!(
+            out,
+            "    {:name_width$}  {spelled:type_width$}  {location}{fetch}{moved}",
+            super::printable(&v.name)
+        )?;
     }
     Ok(())
+}
+
+/// Writes at how many placements something is defined.
+pub fn defined(kernel: &str, argument: &str, found: &Defined, out: &mut dyn Write) -> Result<()> {
+    let [kernel, argument] = [kernel, argument].map(super::printable);
+    let why = found.why.as_ref().map_or(String::new(), |why| format!(": {}", super::printable(why)));
+    writeln!(out, "{kernel}  {argument} is defined at {} of {} places{why}", found.defined, found.places)
 }
 
 /// Writes a range as `/sys/kernel/debug/kprobes/blacklist` does, with its source behind it.

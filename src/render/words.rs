@@ -1,8 +1,11 @@
 //! Coverage, refusals and return probes in words.
 use super::printable;
 use crate::query::coverage::{Coverage, Reached};
+use crate::query::elsewhere::Elsewhere;
 use crate::query::instead::Instead;
+use crate::query::location::kernel_register;
 use crate::query::placement::Returns;
+use crate::query::prototype::Slot;
 use crate::query::reason::Reason;
 use probeidx_format::record::RefusedBy;
 
@@ -62,7 +65,7 @@ pub fn instead(instead: &Instead<'_>) -> String {
         Instead::At(nearby) => {
             let (symbol, offset) = nearby.symbol;
             let anchor = nearby.anchor.as_ref().map_or(String::new(), |a| format!(", probe at {a}"));
-            let readable: Vec<_> = nearby.readable.iter().map(|v| text(v)).collect();
+            let readable: Vec<_> = nearby.readable.iter().map(|v| printable(v)).collect();
             let readable = match readable.is_empty() {
                 true => String::new(),
                 false => format!("; readable there: {}", readable.join(", ")),
@@ -73,6 +76,23 @@ pub fn instead(instead: &Instead<'_>) -> String {
         Instead::Mechanism(_) => "ftrace takes it (fprobe, kprobe.multi, BPF fentry)".to_owned(),
         Instead::BeforeLoading => "kprobe_events take it while the module is not loaded yet".to_owned(),
         Instead::ReturnOf(function) => format!("probe returns of {}, of which it is a part", text(function)),
+    }
+}
+
+/// Where a variable is known that is not at the address.
+pub fn elsewhere(elsewhere: Option<&Elsewhere>) -> String {
+    let Some(Elsewhere { symbol: Some((symbol, offset)), line, .. }) = elsewhere else {
+        return "not at this address".to_owned();
+    };
+    let line = line.as_ref().map_or(String::new(), |(file, line)| format!(", {}:{line}", printable(file)));
+    format!("not at this address; known from {}+{offset:#x}{line}", printable(symbol))
+}
+
+/// Where the calling convention passes a parameter.
+pub fn slot(slot: Slot, machine: u16) -> String {
+    match slot {
+        Slot::Register(number) => kernel_register(number, machine).unwrap_or_default(),
+        Slot::Stack(distance) => format!("+{distance}(%sp)"),
     }
 }
 

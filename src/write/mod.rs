@@ -89,5 +89,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::Sites, linked.sites.as_bytes())?;
     one(S::Refused, linked.refused.as_bytes())?;
     one(S::Boundaries, &linked.boundaries)?;
+    one(S::TypeUsers, model.users.records.as_bytes())?;
+    one(S::TypeUses, &model.users.uses)?;
     Ok(writer)
 }

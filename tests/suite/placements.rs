@@ -259,7 +259,7 @@ fn variables_of_a_place() {
     };
     assert_eq!(names(&["resolve", "gamma_calls"]), ["rq", "flags"], "locals are for those who ask");
     assert_eq!(names(&["resolve", "gamma_calls", "flags", "first"]), ["flags", "first"]);
-    assert_eq!(names(&["resolve", "gamma_calls", "$rq->owner"]), ["rq"]);
+    assert_eq!(names(&["resolve", "gamma_calls", "$rq->owner"]), ["$rq->owner"]);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn arguments_that_no_place_has() {
     let said = "probeidx: error: no variable 'valeu' in any of the placements; did you mean value?\n";
     assert_eq!((run.code, run.err.as_str()), (1, said));
     let run = probeidx(&["resolve", "gamma_mod:twin@gamma_one.c", "rq", "completely"]);
-    let said = "probeidx: error: no variable 'completely' in any of the placements; there are flags\n";
+    let said = "probeidx: error: no variable 'completely' in any of the placements; there are rq, flags\n";
     assert_eq!((run.code, run.err.as_str()), (1, said));
     probeidx(&["resolve", "gama_calls"])
         .refused(1, "probeidx: no function gama_calls; did you mean gamma_calls?");

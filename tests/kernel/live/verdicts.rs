@@ -9,6 +9,7 @@ use probeidx::query::verdict::{Judge, Verdicts};
 use probeidx::query::{Index, symbols};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
+use probeidx_format::record::SymbolRecord;
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -138,6 +139,9 @@ struct Trial {
     mechanism: &'static str,
     verdict: &'static str,
     symbol: String,
+    /// An ftrace site lies within the symbol, if not at its entry: that of a function behind it which lost at link time.
+    /// ftrace takes the start of the symbol for that site.
+    has_foreign_site: bool,
     request: Request,
 }
 
@@ -159,8 +163,12 @@ impl Trial {
         let symbol = held.map_or_else(String::new, |held| {
             format!("{}+{:#x}", String::from_utf8_lossy(view.string(held.record.name)), held.offset)
         });
-        let trial =
-            |mechanism, verdict, request| Self { mechanism, verdict, symbol: symbol.clone(), request };
+        let has = |flag| held.is_some_and(|h| h.record.has(flag));
+        let has_foreign_site = has(SymbolRecord::TRACED) && !has(SymbolRecord::FTRACE_ENTRY);
+        let trial = |mechanism, verdict, request| {
+            let symbol = symbol.clone();
+            Self { mechanism, verdict, symbol, has_foreign_site, request }
+        };
         let register = |what| Request::Register { what, address: address.clone() };
         let mut trials = vec![];
         // An inlined copy has no entry and no return; the function that may start at its address is another matter.
@@ -200,6 +208,9 @@ impl Trial {
             "patched" | "undecided" if is_accepted || is_refused => Outcome::Open,
             // Nothing there ever runs, or there is no return to be seen.
             "dead-code" | "discarded" | "no-symbol" if is_accepted => Outcome::Stricter,
+            "no-ftrace-site" if is_accepted && self.mechanism == "fentry" && self.has_foreign_site => {
+                Outcome::Stricter
+            }
             "not-entry" if is_accepted && self.symbol.ends_with(".cold+0x0") => Outcome::Stricter,
             _ if is_refused => Outcome::Agrees,
             _ => Outcome::Disagrees,

@@ -1,0 +1,109 @@
+//! Which functions take or return a struct, union, class or enum: as it is, or through pointers.
+//!
+//! `type_users` finds the part of `type_uses` that belongs to a type. That is a stream of numbers, one for each return
+//! value and parameter, by function and position: bits 0 and 1 how many pointers lead to the type (3: a number with this
+//! follows), bits 2 to 4 the position (0 what the function returns, 1 its first parameter; 7: a number with this
+//! follows), above that the `FunctionId` less that of the use before (the first: less 0). Typedefs, qualifiers and the
+//! dimensions of arrays do not count; what the type of a function pointer takes is no use.
+use crate::id::FunctionId;
+use crate::varint::{self, Reader};
+
+/// A return value or parameter of some type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Use {
+    /// Whose it is.
+    pub function: FunctionId,
+    /// 0 what it returns, else the number of the parameter.
+    pub position: u32,
+    /// How many pointers lead to the type.
+    pub depth: u32,
+}
+
+const DEPTHS: u32 = 3;
+const POSITIONS: u32 = 7;
+
+/// Appends the uses of one type, which are in order.
+pub fn put(out: &mut Vec<u8>, uses: impl IntoIterator<Item = Use>) {
+    let mut last = 0;
+    for one in uses {
+        let (depth, position) = (one.depth.min(DEPTHS), one.position.min(POSITIONS));
+        let distance = u64::from(one.function.get() - last);
+        varint::put(out, distance << 5 | u64::from(position << 2 | depth));
+        if depth == DEPTHS {
+            varint::put(out, one.depth.into());
+        }
+        if position == POSITIONS {
+            varint::put(out, one.position.into());
+        }
+        last = one.function.get();
+    }
+}
+
+/// The uses of a type, by function and position.
+#[derive(Clone, Copy, Debug)]
+pub struct Uses<'a> {
+    reader: Reader<'a>,
+    last: u32,
+}
+
+impl<'a> Uses<'a> {
+    /// Reads a type's part of `type_uses`.
+    pub fn read(bytes: &'a [u8]) -> Self {
+        Self { reader: Reader::new(bytes), last: 0 }
+    }
+}
+
+impl Iterator for Uses<'_> {
+    type Item = Use;
+
+    #[inline]
+    fn next(&mut self) -> Option<Use> {
+        if self.reader.rest().is_empty() {
+            return None;
+        }
+        let head = self.reader.number();
+        let (mut depth, mut position) = (head as u32 & DEPTHS, head as u32 >> 2 & POSITIONS);
+        if depth == DEPTHS {
+            depth = self.reader.number32();
+        }
+        if position == POSITIONS {
+            position = self.reader.number32();
+        }
+        self.last = self.last.wrapping_add((head >> 5) as u32);
+        Some(Use { function: FunctionId::new(self.last), position, depth })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn uses_are_read_as_they_were_written(
+            uses in prop::collection::btree_set((any::<u32>(), 0u32..20, 0u32..6), 0..20),
+        ) {
+            let uses: Vec<Use> = uses
+                .into_iter()
+                .map(|(function, position, depth)| Use { function: FunctionId::new(function), position, depth })
+                .collect();
+            let mut out = vec![];
+            put(&mut out, uses.iter().copied());
+            prop_assert_eq!(Uses::read(&out).collect::<Vec<_>>(), uses);
+        }
+
+        #[test]
+        fn damaged_uses_end(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            prop_assert!(Uses::read(&bytes).count() <= bytes.len());
+        }
+    }
+
+    #[test]
+    fn a_use_close_to_the_one_before_is_one_byte() {
+        let one = |function, position| Use { function: FunctionId::new(function), position, depth: 1 };
+        let mut out = vec![];
+        put(&mut out, [one(3, 1), one(3, 2), one(4, 0)]);
+        assert_eq!(out, [0x65, 0x09, 0x21]);
+    }
+}

@@ -1,0 +1,56 @@
+//! `@defined` as a question: whether a variable, or a part of it, is known where a spec leads.
+use super::argument::Argument;
+use super::placement::Wanted;
+use super::resolve;
+use super::spec::Spec;
+use super::variables::{Role, State};
+use crate::error::{ErrorKind, Result};
+use probeidx_format::View;
+
+/// At how many placements an argument is defined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Defined {
+    /// Placements of the spec.
+    pub places: u32,
+    /// Those at which SystemTap's `@defined` is true: there is such a variable with a location at the address, and such a
+    /// member.
+    pub defined: u32,
+    /// Why it is not, where that does not depend on the placement.
+    pub why: Option<String>,
+}
+
+impl Defined {
+    /// Whether it is defined wherever the spec leads.
+    pub fn everywhere(&self) -> bool {
+        self.places > 0 && self.defined == self.places
+    }
+}
+
+/// Asks for one argument at all placements of a spec.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for specs of kinds that cannot be resolved.
+pub fn defined(view: View<'_>, spec: &Spec, argument: &Argument) -> Result<Defined> {
+    let mut found = Defined::default();
+    let wanted = Wanted { locals: true, arguments: std::slice::from_ref(argument), ..Wanted::default() };
+    let asked = resolve::resolve(view, spec, wanted, |placement, _| {
+        found.places += 1;
+        let is_there = placement.values.iter().any(|v| {
+            let is_known = v.type_id.is_some() || v.role == Role::Raw;
+            is_known && !matches!(v.state, State::Elsewhere | State::OptimizedOut)
+        });
+        found.defined += u32::from(is_there);
+        Ok(())
+    });
+    match asked {
+        // A member that there is not is the answer.
+        Err(error) if error.kind() == ErrorKind::NoMatch => {
+            resolve::resolve(view, spec, Wanted::default(), |_, _| {
+                found.places += 1;
+                Ok(())
+            })?;
+            Ok(Defined { defined: 0, why: Some(error.to_string()), ..found })
+        }
+        asked => asked.map(|()| found),
+    }
+}

@@ -1,0 +1,229 @@
+//! Plans as fetch arguments of kprobe_events (Documentation/trace/kprobetrace.rst; kernel/trace/trace_probe.c, 6.1 and
+//! 6.12).
+use super::argument::{Argument, Cast, Source};
+use super::location;
+use super::plan::{Op, Plan};
+use super::symbols;
+use super::types;
+use probeidx_format::View;
+use probeidx_format::id::{ObjectId, TypeId};
+use probeidx_format::types::TypeKind;
+
+/// The kernel's limits.
+const LONGEST_BODY: usize = 63;
+const DEEPEST: u32 = 13;
+
+/// Where a plan is lowered.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    pub view: &'a View<'a>,
+    pub object: ObjectId,
+}
+
+impl Target<'_> {
+    /// What follows the `=` of an argument: `+0(+96(%di)):string`.
+    ///
+    /// # Errors
+    /// Why the kernel cannot read it so.
+    pub fn body(&self, plan: &Plan, argument: Option<&Argument>) -> Result<String, String> {
+        let cast = argument.and_then(|a| a.cast.as_ref());
+        let is_user = argument.is_some_and(|a| a.is_user);
+        let (plan, type_text) = self.typed(plan, cast)?;
+        let body = self.place(&plan, is_user)? + ":" + &type_text;
+        match body.len() {
+            length if length > LONGEST_BODY => {
+                Err(format!("{body} has {length} characters, and the kernel takes {LONGEST_BODY}"))
+            }
+            _ => Ok(body),
+        }
+    }
+
+    /// The same for what the kernel reads by itself.
+    pub fn raw(text: &str, argument: &Argument) -> String {
+        match &argument.cast {
+            Some(Cast::Text(cast) | Cast::As(cast)) => format!("{text}:{cast}"),
+            Some(Cast::Radix(radix)) => format!("{text}:{radix}64"),
+            None => text.to_owned(),
+        }
+    }
+
+    /// The steps as nested dereferences.
+    pub fn place(&self, plan: &Plan, is_user: bool) -> Result<String, String> {
+        let (first, rest) = plan.ops.split_first().ok_or("it is nowhere")?;
+        let mut steps = rest.to_vec();
+        if plan.in_memory {
+            steps.push(Op::Read(8));
+        }
+        let mut text = match first {
+            Op::Register(number) => location::kernel_register(*number, self.view.machine())
+                .ok_or_else(|| format!("the kernel has no name for DWARF register {number}"))?,
+            Op::Constant(value) => format!("\\{value}"),
+            Op::Returned => "$retval".to_owned(),
+            Op::Address(address) => self.symbol(*address, &mut steps)?,
+            Op::Add(_) | Op::Read(_) => return Err("it starts nowhere".to_owned()),
+        };
+        let (mut distance, mut depth) = (0i64, 0);
+        let reads = steps.iter().filter(|s| matches!(s, Op::Read(_))).count();
+        for step in steps {
+            match step {
+                Op::Add(more) => distance = distance.wrapping_add(more),
+                Op::Read(8) => {
+                    depth += 1;
+                    let user = if is_user && depth as usize == reads { "u" } else { "" };
+                    let sign = if distance < 0 { '-' } else { '+' };
+                    text = format!("{sign}{user}{}({text})", distance.unsigned_abs());
+                    distance = 0;
+                }
+                Op::Read(size) => {
+                    return Err(format!("a read of {size} bytes on the way: the kernel reads 8"));
+                }
+                _ => return Err("it starts twice".to_owned()),
+            }
+        }
+        if distance != 0 {
+            return Err(format!(
+                "{text} plus {distance} is a number and not a place in memory: the kernel cannot add"
+            ));
+        }
+        if depth > DEEPEST {
+            return Err(format!("{depth} reads one in another, and the kernel takes {DEEPEST}"));
+        }
+        Ok(text)
+    }
+
+    /// `@SYMBOL+offset`, which is a read already: takes the first one of the steps.
+    fn symbol(&self, address: u64, steps: &mut Vec<Op>) -> Result<String, String> {
+        let moved = || format!("the address {address:#x}, which moves with the kernel");
+        let base = self.view.objects.get(self.object.index()).map_or(0, |o| o.base.get());
+        let pc = u32::try_from(address.wrapping_sub(base)).map_err(|_| moved())?;
+        let distance = match steps.first() {
+            Some(Op::Add(distance)) => *distance,
+            _ => 0,
+        };
+        let read = usize::from(distance != 0);
+        if steps.get(read) != Some(&Op::Read(8)) {
+            return Err(moved());
+        }
+        let symbol = symbols::holding(self.view, self.object, pc).ok_or_else(moved)?;
+        let name = String::from_utf8_lossy(self.view.string(symbol.record.name)).into_owned();
+        if !symbols::uniqueness(self.view, self.object, symbol.record.name).unique {
+            return Err(format!("in {name}, of which there are several: the kernel takes the first"));
+        }
+        steps.drain(..=read);
+        match i64::from(symbol.offset).wrapping_add(distance) {
+            0 => Ok(format!("@{name}")),
+            offset => Ok(format!("@{name}{offset:+}")),
+        }
+    }
+
+    /// The plan and the type that the kernel is to take what it reads for.
+    fn typed(&self, plan: &Plan, cast: Option<&Cast>) -> Result<(Plan, String), String> {
+        match cast {
+            Some(Cast::Text(text)) => Ok((self.text(plan)?, text.clone())),
+            Some(Cast::As(text)) => Ok((plan.clone(), text.clone())),
+            Some(Cast::Radix(radix)) => {
+                let (plan, natural) = self.natural(plan)?;
+                match natural.strip_prefix(['x', 'u', 's']) {
+                    Some(bits) if bits.bytes().all(|b| b.is_ascii_digit()) => {
+                        Ok((plan, format!("{radix}{bits}")))
+                    }
+                    _ => Err(format!("{natural} is not a number of which the radix could be chosen")),
+                }
+            }
+            None => self.natural(plan),
+        }
+    }
+
+    /// As a string: what a pointer points to, or an array.
+    fn text(&self, plan: &Plan) -> Result<Plan, String> {
+        if let Some(pointee) = plan.clone().pointee(self.view) {
+            return Ok(pointee);
+        }
+        let is_array = self.kind(plan.type_id) == Some(TypeKind::Array);
+        match is_array && plan.in_memory {
+            true => Ok(plan.clone()),
+            false => Err("no pointer and no array: a string is read from memory".to_owned()),
+        }
+    }
+
+    /// The type that the variable has: width and sign of a number, a pointer in hexadecimal.
+    fn natural(&self, plan: &Plan) -> Result<(Plan, String), String> {
+        let view = self.view;
+        let stripped = plan.type_id.and_then(|t| types::strip(view, t)).ok_or("its type is void")?;
+        let record = view.types.get(stripped.index()).ok_or("its type is not known")?;
+        let size = types::size_of(view, stripped).unwrap_or(0);
+        if let Some((offset, width)) = plan.bits {
+            return Ok((plan.clone(), format!("b{width}@{offset}/{}", size * 8)));
+        }
+        match TypeKind::from_u8(record.kind) {
+            TypeKind::Array => {
+                let element = record.target.some().ok_or("an array of nothing")?;
+                let size_of_one =
+                    types::size_of(view, element).filter(|s| *s > 0).ok_or("an array of unknown elements")?;
+                if !plan.in_memory {
+                    return Err("an array that is not in memory".to_owned());
+                }
+                let is_character = size_of_one == 1 && self.is_character(element);
+                if is_character {
+                    return Ok((plan.clone(), "string".to_owned()));
+                }
+                let one = self.scalar(element)?;
+                match size / size_of_one {
+                    count @ 1..=64 => Ok((plan.clone(), format!("{one}[{count}]"))),
+                    count => {
+                        Err(format!("an array of {count} elements, and the kernel takes 1 to 64: name one"))
+                    }
+                }
+            }
+            TypeKind::Struct | TypeKind::Union | TypeKind::Class => Err(format!(
+                "a {} of {size} bytes: name a member",
+                if record.kind == TypeKind::Union as u8 { "union" } else { "struct" }
+            )),
+            _ => Ok((plan.clone(), self.scalar(stripped)?)),
+        }
+    }
+
+    fn scalar(&self, type_id: TypeId) -> Result<String, String> {
+        /// `DW_ATE_signed`, `DW_ATE_signed_char`
+        const SIGNED: [u8; 2] = [5, 6];
+        let stripped = types::strip(self.view, type_id).ok_or("its type is void")?;
+        let record = self.view.types.get(stripped.index()).ok_or("its type is not known")?;
+        let size = types::size_of(self.view, stripped).unwrap_or(0);
+        match (TypeKind::from_u8(record.kind), size) {
+            (TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference, _) => Ok("x64".to_owned()),
+            (TypeKind::Base | TypeKind::Enum, 1 | 2 | 4 | 8) => {
+                let radix = if SIGNED.contains(&record.encoding) { 's' } else { 'x' };
+                Ok(format!("{radix}{}", size * 8))
+            }
+            (_, size) => Err(format!("a value of {size} bytes: the kernel reads 1, 2, 4 or 8")),
+        }
+    }
+
+    fn is_character(&self, type_id: TypeId) -> bool {
+        let record = types::strip(self.view, type_id).and_then(|t| self.view.types.get(t.index()));
+        // DW_ATE_signed_char, DW_ATE_unsigned_char; `u8` is the latter too, under another name.
+        record.is_some_and(|r| r.encoding == 6 && self.view.string(r.name) == b"char")
+    }
+
+    fn kind(&self, type_id: Option<TypeId>) -> Option<TypeKind> {
+        let record = self.view.types.get(types::strip(self.view, type_id?)?.index())?;
+        Some(TypeKind::from_u8(record.kind))
+    }
+}
+
+/// The name of an argument that was given none: that of the last member, else of the variable.
+pub fn name(argument: &Argument) -> String {
+    use super::path::Step;
+    if let Some(name) = &argument.name {
+        return name.clone();
+    }
+    let path = match &argument.source {
+        Source::Variable(path) | Source::Returned(path) => path,
+        Source::Raw(_) => return "arg".to_owned(),
+    };
+    let last = path.steps.iter().rev().find_map(|step| match step {
+        Step::Member(name) | Step::Arrow(name) => Some(name.as_str()),
+        Step::Index(_) => None,
+    });
+    last.unwrap_or(&path.root).chars().take(32).collect()
+}

@@ -1,0 +1,94 @@
+//! Ways through types: `file->f_path.dentry`, `struct task_struct.comm[3]`.
+mod parse;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use parse::parse;
+pub(super) use walk::position;
+pub use walk::{walk, walk_path};
+
+use probeidx_format::id::TypeId;
+use std::fmt;
+
+/// A name, and the way from there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// A variable or a type: what stands before the first step.
+    pub root: String,
+    pub steps: Vec<Step>,
+}
+
+/// A step on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// `.name`
+    Member(String),
+    /// `->name`
+    Arrow(String),
+    /// `[n]`
+    Index(i64),
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Member(name) => write!(f, ".{name}"),
+            Self::Arrow(name) => write!(f, "->{name}"),
+            Self::Index(n) => write!(f, "[{n}]"),
+        }
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.root)?;
+        self.steps.iter().try_for_each(|step| write!(f, "{step}"))
+    }
+}
+
+/// What is done with the address of the root on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// The pointer that stands there is read: go on at the address it has.
+    Deref,
+    /// Go that many bytes further. A distance back is its two's complement.
+    Add(u64),
+}
+
+/// Where a way leads. Two additions never follow one another, and none is of 0 bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walked {
+    pub moves: Vec<Move>,
+    /// What stands there; `None` for void.
+    pub type_id: Option<TypeId>,
+    /// Of an array in `type_id`: how many dimensions, outermost first, were gone into. `a[1]` of `int a[2][3]` is the
+    /// type of `a` with 1.
+    pub indexed: usize,
+    /// Of a bit-field: its lowest bit within the number of its type that stands there, and its width. In a packed struct
+    /// the two together can reach beyond that number.
+    pub bits: Option<(u32, u32)>,
+}
+
+/// What stands where a way leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// `None` for void.
+    pub type_id: Option<TypeId>,
+    /// In bytes from the start of the outermost object since the last pointer was read.
+    pub offset: u64,
+    /// As in [`Walked`].
+    pub bits: Option<(u32, u32)>,
+}
+
+impl Walked {
+    /// Where it leads within the object that the last pointer led to, or the root.
+    pub fn place(&self) -> Place {
+        let offset = match self.moves.last() {
+            Some(Move::Add(bytes)) => *bytes,
+            _ => 0,
+        };
+        Place { type_id: self.type_id, offset, bits: self.bits }
+    }
+}

@@ -1,0 +1,95 @@
+//! From text to a path.
+use super::{Path, Step};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Reads `a->b.c[2].d` or `struct file.f_path.dentry`. Spaces may stand around each step.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] with the column where something else was expected.
+pub fn parse(text: &str) -> Result<Path> {
+    let end = [".", "->", "["].iter().filter_map(|start| text.find(start)).min().unwrap_or(text.len());
+    let mut parser = Parser { text, at: end };
+    let root = text[..end].split_whitespace().collect::<Vec<_>>().join(" ");
+    if root.is_empty() {
+        return Err(Parser { text, at: 0 }.expected("a name"));
+    }
+    let mut steps = vec![];
+    while !parser.rest().is_empty() {
+        steps.push(parser.step()?);
+        parser.spaces();
+    }
+    Ok(Path { root, steps })
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn step(&mut self) -> Result<Step> {
+        if self.take("->") {
+            return Ok(Step::Arrow(self.name()?));
+        }
+        if self.take(".") {
+            return Ok(Step::Member(self.name()?));
+        }
+        if !self.take("[") {
+            return Err(self.expected("'.', '->' or '['"));
+        }
+        let number = self.number()?;
+        if !self.take("]") {
+            return Err(self.expected("']'"));
+        }
+        Ok(Step::Index(number))
+    }
+
+    fn name(&mut self) -> Result<String> {
+        self.spaces();
+        let rest = self.rest();
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
+        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(self.expected("a member's name"));
+        }
+        self.at += name.len();
+        Ok(name.to_owned())
+    }
+
+    fn number(&mut self) -> Result<i64> {
+        self.spaces();
+        let start = self.at;
+        let is_negative = self.take("-");
+        let radix = if self.rest().starts_with("0x") { 16 } else { 10 };
+        self.at += if radix == 16 { 2 } else { 0 };
+        let rest = self.rest();
+        let digits = &rest[..rest.find(|c: char| !c.is_digit(radix)).unwrap_or(rest.len())];
+        let signed = format!("{}{digits}", if is_negative { "-" } else { "" });
+        let number = i64::from_str_radix(&signed, radix);
+        let number = number.map_err(|_| Self { text: self.text, at: start }.expected("a number"))?;
+        self.at += digits.len();
+        Ok(number)
+    }
+
+    /// Passes over this text, and spaces before it, if it stands here.
+    fn take(&mut self, text: &str) -> bool {
+        let start = self.at;
+        self.spaces();
+        let is_there = self.rest().starts_with(text);
+        self.at = if is_there { self.at + text.len() } else { start };
+        is_there
+    }
+
+    fn spaces(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    fn expected(&self, what: &str) -> Error {
+        let column = self.text[..self.at].chars().count() + 1;
+        Error::new(ErrorKind::Usage, format!("column {column}: expected {what}"))
+    }
+}

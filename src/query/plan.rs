@@ -1,0 +1,193 @@
+//! How a value is read at a placement: step by step, from a register to the value, for whoever reads it.
+//!
+//! A plan is what DWARF and the types say, and no more: adding is not reading. What a lowering cannot express it refuses.
+use super::frames;
+use super::path::{self, Move, Step};
+use super::stack;
+use super::types;
+use crate::error::{Error, ErrorKind, Result};
+use probeidx_format::View;
+use probeidx_format::details::Location;
+use probeidx_format::expr::Expr;
+use probeidx_format::id::{ObjectId, TypeId};
+use probeidx_format::types::TypeKind;
+
+/// One step. The steps of a plan work on one 64-bit value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Take a register, by its DWARF number.
+    Register(u8),
+    /// Take a number.
+    Constant(i64),
+    /// Take a link address of the object, which the kernel may have moved.
+    Address(u64),
+    /// Take what the function returned.
+    Returned,
+    /// Add to the value; the sum wraps.
+    Add(i64),
+    /// Read so many bytes of memory at the value, and go on with what is there.
+    Read(u8),
+}
+
+/// How a value is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// In order.
+    pub ops: Vec<Op>,
+    /// The value lies in memory at the address to which the steps lead; else it is what they lead to.
+    pub in_memory: bool,
+    /// Its type.
+    pub type_id: Option<TypeId>,
+    /// Of a bit-field: its lowest bit within the container that has the type's size, counted from the lowest, and its
+    /// width.
+    pub bits: Option<(u32, u32)>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The variable has a location, not at this address.
+    Elsewhere,
+    /// It has none.
+    OptimizedOut,
+    /// It has one that no plan expresses: what it says.
+    Unsupported(String),
+}
+
+/// Where a variable is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    pub object: ObjectId,
+    pub pc: u32,
+    /// The registers hold what the function was called with.
+    pub is_entry: bool,
+}
+
+impl Plan {
+    /// How a variable itself is read. Cost: of its location, and a binary search where it lies in the frame.
+    pub fn of_variable(
+        view: &View<'_>,
+        location: Location<'_>,
+        type_id: Option<TypeId>,
+        at: At,
+    ) -> Result<Self, Missing> {
+        let expr = match location {
+            Location::None => return Err(Missing::OptimizedOut),
+            Location::Constant(value) => return Ok(Self::of(vec![Op::Constant(value)], false, type_id)),
+            Location::Bytes(bytes) => {
+                let mut value = [0; 8];
+                let Some(low) = value.get_mut(..bytes.len()) else {
+                    return Err(Missing::Unsupported(format!("a constant of {} bytes", bytes.len())));
+                };
+                low.copy_from_slice(bytes);
+                return Ok(Self::of(vec![Op::Constant(i64::from_le_bytes(value))], false, type_id));
+            }
+            Location::Everywhere(expr) => expr,
+            Location::List(_) | Location::Within(..) => location.at(at.pc).ok_or(Missing::Elsewhere)?,
+        };
+        if expr.is_uninitialized() {
+            return Err(Missing::Elsewhere);
+        }
+        if expr.is_empty() {
+            return Err(Missing::OptimizedOut);
+        }
+        let (ops, in_memory) = operations(view, expr, at)?;
+        Ok(Self::of(ops, in_memory, type_id))
+    }
+
+    /// What the function returned.
+    pub fn of_return(type_id: TypeId) -> Self {
+        Self::of(vec![Op::Returned], false, Some(type_id))
+    }
+
+    fn of(ops: Vec<Op>, in_memory: bool, type_id: Option<TypeId>) -> Self {
+        Self { ops, in_memory, type_id, bits: None }
+    }
+
+    /// How a part of the value is read: a member, what it points to, an element.
+    ///
+    /// # Errors
+    /// Those of [`path::walk`]; [`ErrorKind::Usage`] for a part of what is not in memory.
+    pub fn part(mut self, view: &View<'_>, steps: &[Step]) -> Result<Self> {
+        if steps.is_empty() {
+            return Ok(self);
+        }
+        let start = self.type_id.ok_or_else(|| Error::new(ErrorKind::NoMatch, "its type is void"))?;
+        let walked = path::walk(view, start, steps)?;
+        for step in walked.moves {
+            match step {
+                Move::Deref if self.in_memory => self.ops.push(Op::Read(8)),
+                Move::Deref => self.in_memory = true,
+                Move::Add(distance) if self.in_memory => self.add(distance as i64),
+                Move::Add(_) => {
+                    let what = "a part of a value that is not in memory cannot be read";
+                    return Err(Error::new(ErrorKind::Usage, what));
+                }
+            }
+        }
+        Ok(Self { type_id: walked.type_id, bits: walked.bits, ..self })
+    }
+
+    fn add(&mut self, distance: i64) {
+        match self.ops.last_mut() {
+            _ if distance == 0 => {}
+            Some(Op::Add(last)) => *last = last.wrapping_add(distance),
+            _ => self.ops.push(Op::Add(distance)),
+        }
+    }
+
+    /// What a pointer points to, as it lies in memory: to read a string. `None` for what is no pointer.
+    pub fn pointee(mut self, view: &View<'_>) -> Option<Self> {
+        let pointer = view.types.get(types::strip(view, self.type_id?)?.index())?;
+        if TypeKind::from_u8(pointer.kind) != TypeKind::Pointer {
+            return None;
+        }
+        let target = pointer.target.some();
+        if self.in_memory {
+            self.ops.push(Op::Read(8));
+        }
+        Some(Self { in_memory: true, type_id: target, bits: None, ..self })
+    }
+
+    /// The number that the value always is.
+    pub fn constant(&self) -> Option<i64> {
+        match self.ops[..] {
+            [Op::Constant(value)] if !self.in_memory => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// The steps of an expression, and whether they lead to memory.
+fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<(Vec<Op>, bool), Missing> {
+    let frame = || {
+        let rule = frames::cfa(view, at.object, at.pc);
+        rule.ok_or_else(|| Missing::Unsupported("in the frame, of which nothing is known here".to_owned()))
+    };
+    let sum = |register, distance: i64| match distance {
+        0 => vec![Op::Register(register)],
+        _ => vec![Op::Register(register), Op::Add(distance)],
+    };
+    Ok(match expr {
+        Expr::Register(number) => (vec![Op::Register(number)], false),
+        Expr::Literal(value) => (vec![Op::Constant(value.into())], false),
+        Expr::Constant(value) => (vec![Op::Constant(value)], false),
+        Expr::BasedOn(number, distance) => (sum(number, distance), true),
+        Expr::Sum(number, distance) => (sum(number, distance), false),
+        Expr::Frame(distance) => {
+            let (register, cfa) = frame()?;
+            (sum(register, cfa.wrapping_add(distance)), true)
+        }
+        Expr::FrameSum(distance) => {
+            let (register, cfa) = frame()?;
+            (sum(register, cfa.wrapping_add(distance)), false)
+        }
+        Expr::EntryValue(number) if at.is_entry => (vec![Op::Register(number)], false),
+        Expr::EntryValue(_) => {
+            return Err(Missing::Unsupported("what a register held at the entry".to_owned()));
+        }
+        Expr::Memory(address) => (vec![Op::Address(address)], true),
+        Expr::Address(address) => (vec![Op::Address(address)], false),
+        Expr::Verbatim(operations) => stack::run(operations, &frame)?,
+    })
+}

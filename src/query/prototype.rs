@@ -1,0 +1,129 @@
+//! Whether the calling convention says where parameters are: so that `$argN` is offered only where it is right.
+use super::select::{self, Placed};
+use super::types;
+use probeidx_format::View;
+use probeidx_format::details::Location;
+use probeidx_format::expr::Expr;
+use probeidx_format::id::TypeId;
+use probeidx_format::types::TypeKind;
+
+/// What the debug information says of a parameter that the calling convention puts somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// It is there.
+    Proved,
+    /// It is elsewhere: the compiler changed the order, or removed another one.
+    Moved,
+    /// It is not passed.
+    Gone,
+    /// Nothing is said, or nothing that could be compared.
+    Unknown,
+}
+
+impl Proof {
+    /// As JSON and text print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Proved => "proved",
+            Self::Moved => "moved",
+            Self::Gone => "gone",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Where the convention puts a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// In a register, by its DWARF number.
+    Register(u8),
+    /// On the stack, so many bytes above the stack pointer at the entry.
+    Stack(i64),
+}
+
+/// A parameter by its number, from 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    pub number: u32,
+    pub slot: Slot,
+    pub proof: Proof,
+}
+
+/// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4).
+fn argument_registers(machine: u16) -> &'static [u8] {
+    match machine {
+        62 => &[5, 4, 1, 2, 8, 9],
+        183 => &[0, 1, 2, 3, 4, 5, 6, 7],
+        _ => &[],
+    }
+}
+
+/// The parameters of an out-of-line function, by their position among its variables. Empty for machines of which the
+/// convention is not known. Cost: of the function's variables and their locations.
+pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> {
+    let registers = argument_registers(view.machine());
+    let Some(function) = select::function(view, placed.record) else { return vec![] };
+    let pc = placed.record.entry.get();
+    let mut locations: Vec<(u32, Location<'_>)> = view.details(placed.record).items.outermost().collect();
+    locations.sort_by_key(|l| l.0);
+    let mut free = registers.iter();
+    let mut stack = 8;
+    let mut found = vec![];
+    let parameters = (0u32..).zip(view.variables(function)).filter(|(_, v)| v.parameter);
+    for ((position, variable), number) in parameters.zip(1..) {
+        if registers.is_empty() {
+            break;
+        }
+        let slot = match words(view, variable.type_id) {
+            Some(1) => match free.next() {
+                Some(register) => Slot::Register(*register),
+                None => {
+                    stack += 8;
+                    Slot::Stack(stack - 8)
+                }
+            },
+            // More than one register, or memory: what comes behind is not counted any further.
+            _ => break,
+        };
+        let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
+        let proof = prove(location, slot, pc);
+        found.push((position, Parameter { number, slot, proof }));
+    }
+    found
+}
+
+/// How many registers a value of this type takes, if it is one that is passed in registers one by one.
+fn words(view: &View<'_>, type_id: Option<TypeId>) -> Option<u32> {
+    let stripped = types::strip(view, type_id?)?;
+    let record = view.types.get(stripped.index())?;
+    let size = types::size_of(view, stripped)?;
+    match TypeKind::from_u8(record.kind) {
+        TypeKind::Base | TypeKind::Enum | TypeKind::Pointer | TypeKind::Reference if size <= 8 => Some(1),
+        TypeKind::Struct | TypeKind::Union if (1..=8).contains(&size) => Some(1),
+        _ => None,
+    }
+}
+
+fn prove(location: Option<Location<'_>>, slot: Slot, pc: u32) -> Proof {
+    let Some(location) = location else { return Proof::Gone };
+    let expr = match location {
+        Location::None | Location::Constant(_) | Location::Bytes(_) => return Proof::Gone,
+        Location::Everywhere(expr) => expr,
+        Location::List(_) | Location::Within(..) => match location.at(pc) {
+            Some(expr) => expr,
+            None => return Proof::Unknown,
+        },
+    };
+    match (expr, slot) {
+        (Expr::Register(is), Slot::Register(due)) | (Expr::EntryValue(is), Slot::Register(due))
+            if is == due =>
+        {
+            Proof::Proved
+        }
+        // The frame base is the address behind the return address: 8 above the stack pointer at the entry.
+        (Expr::Frame(distance), Slot::Stack(due)) if distance + 8 == due => Proof::Proved,
+        (Expr::Register(_) | Expr::Frame(_) | Expr::BasedOn(..) | Expr::EntryValue(_), _) => Proof::Moved,
+        _ if expr.is_empty() => Proof::Gone,
+        _ => Proof::Unknown,
+    }
+}

@@ -1,0 +1,166 @@
+//! Types by name, and what they are once typedefs and qualifiers are away.
+use probeidx_format::View;
+use probeidx_format::id::TypeId;
+use probeidx_format::record::TypeRecord;
+use probeidx_format::types::TypeKind;
+use std::ops::Range;
+
+/// Types of types of … deeper than this are cut: only damaged files have them.
+pub(super) const DEEPEST: u32 = 64;
+
+/// All definitions of `struct kmem_cache`, `union x`, `enum y`, or of whatever kind `kmem_cache` is, by kind, file and
+/// line; where there is none, what is only declared. Base types may be spelled as in C (`unsigned long`). Cost: a binary
+/// search.
+pub fn find(view: &View<'_>, name: &str) -> Vec<TypeId> {
+    let (kind, plain) = split(name);
+    let mut found = named(view, plain.as_bytes(), kind);
+    if found.is_empty() && kind.is_none() {
+        found = named(view, base_type(plain).as_bytes(), Some(TypeKind::Base));
+    }
+    if found.iter().any(|t| !is_declared(view, *t)) {
+        found.retain(|t| !is_declared(view, *t));
+    }
+    found
+}
+
+/// Everything of this name and kind, what is only declared too.
+pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId> {
+    let all = all_named(view);
+    let types = &view.types[all];
+    let first = types.partition_point(|t| view.string(t.name) < name);
+    let same = types[first..].iter().take_while(|t| view.string(t.name) == name);
+    let ids = (first as u32..).map(TypeId::new).zip(same);
+    let asked = |t: &TypeRecord| kind.is_none_or(|kind| TypeKind::from_u8(t.kind) == kind);
+    ids.filter(|(_, t)| !name.is_empty() && asked(t)).map(|(id, _)| id).collect()
+}
+
+/// The names of all types of a kind, or of all kinds, sorted: to look for those that are near.
+pub fn names<'a>(view: &View<'a>, kind: Option<TypeKind>) -> impl Iterator<Item = &'a str> {
+    let view = *view;
+    let asked = view.types[all_named(&view)]
+        .iter()
+        .filter(move |t| kind.is_none_or(|kind| TypeKind::from_u8(t.kind) == kind));
+    asked.filter_map(move |t| std::str::from_utf8(view.string(t.name)).ok())
+}
+
+/// `struct file` is a kind and a name.
+pub fn split(name: &str) -> (Option<TypeKind>, &str) {
+    const KINDS: [(&str, TypeKind); 5] = [
+        ("struct", TypeKind::Struct),
+        ("union", TypeKind::Union),
+        ("enum", TypeKind::Enum),
+        ("class", TypeKind::Class),
+        ("typedef", TypeKind::Typedef),
+    ];
+    let name = name.trim();
+    let of_kind = |(word, kind)| Some((Some(kind), name.strip_prefix(word)?.strip_prefix(' ')?.trim_start()));
+    KINDS.into_iter().find_map(of_kind).unwrap_or((None, name))
+}
+
+/// The type without typedefs and qualifiers; `None` for void.
+pub fn strip(view: &View<'_>, type_id: TypeId) -> Option<TypeId> {
+    let mut at = type_id;
+    for _ in 0..DEEPEST {
+        match kind(view, at)? {
+            TypeKind::Typedef
+            | TypeKind::Const
+            | TypeKind::Volatile
+            | TypeKind::Restrict
+            | TypeKind::Atomic => at = view.types[at.index()].target.some()?,
+            _ => return Some(at),
+        }
+    }
+    None
+}
+
+/// The size in bytes; `None` for void, functions and what is only declared. An array whose length is not known has 0.
+pub fn size_of(view: &View<'_>, type_id: TypeId) -> Option<u64> {
+    size_at(view, type_id, 0)
+}
+
+fn size_at(view: &View<'_>, type_id: TypeId, depth: u32) -> Option<u64> {
+    let type_id = strip(view, type_id).filter(|_| depth < DEEPEST)?;
+    let record = view.types.get(type_id.index())?;
+    let size = u64::from(record.size.get());
+    match TypeKind::from_u8(record.kind) {
+        TypeKind::Function | TypeKind::Unspecified => None,
+        _ if is_declared(view, type_id) || record.size.get() == u32::MAX => None,
+        TypeKind::Array if size == 0 => {
+            let element = size_at(view, record.target.some()?, depth + 1)?;
+            let mut counts = view.members(type_id).iter().map(|m| m.value.get().max(0) as u64);
+            counts.try_fold(element, u64::checked_mul)
+        }
+        // Compilers may leave it away: it is that of an address.
+        TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference if size == 0 => Some(8),
+        _ => Some(size),
+    }
+}
+
+/// The kind of a type; `None` if there is no such type.
+pub fn kind(view: &View<'_>, type_id: TypeId) -> Option<TypeKind> {
+    let types = view.types.get(..view.types.len().saturating_sub(1))?;
+    types.get(type_id.index()).map(|t| TypeKind::from_u8(t.kind))
+}
+
+/// Whether the definition is not in the index, or one of several and not known which.
+pub fn is_declared(view: &View<'_>, type_id: TypeId) -> bool {
+    view.types.get(type_id.index()).is_some_and(|t| t.flags.get() & TypeRecord::DECLARED != 0)
+}
+
+/// The positions of the types that have names.
+fn all_named(view: &View<'_>) -> Range<usize> {
+    let types = &view.types[..view.types.len().saturating_sub(1)];
+    0..types.partition_point(|t| t.name.get() != 0)
+}
+
+/// The name that debug information has for a base type as C spells it: `long unsigned int` for `unsigned long`.
+fn base_type(spelled: &str) -> String {
+    let (mut longs, mut short, mut sign, mut rest) = (0, false, None, vec![]);
+    for word in spelled.split_whitespace() {
+        match word {
+            "long" => longs += 1,
+            "short" => short = true,
+            "signed" | "unsigned" => sign = Some(word),
+            "int" => {}
+            other => rest.push(other),
+        }
+    }
+    let mut words = vec!["long"; longs];
+    words.extend(short.then_some("short"));
+    match rest[..] {
+        [] => words.extend(sign.filter(|s| *s == "unsigned")),
+        _ => words.extend(sign),
+    }
+    words.extend(if rest.is_empty() { vec!["int"] } else { rest });
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_and_a_name() {
+        assert_eq!(split("struct  file "), (Some(TypeKind::Struct), "file"));
+        assert_eq!(split("union x"), (Some(TypeKind::Union), "x"));
+        assert_eq!(split("structure"), (None, "structure"));
+        assert_eq!(split("unsigned long"), (None, "unsigned long"));
+    }
+
+    #[test]
+    fn base_types_as_debug_information_names_them() {
+        for (spelled, named) in [
+            ("unsigned long", "long unsigned int"),
+            ("unsigned", "unsigned int"),
+            ("long long", "long long int"),
+            ("unsigned long long int", "long long unsigned int"),
+            ("short", "short int"),
+            ("signed char", "signed char"),
+            ("unsigned char", "unsigned char"),
+            ("signed int", "int"),
+            ("long double", "long double"),
+        ] {
+            assert_eq!(base_type(spelled), named);
+        }
+    }
+}

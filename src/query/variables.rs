@@ -1,0 +1,354 @@
+//! What can be read at a placement: its variables, and what was asked for.
+use super::argument::{Argument, Source};
+use super::elsewhere::{self, Elsewhere};
+use super::fetch::{self, Target};
+use super::plan::{At, Missing, Plan};
+use super::prototype::{self, Parameter};
+use super::readable::{Spellings, after_fentry};
+use super::select::{self, Placed};
+use crate::error::Result;
+use probeidx_format::View;
+use probeidx_format::details::{Item, Location};
+use probeidx_format::id::{ObjectId, StrId, TypeId};
+
+/// What can be done with a value at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In a register or in memory.
+    Readable,
+    /// Always this value.
+    Constant,
+    /// It has a location, not at this address.
+    Elsewhere,
+    /// It is nowhere.
+    OptimizedOut,
+    /// It has a location here that cannot be fetched; the text says why.
+    Unsupported,
+}
+
+impl State {
+    /// Whether a probe can have the value.
+    pub fn is_known(self) -> bool {
+        matches!(self, Self::Readable | Self::Constant)
+    }
+    /// As JSON and text print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Readable => "readable",
+            Self::Constant => "constant",
+            Self::Elsewhere => "elsewhere",
+            Self::OptimizedOut => "optimized-out",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// What a value is to the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Parameter,
+    Local,
+    /// What it returns.
+    Return,
+    /// Something the kernel knows of itself.
+    Raw,
+}
+
+/// A value at the placement's address.
+#[derive(Clone, Debug)]
+pub struct ValueAt {
+    /// The variable's, or the argument as it was asked for.
+    pub name: String,
+    pub role: Role,
+    pub type_id: Option<TypeId>,
+    /// In SystemTap's spelling; `None` if it has none.
+    pub type_name: Option<String>,
+    pub state: State,
+    /// Where it is, or why it cannot be fetched.
+    pub location: Option<String>,
+    /// The argument of kprobe_events that reads it: `name=+0(+96(%di)):string`.
+    pub fetch: Option<String>,
+    /// The same step by step.
+    pub plan: Option<Plan>,
+    /// Of a parameter at the entry of an out-of-line function.
+    pub parameter: Option<Parameter>,
+    /// Where it is known, if it is not here.
+    pub elsewhere: Option<Elsewhere>,
+    /// It was asked for, and is not one of all variables.
+    pub is_asked: bool,
+}
+
+/// Reads values. One is used for many placements: it keeps the spellings of types.
+pub struct Values<'a> {
+    view: View<'a>,
+    spellings: Spellings<'a>,
+}
+
+/// Where values are looked at.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub object: ObjectId,
+    pub placed: Placed<'a>,
+    pub pc: u32,
+    /// When the function returns, not at the address.
+    pub at_return: bool,
+    /// Where a variable is elsewhere, the line is wanted too.
+    pub with_lines: bool,
+}
+
+/// A variable in scope.
+struct Found<'a> {
+    position: u32,
+    name: StrId,
+    is_parameter: bool,
+    type_id: Option<TypeId>,
+    location: Location<'a>,
+}
+
+impl<'a> Values<'a> {
+    /// Nothing is spelled yet.
+    pub fn new(view: View<'a>) -> Self {
+        Self { view, spellings: Spellings::new(view) }
+    }
+
+    /// The variables in scope, parameters first; local ones only if they are wanted. For a return, what is returned
+    /// comes before them.
+    pub fn variables(&mut self, place: Place<'a>, with_locals: bool) -> Vec<ValueAt> {
+        let mut scope = self.in_scope(place);
+        scope.retain(|f| f.is_parameter || with_locals);
+        scope.sort_by_key(|f| !f.is_parameter);
+        let parameters = self.parameters(place);
+        let returned = if place.at_return { self.returned(place, None) } else { None };
+        let variables = scope.iter().map(|f| {
+            let parameter = parameters.iter().find(|p| p.0 == f.position).map(|p| p.1);
+            ValueAt { parameter, ..self.variable(place, f, None) }
+        });
+        returned.into_iter().chain(variables.collect::<Vec<_>>()).collect()
+    }
+
+    /// What was asked for; without a type if there is no such variable here.
+    ///
+    /// # Errors
+    /// Those of the path through the types.
+    pub fn argument(&mut self, place: Place<'a>, argument: &Argument) -> Result<ValueAt> {
+        let value = self.asked(place, argument)?;
+        let none =
+            || self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable"));
+        let value = value.unwrap_or_else(none);
+        Ok(ValueAt { is_asked: true, ..value })
+    }
+
+    fn asked(&mut self, place: Place<'a>, argument: &Argument) -> Result<Option<ValueAt>> {
+        match &argument.source {
+            Source::Raw(text) => Ok(Some(self.raw(text, argument))),
+            Source::Returned(_) if !place.at_return => {
+                let why = Some("only a return probe has it");
+                Ok(Some(self.missing(argument, Role::Return, State::Unsupported, why)))
+            }
+            Source::Returned(path) => {
+                let Some(value) = self.returned(place, Some(argument)) else { return Ok(None) };
+                self.part(place, value, &path.steps, argument).map(Some)
+            }
+            Source::Variable(path) => {
+                let scope = self.in_scope(place);
+                // The innermost one hides the others.
+                let Some(found) = scope.iter().rfind(|f| self.view.string(f.name) == path.root.as_bytes())
+                else {
+                    return Ok(None);
+                };
+                let value = self.variable(place, found, Some(argument));
+                self.part(place, value, &path.steps, argument).map(Some)
+            }
+        }
+    }
+
+    fn part(
+        &mut self,
+        place: Place<'a>,
+        value: ValueAt,
+        steps: &[super::path::Step],
+        argument: &Argument,
+    ) -> Result<ValueAt> {
+        let Some(plan) = value.plan.clone() else {
+            // Whether there is such a member does not depend on the place.
+            if let Some(type_id) = value.type_id {
+                super::path::walk(&self.view, type_id, steps)?;
+            }
+            return Ok(ValueAt { name: argument.text.clone(), ..value });
+        };
+        let plan = plan.part(&self.view, steps)?;
+        let (state, location, fetch) = self.lower(place, &plan, Some(argument), &fetch::name(argument));
+        let type_id = plan.type_id;
+        let type_name = self.spelled(type_id);
+        Ok(ValueAt {
+            name: argument.text.clone(),
+            type_id,
+            type_name,
+            state,
+            location,
+            fetch,
+            plan: Some(plan),
+            ..value
+        })
+    }
+
+    fn variable(&mut self, place: Place<'a>, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
+        let view = self.view;
+        let entry = place.placed.record.entry.get();
+        let later = (place.pc == entry).then(|| after_fentry(&view, place.placed)).flatten();
+        let is_entry = later.is_some() || select::root(&view, place.placed).record.entry.get() == place.pc;
+        let at = |pc| {
+            Plan::of_variable(&view, found.location, found.type_id, At { object: place.object, pc, is_entry })
+        };
+        let plan = match (at(place.pc), later) {
+            (Err(Missing::Elsewhere), Some(later)) => at(later),
+            (plan, _) => plan,
+        };
+        let name = String::from_utf8_lossy(view.string(found.name)).into_owned();
+        let (state, location, fetch, plan) = match plan {
+            Ok(plan) => {
+                let (state, location, fetch) = self.lower(place, &plan, argument, &name);
+                (state, location, fetch, Some(plan))
+            }
+            Err(Missing::Elsewhere) => (State::Elsewhere, None, None, None),
+            Err(Missing::OptimizedOut) => (State::OptimizedOut, None, None, None),
+            Err(Missing::Unsupported(why)) => (State::Unsupported, Some(why), None, None),
+        };
+        // Registers and memory are others when the function returns.
+        let fetch = fetch.filter(|_| !place.at_return);
+        let role = if found.is_parameter { Role::Parameter } else { Role::Local };
+        let with_line = place.with_lines;
+        let nearest = || elsewhere::nearest(&view, place.object, found.location, place.pc, with_line);
+        ValueAt {
+            name,
+            role,
+            type_id: found.type_id,
+            type_name: self.spelled(found.type_id),
+            state,
+            location,
+            fetch,
+            plan,
+            parameter: None,
+            elsewhere: (state == State::Elsewhere).then(nearest).flatten(),
+            is_asked: false,
+        }
+    }
+
+    fn returned(&mut self, place: Place<'a>, argument: Option<&Argument>) -> Option<ValueAt> {
+        let function = select::function(&self.view, place.placed.record)?;
+        let type_id = self.view.variables(function).return_type?;
+        let plan = Plan::of_return(type_id);
+        let (state, location, fetch) = self.lower(place, &plan, argument, "retval");
+        Some(ValueAt {
+            name: "$retval".to_owned(),
+            role: Role::Return,
+            type_id: Some(type_id),
+            type_name: self.spelled(Some(type_id)),
+            state,
+            location,
+            fetch,
+            plan: Some(plan),
+            parameter: None,
+            elsewhere: None,
+            is_asked: false,
+        })
+    }
+
+    fn raw(&self, text: &str, argument: &Argument) -> ValueAt {
+        let fetch = Target::raw(text, argument);
+        ValueAt {
+            name: argument.text.clone(),
+            role: Role::Raw,
+            type_id: None,
+            type_name: None,
+            state: State::Readable,
+            location: Some(text.to_owned()),
+            fetch: Some(
+                argument.name.as_ref().map_or_else(|| fetch.clone(), |name| format!("{name}={fetch}")),
+            ),
+            plan: None,
+            parameter: None,
+            elsewhere: None,
+            is_asked: false,
+        }
+    }
+
+    fn missing(&self, argument: &Argument, role: Role, state: State, why: Option<&str>) -> ValueAt {
+        ValueAt {
+            name: argument.text.clone(),
+            role,
+            type_id: None,
+            type_name: None,
+            state,
+            location: why.map(str::to_owned),
+            fetch: None,
+            plan: None,
+            parameter: None,
+            elsewhere: None,
+            is_asked: true,
+        }
+    }
+
+    /// State, place in words, and fetch argument of a plan.
+    fn lower(
+        &self,
+        place: Place<'a>,
+        plan: &Plan,
+        argument: Option<&Argument>,
+        name: &str,
+    ) -> (State, Option<String>, Option<String>) {
+        let target = Target { view: &self.view, object: place.object };
+        let body = target.body(plan, argument);
+        let fetch = body.as_ref().ok().map(|body| format!("{name}={body}"));
+        let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
+        match (target.place(plan, false), &body, argument) {
+            (Err(why), ..) => (State::Unsupported, Some(why), None),
+            // Something was asked for that cannot be written: the reason is the answer.
+            (_, Err(why), Some(_)) => (State::Unsupported, Some(why.clone()), None),
+            (Ok(text), ..) => (state, Some(text), fetch),
+        }
+    }
+
+    fn parameters(&self, place: Place<'a>) -> Vec<(u32, Parameter)> {
+        let is_entry = place.pc == place.placed.record.entry.get() && !place.placed.is_inline(&self.view);
+        if is_entry { prototype::parameters(&self.view, place.placed) } else { vec![] }
+    }
+
+    fn in_scope(&mut self, place: Place<'a>) -> Vec<Found<'a>> {
+        let view = self.view;
+        let Place { placed, pc, .. } = place;
+        self.spellings.enter(placed.record.function);
+        let entry = placed.record.entry.get();
+        let mut found = vec![];
+        // Whether the enclosing blocks hold the address.
+        let mut open = vec![];
+        for item in view.details(placed.record).items {
+            match item {
+                Item::Block(mut ranges) => open.push(pc != entry && ranges.any(|r| r.contains(pc))),
+                Item::End => {
+                    open.pop();
+                }
+                Item::Variable(position, location) if !open.contains(&false) => {
+                    let Some(variable) = self.spellings.variable(position) else { continue };
+                    if variable.name != StrId::new(0) {
+                        let (name, is_parameter) = (variable.name, variable.parameter);
+                        found.push(Found {
+                            position,
+                            name,
+                            is_parameter,
+                            type_id: variable.type_id,
+                            location,
+                        });
+                    }
+                }
+                Item::Variable(..) => {}
+            }
+        }
+        found
+    }
+
+    fn spelled(&mut self, type_id: Option<TypeId>) -> Option<String> {
+        let spelled = self.spellings.spelled(type_id?)?;
+        Some(self.spellings.text(spelled).to_owned())
+    }
+}

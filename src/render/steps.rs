@@ -1,0 +1,96 @@
+//! Read plans for compilers that make code of their own: as steps in JSON, and as an expression in C.
+use crate::query::location::kernel_register;
+use crate::query::plan::{Op, Plan};
+use crate::query::types;
+use probeidx_format::View;
+use probeidx_format::id::TypeId;
+use probeidx_format::types::TypeKind;
+use serde::Serialize;
+
+/// A step on one 64-bit value.
+#[derive(Serialize)]
+#[serde(tag = "op", rename_all = "lowercase")]
+pub enum Step {
+    /// Take a register, by the kernel's name where it has one, and by DWARF's number.
+    Register { name: Option<String>, dwarf: u8 },
+    /// Take a number.
+    Constant { value: i64 },
+    /// Take a link address, to which the kernel's slide is to be added.
+    Address { value: String },
+    /// Take what the function returned.
+    Return,
+    /// Add; the sum wraps.
+    Add { value: i64 },
+    /// Read so many bytes at the value.
+    Read { size: u64 },
+    /// Keep these bits, the lowest first.
+    Bits { offset: u32, width: u32 },
+    /// The value is an address: what lies there is no number.
+    Place { size: Option<u64> },
+}
+
+/// The steps of a plan, to the value where that is a number, else to its address.
+pub fn steps(view: &View<'_>, plan: &Plan) -> Vec<Step> {
+    let mut steps: Vec<Step> = plan
+        .ops
+        .iter()
+        .map(|op| match *op {
+            Op::Register(dwarf) => Step::Register { name: name(dwarf, view.machine()), dwarf },
+            Op::Constant(value) => Step::Constant { value },
+            Op::Address(value) => Step::Address { value: format!("{value:#x}") },
+            Op::Returned => Step::Return,
+            Op::Add(value) => Step::Add { value },
+            Op::Read(size) => Step::Read { size: size.into() },
+        })
+        .collect();
+    if plan.in_memory {
+        steps.push(match number_size(view, plan.type_id) {
+            Some(size) => Step::Read { size },
+            None => Step::Place { size: plan.type_id.and_then(|t| types::size_of(view, t)) },
+        });
+    }
+    steps.extend(plan.bits.map(|(offset, width)| Step::Bits { offset, width }));
+    steps
+}
+
+/// The plan as an expression of C over `regs`, the kernel's `struct pt_regs`: `*(u64 *)(regs->di + 96)`. `None` where
+/// that has no such register, or the address moves with the kernel.
+pub fn c(view: &View<'_>, plan: &Plan) -> Option<String> {
+    let mut text = String::new();
+    let read = |size, text: &str| format!("*(u{} *)({text})", size * 8);
+    for op in &plan.ops {
+        text = match *op {
+            Op::Register(dwarf) => format!("regs->{}", name(dwarf, view.machine())?),
+            Op::Constant(value) => value.to_string(),
+            Op::Address(_) => return None,
+            Op::Returned => "regs_return_value(regs)".to_owned(),
+            Op::Add(value) if value < 0 => format!("{text} - {}", value.unsigned_abs()),
+            Op::Add(value) => format!("{text} + {value}"),
+            Op::Read(size) => read(u64::from(size), &text),
+        };
+    }
+    if plan.in_memory {
+        text = match number_size(view, plan.type_id) {
+            Some(size) => read(size, &text),
+            None => format!("(void *)({text})"),
+        };
+    }
+    Some(match plan.bits {
+        Some((offset, width)) => format!("{text} >> {offset} & {:#x}", u64::MAX >> (64 - width.clamp(1, 64))),
+        None => text,
+    })
+}
+
+fn name(dwarf: u8, machine: u16) -> Option<String> {
+    kernel_register(dwarf, machine).map(|name| name.trim_start_matches('%').to_owned())
+}
+
+/// The size of what is read as one number.
+fn number_size(view: &View<'_>, type_id: Option<TypeId>) -> Option<u64> {
+    let stripped = types::strip(view, type_id?)?;
+    let is_number = {
+        let kind = types::kind(view, stripped)?;
+        !kind.is_aggregate() && kind != TypeKind::Array
+    };
+    types::size_of(view, stripped).filter(|size| is_number && matches!(size, 1 | 2 | 4 | 8))
+}
