@@ -49,7 +49,7 @@ fn find(index: &Index, pattern: &str) -> usize {
 fn placements(index: &Index, text: &str) -> usize {
     let mut count = 0;
     for spec in spec::parse(text).unwrap() {
-        resolve::resolve(index.view().unwrap(), &spec, false, |_, _| {
+        resolve::resolve(index.view().unwrap(), &spec, Default::default(), |_, _| {
             count += 1;
             Ok(())
         })

@@ -175,6 +175,13 @@ impl Target<'_> {
                     }
                 }
             }
+            // `pgprot_t`, `kuid_t`: a number by another name.
+            TypeKind::Struct | TypeKind::Class
+                if matches!(size, 1 | 2 | 4 | 8) && view.members(stripped).len() == 1 =>
+            {
+                let only = view.members(stripped)[0].target.some();
+                self.natural(&Plan { type_id: only, ..plan.clone() })
+            }
             TypeKind::Struct | TypeKind::Union | TypeKind::Class => Err(format!(
                 "a {} of {size} bytes: name a member",
                 if record.kind == TypeKind::Union as u8 { "union" } else { "struct" }

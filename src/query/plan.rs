@@ -119,8 +119,10 @@ impl Plan {
                 Move::Deref if self.in_memory => self.ops.push(Op::Read(8)),
                 Move::Deref => self.in_memory = true,
                 Move::Add(distance) if self.in_memory => self.add(distance as i64),
+                // The first member of a struct in a register is what its low bits are.
+                Move::Add(0) => {}
                 Move::Add(_) => {
-                    let what = "a part of a value that is not in memory cannot be read";
+                    let what = "a part of a value that is not in memory, and not its first";
                     return Err(Error::new(ErrorKind::Usage, what));
                 }
             }

@@ -1,4 +1,5 @@
 //! Whether the calling convention says where parameters are: so that `$argN` is offered only where it is right.
+use super::readable::after_fentry;
 use super::select::{self, Placed};
 use super::types;
 use probeidx_format::View;
@@ -64,6 +65,7 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
     let registers = argument_registers(view.machine());
     let Some(function) = select::function(view, placed.record) else { return vec![] };
     let pc = placed.record.entry.get();
+    let later = after_fentry(view, placed);
     let mut locations: Vec<(u32, Location<'_>)> = view.details(placed.record).items.outermost().collect();
     locations.sort_by_key(|l| l.0);
     let mut free = registers.iter();
@@ -86,7 +88,7 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
             _ => break,
         };
         let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
-        let proof = prove(location, slot, pc);
+        let proof = prove(location, slot, |l| l.at(pc).or_else(|| l.at(later?)));
         found.push((position, Parameter { number, slot, proof }));
     }
     found
@@ -104,12 +106,16 @@ fn words(view: &View<'_>, type_id: Option<TypeId>) -> Option<u32> {
     }
 }
 
-fn prove(location: Option<Location<'_>>, slot: Slot, pc: u32) -> Proof {
+fn prove<'a>(
+    location: Option<Location<'a>>,
+    slot: Slot,
+    at_entry: impl Fn(Location<'a>) -> Option<Expr<'a>>,
+) -> Proof {
     let Some(location) = location else { return Proof::Gone };
     let expr = match location {
         Location::None | Location::Constant(_) | Location::Bytes(_) => return Proof::Gone,
         Location::Everywhere(expr) => expr,
-        Location::List(_) | Location::Within(..) => match location.at(pc) {
+        Location::List(_) | Location::Within(..) => match at_entry(location) {
             Some(expr) => expr,
             None => return Proof::Unknown,
         },
