@@ -108,22 +108,11 @@ fn definitions(kernel: &Kernel, case: &Case) -> Result<Vec<String>, String> {
         },
         At::Before { function, inlined } => before(kernel, function, inlined)?,
     };
-    let is_newer = !kernel.release.starts_with("6.1.");
-    let arguments = case.until_then[usize::from(is_newer)];
-    let (copy, arguments) = match arguments.strip_prefix('@') {
-        Some(rest) => rest.split_once(": ").ok_or("a copy without arguments")?,
-        None => ("", arguments),
-    };
-    let printed = run(kernel, &["resolve", &spec, "--format", "kprobe-events"])?;
-    let mut lines = vec![];
-    let mut is_wanted = true;
-    for line in printed.lines() {
-        if let Some(place) = line.strip_prefix("# ") {
-            is_wanted = copy.is_empty() || place.contains(&format!(" {copy}+"));
-        } else if is_wanted {
-            lines.push(format!("{line} {arguments}"));
-        }
-    }
+    let mut asked = vec!["resolve", &spec];
+    asked.extend(case.arguments);
+    asked.extend(["--format", "kprobe-events"]);
+    let printed = run(kernel, &asked)?;
+    let lines: Vec<String> = printed.lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect();
     if lines.is_empty() { Err(format!("no definition: {printed}")) } else { Ok(lines) }
 }
 
