@@ -29,7 +29,7 @@
 //!
 //! Counted ranges: the count, or with 0 a number: 0 those of the placement, 1 those of the list before (the first:
 //! of the placement), else the number of ranges plus 2; then the ranges, from the entry on, unless they are known.
-use crate::expr::{self, Expr};
+use crate::expr::{self, Expr, FrameBase};
 use crate::id::Pc;
 use crate::varint::{self, Reader};
 
@@ -387,13 +387,16 @@ pub struct DetailWriter<'a> {
     buffer: &'a mut Buffer,
     entry: u32,
     due: u32,
+    base: FrameBase,
 }
 
 impl<'a> DetailWriter<'a> {
     /// Writes ranges and, of an inline instance, how far the outer placement is and the call site; the items follow.
+    /// `base` is that of the out-of-line function.
     pub fn new(
         buffer: &'a mut Buffer,
         entry: u32,
+        base: FrameBase,
         ranges: &[Range],
         inlined: Option<(u32, CallSite)>,
     ) -> Self {
@@ -413,7 +416,7 @@ impl<'a> DetailWriter<'a> {
         if let Some((_, call)) = inlined {
             call.put(out);
         }
-        Self { buffer, entry, due: 0 }
+        Self { buffer, entry, due: 0, base }
     }
     /// Starts a lexical block with these ranges.
     pub fn block(&mut self, ranges: &[Range]) -> Block {
@@ -497,7 +500,7 @@ impl<'a> DetailWriter<'a> {
     }
     #[inline]
     fn expression(&mut self, operations: &[u8]) {
-        expr::put(&mut self.buffer.bytes, operations, &mut self.buffer.earlier);
+        expr::put(&mut self.buffer.bytes, operations, self.base, &mut self.buffer.earlier);
     }
     /// What stands for these ranges where they are counted.
     #[inline]
@@ -560,7 +563,7 @@ mod tests {
         let mut buffer = Buffer::default();
         let call = CallSite { file: 3, line: 3789, column: 9 };
         let ranges = [Range { start: 0x1000, end: 0x1010 }, Range { start: 0x800, end: 0x820 }];
-        let mut writer = DetailWriter::new(&mut buffer, 0x1008, &ranges, Some((3, call)));
+        let mut writer = DetailWriter::new(&mut buffer, 0x1008, FrameBase::Cfa, &ranges, Some((3, call)));
         writer.everywhere(0, &[0x55]);
         writer.list(
             1,
@@ -606,7 +609,7 @@ mod tests {
         ) {
             let mut buffer = Buffer::default();
             let call = call.map(|(f, l, c)| CallSite { file: f.into(), line: l.into(), column: c.into() });
-            let mut writer = DetailWriter::new(&mut buffer, 5, &place, call.map(|call| (40, call)));
+            let mut writer = DetailWriter::new(&mut buffer, 5, FrameBase::Cfa, &place, call.map(|call| (40, call)));
             for (is_block, ranges) in &lists {
                 if *is_block {
                     let block = writer.block(ranges);

@@ -8,16 +8,17 @@
 //! | `7f` | a number and that many bytes follow, verbatim |
 //! | `80`–`9f` | `DW_OP_breg0`–`31`, a signed number follows |
 //! | `a0`–`bf` | `DW_OP_entry_value (DW_OP_reg0–31)`, `DW_OP_stack_value` |
-//! | `c0` | `DW_OP_fbreg`, a signed number follows |
+//! | `c0` | `DW_OP_fbreg`, where the frame base is the CFA ([`frames`](crate::frames)), a signed number follows |
 //! | `c1` | a constant and `DW_OP_stack_value`, a signed number follows |
-//! | `c2` | `DW_OP_fbreg`, `DW_OP_stack_value`, a signed number follows |
+//! | `c2` | the same and `DW_OP_stack_value`, a signed number follows |
 //! | `c3` | `DW_OP_addr` of eight bytes, a signed number follows |
 //! | `c4` | `DW_OP_addr` of eight bytes, `DW_OP_stack_value`, a signed number follows |
 //! | `c5` | the verbatim expression that stands as many bytes after the start of the details as a number says that follows |
 //! | `c6`–`df` | kept free |
 //! | `e0`–`ff` | `DW_OP_breg0–31`, `DW_OP_stack_value`, a signed number follows |
 //!
-//! In verbatim bytes offsets into `.debug_info` mean nothing any more; addresses are the object's base plus a `Pc`.
+//! Where the frame base is a register, `DW_OP_fbreg` is that register's `DW_OP_breg`; where it is anything else, the
+//! expression stands verbatim. In verbatim bytes offsets into `.debug_info` mean nothing any more; addresses are the object's base plus a `Pc`.
 use crate::varint::{self, Reader};
 use std::borrow::Cow;
 
@@ -36,9 +37,9 @@ pub enum Expr<'a> {
     EntryValue(u8),
     /// A register plus an offset, nowhere in memory.
     Sum(u8, i64),
-    /// In memory at the frame base plus an offset.
+    /// In memory at the canonical frame address plus an offset.
     Frame(i64),
-    /// The frame base plus an offset, nowhere in memory.
+    /// The canonical frame address plus an offset, nowhere in memory.
     FrameSum(i64),
     /// In memory at this address.
     Memory(u64),
@@ -46,6 +47,18 @@ pub enum Expr<'a> {
     Address(u64),
     /// Operations as DWARF encodes them.
     Verbatim(&'a [u8]),
+}
+
+/// What `DW_OP_fbreg` counts from: `DW_AT_frame_base` of the function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrameBase {
+    /// The canonical frame address (`DW_OP_call_frame_cfa`), as GCC has it.
+    #[default]
+    Cfa,
+    /// What this register holds (`DW_OP_reg0`–`31`), as clang has it.
+    Register(u8),
+    /// It is not known, or changes within the function.
+    Other,
 }
 
 const STACK_VALUE: u8 = 0x9f;
@@ -59,7 +72,7 @@ const COMPARED: usize = 16;
 
 /// Appends an expression, given as DWARF operations. `out` starts with the placement's details.
 #[inline]
-pub(crate) fn put(out: &mut Vec<u8>, operations: &[u8], earlier: &mut Earlier) {
+pub(crate) fn put(out: &mut Vec<u8>, operations: &[u8], base: FrameBase, earlier: &mut Earlier) {
     if let &[register @ 0x50..=0x6f] = operations {
         return out.push(register - 0x50);
     }
@@ -75,8 +88,15 @@ pub(crate) fn put(out: &mut Vec<u8>, operations: &[u8], earlier: &mut Earlier) {
             out.push(op - 0x70 + if is_value { 0xe0 } else { 0x80 });
             varint::put_signed(out, offset);
         }
-        (0x91, _, _) if let Some(offset) = whole_sleb(rest) => {
-            out.push(if is_value { 0xc2 } else { 0xc0 });
+        (0x91, _, _)
+            if base != FrameBase::Other
+                && let Some(offset) = whole_sleb(rest) =>
+        {
+            out.push(match base {
+                FrameBase::Register(register) => register & 0x1f | if is_value { 0xe0 } else { 0x80 },
+                _ if is_value => 0xc2,
+                _ => 0xc0,
+            });
             varint::put_signed(out, offset);
         }
         (0x03, address, _) if let Ok(address) = address.try_into() => {
@@ -246,7 +266,7 @@ mod tests {
 
     fn there_and_back(operations: &[u8], length: usize, expected: Expr<'_>) {
         let mut out = vec![];
-        put(&mut out, operations, &mut vec![]);
+        put(&mut out, operations, FrameBase::Cfa, &mut vec![]);
         assert_eq!(out.len(), length, "{operations:x?}");
         assert_eq!(read(&mut Reader::new(&out), &out), expected);
     }
@@ -275,12 +295,26 @@ mod tests {
     }
 
     #[test]
+    fn the_frame_base_decides_what_an_offset_from_it_is() {
+        let based = |base, operations: &[u8]| {
+            let mut out = vec![];
+            put(&mut out, operations, base, &mut vec![]);
+            read(&mut Reader::new(&out), &out).operations().into_owned()
+        };
+        assert_eq!(based(FrameBase::Register(7), &[0x91, 0x40]), [0x77, 0x40]);
+        assert_eq!(based(FrameBase::Register(6), &[0x91, 0x40, 0x9f]), [0x76, 0x40, 0x9f]);
+        let mut out = vec![];
+        put(&mut out, &[0x91, 0x40], FrameBase::Other, &mut vec![]);
+        assert_eq!(read(&mut Reader::new(&out), &out), Expr::Verbatim(&[0x91, 0x40]));
+    }
+
+    #[test]
     fn a_verbatim_expression_that_comes_again_is_a_reference() {
         let (mut out, mut earlier) = (vec![9, 9], vec![]);
         let operations = [0x70, 0x00, 0x06, 0x23, 0x08];
-        put(&mut out, &operations, &mut earlier);
+        put(&mut out, &operations, FrameBase::Cfa, &mut earlier);
         let second = out.len();
-        put(&mut out, &operations, &mut earlier);
+        put(&mut out, &operations, FrameBase::Cfa, &mut earlier);
         assert_eq!(out[second..], [0xc5, 2]);
         assert_eq!(read(&mut Reader::new(&out[second..]), &out), Expr::Verbatim(&operations));
     }
@@ -315,7 +349,7 @@ mod tests {
     /// That these operations are read as they were put; constants at least by value.
     fn exactly(operations: &[u8]) -> Result<(), TestCaseError> {
         let mut out = vec![];
-        put(&mut out, operations, &mut vec![]);
+        put(&mut out, operations, FrameBase::Cfa, &mut vec![]);
         match read(&mut Reader::new(&out), &out) {
             Expr::Constant(value) => {
                 let [op, operand @ .., STACK_VALUE] = operations else { panic!("{operations:x?}") };

@@ -119,6 +119,10 @@ sections! {
     TypeUsers = "type_users",
     /// The functions that take or return each type: see [`users`](crate::users).
     TypeUses = "type_uses",
+    /// `FrameRecord`s, by object, sorted.
+    Frames = "frames",
+    /// See [`frames`](crate::frames).
+    FrameRows = "frame_rows",
     /// An fst map from each name that a function or function symbol bears to its `NameId`.
     NameFst = "name_fst",
 }

@@ -28,6 +28,7 @@
 //!   └────▶ symbols                 └──▶ the outer place, the unit (its files)
 //! address ──▶ ranges ──▶ out-of-line place, followed by its inline instances in preorder
 //!         ├──▶ sequences ──▶ line rows
+//!         ├──▶ frames ──▶ frame rows: where the canonical frame address is
 //!         └──▶ section (boundaries), sites, refused, symbol (its flags): whether it can be probed
 //! ```
 //!
@@ -87,6 +88,26 @@
 //!    0x142195. `82 10 02 29` from the byte before on: instructions start 11 and 5 bytes before the address, at it, and 5
 //!    and 12 bytes behind it, and so does `objdump -d`.
 //!
+//! ## A frame rule, worked by hand
+//!
+//! `op` of `do_sys_openat2` is at `DW_OP_fbreg -60`. Where is that at `0xffffffff8134a400`, which is pc 0x34b400?
+//!
+//! The last of `frames` that does not start behind it is the [`FrameRecord`](record::FrameRecord) `{ start: 0x34b350,
+//! end: 0x34b4b6, rows }`, and ends behind it. At its `rows`, from `8(%rsp)` on:
+//!
+//! ```text
+//! 1d 11 19        7, 4 and 6 bytes on: 8 more each, after pushes; 32(%rsp)
+//! 1f 20           7 bytes on, from pc 0x34b368: 4 times 8 more; 64(%rsp)
+//! ff 13 1c        63 + 19 bytes on: 4 times 8 less; 32(%rsp). The fall starts here, from 64(%rsp)
+//! 06 06 0a        1, 1 and 2 bytes on: 8 less each; 8(%rsp), the next instruction is the return
+//! 14              5 bytes on, from pc 0x34b3c3: back to 64(%rsp)
+//! fd 8f 01        63 + 143 bytes on, from pc 0x34b491: 8 more; a push
+//! 40              16 bytes on: back to 64(%rsp) again
+//! 00              the end
+//! ```
+//!
+//! So the canonical frame address is `64(%rsp)` there, and `op` at `4(%rsp)`.
+//!
 //! ## Versions
 //!
 //! An index is a cache: a reader refuses older and newer versions, each with its own error, and the remedy is to
@@ -96,13 +117,14 @@
 //! | --- | --- |
 //! | 1 | the first |
 //! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines`. `sites`, `refused`, `boundaries`, flags of objects and symbols |
-//! | 3 | `type_users`, `type_uses` |
+//! | 3 | `type_users`, `type_uses`, `frames`, `frame_rows`; `DW_OP_fbreg` by what the frame base is |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod details;
 mod error;
 pub mod expr;
+pub mod frames;
 pub mod header;
 pub mod id;
 pub mod lines;

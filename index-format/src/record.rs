@@ -16,7 +16,7 @@ macro_rules! records {
 records! {
     /// vmlinux or a module. `first_*` are where its part of a table starts; it ends where the next record's starts,
     /// and the table has one record more than there are objects.
-    ObjectRecord = 72 {
+    ObjectRecord = 76 {
         /// The kernel's name of the module (`kvm_amd`); empty for vmlinux.
         name: StrId,
         /// The file it was read from.
@@ -41,6 +41,8 @@ records! {
         first_site: U32,
         /// Into `refused`.
         first_refused: U32,
+        /// Into `frames`.
+        first_frame: U32,
         /// See the `ObjectRecord::…` constants.
         flags: U32,
     }
@@ -209,6 +211,15 @@ records! {
         /// Whose file numbers it uses.
         unit: UnitId,
         /// Its rows: an offset into `lines`.
+        rows: U32,
+    }
+    /// A range of addresses of which frame rules are known. Sorted by start within the object.
+    FrameRecord = 12 {
+        /// The first address.
+        start: Pc,
+        /// The first address after it.
+        end: Pc,
+        /// Its rules: an offset into `frame_rows`.
         rows: U32,
     }
 }

@@ -1,6 +1,7 @@
 //! An index as typed slices. Opening costs the header and a bounds check per section, whatever the file's size.
 use crate::details::{self, Details};
 use crate::error::{Error, Result};
+use crate::frames;
 use crate::header::{DirectoryEntry, Header, SectionName};
 use crate::id::*;
 use crate::lines::Rows;
@@ -57,6 +58,8 @@ pub struct View<'a> {
     boundaries: &'a [u8],
     type_users: &'a [TypeUsersRecord],
     type_uses: &'a [u8],
+    frames: &'a [FrameRecord],
+    frame_rows: &'a [u8],
 }
 
 impl<'a> View<'a> {
@@ -94,6 +97,8 @@ impl<'a> View<'a> {
             boundaries: bytes(file, directory, S::Boundaries)?,
             type_users: records(file, directory, S::TypeUsers)?,
             type_uses: bytes(file, directory, S::TypeUses)?,
+            frames: records(file, directory, S::Frames)?,
+            frame_rows: bytes(file, directory, S::FrameRows)?,
         })
     }
 
@@ -173,6 +178,15 @@ impl<'a> View<'a> {
     /// What the kernel's own list has of an object.
     pub fn refused_of(&self, object: ObjectId) -> &'a [RefusedRecord] {
         self.refused.get(self.part(object, |o| o.first_refused)).unwrap_or_default()
+    }
+    /// The ranges of an object of which frame rules are known.
+    pub fn frames_of(&self, object: ObjectId) -> &'a [FrameRecord] {
+        self.frames.get(self.part(object, |o| o.first_frame)).unwrap_or_default()
+    }
+    /// The frame rules of a range.
+    pub fn frame_rows(&self, frame: &FrameRecord) -> frames::Rows<'a> {
+        let rows = self.frame_rows.get(frame.rows.get() as usize..).unwrap_or_default();
+        frames::Rows::read(rows, frame.start.get())
     }
     /// Whether an instruction starts at an offset within a section; `None` where its code was not read.
     pub fn is_boundary(&self, section: &SectionRecord, offset: u32) -> Option<bool> {

@@ -69,6 +69,8 @@ pub enum Command {
     Find(Find),
     /// Show every place of a probe point: where it is, and what can be read there
     Resolve(Resolve),
+    /// Show how a type is laid out, or which functions take or return it
+    Type(Type),
     /// List what the kernel refuses to kprobes, and why
     Blacklist(Blacklist),
     /// Show what is in the index
@@ -143,6 +145,22 @@ pub struct Resolve {
     /// Only say whether this is known at all the places, as SystemTap's @defined does; exit code 1 if it is not
     #[arg(long, value_name = "ARG", conflicts_with = "args")]
     pub defined: Option<String>,
+}
+
+/// `type`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:\n  probeidx type 'struct kmem_cache'\n  \
+                        probeidx type 'struct file.f_path.dentry->d_name.name'\n  \
+                        probeidx type 'struct sk_buff' --users")]
+pub struct Type {
+    /// A struct, union, enum, typedef or base type, with or without that word; behind it the way to a member, such as
+    /// .f_path.dentry or ->f_path
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The functions that take or return it: where the type stands (the return value, the number of the parameter), and a
+    /// star for each pointer that leads to it
+    #[arg(long)]
+    pub users: bool,
 }
 
 /// `blacklist`

@@ -10,6 +10,7 @@ mod build;
 mod find;
 mod index;
 mod resolve;
+mod types;
 mod why_not;
 
 use crate::error::Result;
@@ -45,6 +46,7 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         Command::Build(build) => build::run(build, &config),
         Command::Find(find) => output::to_stdout(|out| find::run(find, &config, out)),
         Command::Resolve(resolve) => output::to_stdout(|out| resolve::run(resolve, &config, out)),
+        Command::Type(asked) => output::to_stdout(|out| types::run(asked, &config, out)),
         Command::Blacklist(blacklist) => output::to_stdout(|out| blacklist::run(blacklist, &config, out)),
         Command::Stats => output::to_stdout(|out| index::stats(&config, out)),
         Command::Verify => output::to_stdout(|out| index::verify(&config, out)),

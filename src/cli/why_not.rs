@@ -98,6 +98,7 @@ fn explain(text: &str, why: &Absence) -> String {
     }
 }
 
-fn with_near(what: &str, near: &[String]) -> String {
+/// What is not there, and what is near.
+pub fn with_near(what: &str, near: &[String]) -> String {
     if near.is_empty() { what.to_owned() } else { format!("{what}; did you mean {}?", near.join(", ")) }
 }

@@ -32,6 +32,7 @@ pub enum Slot {
     CallLine,
     CallColumn,
     Location,
+    FrameBase,
     ConstValue,
     ByteSize,
     BitSize,
@@ -242,6 +243,7 @@ fn slot(tag: DwTag, at: DwAt) -> Slot {
         DW_AT_call_line => Slot::CallLine,
         DW_AT_call_column => Slot::CallColumn,
         DW_AT_location => Slot::Location,
+        DW_AT_frame_base => Slot::FrameBase,
         DW_AT_const_value => Slot::ConstValue,
         DW_AT_bit_size => Slot::BitSize,
         DW_AT_bit_offset => Slot::BitOffset,
@@ -282,6 +284,7 @@ fn slot(tag: DwTag, at: DwAt) -> Slot {
                 | Prototyped
                 | Origin
                 | Specification
+                | FrameBase
                 | Sibling
         ),
         DW_TAG_inlined_subroutine => {

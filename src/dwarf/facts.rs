@@ -29,6 +29,9 @@ pub struct Batch {
     pub sequences: Vec<SequenceFacts>,
     /// As `probeidx_format::lines` describes.
     pub lines: Vec<u8>,
+    pub frames: Vec<FrameFacts>,
+    /// As `probeidx_format::frames` describes.
+    pub frame_rows: Vec<u8>,
     /// With the number of the object in the batch.
     pub faults: Vec<(u32, Fault)>,
 }
@@ -124,5 +127,14 @@ pub struct SequenceFacts {
     pub start: u32,
     pub end: u32,
     pub unit: u32,
+    pub rows: u32,
+}
+
+/// A range of addresses with frame rules.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameFacts {
+    pub object: u32,
+    pub start: u32,
+    pub end: u32,
     pub rows: u32,
 }

@@ -9,9 +9,10 @@ use super::functions::{DEEPEST_SCOPE, Fixed, UnitFunction, UnitVariable, fixed, 
 use super::header::Fault;
 use super::lists;
 use super::strings::content_hash;
-use super::unit::Unit;
+use super::unit::{Sections, Unit};
 use gimli::constants::*;
 use probeidx_format::details::{Buffer, CallSite, DetailWriter, Range};
+use probeidx_format::expr::FrameBase;
 use std::rc::Rc;
 
 /// Memory that is used again for every placement.
@@ -50,6 +51,8 @@ struct Frame {
     nested: bool,
     /// In how many other functions the out-of-line function is described.
     within: u32,
+    /// Of the out-of-line function.
+    base: FrameBase,
 }
 
 impl<'d> Extractor<'d, '_> {
@@ -90,7 +93,9 @@ impl<'d> Extractor<'d, '_> {
         let object = self.object.number;
         let whole = found.iter().filter(|r| r.start < r.end);
         self.batch.ranges.extend(whole.map(|r| RangeFacts { object, start: r.start, end: r.end, place }));
-        let frame = Frame { place, function, is_own: origin.is_none(), depth: 0, nested: false, within };
+        let base = frame_base(&unit.sections, &attrs);
+        let frame =
+            Frame { place, function, is_own: origin.is_none(), depth: 0, nested: false, within, base };
         self.scratch.own.clear();
         self.walk_place(source, &mut cursor, abbrev.has_children, frame, entry, found, None);
         if cursor.ended {
@@ -141,6 +146,7 @@ impl<'d> Extractor<'d, '_> {
             depth: outer.depth + 1,
             nested: false,
             within: outer.within,
+            base: outer.base,
         };
         self.walk_place(source, cursor, abbrev.has_children, frame, entry, found, Some(call));
     }
@@ -159,7 +165,7 @@ impl<'d> Extractor<'d, '_> {
         let mut buffer = self.scratch.buffers.pop().unwrap_or_default();
         let outer = self.batch.places[frame.place as usize].outer;
         let inlined = call.map(|call| (frame.place - outer, call));
-        let mut writer = DetailWriter::new(&mut buffer, entry, &found, inlined);
+        let mut writer = DetailWriter::new(&mut buffer, entry, frame.base, &found, inlined);
         self.scratch.ranges = found;
         if has_children {
             self.walk_scope(source, cursor, &mut writer, frame);
@@ -399,6 +405,18 @@ impl<'d> Extractor<'d, '_> {
     /// Forgets the numbers of the unit before.
     pub(super) fn enter_unit(&mut self) {
         self.scratch.file_numbers.clear();
+    }
+}
+
+/// What the function's variables are relative to.
+fn frame_base(sections: &Sections<'_>, attrs: &Attrs) -> FrameBase {
+    let Some(value) = attrs.get(Slot::FrameBase).filter(|_| attrs.is_block(Slot::FrameBase)) else {
+        return FrameBase::Other;
+    };
+    match *block(sections, value) {
+        [op] if DwOp(op) == DW_OP_call_frame_cfa => FrameBase::Cfa,
+        [op] if (DW_OP_reg0.0..=DW_OP_reg31.0).contains(&op) => FrameBase::Register(op - DW_OP_reg0.0),
+        _ => FrameBase::Other,
     }
 }
 

@@ -334,4 +334,9 @@ pub struct Sections<'d> {
     pub ranges: &'d [u8],
     pub loclists: &'d [u8],
     pub loc: &'d [u8],
+    pub frame: &'d [u8],
+    /// Where there is no `frame`.
+    pub eh_frame: &'d [u8],
+    /// That of `eh_frame`, as its relocations have it.
+    pub eh_frame_address: u64,
 }

@@ -142,6 +142,7 @@ pub fn link(
             first_sequence: U32::new(first(&places.sequence_objects, number) as u32),
             first_site: U32::new(linked.sites.len() as u32),
             first_refused: U32::new(linked.refused.len() as u32),
+            first_frame: U32::new(first(&places.frame_objects, number) as u32),
             ..blank()
         };
         if let Some(object) = facts.get(number) {

@@ -2,7 +2,7 @@
 //!
 //! A vmlinux linked with `--emit-relocs` carries `.rela.debug_*` too, but they are applied already: only those of
 //! relocatable objects are.
-use super::elf::{Elf, LE};
+use super::elf::{Elf, LE, Section};
 use crate::dwarf::Sections;
 use crate::error::{Error, ErrorKind, Result};
 use object::LittleEndian;
@@ -13,9 +13,11 @@ use std::borrow::Cow;
 #[derive(Default)]
 pub struct DebugSections<'d> {
     sections: [Cow<'d, [u8]>; NAMES.len()],
+    eh_frame: Cow<'d, [u8]>,
+    eh_frame_address: u64,
 }
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "info",
     "abbrev",
     "line",
@@ -27,13 +29,20 @@ const NAMES: [&str; 11] = [
     "ranges",
     "loclists",
     "loc",
+    "frame",
 ];
 
 impl<'d> DebugSections<'d> {
     /// Finds, inflates and relocates them. Relocations that cannot be applied are counted and named in `faults`.
     pub fn load(object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
         let mut loaded = Self::default();
+        let has_frame = [".debug_frame", ".zdebug_frame"].iter().any(|n| object.section(n).is_some());
         for (index, section) in object.sections.iter().enumerate() {
+            if section.name == ".eh_frame" && !has_frame {
+                loaded.eh_frame = Self::read(object, index, faults)?;
+                loaded.eh_frame_address = address(object, section);
+                continue;
+            }
             let Some(name) =
                 section.name.strip_prefix(".debug_").or_else(|| section.name.strip_prefix(".zdebug_"))
             else {
@@ -43,26 +52,52 @@ impl<'d> DebugSections<'d> {
             let Some(at) = NAMES.iter().position(|n| *n == name).filter(|_| !section.is_in_group()) else {
                 continue;
             };
-            let mut data = section.data()?;
-            if object.is_relocatable
-                && let Some(relocations) = object.relocations(index)?
-            {
-                relocate(object, section.name, data.to_mut(), relocations, faults)?;
-            }
-            loaded.sections[at] = data;
+            loaded.sections[at] = Self::read(object, index, faults)?;
         }
         Ok(loaded)
     }
+
+    /// The section at this index. Cost: of a module, a copy and its relocations; all modules have 3 MB of `.debug_frame`.
+    fn read(object: &Elf<'d>, index: usize, faults: &mut Vec<Error>) -> Result<Cow<'d, [u8]>> {
+        let section = &object.sections[index];
+        let mut data = section.data()?;
+        if object.is_relocatable
+            && let Some(relocations) = object.relocations(index)?
+        {
+            relocate(object, section, data.to_mut(), relocations, faults)?;
+        }
+        Ok(data)
+    }
     /// The sections as the extractor takes them.
     pub fn sections(&self) -> Sections<'_> {
-        let [info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc] =
+        let [info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc, frame] =
             &self.sections;
-        Sections { info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc }
+        Sections {
+            info,
+            abbrev,
+            line,
+            str,
+            line_str,
+            str_offsets,
+            addr,
+            rnglists,
+            ranges,
+            loclists,
+            loc,
+            frame,
+            eh_frame: &self.eh_frame,
+            eh_frame_address: self.eh_frame_address,
+        }
     }
     /// The length of all of them.
     pub fn length(&self) -> u64 {
         self.sections.iter().map(|s| s.len() as u64).sum()
     }
+}
+
+/// The address that an allocated section has for its relocations.
+fn address(object: &Elf<'_>, section: &Section<'_>) -> u64 {
+    if object.is_relocatable { section.pc.unwrap_or(0).into() } else { section.address() }
 }
 
 /// How many bytes a relocation of this type fills with symbol plus addend; 0 for none, `None` for all others.
@@ -71,8 +106,14 @@ fn width(machine: u16, kind: u32) -> Option<usize> {
         (_, 0) => 0,
         (elf::EM_X86_64, 1) | (elf::EM_AARCH64, 257) | (elf::EM_RISCV, 2) | (elf::EM_PPC64, 38) => 8,
         (elf::EM_X86_64, 10 | 11) | (elf::EM_AARCH64, 258) | (elf::EM_RISCV, 1) | (elf::EM_PPC64, 1) => 4,
+        (machine, kind) if is_relative(machine, kind) => 4,
         _ => return None,
     })
+}
+
+/// Whether the place itself is subtracted, as in `.eh_frame` (`R_X86_64_PC32`, `R_AARCH64_PREL32`, `R_RISCV_32_PCREL`).
+fn is_relative(machine: elf::Machine, kind: u32) -> bool {
+    matches!((machine, kind), (elf::EM_X86_64, 2) | (elf::EM_AARCH64, 261) | (elf::EM_RISCV, 57))
 }
 
 /// RISC-V computes differences by adding and subtracting in place: the width, whether it is subtracted, and whether
@@ -99,7 +140,7 @@ fn in_place(machine: u16, kind: u32) -> Option<(usize, bool, bool)> {
 
 fn relocate(
     object: &Elf<'_>,
-    name: &str,
+    section: &Section<'_>,
     data: &mut [u8],
     relocations: &[Rela64<LittleEndian>],
     faults: &mut Vec<Error>,
@@ -112,11 +153,14 @@ fn relocate(
         let addend = relocation.r_addend.get(LE);
         let value = || {
             let symbol = object.symbols.get((info >> 32) as usize)?;
-            Some(object.symbol_address(symbol).wrapping_add(addend as u64))
+            let value = object.symbol_address(symbol).wrapping_add(addend as u64);
+            let is_relative = is_relative(elf::Machine(object.machine), kind);
+            let place = || address(object, section).wrapping_add(offset as u64);
+            Some(if is_relative { value.wrapping_sub(place()) } else { value })
         };
         let outside = || {
             let what = format!("relocation of type {kind} outside of the section or its symbols");
-            Error::new(ErrorKind::Damaged, what).section(name).offset(offset as u64)
+            Error::new(ErrorKind::Damaged, what).section(section.name).offset(offset as u64)
         };
         match width(object.machine, kind) {
             Some(0) => {}
@@ -150,7 +194,7 @@ fn relocate(
     }
     if let Some((kind, offset, count)) = unknown {
         let what = format!("{count} relocations of types such as {kind} are not known and were left out");
-        faults.push(Error::new(ErrorKind::Unsupported, what).section(name).offset(offset as u64));
+        faults.push(Error::new(ErrorKind::Unsupported, what).section(section.name).offset(offset as u64));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::intern::StringIds;
 use super::{Extracted, bases, blank};
 use crate::dwarf::facts::NO_PLACE;
 use probeidx_format::id::{Pc, PlaceId, StrId, UnitId};
-use probeidx_format::record::{PlaceRecord, RangeRecord, SequenceRecord, UnitRecord};
+use probeidx_format::record::{FrameRecord, PlaceRecord, RangeRecord, SequenceRecord, UnitRecord};
 use probeidx_format::varint;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
 use rayon::prelude::*;
@@ -20,11 +20,13 @@ pub struct Places {
     pub unit_files: Vec<StrId>,
     pub ranges: Vec<RangeRecord>,
     pub sequences: Vec<SequenceRecord>,
+    pub frames: Vec<FrameRecord>,
     /// With the object to which each unit belongs, in order.
     pub unit_objects: Vec<u32>,
-    /// Likewise for ranges and sequences.
+    /// Likewise for ranges, sequences and frames.
     pub range_objects: Vec<u32>,
     pub sequence_objects: Vec<u32>,
+    pub frame_objects: Vec<u32>,
 }
 
 pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Functions) -> Places {
@@ -33,6 +35,7 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
     let file_bases = bases(batches.iter().map(|b| b.batch.files.len()));
     let detail_bases = bases(batches.iter().map(|b| b.batch.details.len()));
     let line_bases = bases(batches.iter().map(|b| b.batch.lines.len()));
+    let row_bases = bases(batches.iter().map(|b| b.batch.frame_rows.len()));
 
     let places: Vec<PlaceRecord> = batches
         .par_iter()
@@ -92,6 +95,14 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         })
         .collect();
     sequences.par_sort_unstable();
+    let mut frames: Vec<(u32, u32, u32, u32)> = batches
+        .iter()
+        .zip(&row_bases)
+        .flat_map(|(b, base)| {
+            b.batch.frames.iter().map(move |f| (f.object + b.first_object, f.start, f.end, f.rows + base))
+        })
+        .collect();
+    frames.par_sort_unstable();
     let range = |&(_, start, end, place): &_| RangeRecord {
         start: Pc::new(start),
         end: Pc::new(end),
@@ -101,6 +112,11 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         start: Pc::new(start),
         end: Pc::new(end),
         unit: UnitId::new(unit),
+        rows: U32::new(rows),
+    };
+    let frame = |&(_, start, end, rows): &_| FrameRecord {
+        start: Pc::new(start),
+        end: Pc::new(end),
         rows: U32::new(rows),
     };
     Places {
@@ -114,6 +130,8 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         unit_files,
         range_objects: ranges.iter().map(|r| r.0).collect(),
         sequence_objects: sequences.iter().map(|s| s.0).collect(),
+        frame_objects: frames.iter().map(|f| f.0).collect(),
+        frames: frames.iter().map(frame).collect(),
         ranges: ranges.iter().map(range).collect(),
         sequences: sequences.iter().map(sequence).collect(),
         unit_objects,

@@ -50,12 +50,22 @@ pub fn vmlinux(
         };
         let batches = cut(source.headers, |unit| (unit.end - unit.start) as u64, BATCH);
         let read_all = || batches.par_iter().enumerate().with_max_len(1).map(read).collect::<Vec<_>>();
-        Ok(rayon::join(facts, read_all))
+        let (facts, (mut extracted, frames)) =
+            rayon::join(facts, || rayon::join(read_all, || self::frames(source)));
+        extracted.push(frames);
+        Ok((facts, extracted))
     })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &input.path));
     }
     Ok((facts, extracted, skipped))
+}
+
+/// The frame rules of vmlinux: a batch without units.
+fn frames(source: ObjectSource<'_>) -> Extracted {
+    let mut extractor = Extractor::new(Gathered::default(), source, &());
+    extractor.read_frames();
+    Extracted { batch: extractor.leave().finish(), strings: vec![], first_object: 0 }
 }
 
 /// Modules that are read into one batch.
@@ -100,6 +110,7 @@ pub fn modules(
             check_release(object, release)?;
             let mut extractor = Extractor::new(std::mem::take(&mut gathered), source, known);
             source.headers.iter().for_each(|header| extractor.read(*header));
+            extractor.read_frames();
             gathered = extractor.leave();
             let path = input.path.display().to_string();
             let kernel = Kernel { version: code::version(release), config: None };

@@ -30,6 +30,7 @@ mod stack;
 pub mod suggest;
 pub mod symbols;
 pub mod types;
+pub mod users;
 pub mod variables;
 pub mod verdict;
 

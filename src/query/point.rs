@@ -41,7 +41,8 @@ pub fn put(
     });
 }
 
-fn put_decimal(mut number: u32, out: &mut Vec<u8>) {
+/// Writes a number.
+pub(crate) fn put_decimal(mut number: u32, out: &mut Vec<u8>) {
     let mut digits = [0; 10];
     let mut at = digits.len();
     loop {

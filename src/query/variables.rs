@@ -2,11 +2,12 @@
 use super::argument::{Argument, Source};
 use super::elsewhere::{self, Elsewhere};
 use super::fetch::{self, Target};
+use super::path::{self, Path};
 use super::plan::{At, Missing, Plan};
 use super::prototype::{self, Parameter};
 use super::readable::{Spellings, after_fentry};
 use super::select::{self, Placed};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{ObjectId, StrId, TypeId};
@@ -147,7 +148,7 @@ impl<'a> Values<'a> {
             }
             Source::Returned(path) => {
                 let Some(value) = self.returned(place, Some(argument)) else { return Ok(None) };
-                self.part(place, value, &path.steps, argument).map(Some)
+                self.part(place, value, path, argument).map(Some)
             }
             Source::Variable(path) => {
                 let scope = self.in_scope(place);
@@ -157,7 +158,7 @@ impl<'a> Values<'a> {
                     return Ok(None);
                 };
                 let value = self.variable(place, found, Some(argument));
-                self.part(place, value, &path.steps, argument).map(Some)
+                self.part(place, value, path, argument).map(Some)
             }
         }
     }
@@ -166,30 +167,35 @@ impl<'a> Values<'a> {
         &mut self,
         place: Place<'a>,
         value: ValueAt,
-        steps: &[super::path::Step],
+        path: &Path,
         argument: &Argument,
     ) -> Result<ValueAt> {
+        let rooted = |error: Error| {
+            let message = format!("{}{}", path.root, error.message());
+            let rooted = Error::new(error.kind(), message);
+            error.remedy().map_or(rooted.clone(), |remedy| rooted.hint(remedy))
+        };
+        let name = argument.text.clone();
         let Some(plan) = value.plan.clone() else {
             // Whether there is such a member does not depend on the place.
-            if let Some(type_id) = value.type_id {
-                super::path::walk(&self.view, type_id, steps)?;
+            if let Some(type_id) = value.type_id.filter(|_| !path.steps.is_empty()) {
+                path::walk(&self.view, type_id, &path.steps).map_err(rooted)?;
             }
-            return Ok(ValueAt { name: argument.text.clone(), ..value });
+            return Ok(ValueAt { name, ..value });
         };
-        let plan = plan.part(&self.view, steps)?;
+        let plan = match plan.part(&self.view, &path.steps) {
+            Ok(plan) => plan,
+            Err(error) if error.kind() == ErrorKind::Usage => {
+                let location = Some(error.message().to_owned());
+                let state = State::Unsupported;
+                return Ok(ValueAt { name, state, location, fetch: None, plan: None, ..value });
+            }
+            Err(error) => return Err(rooted(error)),
+        };
         let (state, location, fetch) = self.lower(place, &plan, Some(argument), &fetch::name(argument));
         let type_id = plan.type_id;
         let type_name = self.spelled(type_id);
-        Ok(ValueAt {
-            name: argument.text.clone(),
-            type_id,
-            type_name,
-            state,
-            location,
-            fetch,
-            plan: Some(plan),
-            ..value
-        })
+        Ok(ValueAt { name, type_id, type_name, state, location, fetch, plan: Some(plan), ..value })
     }
 
     fn variable(&mut self, place: Place<'a>, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {

@@ -3,6 +3,8 @@ pub mod json;
 pub mod kprobe_events;
 pub mod steps;
 pub mod text;
+pub mod types;
+pub mod types_json;
 pub mod words;
 
 use std::borrow::Cow;

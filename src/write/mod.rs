@@ -91,5 +91,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::Boundaries, &linked.boundaries)?;
     one(S::TypeUsers, model.users.records.as_bytes())?;
     one(S::TypeUses, &model.users.uses)?;
+    one(S::Frames, model.places.frames.as_bytes())?;
+    writer.section(S::FrameRows, batches.iter().map(|b| &b.batch.frame_rows[..]))?;
     Ok(writer)
 }

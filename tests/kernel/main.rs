@@ -2,5 +2,6 @@
 //! with `CI=true` it makes it fail. `scripts/test-packages` installs all of it.
 mod agreement;
 mod anchors;
+mod frames;
 mod installed;
 mod live;

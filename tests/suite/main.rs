@@ -8,6 +8,7 @@ mod oracle;
 mod program;
 
 mod agree;
+mod arguments;
 mod bad_input;
 #[cfg(feature = "cli")]
 mod command_line;
@@ -17,6 +18,7 @@ mod damaged_tables;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod definitions;
 mod elf;
+mod frames;
 mod hostile;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod image;

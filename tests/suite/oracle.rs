@@ -2,6 +2,7 @@
 //!
 //! Nothing here is shared with the indexer but the rules that the format's documentation lays down: where sections
 //! of a module are placed, and how paths are spelled.
+pub mod frames;
 mod functions;
 mod object;
 mod types;

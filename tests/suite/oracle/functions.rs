@@ -5,6 +5,13 @@ use crate::facts::{Declared, ObjectFacts};
 use gimli::{AttributeValue, DwAt, RawRngListEntry, Unit, constants::*};
 use std::collections::BTreeSet;
 
+/// The register that is a function's frame base, where it is one.
+fn register_base(die: &Die<'_>) -> Option<u8> {
+    let Some(AttributeValue::Exprloc(base)) = die.attr_value(DW_AT_frame_base) else { return None };
+    let &[op] = base.0.slice() else { return None };
+    op.checked_sub(DW_OP_reg0.0).filter(|register| *register < 32)
+}
+
 /// Address, file, line.
 type Row = (u64, String, u64);
 
@@ -71,14 +78,14 @@ impl<'d> Reader<'d, '_> {
         let (entry, ranges) = self.entry_and_ranges(at);
         let entry = entry?;
         let mut text = format!("{} at {entry:#x}{ranges}\n", self.head(at));
-        self.scope(at, 0, &mut text);
+        self.scope(at, 0, register_base(&at.die), &mut text);
         Some(text)
     }
 
     /// Variables and lexical blocks in order, then the inline instances.
-    fn scope(&self, at: &At<'d, '_>, depth: usize, text: &mut String) {
+    fn scope(&self, at: &At<'d, '_>, depth: usize, base: Option<u8>, text: &mut String) {
         let mut inlines = vec![];
-        self.items(at, depth + 1, text, &mut inlines);
+        self.items(at, depth + 1, base, text, &mut inlines);
         for inline in inlines {
             let (entry, ranges) = self.entry_and_ranges(&inline);
             let entry = entry.map_or("nowhere".to_owned(), |e| format!("{e:#x}"));
@@ -87,11 +94,18 @@ impl<'d> Reader<'d, '_> {
             let indent = "  ".repeat(depth + 1);
             *text +=
                 &format!("{indent}{} at {entry} from {file}:{line}:{column}{ranges}\n", self.head(&inline));
-            self.scope(&inline, depth + 1, text);
+            self.scope(&inline, depth + 1, base, text);
         }
     }
 
-    fn items<'a>(&'a self, at: &At<'d, 'a>, depth: usize, text: &mut String, inlines: &mut Vec<At<'d, 'a>>) {
+    fn items<'a>(
+        &'a self,
+        at: &At<'d, 'a>,
+        depth: usize,
+        base: Option<u8>,
+        text: &mut String,
+        inlines: &mut Vec<At<'d, 'a>>,
+    ) {
         let indent = "  ".repeat(depth);
         for child in at.children() {
             match child.die.tag() {
@@ -99,14 +113,15 @@ impl<'d> Reader<'d, '_> {
                     let extern_only =
                         child.flag(DW_AT_declaration) && !child.die.has_attr(DW_AT_abstract_origin);
                     if !extern_only {
-                        *text += &format!("{indent}{} {}\n", self.variable(&child), self.location(&child));
+                        *text +=
+                            &format!("{indent}{} {}\n", self.variable(&child), self.location(&child, base));
                     }
                 }
                 DW_TAG_inlined_subroutine => inlines.push(child),
                 // Without an address it is the abstract one, repeated.
                 DW_TAG_lexical_block if child.die.has_children() => {
                     let mut items = String::new();
-                    self.items(&child, depth + 1, &mut items, inlines);
+                    self.items(&child, depth + 1, base, &mut items, inlines);
                     if !items.is_empty() {
                         *text += &format!("{indent}{{{}\n{items}", self.entry_and_ranges(&child).1);
                     }
@@ -180,13 +195,23 @@ impl<'d> Reader<'d, '_> {
         format!("{kind} {name}: {spelled} line {line}")
     }
 
-    fn location(&self, at: &At<'d, '_>) -> String {
+    /// `base` is the register that is the frame base.
+    fn location(&self, at: &At<'d, '_>, base: Option<u8>) -> String {
         let chain = self.chain(at);
         let told = |at: &&At<'d, '_>| at.die.has_attr(DW_AT_const_value) || at.die.has_attr(DW_AT_location);
         let Some(at) = chain.iter().find(told) else { return "nowhere".to_owned() };
         let unit = at.unit;
-        let expression =
-            |bytes: Bytes<'d>| operations(bytes.slice(), |index| self.d.dwarf.address(unit, index).unwrap());
+        let expression = |bytes: Bytes<'d>| {
+            let mut bytes = bytes.slice().to_vec();
+            if let (Some(base), [op, rest @ ..]) = (base, &mut bytes[..])
+                && *op == DW_OP_fbreg.0
+                && let Some(last) = rest.iter().position(|b| *b < 0x80)
+                && (rest.len() == last + 1 || rest[last + 1..] == [DW_OP_stack_value.0])
+            {
+                *op = DW_OP_breg0.0 + base;
+            }
+            operations(&bytes, |index| self.d.dwarf.address(unit, index).unwrap())
+        };
         match at.die.attr_value(DW_AT_const_value) {
             Some(AttributeValue::Block(bytes)) => return format!("= {:02x?}", bytes.slice()),
             Some(value) => return format!("= {}", number(&value)),

@@ -12,6 +12,7 @@ type File<'d> = ElfFile<'d, FileHeader64<LE>>;
 pub struct Loaded {
     debug: BTreeMap<String, Vec<u8>>,
     pub base: u64,
+    pub eh_frame_address: u64,
     pub symbols: Vec<String>,
     pub sections: Vec<String>,
 }
@@ -45,14 +46,24 @@ impl Loaded {
         let place = |index: usize| placed.get(&index).copied();
 
         let mut debug = BTreeMap::new();
-        for section in all.iter().filter(|s| s.name().unwrap().starts_with(".debug_")) {
+        let mut eh_frame_address = 0;
+        let is_read = |name: &str| name.starts_with(".debug_") || name == ".eh_frame";
+        for section in all.iter().filter(|s| is_read(s.name().unwrap())) {
+            let own = place(section.index().0).unwrap_or(0);
+            if section.name().unwrap() == ".eh_frame" {
+                eh_frame_address = if relocatable { own } else { section.address() };
+            }
             let mut bytes = section.data().unwrap().to_vec();
             for (offset, relocation) in section.relocations().filter(|_| relocatable) {
                 let RelocationTarget::Symbol(symbol) = relocation.target() else { panic!("{relocation:?}") };
                 let symbol = file.symbol_by_index(symbol).unwrap();
                 let target = symbol.section_index().and_then(|s| place(s.0)).unwrap_or(0) + symbol.address();
-                assert_eq!(relocation.kind(), RelocationKind::Absolute, "{relocation:?}");
-                let value = target.wrapping_add_signed(relocation.addend()).to_le_bytes();
+                let from = match relocation.kind() {
+                    RelocationKind::Absolute => 0,
+                    RelocationKind::Relative => own + offset,
+                    _ => panic!("{relocation:?}"),
+                };
+                let value = target.wrapping_add_signed(relocation.addend()).wrapping_sub(from).to_le_bytes();
                 let (offset, size) = (offset as usize, usize::from(relocation.size() / 8));
                 bytes[offset..offset + size].copy_from_slice(&value[..size]);
             }
@@ -93,7 +104,7 @@ impl Loaded {
                 symbol.size()
             ))
         });
-        Self { base, sections: sections.collect(), symbols: symbols.collect(), debug }
+        Self { base, sections: sections.collect(), symbols: symbols.collect(), debug, eh_frame_address }
     }
 
     pub fn section(&self, name: &str) -> &[u8] {

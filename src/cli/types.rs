@@ -1,0 +1,175 @@
+//! `probeidx type`
+use super::args::Type;
+use super::config::Config;
+use super::exit::Outcome;
+use super::output::failed;
+use super::why_not::{nothing, with_near};
+use crate::error::Result;
+use crate::query::declaration::keyword;
+use crate::query::layout::{Body, layout};
+use crate::query::path::{self, Path, Step};
+use crate::query::{Index, suggest, types, users};
+use crate::render::{types as text, types_json as json};
+use probeidx_format::View;
+use probeidx_format::id::TypeId;
+use probeidx_format::types::TypeKind;
+use std::io::Write;
+
+/// Shows how types are laid out, one of their members, or who takes and returns them.
+pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let mut path = path::parse(&args.name)?;
+    // What is asked for is the type itself, no pointer to it: both spellings of the first step mean the same.
+    if let Some(first) = path.steps.first_mut()
+        && let Step::Arrow(name) = first
+    {
+        *first = Step::Member(std::mem::take(name));
+    }
+    let mut outcome = Outcome::Nothing;
+    let mut reasons = vec![];
+    for file in config.indexes()? {
+        let index = Index::open(&file)?;
+        let view = index.view()?;
+        let release = String::from_utf8_lossy(view.release());
+        let asked = Asked { view: &view, release: &release, path: &path, json: config.json };
+        let found = types::find(&view, &path.root);
+        let done = if found.is_empty() {
+            reasons.push(no_type(&view, &path.root));
+            continue;
+        } else if args.users {
+            asked.users(&found, &mut reasons, out)
+        } else if path.steps.is_empty() {
+            asked.layouts(&found, &mut reasons, out)
+        } else {
+            asked.members(&found, &mut reasons, out)
+        };
+        if done.map_err(failed)? {
+            outcome = Outcome::Done;
+        }
+    }
+    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+/// A question to one index. The answers are whether there was any.
+struct Asked<'a> {
+    view: &'a View<'a>,
+    release: &'a str,
+    path: &'a Path,
+    json: bool,
+}
+
+impl Asked<'_> {
+    fn layouts(
+        &self,
+        found: &[TypeId],
+        reasons: &mut Vec<String>,
+        out: &mut dyn Write,
+    ) -> std::io::Result<bool> {
+        let mut any = false;
+        for type_id in found {
+            let Some(laid_out) = layout(self.view, *type_id) else { continue };
+            let objects = match found.len() {
+                1 => vec![],
+                _ => users::objects(self.view, *type_id),
+            };
+            let objects: Vec<String> = objects.into_iter().map(|o| text::object(self.view, o)).collect();
+            if matches!(laid_out.body, Body::Declared) && laid_out.chain.is_empty() {
+                let name = &laid_out.named.spelled;
+                reasons
+                    .push(format!("{name} is only declared: its definition is in nothing that was indexed"));
+                continue;
+            }
+            match self.json {
+                true => json::layout(self.release, &laid_out, &objects, out)?,
+                false if any => {
+                    writeln!(out).and_then(|()| text::layout(self.view, &laid_out, &objects, out))?
+                }
+                false => text::layout(self.view, &laid_out, &objects, out)?,
+            }
+            any = true;
+        }
+        Ok(any)
+    }
+
+    fn members(
+        &self,
+        found: &[TypeId],
+        reasons: &mut Vec<String>,
+        out: &mut dyn Write,
+    ) -> std::io::Result<bool> {
+        let mut any = false;
+        for type_id in found {
+            let Some(root) = layout(self.view, *type_id) else { continue };
+            let walked = match path::walk_path(self.view, *type_id, self.path) {
+                Ok(walked) => walked,
+                Err(error) => {
+                    let place = match (found.len(), root.named.line) {
+                        (1, _) | (_, 0) => String::new(),
+                        (_, line) => format!("{}:{line}: ", String::from_utf8_lossy(root.named.file)),
+                    };
+                    reasons.push(format!("{place}{error}"));
+                    continue;
+                }
+            };
+            any = true;
+            let path = self.path.to_string();
+            match self.json {
+                true => json::member(self.view, self.release, &path, &root.named, &walked, out)?,
+                false => text::member(self.view, &path, &walked, out)?,
+            }
+        }
+        Ok(any)
+    }
+
+    fn users(
+        &self,
+        found: &[TypeId],
+        reasons: &mut Vec<String>,
+        out: &mut dyn Write,
+    ) -> std::io::Result<bool> {
+        let name = &self.path.root;
+        if !self.path.steps.is_empty() {
+            reasons.push(format!("{}: functions take types, not members: ask for the type of it", self.path));
+            return Ok(false);
+        }
+        // Where there are several definitions, functions may know only the name of the type.
+        let (kind, plain) = types::split(name);
+        let mut wanted = found.to_vec();
+        let kinds: Vec<Option<TypeKind>> = found.iter().map(|t| types::kind(self.view, *t)).collect();
+        let is_asked = |t: &TypeId| kind.is_some() || kinds.contains(&types::kind(self.view, *t));
+        wanted.extend(types::named(self.view, plain.as_bytes(), kind).into_iter().filter(is_asked));
+        let (mut any, mut line) = (false, vec![]);
+        users::users(self.view, &wanted, |user| {
+            any = true;
+            match self.json {
+                true => json::user(self.view, self.release, name, user, out),
+                false => text::user(self.view, user, &mut line, out),
+            }
+        })?;
+        if !any {
+            reasons.push(format!("no function takes or returns {name}"));
+        }
+        Ok(any)
+    }
+}
+
+/// What to say of a name that no type has: that another kind has it, or which are near.
+fn no_type(view: &View<'_>, name: &str) -> String {
+    let (kind, plain) = types::split(name);
+    let others = types::named(view, plain.as_bytes(), None);
+    let spelled = |kind: TypeKind, name: &str| match keyword(kind) {
+        Some(word) => format!("{word} {name}"),
+        None => name.to_owned(),
+    };
+    let mut near: Vec<String> =
+        others.iter().filter_map(|t| Some(spelled(types::kind(view, *t)?, plain))).collect();
+    near.dedup();
+    if near.is_empty() {
+        near = suggest::nearest(plain, types::names(view, kind), 5);
+        let of_kind = |name: &String| {
+            let first = types::named(view, name.as_bytes(), kind).into_iter().next();
+            first.and_then(|t| types::kind(view, t)).map(|kind| spelled(kind, name))
+        };
+        near = near.iter().filter_map(of_kind).collect();
+    }
+    with_near(&format!("no type {name}"), &near)
+}
