@@ -66,8 +66,11 @@ static void do_writev(void) {
 
 static void do_read(void) {
     char bytes[32];
+    struct stat found;
     int file = probed();
     known("got", read(file, bytes, 23));
+    fstat(file, &found);
+    known("inode", found.st_ino);
     known_address("bytes", bytes);
     close(file);
 }
@@ -204,7 +207,8 @@ static void do_sync(void) {
 }
 
 static void do_overlay(void) {
-    known("error", mount("probed-layers", "/t/m", "overlay", 0, "lowerdir=/t/l,upperdir=/t/u,workdir=/t/w") ? errno : 0);
+    static const char layers[] = "lowerdir=/t/l,upperdir=/t/u,workdir=/t/w";
+    known("error", mount("layers", "/t/m", "overlay", 0, layers) ? errno : 0);
     mkdir("/t/m/layered", 0705);
     symlink("text-of-link", "/t/m/link");
     rmdir("/t/m/layered");

@@ -1,4 +1,4 @@
-//! What is fetched, and what is to come: one case for each kind of argument and of place.
+//! What is fetched, and what is to come of it: one case for each kind of argument and of place.
 use std::fmt::{self, Display, Formatter};
 
 pub struct Case {
@@ -67,6 +67,24 @@ pub const CASES: &[Case] = &[
         arguments: &["got=$retval"],
         action: "read",
         expect: "got=23",
+    },
+    Case {
+        kind: "a member behind a returned pointer, names that the program gives",
+        at: At::Function("do_filp_open%return"),
+        arguments: &[
+            "$retval->f_path.dentry->d_name.name:string",
+            "$retval->f_flags",
+            "ino=$retval->f_inode->i_ino",
+        ],
+        action: "read",
+        expect: r#"name="probed-file" f_flags=0x8002 ino={inode}"#,
+    },
+    Case {
+        kind: "an array, a register, the name of the task",
+        at: At::Function("vfs_mkdir"),
+        arguments: &["letters=dentry->d_iname:x8[4]", "mode=%cx:u16", "task=$comm"],
+        action: "mkdir",
+        expect: r#"letters={0x70,0x72,0x6f,0x62} mode=489 task="init""#,
     },
     Case {
         kind: "an inlined copy: negative 64 bits",
@@ -188,7 +206,7 @@ pub const CASES: &[Case] = &[
         at: At::Function("__set_task_comm"),
         arguments: &[
             "old=tsk->comm:string",
-            "first=buf[0]",
+            "first=buf[0]:s8",
             "exec",
             "reset=tsk->sched_reset_on_fork",
             "execve=tsk->in_execve",
@@ -285,11 +303,11 @@ pub const CASES: &[Case] = &[
         expect: "child={child}",
     },
     Case {
-        kind: "an inlined copy: constants of up to 63 bits",
+        kind: "an inlined copy: constants, a name",
         at: At::Function("vfs_fsync_range"),
-        arguments: &["datasync", "start", "end", "name=file->f_path.dentry->d_name.name:string"],
+        arguments: &["datasync", "start", "name=file->f_path.dentry->d_name.name:string"],
         action: "sync",
-        expect: r#"datasync=1 start=0 end=9223372036854775807 name="probed-file""#,
+        expect: r#"datasync=1 start=0 name="probed-file""#,
     },
     Case {
         kind: "a module: members of types of the kernel",
@@ -311,6 +329,13 @@ pub const CASES: &[Case] = &[
         arguments: &["text=link:string"],
         action: "overlay",
         expect: r#"text="text-of-link""#,
+    },
+    Case {
+        kind: "a module: members of its own types",
+        at: At::Function("overlay:ovl_create_real"),
+        arguments: &["upper=ofs->config.upperdir:string", "link=attr->link:string", "mode=attr->mode"],
+        action: "overlay",
+        expect: r#"upper="/t/u" link="text-of-link" mode=0xa000"#,
     },
     Case {
         kind: "a module: a static function",

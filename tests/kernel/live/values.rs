@@ -4,6 +4,7 @@
 //! which the values are known (act.c), and looks for them in the trace.
 use super::boot::{Answer, Machine, Request};
 use super::fetches::{At, CASES, Case};
+use super::parts;
 use crate::installed::{self, Kernel, needed, wanted};
 use serde_json::Value;
 use std::fmt::Write;
@@ -12,7 +13,11 @@ use std::process::Command;
 #[test]
 fn values_are_those_of_the_installed_kernel() {
     let Some(kernel) = needed(installed::kernel()) else { return };
-    values_hold(&kernel);
+    if kernel.release.starts_with("6.1.") {
+        values_hold(&kernel);
+    } else {
+        installed::say(&format!("skipped: {} is not one of which the functions are known", kernel.release));
+    }
 }
 
 #[test]
@@ -24,10 +29,14 @@ fn values_are_those_of_a_newer_kernel() {
 fn values_hold(kernel: &Kernel) {
     let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &["overlay"]));
     let Some(machine) = needed(machine) else { return };
+    let has_overlay = parts::modules(kernel, &["overlay"]).is_ok_and(|found| !found.is_empty());
+    if !has_overlay {
+        installed::say(&format!("skipped: values in modules on {}: overlay is none", kernel.release));
+    }
     let mut requests = vec![];
     let mut failures = String::new();
     let mut planted = vec![];
-    for case in CASES {
+    for case in CASES.iter().filter(|c| has_overlay || c.action != "overlay") {
         match definitions(kernel, case) {
             Ok(lines) => {
                 planted.push(case);
