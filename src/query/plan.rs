@@ -160,6 +160,15 @@ impl Plan {
     }
 }
 
+/// DWARF's number of the stack pointer.
+fn stack_pointer(machine: u16) -> Option<u8> {
+    match machine {
+        62 => Some(7),
+        183 => Some(31),
+        _ => None,
+    }
+}
+
 /// The steps of an expression, and whether they lead to memory.
 fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<(Vec<Op>, bool), Missing> {
     let frame = || {
@@ -178,7 +187,12 @@ fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<(Vec<Op>, bool)
         Expr::Sum(number, distance) => (sum(number, distance), false),
         Expr::Frame(distance) => {
             let (register, cfa) = frame()?;
-            (sum(register, cfa.wrapping_add(distance)), true)
+            let distance = cfa.wrapping_add(distance);
+            // A slot below the stack pointer is not there yet: GCC says where a variable is kept, and not from when on.
+            if distance < 0 && Some(register) == stack_pointer(view.machine()) {
+                return Err(Missing::Elsewhere);
+            }
+            (sum(register, distance), true)
         }
         Expr::FrameSum(distance) => {
             let (register, cfa) = frame()?;

@@ -5,6 +5,8 @@ use crate::index::{Index, build_whole};
 use crate::oracle;
 use crate::raw::Raw;
 use gimli::constants::*;
+use probeidx::query::placement::Wanted;
+use probeidx::query::variables::ValueAt;
 use probeidx::query::{frames, resolve, spec};
 use probeidx_format::id::ObjectId;
 
@@ -61,11 +63,12 @@ agree! {
 fn variables(index: &Index, function: &str) -> Vec<String> {
     let mut found = vec![];
     for wanted in spec::parse(function).unwrap() {
-        resolve::resolve(index.view(), &wanted, true, |place, _| {
-            found.extend(place.variables.iter().map(|v| {
-                let name = String::from_utf8_lossy(v.name);
-                format!("{name} {} {}", v.state.name(), v.location.as_deref().unwrap_or_default())
-            }));
+        let all = Wanted { locals: true, ..Wanted::default() };
+        resolve::resolve(index.view(), &wanted, all, |place, _| {
+            let text = |v: &ValueAt| {
+                format!("{} {} {}", v.name, v.state.name(), v.location.as_deref().unwrap_or_default())
+            };
+            found.extend(place.values.iter().map(text));
             Ok(())
         })
         .unwrap();
@@ -73,20 +76,18 @@ fn variables(index: &Index, function: &str) -> Vec<String> {
     found
 }
 
-/// What is relative to the frame of the caller is relative to the stack pointer at the entry, 8 bytes below.
+/// A slot below the stack pointer is not there yet at the entry; behind the prologue it is relative to the frame pointer.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn variables_of_the_frame_are_readable() {
-    let tree = Tree::compile(&Recipe::new("gcc", &["-O0", "-gdwarf-5"]));
+    let tree = Tree::compile(&Recipe::new("gcc", &["-O0", "-gdwarf-5", "-fcf-protection=none"]));
     let with_rules = build_whole(&tree);
-    assert_eq!(
-        variables(&with_rules, "scaled"),
-        ["value readable -28(%sp)", "factor readable -32(%sp)"],
-        "-20 and -24 less 8, and what stands in between"
-    );
+    assert_eq!(variables(&with_rules, "scaled"), ["value elsewhere ", "factor elsewhere "]);
+    // push %rbp; mov %rsp,%rbp
+    assert_eq!(variables(&with_rules, "scaled+4"), ["value readable -20(%bp)", "factor readable -24(%bp)"]);
 }
 
-/// A function with a parameter at the frame base less 24, beside the victim.
+/// A function with a parameter at the frame base plus 24, beside the victim.
 fn with_parameter(base: &[u8]) -> Raw {
     let mut raw = Raw::unit(4);
     let code = raw.code(
@@ -105,7 +106,7 @@ fn with_parameter(base: &[u8]) -> Raw {
         &[(DW_AT_name, DW_FORM_string), (DW_AT_location, DW_FORM_exprloc)],
     );
     raw.entry(code).string("framed").u64(0x1000).u32(0x100).uleb(base.len() as u64).bytes(base);
-    raw.entry(parameter).string("p").uleb(2).bytes(&[DW_OP_fbreg.0, 0x68]).end();
+    raw.entry(parameter).string("p").uleb(2).bytes(&[DW_OP_fbreg.0, 0x18]).end();
     victim(&mut raw);
     raw
 }
@@ -235,10 +236,10 @@ fn what_the_frame_base_is_decides_what_can_be_read() {
     entries.described(common, 0x1000, &[]);
     let rules = [(".debug_frame", &entries.0[..])];
     let cases: [(&[u8], &[(&str, &[u8])], &str); 4] = [
-        (&[DW_OP_call_frame_cfa.0], &rules, "p readable -16(%sp)"),
-        (&[DW_OP_call_frame_cfa.0], &[], "p unsupported -24(frame)"),
-        (&[DW_OP_reg6.0], &[], "p readable -24(%bp)"),
-        (&[DW_OP_breg0.0, 8], &rules, "p unsupported DWARF operations 91 68"),
+        (&[DW_OP_call_frame_cfa.0], &rules, "p readable +32(%sp)"),
+        (&[DW_OP_call_frame_cfa.0], &[], "p unsupported in the frame, of which nothing is known here"),
+        (&[DW_OP_reg6.0], &[], "p readable +24(%bp)"),
+        (&[DW_OP_breg0.0, 8], &rules, "p unsupported DWARF operations 91 18"),
     ];
     for (base, sections, expected) in cases {
         let (index, skipped) = index(&with_parameter(base).module(sections));
