@@ -27,6 +27,8 @@ pub enum Request {
     /// Write the line to `kprobe_events`; it is to land there. Lines that differ in the place alone are quickest under
     /// one event name, as the kernel then makes one event of them.
     Define { line: String, expect: Address },
+    /// Write the lines, of events in the group `probeidx`; then do what act.c calls so, and see what is traced.
+    Trace { lines: Vec<String>, action: &'static str },
     /// Ask within the kernel, as SystemTap does.
     Register { what: What, address: Address },
 }
@@ -82,6 +84,10 @@ pub struct Answer {
     pub errno: i32,
     /// None where it was refused, or waits for a module.
     pub landed: Option<Landed>,
+    /// Of a [`Request::Trace`]: values of which only the action knows.
+    pub known: BTreeMap<String, String>,
+    /// Of a [`Request::Trace`]: each event, from its name on.
+    pub traced: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -250,6 +256,7 @@ impl Machine {
             count += 1;
             let _ = match request {
                 Request::Define { line, expect } => writeln!(text, "d {} {line}", place(expect)),
+                Request::Trace { lines, action } => writeln!(text, "v {action} {}", lines.join("\t")),
                 Request::Register { what: What::Kprobe, address } => writeln!(text, "p {}", place(address)),
                 Request::Register { what: What::Kretprobe, address } => {
                     writeln!(text, "r {}", place(address))
@@ -284,6 +291,7 @@ impl Display for Request {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Define { line, expect } => write!(f, "\"{line}\" for {expect}"),
+            Self::Trace { lines, action } => write!(f, "{} while {action}", lines.join("; ")),
             Self::Register { what, address } => write!(f, "{what:?} at {address}"),
         }
     }
@@ -328,20 +336,35 @@ fn read(mut told: &[u8], count: usize) -> Result<Answers, String> {
                 }
                 answered += 1;
             }
+            ["n", number, name, value] => {
+                let number: usize = number.parse().map_err(|_| strange())?;
+                let answer = result.answers.get_mut(number).ok_or_else(strange)?;
+                answer.known.insert(name.to_owned(), value.to_owned());
+            }
+            ["t", number, length] => {
+                let number: usize = number.parse().map_err(|_| strange())?;
+                let answer = result.answers.get_mut(number).ok_or_else(strange)?;
+                let text = take(&mut told, length).ok_or_else(strange)?;
+                answer.traced = text.lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect();
+            }
             ["c", path, length] => {
-                let length: usize = length.parse().map_err(|_| strange())?;
-                let (text, rest) = told.split_at_checked(length).ok_or_else(strange)?;
-                let text = String::from_utf8_lossy(text).into_owned();
+                let text = take(&mut told, length).ok_or_else(strange)?;
                 if path == BLACKLIST {
                     result.blacklist = text.lines().map(str::to_owned).collect();
                 }
                 result.printed.insert(path.to_owned(), text);
-                told = rest;
             }
             ["took", ..] => {}
             _ => return Err(strange()),
         }
     }
+}
+
+/// So many bytes of what was told.
+fn take(told: &mut &[u8], length: &str) -> Option<String> {
+    let (text, rest) = told.split_at_checked(length.parse().ok()?)?;
+    *told = rest;
+    Some(String::from_utf8_lossy(text).into_owned())
 }
 
 fn last_words(console: &Path) -> String {

@@ -5,6 +5,7 @@
 //     text ADDRESS         where _text is in vmlinux; all addresses are meant relative to it (KASLR)
 //     d PLACE LINE         write LINE to kprobe_events; PLACE is where it ought to land
 //     p|r|f PLACE          register_kprobe, register_kretprobe, ftrace_set_filter_ip there, through register.ko
+//     v ACTION LINES       write LINES (tabs between them) to kprobe_events, enable them, do ACTION of act.c
 //     c PATH               print a file
 // PLACE is an address, or MODULE SECTION OFFSET with commas between them; numbers are hexadecimal.
 //
@@ -12,6 +13,8 @@
 // writes there. One line each:
 //     module NAME ERRNO
 //     a NUMBER ERRNO [DIFFERENCE ADDRESS SYMBOL]     where it landed, and how far behind PLACE; else nowhere
+//     n NUMBER NAME VALUE                            a value of which only the action knows
+//     t NUMBER LENGTH, and the bytes                 what was traced
 //     c PATH LENGTH, and the bytes
 //     took WHAT MILLISECONDS
 //     end
@@ -29,6 +32,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "init.h"
 #include "register.h"
 
 #define EVENTS "/sys/kernel/tracing/kprobe_events"
@@ -61,7 +65,7 @@ static void flush(void) {
     told_length = 0;
 }
 
-static void tell_bytes(const char *bytes, size_t length) {
+void tell_bytes(const char *bytes, size_t length) {
     while (length > 0) {
         size_t part = sizeof told - told_length < length ? sizeof told - told_length : length;
         memcpy(told + told_length, bytes, part);
@@ -71,7 +75,7 @@ static void tell_bytes(const char *bytes, size_t length) {
     }
 }
 
-__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...) {
+void tell(const char *format, ...) {
     char line[1024];
     va_list values;
     va_start(values, format);
@@ -80,15 +84,15 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...) 
     tell_bytes(line, length < (int)sizeof line ? length : (int)sizeof line - 1);
 }
 
-static void end(void) {
+static _Noreturn void end(void) {
     flush();
     reboot(RB_AUTOBOOT);
     for (;;)
         pause();
 }
 
-// To the console, of which boot.rs shows the last lines.
-static void fail(const char *what) {
+// boot.rs shows the last lines of the console.
+void fail(const char *what) {
     printf("init: %s: %s\n", what, strerror(errno));
     fflush(stdout);
     end();
@@ -100,13 +104,7 @@ static long now(void) {
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-// A whole file with a 0 behind it, or null. The next file of the same buffer takes its place.
-struct buffer {
-    char *bytes;
-    size_t length, room;
-};
-
-static char *read_into(struct buffer *buffer, const char *path) {
+char *read_into(struct buffer *buffer, const char *path) {
     int file = open(path, O_RDONLY);
     if (file < 0)
         return NULL;
@@ -130,7 +128,7 @@ static char *read_into(struct buffer *buffer, const char *path) {
     return buffer->bytes;
 }
 
-static void put(const char *path, const char *text) {
+void put(const char *path, const char *text) {
     int file = open(path, O_WRONLY);
     if (file < 0 || write(file, text, strlen(text)) < 0)
         fail(path);
@@ -212,11 +210,11 @@ static struct probe *list(size_t *count) {
 
 static int events = -1;
 
-static int define(const char *line) {
+int define(const char *line) {
     return write(events, line, strlen(line)) < 0 ? errno : 0;
 }
 
-static void forget_all(void) {
+void forget_all(void) {
     int file = open(EVENTS, O_WRONLY | O_TRUNC);
     if (file < 0)
         fail("emptying " EVENTS);
@@ -346,6 +344,10 @@ static void work(void) {
             char *at = line + 2, *text = strchr(at, ' ');
             *text++ = 0;
             defines[defined++] = (struct define){.number = number++, .place = place(at), .line = text};
+        } else if (kind == 'v') {
+            char *action = line + 2, *lines = strchr(action, ' ');
+            *lines++ = 0;
+            trace(number++, action, lines);
         } else if (kind == 'c') {
             print(line + 2);
         } else if (kind) {

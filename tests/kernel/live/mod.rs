@@ -1,9 +1,11 @@
 //! The kernel itself as the judge: its image boots in an emulator, and takes or refuses each probe.
 mod boot;
 mod cases;
+mod fetches;
 mod initrd;
 mod listed;
 mod parts;
 mod sample;
 mod symbols;
+mod values;
 mod verdicts;

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// `init.c`, linked statically: the machine has no libraries.
+/// `init.c` and `act.c`, linked statically: the machine has no libraries.
 pub fn init() -> Result<Vec<u8>, String> {
     let folder = folder("init")?;
     let program = folder.join("init");
     let mut gcc = Command::new("gcc");
-    gcc.args(["-static", "-Os", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(source("init.c"));
+    gcc.args(["-static", "-Os", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
+    gcc.args(["init.c", "act.c"].map(source));
     take(&mut gcc, &program, &folder)
 }
 

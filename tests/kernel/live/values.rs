@@ -1,0 +1,155 @@
+//! Values against the kernel: what an argument fetches is what was passed.
+//!
+//! Each case plants the program's definitions in the booted kernel, which stands at a random address, does something of
+//! which the values are known (act.c), and looks for them in the trace.
+use super::boot::{Answer, Machine, Request};
+use super::fetches::{At, CASES, Case};
+use super::parts;
+use crate::installed::{self, Kernel, needed, wanted};
+use serde_json::Value;
+use std::fmt::Write;
+use std::process::Command;
+
+#[test]
+fn values_are_those_of_the_installed_kernel() {
+    let Some(kernel) = needed(installed::kernel()) else { return };
+    if kernel.release.starts_with("6.1.") {
+        values_hold(&kernel);
+    } else {
+        installed::say(&format!("skipped: {} is not one of which the functions are known", kernel.release));
+    }
+}
+
+#[test]
+fn values_are_those_of_a_newer_kernel() {
+    let Some(kernel) = wanted(installed::newer()) else { return };
+    values_hold(&kernel);
+}
+
+fn values_hold(kernel: &Kernel) {
+    let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &["overlay"]));
+    let Some(machine) = needed(machine) else { return };
+    let has_overlay = parts::modules(kernel, &["overlay"]).is_ok_and(|found| !found.is_empty());
+    if !has_overlay {
+        installed::say(&format!("skipped: values in modules on {}: overlay is none", kernel.release));
+    }
+    let mut requests = vec![];
+    let mut failures = String::new();
+    let mut planted = vec![];
+    for case in CASES.iter().filter(|c| has_overlay || c.action != "overlay") {
+        match definitions(kernel, case) {
+            Ok(lines) => {
+                planted.push(case);
+                requests.push(Request::Trace { lines, action: case.action });
+            }
+            Err(why) => drop(write!(failures, "\n{case}: not written: {why}")),
+        }
+    }
+    let answers = machine.moved().boot(&requests).unwrap_or_else(|e| panic!("{e}"));
+    let mut proved = 0;
+    for ((case, request), answer) in planted.iter().zip(&requests).zip(&answers.answers) {
+        let expected = expected(case, answer);
+        if answer.errno == 0 && answer.traced.iter().any(|line| has(line, &expected)) {
+            proved += 1;
+        } else {
+            let traced = answer.traced.iter().take(12).map(|l| format!("\n    {l}")).collect::<String>();
+            let _ = write!(failures, "\n{case}: {request}\n  expected: {}", expected.join(" "));
+            let _ = write!(failures, "\n  found:    {answer}; {} events{traced}", answer.traced.len());
+        }
+    }
+    installed::say(&format!("{}: {proved} definitions fetch what was passed", kernel.release));
+    assert!(
+        failures.is_empty(),
+        "{}: {} of {}:{failures}",
+        kernel.release,
+        CASES.len() - proved,
+        CASES.len()
+    );
+}
+
+/// The fields, with the values that only the action knows.
+fn expected(case: &Case, answer: &Answer) -> Vec<String> {
+    let fill = |field: String| {
+        let known = answer.known.iter().find(|(name, _)| field.ends_with(&format!("={{{name}}}")));
+        known.map_or(field.clone(), |(name, value)| field.replace(&format!("{{{name}}}"), value))
+    };
+    fields(case.expect).into_iter().map(fill).collect()
+}
+
+/// Whether a line of the trace, `EVENT: (PLACE) FIELD...`, has these fields and no other.
+fn has(line: &str, expected: &[String]) -> bool {
+    let found = line.split_once(") ").map_or(vec![], |(_, found)| fields(found));
+    found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| is_same(f, e))
+}
+
+/// `a=1 b="x y"`, taken apart at blanks outside of strings.
+fn fields(text: &str) -> Vec<String> {
+    let mut is_quoted = false;
+    let parts = text.split(|c: char| {
+        is_quoted ^= c == '"';
+        c == ' ' && !is_quoted
+    });
+    parts.filter(|p| !p.is_empty()).map(str::to_owned).collect()
+}
+
+/// Numbers by value: whether one is printed in hexadecimal is of no importance here. Of a symbol the size is left out.
+fn is_same(found: &str, expected: &str) -> bool {
+    let (Some((name, found)), Some((wanted, expected))) = (found.split_once('='), expected.split_once('='))
+    else {
+        return false;
+    };
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => i128::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let values = number(found).zip(number(expected));
+    let is_symbol = || found.split_once("/0x").is_some_and(|(symbol, _)| symbol == expected);
+    name == wanted && values.map_or_else(|| found == expected || is_symbol(), |(f, e)| f == e)
+}
+
+/// As the program prints them.
+fn definitions(kernel: &Kernel, case: &Case) -> Result<Vec<String>, String> {
+    let spec = match case.at {
+        At::Function(spec) => spec.to_owned(),
+        At::Renamed { spec, before } => match run(kernel, &["resolve", spec, "--json"]) {
+            Ok(_) => spec.to_owned(),
+            Err(_) => before.to_owned(),
+        },
+        At::Before { function, inlined } => before(kernel, function, inlined)?,
+    };
+    let mut asked = vec!["resolve", &spec];
+    asked.extend(case.arguments);
+    asked.extend(["--format", "kprobe-events"]);
+    let printed = run(kernel, &asked)?;
+    let lines: Vec<String> = printed.lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect();
+    if lines.is_empty() { Err(format!("no definition: {printed}")) } else { Ok(lines) }
+}
+
+/// The last place in a function before the copy of another: `FUNCTION+OFFSET`.
+fn before(kernel: &Kernel, function: &str, inlined: &str) -> Result<String, String> {
+    let places = |spec: &str| -> Result<Vec<Value>, String> {
+        let printed = run(kernel, &["resolve", spec, "--json"])?;
+        printed.lines().map(|l| serde_json::from_str(l).map_err(|e| format!("{l}: {e}"))).collect()
+    };
+    let copies = places(inlined)?;
+    let copy = copies.iter().find(|p| p["symbol"] == function);
+    let end = copy.and_then(|p| p["offset"].as_u64()).ok_or(format!("no copy of {inlined} in {function}"))?;
+    for offset in (end.saturating_sub(32)..end).rev() {
+        let spec = format!("{function}+{offset:#x}");
+        let is_own = |p: &Value| p["function"] == function && p["attach"]["kprobe_events"] == "ok";
+        if places(&spec).is_ok_and(|places| places.iter().any(is_own)) {
+            return Ok(spec);
+        }
+    }
+    Err(format!("no place before {inlined} in {function}"))
+}
+
+fn run(kernel: &Kernel, arguments: &[&str]) -> Result<String, String> {
+    let index = installed::index(kernel);
+    let ran = Command::new(env!("CARGO_BIN_EXE_probeidx")).arg("--db").arg(&index).args(arguments).output();
+    let ran = ran.map_err(|e| e.to_string())?;
+    if ran.status.success() {
+        return String::from_utf8(ran.stdout).map_err(|e| e.to_string());
+    }
+    Err(format!("{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr).trim()))
+}
