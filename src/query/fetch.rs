@@ -1,6 +1,6 @@
 //! Plans as fetch arguments of kprobe_events (Documentation/trace/kprobetrace.rst; kernel/trace/trace_probe.c, 6.1 and
 //! 6.12).
-use super::argument::{Argument, Cast, Source};
+use super::argument::{self, Argument, Cast, Source};
 use super::location;
 use super::plan::{Op, Plan};
 use super::symbols;
@@ -226,7 +226,11 @@ pub fn name(argument: &Argument) -> String {
     }
     let path = match &argument.source {
         Source::Variable(path) | Source::Returned(path) => path,
-        Source::Raw(_) => return "arg".to_owned(),
+        // `%di` is called di, `$stack2` stack2.
+        Source::Raw(text) => {
+            let plain = text.strip_prefix(['%', '$']).unwrap_or_default();
+            return if argument::is_name(plain) { plain.to_owned() } else { "arg".to_owned() };
+        }
     };
     let last = path.steps.iter().rev().find_map(|step| match step {
         Step::Member(name) | Step::Arrow(name) => Some(name.as_str()),

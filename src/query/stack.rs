@@ -5,6 +5,7 @@ const DEREF: u8 = 0x06;
 const PLUS_UCONST: u8 = 0x23;
 const BREG0: u8 = 0x70;
 const BREG31: u8 = 0x8f;
+const IMPLICIT_VALUE: u8 = 0x9e;
 const STACK_VALUE: u8 = 0x9f;
 
 /// The steps of some operations, and whether they lead to memory. `DW_OP_fbreg` has none: among others it may stand for
@@ -14,6 +15,13 @@ pub fn run(operations: &[u8]) -> Result<(Vec<Op>, bool), Missing> {
         let hex: Vec<String> = operations.iter().map(|b| format!("{b:02x}")).collect();
         Missing::Unsupported(format!("DWARF operations {}", hex.join(" ")))
     };
+    if let [IMPLICIT_VALUE, length @ 1..=8, bytes @ ..] = operations
+        && bytes.len() == usize::from(*length)
+    {
+        let mut value = [0; 8];
+        value[..bytes.len()].copy_from_slice(bytes);
+        return Ok((vec![Op::Constant(i64::from_le_bytes(value))], false));
+    }
     let mut ops: Vec<Op> = vec![];
     let mut rest = operations;
     while let Some((&op, after)) = rest.split_first() {

@@ -192,9 +192,23 @@ impl<'a> Values<'a> {
             }
             Err(error) => return Err(rooted(error)),
         };
-        let (state, location, fetch) = self.lower(place, &plan, Some(argument), &fetch::name(argument));
         let type_id = plan.type_id;
         let type_name = self.spelled(type_id);
+        if place.at_return && value.role != Role::Return {
+            let location = Some("registers and stack are others when the function returns".to_owned());
+            let state = State::Unsupported;
+            return Ok(ValueAt {
+                name,
+                type_id,
+                type_name,
+                state,
+                location,
+                fetch: None,
+                plan: None,
+                ..value
+            });
+        }
+        let (state, location, fetch) = self.lower(place, &plan, Some(argument), &fetch::name(argument));
         Ok(ValueAt { name, type_id, type_name, state, location, fetch, plan: Some(plan), ..value })
     }
 
@@ -269,9 +283,7 @@ impl<'a> Values<'a> {
             type_name: None,
             state: State::Readable,
             location: Some(text.to_owned()),
-            fetch: Some(
-                argument.name.as_ref().map_or_else(|| fetch.clone(), |name| format!("{name}={fetch}")),
-            ),
+            fetch: Some(format!("{}={fetch}", fetch::name(argument))),
             plan: None,
             parameter: None,
             elsewhere: None,
