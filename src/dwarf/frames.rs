@@ -10,7 +10,7 @@ use probeidx_format::frames::{self, Row, Rule};
 use rustc_hash::FxHashMap;
 
 impl Extractor<'_, '_> {
-    /// Reads the frame rules of the whole object. Cost: vmlinux of Debian's 6.1 has 2.5 MB, which take 6 ms.
+    /// Reads the frame rules of the whole object. Cost: below 1 % of a build.
     pub fn read_frames(&mut self) {
         let sections = self.object.sections;
         let section = match sections.frame {
@@ -19,6 +19,7 @@ impl Extractor<'_, '_> {
         };
         let mut commons = FxHashMap::default();
         let mut rows = vec![];
+        let mut of_object: Vec<Row> = vec![];
         let mut bytes = vec![];
         let mut known: FxHashMap<u64, u32> = FxHashMap::default();
         let mut start = 0;
@@ -40,11 +41,9 @@ impl Extractor<'_, '_> {
                     if start >= end {
                         continue;
                     }
-                    let of_object: Vec<Row> = rows
-                        .iter()
-                        .filter_map(|&(address, rule)| Some((self.pc(address)?, rule)))
-                        .take_while(|&(pc, _)| pc < end)
-                        .collect();
+                    let in_object = rows.iter().filter_map(|&(at, rule)| Some((self.pc(at)?, rule)));
+                    of_object.clear();
+                    of_object.extend(in_object.take_while(|&(pc, _)| pc < end));
                     bytes.clear();
                     frames::put(&mut bytes, start, &of_object);
                     let batch = &mut self.batch;
