@@ -121,6 +121,9 @@ pub struct Find {
     pub locals: bool,
 }
 
+const READABLE: &str = "What to read at each place: file, name=s->name:string, a[2].b, \
+                        ((struct tcp_sock *)sk)->snd_una, buf@user:ustring, $retval, %di:x32";
+
 /// `resolve`
 #[derive(Clone, Debug, clap::Args)]
 #[command(
@@ -133,8 +136,8 @@ pub struct Resolve {
     /// NAME, NAME@FILE, NAME@FILE:LINE (of the declaration), NAME+OFFSET, NAME%return, MODULE:NAME, 0xADDRESS, or a
     /// SystemTap probe point of functions
     pub spec: String,
-    /// What to read at each place: file, name=s->name:string, a[2].b, buf@user:ustring, $retval, %di:x32
-    #[arg(value_name = "ARG")]
+    /// What to read at each place
+    #[arg(value_name = "ARG", help = READABLE)]
     pub args: Vec<String>,
     /// How to print the places
     #[arg(long, default_value = "text")]

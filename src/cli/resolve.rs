@@ -24,6 +24,10 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         return is_defined(asked, &specs, config, out);
     }
     let arguments: Vec<Argument> = args.args.iter().map(|a| argument::parse(a)).collect::<Result<_>>()?;
+    if arguments.len() > argument::MOST {
+        let what = format!("{} arguments, and the kernel takes {}", arguments.len(), argument::MOST);
+        return Err(Error::new(ErrorKind::Usage, what));
+    }
     let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments };
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];

@@ -10,6 +10,8 @@ pub struct Argument {
     /// What it is to be called.
     pub name: Option<String>,
     pub source: Source,
+    /// The type to which the variable is taken to point: `struct tcp_sock` of `((struct tcp_sock *)sk)->snd_una`.
+    pub pointer_to: Option<String>,
     /// It points to memory of the user's.
     pub is_user: bool,
     /// The type that the kernel is to take it for.
@@ -37,6 +39,9 @@ pub enum Cast {
     /// Any other: `u32`, `x8[4]`, `symbol`, `b4@2/8`.
     As(String),
 }
+
+/// How many arguments a probe can have: 6.1 drops the rest in silence (`MAX_TRACE_ARGS`, trace_probe.h).
+pub const MOST: usize = 128;
 
 /// Reads one argument.
 ///
@@ -70,13 +75,30 @@ pub fn parse(text: &str) -> Result<Argument> {
         Some(rest) if !is_raw => (rest, true),
         _ => (rest, false),
     };
+    let (pointer_to, uncast) = match rest.strip_prefix("((") {
+        Some(inside) => {
+            let (target, variable) = pointed_to(inside)
+                .ok_or_else(|| wrong("a cast is to a pointer: ((struct NAME *)variable)->member"))?;
+            (Some(target), variable)
+        }
+        None => (None, rest.to_owned()),
+    };
     let source = if is_raw {
         Source::Raw(rest.to_owned())
     } else {
-        let path = path::parse(rest.strip_prefix('$').unwrap_or(rest))?;
+        let path = path::parse(uncast.strip_prefix('$').unwrap_or(&uncast))?;
         if rest.starts_with("$retval") { Source::Returned(path) } else { Source::Variable(path) }
     };
-    Ok(Argument { text: text.to_owned(), name, source, is_user, cast })
+    Ok(Argument { text: text.to_owned(), name, source, pointer_to, is_user, cast })
+}
+
+/// Takes `struct tcp_sock *)sk)->snd_una` apart: the type that is pointed to, and the variable with what follows it.
+fn pointed_to(inside: &str) -> Option<(String, String)> {
+    let (target, rest) = inside.split_once(')')?;
+    let (variable, steps) = rest.split_once(')')?;
+    let target = target.trim_end().strip_suffix('*')?.trim_end();
+    let variable = variable.trim();
+    is_name(variable.trim_start_matches('$')).then(|| (target.to_owned(), format!("{variable}{steps}")))
 }
 
 /// Fields that every event has (`trace_probe.c`).
@@ -91,7 +113,7 @@ const RESERVED: [&str; 8] = [
     "__probe_ret_ip",
 ];
 
-/// Whether it is a name for an argument.
+/// Whether it is a name for an argument: an identifier of at most 32 characters.
 pub fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
@@ -152,6 +174,19 @@ mod tests {
         assert!(matches!(parse("$file->f_mode:x").unwrap().source, Source::Variable(_)));
         assert_eq!(parse("sp=+8(%sp):x64").unwrap().source, Source::Raw("+8(%sp)".into()));
         assert_eq!(parse("$stack0").unwrap().source, Source::Raw("$stack0".into()));
+    }
+
+    #[test]
+    fn a_cast_says_what_a_variable_points_to() {
+        let argument = parse("((struct tcp_sock *)$sk)->snd_una:u32").unwrap();
+        assert_eq!(argument.pointer_to.as_deref(), Some("struct tcp_sock"));
+        let Source::Variable(path) = argument.source else { panic!("{argument:?}") };
+        assert_eq!((path.root.as_str(), path.steps.len()), ("sk", 1));
+        for wrong in
+            ["((struct tcp_sock)sk)->snd_una", "((struct tcp_sock *)sk->sk_socket)->state", "((struct a *sk"]
+        {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -139,16 +139,20 @@ impl Plan {
     }
 
     /// What a pointer points to, as it lies in memory: to read a string. `None` for what is no pointer.
-    pub fn pointee(mut self, view: &View<'_>) -> Option<Self> {
+    pub fn pointee(self, view: &View<'_>) -> Option<Self> {
         let pointer = view.types.get(types::strip(view, self.type_id?)?.index())?;
         if TypeKind::from_u8(pointer.kind) != TypeKind::Pointer {
             return None;
         }
-        let target = pointer.target.some();
+        Some(self.pointing_to(pointer.target.some()))
+    }
+
+    /// What the value points to, if it is taken for a pointer to this type.
+    pub fn pointing_to(mut self, target: Option<TypeId>) -> Self {
         if self.in_memory {
             self.ops.push(Op::Read(8));
         }
-        Some(Self { in_memory: true, type_id: target, bits: None, ..self })
+        Self { in_memory: true, type_id: target, bits: None, ..self }
     }
 
     /// The number that the value always is.

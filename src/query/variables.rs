@@ -2,11 +2,12 @@
 use super::argument::{Argument, Source};
 use super::elsewhere::{self, Elsewhere};
 use super::fetch::{self, Target};
-use super::path::{self, Path};
+use super::path::{self, Path, Step};
 use super::plan::{At, Missing, Plan};
 use super::prototype::{self, Parameter};
 use super::readable::{Spellings, after_fentry};
 use super::select::{self, Placed};
+use super::types;
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
@@ -183,7 +184,8 @@ impl<'a> Values<'a> {
             }
             return Ok(ValueAt { name, ..value });
         };
-        let plan = match plan.part(&self.view, &path.steps) {
+        let (plan, steps) = self.cast(plan, path, argument)?;
+        let plan = match plan.part(&self.view, &steps) {
             Ok(plan) => plan,
             Err(error) if error.kind() == ErrorKind::Usage => {
                 let location = Some(error.message().to_owned());
@@ -210,6 +212,23 @@ impl<'a> Values<'a> {
         }
         let (state, location, fetch) = self.lower(place, &plan, Some(argument), &fetch::name(argument));
         Ok(ValueAt { name, type_id, type_name, state, location, fetch, plan: Some(plan), ..value })
+    }
+
+    /// With a cast, what the variable points to and the steps from there.
+    fn cast(&self, plan: Plan, path: &Path, argument: &Argument) -> Result<(Plan, Vec<Step>)> {
+        let Some(target) = &argument.pointer_to else { return Ok((plan, path.steps.clone())) };
+        let wrong = |kind, what: String| Error::new(kind, format!("argument '{}': {what}", argument.text));
+        let Some(&type_id) = types::find(&self.view, target).first() else {
+            return Err(wrong(ErrorKind::NoMatch, format!("no type {target}")));
+        };
+        match &path.steps[..] {
+            [Step::Arrow(member), rest @ ..] => {
+                let first = Step::Member(member.clone());
+                let steps = std::iter::once(first).chain(rest.iter().cloned()).collect();
+                Ok((plan.pointing_to(Some(type_id)), steps))
+            }
+            _ => Err(wrong(ErrorKind::Usage, "a cast is followed by ->".to_owned())),
+        }
     }
 
     fn variable(&mut self, place: Place<'a>, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {

@@ -39,6 +39,7 @@ fn arguments_follow_types() {
         ("rq->name@user:ustring", "name=+u0(+48(%di)):ustring"),
         ("rq->tail:string", "tail=+120(%di):string"),
         ("rq->done:symbol", "done=+64(%di):symbol"),
+        ("((struct opaque *)rq)->pending", "pending=+8(%di):x64"),
         ("%di:x32", "di=%di:x32"),
         ("$stack2", "stack2=$stack2"),
         ("first=+8(%sp):u64", "first=+8(%sp):u64"),
