@@ -178,8 +178,9 @@ impl<'a> Values<'a> {
         };
         let name = argument.text.clone();
         let Some(plan) = value.plan.clone() else {
-            // Whether there is such a member does not depend on the place.
-            if let Some(type_id) = value.type_id.filter(|_| !path.steps.is_empty()) {
+            // Whether there is such a member does not depend on the place. With a cast it is one of another type.
+            let is_own = !path.steps.is_empty() && argument.pointer_to.is_none();
+            if let Some(type_id) = value.type_id.filter(|_| is_own) {
                 path::walk(&self.view, type_id, &path.steps).map_err(rooted)?;
             }
             return Ok(ValueAt { name, ..value });
