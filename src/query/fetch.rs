@@ -1,8 +1,8 @@
 //! Plans as fetch arguments of kprobe_events (Documentation/trace/kprobetrace.rst; kernel/trace/trace_probe.c, 6.1 and
 //! 6.12).
 use super::argument::{self, Argument, Cast, Source};
-use super::location;
 use super::plan::{Op, Plan};
+use super::registers;
 use super::symbols;
 use super::types;
 use probeidx_format::View;
@@ -55,7 +55,7 @@ impl Target<'_> {
             steps.push(Op::Read(8));
         }
         let mut text = match first {
-            Op::Register(number) => location::kernel_register(*number, self.view.machine())
+            Op::Register(number) => registers::kernel_register(*number, self.view.machine())
                 .ok_or_else(|| format!("the kernel has no name for DWARF register {number}"))?,
             Op::Constant(value) => format!("\\{value}"),
             Op::Returned => "$retval".to_owned(),

@@ -1,6 +1,6 @@
 //! JSON Lines: one object for each placement, with the fields of the contract.
 use super::steps::{self, Step};
-use super::{kprobe_events, words};
+use super::{kprobe_events, lossy as text, words};
 use crate::query::defined::Defined;
 use crate::query::placement::Placement;
 use crate::query::reason::Reason;
@@ -285,10 +285,6 @@ fn reached(reached: &coverage::Reached) -> Reached {
 
 fn by_name(counts: &[(Reason, u32)]) -> BTreeMap<&'static str, u32> {
     counts.iter().map(|(reason, n)| (reason.name(), *n)).collect()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Writes a placement as one line.

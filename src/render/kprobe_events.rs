@@ -1,5 +1,5 @@
 //! Definitions for tracefs (`kprobe_events`, Documentation/trace/kprobetrace.rst).
-use super::{printable, words};
+use super::{printable, printable_bytes as text, words};
 use crate::query::placement::{Instance, Placement};
 use crate::query::select;
 use crate::query::spec::Filter;
@@ -182,8 +182,4 @@ fn place(p: &Placement<'_>) -> String {
         Instance::Statement => "statement",
     };
     format!("{kind}: {symbol}{call}")
-}
-
-fn text(bytes: &[u8]) -> String {
-    printable(&String::from_utf8_lossy(bytes)).into_owned()
 }

@@ -30,3 +30,13 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     }
     Cow::Owned(escaped)
 }
+
+/// The same of a name as the index has it.
+fn printable_bytes(bytes: &[u8]) -> String {
+    printable(&String::from_utf8_lossy(bytes)).into_owned()
+}
+
+/// A name as JSON has it, which escapes by itself.
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

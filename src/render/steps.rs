@@ -1,6 +1,6 @@
 //! Read plans for compilers that make code of their own: as steps in JSON, and as an expression in C.
-use crate::query::location::kernel_register;
 use crate::query::plan::{Op, Plan};
+use crate::query::registers::kernel_register;
 use crate::query::types;
 use probeidx_format::View;
 use probeidx_format::id::TypeId;

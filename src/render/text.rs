@@ -1,5 +1,5 @@
 //! Placements for people.
-use super::words;
+use super::{printable_bytes as printable, words};
 use crate::query::defined::Defined;
 use crate::query::placement::{Instance, Placement};
 use crate::query::prototype::Proof;
@@ -20,10 +20,6 @@ impl Style {
     fn paint(self, code: &str, text: impl std::fmt::Display) -> String {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
     }
-}
-
-fn printable(bytes: &[u8]) -> String {
-    super::printable(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
 /// Writes the line that stands above the placements of one declaration in one object.

@@ -1,5 +1,5 @@
 //! Types for people, as C declares them, with places and sizes behind the members as pahole has them.
-use super::printable;
+use super::{printable, printable_bytes as text};
 use crate::query::declaration::{self, declare};
 use crate::query::layout::{Aggregate, Body, Definition, Hole, Layout, Member};
 use crate::query::path::{Move, Walked};
@@ -10,10 +10,6 @@ use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::types::TypeKind;
 use std::io::{Result, Write};
-
-fn text(bytes: &[u8]) -> String {
-    printable(&String::from_utf8_lossy(bytes)).into_owned()
-}
 
 /// Writes a type. `objects` are those that use this definition, where there are several of the name.
 pub fn layout(view: &View<'_>, layout: &Layout<'_>, objects: &[String], out: &mut dyn Write) -> Result<()> {

@@ -1,5 +1,5 @@
 //! Types as JSON Lines.
-use super::types as plain;
+use super::{lossy as text, types as plain};
 use crate::query::declaration;
 use crate::query::layout::{Aggregate, Body, Definition, Hole, Layout, Member};
 use crate::query::path::{Move, Walked};
@@ -81,10 +81,6 @@ struct Gap {
 struct Enumerator {
     name: String,
     value: i64,
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn some(bytes: &[u8]) -> Option<String> {

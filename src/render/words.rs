@@ -1,12 +1,12 @@
 //! Coverage, refusals and return probes in words.
-use super::printable;
+use super::{printable, printable_bytes as text};
 use crate::query::coverage::{Coverage, Reached};
 use crate::query::elsewhere::Elsewhere;
 use crate::query::instead::Instead;
-use crate::query::location::kernel_register;
 use crate::query::placement::Returns;
 use crate::query::prototype::Slot;
 use crate::query::reason::Reason;
+use crate::query::registers::kernel_register;
 use probeidx_format::record::RefusedBy;
 
 /// `out of line: 1 of 1; inline: 4 sites in 3 callers, 3 reachable, 1 on a jump label`
@@ -60,7 +60,6 @@ fn counted(n: u32, what: &str) -> String {
 
 /// What is possible instead.
 pub fn instead(instead: &Instead<'_>) -> String {
-    let text = |bytes: &[u8]| printable(&String::from_utf8_lossy(bytes)).into_owned();
     match instead {
         Instead::At(nearby) => {
             let (symbol, offset) = nearby.symbol;
