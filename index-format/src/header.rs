@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The start of the file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -24,7 +24,7 @@ pub struct Header {
     pub machine: U16,
     /// The length of the whole file.
     pub length: U64,
-    /// The kernel's release.
+    /// The kernel's release; empty for a user object.
     pub release: StrId,
     /// CRC-32 of the directory.
     pub directory_checksum: U32,
@@ -71,7 +71,7 @@ sections! {
     Meta = "meta",
     /// All strings, sorted, each with a NUL behind it; the first is empty.
     Strings = "strings",
-    /// `ObjectRecord`s: vmlinux, then the modules by name.
+    /// `ObjectRecord`s: vmlinux, then the modules by name; or one user object.
     Objects = "objects",
     /// `SectionRecord`s, by object, in the order of the file they come from.
     Sections = "sections",
@@ -111,6 +111,8 @@ sections! {
     Lines = "lines",
     /// `SiteRecord`s, by object, sorted by start.
     Sites = "sites",
+    /// `SegmentRecord`s of a user object, in the order of their addresses.
+    Segments = "segments",
     /// `RefusedRecord`s, by object, in the order of the kernel's own list.
     Refused = "refused",
     /// For each section of x86 code a bit for every byte, the lowest first: whether an instruction starts there.

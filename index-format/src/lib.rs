@@ -1,9 +1,10 @@
-//! # The index file, version 3
+//! # The index file, version 4
 //!
 //! Bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
 //!
-//! One file holds one kernel release: vmlinux and its modules. All numbers are little-endian, all records have
+//! One file holds one kernel release, vmlinux and its modules, or one user object: a program or shared library with its
+//! separate debug file. All numbers are little-endian, all records have
 //! alignment 1, so that the file can be read in place from a mapping on any machine. The same input gives the same
 //! bytes.
 //!
@@ -36,8 +37,8 @@
 //!   where the next one starts: `objects`, `units`, `names`, `functions`, `types`, `type_users`.
 //! * The unit of the index is the **placement**: one address with one map of readable variables. Several placements
 //!   can share one address; all are kept. The inline instances of an out-of-line function follow it in preorder.
-//! * A [`Pc`](id::Pc) is an address less the base of its object. vmlinux: the base is its lowest address of code less
-//!   4096. A module's allocated sections are laid one after another from 4096 on, each aligned as it asks, so that
+//! * A [`Pc`](id::Pc) is an address less the base of its object. vmlinux and user objects: the base is the lowest address
+//!   of code less 4096, or 0 if that is negative. A module's allocated sections are laid one after another from 4096 on, each aligned as it asks, so that
 //!   one number names section and offset; `sections` translates. 0 is no address.
 //! * Strings are byte offsets into `strings`; as that is sorted, comparing ids compares strings.
 //!
@@ -118,6 +119,7 @@
 //! | 1 | the first |
 //! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines`. `sites`, `refused`, `boundaries`, flags of objects and symbols |
 //! | 3 | `type_users`, `type_uses`, `frames`, `frame_rows`; `DW_OP_fbreg` by what the frame base is |
+//! | 4 | user objects: `segments`, a flag of objects, their names in `meta` |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What was indexed, and from which files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
-    /// The kernel's release, as `uname -r` prints it.
+    /// The kernel's release, as `uname -r` prints it; empty for a user object.
     pub release: String,
     /// The version of the program that wrote it.
     pub written_by: String,
@@ -22,6 +22,17 @@ pub struct Meta {
     pub skipped: Vec<SkippedMeta>,
     /// Whether modules were left out on demand.
     pub without_modules: bool,
+    /// Of a user object: the names by which it is known.
+    pub user: Option<UserMeta>,
+}
+
+/// The names of a program or shared library.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserMeta {
+    /// Its paths: the one without symbolic links first, then the one that was given if it is another.
+    pub paths: Vec<String>,
+    /// `DT_SONAME`, or empty.
+    pub soname: String,
 }
 
 /// A file that was read.

@@ -14,14 +14,14 @@ macro_rules! records {
 }
 
 records! {
-    /// vmlinux or a module. `first_*` are where its part of a table starts; it ends where the next record's starts,
+    /// vmlinux, a module, or a user object. `first_*` are where its part of a table starts; it ends where the next record's starts,
     /// and the table has one record more than there are objects.
     ObjectRecord = 76 {
-        /// The kernel's name of the module (`kvm_amd`); empty for vmlinux.
+        /// The kernel's name of the module (`kvm_amd`); empty for vmlinux. The last component of a user object's path.
         name: StrId,
-        /// The file it was read from.
+        /// The file it was read from; of a user object the one that runs, without symbolic links.
         path: StrId,
-        /// What a [`Pc`] is added to for an address of the debug information: vmlinux's link address; 0 for a module.
+        /// What a [`Pc`] is added to for an address of the debug information: 0 for a module.
         base: U64,
         /// The GNU build id, zero-filled.
         build_id: [u8; 20],
@@ -60,6 +60,15 @@ records! {
         pc: Pc,
         /// Where its bits start in `boundaries`; [`SectionRecord::NO_BOUNDARIES`] where no code of it was read.
         boundaries: U32,
+    }
+    /// A part of a user object's file that is mapped (`PT_LOAD`): what uprobes count from is the offset in the file.
+    SegmentRecord = 24 {
+        /// `p_vaddr`.
+        address: U64,
+        /// `p_offset`.
+        offset: U64,
+        /// `p_filesz`.
+        size: U64,
     }
     /// A symbol of the object's `.symtab` that has a name, a section and is no section or file symbol; of a module, none
     /// that its exports or the texts of `.modinfo` and `__versions` have.
@@ -290,6 +299,8 @@ impl ObjectRecord {
     pub const SKIPS_ENDBR: u32 = 1 << 5;
     /// vmlinux: built without kprobes.
     pub const NO_KPROBES: u32 = 1 << 6;
+    /// A program or shared library: uprobes reach it.
+    pub const USER: u32 = 1 << 7;
 
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u32) -> bool {

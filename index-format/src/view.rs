@@ -54,6 +54,7 @@ pub struct View<'a> {
     pub sequences: &'a [SequenceRecord],
     lines: &'a [u8],
     sites: &'a [SiteRecord],
+    segments: &'a [SegmentRecord],
     refused: &'a [RefusedRecord],
     boundaries: &'a [u8],
     type_users: &'a [TypeUsersRecord],
@@ -93,6 +94,7 @@ impl<'a> View<'a> {
             sequences: records(file, directory, S::Sequences)?,
             lines: bytes(file, directory, S::Lines)?,
             sites: records(file, directory, S::Sites)?,
+            segments: records(file, directory, S::Segments)?,
             refused: records(file, directory, S::Refused)?,
             boundaries: bytes(file, directory, S::Boundaries)?,
             type_users: records(file, directory, S::TypeUsers)?,
@@ -102,7 +104,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The kernel's release, as `uname -r` prints it.
+    /// The kernel's release, as `uname -r` prints it; empty for a user object.
     pub fn release(&self) -> &'a [u8] {
         self.string(self.release)
     }
@@ -174,6 +176,17 @@ impl<'a> View<'a> {
     /// An object's sites.
     pub fn sites_of(&self, object: ObjectId) -> &'a [SiteRecord] {
         self.sites.get(self.part(object, |o| o.first_site)).unwrap_or_default()
+    }
+    /// Whether an object is a program or shared library.
+    pub fn is_user(&self, object: ObjectId) -> bool {
+        self.objects.get(object.index()).is_some_and(|o| o.has(ObjectRecord::USER))
+    }
+    /// The offset in a user object's file of an address as its debug information has it.
+    pub fn file_offset(&self, address: u64) -> Option<u64> {
+        self.segments.iter().find_map(|segment| {
+            let within = address.checked_sub(segment.address.get())?;
+            (within < segment.size.get()).then(|| segment.offset.get().checked_add(within))?
+        })
     }
     /// What the kernel's own list has of an object.
     pub fn refused_of(&self, object: ObjectId) -> &'a [RefusedRecord] {

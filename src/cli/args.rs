@@ -83,7 +83,8 @@ pub enum Command {
 
 /// `build`
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = "Example:\n  probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64")]
+#[command(after_help = "Examples:\n  probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64\n  \
+                        probeidx build --user /usr/bin/ls /lib/x86_64-linux-gnu/libc.so.6")]
 pub struct Build {
     /// Folders and debug files, plain or .gz .xz .zst [default: the running kernel, from the usual places]
     #[arg(value_name = "PATH")]
@@ -91,6 +92,12 @@ pub struct Build {
     /// How many threads [default: one for each processor]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+    /// The paths are programs and shared libraries; their debug files are found by build id
+    #[arg(long, requires = "paths", conflicts_with = "no_modules")]
+    pub user: bool,
+    /// Look for debug files of programs and libraries below this folder too, before /usr/lib/debug
+    #[arg(long, value_name = "DIR", requires = "user")]
+    pub debug_dir: Vec<PathBuf>,
     /// Leave out the modules
     #[arg(long)]
     pub no_modules: bool,

@@ -7,7 +7,9 @@ use super::progress::Progress;
 use crate::discover;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{self, Built, Options, Report};
+use crate::render::printable;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -24,7 +26,10 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     };
     let progress =
         Progress::new(args.progress, config.terminal, config.quiet).with_stages(config.verbose > 0);
-    let report = pipeline::build(&paths, &options, &progress)?;
+    let report = match args.user {
+        true => pipeline::build_user(&paths, &args.debug_dir, &options, &progress)?,
+        false => pipeline::build(&paths, &options, &progress)?,
+    };
     for skipped in &report.skipped {
         let times = if skipped.count > 1 { format!(" ({} times)", skipped.count) } else { String::new() };
         let what = if skipped.whole_object { "left out" } else { "in part" };
@@ -34,6 +39,9 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
         let tried: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
         return Err(match report.skipped.first() {
             Some(first) if report.skipped.len() == 1 => first.error.clone(),
+            _ if args.user => {
+                Error::new(ErrorKind::Unsupported, "no program or shared library among the paths")
+            }
             _ => Error::new(
                 ErrorKind::NoDebugInfo,
                 format!("no kernel with debug information under {}", tried.join(", ")),
@@ -66,7 +74,9 @@ fn install_hint() -> String {
 /// A line of the summary, for `--json`.
 #[derive(Serialize)]
 struct Line<'a> {
-    kernel: &'a str,
+    kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<Cow<'a, str>>,
     index: String,
     unchanged: bool,
     objects: u64,
@@ -82,10 +92,11 @@ fn summary(report: &Report, seconds: f64, config: &Config, out: &mut dyn Write) 
     let skipped = report.skipped.iter().filter(|s| s.whole_object).count();
     let skipped_in_part = report.skipped.len() - skipped;
     let written = (|| {
-        for Built { release, index, unchanged, objects, functions, places, size } in &report.built {
+        for Built { release, process, index, unchanged, objects, functions, places, size } in &report.built {
             if config.json {
                 let line = Line {
-                    kernel: release,
+                    kernel: process.is_none().then_some(release),
+                    process: process.as_ref().map(|path| path.to_string_lossy()),
                     index: index.display().to_string(),
                     unchanged: *unchanged,
                     objects: *objects,
@@ -101,7 +112,11 @@ fn summary(report: &Report, seconds: f64, config: &Config, out: &mut dyn Write) 
                 continue;
             }
             let state = if *unchanged { " (nothing had changed)" } else { "" };
-            writeln!(out, "{release}: {objects} objects, {functions} functions, {places} placements{state}")?;
+            let counts = format!("{functions} functions, {places} placements{state}");
+            match process {
+                Some(path) => writeln!(out, "{}: {counts}", printable(&path.to_string_lossy()))?,
+                None => writeln!(out, "{release}: {objects} objects, {counts}")?,
+            }
             writeln!(out, "  {}  {:.1} MB", index.display(), *size as f64 / 1e6)?;
         }
         if !config.json {

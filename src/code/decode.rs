@@ -10,18 +10,20 @@ use object::LittleEndian;
 use object::elf::Rela64;
 use probeidx_format::record::{SiteKind, SymbolRecord};
 
+/// Whether an instruction cannot be probed, given with its bytes.
+pub type Refuses = fn(&Instruction, &[u8]) -> bool;
+
 /// Decodes all code; gives for each section its start and a bit for every byte. Adds instructions that cannot be probed
 /// to the sites, and marks the symbols that return or jump to other functions.
 pub fn decode(
     object: &Elf<'_>,
     text: &Text<'_>,
     symbols: &mut [Symbol<'_>],
-    version: Option<Version>,
+    refuses: Refuses,
     sites: &mut Vec<SiteFacts>,
 ) -> Vec<(u32, Vec<u8>)> {
     let starts = symbol_starts(symbols);
     let exits = Exits::new(object, symbols);
-    let traps_are_refused = version.is_none_or(|v| v >= (6, 9));
     let mut marks: Vec<(u32, u16)> = vec![];
     let mut bits = vec![];
     for section in text.sections().iter().filter(|s| s.is_whole()) {
@@ -29,7 +31,7 @@ pub fn decode(
             section,
             relocations: object.relocations(section.index).ok().flatten().unwrap_or_default(),
             exits: &exits,
-            traps_are_refused,
+            refuses,
             boundaries: vec![0; section.pcs.len().div_ceil(8)],
             sites,
         };
@@ -68,7 +70,7 @@ struct Walk<'a, 'd> {
     section: &'a CodeSection<'d>,
     relocations: &'d [Rela64<LittleEndian>],
     exits: &'a Exits<'a, 'd>,
-    traps_are_refused: bool,
+    refuses: Refuses,
     boundaries: Vec<u8>,
     sites: &'a mut Vec<SiteFacts>,
 }
@@ -90,11 +92,12 @@ impl Walk<'_, '_> {
                 break;
             }
             self.boundaries[offset / 8] |= 1 << (offset % 8);
-            let code = instruction.code();
-            if refuses(&instruction) || (self.traps_are_refused && is_trap(code)) {
+            let bytes = self.section.bytes.get(offset..first + decoder.position()).unwrap_or_default();
+            if (self.refuses)(&instruction, bytes) {
                 let pc = self.section.pcs.start + offset as u32;
                 self.sites.push(SiteFacts { start: pc, length: 1, kind: SiteKind::Unsupported as u8 });
             }
+            let code = instruction.code();
             flags |= match code {
                 Code::Retnq | Code::Retnq_imm16 => SymbolRecord::RETURNS,
                 Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => {
@@ -224,6 +227,14 @@ fn refuses(instruction: &Instruction) -> bool {
         }
         Code::Enclv | Code::Vmcall | Code::Vmlaunch | Code::Vmresume | Code::Vmxoff | Code::Pconfig => true,
         _ => false,
+    }
+}
+
+/// What kprobes of a kernel of this version refuse.
+pub fn refused_since(version: Option<Version>) -> Refuses {
+    match version.is_none_or(|v| v >= (6, 9)) {
+        true => |instruction, _| refuses(instruction) || is_trap(instruction.code()),
+        false => |instruction, _| refuses(instruction),
     }
 }
 

@@ -9,6 +9,7 @@ mod rules;
 mod sites;
 mod table;
 mod text;
+mod uprobe;
 
 use crate::error::Error;
 use crate::link::Symbol;
@@ -95,10 +96,30 @@ pub fn read(
     for error in sites::sites(&tables, &text, symbols, &mut found) {
         lack(ObjectRecord::UNSURE, error);
     }
-    facts.boundaries = decode::decode(object, &text, symbols, kernel.version, &mut found);
+    facts.boundaries =
+        decode::decode(object, &text, symbols, decode::refused_since(kernel.version), &mut found);
     found.sort_unstable();
     found.dedup();
     facts.sites = found;
+    facts
+}
+
+/// The same of a program or shared library, to which none of the kernel's tables apply: where instructions start, and which
+/// of them uprobes refuse.
+pub fn read_user(object: &Elf<'_>, symbols: &mut [Symbol<'_>], faults: &mut Vec<Error>) -> CodeFacts {
+    let mut facts = CodeFacts { flags: ObjectRecord::USER, ..CodeFacts::default() };
+    if object.machine != EM_X86_64.0 {
+        facts.flags |= ObjectRecord::UNSURE;
+        return facts;
+    }
+    let text = Text::new(object);
+    if let Some(section) = text.without_bytes() {
+        facts.flags |= ObjectRecord::NO_CODE;
+        faults.push(text::no_bytes(section));
+    }
+    facts.boundaries = decode::decode(object, &text, symbols, uprobe::refuses, &mut facts.sites);
+    facts.sites.sort_unstable();
+    facts.sites.dedup();
     facts
 }
 

@@ -2,13 +2,14 @@
 //!
 //! `walk` finds the files by name and checks their first bytes, `content` looks further into the few
 //! whose name and place do not say to which release they belong, `group` chooses among several files of
-//! one object. `places` knows where distributions put debuginfo.
+//! one object. `places` knows where distributions put debuginfo. `user` looks at one program or shared library.
 mod content;
 #[cfg(test)]
 mod fixture;
 mod group;
 mod name;
 mod places;
+mod user;
 mod walk;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use crate::error::{Error, Result};
 pub use group::UNKNOWN as UNKNOWN_RELEASE;
 pub use places::{install_hint, running_kernel_paths};
+pub use user::{UserObject, user_object};
 
 /// Everything found under the given paths.
 #[derive(Clone, Debug, Default)]

@@ -29,6 +29,8 @@ pub struct ObjectSource<'d> {
     pub number: u32,
     /// What is subtracted from addresses.
     pub base: u64,
+    /// The first address of code, less the base.
+    pub first_pc: u32,
     pub sections: Sections<'d>,
     /// All units of the object, in order.
     pub headers: &'d [UnitHeader],
@@ -39,7 +41,7 @@ impl ObjectSource<'_> {
     #[inline(always)]
     pub(super) fn pc(&self, address: u64) -> Option<u32> {
         let pc = address.checked_sub(self.base)?;
-        (pc != 0 && pc < u64::from(u32::MAX)).then_some(pc as u32)
+        (pc != 0 && pc >= self.first_pc.into() && pc < u64::from(u32::MAX)).then_some(pc as u32)
     }
 }
 

@@ -3,7 +3,7 @@ mod symbols;
 
 use crate::code::{self, CodeFacts, Kernel};
 use crate::error::Error;
-use crate::load::elf::Elf;
+use crate::load::elf::{Elf, Segment};
 use crate::merge::blank;
 use crate::merge::intern::{GlobalStr, Interner, StringIds};
 use crate::merge::{Functions, Places};
@@ -15,9 +15,28 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 pub use symbols::Symbol;
 
+/// What an object is to the kernel, and what it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind<'a> {
+    Vmlinux,
+    Module(&'a str),
+    /// A program or shared library.
+    User(&'a str),
+}
+
+impl<'a> Kind<'a> {
+    /// Empty for vmlinux.
+    fn name(self) -> &'a str {
+        match self {
+            Self::Vmlinux => "",
+            Self::Module(name) | Self::User(name) => name,
+        }
+    }
+}
+
 /// What is known of an object besides its debug information.
 pub struct ObjectFacts {
-    /// The module's name; empty for vmlinux.
+    /// As the index has it; empty for vmlinux.
     pub name: GlobalStr,
     pub path: GlobalStr,
     pub base: u64,
@@ -26,6 +45,8 @@ pub struct ObjectFacts {
     pub sections: Vec<SectionFacts>,
     pub symbols: Vec<SymbolFacts>,
     pub code: CodeFacts,
+    /// Of a user object.
+    segments: Vec<Segment>,
 }
 
 /// A symbol, its name not yet ranked.
@@ -55,15 +76,20 @@ impl ObjectFacts {
     pub fn new(
         object: &Elf<'_>,
         with_code: &Elf<'_>,
-        module: Option<&str>,
+        kind: Kind<'_>,
         path: &str,
         kernel: Kernel<'_>,
         interner: &Interner,
         faults: &mut Vec<Error>,
     ) -> Self {
-        let with_symbols = if with_code.symbols.is_empty() { object } else { with_code };
-        let mut symbols = symbols::symbols(with_symbols, module.is_some());
-        let code = code::read(with_code, &mut symbols, module.is_some(), kernel, faults);
+        let is_user = matches!(kind, Kind::User(_));
+        let with_symbols = if with_code.symbols.is_empty() || is_user { object } else { with_code };
+        let mut symbols = symbols::symbols(with_symbols, kind);
+        let code = match kind {
+            Kind::User(_) => code::read_user(with_code, &mut symbols, faults),
+            Kind::Vmlinux => code::read(with_code, &mut symbols, false, kernel, faults),
+            Kind::Module(_) => code::read(with_code, &mut symbols, true, kernel, faults),
+        };
         let mut build_id = [0; 20];
         for (to, from) in build_id.iter_mut().zip(object.build_id().unwrap_or_default()) {
             *to = *from;
@@ -78,7 +104,7 @@ impl ObjectFacts {
             })
         };
         Self {
-            name: interner.intern(module.unwrap_or_default().as_bytes()),
+            name: interner.intern(kind.name().as_bytes()),
             path: interner.intern(path.as_bytes()),
             base: object.base,
             build_id,
@@ -95,6 +121,7 @@ impl ObjectFacts {
                 })
                 .collect(),
             code,
+            segments: if is_user { with_code.segments.clone() } else { vec![] },
         }
     }
 }
@@ -107,6 +134,7 @@ pub struct Linked {
     pub symbols: Vec<SymbolRecord>,
     pub names: Names,
     pub sites: Vec<SiteRecord>,
+    pub segments: Vec<SegmentRecord>,
     pub refused: Vec<RefusedRecord>,
     pub boundaries: Vec<u8>,
 }
@@ -160,6 +188,11 @@ pub fn link(
                 start: Pc::new(s.start),
                 length: s.length,
                 kind: s.kind,
+            }));
+            linked.segments.extend(object.segments.iter().map(|s| SegmentRecord {
+                address: U64::new(s.address),
+                offset: U64::new(s.offset),
+                size: U64::new(s.size),
             }));
             linked.refused.extend(object.code.refused.iter().map(|r| RefusedRecord {
                 start: Pc::new(r.start),

@@ -1,6 +1,7 @@
-//! Symbol tables: what the kernel keeps of them at run time, and in which order.
+//! Symbol tables: what the kernel keeps of them at run time, and in which order. Of user objects all is kept.
+use super::Kind;
 use crate::load::elf::{Elf, LE};
-use object::elf::{STB_WEAK, STT_FILE, STT_SECTION};
+use object::elf::{STB_GLOBAL, STB_WEAK, STT_FILE, STT_SECTION, STT_TLS};
 use probeidx_format::record::SymbolRecord;
 use rustc_hash::FxHashSet;
 
@@ -28,7 +29,8 @@ impl Symbol<'_> {
 }
 
 /// The symbols of an object, sorted by address, and at one address as the kernel's own table has them.
-pub fn symbols<'d>(object: &Elf<'d>, is_module: bool) -> Vec<Symbol<'d>> {
+pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>) -> Vec<Symbol<'d>> {
+    let (is_module, is_user) = (matches!(of, Kind::Module(_)), matches!(of, Kind::User(_)));
     let mut positions = vec![SymbolRecord::ABSOLUTE; object.sections.len()];
     for (position, (index, _)) in
         object.sections.iter().enumerate().filter(|(_, s)| s.pc.is_some()).enumerate()
@@ -44,11 +46,16 @@ pub fn symbols<'d>(object: &Elf<'d>, is_module: bool) -> Vec<Symbol<'d>> {
         .collect();
     let mut found: Vec<(u32, Rank<'_>, Symbol<'d>)> = vec![];
     for (order, symbol) in object.symbols.iter().enumerate() {
-        let name = object.symbol_name(symbol);
+        let whole = object.symbol_name(symbol);
+        // `memcpy@@GLIBC_2.14`: the linker's spelling of a name with its version.
+        let name = if is_user { whole.split(|b| *b == b'@').next().unwrap_or_default() } else { whole };
         let index = symbol.st_shndx.get(LE).0;
         let (kind, binding) = (symbol.st_info.0 & 0xf, symbol.st_info.0 >> 4);
         let is_absolute = index == SymbolRecord::ABSOLUTE;
         if name.is_empty() || index == 0 || kind == STT_SECTION.0 || kind == STT_FILE.0 {
+            continue;
+        }
+        if is_user && kind == STT_TLS.0 {
             continue;
         }
         let section = object.sections.get(usize::from(index));
@@ -71,7 +78,11 @@ pub fn symbols<'d>(object: &Elf<'d>, is_module: bool) -> Vec<Symbol<'d>> {
         if exported.contains(name) {
             flags |= SymbolRecord::EXPORTED;
         }
-        if is_kept(name, section.map(|s| s.name), is_module) {
+        let is_kept = match of {
+            Kind::User(_) => is_no_label(name),
+            _ => is_kept(name, section.map(|s| s.name), is_module),
+        };
+        if is_kept {
             flags |= SymbolRecord::KEPT;
         }
         // The kernel image has many symbols that only its build needed; a module's `.init` ones are there while it loads.
@@ -80,10 +91,16 @@ pub fn symbols<'d>(object: &Elf<'d>, is_module: bool) -> Vec<Symbol<'d>> {
         }
         let section = if is_absolute { SymbolRecord::ABSOLUTE } else { positions[usize::from(index)] };
         let size = symbol.st_size.get(LE).try_into().unwrap_or(u32::MAX);
-        let rank = if is_module { Rank::Module(order) } else { Rank::kernel(name, binding == STB_WEAK.0) };
+        let rank = match of {
+            Kind::Vmlinux => Rank::kernel(name, binding == STB_WEAK.0),
+            Kind::Module(_) => Rank::Module(order),
+            Kind::User(_) => Rank::user(name, size, binding),
+        };
         found.push((pc, rank, Symbol { name, pc, size, section, flags }));
     }
     found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    // Names that differed in their version.
+    found.dedup_by(|a, b| is_user && (a.0, a.2.name) == (b.0, b.2.name));
     found.into_iter().map(|(_, _, symbol)| symbol).collect()
 }
 
@@ -95,23 +112,38 @@ enum Rank<'a> {
     /// Not weak before weak, linker-script names last, fewer leading underscores first, then by name
     /// (`compare_symbols`, scripts/kallsyms.c, 5.10 to 6.12).
     Kernel { weak: bool, from_linker: bool, underscores: usize, name: &'a [u8] },
+    /// With a size before without, global before weak before local, fewer leading underscores first, then by name: most
+    /// often the one that other objects call.
+    User { no_size: bool, binding: u8, underscores: usize, name: &'a [u8] },
 }
 
 impl<'a> Rank<'a> {
+    fn user(name: &'a [u8], size: u32, binding: u8) -> Self {
+        let binding = [STB_GLOBAL.0, STB_WEAK.0].iter().position(|b| *b == binding).unwrap_or(2) as u8;
+        Self::User { no_size: size == 0, binding, underscores: underscores(name), name }
+    }
     fn kernel(name: &'a [u8], weak: bool) -> Self {
-        let underscores = name.iter().take_while(|b| **b == b'_').count();
         let from_linker = name.len() >= 8
             && ([&b"__start_"[..], b"__stop_", b"__end_"].iter().any(|p| name.starts_with(p))
                 || (name.starts_with(b"__") && (name.ends_with(b"_start") || name.ends_with(b"_end"))));
-        Self::Kernel { weak, from_linker, underscores, name }
+        Self::Kernel { weak, from_linker, underscores: underscores(name), name }
     }
+}
+
+fn underscores(name: &[u8]) -> usize {
+    name.iter().take_while(|b| **b == b'_').count()
+}
+
+/// Whether a name is more than a mark: `$x` and `$d` tell code from data on arm64.
+fn is_no_label(name: &[u8]) -> bool {
+    !name.starts_with(b".L") && !name.starts_with(b"$")
 }
 
 /// Whether the running kernel has the symbol (scripts/mksysmap and scripts/kallsyms.c; `is_core_symbol` of
 /// kernel/module/kallsyms.c), with CONFIG_KALLSYMS_ALL.
 fn is_kept(name: &[u8], section: Option<&str>, is_module: bool) -> bool {
     let starts = |prefixes: &[&[u8]]| prefixes.iter().any(|p| name.starts_with(p));
-    if starts(&[b".L", b"$", b"L0\x01"]) {
+    if !is_no_label(name) || starts(&[b"L0\x01"]) {
         return false;
     }
     if is_module {
@@ -153,7 +185,7 @@ mod tests {
             .iter()
             .map(|r| match r {
                 Rank::Kernel { name, .. } => *name,
-                Rank::Module(_) => unreachable!("none was made"),
+                _ => unreachable!("none was made"),
             })
             .collect();
         assert_eq!(

@@ -2,7 +2,7 @@
 use super::decompress::{SectionCompression, inflate_section};
 use crate::error::{Error, ErrorKind, Result};
 use object::elf::{self, Rela64, SectionHeader64, Sym64};
-use object::read::elf::{FileHeader, SectionHeader};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, SectionIndex};
 use std::borrow::Cow;
 
@@ -38,6 +38,10 @@ impl<'d> Section<'d> {
     /// Whether it is part of the running kernel.
     pub fn is_allocated(&self) -> bool {
         self.flags() & elf::SHF_ALLOC.0 as u32 != 0
+    }
+    /// Whether it is thread-local and has no bytes: its addresses are those of what follows it.
+    fn is_tbss(&self) -> bool {
+        self.flags() & elf::SHF_TLS.0 as u32 != 0 && self.header.sh_type(LE) == elf::SHT_NOBITS
     }
     /// Whether the linker may have dropped it for another of the same group (`SHF_GROUP`).
     pub fn is_in_group(&self) -> bool {
@@ -78,8 +82,25 @@ pub struct Elf<'d> {
     pub sections: Vec<Section<'d>>,
     /// What is added to a `Pc` for an address as the debug information has it.
     pub base: u64,
+    /// The first address of code, as a `Pc`.
+    pub first_pc: u32,
     pub symbols: &'d [Sym64<LittleEndian>],
     symbol_names: &'d [u8],
+    /// What the dynamic linker knows of symbols (`.dynsym`): stripping leaves them.
+    dynamic: (&'d [Sym64<LittleEndian>], &'d [u8]),
+    /// The parts of the file that are mapped.
+    pub segments: Vec<Segment>,
+}
+
+/// A part of the file that is mapped when it runs (`PT_LOAD`).
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// `p_vaddr`.
+    pub address: u64,
+    /// `p_offset`.
+    pub offset: u64,
+    /// `p_filesz`.
+    pub size: u64,
 }
 
 impl<'d> Elf<'d> {
@@ -110,9 +131,18 @@ impl<'d> Elf<'d> {
             is_relocatable: header.e_type(LE) == elf::ET_REL,
             sections: Vec::with_capacity(table.len()),
             base: 0,
+            first_pc: FIRST_PC,
             symbols: &[],
             symbol_names: &[],
+            dynamic: (&[], &[]),
+            segments: vec![],
         };
+        for segment in header.program_headers(LE, data).map_err(damaged)? {
+            if segment.p_type(LE) == elf::PT_LOAD {
+                let (address, offset) = (segment.p_vaddr(LE), segment.p_offset(LE));
+                object.segments.push(Segment { address, offset, size: segment.p_filesz(LE) });
+            }
+        }
         for (index, header) in table.iter().enumerate() {
             let name = table.section_name(LE, header).unwrap_or_default();
             let name = std::str::from_utf8(name).unwrap_or_default();
@@ -122,10 +152,17 @@ impl<'d> Elf<'d> {
                     .offset(header.sh_offset(LE))
             })?;
             object.sections.push(Section { name, header, data: bytes, pc: None });
-            if header.sh_type(LE) == elf::SHT_SYMTAB {
-                object.symbols = header.data_as_array(LE, data).map_err(|e| damaged(e).section(".symtab"))?;
+            let kind = header.sh_type(LE);
+            if matches!(kind, elf::SHT_SYMTAB | elf::SHT_DYNSYM) {
+                let in_table = |e| damaged(e).section(name);
+                let symbols = header.data_as_array(LE, data).map_err(in_table)?;
                 let strings = table.section(SectionIndex(header.sh_link(LE) as usize)).map_err(damaged)?;
-                object.symbol_names = strings.data(LE, data).map_err(|e| damaged(e).section(".strtab"))?;
+                let names = strings.data(LE, data).map_err(in_table)?;
+                if kind == elf::SHT_SYMTAB {
+                    (object.symbols, object.symbol_names) = (symbols, names);
+                } else {
+                    object.dynamic = (symbols, names);
+                }
             }
         }
         object.lay_out()?;
@@ -139,8 +176,9 @@ impl<'d> Elf<'d> {
         if !self.is_relocatable {
             let code = |s: &&Section<'_>| s.is_allocated() && s.flags() & elf::SHF_EXECINSTR.0 as u32 != 0;
             let first = self.sections.iter().filter(code).map(|s| s.address()).min().unwrap_or(0);
-            self.base = first.wrapping_sub(FIRST_PC.into());
-            for section in self.sections.iter_mut().filter(|s| s.is_allocated()) {
+            self.base = first.saturating_sub(FIRST_PC.into());
+            self.first_pc = (first - self.base) as u32;
+            for section in self.sections.iter_mut().filter(|s| s.is_allocated() && !s.is_tbss()) {
                 let from_base = section.address().wrapping_sub(self.base);
                 if let Some(end) = from_base.checked_add(section.size()).filter(|e| *e < u64::from(u32::MAX))
                 {
@@ -150,7 +188,8 @@ impl<'d> Elf<'d> {
             }
         }
         // Per-cpu data of vmlinux has addresses from 0 on: it goes behind all the rest.
-        for section in self.sections.iter_mut().filter(|s| s.is_allocated() && s.pc.is_none()) {
+        let is_left = |s: &&mut Section<'_>| s.is_allocated() && !s.is_tbss() && s.pc.is_none();
+        for section in self.sections.iter_mut().filter(is_left) {
             let align = section.header.sh_addralign(LE).max(1);
             next = next.checked_next_multiple_of(align).ok_or_else(too_large)?;
             section.pc = Some(u32::try_from(next).map_err(|_| too_large())?);
@@ -162,10 +201,21 @@ impl<'d> Elf<'d> {
         Ok(())
     }
 
+    /// The same with the symbols that are left when the object is stripped, where it is.
+    pub fn with_dynamic_symbols(mut self) -> Self {
+        if self.symbols.is_empty() {
+            (self.symbols, self.symbol_names) = self.dynamic;
+        }
+        self
+    }
     /// Whether the bytes of all executable sections are in the file: `objcopy --only-keep-debug` leaves them away.
     pub fn has_code(&self) -> bool {
         let is_code = |s: &&Section<'_>| s.is_allocated() && s.flags() & elf::SHF_EXECINSTR.0 as u32 != 0;
         self.sections.iter().filter(is_code).all(|s| s.data.len() as u64 == s.size())
+    }
+    /// Whether there are executable sections, with the bytes of all of them.
+    pub fn has_some_code(&self) -> bool {
+        self.has_code() && self.sections.iter().any(|s| s.flags() & elf::SHF_EXECINSTR.0 as u32 != 0)
     }
     /// The section of this name.
     pub fn section(&self, name: &str) -> Option<&Section<'d>> {
@@ -183,6 +233,24 @@ impl<'d> Elf<'d> {
             .flat_map(|s| notes_in(s.raw()))
             .find(|(kind, name, _)| *kind == 3 && *name == b"GNU\0")
             .map(|n| n.2)
+    }
+    /// The name under which other objects ask for a shared library (`DT_SONAME`).
+    pub fn soname(&self) -> Option<&'d str> {
+        const DT_SONAME: u64 = 14;
+        let dynamic = self.sections.iter().find(|s| s.header.sh_type(LE) == elf::SHT_DYNAMIC)?;
+        let word = |entry: &[u8]| entry.first_chunk().map(|w| u64::from_le_bytes(*w));
+        let named = |entry: &&[u8]| word(entry) == Some(DT_SONAME);
+        let at = word(&dynamic.raw().chunks_exact(16).find(named)?[8..])?;
+        let strings = self.sections.get(dynamic.header.sh_link(LE) as usize)?.raw();
+        let rest = strings.get(usize::try_from(at).ok()?..)?;
+        std::str::from_utf8(&rest[..memchr::memchr(0, rest)?]).ok().filter(|name| !name.is_empty())
+    }
+    /// The name of the debug file and the CRC-32 of its content (`.gnu_debuglink`, gdb's manual, "Separate Debug Files").
+    pub fn debug_link(&self) -> Option<(&'d str, u32)> {
+        let data = self.section(".gnu_debuglink")?.raw();
+        let end = memchr::memchr(0, data)?;
+        let checksum = data.get((end + 1).next_multiple_of(4)..)?.first_chunk()?;
+        Some((std::str::from_utf8(&data[..end]).ok()?, u32::from_le_bytes(*checksum)))
     }
     /// The relocations of the section at this index.
     pub fn relocations(&self, index: usize) -> Result<Option<&'d [Rela64<LittleEndian>]>> {

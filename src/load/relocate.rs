@@ -31,6 +31,7 @@ const NAMES: [&str; 12] = [
     "loc",
     "frame",
 ];
+const FRAME: usize = NAMES.len() - 1;
 
 impl<'d> DebugSections<'d> {
     /// Finds, inflates and relocates them. Relocations that cannot be applied are counted and named in `faults`.
@@ -55,6 +56,18 @@ impl<'d> DebugSections<'d> {
             loaded.sections[at] = Self::read(object, index, faults)?;
         }
         Ok(loaded)
+    }
+
+    /// The same with the frame rules of the object that runs: a debug file has not the bytes of `.eh_frame`, and user
+    /// objects have most of theirs there.
+    pub fn with_frames_of(mut self, object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
+        if let Some(index) = object.sections.iter().position(|s| s.name == ".eh_frame" && !s.raw().is_empty())
+        {
+            self.eh_frame = Self::read(object, index, faults)?;
+            self.eh_frame_address = address(object, &object.sections[index]);
+            self.sections[FRAME] = Cow::Borrowed(&[]);
+        }
+        Ok(self)
     }
 
     /// The section at this index. Cost: of a module, a copy and its relocations; all modules have 3 MB of `.debug_frame`.

@@ -3,9 +3,9 @@ use super::Skipped;
 use super::unchanged::hex;
 use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
-use crate::dwarf::{self, Extractor, Fault, Gathered, KnownTypes, ObjectSource, UnitHeader};
+use crate::dwarf::{self, Extractor, Fault, Gathered, KnownTypes, ObjectSource, Sections, UnitHeader};
 use crate::error::{Error, ErrorKind, Result};
-use crate::link::ObjectFacts;
+use crate::link::{Kind, ObjectFacts};
 use crate::load::Image;
 use crate::load::config::KernelConfig;
 use crate::load::elf::Elf;
@@ -37,23 +37,9 @@ pub fn vmlinux(
         let facts = || {
             let config = KernelConfig::find(&input.path, release, object);
             let kernel = Kernel { version: code::version(release), config: config.as_ref() };
-            ObjectFacts::new(object, code, None, &path, kernel, interner, faults)
+            ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, faults)
         };
-        let read = |(number, batch): (usize, &&[UnitHeader])| {
-            let mut extractor = Extractor::new(Gathered::default(), source, &());
-            batch.iter().for_each(|header| extractor.read(*header));
-            let batch = extractor.leave().finish();
-            let extracted =
-                Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
-            extracted.tell(number as u32, types, functions);
-            extracted
-        };
-        let batches = cut(source.headers, |unit| (unit.end - unit.start) as u64, BATCH);
-        let read_all = || batches.par_iter().enumerate().with_max_len(1).map(read).collect::<Vec<_>>();
-        let (facts, (mut extracted, frames)) =
-            rayon::join(facts, || rayon::join(read_all, || self::frames(source)));
-        extracted.push(frames);
-        Ok((facts, extracted))
+        Ok(rayon::join(facts, || whole(source, interner, types, functions)))
     })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &input.path));
@@ -61,7 +47,39 @@ pub fn vmlinux(
     Ok((facts, extracted, skipped))
 }
 
-/// The frame rules of vmlinux: a batch without units.
+/// Reads an object that is alone, its units in batches side by side.
+pub fn whole(
+    source: ObjectSource<'_>,
+    interner: &Interner,
+    types: &Firsts,
+    functions: &Firsts,
+) -> Vec<Extracted> {
+    let read = |(number, batch): (usize, &&[UnitHeader])| {
+        let mut extractor = Extractor::new(Gathered::default(), source, &());
+        batch.iter().for_each(|header| extractor.read(*header));
+        let batch = extractor.leave().finish();
+        let extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+        extracted.tell(number as u32, types, functions);
+        extracted
+    };
+    let batches = cut(source.headers, |unit| (unit.end - unit.start) as u64, BATCH);
+    let read_all = || batches.par_iter().enumerate().with_max_len(1).map(read).collect::<Vec<_>>();
+    let (mut extracted, frames) = rayon::join(read_all, || frames(source));
+    extracted.push(frames);
+    extracted
+}
+
+/// The object that an extractor reads.
+pub fn source<'d>(
+    object: &Elf<'_>,
+    number: u32,
+    sections: Sections<'d>,
+    headers: &'d [UnitHeader],
+) -> ObjectSource<'d> {
+    ObjectSource { number, base: object.base, first_pc: object.first_pc, sections, headers }
+}
+
+/// The frame rules of an object: a batch without units.
 fn frames(source: ObjectSource<'_>) -> Extracted {
     let mut extractor = Extractor::new(Gathered::default(), source, &());
     extractor.read_frames();
@@ -114,7 +132,8 @@ pub fn modules(
             gathered = extractor.leave();
             let path = input.path.display().to_string();
             let kernel = Kernel { version: code::version(release), config: None };
-            Ok(ObjectFacts::new(object, code, input.name.as_deref(), &path, kernel, interner, faults))
+            let kind = Kind::Module(input.name.as_deref().unwrap_or_default());
+            Ok(ObjectFacts::new(object, code, kind, &path, kernel, interner, faults))
         });
         match read {
             Ok((facts, faults)) => {
@@ -164,7 +183,7 @@ fn open<T>(
         let what = "names and types are in a supplementary file (dwz) that is not read";
         errors.push(Error::new(ErrorKind::MissingPart, what).section(".gnu_debugaltlink"));
     }
-    let source = ObjectSource { number, base: object.base, sections: debug.sections(), headers: &headers };
+    let source = source(&object, number, debug.sections(), &headers);
     let path = input.shipped.as_deref().filter(|_| !object.has_code());
     let image = path.and_then(|path| Image::open(path).map_err(|e| errors.push(e)).ok());
     let parsed = image.as_ref().map(|image| Elf::parse(image.bytes()));
@@ -202,12 +221,12 @@ pub fn input_meta(input: &Input, object: Option<&ObjectFacts>) -> InputMeta {
     }
 }
 
-fn from_fault(path: &Path, fault: &Fault) -> Error {
+pub fn from_fault(path: &Path, fault: &Fault) -> Error {
     Error::new(fault.kind, fault.what).at(path).section(fault.section).offset(fault.offset as u64)
 }
 
 /// One line for each kind of fault of a file, with the place of the first.
-fn count_faults<P: AsRef<Path>>(faults: &[(u32, Fault)], path: impl Fn(u32) -> P) -> Vec<Skipped> {
+pub fn count_faults<P: AsRef<Path>>(faults: &[(u32, Fault)], path: impl Fn(u32) -> P) -> Vec<Skipped> {
     let mut counted: Vec<(u32, &Fault, u64)> = vec![];
     for (object, fault) in faults {
         let same = |(o, f, _): &&mut (u32, &Fault, u64)| {

@@ -1,10 +1,11 @@
 //! The whole build: discover, load, dwarf, merge, link, write.
 mod extract;
 mod unchanged;
+mod user;
 
 use crate::discover::{self, KernelInputs};
 use crate::error::{Error, ErrorKind, Result};
-use crate::link;
+use crate::link::{self, ObjectFacts};
 use crate::merge::intern::Interner;
 use crate::merge::{self, Extracted, Firsts};
 use crate::observer::Observer;
@@ -13,6 +14,7 @@ use probeidx_format::meta::{Meta, SkippedMeta};
 use rayon::prelude::*;
 use std::path::PathBuf;
 use std::time::Instant;
+pub use user::build_user;
 
 /// How a build is to go.
 #[derive(Clone, Debug)]
@@ -27,10 +29,13 @@ pub struct Options {
     pub jobs: usize,
 }
 
-/// What a build did for one kernel.
+/// What a build did for one kernel, or one user object.
 #[derive(Clone, Debug, Default)]
 pub struct Built {
+    /// The kernel's release; empty for a user object.
     pub release: String,
+    /// The path of a user object.
+    pub process: Option<PathBuf>,
     pub index: PathBuf,
     /// Nothing had changed: nothing was read.
     pub unchanged: bool,
@@ -77,11 +82,7 @@ pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> R
     report.skipped.extend(found.skipped.into_iter().map(Skipped::object));
     let inputs = || found.kernels.iter().flat_map(|k| k.vmlinux.iter().chain(&k.modules));
     observer.started(inputs().count(), inputs().map(|i| i.size).sum());
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.jobs)
-        .stack_size(8 << 20)
-        .build()
-        .map_err(|e| Error::new(ErrorKind::Io, format!("cannot start threads: {e}")))?;
+    let pool = threads(options)?;
     for kernel in &found.kernels {
         let (built, skipped) = pool.install(|| build_kernel(kernel, options, observer))?;
         report.built.extend(built);
@@ -91,6 +92,14 @@ pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> R
     Ok(report)
 }
 
+fn threads(options: &Options) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(options.jobs)
+        .stack_size(8 << 20)
+        .build()
+        .map_err(|e| Error::new(ErrorKind::Io, format!("cannot start threads: {e}")))
+}
+
 fn build_kernel(
     kernel: &KernelInputs,
     options: &Options,
@@ -98,20 +107,19 @@ fn build_kernel(
 ) -> Result<(Option<Built>, Vec<Skipped>)> {
     let index = options.db.join(format!("{}.pidx", kernel.release));
     if !options.force
-        && let Some((built, skipped)) = unchanged::unchanged(&index, kernel, options)
+        && let Some((built, skipped)) =
+            unchanged::unchanged(&index, kernel.vmlinux.iter().chain(&kernel.modules), options)
     {
         return Ok((Some(built), skipped.iter().map(from_skipped_meta).collect()));
     }
     let start = Instant::now();
     let lap = |stage| observer.stage(stage, start.elapsed().as_secs_f64());
-    let interner = Interner::default();
-    let (types, functions) = (Firsts::default(), Firsts::default());
-    let mut objects = vec![];
-    let mut batches = vec![];
+    let mut read = Read::default();
+    let Read { interner, types, functions, objects, batches } = &mut read;
     let mut inputs = vec![];
     let mut skipped = vec![];
     if let Some(input) = &kernel.vmlinux {
-        match extract::vmlinux(input, &kernel.release, &interner, &types, &functions) {
+        match extract::vmlinux(input, &kernel.release, interner, types, functions) {
             Ok((facts, extracted, faults)) => {
                 objects.push(facts);
                 batches.extend(extracted);
@@ -126,15 +134,15 @@ fn build_kernel(
     let groups = extract::groups(&kernel.modules);
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
-    let mut read: Vec<(usize, Group)> = order
+    let mut modules: Vec<(usize, Group)> = order
         .into_par_iter()
         .with_max_len(1)
-        .map(|g| (g, extract::modules(groups[g], &kernel.release, &types, &interner, observer)))
+        .map(|g| (g, extract::modules(groups[g], &kernel.release, types, interner, observer)))
         .collect();
-    read.sort_by_key(|(g, _)| *g);
-    for (_, group) in read {
+    modules.sort_by_key(|(g, _)| *g);
+    for (_, group) in modules {
         let number = batches.len() as u32;
-        group.extracted.tell(number, &types, &functions);
+        group.extracted.tell(number, types, functions);
         batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
         inputs.extend(group.inputs);
         objects.extend(group.objects);
@@ -144,10 +152,6 @@ fn build_kernel(
     if objects.is_empty() {
         return Ok((None, skipped));
     }
-    let (model, ids) = merge::merge(&batches, &kernel.release, interner, types, functions);
-    lap("merge");
-    let linked = link::link(&objects, &ids, &model.strings, &model.functions, &model.places);
-    lap("link");
     let meta = Meta {
         release: kernel.release.clone(),
         written_by: env!("CARGO_PKG_VERSION").to_owned(),
@@ -156,19 +160,42 @@ fn build_kernel(
         inputs,
         skipped: skipped.iter().map(skipped_meta).collect(),
         without_modules: !options.modules,
+        user: None,
     };
-    let size = crate::write::write(&index, &meta, &batches, &model, &linked)?;
-    lap("write");
-    let built = Built {
-        release: kernel.release.clone(),
-        index,
-        unchanged: false,
-        objects: objects.len() as u64,
-        functions: model.functions.records.len() as u64 - 1,
-        places: model.places.places.len() as u64,
-        size,
-    };
-    Ok((Some(built), skipped))
+    Ok((Some(read.write(index, &meta, lap)?), skipped))
+}
+
+/// What was read of a kernel or a user object.
+#[derive(Default)]
+struct Read {
+    interner: Interner,
+    types: Firsts,
+    functions: Firsts,
+    objects: Vec<ObjectFacts>,
+    batches: Vec<Extracted>,
+}
+
+impl Read {
+    /// Merges, links and writes it.
+    fn write(self, index: PathBuf, meta: &Meta, lap: impl Fn(&'static str)) -> Result<Built> {
+        let Self { interner, types, functions, objects, batches } = self;
+        let (model, ids) = merge::merge(&batches, &meta.release, interner, types, functions);
+        lap("merge");
+        let linked = link::link(&objects, &ids, &model.strings, &model.functions, &model.places);
+        lap("link");
+        let size = crate::write::write(&index, meta, &batches, &model, &linked)?;
+        lap("write");
+        Ok(Built {
+            release: meta.release.clone(),
+            process: meta.user.as_ref().and_then(|user| user.paths.first()).map(PathBuf::from),
+            index,
+            unchanged: false,
+            objects: objects.len() as u64,
+            functions: model.functions.records.len() as u64 - 1,
+            places: model.places.places.len() as u64,
+            size,
+        })
+    }
 }
 
 fn skipped_meta(skipped: &Skipped) -> SkippedMeta {

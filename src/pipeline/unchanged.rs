@@ -1,23 +1,23 @@
 //! Whether an index is still what a build would make.
 use super::{Built, Options};
-use crate::discover::{Input, KernelInputs};
+use crate::discover::Input;
 use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::query::Index;
 use probeidx_format::meta::{InputMeta, SkippedMeta};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The index as it is, if all that it was made of is there and nothing else, and nothing changed: by path, size and
 /// time of change, or where the time differs by build id; and what could not be read of it.
-pub fn unchanged(
+pub fn unchanged<'i>(
     index: &Path,
-    kernel: &KernelInputs,
+    inputs: impl Iterator<Item = &'i Input>,
     options: &Options,
 ) -> Option<(Built, Vec<SkippedMeta>)> {
     let opened = Index::open(index).ok()?;
     let view = opened.view().ok()?;
     let meta = view.meta().ok()?;
-    let inputs: Vec<&Input> = kernel.vmlinux.iter().chain(&kernel.modules).collect();
+    let inputs: Vec<&Input> = inputs.collect();
     let same = |known: &InputMeta, input: &Input| {
         known.path == input.path.display().to_string()
             && known.size == input.size
@@ -25,11 +25,12 @@ pub fn unchanged(
                 || (!known.build_id.is_empty() && build_id(&input.path) == known.build_id))
     };
     let whole = meta.written_by == env!("CARGO_PKG_VERSION")
-        && meta.without_modules != options.modules
+        && (meta.user.is_some() || meta.without_modules != options.modules)
         && meta.inputs.len() == inputs.len()
         && meta.inputs.iter().zip(&inputs).all(|(known, input)| same(known, input));
     let built = Built {
-        release: kernel.release.clone(),
+        release: meta.release.clone(),
+        process: meta.user.as_ref().and_then(|user| user.paths.first()).map(PathBuf::from),
         index: index.to_owned(),
         unchanged: true,
         objects: view.object_ids().count() as u64,

@@ -17,6 +17,7 @@ pub mod pattern;
 pub mod placement;
 pub mod plan;
 pub mod point;
+pub mod process;
 pub mod prototype;
 pub mod readable;
 pub mod reason;

@@ -87,6 +87,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     writer.section(S::Lines, batches.iter().map(|b| &b.batch.lines[..]))?;
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
     one(S::Sites, linked.sites.as_bytes())?;
+    one(S::Segments, linked.segments.as_bytes())?;
     one(S::Refused, linked.refused.as_bytes())?;
     one(S::Boundaries, &linked.boundaries)?;
     one(S::TypeUsers, model.users.records.as_bytes())?;

@@ -1,0 +1,167 @@
+//! The build of programs and shared libraries: an index for each.
+use super::extract::{self, count_faults, from_fault, input_meta};
+use super::unchanged::unchanged;
+use super::{Options, Read, Report, Skipped, from_skipped_meta, skipped_meta, threads};
+use crate::discover::{self, UserObject};
+use crate::dwarf;
+use crate::error::{Error, ErrorKind, Result};
+use crate::link::{Kind, ObjectFacts};
+use crate::load::Image;
+use crate::load::elf::Elf;
+use crate::load::relocate::DebugSections;
+use crate::observer::Observer;
+use probeidx_format::meta::{Meta, UserMeta};
+use std::path::{Path, PathBuf};
+
+/// The folder of the indexes of user objects, in that of the kernels'.
+pub const FOLDER: &str = crate::query::process::FOLDER;
+
+/// Indexes programs and shared libraries. Debug files are looked for below `roots`, and where packages put them.
+///
+/// # Errors
+/// [`ErrorKind::Io`] if an index cannot be written. What is wrong with an object is told in the report.
+pub fn build_user(
+    paths: &[PathBuf],
+    roots: &[PathBuf],
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Report> {
+    let mut report = Report::default();
+    let mut objects: Vec<UserObject> = vec![];
+    for path in paths {
+        match discover::user_object(path, roots) {
+            Ok(object) if objects.iter().any(|o| o.object.path == object.object.path) => {}
+            Ok(object) => objects.push(object),
+            Err(error) => report.skipped.push(Skipped::object(error)),
+        }
+    }
+    let size = |object: &UserObject| object.object.size + object.debug.as_ref().map_or(0, |d| d.size);
+    observer.started(objects.len(), objects.iter().map(size).sum());
+    let pool = threads(options)?;
+    for object in &objects {
+        let index = options.db.join(FOLDER).join(file_name(&object.object.path));
+        report.skipped.extend(object.strangers.iter().map(|e| Skipped::part(e.clone(), 1)));
+        let inputs = || std::iter::once(&object.object).chain(&object.debug);
+        let known = (!options.force).then(|| unchanged(&index, inputs(), options)).flatten();
+        match known {
+            Some((built, skipped)) => {
+                report.built.push(built);
+                report.skipped.extend(skipped.iter().map(from_skipped_meta));
+            }
+            None => match pool.install(|| read(object)) {
+                Ok((read, meta, skipped)) => {
+                    report.built.push(pool.install(|| read.write(index, &meta, |_| {}))?);
+                    report.skipped.extend(skipped);
+                }
+                Err(error) => report.skipped.push(Skipped::object(error)),
+            },
+        }
+        observer.object_done(&object.object.path, size(object));
+    }
+    observer.finished();
+    Ok(report)
+}
+
+/// One path has one index: a new version of the object takes the place of the old one.
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // FNV-1a: it must not change with a dependency.
+    let hash = path.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{name}-{hash:016x}.pidx")
+}
+
+fn read(found: &UserObject) -> Result<(Read, Meta, Vec<Skipped>)> {
+    let path = &found.object.path;
+    let in_object = |e: Error| e.at(path);
+    let image = Image::open(path)?;
+    let object = Elf::parse(image.bytes()).map_err(in_object)?.with_dynamic_symbols();
+    // A debug file that cannot be read costs the debug information, not the object.
+    let mut skipped = vec![];
+    let mut lost = |e: Error| skipped.push(Skipped::part(e, 1));
+    let debug_path = found.debug.as_ref().map_or(path, |debug| &debug.path);
+    let debug_image = found.debug.as_ref().and_then(|debug| Image::open(&debug.path).map_err(&mut lost).ok());
+    let debug_file = debug_image
+        .as_ref()
+        .and_then(|image| Elf::parse(image.bytes()).map_err(|e| lost(e.at(debug_path))).ok())
+        .filter(|debug| {
+            let fits = debug.base == object.base && debug.machine == object.machine;
+            if !fits {
+                let what =
+                    "its addresses are not those of the object: prelinked, or made for another machine";
+                lost(Error::new(ErrorKind::Mismatch, what).at(debug_path));
+            }
+            fits
+        });
+    let with_debug = debug_file.as_ref().unwrap_or(&object);
+    let mut faults = vec![];
+    let sections = DebugSections::load(with_debug, &mut faults)
+        .and_then(|sections| sections.with_frames_of(&object, &mut faults))
+        .unwrap_or_else(|e| {
+            lost(e.at(debug_path));
+            DebugSections::default()
+        });
+    let (headers, broken) = dwarf::headers(sections.sections().info);
+    skipped.extend(broken.iter().map(|f| Skipped::part(from_fault(debug_path, f), 1)));
+    if headers.is_empty() && broken.is_empty() {
+        skipped.push(Skipped::part(without_debug_info(&object).at(path), 1));
+    }
+    let mut read = Read::default();
+    let source = extract::source(&object, 0, sections.sections(), &headers);
+    let Read { interner, types, functions, .. } = &read;
+    let name = found.object.name.as_deref().unwrap_or_default();
+    let with_symbols = if with_debug.symbols.is_empty() { &object } else { with_debug };
+    let shown = path.display().to_string();
+    let (facts, batches) = rayon::join(
+        || {
+            ObjectFacts::new(
+                with_symbols,
+                &object,
+                Kind::User(name),
+                &shown,
+                Default::default(),
+                interner,
+                &mut faults,
+            )
+        },
+        || extract::whole(source, interner, types, functions),
+    );
+    skipped.extend(faults.into_iter().map(|e| Skipped::part(e.at(debug_path), 1)));
+    for batch in &batches {
+        skipped.extend(count_faults(&batch.batch.faults, |_| debug_path));
+    }
+    let mut paths = vec![shown];
+    let given = found.given.display().to_string();
+    if given != paths[0] {
+        paths.push(given);
+    }
+    let mut inputs = vec![input_meta(&found.object, Some(&facts))];
+    inputs.extend(found.debug.iter().map(|debug| input_meta(debug, Some(&facts))));
+    let meta = Meta {
+        written_by: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: object.machine,
+        address_size: 8,
+        inputs,
+        skipped: skipped.iter().map(skipped_meta).collect(),
+        user: Some(UserMeta { paths, soname: found.soname.clone() }),
+        ..Meta::default()
+    };
+    read.objects.push(facts);
+    read.batches = batches;
+    Ok((read, meta, skipped))
+}
+
+/// What to say of an object of which only the symbols are indexed.
+fn without_debug_info(object: &Elf<'_>) -> Error {
+    let symbols = object.symbols.len();
+    let id = object.build_id().map(|id| super::unchanged::hex(id));
+    let what = match &id {
+        Some(id) => format!("no debug information of build id {id}: only its {symbols} symbols are indexed"),
+        None => format!(
+            "no debug information, and no build id by which to find it: only its {symbols} symbols are indexed"
+        ),
+    };
+    Error::new(ErrorKind::NoDebugInfo, what)
+        .hint("install its debug package, or name the folder of its debug files with --debug-dir")
+}
