@@ -225,13 +225,14 @@ impl<'a> View<'a> {
         let after = self.units.partition_point(|u| u.first_place.get() <= place.get());
         UnitId::new(after.saturating_sub(1) as u32)
     }
+    /// The paths of a unit's files.
+    pub fn unit_files(&self, unit: UnitId) -> &'a [StrId] {
+        let first = |u: &UnitRecord| u.first_file.get() as usize;
+        &self.unit_files[self.part_of(self.units, unit.index(), first, self.unit_files.len())]
+    }
     /// The path of a unit's file.
     pub fn unit_file(&self, unit: UnitId, file: u32) -> StrId {
-        let path = || {
-            let first = self.units.get(unit.index())?.first_file.get();
-            self.unit_files.get(first.checked_add(file)? as usize).copied()
-        };
-        path().unwrap_or(StrId::new(0))
+        self.unit_files(unit).get(file as usize).copied().unwrap_or(StrId::new(0))
     }
 
     /// The rank of an exact name. Cost: two or three cache misses.

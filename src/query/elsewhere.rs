@@ -1,5 +1,5 @@
 //! Where a variable is known that is not known at an address.
-use super::symbols;
+use super::{rows, symbols};
 use probeidx_format::View;
 use probeidx_format::details::{Location, Range};
 use probeidx_format::expr::Expr;
@@ -42,15 +42,6 @@ pub fn nearest(
         pc,
         address: symbols::address(view, object, pc),
         symbol: held.map(|h| (text(h.record.name), h.offset)),
-        line: if with_line { line(view, object, pc).map(|(file, line)| (text(file), line)) } else { None },
+        line: if with_line { rows::at(view, object, pc).map(|row| (text(row.file), row.line)) } else { None },
     })
-}
-
-/// File and line of an address: those of the last row up to it. Cost: of the rows before it in its sequence.
-pub fn line(view: &View<'_>, object: ObjectId, pc: u32) -> Option<(StrId, u32)> {
-    let sequences = view.sequences_of(object);
-    let after = sequences.partition_point(|s| s.start.get() <= pc);
-    let sequence = sequences[..after].last().filter(|s| pc < s.end.get())?;
-    let row = view.rows(sequence).take_while(|row| row.pc <= pc).last()?;
-    Some((view.unit_file(sequence.unit, row.position.file), row.position.line))
 }

@@ -24,6 +24,7 @@ pub mod reason;
 pub mod refused;
 pub mod registers;
 pub mod resolve;
+pub mod rows;
 pub mod select;
 pub mod spec;
 pub mod spelling;
