@@ -345,6 +345,10 @@ impl SymbolRecord {
     pub fn is_function(&self) -> bool {
         self.flags.get() & Self::TYPE == Self::FUNC
     }
+    /// Whether it is an `STT_GNU_IFUNC`: a function that gives the address of another one.
+    pub fn is_indirect(&self) -> bool {
+        self.flags.get() & Self::TYPE == 10
+    }
     /// `STB_LOCAL`, `STB_GLOBAL`, `STB_WEAK`; 3 any other.
     pub fn binding(&self) -> u8 {
         (self.flags.get() >> Self::BIND_SHIFT & 3) as u8

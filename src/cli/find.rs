@@ -4,13 +4,14 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::note;
 use super::output::failed;
+use super::processes;
 use super::why_not::{nothing, why_not};
 use crate::error::Result;
 use crate::query::Index;
 use crate::query::listing::{Lines, Lister};
 use crate::query::placement::{Placement, Wanted};
 use crate::query::spec::{self, Filter, FunctionSpec, Spec};
-use crate::query::{coverage, point, resolve};
+use crate::query::{coverage, point, process, resolve};
 use crate::render::{json, printable, words};
 use probeidx_format::View;
 use rustc_hash::FxHashSet;
@@ -24,7 +25,7 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     }
     let mut found = false;
     let mut reasons = vec![];
-    for path in config.indexes()? {
+    for (path, specs) in processes::asked(config, &specs)? {
         let index = Index::open(&path)?;
         let any = if args.each || config.json {
             each(args, &specs, &index, config, out)?
@@ -79,7 +80,8 @@ fn note_coverage(view: &View<'_>, spec: &FunctionSpec, config: &Config) {
     for c in covered.iter().take(shown) {
         let [function, file] = [c.function, c.file].map(String::from_utf8_lossy);
         let module = view.objects.get(c.object.index()).map_or(&[][..], |o| view.string(o.name));
-        let object = if module.is_empty() { "vmlinux" } else { &String::from_utf8_lossy(module) };
+        let name = process::path(view).unwrap_or(module);
+        let object = if name.is_empty() { "vmlinux" } else { &String::from_utf8_lossy(name) };
         note(config, &format!("{function}@{file}:{}, {object}: {}", c.line, words::coverage(&c.coverage)));
     }
     if covered.len() > shown {

@@ -2,8 +2,9 @@
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
+use super::processes;
 use crate::error::Result;
-use crate::query::Index;
+use crate::query::{Index, process};
 use clap::CommandFactory;
 use probeidx_format::SectionName;
 use probeidx_format::id::PlaceId;
@@ -12,7 +13,7 @@ use std::io::Write;
 
 /// What is in the index.
 pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
-    for path in config.indexes()? {
+    for path in processes::every(config)? {
         let index = Index::open(&path)?;
         let view = index.view()?;
         let meta = view.meta().map_err(|e| index.error(e))?;
@@ -35,17 +36,23 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
             ("parts that could not be read", meta.skipped.len()),
         ];
         let size: u64 = view.section_sizes().map(|s| s.1).sum();
+        let object = process::path(&view).map(|path| String::from_utf8_lossy(path).into_owned());
         let written = (|| {
             if config.json {
                 let counts: serde_json::Map<_, _> =
                     counts.iter().map(|(what, n)| (what.replace(' ', "_"), json!(n))).collect();
                 let sections: serde_json::Map<_, _> =
                     view.section_sizes().map(|(name, size)| (name.text().to_owned(), json!(size))).collect();
-                let line = json!({"kernel": meta.release, "index": path, "written_by": meta.written_by,
+                let kernel = object.is_none().then_some(&meta.release);
+                let mut line = json!({"kernel": kernel, "index": path, "written_by": meta.written_by,
                     "counts": counts, "sections": sections, "size": size});
+                if let Some(path) = &object {
+                    line["process"] = json!(path);
+                }
                 return writeln!(out, "{line}");
             }
-            writeln!(out, "{}  {}  written by probeidx {}", meta.release, path.display(), meta.written_by)?;
+            let name = object.as_ref().unwrap_or(&meta.release);
+            writeln!(out, "{name}  {}  written by probeidx {}", path.display(), meta.written_by)?;
             for (what, n) in counts {
                 writeln!(out, "  {n:>10}  {what}")?;
             }
@@ -65,7 +72,7 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
 
 /// Whether the bytes of the index are whole: the checksum of every section.
 pub fn verify(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
-    for path in config.indexes()? {
+    for path in processes::every(config)? {
         let index = Index::open(&path)?;
         let view = index.view()?;
         for name in SectionName::ALL {

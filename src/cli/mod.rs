@@ -9,6 +9,7 @@ mod blacklist;
 mod build;
 mod find;
 mod index;
+mod processes;
 mod resolve;
 mod types;
 mod why_not;

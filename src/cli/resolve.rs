@@ -3,13 +3,14 @@ use super::args::{Format, Resolve};
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
+use super::processes;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::argument::{self, Argument, Source};
 use crate::query::placement::{Placement, Wanted};
 use crate::query::spec::{Filter, Spec};
 use crate::query::variables::{Role, ValueAt};
-use crate::query::{Index, defined, resolve, spec, suggest};
+use crate::query::{Index, defined, process, resolve, spec, suggest};
 use crate::render::{json, kprobe_events, text};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -31,7 +32,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
     let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments };
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
-    for path in config.indexes()? {
+    for (path, specs) in processes::asked(config, &specs)? {
         let index = Index::open(&path)?;
         let view = index.view()?;
         let mut printer = Printer::new(&view, format, text::Style { color: config.color });
@@ -67,15 +68,15 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
 fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let argument = argument::parse(asked)?;
     let mut outcome = Outcome::Done;
-    for path in config.indexes()? {
+    for (path, specs) in processes::asked(config, specs)? {
         let index = Index::open(&path)?;
         let view = index.view()?;
-        for spec in specs {
+        for spec in &specs {
             let found = defined::defined(view, spec, &argument)?;
             if !found.everywhere() {
                 outcome = Outcome::Nothing;
             }
-            let release = String::from_utf8_lossy(view.release());
+            let release = String::from_utf8_lossy(process::path(&view).unwrap_or(view.release()));
             let written = match config.json {
                 true => json::defined(&release, asked, &found, out),
                 false => text::defined(&release, asked, &found, out),

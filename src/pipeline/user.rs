@@ -10,11 +10,9 @@ use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::load::relocate::DebugSections;
 use crate::observer::Observer;
+use crate::query::process::FOLDER;
 use probeidx_format::meta::{Meta, UserMeta};
 use std::path::{Path, PathBuf};
-
-/// The folder of the indexes of user objects, in that of the kernels'.
-pub const FOLDER: &str = crate::query::process::FOLDER;
 
 /// Indexes programs and shared libraries. Debug files are looked for below `roots`, and where packages put them.
 ///

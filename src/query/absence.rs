@@ -4,7 +4,7 @@ use super::reason::Reason;
 use super::select::{self, Placed, Scope};
 use super::spec::{Filter, ModuleScope};
 use super::verdict::Judge;
-use super::{blocklist, symbols};
+use super::{blocklist, process, symbols};
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId};
 
@@ -77,10 +77,15 @@ pub fn absence(
     let own: Vec<_> = own.into_iter().filter(|(_, placed)| is_meant(placed)).collect();
     let Some((object, first)) = own.first() else { return Absence::NoCode };
     let files = || declarations.iter().map(|d| view.string(d.file));
-    if blocklist::function(text, view.machine())
-        || files().all(blocklist::file)
-        || (filter == Filter::Return && blocklist::return_of(text))
-    {
+    let is_blocked = match process::path(view) {
+        Some(_) => filter == Filter::Return && blocklist::return_in_process(text),
+        None => {
+            blocklist::function(text, view.machine())
+                || files().all(blocklist::file)
+                || (filter == Filter::Return && blocklist::return_of(text))
+        }
+    };
+    if is_blocked {
         return Absence::Refused;
     }
     let section = |object, placed: &Placed<'_>| symbols::section(view, object, placed.record.entry.get());

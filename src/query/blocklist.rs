@@ -22,6 +22,13 @@ pub fn return_of(name: &[u8]) -> bool {
     matches!(name, b"do_exit" | b"sys_exit" | b"sys_exit_group")
 }
 
+/// Whether it leaves out return probes of this function of a program or shared library (`build_user_blocklist`).
+pub fn return_in_process(name: &[u8]) -> bool {
+    name == b"_start"
+        || (name.starts_with(b"__")
+            && memchr::memmem::find(name, b".get_pc_thunk.").is_some_and(|at| at >= 2))
+}
+
 /// Whether it leaves out functions declared in this file.
 pub fn file(path: &[u8]) -> bool {
     let under_arch = |file: &[u8]| {

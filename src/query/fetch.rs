@@ -1,5 +1,5 @@
 //! Plans as fetch arguments of kprobe_events (Documentation/trace/kprobetrace.rst; kernel/trace/trace_probe.c, 6.1 and
-//! 6.12).
+//! 6.12), and of uprobe_events (Documentation/trace/uprobetracer.rst) in programs and shared libraries.
 use super::argument::{self, Argument, Cast, Source};
 use super::plan::{Op, Plan};
 use super::registers;
@@ -18,6 +18,8 @@ const DEEPEST: u32 = 13;
 pub struct Target<'a> {
     pub view: &'a View<'a>,
     pub object: ObjectId,
+    /// Where the probe stands.
+    pub pc: u32,
 }
 
 impl Target<'_> {
@@ -91,11 +93,9 @@ impl Target<'_> {
         Ok(text)
     }
 
-    /// `@SYMBOL+offset`, which is a read already: takes the first one of the steps.
+    /// `@SYMBOL+offset` or `@+OFFSET`, which is a read already: takes the first one of the steps.
     fn symbol(&self, address: u64, steps: &mut Vec<Op>) -> Result<String, String> {
         let moved = || format!("the address {address:#x}, which moves with the kernel");
-        let base = self.view.objects.get(self.object.index()).map_or(0, |o| o.base.get());
-        let pc = u32::try_from(address.wrapping_sub(base)).map_err(|_| moved())?;
         let distance = match steps.first() {
             Some(Op::Add(distance)) => *distance,
             _ => 0,
@@ -104,6 +104,12 @@ impl Target<'_> {
         if steps.get(read) != Some(&Op::Read(8)) {
             return Err(moved());
         }
+        if self.view.is_user(self.object) {
+            steps.drain(..=read);
+            return self.in_file(address.wrapping_add_signed(distance)).ok_or_else(moved);
+        }
+        let base = self.view.objects.get(self.object.index()).map_or(0, |o| o.base.get());
+        let pc = u32::try_from(address.wrapping_sub(base)).map_err(|_| moved())?;
         let symbol = symbols::holding(self.view, self.object, pc).ok_or_else(moved)?;
         let name = String::from_utf8_lossy(self.view.string(symbol.record.name)).into_owned();
         if !symbols::uniqueness(self.view, self.object, symbol.record.name).unique {
@@ -114,6 +120,14 @@ impl Target<'_> {
             0 => Ok(format!("@{name}")),
             offset => Ok(format!("@{name}{offset:+}")),
         }
+    }
+
+    /// `@+OFFSET`: the kernel adds the offset to where the file would start if all of it were mapped as the code at the probe
+    /// is (`translate_user_vaddr`, kernel/trace/trace_uprobe.c, 6.12). Data is mapped elsewhere: it is no offset in the file.
+    fn in_file(&self, address: u64) -> Option<String> {
+        let probe = symbols::address(self.view, self.object, self.pc);
+        let start = probe.checked_sub(self.view.file_offset(probe)?)?;
+        Some(format!("@+{:#x}", address.checked_sub(start)?))
     }
 
     /// The plan and the type that the kernel is to take what it reads for.

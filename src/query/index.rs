@@ -1,6 +1,7 @@
 //! An index file, open.
 use crate::error::{Error, ErrorKind, Result};
 use crate::mapping::Mapping;
+use crate::query::process;
 use probeidx_format::{SectionName, View};
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,9 @@ impl Index {
         let hint = match error {
             E::Newer { .. } => {
                 "use the program that wrote it, or build it again with: probeidx build --force"
+            }
+            _ if self.path.parent().is_some_and(|folder| folder.ends_with(process::FOLDER)) => {
+                "build it again with: probeidx build --user --force PATH"
             }
             _ => "build it again with: probeidx build --force",
         };

@@ -2,6 +2,7 @@
 //! its placements has.
 use super::blocklist;
 use super::placement;
+use super::process;
 use super::readable::{self, Spellings};
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{Filter, FunctionSpec, Spelled};
@@ -58,6 +59,7 @@ pub struct Lister<'a> {
     /// Ranges of vmlinux in which SystemTap probes nothing.
     closed: Vec<Range<u32>>,
     machine: u16,
+    is_user: bool,
     scratch: Scratch<'a>,
 }
 
@@ -97,6 +99,7 @@ impl<'a> Lister<'a> {
             with_variables,
             closed,
             machine: view.machine(),
+            is_user: process::path(&view).is_some(),
             scratch: Scratch::default(),
         }
     }
@@ -130,10 +133,7 @@ impl<'a> Lister<'a> {
     ) {
         let view = self.view;
         let text = view.string(declaration.name);
-        if blocklist::function(text, self.machine)
-            || blocklist::file(view.string(declaration.file))
-            || (spec.filter == Filter::Return && blocklist::return_of(text))
-        {
+        if self.is_blocked(text, view.string(declaration.file), spec.filter) {
             return;
         }
         let mut places = std::mem::take(&mut self.scratch.places);
@@ -190,8 +190,7 @@ impl<'a> Lister<'a> {
             let text = view.string(symbol.name);
             if !scope.contains(object)
                 || self.is_closed(object, symbol.pc.get())
-                || blocklist::function(text, self.machine)
-                || (spec.filter == Filter::Return && blocklist::return_of(text))
+                || self.is_blocked(text, b"", spec.filter)
                 || self.is_alias(object, id.get(), symbol)
             {
                 continue;
@@ -217,6 +216,18 @@ impl<'a> Lister<'a> {
         let start = self.view.symbols_of(object).start as u32;
         let before = (start..id).rev().map_while(|at| self.view.symbols.get(at as usize));
         before.take_while(|s| s.pc == symbol.pc).any(|s| s.is_function())
+    }
+
+    fn is_blocked(&self, function: &[u8], file: &[u8], filter: Filter) -> bool {
+        let returns = filter == Filter::Return;
+        match self.is_user {
+            true => returns && blocklist::return_in_process(function),
+            false => {
+                blocklist::function(function, self.machine)
+                    || blocklist::file(file)
+                    || (returns && blocklist::return_of(function))
+            }
+        }
     }
 
     fn is_closed(&self, object: ObjectId, pc: u32) -> bool {

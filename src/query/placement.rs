@@ -2,6 +2,7 @@
 use super::argument::Argument;
 use super::coverage::{self, Coverage};
 use super::instead::{self, Instead};
+use super::process;
 use super::select::{self, Placed};
 use super::symbols::{self, Anchor, Uniqueness};
 use super::variables::{Place, ValueAt, Values};
@@ -50,8 +51,10 @@ pub struct InlineCall<'a> {
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
     pub object: ObjectId,
-    /// The module's name; `None` for vmlinux.
+    /// The module's name; `None` for vmlinux, and in a program or shared library.
     pub module: Option<&'a [u8]>,
+    /// The path of the program or shared library.
+    pub process: Option<&'a [u8]>,
     pub function: &'a [u8],
     pub file: &'a [u8],
     /// Of the declaration.
@@ -59,7 +62,7 @@ pub struct Placement<'a> {
     pub instance: Instance,
     /// The section's name; empty where none holds the address.
     pub section: &'a [u8],
-    /// A link address in vmlinux, an offset within the section in a module.
+    /// A link address; in a module an offset within the section.
     pub address: u64,
     pub pc: u32,
     /// Innermost call first, out to the out-of-line function.
@@ -167,13 +170,15 @@ impl<'a, 'w> Describer<'a, 'w> {
         instance: Instance,
     ) -> Option<Placement<'a>> {
         let view = self.view;
+        let process = process::path(&view);
         let module = view.string(view.objects.get(object.index())?.name);
         let held = symbols::holding(&view, object, pc);
         let section = symbols::section(&view, object, pc);
         let verdicts = self.judge.verdicts(object, pc, instance == Instance::Inline);
         Some(Placement {
             object,
-            module: (!module.is_empty()).then_some(module),
+            module: (!module.is_empty() && process.is_none()).then_some(module),
+            process,
             function,
             file: &[],
             line: 0,

@@ -1,9 +1,11 @@
 //! Probe points as SystemTap spells them.
+use super::process;
 use super::spec::Filter;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 
-/// Writes `kernel.function("NAME@FILE:LINE")` or `module("M").function("…")` with its suffix. A function of which the
+/// Writes `kernel.function("NAME@FILE:LINE")`, `module("M").function("…")` or `process("PATH").function("…")` with its
+/// suffix. A function of which the
 /// file is not known is spelled by its name alone.
 pub fn put(
     view: &View<'_>,
@@ -15,7 +17,11 @@ pub fn put(
     out: &mut Vec<u8>,
 ) {
     let module = view.objects.get(object.index()).map_or(&b""[..], |o| view.string(o.name));
-    if module.is_empty() {
+    if let Some(path) = process::path(view) {
+        out.extend_from_slice(b"process(\"");
+        out.extend_from_slice(path);
+        out.extend_from_slice(b"\").function(\"");
+    } else if module.is_empty() {
         out.extend_from_slice(b"kernel.function(\"");
     } else {
         out.extend_from_slice(b"module(\"");

@@ -4,7 +4,7 @@ use super::pattern::Pattern;
 use super::placement::{self, Describer, Placement, Wanted};
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{AddressSpec, Filter, FunctionSpec, Lines, ModuleScope, Point, Spec, StatementSpec};
-use super::symbols;
+use super::{process, symbols};
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, SymbolId};
@@ -223,7 +223,7 @@ fn resolve_address<'a>(
 ) -> Result<()> {
     // A bare address is one of vmlinux: those of modules start at nothing.
     let scope = match &spec.module {
-        ModuleScope::Any => Scope::new(&view, &ModuleScope::Kernel),
+        ModuleScope::Any if process::path(&view).is_none() => Scope::new(&view, &ModuleScope::Kernel),
         asked => Scope::new(&view, asked),
     };
     for object in scope.objects() {

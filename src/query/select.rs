@@ -129,7 +129,11 @@ impl Scope {
         let asks = |object: &ObjectRecord| match scope {
             ModuleScope::Any => true,
             ModuleScope::Kernel => name(object).is_empty(),
-            ModuleScope::Module(pattern) => !name(object).is_empty() && pattern.matches(name(object)),
+            ModuleScope::Module(pattern) => {
+                !object.has(ObjectRecord::USER) && !name(object).is_empty() && pattern.matches(name(object))
+            }
+            // There is one in an index, and whoever opened that has looked at its names.
+            ModuleScope::Process(_) => object.has(ObjectRecord::USER),
         };
         let asked: Vec<bool> = view.object_ids().map(|o| asks(&view.objects[o.index()])).collect();
         let first = asked.iter().position(|a| *a).unwrap_or(0);

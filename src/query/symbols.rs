@@ -32,10 +32,12 @@ pub fn section<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a Sec
     view.sections_of(object).iter().find(holds)
 }
 
-/// Whether a symbol names code: a function, or a label of assembly that has no type.
+/// Whether a symbol names code: a function, one that chooses a function when the object is loaded, or a label of assembly that has no type.
 pub fn is_code(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> bool {
     let untyped = symbol.flags.get() & SymbolRecord::TYPE == 0;
-    symbol.is_function() || (untyped && section(view, object, symbol.pc.get()).is_some_and(is_executable))
+    symbol.is_function()
+        || symbol.is_indirect()
+        || (untyped && section(view, object, symbol.pc.get()).is_some_and(is_executable))
 }
 
 /// Whether a symbol is the padding before a function (`CONFIG_PREFIX_SYMBOLS`, kCFI): the kernel refuses probes there.
@@ -74,7 +76,7 @@ pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
         || symbols[own.saturating_sub(NEAR)..own].iter().rev().any(reaches)
 }
 
-/// The address as the debug information has it: a link address in vmlinux, an offset within the section in a module.
+/// The address as the debug information has it: a link address, or in a module an offset within the section.
 pub fn address(view: &View<'_>, object: ObjectId, pc: u32) -> u64 {
     match section(view, object, pc) {
         Some(section) => section.address.get().wrapping_add(u64::from(pc - section.pc.get())),
@@ -114,31 +116,55 @@ pub fn uniqueness(view: &View<'_>, object: ObjectId, name: StrId) -> Uniqueness 
 
 /// What to write to the kernel so that it lands on this address and no other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Anchor<'a> {
-    /// The module in which the symbol is looked up.
-    pub module: Option<&'a [u8]>,
-    pub symbol: &'a [u8],
-    pub offset: u32,
+pub enum Anchor<'a> {
+    /// An offset from a symbol, for kprobes.
+    Symbol {
+        /// The module in which the symbol is looked up.
+        module: Option<&'a [u8]>,
+        symbol: &'a [u8],
+        offset: u32,
+    },
+    /// An offset in a file, for uprobes.
+    File { path: &'a [u8], offset: u64 },
 }
 
-/// As the kernel takes it: `_text+3543965`, `overlay:ovl_fill_super+16`.
+impl Anchor<'_> {
+    /// Whether the kernel reads it as it is written: blanks end it, and what follows `#` is a comment.
+    pub fn is_definable(&self) -> bool {
+        match self {
+            Self::Symbol { .. } => true,
+            Self::File { path, .. } => !path.iter().any(|b| b.is_ascii_whitespace() || *b == b'#'),
+        }
+    }
+}
+
+/// As the kernel takes it: `_text+3543965`, `overlay:ovl_fill_super+16`, `/usr/bin/ls:0x4e20`.
 impl std::fmt::Display for Anchor<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(module) = self.module {
-            write!(f, "{}:", String::from_utf8_lossy(module))?;
+        let text = String::from_utf8_lossy;
+        match self {
+            Self::Symbol { module: None, symbol, offset } => write!(f, "{}+{offset}", text(symbol)),
+            Self::Symbol { module: Some(module), symbol, offset } => {
+                write!(f, "{}:{}+{offset}", text(module), text(symbol))
+            }
+            Self::File { path, offset } => write!(f, "{}:{offset:#x}", text(path)),
         }
-        write!(f, "{}+{}", String::from_utf8_lossy(self.symbol), self.offset)
     }
 }
 
 /// The anchor of an address: in vmlinux an offset from `_text` (or `_stext`), which no other symbol is called; in a
-/// module one from the closest function symbol before it, in the same section, whose name is unique in the module.
+/// module one from the closest function symbol before it, in the same section, whose name is unique in the module; in a
+/// program or shared library the offset in its file.
 pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'a>> {
+    if view.is_user(object) {
+        let path = view.string(view.objects.get(object.index())?.path);
+        return Some(Anchor::File { path, offset: view.file_offset(address(view, object, pc))? });
+    }
     if Some(object) == kernel(view) {
         return [&b"_text"[..], b"_stext"].iter().find_map(|text| {
             let symbol = select::symbols_named(view, object, view.name(text)?).next()?;
             let record = select::symbol(view, symbol)?;
-            Some(Anchor {
+            Some(Anchor::Symbol {
                 module: None,
                 symbol: view.string(record.name),
                 offset: pc.checked_sub(record.pc.get())?,
@@ -155,7 +181,11 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
     let first = symbols[..closest].partition_point(|s| s.pc < symbols[closest].pc);
     let record = symbols[first..=closest].iter().find(usable)?;
     let module = view.string(view.objects.get(object.index())?.name);
-    Some(Anchor { module: Some(module), symbol: view.string(record.name), offset: pc - record.pc.get() })
+    Some(Anchor::Symbol {
+        module: Some(module),
+        symbol: view.string(record.name),
+        offset: pc - record.pc.get(),
+    })
 }
 
 /// Whether a name stands once in an object: among the symbols that are kept, or while it is loaded among all.

@@ -142,6 +142,10 @@ impl<'a> Values<'a> {
 
     fn asked(&mut self, place: Place<'a>, argument: &Argument) -> Result<Option<ValueAt>> {
         match &argument.source {
+            Source::Raw(text) if text.starts_with("$arg") && self.view.is_user(place.object) => {
+                let why = Some("uprobes do not know the arguments by number");
+                Ok(Some(self.missing(argument, Role::Raw, State::Unsupported, why)))
+            }
             Source::Raw(text) => Ok(Some(self.raw(text, argument))),
             Source::Returned(_) if !place.at_return => {
                 let why = Some("only a return probe has it");
@@ -335,7 +339,7 @@ impl<'a> Values<'a> {
         argument: Option<&Argument>,
         name: &str,
     ) -> (State, Option<String>, Option<String>) {
-        let target = Target { view: &self.view, object: place.object };
+        let target = Target { view: &self.view, object: place.object, pc: place.pc };
         let body = target.body(plan, argument);
         let fetch = body.as_ref().ok().map(|body| format!("{name}={body}"));
         let state = if plan.constant().is_some() { State::Constant } else { State::Readable };

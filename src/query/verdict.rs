@@ -46,7 +46,8 @@ impl From<Option<Reason>> for Verdict {
     }
 }
 
-/// What each mechanism of the kernel does with an address.
+/// What each mechanism of the kernel does with an address. In a program or shared library uprobes take the place of kprobes,
+/// and uretprobes that of kretprobes; ftrace does not reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdicts {
     /// `register_kprobe`: SystemTap, modules.
@@ -59,6 +60,22 @@ pub struct Verdicts {
     pub fentry: Verdict,
     /// How many bytes behind the address the kernel puts the probe: 4 where `endbr64` starts a function, else 0.
     pub shift: u32,
+}
+
+impl Verdicts {
+    /// The mechanisms that there are, by name.
+    pub fn by_mechanism(&self, is_user: bool) -> impl Iterator<Item = (&'static str, Verdict)> + use<> {
+        named(is_user, [self.kprobe, self.kprobe_events, self.kretprobe, self.fentry])
+    }
+}
+
+/// Values of kprobe, kprobe_events, kretprobe and fentry with the names of these, or with those of the mechanisms in their
+/// place.
+pub fn named<T: Copy>(is_user: bool, values: [T; 4]) -> impl Iterator<Item = (&'static str, T)> {
+    const KERNEL: &[(&str, usize)] = &[("kprobe", 0), ("kprobe_events", 1), ("kretprobe", 2), ("fentry", 3)];
+    const USER: &[(&str, usize)] = &[("uprobe", 0), ("uretprobe", 2)];
+    let names = if is_user { USER } else { KERNEL };
+    names.iter().map(move |&(name, at)| (name, values[at]))
 }
 
 /// Judges addresses by what the index knows of the kernel.
@@ -96,6 +113,9 @@ impl<'a> Judge<'a> {
     /// What each mechanism does with an address. `is_inline` says that an inlined copy is meant, although a function
     /// may start there too. Cost: some binary searches.
     pub fn verdicts(&self, object: ObjectId, pc: u32, is_inline: bool) -> Verdicts {
+        if self.view.is_user(object) {
+            return self.uprobes(object, pc, is_inline);
+        }
         let held = match self.running(object, pc) {
             Ok(held) => held,
             Err(reason) => {
@@ -124,12 +144,41 @@ impl<'a> Judge<'a> {
 
     /// What `register_kprobe` does with an address. Cost: some binary searches.
     pub fn kprobe(&self, object: ObjectId, pc: u32) -> Verdict {
+        if self.view.is_user(object) {
+            return self.uprobe(object, pc).into();
+        }
         self.running(object, pc).map_or_else(Verdict::No, |held| self.registered(object, pc, held))
     }
 
     /// Whether code at an address is there once the kernel runs, and runs.
     pub fn is_running(&self, object: ObjectId, pc: u32) -> bool {
-        self.running(object, pc).is_ok()
+        self.view.is_user(object) || self.running(object, pc).is_ok()
+    }
+
+    /// What uprobes do with an address of a program or shared library: no rule of the kernel's own code holds there.
+    fn uprobes(&self, object: ObjectId, pc: u32, is_inline: bool) -> Verdicts {
+        let uprobe = Verdict::from(self.uprobe(object, pc));
+        let starts_symbol = || symbols::holding(&self.view, object, pc).is_some_and(|held| held.offset == 0);
+        let is_entry = || starts_symbol() || placement::entry_at(&self.view, object, pc).is_some();
+        let uretprobe = Verdict::from(is_inline.then_some(Reason::Inline))
+            .or(|| uprobe)
+            .or(|| (!is_entry()).then_some(Reason::NotEntry).into());
+        let fentry = Verdict::No(Reason::NoFtraceSite);
+        Verdicts { kprobe: uprobe, kprobe_events: uprobe, kretprobe: uretprobe, fentry, shift: 0 }
+    }
+
+    /// Why uprobes refuse an address. Where no symbol reaches, nothing was decoded, and instructions may start anywhere.
+    fn uprobe(&self, object: ObjectId, pc: u32) -> Option<Reason> {
+        let view = &self.view;
+        if !symbols::section(view, object, pc).is_some_and(symbols::is_executable) {
+            return Some(Reason::Discarded);
+        }
+        let is_decoded =
+            symbols::holding(view, object, pc).is_some_and(|held| symbols::covers(view, object, held));
+        match self.code(object, pc) {
+            Some(Reason::NotBoundary) if !is_decoded => Some(Reason::Undecided),
+            reason => reason.or_else(|| self.unsure(object)),
+        }
     }
 
     /// The symbol that holds an address of code that is there once the kernel runs, and runs.

@@ -7,7 +7,7 @@ use crate::query::reason::Reason;
 use crate::query::refused::Refused;
 use crate::query::spec::Filter;
 use crate::query::variables::{Role, ValueAt};
-use crate::query::{coverage, elsewhere, instead, point, symbols};
+use crate::query::{coverage, elsewhere, instead, point, symbols, verdict};
 use probeidx_format::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -16,8 +16,10 @@ use std::io::Write;
 /// A placement as JSON.
 #[derive(Serialize)]
 struct Object<'a> {
-    kernel: &'a str,
+    kernel: Option<&'a str>,
     module: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<String>,
     probe: String,
     function: String,
     file: String,
@@ -34,7 +36,8 @@ struct Object<'a> {
     anchor: Option<Anchor>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lands: Option<String>,
-    attach: Attach,
+    /// What each mechanism of the kernel says.
+    attach: Map<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     definition: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,25 +57,21 @@ struct Call {
 }
 
 #[derive(Serialize)]
-struct Anchor {
-    module: Option<String>,
-    symbol: String,
-    offset: u32,
+#[serde(untagged)]
+enum Anchor {
+    Symbol { module: Option<String>, symbol: String, offset: u32 },
+    File { path: String, offset: u64 },
 }
 
 impl From<&symbols::Anchor<'_>> for Anchor {
     fn from(anchor: &symbols::Anchor<'_>) -> Self {
-        Self { module: anchor.module.map(text), symbol: text(anchor.symbol), offset: anchor.offset }
+        match *anchor {
+            symbols::Anchor::Symbol { module, symbol, offset } => {
+                Self::Symbol { module: module.map(text), symbol: text(symbol), offset }
+            }
+            symbols::Anchor::File { path, offset } => Self::File { path: text(path), offset },
+        }
     }
-}
-
-/// What each mechanism of the kernel says.
-#[derive(Serialize)]
-struct Attach {
-    kprobe: &'static str,
-    kprobe_events: &'static str,
-    kretprobe: &'static str,
-    fentry: &'static str,
 }
 
 /// What is possible where the probe is refused: an address nearby, a mechanism, or returns of a function.
@@ -121,7 +120,7 @@ struct Coverage {
     out_of_line: Reached,
     inline: Reached,
     callers: u32,
-    by: By,
+    by: Map<u32>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     left_out: BTreeMap<&'static str, u32>,
 }
@@ -134,12 +133,13 @@ struct Reached {
     refused: BTreeMap<&'static str, u32>,
 }
 
-#[derive(Serialize)]
-struct By {
-    kprobe: u32,
-    kprobe_events: u32,
-    kretprobe: u32,
-    fentry: u32,
+/// Names and values, in their order.
+struct Map<T>(Vec<(&'static str, T)>);
+
+impl<T: Serialize> Serialize for Map<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 #[derive(Serialize)]
@@ -306,9 +306,11 @@ pub fn placement(
         &mut probe,
     );
     let Placement { verdicts, coverage, .. } = placement;
+    let (is_user, by) = (placement.process.is_some(), coverage.by);
     let object = Object {
-        kernel,
+        kernel: placement.process.is_none().then_some(kernel),
         module: placement.module.map(text),
+        process: placement.process.map(text),
         probe: text(&probe),
         function: text(placement.function),
         file: text(placement.file),
@@ -333,12 +335,7 @@ pub fn placement(
         anchor: placement.anchor.as_ref().map(Anchor::from),
         lands: (verdicts.shift > 0)
             .then(|| format!("{:#x}", placement.address.wrapping_add(verdicts.shift.into()))),
-        attach: Attach {
-            kprobe: verdicts.kprobe.name(),
-            kprobe_events: verdicts.kprobe_events.name(),
-            kretprobe: verdicts.kretprobe.name(),
-            fentry: verdicts.fentry.name(),
-        },
+        attach: Map(verdicts.by_mechanism(is_user).map(|(name, verdict)| (name, verdict.name())).collect()),
         instead: placement.instead.as_ref().map(Instead::from),
         definition: kprobe_events::definition(placement, filter, None),
         coverage: Coverage {
@@ -347,12 +344,7 @@ pub fn placement(
             out_of_line: reached(&coverage.out_of_line),
             inline: reached(&coverage.inline),
             callers: coverage.callers,
-            by: By {
-                kprobe: coverage.by.kprobe,
-                kprobe_events: coverage.by.kprobe_events,
-                kretprobe: coverage.by.kretprobe,
-                fentry: coverage.by.fentry,
-            },
+            by: Map(verdict::named(is_user, [by.kprobe, by.kprobe_events, by.kretprobe, by.fentry]).collect()),
             left_out: by_name(&coverage.left_out),
         },
         returns: (filter == Filter::Return)

@@ -1,9 +1,10 @@
-//! Definitions for tracefs (`kprobe_events`, Documentation/trace/kprobetrace.rst).
+//! Definitions for tracefs: `kprobe_events` (Documentation/trace/kprobetrace.rst), and `uprobe_events`
+//! (Documentation/trace/uprobetracer.rst) for programs and shared libraries.
 use super::{printable, printable_bytes as text, words};
 use crate::query::placement::{Instance, Placement};
-use crate::query::select;
 use crate::query::spec::Filter;
 use crate::query::variables::ValueAt;
+use crate::query::{process, select};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::collections::HashSet;
@@ -20,7 +21,7 @@ const LONGEST_NAME: usize = 63;
 pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Option<String> {
     let is_return = filter == Filter::Return;
     let verdict = if is_return { p.verdicts.kretprobe } else { p.verdicts.kprobe_events };
-    let anchor = p.anchor.as_ref().filter(|_| verdict.is_ok())?;
+    let anchor = p.anchor.as_ref().filter(|anchor| verdict.is_ok() && anchor.is_definable())?;
     let plain = event_name(p.function, is_return);
     let kind = if is_return { 'r' } else { 'p' };
     let arguments: String = arguments(&p.values).iter().map(|a| format!(" {a}")).collect();
@@ -86,9 +87,20 @@ struct Event {
 impl Writer {
     /// Writes the first line.
     pub fn new(view: &View<'_>, out: &mut dyn Write) -> Result<Self> {
-        let build_id = select::kernel(view).map_or([0; 20], |k| view.objects[k.index()].build_id);
+        let process = process::path(view);
+        let object = select::kernel(view).or_else(|| process.and(view.object_ids().next()));
+        let build_id = object.map_or([0; 20], |o| view.objects[o.index()].build_id);
         let build_id: String = build_id.iter().map(|b| format!("{b:02x}")).collect();
-        writeln!(out, "# kernel {}, build id {build_id} (see /sys/kernel/notes)", text(view.release()))?;
+        match process {
+            Some(path) => writeln!(out, "# {}, build id {build_id}: for uprobe_events", text(path))?,
+            None => {
+                writeln!(
+                    out,
+                    "# kernel {}, build id {build_id} (see /sys/kernel/notes)",
+                    text(view.release())
+                )?;
+            }
+        }
         Ok(Self { names: HashSet::new(), event: None, defined: 0 })
     }
 
@@ -160,9 +172,8 @@ impl Writer {
 fn heading(p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> Result<()> {
     let function = text(p.function);
     let place = if p.file.is_empty() { String::new() } else { format!("@{}:{}", text(p.file), p.line) };
-    let object =
-        p.module.map_or("vmlinux".to_owned(), |m| format!("module {}, to be loaded before", text(m)));
-    writeln!(out, "# {function}{place}  {object}")?;
+    let before = if p.module.is_some() { ", to be loaded before" } else { "" };
+    writeln!(out, "# {function}{place}  {}{before}", words::object(p))?;
     writeln!(out, "# {}", words::coverage(&p.coverage))?;
     match words::returns(&function, p.returns).filter(|_| filter == Filter::Return) {
         Some(note) => writeln!(out, "# {note}"),

@@ -6,7 +6,7 @@ use crate::query::prototype::Proof;
 use crate::query::refused::Refused;
 use crate::query::spec::Filter;
 use crate::query::variables::State;
-use crate::query::verdict::{Verdict, Verdicts};
+use crate::query::verdict::Verdict;
 use std::io::{Result, Write};
 
 /// How text is to look.
@@ -24,7 +24,7 @@ impl Style {
 
 /// Writes the line that stands above the placements of one declaration in one object.
 pub fn heading(p: &Placement<'_>, filter: Filter, style: Style, out: &mut dyn Write) -> Result<()> {
-    let object = p.module.map_or("vmlinux".to_owned(), |m| format!("module {}", printable(m)));
+    let object = words::object(p);
     let place = match p.line {
         0 => printable(p.file),
         line => format!("{}:{line}", printable(p.file)),
@@ -58,14 +58,14 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         p.address,
         printable(p.section)
     )?;
-    writeln!(out, "    {}", verdicts(p.verdicts, style))?;
+    writeln!(out, "    {}", verdicts(p, style))?;
     if let Some(instead) = &p.instead {
         writeln!(out, "    instead: {}", words::instead(instead))?;
     }
     if p.verdicts.shift > 0 {
         writeln!(out, "    the kernel puts the probe {} bytes further, behind endbr64", p.verdicts.shift)?;
     }
-    if !p.uniqueness.unique && p.symbol.is_some() {
+    if !p.uniqueness.unique && p.symbol.is_some() && p.process.is_none() {
         writeln!(out, "    the symbol's name is not unique: use the address given by `probe at`")?;
     }
     for call in &p.inlined_into {
@@ -114,16 +114,10 @@ pub fn refused(range: &Refused<'_>, out: &mut dyn Write) -> Result<()> {
 }
 
 /// `kprobe ok, kprobe_events no-ftrace-site, …`
-fn verdicts(v: Verdicts, style: Style) -> String {
-    let all = [
-        ("kprobe", v.kprobe),
-        ("kprobe_events", v.kprobe_events),
-        ("kretprobe", v.kretprobe),
-        ("fentry", v.fentry),
-    ];
+fn verdicts(p: &Placement<'_>, style: Style) -> String {
     let one = |(mechanism, verdict): (&str, Verdict)| {
         let color = if verdict.is_ok() { "32" } else { "31" };
         format!("{mechanism} {}", style.paint(color, verdict.name()))
     };
-    all.map(one).join(", ")
+    p.verdicts.by_mechanism(p.process.is_some()).map(one).collect::<Vec<_>>().join(", ")
 }

@@ -3,11 +3,20 @@ use super::{printable, printable_bytes as text};
 use crate::query::coverage::{Coverage, Reached};
 use crate::query::elsewhere::Elsewhere;
 use crate::query::instead::Instead;
-use crate::query::placement::Returns;
+use crate::query::placement::{Placement, Returns};
 use crate::query::prototype::Slot;
 use crate::query::reason::Reason;
 use crate::query::registers::kernel_register;
 use probeidx_format::record::RefusedBy;
+
+/// `vmlinux`, `module overlay`, `/usr/bin/ls`
+pub fn object(p: &Placement<'_>) -> String {
+    match (p.process, p.module) {
+        (Some(path), _) => text(path),
+        (None, Some(module)) => format!("module {}", text(module)),
+        (None, None) => "vmlinux".to_owned(),
+    }
+}
 
 /// `out of line: 1 of 1; inline: 4 sites in 3 callers, 3 reachable, 1 on a jump label`
 pub fn coverage(c: &Coverage) -> String {

@@ -59,11 +59,20 @@ pub enum Point {
     /// Tracepoints.
     Trace(TraceSpec),
     /// A tapset alias with its wildcards, such as `vm.*` or `syscall.open.return`: everything dotted that does
-    /// not start with `kernel` or `module`, written without blanks.
+    /// not start with `kernel`, `module` or `process("…").function`, written without blanks.
     Alias(String),
 }
 
 impl Point {
+    /// Which objects it asks; `None` for what belongs to no object.
+    pub fn scope(&self) -> Option<&ModuleScope> {
+        match self {
+            Self::Function(function) => Some(&function.module),
+            Self::Statement(statement) => Some(&statement.module),
+            Self::Address(address) => Some(&address.module),
+            Self::Trace(_) | Self::Alias(_) => None,
+        }
+    }
     /// Which of the places it wants.
     pub fn filter(&self) -> Filter {
         match self {
@@ -164,12 +173,14 @@ pub struct TraceSpec {
 /// Which objects a spec asks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModuleScope {
-    /// vmlinux and every module: a bare name.
+    /// Every object of the index: a bare name.
     Any,
     /// vmlinux: `kernel.`, bare `vmlinux:` or `kernel:`.
     Kernel,
     /// Modules by the kernel's name of them: every dash outside brackets has become an underscore.
     Module(Pattern),
+    /// Programs and shared libraries by path, or by the last component of it: see [`process`](super::process).
+    Process(Pattern),
 }
 
 /// Which places of a function; SystemTap has no combinations of these.

@@ -22,6 +22,9 @@ fn meaning(source: Source<'_>, chain: &Chain<'_>) -> Result<Spec> {
     let module = match (head.name, &head.argument) {
         ("kernel", None) => ModuleScope::Kernel,
         ("module", Some(Argument::Text(name, at))) if !name.is_empty() => source.from(*at).module(name)?,
+        ("process", Some(Argument::Text(path, at))) if names_code(rest) => {
+            ModuleScope::Process(source.from(*at).pattern(path)?)
+        }
         ("kernel", Some(_)) => return Err(source.expected(head.at, "kernel without an argument")),
         ("module", _) => return Err(source.expected(head.at, "module(\"NAME\")")),
         _ => return spec(Point::Alias(alias(&chain.components))),
@@ -30,6 +33,11 @@ fn meaning(source: Source<'_>, chain: &Chain<'_>) -> Result<Spec> {
     let Some((kind, suffixes)) = rest.split_first() else {
         return Err(source.expected(head.end, format_args!("`.` and {kinds}")));
     };
+    if kind.name == "library" {
+        let wrong = source.expected(kind.at, "function(\"…\") or statement(\"…\")");
+        let hint = "a probe of a library reaches all that load it: process(\"LIBRARY\").function(\"…\")";
+        return Err(wrong.hint(hint));
+    }
     let Some(argument) = &kind.argument else {
         let known = matches!(kind.name, "function" | "statement" | "trace");
         return Err(if known {
@@ -77,6 +85,11 @@ fn meaning(source: Source<'_>, chain: &Chain<'_>) -> Result<Spec> {
         None => spec(point),
         Some(extra) => Err(source.wrong(extra.at, format_args!(".{} cannot follow", extra.name))),
     }
+}
+
+/// Whether what follows `process("PATH")` names functions or lines: it can be a marker or a system call too.
+fn names_code(rest: &[Component<'_>]) -> bool {
+    rest.first().is_none_or(|kind| matches!(kind.name, "function" | "statement" | "library"))
 }
 
 /// What follows the kind of a point, from left to right.

@@ -1,0 +1,134 @@
+//! Which index files answer: those of kernels, or those of programs and shared libraries.
+use super::config::Config;
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::pattern::Pattern;
+use crate::query::spec::{ModuleScope, Spec};
+use crate::query::{Index, process};
+use std::path::{Path, PathBuf};
+
+/// The index files that a list of specs asks, each with those of the list that it can answer.
+///
+/// # Errors
+/// Those of [`Config::indexes`]; [`ErrorKind::NoIndex`] where there is none of a program or library.
+pub fn asked(config: &Config, specs: &[Spec]) -> Result<Vec<(PathBuf, Vec<Spec>)>> {
+    let is_of_process = |spec: &&Spec| matches!(spec.point.scope(), Some(ModuleScope::Process(_)));
+    let (processes, kernels): (Vec<&Spec>, Vec<&Spec>) = specs.iter().partition(is_of_process);
+    let mut found: Vec<(PathBuf, Vec<Spec>)> = vec![];
+    if !kernels.is_empty() {
+        let kernels: Vec<Spec> = kernels.into_iter().cloned().collect();
+        found.extend(config.indexes()?.into_iter().map(|path| (path, kernels.clone())));
+    }
+    let of_kernels = found.len();
+    for spec in processes {
+        let Some(ModuleScope::Process(pattern)) = spec.point.scope() else { continue };
+        let indexes = of_process(config, pattern)?;
+        if indexes.is_empty() {
+            return Err(not_indexed(config, pattern));
+        }
+        for path in indexes {
+            match found[of_kernels..].iter_mut().find(|(known, _)| *known == path) {
+                Some((_, specs)) => specs.push(spec.clone()),
+                None => found.push((path, vec![spec.clone()])),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The indexes of the programs and libraries that a pattern names, by the path of what they index; none where none is named
+/// so. A path may lead to the object by symbolic links. Cost: opening each of these indexes.
+///
+/// # Errors
+/// Those of an index that cannot be opened, if no other one is named.
+pub fn of_process(config: &Config, pattern: &Pattern) -> Result<Vec<PathBuf>> {
+    let (found, unread) = matching(config, &|user| process::is_named(user, pattern))?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    if let Pattern::Literal(path) = pattern
+        && let Ok(real) = Path::new(path).canonicalize()
+        && path.contains('/')
+    {
+        let real = Pattern::literal(&real.to_string_lossy());
+        let (found, _) = matching(config, &|user| process::is_named(user, &real))?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    unread.map_or(Ok(vec![]), Err)
+}
+
+/// Every index that is there: of the kernel that is asked, or of the only one, and of all programs and libraries.
+///
+/// # Errors
+/// Those of [`Config::indexes`], unless there are other indexes.
+pub fn every(config: &Config) -> Result<Vec<PathBuf>> {
+    if config.kernel.is_some() || !config.db.is_dir() {
+        return config.indexes();
+    }
+    let of_processes = files(config)?;
+    match config.indexes() {
+        Err(error) if error.kind() == ErrorKind::NoIndex && !of_processes.is_empty() => Ok(of_processes),
+        kernels => Ok([kernels?, of_processes].concat()),
+    }
+}
+
+type Named<'a> = dyn Fn(&probeidx_format::meta::UserMeta) -> bool + 'a;
+
+/// The indexes of which the names are right, by the path of their objects; and what is wrong with one that cannot be opened.
+fn matching(config: &Config, is_right: &Named<'_>) -> Result<(Vec<PathBuf>, Option<Error>)> {
+    let mut found = vec![];
+    let mut unread = None;
+    for path in files(config)? {
+        let meta = Index::open(&path).and_then(|index| index.view()?.meta().map_err(|e| index.error(e)));
+        match meta.map(|meta| meta.user) {
+            Ok(Some(user)) if is_right(&user) => found.push((user.paths, path)),
+            Ok(_) => {}
+            Err(error) => unread = unread.or(Some(error)),
+        }
+    }
+    found.sort();
+    Ok((found.into_iter().map(|(_, path)| path).collect(), unread))
+}
+
+/// The index files of programs and libraries, by name; a file that was given is asked, whatever it is.
+fn files(config: &Config) -> Result<Vec<PathBuf>> {
+    if config.db.is_file() {
+        return Ok(vec![config.db.clone()]);
+    }
+    let folder = config.db.join(process::FOLDER);
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
+        Err(e) => return Err(Error::io(&folder, "list the folder", e)),
+    };
+    let mut files = vec![];
+    for entry in entries {
+        let path = entry.map_err(|e| Error::io(&folder, "list the folder", e))?.path();
+        let is_hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
+        if !is_hidden && path.extension().is_some_and(|e| e == "pidx") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn not_indexed(config: &Config, pattern: &Pattern) -> Error {
+    let mut known = vec![];
+    for path in files(config).unwrap_or_default() {
+        let index = Index::open(&path);
+        let object = index.as_ref().ok().and_then(|index| process::path(&index.view().ok()?));
+        known.extend(object.map(|path| String::from_utf8_lossy(path).into_owned()));
+    }
+    known.sort();
+    const MOST: usize = 5;
+    let more = if known.len() > MOST { ", and others" } else { "" };
+    known.truncate(MOST);
+    let listed =
+        if known.is_empty() { String::new() } else { format!("; indexed are: {}{more}", known.join(", ")) };
+    let path = if pattern.to_string().contains('/') { pattern.to_string() } else { "PATH".to_owned() };
+    Error::new(ErrorKind::NoIndex, format!("no index of a program or library {pattern}{listed}"))
+        .at(&config.db)
+        .hint(format!("run: probeidx build --user {path}"))
+}
