@@ -10,6 +10,7 @@ use crate::merge::{Functions, Places};
 use probeidx_format::id::{FunctionId, Pc, StrId, SymbolId};
 use probeidx_format::names;
 use probeidx_format::record::*;
+use probeidx_format::variables::Variables;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -279,7 +280,7 @@ fn mark_described(
         let mut entries: FxHashSet<Pc> = FxHashSet::default();
         for at in placed.filter(|at| places.out_of_line[*at]) {
             let place = &places.places[at];
-            names.insert(functions.records[place.function.index()].name);
+            names.insert(symbol_name(functions, place.function));
             if pieces[at] < 2 {
                 entries.insert(place.entry);
             }
@@ -292,6 +293,14 @@ fn mark_described(
             symbol.flags = U16::new(symbol.flags.get() | described | entry);
         }
     });
+}
+
+/// What a function's symbol is called: its linkage name if it has one, else its name.
+fn symbol_name(functions: &Functions, function: FunctionId) -> StrId {
+    let record = &functions.records[function.index()];
+    let details = functions.details.get(record.details.get() as usize..).unwrap_or_default();
+    let known = Variables::read(&functions.variables, details, 0, 0);
+    if known.linkage_name == StrId::new(0) { record.name } else { known.linkage_name }
 }
 
 /// The symbols by name and, of one name, by position: the name above, the position below.

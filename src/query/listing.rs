@@ -10,7 +10,7 @@ use super::symbols;
 use crate::error::Result;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId, Pc, StrId};
-use probeidx_format::record::SymbolRecord;
+use probeidx_format::record::{FunctionRecord, SymbolRecord};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
@@ -112,6 +112,7 @@ impl<'a> Lister<'a> {
             for declaration in select::declarations(&self.view, name, spec.declared.file.as_ref()) {
                 self.list_declaration(&declaration, name, &scope, spec, lines);
             }
+            self.list_aliases(name, &scope, spec, lines);
             let is_dropped = spelled == Spelled::Systemtap && self.is_merged(name);
             let is_padding = spelled == Spelled::Bare
                 && !spec.declared.name.is_literal()
@@ -155,19 +156,61 @@ impl<'a> Lister<'a> {
                 }
             }
             if !kept.is_empty() {
-                let variables = |lister: &mut Self, out: &mut Vec<u8>| {
-                    if lister.with_variables {
-                        lister.put_common_variables(&kept, spec.filter == Filter::Return, out);
-                    }
-                };
+                let place = Some((view.string(declaration.file), declaration.line));
                 lines.push(
-                    |out| put_point(&view, object, Some(declaration), text, spec, out),
-                    |out| variables(self, out),
+                    |out| put_point(&view, object, place, text, spec, out),
+                    |out| self.put_variables(&kept, spec, out),
                 );
             }
         });
         self.scratch.places = places;
         self.scratch.kept = kept;
+    }
+
+    /// Functions that have a symbol of this name, and another one in the debug information: `malloc`, which is
+    /// `__libc_malloc` there. SystemTap lists them under that (`update_symtab`, tapsets.cxx).
+    fn list_aliases(&mut self, name: NameId, scope: &Scope, spec: &FunctionSpec, lines: &mut Lines) {
+        let view = self.view;
+        for &id in view.symbols_named(name) {
+            let Some(symbol) = select::symbol(&view, id) else { continue };
+            let object = view.object_of_symbol(id);
+            if !symbol.is_function() || !symbol.has(SymbolRecord::DESCRIBED) || !scope.contains(object) {
+                continue;
+            }
+            let Some(placed) = placement::entry_at(&view, object, symbol.pc.get()) else { continue };
+            let Some(function) = select::function(&view, placed.record) else { continue };
+            let (own, file) = (view.string(function.name), view.string(function.file));
+            let is_exported = || {
+                let own = view.name(self.symbol_name(function));
+                own.is_some_and(|own| select::is_exported(&view, object, own))
+            };
+            if spec.declared.name.matches(own)
+                || spec.declared.file.as_ref().is_some_and(|asked| !asked.matches_path(file))
+                || !select::passes(spec.filter, false)
+                || (spec.filter == Filter::Exported && !is_exported())
+                || self.is_blocked(own, file, spec.filter)
+                || self.is_closed(object, symbol.pc.get())
+                || self.is_part(object, &placed)
+            {
+                continue;
+            }
+            // Who asks by a mangled name is answered with one (`dwarf_query::add_probe_point`).
+            let is_mangled = spec.declared.name.literal_prefix().starts_with("_Z");
+            let text = if is_mangled { self.symbol_name(function) } else { own };
+            let line = function.line.get();
+            lines.push(
+                |out| put_point(&view, object, Some((file, line)), text, spec, out),
+                |out| self.put_variables(&[placed], spec, out),
+            );
+        }
+    }
+
+    /// What the function's symbol is called: its linkage name, if it has one.
+    fn symbol_name(&self, function: &FunctionRecord) -> &'a [u8] {
+        match self.view.string(self.view.variables(function).linkage_name) {
+            [] => self.view.string(function.name),
+            linkage => linkage,
+        }
     }
 
     /// Functions of the symbol table that the debug information does not describe, such as assembly.
@@ -192,6 +235,7 @@ impl<'a> Lister<'a> {
                 || self.is_closed(object, symbol.pc.get())
                 || self.is_blocked(text, b"", spec.filter)
                 || self.is_alias(object, id.get(), symbol)
+                || self.is_listed_inline(object, symbol.pc, spec)
             {
                 continue;
             }
@@ -216,6 +260,24 @@ impl<'a> Lister<'a> {
         let start = self.view.symbols_of(object).start as u32;
         let before = (start..id).rev().map_while(|at| self.view.symbols.get(at as usize));
         before.take_while(|s| s.pc == symbol.pc).any(|s| s.is_function())
+    }
+
+    /// Whether an inlined copy that starts at the address is listed: SystemTap puts no second probe there
+    /// (`query_symtab_func_info`). The part that was split off a function (`.cold`) may start with one.
+    fn is_listed_inline(&self, object: ObjectId, pc: Pc, spec: &FunctionSpec) -> bool {
+        let view = self.view;
+        let innermost = placement::holding(&view, object, pc.get());
+        let mut around = std::iter::successors(innermost, |placed| placed.outer(&view));
+        select::passes(spec.filter, true)
+            && around.any(|placed| {
+                placed.record.entry == pc
+                    && placed.is_inline(&view)
+                    && select::function(&view, placed.record).is_some_and(|f| {
+                        let name = view.string(f.name);
+                        spec.declared.name.matches(name)
+                            && !self.is_blocked(name, view.string(f.file), spec.filter)
+                    })
+            })
     }
 
     fn is_blocked(&self, function: &[u8], file: &[u8], filter: Filter) -> bool {
@@ -245,11 +307,15 @@ impl<'a> Lister<'a> {
             .any(|s| self.view.string(s.name).windows(6).any(|w| w == b".part."))
     }
 
-    /// Appends ` $name:type` for each variable that is there in all of the placements.
+    /// Appends ` $name:type` for each variable that is there in all of the placements, if variables are wanted.
     ///
     /// SystemTap counts how often each text appears among all of them, and prints those that appear as often as there
     /// are placements (`printscript`, main.cxx), in the order in which they are met first.
-    fn put_common_variables(&mut self, places: &[Placed<'a>], with_return: bool, out: &mut Vec<u8>) {
+    fn put_variables(&mut self, places: &[Placed<'a>], spec: &FunctionSpec, out: &mut Vec<u8>) {
+        if !self.with_variables {
+            return;
+        }
+        let with_return = spec.filter == Filter::Return;
         let Scratch { counts, keys, .. } = &mut self.scratch;
         counts.clear();
         for placed in places {
@@ -304,12 +370,12 @@ impl Known {
 fn put_point(
     view: &View<'_>,
     object: ObjectId,
-    declaration: Option<&Declaration>,
+    place: Option<(&[u8], u32)>,
     name: &[u8],
     spec: &FunctionSpec,
     out: &mut Vec<u8>,
 ) {
-    let (file, line) = declaration.map_or((&b""[..], 0), |d| (view.string(d.file), d.line));
+    let (file, line) = place.unwrap_or_default();
     super::point::put(view, object, name, file, line, spec.filter, out);
     if let Some(most) = spec.maxactive {
         out.extend_from_slice(format!(".maxactive({most})").as_bytes());
