@@ -262,13 +262,15 @@ impl<'a> Lister<'a> {
         before.take_while(|s| s.pc == symbol.pc).any(|s| s.is_function())
     }
 
-    /// Whether an inlined copy that starts at the address is listed: SystemTap puts no second probe there
-    /// (`query_symtab_func_info`). The part that was split off a function (`.cold`) may start with one.
+    /// Whether an inlined copy that starts at the address of a program or library is listed: SystemTap puts no second probe
+    /// there (`query_symtab_func_info`; in the kernel it compares what is never equal). The part that was split off a
+    /// function (`.cold`) may start with one.
     fn is_listed_inline(&self, object: ObjectId, pc: Pc, spec: &FunctionSpec) -> bool {
         let view = self.view;
         let innermost = placement::holding(&view, object, pc.get());
         let mut around = std::iter::successors(innermost, |placed| placed.outer(&view));
-        select::passes(spec.filter, true)
+        self.is_user
+            && select::passes(spec.filter, true)
             && around.any(|placed| {
                 placed.record.entry == pc
                     && placed.is_inline(&view)

@@ -115,7 +115,7 @@ pub fn uniqueness(view: &View<'_>, object: ObjectId, name: StrId) -> Uniqueness 
 }
 
 /// What to write to the kernel so that it lands on this address and no other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Anchor<'a> {
     /// An offset from a symbol, for kprobes.
     Symbol {

@@ -32,11 +32,11 @@ fn anchors_differ(kernel: &Kernel) {
             places += 1;
             match symbols::anchor(&view, object, lands) {
                 Some(anchor) => {
-                    let key = (anchor.module, anchor.symbol, anchor.offset);
-                    let other = known.insert(key, (object, lands)).filter(|other| *other != (object, lands));
+                    let shown = anchor.to_string();
+                    let other = known.insert(anchor, (object, lands)).filter(|other| *other != (object, lands));
                     assert!(
                         other.is_none(),
-                        "{}: {anchor} is {other:?} and {object:?} {lands:#x}",
+                        "{}: {shown} is {other:?} and {object:?} {lands:#x}",
                         kernel.release
                     );
                 }

@@ -6,3 +6,4 @@ mod frames;
 mod installed;
 mod live;
 mod types;
+mod user;

@@ -20,8 +20,8 @@
 //!   keeps its symbol and some code; its DIE has no address. SystemTap takes the symbol for described by the DIE
 //!   (`update_symtab`) and finds nothing at the DIE: by its name the function can not be probed, `no match`. We are
 //!   right to know it, and list it under a bare name: `find null_setkey`.
-mod classes;
-mod listing;
+pub mod classes;
+pub mod listing;
 
 use super::installed;
 use listing::{Difference, Listing};
@@ -68,7 +68,7 @@ fn agrees(pattern: &str) {
     assert!(agreement >= 99.5, "{agreement:.3} %");
 }
 
-fn find(index: &Path, pattern: &str) -> String {
+pub fn find(index: &Path, pattern: &str) -> String {
     let found = Command::new(env!("CARGO_BIN_EXE_probeidx"))
         .args(["find", "--args", pattern, "--db"])
         .arg(index)
