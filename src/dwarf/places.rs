@@ -7,9 +7,10 @@ use super::extractor::{Extractor, Source};
 use super::facts::{NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, Fixed, UnitFunction, UnitVariable, fixed, is_extern};
 use super::header::Fault;
-use super::lists;
 use super::strings::content_hash;
+use super::types;
 use super::unit::{Sections, Unit};
+use super::{has_functions_in_types, lists};
 use gimli::constants::*;
 use probeidx_format::details::{Buffer, CallSite, DetailWriter, Range};
 use probeidx_format::expr::FrameBase;
@@ -228,18 +229,47 @@ impl<'d> Extractor<'d, '_> {
                     self.walk_scope(source, cursor, writer, inner);
                     writer.end_block(block);
                 }
-                DW_TAG_subprogram => {
-                    // Each level passes over all that is further in.
-                    if frame.within < DEEPEST_FUNCTION {
-                        self.scratch.nested.push((offset, frame.within + 1));
-                    } else {
-                        self.fault(Fault::new(".debug_info", offset, "functions are nested too deep"));
-                    }
-                    unit.skip_entry(cursor, abbrev);
+                DW_TAG_subprogram => self.nested_function(unit, offset, cursor, abbrev, frame),
+                tag if has_members(unit, abbrev, tag) && frame.depth < DEEPEST_SCOPE => {
+                    unit.skip_attrs(cursor, abbrev);
+                    self.walk_members(unit, cursor, frame);
                 }
                 _ => unit.skip_entry(cursor, abbrev),
             }
         }
+    }
+
+    /// Notes the methods of a class that is declared in a function.
+    fn walk_members(&mut self, unit: &Unit<'d>, cursor: &mut Cursor<'d>, outer: Frame) {
+        let frame = Frame { depth: outer.depth + 1, ..outer };
+        while let Some((offset, abbrev)) = unit.next_entry(cursor) {
+            match abbrev.tag {
+                DW_TAG_subprogram => self.nested_function(unit, offset, cursor, abbrev, frame),
+                tag if has_members(unit, abbrev, tag) && frame.depth < DEEPEST_SCOPE => {
+                    unit.skip_attrs(cursor, abbrev);
+                    self.walk_members(unit, cursor, frame);
+                }
+                _ => unit.skip_entry(cursor, abbrev),
+            }
+        }
+    }
+
+    /// Notes a function within a function, to be walked after it.
+    fn nested_function(
+        &mut self,
+        unit: &Unit<'d>,
+        offset: usize,
+        cursor: &mut Cursor<'d>,
+        abbrev: &Abbrev,
+        frame: Frame,
+    ) {
+        // Each level passes over all that is further in.
+        if frame.within < DEEPEST_FUNCTION {
+            self.scratch.nested.push((offset, frame.within + 1));
+        } else {
+            self.fault(Fault::new(".debug_info", offset, "functions are nested too deep"));
+        }
+        unit.skip_entry(cursor, abbrev);
     }
 
     #[inline]
@@ -406,6 +436,11 @@ impl<'d> Extractor<'d, '_> {
     pub(super) fn enter_unit(&mut self) {
         self.scratch.file_numbers.clear();
     }
+}
+
+/// Whether an entry is a type in which functions may be described.
+fn has_members(unit: &Unit<'_>, abbrev: &Abbrev, tag: DwTag) -> bool {
+    abbrev.has_children && types::kind(tag).is_some() && has_functions_in_types(unit.language)
 }
 
 /// What the function's variables are relative to.

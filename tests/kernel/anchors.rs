@@ -33,7 +33,8 @@ fn anchors_differ(kernel: &Kernel) {
             match symbols::anchor(&view, object, lands) {
                 Some(anchor) => {
                     let shown = anchor.to_string();
-                    let other = known.insert(anchor, (object, lands)).filter(|other| *other != (object, lands));
+                    let other =
+                        known.insert(anchor, (object, lands)).filter(|other| *other != (object, lands));
                     assert!(
                         other.is_none(),
                         "{}: {shown} is {other:?} and {object:?} {lands:#x}",

@@ -43,7 +43,11 @@ fn agrees(pattern: &str, ours: &str, theirs: &str, addresses: &HashMap<String, u
             None => unexplained.push(difference.to_string()),
         }
     }
-    assert!(unexplained.is_empty(), "{pattern}: {} differences in no class: {unexplained:#?}", unexplained.len());
+    assert!(
+        unexplained.is_empty(),
+        "{pattern}: {} differences in no class: {unexplained:#?}",
+        unexplained.len()
+    );
     installed::say(&format!("{pattern}: {} points, of which differ: {counts:?}", theirs.len()));
 }
 
@@ -60,7 +64,9 @@ fn addresses(index: &Path) -> HashMap<String, u64> {
     let index = probeidx::query::Index::open(index).unwrap_or_else(|e| panic!("{e}"));
     let view = index.view().unwrap_or_else(|e| panic!("{e}"));
     let functions = view.symbols.iter().filter(|s| s.is_function());
-    functions.map(|s| (String::from_utf8_lossy(view.string(s.name)).into_owned(), s.pc.get().into())).collect()
+    functions
+        .map(|s| (String::from_utf8_lossy(view.string(s.name)).into_owned(), s.pc.get().into()))
+        .collect()
 }
 
 fn library() -> Result<PathBuf, String> {
