@@ -1,8 +1,11 @@
 //! Probe points as SystemTap lists them: a line for each declaration and, with variables, those that every one of
 //! its placements has.
+mod statements;
+
 use super::blocklist;
 use super::placement;
 use super::readable::{self, Spellings};
+use super::resolve::Listed;
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{Filter, FunctionSpec, Spelled};
 use super::symbols;
@@ -55,16 +58,26 @@ pub struct Lister<'a> {
     view: View<'a>,
     spellings: Spellings<'a>,
     with_variables: bool,
+    /// Functions are spelled `kernel.statement("NAME")`.
+    as_statements: bool,
     /// Ranges of vmlinux in which SystemTap probes nothing.
     closed: Vec<Range<u32>>,
     machine: u16,
     scratch: Scratch<'a>,
 }
 
+/// Where variables are looked at.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    placed: Placed<'a>,
+    /// An address within the placement; `None` is its entry, at which lexical blocks do not count.
+    pc: Option<u32>,
+}
+
 #[derive(Default)]
 struct Scratch<'a> {
     places: Vec<Placed<'a>>,
-    kept: Vec<Placed<'a>>,
+    kept: Vec<Seen<'a>>,
     counts: Vec<(u64, u32)>,
     keys: Vec<u64>,
 }
@@ -95,15 +108,32 @@ impl<'a> Lister<'a> {
             view,
             spellings: Spellings::new(view),
             with_variables,
+            as_statements: false,
             closed,
             machine: view.machine(),
             scratch: Scratch::default(),
         }
     }
 
-    /// Appends the lines of a spec. In SystemTap's spelling they are SystemTap's; in the bare one there are also the
-    /// functions of the symbol table that SystemTap drops, and the padding before functions only if it is named.
-    pub fn list(&mut self, spec: &FunctionSpec, spelled: Spelled, lines: &mut Lines) -> Result<()> {
+    /// Appends the lines of what was asked for. In SystemTap's spelling those of functions are SystemTap's; in the bare
+    /// one there are also the functions of the symbol table that SystemTap drops, and the padding before functions only if
+    /// it is named.
+    ///
+    /// # Errors
+    /// An address that is not the start of a statement.
+    pub fn list(&mut self, listed: &Listed, spelled: Spelled, lines: &mut Lines) -> Result<()> {
+        match listed {
+            Listed::Functions { spec, as_statements } => {
+                self.as_statements = *as_statements;
+                self.list_functions(spec, spelled, lines);
+            }
+            Listed::Statements(spec) => self.list_statements(spec, lines),
+            Listed::Address(spec) => self.list_address(spec, lines)?,
+        }
+        Ok(())
+    }
+
+    fn list_functions(&mut self, spec: &FunctionSpec, spelled: Spelled, lines: &mut Lines) {
         let scope = Scope::new(&self.view, &spec.module);
         for name in select::names(&self.view, &spec.declared.name) {
             for declaration in select::declarations(&self.view, name, spec.declared.file.as_ref()) {
@@ -117,7 +147,6 @@ impl<'a> Lister<'a> {
                 self.list_symbols(name, &scope, spec, lines);
             }
         }
-        Ok(())
     }
 
     fn list_declaration(
@@ -151,7 +180,7 @@ impl<'a> Lister<'a> {
                     && (is_inline || !self.is_part(object, placed))
                     && known.insert(placed.record.entry, is_inline)
                 {
-                    kept.push(*placed);
+                    kept.push(Seen { placed: *placed, pc: None });
                 }
             }
             if !kept.is_empty() {
@@ -160,8 +189,9 @@ impl<'a> Lister<'a> {
                         lister.put_common_variables(&kept, spec.filter == Filter::Return, out);
                     }
                 };
+                let as_statements = self.as_statements;
                 lines.push(
-                    |out| put_point(&view, object, Some(declaration), text, spec, out),
+                    |out| put_point(&view, object, Some(declaration), text, spec, as_statements, out),
                     |out| variables(self, out),
                 );
             }
@@ -196,7 +226,8 @@ impl<'a> Lister<'a> {
             {
                 continue;
             }
-            lines.push(|out| put_point(&view, object, None, text, spec, out), |_| {});
+            let as_statements = self.as_statements;
+            lines.push(|out| put_point(&view, object, None, text, spec, as_statements, out), |_| {});
         }
     }
 
@@ -238,16 +269,20 @@ impl<'a> Lister<'a> {
     ///
     /// SystemTap counts how often each text appears among all of them, and prints those that appear as often as there
     /// are placements (`printscript`, main.cxx), in the order in which they are met first.
-    fn put_common_variables(&mut self, places: &[Placed<'a>], with_return: bool, out: &mut Vec<u8>) {
+    fn put_common_variables(&mut self, places: &[Seen<'a>], with_return: bool, out: &mut Vec<u8>) {
         let Scratch { counts, keys, .. } = &mut self.scratch;
         counts.clear();
-        for placed in places {
+        for Seen { placed, pc } in places {
             keys.clear();
             self.spellings.enter(placed.record.function);
             if with_return && let Some(spelled) = self.spellings.return_type() {
                 keys.push(u64::from(StrId::NONE.get()) << 32 | u64::from(spelled));
             }
-            readable::visible(&self.view, *placed, |index| keys.extend(self.spellings.key(index)));
+            let key = |index| keys.extend(self.spellings.key(index));
+            match pc {
+                None => readable::visible(&self.view, *placed, key),
+                Some(pc) => readable::visible_within(&self.view, *placed, *pc, key),
+            }
             for key in keys.iter() {
                 match counts.iter_mut().find(|(k, _)| k == key) {
                     Some((_, count)) => *count += 1,
@@ -296,9 +331,13 @@ fn put_point(
     declaration: Option<&Declaration>,
     name: &[u8],
     spec: &FunctionSpec,
+    as_statement: bool,
     out: &mut Vec<u8>,
 ) {
     let (file, line) = declaration.map_or((&b""[..], 0), |d| (view.string(d.file), d.line));
+    if as_statement {
+        return super::point::put_statement(view, object, name, file, line, out);
+    }
     super::point::put(view, object, name, file, line, spec.filter, out);
     if let Some(most) = spec.maxactive {
         out.extend_from_slice(format!(".maxactive({most})").as_bytes());

@@ -1,6 +1,7 @@
 //! Questions to an index. Nothing here knows debug sections, prints, or reads the environment.
 pub mod absence;
 pub mod argument;
+pub mod best;
 pub mod blocklist;
 pub mod coverage;
 pub mod declaration;
@@ -29,6 +30,7 @@ pub mod select;
 pub mod spec;
 pub mod spelling;
 mod stack;
+pub mod statement;
 pub mod suggest;
 pub mod symbols;
 pub mod types;

@@ -1,6 +1,5 @@
 //! Rows of the line tables: the source line of an address, the rows of a range of addresses, the rows of a file.
 use super::pattern::Pattern;
-use super::select::Scope;
 use probeidx_format::View;
 use probeidx_format::details::Range;
 use probeidx_format::id::{ObjectId, StrId, UnitId};
@@ -79,6 +78,24 @@ pub fn within(
     }
 }
 
+/// Calls `each` with the rows of each of these units of an object, in order of their addresses. Cost: of the rows.
+pub fn by_unit(view: &View<'_>, object: ObjectId, units: &[UnitId], mut each: impl FnMut(UnitId, &[Row])) {
+    let mut own: FxHashMap<UnitId, Vec<&SequenceRecord>> = units.iter().map(|unit| (*unit, vec![])).collect();
+    for sequence in view.sequences_of(object) {
+        if let Some(own) = own.get_mut(&sequence.unit) {
+            own.push(sequence);
+        }
+    }
+    let mut rows = vec![];
+    for &unit in units {
+        rows.clear();
+        for sequence in &own[&unit] {
+            rows.extend(view.rows(sequence).map(|row| Row::new(view, unit, row)));
+        }
+        each(unit, &rows);
+    }
+}
+
 /// Source files that a pattern matches.
 pub struct Files<'p> {
     pattern: &'p Pattern,
@@ -95,26 +112,9 @@ impl<'p> Files<'p> {
         *self.known.entry(file).or_insert_with(|| self.pattern.matches_path(view.string(file)))
     }
 
-    /// Calls `each` with the rows of these files in the asked objects, by object, in order of their addresses. Cost: of
-    /// the rows of the units that have code of these files.
-    pub fn rows(&mut self, view: &View<'_>, scope: &Scope, mut each: impl FnMut(ObjectId, Row)) {
-        let mut own: FxHashMap<UnitId, Vec<(u32, StrId)>> = FxHashMap::default();
-        for object in scope.objects() {
-            for sequence in view.sequences_of(object) {
-                let unit = sequence.unit;
-                let files = own.entry(unit).or_insert_with(|| {
-                    let named = view.unit_files(unit).iter().enumerate();
-                    named.filter(|(_, f)| self.contain(view, **f)).map(|(at, f)| (at as u32, *f)).collect()
-                });
-                if files.is_empty() {
-                    continue;
-                }
-                for row in view.rows(sequence) {
-                    if files.iter().any(|(at, _)| *at == row.position.file) {
-                        each(object, Row::new(view, unit, row));
-                    }
-                }
-            }
-        }
+    /// The units of an object that have code of these files. Cost: of the files of all its units.
+    pub fn units(&mut self, view: &View<'_>, object: ObjectId) -> Vec<UnitId> {
+        let has_some = |unit: &UnitId| view.unit_files(*unit).iter().any(|f| self.contain(view, *f));
+        view.units_of(object).filter(has_some).collect()
     }
 }

@@ -137,7 +137,13 @@ impl Scope {
             ModuleScope::Kernel => name(object).is_empty(),
             ModuleScope::Module(pattern) => !name(object).is_empty() && pattern.matches(name(object)),
         };
-        let asked: Vec<bool> = view.object_ids().map(|o| asks(&view.objects[o.index()])).collect();
+        Self::those(view, view.object_ids().map(|o| asks(&view.objects[o.index()])).collect())
+    }
+    /// One object.
+    pub fn of(view: &View<'_>, object: ObjectId) -> Self {
+        Self::those(view, view.object_ids().map(|o| o == object).collect())
+    }
+    fn those(view: &View<'_>, asked: Vec<bool>) -> Self {
         let first = asked.iter().position(|a| *a).unwrap_or(0);
         let end = asked.iter().rposition(|a| *a).map_or(0, |last| last + 1);
         let place = |object: usize| view.objects.get(object).map_or(0, |o| o.first_place.get());
