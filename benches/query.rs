@@ -39,7 +39,7 @@ fn find(index: &Index, pattern: &str) -> usize {
     let mut lister = Lister::new(view, true);
     let mut lines = Lines::default();
     for spec in spec::parse(pattern).unwrap() {
-        lister.list(&resolve::functions(&view, &spec).unwrap(), spec.spelled, &mut lines).unwrap();
+        lister.list(&resolve::listed(&view, &spec).unwrap(), spec.spelled, &mut lines).unwrap();
     }
     lines.sort();
     lines.len()

@@ -165,6 +165,14 @@ impl<'a> View<'a> {
     pub fn sections_of(&self, object: ObjectId) -> &'a [SectionRecord] {
         self.sections.get(self.part(object, |o| o.first_section)).unwrap_or_default()
     }
+    /// The units of an object.
+    pub fn units_of(&self, object: ObjectId) -> impl Iterator<Item = UnitId> + use<> {
+        self.part(object, |o| o.first_unit).map(|unit| UnitId::new(unit as u32))
+    }
+    /// The positions of the placements of a unit.
+    pub fn places_of_unit(&self, unit: UnitId) -> Range<usize> {
+        self.part_of(self.units, unit.index(), |u| u.first_place.get() as usize, self.places.len())
+    }
     /// An object's ranges.
     pub fn ranges_of(&self, object: ObjectId) -> &'a [RangeRecord] {
         self.ranges.get(self.part(object, |o| o.first_range)).unwrap_or_default()

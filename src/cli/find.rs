@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::query::Index;
 use crate::query::listing::{Lines, Lister};
 use crate::query::placement::{Placement, Wanted};
+use crate::query::resolve::Listed;
 use crate::query::spec::{self, Filter, FunctionSpec, Spec};
 use crate::query::{coverage, point, process, resolve};
 use crate::render::{json, printable, words};
@@ -46,9 +47,11 @@ fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     let mut lines = Lines::default();
     let mut asked = vec![];
     for spec in specs {
-        let functions = resolve::functions(&view, spec)?;
-        lister.list(&functions, spec.spelled, &mut lines)?;
-        asked.push(functions);
+        let listed = resolve::listed(&view, spec)?;
+        lister.list(&listed, spec.spelled, &mut lines)?;
+        if let Listed::Functions { spec, as_statements: false } = listed {
+            asked.push(spec);
+        }
     }
     if lines.is_empty() {
         return Ok(false);

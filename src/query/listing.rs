@@ -1,9 +1,12 @@
 //! Probe points as SystemTap lists them: a line for each declaration and, with variables, those that every one of
 //! its placements has.
+mod statements;
+
 use super::blocklist;
 use super::placement;
 use super::process;
 use super::readable::{self, Spellings};
+use super::resolve::Listed;
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{Filter, FunctionSpec, Spelled};
 use super::symbols;
@@ -56,6 +59,8 @@ pub struct Lister<'a> {
     view: View<'a>,
     spellings: Spellings<'a>,
     with_variables: bool,
+    /// Functions are spelled `kernel.statement("NAME")`.
+    as_statements: bool,
     /// Ranges of vmlinux in which SystemTap probes nothing.
     closed: Vec<Range<u32>>,
     machine: u16,
@@ -63,10 +68,18 @@ pub struct Lister<'a> {
     scratch: Scratch<'a>,
 }
 
+/// Where variables are looked at.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    placed: Placed<'a>,
+    /// An address within the placement; `None` is its entry, at which lexical blocks do not count.
+    pc: Option<u32>,
+}
+
 #[derive(Default)]
 struct Scratch<'a> {
     places: Vec<Placed<'a>>,
-    kept: Vec<Placed<'a>>,
+    kept: Vec<Seen<'a>>,
     counts: Vec<(u64, u32)>,
     keys: Vec<u64>,
 }
@@ -97,6 +110,7 @@ impl<'a> Lister<'a> {
             view,
             spellings: Spellings::new(view),
             with_variables,
+            as_statements: false,
             closed,
             machine: view.machine(),
             is_user: process::path(&view).is_some(),
@@ -104,9 +118,25 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// Appends the lines of a spec. In SystemTap's spelling they are SystemTap's; in the bare one there are also the
-    /// functions of the symbol table that SystemTap drops, and the padding before functions only if it is named.
-    pub fn list(&mut self, spec: &FunctionSpec, spelled: Spelled, lines: &mut Lines) -> Result<()> {
+    /// Appends the lines of what was asked for. In SystemTap's spelling those of functions are SystemTap's; in the bare
+    /// one there are also the functions of the symbol table that SystemTap drops, and the padding before functions only if
+    /// it is named.
+    ///
+    /// # Errors
+    /// An address that is not the start of a statement.
+    pub fn list(&mut self, listed: &Listed, spelled: Spelled, lines: &mut Lines) -> Result<()> {
+        match listed {
+            Listed::Functions { spec, as_statements } => {
+                self.as_statements = *as_statements;
+                self.list_functions(spec, spelled, lines);
+            }
+            Listed::Statements(spec) => self.list_statements(spec, lines),
+            Listed::Address(spec) => self.list_address(spec, lines)?,
+        }
+        Ok(())
+    }
+
+    fn list_functions(&mut self, spec: &FunctionSpec, spelled: Spelled, lines: &mut Lines) {
         let scope = Scope::new(&self.view, &spec.module);
         for name in select::names(&self.view, &spec.declared.name) {
             for declaration in select::declarations(&self.view, name, spec.declared.file.as_ref()) {
@@ -121,7 +151,6 @@ impl<'a> Lister<'a> {
                 self.list_symbols(name, &scope, spec, lines);
             }
         }
-        Ok(())
     }
 
     fn list_declaration(
@@ -152,14 +181,15 @@ impl<'a> Lister<'a> {
                     && (is_inline || !self.is_part(object, placed))
                     && known.insert(placed.record.entry, is_inline)
                 {
-                    kept.push(*placed);
+                    kept.push(Seen { placed: *placed, pc: None });
                 }
             }
             if !kept.is_empty() {
                 let place = Some((view.string(declaration.file), declaration.line));
+                let as_statements = self.as_statements;
                 lines.push(
-                    |out| put_point(&view, object, place, text, spec, out),
-                    |out| self.put_variables(&kept, spec, out),
+                    |out| put_point(&view, object, place, text, spec, as_statements, out),
+                    |out| self.put_variables(&kept, spec.filter, out),
                 );
             }
         });
@@ -197,10 +227,10 @@ impl<'a> Lister<'a> {
             // Who asks by a mangled name is answered with one (`dwarf_query::add_probe_point`).
             let is_mangled = spec.declared.name.literal_prefix().starts_with("_Z");
             let text = if is_mangled { self.symbol_name(function) } else { own };
-            let line = function.line.get();
+            let (line, as_statements) = (function.line.get(), self.as_statements);
             lines.push(
-                |out| put_point(&view, object, Some((file, line)), text, spec, out),
-                |out| self.put_variables(&[placed], spec, out),
+                |out| put_point(&view, object, Some((file, line)), text, spec, as_statements, out),
+                |out| self.put_variables(&[Seen { placed, pc: None }], spec.filter, out),
             );
         }
     }
@@ -239,7 +269,8 @@ impl<'a> Lister<'a> {
             {
                 continue;
             }
-            lines.push(|out| put_point(&view, object, None, text, spec, out), |_| {});
+            let as_statements = self.as_statements;
+            lines.push(|out| put_point(&view, object, None, text, spec, as_statements, out), |_| {});
         }
     }
 
@@ -313,20 +344,24 @@ impl<'a> Lister<'a> {
     ///
     /// SystemTap counts how often each text appears among all of them, and prints those that appear as often as there
     /// are placements (`printscript`, main.cxx), in the order in which they are met first.
-    fn put_variables(&mut self, places: &[Placed<'a>], spec: &FunctionSpec, out: &mut Vec<u8>) {
+    fn put_variables(&mut self, places: &[Seen<'a>], filter: Filter, out: &mut Vec<u8>) {
         if !self.with_variables {
             return;
         }
-        let with_return = spec.filter == Filter::Return;
+        let with_return = filter == Filter::Return;
         let Scratch { counts, keys, .. } = &mut self.scratch;
         counts.clear();
-        for placed in places {
+        for Seen { placed, pc } in places {
             keys.clear();
             self.spellings.enter(placed.record.function);
             if with_return && let Some(spelled) = self.spellings.return_type() {
                 keys.push(u64::from(StrId::NONE.get()) << 32 | u64::from(spelled));
             }
-            readable::visible(&self.view, *placed, |index| keys.extend(self.spellings.key(index)));
+            let key = |index| keys.extend(self.spellings.key(index));
+            match pc {
+                None => readable::visible(&self.view, *placed, key),
+                Some(pc) => readable::visible_within(&self.view, *placed, *pc, key),
+            }
             for key in keys.iter() {
                 match counts.iter_mut().find(|(k, _)| k == key) {
                     Some((_, count)) => *count += 1,
@@ -375,9 +410,13 @@ fn put_point(
     place: Option<(&[u8], u32)>,
     name: &[u8],
     spec: &FunctionSpec,
+    as_statement: bool,
     out: &mut Vec<u8>,
 ) {
     let (file, line) = place.unwrap_or_default();
+    if as_statement {
+        return super::point::put_statement(view, object, name, file, line, out);
+    }
     super::point::put(view, object, name, file, line, spec.filter, out);
     if let Some(most) = spec.maxactive {
         out.extend_from_slice(format!(".maxactive({most})").as_bytes());

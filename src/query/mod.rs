@@ -1,6 +1,7 @@
 //! Questions to an index. Nothing here knows debug sections, prints, or reads the environment.
 pub mod absence;
 pub mod argument;
+pub mod best;
 pub mod blocklist;
 pub mod coverage;
 pub mod declaration;
@@ -11,6 +12,7 @@ pub mod frames;
 mod index;
 pub mod instead;
 pub mod layout;
+pub mod lines;
 pub mod listing;
 pub mod path;
 pub mod pattern;
@@ -29,6 +31,7 @@ pub mod select;
 pub mod spec;
 pub mod spelling;
 mod stack;
+pub mod statement;
 pub mod suggest;
 pub mod symbols;
 pub mod types;

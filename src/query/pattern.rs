@@ -109,6 +109,11 @@ impl Pattern {
         matches!(self, Self::Literal(_))
     }
 
+    /// Whether it is `*`.
+    pub fn matches_all(&self) -> bool {
+        matches!(self, Self::Glob(glob) if glob.tokens == [Token::Star])
+    }
+
     /// What every match starts with: the text before the first wildcard, escapes undone.
     pub fn literal_prefix(&self) -> &str {
         match self {

@@ -3,6 +3,7 @@ use super::argument::Argument;
 use super::coverage::{self, Coverage};
 use super::instead::{self, Instead};
 use super::process;
+use super::rows::Row;
 use super::select::{self, Placed};
 use super::symbols::{self, Anchor, Uniqueness};
 use super::variables::{Place, ValueAt, Values};
@@ -47,6 +48,27 @@ pub struct InlineCall<'a> {
     pub column: u32,
 }
 
+/// The source line for which an address was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source<'a> {
+    pub file: &'a [u8],
+    pub line: u32,
+    /// From 1; 0 unknown.
+    pub column: u32,
+    /// Whether the compiler recommends it for breakpoints.
+    pub is_stmt: bool,
+    /// Of the addresses of the line in this copy of the function the best to probe.
+    pub is_best: bool,
+}
+
+impl<'a> Source<'a> {
+    /// The line of a row.
+    pub fn of(view: &View<'a>, row: Row) -> Self {
+        let Row { file, line, column, is_stmt, .. } = row;
+        Self { file: view.string(file), line, column, is_stmt, is_best: false }
+    }
+}
+
 /// One address at which a function runs.
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
@@ -65,6 +87,8 @@ pub struct Placement<'a> {
     /// A link address; in a module an offset within the section.
     pub address: u64,
     pub pc: u32,
+    /// Where a line was asked for.
+    pub source: Option<Source<'a>>,
     /// Innermost call first, out to the out-of-line function.
     pub inlined_into: Vec<InlineCall<'a>>,
     /// The symbol that holds the address, and the offset.
@@ -186,6 +210,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             section: section.map_or(&[], |s| view.string(s.name)),
             address: symbols::address(&view, object, pc),
             pc,
+            source: None,
             inlined_into: vec![],
             symbol: held.map(|h| (view.string(h.record.name), h.offset)),
             uniqueness: held.map(|h| symbols::uniqueness(&view, object, h.record.name)).unwrap_or_default(),

@@ -16,18 +16,54 @@ pub fn put(
     filter: Filter,
     out: &mut Vec<u8>,
 ) {
+    put_object(view, object, out);
+    out.extend_from_slice(b".function(\"");
+    put_place(name, file, line, out);
+    out.extend_from_slice(match filter {
+        Filter::Any => b"",
+        Filter::Call => b".call",
+        Filter::Inline => b".inline",
+        Filter::Exported => b".exported",
+        Filter::Return => b".return",
+    });
+}
+
+/// Writes `kernel.statement("NAME@FILE:LINE")`: the line is one of the function's, the file that of its declaration.
+pub fn put_statement(
+    view: &View<'_>,
+    object: ObjectId,
+    name: &[u8],
+    file: &[u8],
+    line: u32,
+    out: &mut Vec<u8>,
+) {
+    put_object(view, object, out);
+    out.extend_from_slice(b".statement(\"");
+    put_place(name, file, line, out);
+}
+
+/// Writes `kernel.statement(0xADDR)`.
+pub fn put_address(view: &View<'_>, object: ObjectId, address: u64, out: &mut Vec<u8>) {
+    put_object(view, object, out);
+    out.extend_from_slice(format!(".statement({address:#x})").as_bytes());
+}
+
+fn put_object(view: &View<'_>, object: ObjectId, out: &mut Vec<u8>) {
     let module = view.objects.get(object.index()).map_or(&b""[..], |o| view.string(o.name));
     if let Some(path) = process::path(view) {
         out.extend_from_slice(b"process(\"");
         out.extend_from_slice(path);
-        out.extend_from_slice(b"\").function(\"");
+        out.extend_from_slice(b"\")");
     } else if module.is_empty() {
-        out.extend_from_slice(b"kernel.function(\"");
+        out.extend_from_slice(b"kernel");
     } else {
         out.extend_from_slice(b"module(\"");
         out.extend_from_slice(module);
-        out.extend_from_slice(b"\").function(\"");
+        out.extend_from_slice(b"\")");
     }
+}
+
+fn put_place(name: &[u8], file: &[u8], line: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(name);
     if !file.is_empty() {
         out.push(b'@');
@@ -38,13 +74,6 @@ pub fn put(
         }
     }
     out.extend_from_slice(b"\")");
-    out.extend_from_slice(match filter {
-        Filter::Any => b"",
-        Filter::Call => b".call",
-        Filter::Inline => b".inline",
-        Filter::Exported => b".exported",
-        Filter::Return => b".return",
-    });
 }
 
 /// Writes a number.

@@ -2,7 +2,7 @@
 use super::select::{self, Placed};
 use super::spelling::spell;
 use probeidx_format::View;
-use probeidx_format::details::Location;
+use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{FunctionId, StrId, TypeId};
 use probeidx_format::record::UnitRecord;
 use probeidx_format::variables::Variable;
@@ -14,10 +14,60 @@ const FENTRY_CALL: u32 = 5;
 /// Calls `each` with the position of every variable of the placement's outermost scope that is somewhere at its
 /// entry, in the order of the debug information. (`dwarf_derived_probe::saveargs`, tapsets.cxx of SystemTap 4.8.)
 pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
-    let pc = placed.record.entry.get();
-    let mut later = None;
+    let mut there = There::new(view, placed, placed.record.entry.get());
     for (index, location) in view.details(placed.record).items.outermost() {
-        let is_there = match location {
+        if there.is(location) {
+            each(index);
+        }
+    }
+}
+
+/// Calls `each` with the position of every variable that is somewhere at an address within the placement: those of the
+/// innermost lexical block that holds it, then outwards. Of blocks side by side the first that holds it counts
+/// (`dwflpp::inner_die_containing_pc`).
+pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, each: impl FnMut(u32)) {
+    let mut there = There::new(view, placed, pc);
+    // The variables of each scope that is entered; how many blocks are open, and how many of them are entered.
+    let mut scopes: Vec<Vec<u32>> = vec![vec![]];
+    let (mut depth, mut entered) = (0, 0);
+    for item in view.details(placed.record).items {
+        match item {
+            Item::Block(mut ranges) => {
+                let is_next = depth == entered && scopes.len() == entered + 1;
+                if is_next && ranges.any(|r| r.contains(pc)) {
+                    scopes.push(vec![]);
+                    entered += 1;
+                }
+                depth += 1;
+            }
+            Item::End => {
+                depth -= 1;
+                entered = entered.min(depth);
+            }
+            Item::Variable(index, location) if depth == entered && there.is(location) => {
+                scopes[depth].push(index);
+            }
+            Item::Variable(..) => {}
+        }
+    }
+    scopes.into_iter().rev().flatten().for_each(each);
+}
+
+/// Whether variables are somewhere at an address.
+struct There<'v, 'a> {
+    view: &'v View<'a>,
+    placed: Placed<'a>,
+    pc: u32,
+    later: Option<Option<u32>>,
+}
+
+impl<'v, 'a> There<'v, 'a> {
+    fn new(view: &'v View<'a>, placed: Placed<'a>, pc: u32) -> Self {
+        Self { view, placed, pc, later: None }
+    }
+
+    fn is(&mut self, location: Location<'_>) -> bool {
+        match location {
             Location::None => false,
             Location::Constant(_) | Location::Bytes(_) => true,
             // What is not initialized yet is not there: elfutils does not know the operation that says so.
@@ -25,11 +75,10 @@ pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
             Location::List(_) | Location::Within(..) => {
                 let at =
                     |pc| location.at(pc).is_some_and(|expr| !expr.is_empty() && !expr.is_uninitialized());
-                at(pc) || (*later.get_or_insert_with(|| after_fentry(view, placed))).is_some_and(at)
+                let Self { view, placed, pc, .. } = *self;
+                at(pc)
+                    || (*self.later.get_or_insert_with(|| after_fentry_at(view, placed, pc))).is_some_and(at)
             }
-        };
-        if is_there {
-            each(index);
         }
     }
 }
@@ -37,10 +86,14 @@ pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
 /// Where else a variable counts as readable: GCC with `-mfentry` starts location lists behind the call to
 /// `__fentry__`, which stands at a function's entry and changes nothing (SystemTap PR15123).
 pub fn after_fentry(view: &View<'_>, placed: Placed<'_>) -> Option<u32> {
+    after_fentry_at(view, placed, placed.record.entry.get())
+}
+
+fn after_fentry_at(view: &View<'_>, placed: Placed<'_>, pc: u32) -> Option<u32> {
     let unit = view.units.get(view.unit_of_place(placed.id).index())?;
-    let at_entry = select::root(view, placed).record.entry == placed.record.entry;
+    let at_entry = select::root(view, placed).record.entry.get() == pc;
     let applies = unit.flags.get() & UnitRecord::GCC_MFENTRY != 0 && at_entry;
-    applies.then(|| placed.record.entry.get().wrapping_add(FENTRY_CALL))
+    applies.then(|| pc.wrapping_add(FENTRY_CALL))
 }
 
 /// The spellings of types, each made once; and the variables of one function by position.

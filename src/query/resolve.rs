@@ -1,10 +1,12 @@
 //! From a spec to the placements that it denotes.
 use super::coverage::Coverage;
 use super::pattern::Pattern;
-use super::placement::{self, Describer, Placement, Wanted};
+use super::placement::{self, Describer, Placement, Source, Wanted};
 use super::select::{self, Declaration, Placed, Scope};
-use super::spec::{AddressSpec, Filter, FunctionSpec, Lines, ModuleScope, Point, Spec, StatementSpec};
-use super::{process, symbols};
+use super::spec::{
+    AddressKind, AddressSpec, Filter, FunctionSpec, Lines, ModuleScope, Point, Spec, Spelled, StatementSpec,
+};
+use super::{process, rows, statement, symbols};
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, SymbolId};
@@ -24,9 +26,9 @@ pub fn resolve<'a>(
     let mut describer = Describer::new(view, wanted, spec.point.filter() == Filter::Return);
     match &spec.point {
         Point::Function(function) => resolve_function(view, function, &mut describer, &mut each),
-        Point::Statement(statement) => match as_function(&view, statement) {
+        Point::Statement(statement) => match as_function(&view, statement, spec.spelled) {
             Some(function) => resolve_function(view, &function, &mut describer, &mut each),
-            None => Err(not_resolved("source lines")),
+            None => statement::resolve(view, statement, &mut describer, &mut each),
         },
         Point::Address(address) => resolve_address(view, address, &mut describer, &mut each),
         Point::Trace(_) => Err(not_resolved("tracepoints")),
@@ -34,18 +36,35 @@ pub fn resolve<'a>(
     }
 }
 
-/// What a listing can make of a spec: the functions it names.
+/// What of a spec can be listed.
+#[derive(Clone, Debug)]
+pub enum Listed {
+    /// Entries and inline instances; as `kernel.statement("NAME")` if they were asked for so.
+    Functions { spec: FunctionSpec, as_statements: bool },
+    /// Source lines.
+    Statements(StatementSpec),
+    /// One address.
+    Address(AddressSpec),
+}
+
+/// What a listing can make of a spec.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] for specs that name none.
-pub fn functions(view: &View<'_>, spec: &Spec) -> Result<FunctionSpec> {
+/// [`ErrorKind::Usage`] for specs of kinds that cannot be listed.
+pub fn listed(view: &View<'_>, spec: &Spec) -> Result<Listed> {
     match &spec.point {
         Point::Function(function) if function.callee.is_some() || function.label.is_some() => {
             Err(not_resolved("callees and labels"))
         }
-        Point::Function(function) => Ok(function.clone()),
-        Point::Statement(statement) => {
-            as_function(view, statement).ok_or_else(|| not_resolved("source lines"))
+        Point::Function(function) => Ok(Listed::Functions { spec: function.clone(), as_statements: false }),
+        Point::Statement(statement) => Ok(match as_function(view, statement, spec.spelled) {
+            Some(function) => {
+                Listed::Functions { spec: function, as_statements: spec.spelled == Spelled::Systemtap }
+            }
+            None => Listed::Statements(statement.clone()),
+        }),
+        Point::Address(address) if matches!(address.kind, AddressKind::Statement { .. }) => {
+            Ok(Listed::Address(address.clone()))
         }
         Point::Address(_) => {
             Err(Error::new(ErrorKind::Usage, "an address cannot be listed")
@@ -61,14 +80,13 @@ fn not_resolved(what: &str) -> Error {
         .hint("ask for functions: NAME, NAME@FILE, kernel.function(\"NAME\")")
 }
 
-/// `NAME@FILE` and `NAME@FILE:LINE` mean the function itself where nothing else is said, or where LINE is the line of
-/// its declaration.
-fn as_function(view: &View<'_>, statement: &StatementSpec) -> Option<FunctionSpec> {
+/// `NAME@FILE` means the function itself, and bare `NAME@FILE:LINE` does where LINE is the line of its declaration.
+fn as_function(view: &View<'_>, statement: &StatementSpec, spelled: Spelled) -> Option<FunctionSpec> {
     let name = statement.function.clone()?;
     let mut spec = FunctionSpec::of(statement.module.clone(), name);
     spec.declared.file.clone_from(&statement.file);
     let Some(lines) = &statement.lines else { return Some(spec) };
-    if !matches!(lines, Lines::Absolute(_)) {
+    if spelled == Spelled::Systemtap || !matches!(lines, Lines::Absolute(_)) {
         return None;
     }
     let names = select::names(view, &spec.declared.name);
@@ -228,14 +246,30 @@ fn resolve_address<'a>(
     };
     for object in scope.objects() {
         let base = view.objects[object.index()].base.get();
-        let Ok(pc) = u32::try_from(spec.address.wrapping_sub(base)) else { continue };
+        let Ok(mut pc) = u32::try_from(spec.address.wrapping_sub(base)) else { continue };
+        let mut source = None;
+        if let AddressKind::Statement { nearest } = spec.kind {
+            let Some(row) = rows::at(&view, object, pc) else { continue };
+            if row.pc != pc && !nearest {
+                return Err(within_statement(spec.address, row.pc.wrapping_sub(pc)));
+            }
+            pc = row.pc;
+            source = Some(Source { is_best: true, ..Source::of(&view, row) });
+        }
         let described = match placement::holding(&view, object, pc) {
             Some(placed) => describer.statement(object, placed, pc)?,
             None => describer.within_symbol(object, pc),
         };
         if let Some(described) = described {
-            each(described, spec.filter)?;
+            each(Placement { source, ..described }, spec.filter)?;
         }
     }
     Ok(())
+}
+
+/// An address within a statement, of which the start is this far from it.
+pub(super) fn within_statement(address: u64, shift: u32) -> Error {
+    let start = address.wrapping_add_signed(i64::from(shift as i32));
+    let what = format!("{address:#x} does not match the beginning of a statement");
+    Error::new(ErrorKind::NoMatch, what).hint(format!("try {start:#x}"))
 }

@@ -1,6 +1,5 @@
 //! Rows of the line tables: the source line of an address, the rows of a range of addresses, the rows of a file.
 use super::pattern::Pattern;
-use super::select::Scope;
 use probeidx_format::View;
 use probeidx_format::details::Range;
 use probeidx_format::id::{ObjectId, StrId, UnitId};
@@ -50,21 +49,50 @@ const OVERLAPPING: usize = 8;
 
 /// Calls `each` with the rows that start within one of the ranges, in order of their addresses. Cost: of the rows of the
 /// sequences that the ranges touch.
-pub fn within(view: &View<'_>, object: ObjectId, ranges: &[Range], mut each: impl FnMut(Row)) {
+pub fn within(
+    view: &View<'_>,
+    object: ObjectId,
+    ranges: impl IntoIterator<Item = Range>,
+    mut each: impl FnMut(Row),
+) {
+    let mut ranges: Vec<Range> = ranges.into_iter().filter(|r| r.start < r.end).collect();
+    ranges.sort_unstable_by_key(|r| r.start);
     let sequences = view.sequences_of(object);
-    let (Some(low), Some(high)) = (ranges.iter().map(|r| r.start).min(), ranges.iter().map(|r| r.end).max())
+    let (Some(low), Some(high)) = (ranges.first().map(|r| r.start), ranges.iter().map(|r| r.end).max())
     else {
         return;
     };
     let first = sequences.partition_point(|s| s.start.get() <= low).saturating_sub(OVERLAPPING);
-    let touched = sequences[first..].iter().take_while(|s| s.start.get() < high);
-    for sequence in touched.filter(|s| ranges.iter().any(|r| r.start < s.end.get() && s.start.get() < r.end))
-    {
-        for row in view.rows(sequence).take_while(|row| row.pc < high) {
-            if ranges.iter().any(|r| r.contains(row.pc)) {
+    for sequence in sequences[first..].iter().take_while(|s| s.start.get() < high) {
+        let (start, end) = (sequence.start.get(), sequence.end.get());
+        let touched = &ranges[..ranges.partition_point(|r| r.start < end)];
+        let Some(last) = touched.iter().map(|r| r.end).max().filter(|last| *last > start) else { continue };
+        // Addresses rise: a range that ended before one row ended before all that follow.
+        let mut left = touched;
+        for row in view.rows(sequence).take_while(|row| row.pc < last) {
+            left = &left[left.iter().take_while(|r| r.end <= row.pc).count()..];
+            if left.iter().take_while(|r| r.start <= row.pc).any(|r| r.contains(row.pc)) {
                 each(Row::new(view, sequence.unit, row));
             }
         }
+    }
+}
+
+/// Calls `each` with the rows of each of these units of an object, in order of their addresses. Cost: of the rows.
+pub fn by_unit(view: &View<'_>, object: ObjectId, units: &[UnitId], mut each: impl FnMut(UnitId, &[Row])) {
+    let mut own: FxHashMap<UnitId, Vec<&SequenceRecord>> = units.iter().map(|unit| (*unit, vec![])).collect();
+    for sequence in view.sequences_of(object) {
+        if let Some(own) = own.get_mut(&sequence.unit) {
+            own.push(sequence);
+        }
+    }
+    let mut rows = vec![];
+    for &unit in units {
+        rows.clear();
+        for sequence in &own[&unit] {
+            rows.extend(view.rows(sequence).map(|row| Row::new(view, unit, row)));
+        }
+        each(unit, &rows);
     }
 }
 
@@ -84,26 +112,9 @@ impl<'p> Files<'p> {
         *self.known.entry(file).or_insert_with(|| self.pattern.matches_path(view.string(file)))
     }
 
-    /// Calls `each` with the rows of these files in the asked objects, by object, in order of their addresses. Cost: of
-    /// the rows of the units that have code of these files.
-    pub fn rows(&mut self, view: &View<'_>, scope: &Scope, mut each: impl FnMut(ObjectId, Row)) {
-        let mut own: FxHashMap<UnitId, Vec<(u32, StrId)>> = FxHashMap::default();
-        for object in scope.objects() {
-            for sequence in view.sequences_of(object) {
-                let unit = sequence.unit;
-                let files = own.entry(unit).or_insert_with(|| {
-                    let named = view.unit_files(unit).iter().enumerate();
-                    named.filter(|(_, f)| self.contain(view, **f)).map(|(at, f)| (at as u32, *f)).collect()
-                });
-                if files.is_empty() {
-                    continue;
-                }
-                for row in view.rows(sequence) {
-                    if files.iter().any(|(at, _)| *at == row.position.file) {
-                        each(object, Row::new(view, unit, row));
-                    }
-                }
-            }
-        }
+    /// The units of an object that have code of these files. Cost: of the files of all its units.
+    pub fn units(&mut self, view: &View<'_>, object: ObjectId) -> Vec<UnitId> {
+        let has_some = |unit: &UnitId| view.unit_files(*unit).iter().any(|f| self.contain(view, *f));
+        view.units_of(object).filter(has_some).collect()
     }
 }

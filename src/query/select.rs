@@ -91,6 +91,12 @@ pub fn declarations<'a>(view: &View<'a>, name: NameId, file: Option<&Pattern>) -
     found
 }
 
+/// Name and line of the functions that are declared in a file. Cost: a look at each function.
+pub fn declared_in<'a>(view: &View<'a>, file: StrId) -> impl Iterator<Item = (StrId, u32)> + use<'a> {
+    let functions = &view.functions[..view.functions.len().saturating_sub(1)];
+    functions.iter().filter(move |f| f.file == file).map(|f| (f.name, f.line.get()))
+}
+
 /// A placement with its record.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'a> {
@@ -135,7 +141,13 @@ impl Scope {
             // There is one in an index, and whoever opened that has looked at its names.
             ModuleScope::Process(_) => object.has(ObjectRecord::USER),
         };
-        let asked: Vec<bool> = view.object_ids().map(|o| asks(&view.objects[o.index()])).collect();
+        Self::those(view, view.object_ids().map(|o| asks(&view.objects[o.index()])).collect())
+    }
+    /// One object.
+    pub fn of(view: &View<'_>, object: ObjectId) -> Self {
+        Self::those(view, view.object_ids().map(|o| o == object).collect())
+    }
+    fn those(view: &View<'_>, asked: Vec<bool>) -> Self {
         let first = asked.iter().position(|a| *a).unwrap_or(0);
         let end = asked.iter().rposition(|a| *a).map_or(0, |last| last + 1);
         let place = |object: usize| view.objects.get(object).map_or(0, |o| o.first_place.get());

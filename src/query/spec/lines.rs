@@ -28,6 +28,10 @@ pub enum Lines {
 }
 
 impl Lines {
+    /// Whether they are counted from the declaration.
+    pub fn is_relative(&self) -> bool {
+        matches!(self, Self::Relative(_))
+    }
     /// Whether a line of the file is meant, for a function that is declared at `declaration`.
     pub fn contains(&self, line: u32, declaration: u32) -> bool {
         let among = |ranges: &[RangeInclusive<u32>], line| ranges.iter().any(|r| r.contains(&line));
