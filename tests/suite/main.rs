@@ -36,5 +36,7 @@ mod snapshot;
 mod tables;
 #[cfg(feature = "cli")]
 mod types;
+#[cfg(feature = "cli")]
+mod user;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod verdicts;

@@ -1,0 +1,400 @@
+//! Programs and shared libraries: what is found of them, by which names, and what is written for uprobes.
+mod debug_files;
+
+use crate::fixture::{run_all, skipped};
+use crate::program::{Run, run_in};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A folder with objects and an index.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+    fn db(&self) -> PathBuf {
+        self.path("db")
+    }
+    /// Compiles the fixture.
+    fn compile(&self, name: &str, flags: &[&str]) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut c = Command::new("gcc");
+        c.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
+        c.args(["-g", "-O2", "-Wl,--build-id=sha1", "-o"]).arg(&path).args(flags).arg("user.c");
+        run_all([c]);
+        path
+    }
+    /// What `build --user` says.
+    fn build(&self, arguments: &[&str]) -> Run {
+        let mut line = vec!["build", "--user", "--progress", "never"];
+        line.extend(arguments);
+        run_in(&self.db(), line)
+    }
+    /// Builds the index of an object, without anything to say.
+    #[track_caller]
+    fn index(&self, object: &Path) {
+        self.build(&[object.to_str().unwrap()]).found();
+    }
+    /// The files of the indexes.
+    fn indexes(&self) -> Vec<PathBuf> {
+        let mut files: Vec<_> =
+            std::fs::read_dir(self.db().join("user")).unwrap().map(|e| e.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+    #[track_caller]
+    fn find(&self, arguments: &[&str]) -> Vec<String> {
+        let mut line = vec!["--quiet", "find", "--args"];
+        line.extend(arguments);
+        run_in(&self.db(), line).found().lines().map(str::to_owned).collect()
+    }
+    #[track_caller]
+    fn resolve(&self, arguments: &[&str]) -> Vec<Value> {
+        let mut line = vec!["--json", "--quiet", "resolve"];
+        line.extend(arguments);
+        let out = run_in(&self.db(), line).found();
+        out.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{l}: {e}"))).collect()
+    }
+    /// The one placement of a point.
+    #[track_caller]
+    fn place(&self, arguments: &[&str]) -> Value {
+        let mut places = self.resolve(arguments);
+        assert_eq!(places.len(), 1, "{places:?}");
+        places.remove(0)
+    }
+}
+
+fn objcopy(arguments: &[&str], from: &Path, to: &Path) {
+    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+    let mut c = Command::new("objcopy");
+    c.args(arguments).arg(from).arg(to);
+    run_all([c]);
+}
+
+/// The value of a symbol, in the words of nm.
+fn address(object: &Path, symbol: &str) -> u64 {
+    let out = Command::new("nm").arg(object).output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    let line = text
+        .lines()
+        .find(|l| l.ends_with(&format!(" {symbol}")))
+        .unwrap_or_else(|| panic!("{symbol}: {text}"));
+    u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+}
+
+fn build_id(object: &Path) -> String {
+    let out = Command::new("readelf").args(["-n"]).arg(object).output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    text.split("Build ID: ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned()
+}
+
+fn point(object: &Path, name: &str) -> String {
+    format!("process(\"{}\").function(\"{name}\")", object.display())
+}
+
+#[test]
+fn functions_are_listed_under_the_path_of_the_object() {
+    let place = Place::new();
+    let program = place.compile("bin/user", &["-pie", "-fPIE"]);
+    place.index(&program);
+    let listed = place.find(&[&point(&program, "*")]);
+    let of = |name: &str| {
+        let start = format!("process(\"{}\").function(\"{name}@", program.display());
+        let line = listed.iter().find(|l| l.starts_with(&start) && l.contains("user.c:"));
+        let line = line.unwrap_or_else(|| panic!("{name}: {listed:?}"));
+        line.split_once(" $").map_or("", |(_, variables)| variables).to_owned()
+    };
+    assert_eq!(of("main"), "argc:int $argv:char** $one:struct list");
+    assert_eq!(of("sum"), "first:struct list* $by:int $calls:int $s:int");
+    assert_eq!((of("hidden"), of("twice")), (String::new(), String::new()));
+    assert!(listed.iter().any(|l| l.ends_with(".function(\"_start\")")), "{listed:?}");
+    // By a name that only the symbol table knows.
+    assert_eq!(place.find(&[&point(&program, "sum_o*")]), place.find(&[&point(&program, "sum")]));
+    assert_eq!(
+        place.find(&[&point(&program, "sum_of@user.c")]),
+        place.find(&[&point(&program, "sum@user.c")])
+    );
+    assert_eq!(place.find(&[&format!("{}.inline", point(&program, "*"))]).len(), 1);
+    let exported = place.find(&[&format!("{}.exported", point(&program, "*"))]);
+    assert!(exported.iter().any(|l| l.contains("\"sum@")) && !exported.iter().any(|l| l.contains("hidden")));
+}
+
+#[test]
+fn an_object_answers_to_its_path_its_name_and_its_soname() {
+    let place = Place::new();
+    let library = place.compile("lib/libuser-1.2.so", &["-shared", "-fPIC", "-Wl,-soname,libuser.so.1"]);
+    std::os::unix::fs::symlink("libuser-1.2.so", place.path("lib/libuser.so")).unwrap();
+    std::os::unix::fs::symlink("libuser.so", place.path("lib/libother.so")).unwrap();
+    place.index(&place.path("lib/libuser.so"));
+    let expected = place.find(&[&point(&library, "sum")]);
+    assert!(expected[0].starts_with(&format!("process(\"{}\")", library.display())), "{expected:?}");
+    let folder = place.path("lib");
+    for name in [
+        "libuser-1.2.so",
+        "libuser.so.1",
+        "libuser.so",
+        "libuser*",
+        &format!("{}/libuser.so", folder.display()),
+        &format!("{}/libother.so", folder.display()),
+        &format!("{}/*", folder.display()),
+        "*",
+    ] {
+        assert_eq!(place.find(&[&format!("process(\"{name}\").function(\"sum\")")]), expected, "{name}");
+    }
+    let index = place.indexes().remove(0);
+    let run = |name: &str| {
+        run_in(&index, ["find", "--args", "-q", &format!("process(\"{name}\").function(\"sum\")")])
+    };
+    assert_eq!(run("libuser.so.1").found().trim_end(), expected[0]);
+    assert_eq!(run_in(&index, ["find", "--args", "-q", "sum"]).found().trim_end(), expected[0]);
+    let missing = place.path("lib/missing.so");
+    let said = format!(
+        "probeidx: error: {}: no index of a program or library {}; indexed are: {}; run: probeidx build --user {}",
+        place.db().display(),
+        missing.display(),
+        library.display(),
+        missing.display()
+    );
+    run_in(&place.db(), ["find", &point(&missing, "sum")]).refused(3, &said);
+    assert_eq!(run("libuser.so.2").code, 3);
+    for wrong in ["process(\"a\").library(\"b\").function(\"f\")", "process(\"a\").function"] {
+        assert_eq!(run_in(&place.db(), ["find", wrong]).code, 2, "{wrong}");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn uprobes_count_from_the_start_of_the_file() {
+    let place = Place::new();
+    // Here addresses are no offsets in the file.
+    let program = place.compile("fixed", &["-no-pie", "-fno-pie", "-Wl,-Ttext-segment=0x7000000"]);
+    place.index(&program);
+    let marked = place.place(&[&point(&program, "marked")]);
+    let offset = marked["anchor"]["offset"].as_u64().unwrap();
+    let bytes = std::fs::read(&program).unwrap();
+    assert_eq!(bytes[offset as usize..][..5], [0xb8, 0x78, 0x56, 0x34, 0x12]);
+    assert_eq!(marked["anchor"]["path"], program.to_str().unwrap());
+    let start = address(&program, "marked");
+    assert!(start > 0x700_0000 && marked["address"] == format!("{start:#x}"), "{marked}");
+    assert_eq!(marked["definition"], format!("p:probeidx/marked {}:{offset:#x}", program.display()));
+    assert_eq!((&marked["kernel"], &marked["module"]), (&Value::Null, &Value::Null));
+    assert_eq!(marked["process"], program.to_str().unwrap());
+    assert_eq!(marked["attach"], serde_json::json!({"uprobe": "ok", "uretprobe": "ok"}));
+    assert_eq!(marked["coverage"]["by"], serde_json::json!({"uprobe": 1, "uretprobe": 1}));
+
+    for (distance, verdict) in [
+        (1, "not-boundary"),
+        (5, "unsupported-instruction"),
+        (9, "unsupported-instruction"),
+        (11, "ok"),
+        (13, "ok"),
+    ] {
+        let address = format!("{:#x}", start + distance);
+        let out = run_in(&place.indexes()[0], ["--json", "-q", "resolve", &address]).found();
+        let found: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(found["attach"]["uprobe"], verdict, "{distance}: {found}");
+        assert_eq!(found["attach"]["uretprobe"], if verdict == "ok" { "not-entry" } else { verdict });
+        assert_eq!(found["definition"].is_string(), verdict == "ok", "{found}");
+        if verdict != "ok" {
+            let instead = found["instead"]["anchor"]["offset"].as_u64().unwrap();
+            assert!([offset, offset + 11].contains(&instead), "{distance}: {found}");
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_uprobes_read() {
+    let place = Place::new();
+    let program = place.compile("user", &["-pie", "-fPIE"]);
+    place.index(&program);
+    let sum = |arguments: &[&str]| {
+        let mut line = vec!["process(\"user\").function(\"sum\")"];
+        line.extend(arguments);
+        let place = place.place(&line);
+        let text = place["definition"].as_str().unwrap().to_owned();
+        let start = format!(
+            "p:probeidx/sum {}:{:#x} ",
+            program.display(),
+            place["anchor"]["offset"].as_u64().unwrap()
+        );
+        (text.strip_prefix(&start).unwrap_or_else(|| panic!("{text}")).to_owned(), place)
+    };
+    assert_eq!(
+        sum(&["first->value", "by", "next=first->next->value"]).0,
+        "value=+0(%di):s32 by=%si:s32 next=+0(+8(%di)):s32"
+    );
+    // Data is reached from where the code is mapped: the sum is right whatever the offsets in the file are.
+    let (definition, found) = sum(&["calls"]);
+    let added = definition.strip_prefix("calls=@+0x").and_then(|d| d.strip_suffix(":s32")).unwrap();
+    let added = u64::from_str_radix(added, 16).unwrap();
+    let out = Command::new("nm").arg(&program).output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    let calls = text.lines().find(|l| l.contains(" calls.")).unwrap().split(' ').next().unwrap().to_owned();
+    let distance = u64::from_str_radix(&calls, 16).unwrap() - address(&program, "sum");
+    assert_eq!(added, found["anchor"]["offset"].as_u64().unwrap() + distance);
+
+    let numbered = place.place(&["process(\"user\").function(\"sum\")", "$arg1"]);
+    assert_eq!(numbered["vars"][0]["state"], "unsupported", "{numbered}");
+    let returned = place.place(&["process(\"user\").function(\"sum\").return", "$retval"]);
+    let definition = returned["definition"].as_str().unwrap();
+    assert!(
+        definition.starts_with("r:probeidx/sum__return /") && definition.ends_with(" retval=$retval:s32"),
+        "{definition}"
+    );
+    for inline in place.resolve(&["process(\"user\").function(\"twice\").inline"]) {
+        assert_eq!(inline["attach"], serde_json::json!({"uprobe": "ok", "uretprobe": "inline"}));
+    }
+
+    let run = run_in(
+        &place.db(),
+        ["-q", "resolve", "process(\"user\").function(\"sum\")", "--format", "kprobe-events"],
+    );
+    let said = run.found();
+    let first = format!("# {}, build id {}: for uprobe_events", program.display(), build_id(&program));
+    assert_eq!(said.lines().next(), Some(&first[..]));
+    assert!(!said.contains("kprobe_events"), "{said}");
+
+    // The kernel ends the path at a blank.
+    let blank = place.compile("a b", &["-pie", "-fPIE"]);
+    place.index(&blank);
+    let found = place.place(&["process(\"a b\").function(\"sum\")"]);
+    assert_eq!(
+        (&found["definition"], &found["anchor"]["path"]),
+        (&Value::Null, &blank.to_str().unwrap().into())
+    );
+}
+
+#[test]
+fn kernels_and_user_objects_do_not_see_each_other() {
+    let place = Place::new();
+    let program = place.compile("user", &["-pie", "-fPIE"]);
+    place.index(&program);
+    let nothing = format!(
+        "probeidx: error: {}: there is no index in this folder; run: probeidx build",
+        place.db().display()
+    );
+    run_in(&place.db(), ["find", "sum"]).refused(3, &nothing);
+    let kernel = &crate::program::KERNEL;
+    let name = format!("{}.pidx", crate::fixture::RELEASE);
+    std::fs::copy(kernel.db.path().join(&name), place.db().join(&name)).unwrap();
+    let run = |pattern: &str| run_in(&place.db(), ["-q", "find", pattern]);
+    assert_eq!((run("sum").code, run("main").code), (1, 1));
+    assert_eq!(run("module(\"user\").function(\"sum\")").code, 1);
+    assert_eq!(run("*").found(), run_in(kernel.db.path(), ["-q", "find", "*"]).found());
+    let both = run("{kernel,process(\"user\")}.function(\"*\")").found();
+    assert!(both.contains("kernel.function(") && both.contains("process(\"/"), "{both}");
+    let stats = run_in(&place.db(), ["stats"]).found();
+    assert!(stats.contains(crate::fixture::RELEASE) && stats.contains(program.to_str().unwrap()), "{stats}");
+    assert_eq!(run_in(&place.db(), ["verify"]).found().lines().count(), 2);
+}
+
+#[test]
+fn what_is_no_program_is_one_line() {
+    let place = Place::new();
+    let program = place.compile("user", &["-pie", "-fPIE"]);
+    let text = place.path("text");
+    std::fs::write(&text, "no ELF object").unwrap();
+    let narrow = place.path("narrow");
+    let mut bytes = std::fs::read(&program).unwrap();
+    bytes[4] = 1;
+    std::fs::write(&narrow, bytes).unwrap();
+    let debug = place.path("user.debug");
+    objcopy(&["--only-keep-debug"], &program, &debug);
+    let object = place.compile("user.o", &["-c"]);
+    let kernel = crate::program::KERNEL.tree.vmlinux();
+    let cases: [(&Path, &str); 6] = [
+        (&text, "offset"),
+        (&narrow, "a 32-bit ELF object; only 64-bit ones are indexed"),
+        (&debug, "no machine code: neither a program nor a shared library; give the file that runs"),
+        (
+            &object,
+            "part of a kernel, or not linked: neither a program nor a shared library; leave --user away",
+        ),
+        (&place.path("missing"), "cannot open: No such file or directory (os error 2)"),
+        (place.folder.path(), "not a regular file"),
+    ];
+    for (path, said) in cases {
+        let run = place.build(&[path.to_str().unwrap()]);
+        assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (3, "", 2), "{run:?}");
+        for line in run.err.lines() {
+            assert!(
+                line.contains(said) || path == text && line.contains("not an ELF object"),
+                "{said}: {run:?}"
+            );
+        }
+    }
+    let run = place.build(&[kernel.to_str().unwrap()]);
+    assert_eq!(run.code, if run.err.contains("part of a kernel") { 3 } else { 0 }, "{run:?}");
+    // The others are indexed all the same.
+    let run = place.build(&[text.to_str().unwrap(), program.to_str().unwrap()]);
+    assert_eq!((run.code, run.err.lines().count()), (4, 1), "{run:?}");
+    assert!(run.out.starts_with(&format!("{}: ", program.display())), "{run:?}");
+    assert_eq!(run_in(&place.db(), ["build", "--user"]).code, 2);
+    assert_eq!(run_in(&place.db(), ["build", "--debug-dir", "/"]).code, 2);
+}
+
+#[test]
+fn damaged_objects_are_survived() {
+    let place = Place::new();
+    let program = place.compile("whole", &["-pie", "-fPIE"]);
+    let whole = std::fs::read(&program).unwrap();
+    let victim = place.path("victim");
+    let options = probeidx::pipeline::Options { db: place.db(), modules: true, force: true, jobs: 1 };
+    let mut built = 0;
+    let mut build = |bytes: &[u8]| {
+        std::fs::write(&victim, bytes).unwrap();
+        let report = probeidx::pipeline::build_user(&[victim.clone()], &[], &options, &()).unwrap();
+        built += report.built.len();
+        assert!(!report.built.is_empty() || !report.skipped.is_empty());
+        for built in &report.built {
+            let index = probeidx::query::Index::open(&built.index).unwrap();
+            let view = index.view().unwrap();
+            for spec in probeidx::query::spec::parse("*").unwrap() {
+                probeidx::query::resolve::resolve(view, &spec, Default::default(), |_, _| Ok(())).unwrap();
+            }
+        }
+    };
+    for at in (0..whole.len()).step_by(whole.len() / 40) {
+        build(&whole[..at]);
+    }
+    let headers = 64 + 13 * 56;
+    let places = (16..headers).step_by(7).chain((whole.len() - 64 * 36..whole.len()).step_by(41));
+    for at in places.chain((headers..whole.len()).step_by(whole.len() / 100)) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xff;
+        build(&bytes);
+    }
+    assert!(built > 50, "{built}");
+}
+
+#[test]
+fn code_of_arm64() {
+    let place = Place::new();
+    let library = place.path("libarm.so");
+    let mut c = Command::new("clang");
+    c.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
+    c.args(["--target=aarch64-linux-gnu", "-g", "-O2", "-shared", "-fPIC", "-nostdlib", "-fuse-ld=lld"]);
+    c.args(["-Wl,--build-id=sha1", "-o"]).arg(&library).arg("user.c");
+    if !c.output().is_ok_and(|out| out.status.success()) {
+        skipped("clang and lld for arm64");
+        return;
+    }
+    place.index(&library);
+    let sum = place.place(&["process(\"libarm.so\").function(\"sum\")", "first->value", "by"]);
+    assert_eq!(sum["attach"], serde_json::json!({"uprobe": "undecided", "uretprobe": "undecided"}));
+    assert_eq!(sum["vars"][0]["fetch"], "value=+0(%x0):s32", "{sum}");
+    assert_eq!(sum["vars"][1]["fetch"], "by=%x1:s32", "{sum}");
+    let offset = sum["anchor"]["offset"].as_u64().unwrap();
+    let address = u64::from_str_radix(sum["address"].as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
+    assert_ne!(offset, address, "lld maps code elsewhere than it stands in the file");
+}
