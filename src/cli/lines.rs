@@ -4,6 +4,7 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::note;
 use super::output::failed;
+use super::processes;
 use super::source::{Places, Source};
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
@@ -19,10 +20,10 @@ use std::io::Write;
 /// Shows which lines of functions or files can be probed.
 pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let specs = spec::parse(&args.spec)?;
-    let asked: Vec<StatementSpec> = specs.iter().map(statement).collect::<Result<_>>()?;
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
-    for file in config.indexes()? {
+    for (file, specs) in processes::asked(config, &specs)? {
+        let asked: Vec<StatementSpec> = specs.iter().map(statement).collect::<Result<_>>()?;
         let index = Index::open(&file)?;
         let view = index.view()?;
         let release = String::from_utf8_lossy(view.release());

@@ -123,7 +123,8 @@ fn functions_are_listed_under_the_path_of_the_object() {
         place.find(&[&point(&program, "sum_of@user.c")]),
         place.find(&[&point(&program, "sum@user.c")])
     );
-    assert_eq!(place.find(&[&format!("{}.inline", point(&program, "*"))]).len(), 1);
+    let inline = place.find(&[&format!("{}.inline", point(&program, "*@user.c"))]);
+    assert!(inline.len() == 1 && inline[0].contains("(\"twice@"), "{inline:?}");
     let exported = place.find(&[&format!("{}.exported", point(&program, "*"))]);
     assert!(exported.iter().any(|l| l.contains("\"sum@")) && !exported.iter().any(|l| l.contains("hidden")));
 }
