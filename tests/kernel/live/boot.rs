@@ -29,6 +29,8 @@ pub enum Request {
     Define { line: String, expect: Address },
     /// Write the lines, of events in the group `probeidx`; then do what act.c calls so, and see what is traced.
     Trace { lines: Vec<String>, action: &'static str },
+    /// Write the line, of the event `probeidx/e`, to `uprobe_events`, and enable it: see [`Machine::running`].
+    Uprobe { line: String },
     /// Ask within the kernel, as SystemTap does.
     Register { what: What, address: Address },
 }
@@ -139,6 +141,13 @@ impl Machine {
     pub fn modules(mut self, kernel: &Kernel, wanted: &[&str]) -> Result<Self, String> {
         self.modules = parts::modules(kernel, wanted)?;
         Ok(self)
+    }
+
+    /// With another program in place of init.c.
+    pub fn running(mut self, init: Vec<u8>) -> Self {
+        self.init = init;
+        self.printed.clear();
+        self
     }
 
     /// With the kernel at a random address instead of where it was linked.
@@ -257,6 +266,7 @@ impl Machine {
             let _ = match request {
                 Request::Define { line, expect } => writeln!(text, "d {} {line}", place(expect)),
                 Request::Trace { lines, action } => writeln!(text, "v {action} {}", lines.join("\t")),
+                Request::Uprobe { line } => writeln!(text, "u {line}"),
                 Request::Register { what: What::Kprobe, address } => writeln!(text, "p {}", place(address)),
                 Request::Register { what: What::Kretprobe, address } => {
                     writeln!(text, "r {}", place(address))
@@ -292,6 +302,7 @@ impl Display for Request {
         match self {
             Self::Define { line, expect } => write!(f, "\"{line}\" for {expect}"),
             Self::Trace { lines, action } => write!(f, "{} while {action}", lines.join("; ")),
+            Self::Uprobe { line } => write!(f, "\"{line}\""),
             Self::Register { what, address } => write!(f, "{what:?} at {address}"),
         }
     }

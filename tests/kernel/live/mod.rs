@@ -7,5 +7,6 @@ mod listed;
 mod parts;
 mod sample;
 mod symbols;
+mod uprobes;
 mod values;
 mod verdicts;

@@ -17,6 +17,14 @@ pub fn init() -> Result<Vec<u8>, String> {
     take(&mut gcc, &program, &folder)
 }
 
+/// `uprobed.c`, linked statically and with its debug information; it stays where it is made.
+pub fn uprobed(program: &Path) -> Result<Vec<u8>, String> {
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-static-pie", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(program);
+    gcc.arg(source("uprobed.c"));
+    run(&mut gcc).and_then(|()| read(program))
+}
+
 /// `register.c`, compiled against the headers of the kernel. With any `gcc`: headers name the one that the
 /// distribution took.
 pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
