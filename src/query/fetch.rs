@@ -61,6 +61,11 @@ impl Target<'_> {
                 .ok_or_else(|| format!("the kernel has no name for DWARF register {number}"))?,
             Op::Constant(value) => format!("\\{value}"),
             Op::Returned => "$retval".to_owned(),
+            Op::Address(address) if self.view.is_user(self.object) => {
+                steps.insert(0, Op::Add(self.from_probe(*address)));
+                let name = registers::instruction_pointer(self.view.machine());
+                name.ok_or("the kernel's name of the instruction pointer is not known")?.to_owned()
+            }
             Op::Address(address) => self.symbol(*address, &mut steps)?,
             Op::Add(_) | Op::Read(_) => return Err("it starts nowhere".to_owned()),
         };
@@ -93,7 +98,7 @@ impl Target<'_> {
         Ok(text)
     }
 
-    /// `@SYMBOL+offset` or `@+OFFSET`, which is a read already: takes the first one of the steps.
+    /// `@SYMBOL+offset`, which is a read already: takes the first one of the steps.
     fn symbol(&self, address: u64, steps: &mut Vec<Op>) -> Result<String, String> {
         let moved = || format!("the address {address:#x}, which moves with the kernel");
         let distance = match steps.first() {
@@ -103,10 +108,6 @@ impl Target<'_> {
         let read = usize::from(distance != 0);
         if steps.get(read) != Some(&Op::Read(8)) {
             return Err(moved());
-        }
-        if self.view.is_user(self.object) {
-            steps.drain(..=read);
-            return self.in_file(address.wrapping_add_signed(distance)).ok_or_else(moved);
         }
         let base = self.view.objects.get(self.object.index()).map_or(0, |o| o.base.get());
         let pc = u32::try_from(address.wrapping_sub(base)).map_err(|_| moved())?;
@@ -122,12 +123,10 @@ impl Target<'_> {
         }
     }
 
-    /// `@+OFFSET`: the kernel adds the offset to where the file would start if all of it were mapped as the code at the probe
-    /// is (`translate_user_vaddr`, kernel/trace/trace_uprobe.c, 6.12). Data is mapped elsewhere: it is no offset in the file.
-    fn in_file(&self, address: u64) -> Option<String> {
-        let probe = symbols::address(self.view, self.object, self.pc);
-        let start = probe.checked_sub(self.view.file_offset(probe)?)?;
-        Some(format!("@+{:#x}", address.checked_sub(start)?))
+    /// How far an address of a program or library is from the probe: data moves with code. Uprobes have `@+OFFSET` for that,
+    /// but 6.12.95 was seen to add the offset twice.
+    fn from_probe(&self, address: u64) -> i64 {
+        address.wrapping_sub(symbols::address(self.view, self.object, self.pc)) as i64
     }
 
     /// The plan and the type that the kernel is to take what it reads for.

@@ -13,3 +13,12 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<String> {
         _ => None,
     }
 }
+
+/// The register in which the address of the probe is, by the same names.
+pub fn instruction_pointer(machine: u16) -> Option<&'static str> {
+    match machine {
+        62 => Some("%ip"),
+        183 => Some("%pc"),
+        _ => None,
+    }
+}

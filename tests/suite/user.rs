@@ -80,15 +80,19 @@ fn objcopy(arguments: &[&str], from: &Path, to: &Path) {
     run_all([c]);
 }
 
-/// The value of a symbol, in the words of nm.
+/// Names and values of the symbols, in the words of nm.
+fn symbols(object: &Path) -> Vec<(String, u64)> {
+    let out = Command::new("nm").args(["--defined-only"]).arg(object).output().unwrap();
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        (words[2].to_owned(), u64::from_str_radix(words[0], 16).unwrap())
+    };
+    String::from_utf8(out.stdout).unwrap().lines().map(line).collect()
+}
+
+/// The value of the symbol of this name.
 fn address(object: &Path, symbol: &str) -> u64 {
-    let out = Command::new("nm").arg(object).output().unwrap();
-    let text = String::from_utf8(out.stdout).unwrap();
-    let line = text
-        .lines()
-        .find(|l| l.ends_with(&format!(" {symbol}")))
-        .unwrap_or_else(|| panic!("{symbol}: {text}"));
-    u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+    symbols(object).iter().find(|s| s.0 == symbol).unwrap_or_else(|| panic!("{symbol}")).1
 }
 
 fn build_id(object: &Path) -> String {
@@ -234,15 +238,11 @@ fn what_uprobes_read() {
         sum(&["first->value", "by", "next=first->next->value"]).0,
         "value=+0(%di):s32 by=%si:s32 next=+0(+8(%di)):s32"
     );
-    // Data is reached from where the code is mapped: the sum is right whatever the offsets in the file are.
-    let (definition, found) = sum(&["calls"]);
-    let added = definition.strip_prefix("calls=@+0x").and_then(|d| d.strip_suffix(":s32")).unwrap();
-    let added = u64::from_str_radix(added, 16).unwrap();
-    let out = Command::new("nm").arg(&program).output().unwrap();
-    let text = String::from_utf8(out.stdout).unwrap();
-    let calls = text.lines().find(|l| l.contains(" calls.")).unwrap().split(' ').next().unwrap().to_owned();
-    let distance = u64::from_str_radix(&calls, 16).unwrap() - address(&program, "sum");
-    assert_eq!(added, found["anchor"]["offset"].as_u64().unwrap() + distance);
+    // Data moves with the code.
+    let (definition, _) = sum(&["calls"]);
+    let away = definition.strip_prefix("calls=+").and_then(|d| d.strip_suffix("(%ip):s32")).unwrap();
+    let symbol = symbols(&program).into_iter().find(|s| s.0.starts_with("calls.")).unwrap();
+    assert_eq!(away.parse::<u64>().unwrap(), symbol.1 - address(&program, "sum"));
 
     let numbered = place.place(&["process(\"user\").function(\"sum\")", "$arg1"]);
     assert_eq!(numbered["vars"][0]["state"], "unsupported", "{numbered}");
