@@ -153,7 +153,7 @@ fn read(found: &UserObject) -> Result<(Read, Meta, Vec<Skipped>)> {
 /// What to say of an object of which only the symbols are indexed.
 fn without_debug_info(object: &Elf<'_>) -> Error {
     let symbols = object.symbols.len();
-    let id = object.build_id().map(|id| super::unchanged::hex(id));
+    let id = object.build_id().map(super::unchanged::hex);
     let what = match &id {
         Some(id) => format!("no debug information of build id {id}: only its {symbols} symbols are indexed"),
         None => format!(

@@ -62,7 +62,7 @@ impl Target<'_> {
             Op::Constant(value) => format!("\\{value}"),
             Op::Returned => "$retval".to_owned(),
             Op::Address(address) if self.view.is_user(self.object) => {
-                steps.insert(0, Op::Add(self.from_probe(*address)));
+                steps.insert(0, Op::Add(self.away(*address)));
                 let name = registers::instruction_pointer(self.view.machine());
                 name.ok_or("the kernel's name of the instruction pointer is not known")?.to_owned()
             }
@@ -125,7 +125,7 @@ impl Target<'_> {
 
     /// How far an address of a program or library is from the probe: data moves with code. Uprobes have `@+OFFSET` for that,
     /// but 6.12.95 was seen to add the offset twice.
-    fn from_probe(&self, address: u64) -> i64 {
+    fn away(&self, address: u64) -> i64 {
         address.wrapping_sub(symbols::address(self.view, self.object, self.pc)) as i64
     }
 

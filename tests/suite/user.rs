@@ -354,7 +354,8 @@ fn damaged_objects_are_survived() {
     let mut built = 0;
     let mut build = |bytes: &[u8]| {
         std::fs::write(&victim, bytes).unwrap();
-        let report = probeidx::pipeline::build_user(&[victim.clone()], &[], &options, &()).unwrap();
+        let report =
+            probeidx::pipeline::build_user(std::slice::from_ref(&victim), &[], &options, &()).unwrap();
         built += report.built.len();
         assert!(!report.built.is_empty() || !report.skipped.is_empty());
         for built in &report.built {
