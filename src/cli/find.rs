@@ -140,7 +140,7 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
 }
 
 fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, line: &mut Vec<u8>) {
-    point::put(view, p.object, p.function, p.file, p.line, filter, line);
+    point::put_placement(view, p, filter, line);
     line.extend_from_slice(format!(" {:#x}", p.address).as_bytes());
     if let Some((symbol, offset)) = p.symbol {
         line.push(b' ');
