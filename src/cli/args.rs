@@ -69,6 +69,8 @@ pub enum Command {
     Find(Find),
     /// Show every place of a probe point: where it is, and what can be read there
     Resolve(Resolve),
+    /// Show which lines of a function or a file can be probed
+    Lines(Lines),
     /// Show how a type is laid out, or which functions take or return it
     Type(Type),
     /// List what the kernel refuses to kprobes, and why
@@ -148,6 +150,22 @@ pub struct Resolve {
     /// Only say whether this is known at all the places, as SystemTap's @defined does; exit code 1 if it is not
     #[arg(long, value_name = "ARG", conflicts_with = "args")]
     pub defined: Option<String>,
+}
+
+/// `lines`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Prints for each line that has code the address that is best probed, whether the kernel takes a probe \
+                        there, and what can be read; with -v all its addresses. Lines of functions are also counted from their declaration.\n\n\
+                        Examples:\n  probeidx lines vfs_read\n  probeidx lines fs/read_write.c:440-480\n  \
+                        probeidx lines vfs_read --source ~/linux-6.1"
+)]
+pub struct Lines {
+    /// NAME, NAME@FILE, MODULE:NAME, FILE; with :FROM-TO behind it some lines only
+    pub spec: String,
+    /// Where the source texts are: a folder like the root of the kernel's sources [default: where distributions put them]
+    #[arg(long, value_name = "DIR")]
+    pub source: Option<PathBuf>,
 }
 
 /// `type`
@@ -331,9 +349,12 @@ mod tests {
             assert_eq!(wrong.remedy(), Some(hint), "{line}: {wrong}");
             assert!(!wrong.to_string().contains('\n'), "{wrong}");
         }
-        for line in
-            ["probeidx build -j 0", "probeidx -q -v stats", "probeidx stats --color red", "probeidx lines f"]
-        {
+        for line in [
+            "probeidx build -j 0",
+            "probeidx -q -v stats",
+            "probeidx stats --color red",
+            "probeidx lines f g",
+        ] {
             assert_eq!(parse(line.split(' ')).unwrap_err().kind(), ErrorKind::Usage, "{line}");
         }
     }

@@ -9,7 +9,9 @@ mod blacklist;
 mod build;
 mod find;
 mod index;
+mod lines;
 mod resolve;
+mod source;
 mod types;
 mod why_not;
 
@@ -46,6 +48,7 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         Command::Build(build) => build::run(build, &config),
         Command::Find(find) => output::to_stdout(|out| find::run(find, &config, out)),
         Command::Resolve(resolve) => output::to_stdout(|out| resolve::run(resolve, &config, out)),
+        Command::Lines(lines) => output::to_stdout(|out| lines::run(lines, &config, out)),
         Command::Type(asked) => output::to_stdout(|out| types::run(asked, &config, out)),
         Command::Blacklist(blacklist) => output::to_stdout(|out| blacklist::run(blacklist, &config, out)),
         Command::Stats => output::to_stdout(|out| index::stats(&config, out)),

@@ -12,6 +12,7 @@ pub mod frames;
 mod index;
 pub mod instead;
 pub mod layout;
+pub mod lines;
 pub mod listing;
 pub mod path;
 pub mod pattern;

@@ -49,18 +49,29 @@ const OVERLAPPING: usize = 8;
 
 /// Calls `each` with the rows that start within one of the ranges, in order of their addresses. Cost: of the rows of the
 /// sequences that the ranges touch.
-pub fn within(view: &View<'_>, object: ObjectId, ranges: &[Range], mut each: impl FnMut(Row)) {
+pub fn within(
+    view: &View<'_>,
+    object: ObjectId,
+    ranges: impl IntoIterator<Item = Range>,
+    mut each: impl FnMut(Row),
+) {
+    let mut ranges: Vec<Range> = ranges.into_iter().filter(|r| r.start < r.end).collect();
+    ranges.sort_unstable_by_key(|r| r.start);
     let sequences = view.sequences_of(object);
-    let (Some(low), Some(high)) = (ranges.iter().map(|r| r.start).min(), ranges.iter().map(|r| r.end).max())
+    let (Some(low), Some(high)) = (ranges.first().map(|r| r.start), ranges.iter().map(|r| r.end).max())
     else {
         return;
     };
     let first = sequences.partition_point(|s| s.start.get() <= low).saturating_sub(OVERLAPPING);
-    let touched = sequences[first..].iter().take_while(|s| s.start.get() < high);
-    for sequence in touched.filter(|s| ranges.iter().any(|r| r.start < s.end.get() && s.start.get() < r.end))
-    {
-        for row in view.rows(sequence).take_while(|row| row.pc < high) {
-            if ranges.iter().any(|r| r.contains(row.pc)) {
+    for sequence in sequences[first..].iter().take_while(|s| s.start.get() < high) {
+        let (start, end) = (sequence.start.get(), sequence.end.get());
+        let touched = &ranges[..ranges.partition_point(|r| r.start < end)];
+        let Some(last) = touched.iter().map(|r| r.end).max().filter(|last| *last > start) else { continue };
+        // Addresses rise: a range that ended before one row ended before all that follow.
+        let mut left = touched;
+        for row in view.rows(sequence).take_while(|row| row.pc < last) {
+            left = &left[left.iter().take_while(|r| r.end <= row.pc).count()..];
+            if left.iter().take_while(|r| r.start <= row.pc).any(|r| r.contains(row.pc)) {
                 each(Row::new(view, sequence.unit, row));
             }
         }

@@ -91,6 +91,12 @@ pub fn declarations<'a>(view: &View<'a>, name: NameId, file: Option<&Pattern>) -
     found
 }
 
+/// Name and line of the functions that are declared in a file. Cost: a look at each function.
+pub fn declared_in<'a>(view: &View<'a>, file: StrId) -> impl Iterator<Item = (StrId, u32)> + use<'a> {
+    let functions = &view.functions[..view.functions.len().saturating_sub(1)];
+    functions.iter().filter(move |f| f.file == file).map(|f| (f.name, f.line.get()))
+}
+
 /// A placement with its record.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'a> {

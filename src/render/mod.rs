@@ -1,6 +1,7 @@
 //! Answers to text. Nothing here opens files or decides anything.
 pub mod json;
 pub mod kprobe_events;
+pub mod lines;
 pub mod steps;
 pub mod text;
 pub mod types;

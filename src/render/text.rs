@@ -17,6 +17,22 @@ pub struct Style {
 }
 
 impl Style {
+    /// What stands out.
+    pub(super) fn bold(self, text: impl std::fmt::Display) -> String {
+        self.paint("1", text)
+    }
+    /// What does not.
+    pub(super) fn dim(self, text: impl std::fmt::Display) -> String {
+        self.paint("2", text)
+    }
+    /// What is inlined.
+    pub(super) fn inline(self, text: impl std::fmt::Display) -> String {
+        self.paint("36", text)
+    }
+    /// What is accepted, or refused.
+    pub(super) fn verdict(self, text: impl std::fmt::Display, accepted: bool) -> String {
+        self.paint(if accepted { "32" } else { "31" }, text)
+    }
     fn paint(self, code: &str, text: impl std::fmt::Display) -> String {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
     }
@@ -30,7 +46,7 @@ pub fn heading(p: &Placement<'_>, filter: Filter, style: Style, out: &mut dyn Wr
         line => format!("{}:{line}", printable(p.file)),
     };
     let at = if place.is_empty() { "" } else { "@" };
-    writeln!(out, "{}{at}{place}  {object}", style.paint("1", printable(p.function)))?;
+    writeln!(out, "{}{at}{place}  {object}", style.bold(printable(p.function)))?;
     writeln!(out, "  {}", words::coverage(&p.coverage))?;
     if filter == Filter::Return
         && let Some(note) = words::returns(&printable(p.function), p.returns)
@@ -49,17 +65,11 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         .map_or(String::new(), |a| format!("  probe at {}", super::printable(&a.to_string())));
     let kind = match p.instance {
         Instance::OutOfLine => style.paint("32", "out-of-line"),
-        other => style.paint("36", other.name()),
+        other => style.inline(other.name()),
     };
-    writeln!(
-        out,
-        "  {kind}  {}  {:#x} in {}{anchor}",
-        style.paint("1", symbol),
-        p.address,
-        printable(p.section)
-    )?;
+    writeln!(out, "  {kind}  {}  {:#x} in {}{anchor}", style.bold(symbol), p.address, printable(p.section))?;
     if let Some(source) = &p.source {
-        let best = if source.is_best { style.paint("1", ", best") } else { String::new() };
+        let best = if source.is_best { style.bold(", best") } else { String::new() };
         let recommended = if source.is_stmt { "" } else { ", not is_stmt" };
         let place = format!("{}:{}:{}", printable(source.file), source.line, source.column);
         writeln!(out, "    line {place}{recommended}{best}")?;
@@ -128,8 +138,7 @@ fn verdicts(v: Verdicts, style: Style) -> String {
         ("fentry", v.fentry),
     ];
     let one = |(mechanism, verdict): (&str, Verdict)| {
-        let color = if verdict.is_ok() { "32" } else { "31" };
-        format!("{mechanism} {}", style.paint(color, verdict.name()))
+        format!("{mechanism} {}", style.verdict(verdict.name(), verdict.is_ok()))
     };
     all.map(one).join(", ")
 }

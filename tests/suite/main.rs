@@ -23,6 +23,8 @@ mod hostile;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod image;
 #[cfg(feature = "cli")]
+mod lines;
+#[cfg(feature = "cli")]
 mod listing;
 mod nesting;
 mod packaging;

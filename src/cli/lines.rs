@@ -1,0 +1,147 @@
+//! `probeidx lines`
+use super::args::Lines;
+use super::config::Config;
+use super::exit::Outcome;
+use super::note;
+use super::output::failed;
+use super::source::{Places, Source};
+use super::why_not::{nothing, why_not};
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::lines::{self, Line, Listing, Point};
+use crate::query::placement::{Describer, Placement, Wanted};
+use crate::query::select::Placed;
+use crate::query::spec::{Filter, Point as Asked, Spec, StatementSpec};
+use crate::query::{Index, spec};
+use crate::render::{json, lines as text};
+use probeidx_format::View;
+use std::io::Write;
+
+/// Shows which lines of functions or files can be probed.
+pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let specs = spec::parse(&args.spec)?;
+    let asked: Vec<StatementSpec> = specs.iter().map(statement).collect::<Result<_>>()?;
+    let mut outcome = Outcome::Nothing;
+    let mut reasons = vec![];
+    for file in config.indexes()? {
+        let index = Index::open(&file)?;
+        let view = index.view()?;
+        let release = String::from_utf8_lossy(view.release());
+        let places = Places::new(args.source.as_deref(), &release);
+        let mut shown = Shown {
+            view,
+            release: &release,
+            describer: Describer::new(view, Wanted { locals: true, ..Wanted::default() }, false),
+            places,
+            config,
+        };
+        let mut found = false;
+        for listing in asked.iter().flat_map(|spec| lines::lines(&view, spec)) {
+            found = true;
+            shown.listing(&listing, out)?;
+        }
+        if found {
+            outcome = Outcome::Done;
+        } else {
+            reasons.extend(why_not(&specs, &index)?);
+        }
+    }
+    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+/// What a spec says of functions, files and lines.
+fn statement(spec: &Spec) -> Result<StatementSpec> {
+    match &spec.point {
+        Asked::Statement(statement) => Ok(statement.clone()),
+        Asked::Function(f) if f.callee.is_none() && f.label.is_none() && f.offset.is_none() => {
+            Ok(StatementSpec {
+                module: f.module.clone(),
+                function: Some(f.declared.name.clone()),
+                file: f.declared.file.clone(),
+                lines: None,
+                nearest: false,
+            })
+        }
+        _ => Err(Error::new(ErrorKind::Usage, "only functions and files have lines")
+            .hint("ask for NAME, NAME@FILE, FILE, NAME:FROM-TO or FILE:FROM-TO")),
+    }
+}
+
+/// Shows listings of one index.
+struct Shown<'a, 'c> {
+    view: View<'a>,
+    release: &'c str,
+    describer: Describer<'a, 'static>,
+    places: Places,
+    config: &'c Config,
+}
+
+impl<'a> Shown<'a, '_> {
+    fn listing(&mut self, listing: &Listing<'a>, out: &mut dyn Write) -> Result<()> {
+        if self.config.json {
+            for point in listing.lines.iter().flat_map(|line| &line.points) {
+                if let Some(p) = self.described(listing, point)? {
+                    json::placement(&self.view, self.release, &p, Filter::Any, out).map_err(failed)?;
+                }
+            }
+            return Ok(());
+        }
+        let view = self.view;
+        let source = self.source(listing);
+        let style = crate::render::text::Style { color: self.config.color };
+        text::heading(&view, listing, source.as_ref().map(|s| s.path.as_path()), style, out)
+            .map_err(failed)?;
+        let declared = listing.function.map_or(0, |f| f.line);
+        let mut due = if declared > 0 { Some(declared) } else { None };
+        for line in &listing.lines {
+            if let (Some(source), Some(due)) = (&source, due) {
+                for number in due..line.number {
+                    let plain = source.line(number).unwrap_or_default();
+                    text::plain(number, declared, plain, style, out).map_err(failed)?;
+                }
+            }
+            due = line.number.checked_add(1);
+            let shown: Vec<&Point<'a>> = match self.config.verbose {
+                0 => lines::best(&self.describer.judge, listing.object, &line.points).into_iter().collect(),
+                _ => line.points.iter().collect(),
+            };
+            let mut points = vec![];
+            for point in shown {
+                points.extend(self.described(listing, point)?);
+            }
+            let inlined = self.inlined(listing, line)?;
+            let plain = source.as_ref().and_then(|s| s.line(line.number));
+            text::line(line, declared, &points, &inlined, plain, style, out).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn described(&mut self, listing: &Listing<'a>, point: &Point<'a>) -> Result<Option<Placement<'a>>> {
+        match point.placed {
+            Some(placed) => self.describer.statement(listing.object, placed, point.row.pc),
+            None => Ok(self.describer.within_symbol(listing.object, point.row.pc)),
+        }
+    }
+
+    /// What is inlined at a line, where its first copy starts.
+    fn inlined(&mut self, listing: &Listing<'a>, line: &Line<'a>) -> Result<Vec<Placement<'a>>> {
+        let mut found = vec![];
+        for placed in line.inlined.iter().filter(|p: &&Placed<'_>| p.record.entry.get() != 0) {
+            found.extend(self.describer.statement(listing.object, *placed, placed.record.entry.get())?);
+        }
+        Ok(found)
+    }
+
+    fn source(&self, listing: &Listing<'_>) -> Option<Source> {
+        match self.places.read(&self.view, listing.file) {
+            Ok(source) => source,
+            Err(differs) => {
+                let path = differs.path.display();
+                note(
+                    self.config,
+                    &format!("{path} is of another kernel: the functions stand in other lines there"),
+                );
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Source texts on this machine.
+use crate::query::select;
+use probeidx_format::View;
+use probeidx_format::id::StrId;
+use std::path::{Component, Path, PathBuf};
+
+/// The text of a source file.
+pub struct Source {
+    pub path: PathBuf,
+    lines: Vec<String>,
+}
+
+impl Source {
+    /// The text of a line, from 1.
+    pub fn line(&self, number: u32) -> Option<&str> {
+        self.lines.get((number as usize).checked_sub(1)?).map(String::as_str)
+    }
+}
+
+/// Where the sources of a kernel are looked for: the folder that was named, else where distributions put them.
+pub struct Places {
+    named: Option<PathBuf>,
+    roots: Vec<PathBuf>,
+}
+
+/// A file whose text cannot be that of the kernel.
+pub struct Differs {
+    pub path: PathBuf,
+}
+
+impl Places {
+    /// For a kernel of this release.
+    pub fn new(named: Option<&Path>, release: &str) -> Self {
+        let named = named.map(Path::to_owned);
+        let version: String = release.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+        let short = version.split('.').take(2).collect::<Vec<_>>().join(".");
+        let roots = match &named {
+            Some(folder) => vec![folder.clone()],
+            None => [
+                format!("/lib/modules/{release}/source"),
+                format!("/lib/modules/{release}/build"),
+                format!("/usr/lib/debug/lib/modules/{release}/source"),
+                format!("/usr/src/debug/kernel-{version}/linux-{release}"),
+                format!("/usr/src/kernels/{release}"),
+                format!("/usr/src/linux-{release}"),
+                format!("/usr/src/linux-{version}"),
+                format!("/usr/src/linux-source-{short}"),
+                format!("/usr/src/linux-headers-{release}"),
+                "/usr/src/linux".to_owned(),
+            ]
+            .map(PathBuf::from)
+            .to_vec(),
+        };
+        Self { named, roots }
+    }
+
+    /// The text of a file of the kernel; `None` where it is not there.
+    ///
+    /// # Errors
+    /// [`Differs`] if the functions that are declared in the file are not in those lines.
+    pub fn read(&self, view: &View<'_>, file: StrId) -> Result<Option<Source>, Differs> {
+        let named = String::from_utf8_lossy(view.string(file));
+        let found = self.candidates(Path::new(&*named)).into_iter().find_map(|path| {
+            let text = std::fs::read(&path).ok()?;
+            let lines = String::from_utf8_lossy(&text).lines().map(str::to_owned).collect();
+            Some(Source { path, lines })
+        });
+        match found {
+            Some(source) if !is_of(view, file, &source) => Err(Differs { path: source.path }),
+            found => Ok(found),
+        }
+    }
+
+    /// A path that begins at a build machine's root lies below ours under its last components; so does any path below
+    /// the folder that was named.
+    fn candidates(&self, path: &Path) -> Vec<PathBuf> {
+        let parts: Vec<_> = path.components().filter(|c| matches!(c, Component::Normal(_))).collect();
+        let least = match self.named {
+            Some(_) => 1,
+            None if path.is_absolute() => 2,
+            None => parts.len(),
+        };
+        let tails = (0..=parts.len().saturating_sub(least)).map(|skip| parts[skip..].iter().collect());
+        let tails: Vec<PathBuf> = tails.collect();
+        let below = self.roots.iter().flat_map(|root| tails.iter().map(|tail| root.join(tail)));
+        below.chain(path.is_absolute().then(|| path.to_owned())).collect()
+    }
+}
+
+/// Whether at least half of the functions that are declared in a file stand in their lines of the text: macros declare
+/// some whose names are not written there.
+fn is_of(view: &View<'_>, file: StrId, source: &Source) -> bool {
+    let declared = select::declared_in(view, file);
+    let (mut there, mut all) = (0, 0);
+    for (name, line) in declared {
+        all += 1;
+        let name = String::from_utf8_lossy(view.string(name));
+        there += usize::from(source.line(line).is_some_and(|text| text.contains(&*name)));
+    }
+    there * 2 >= all
+}
