@@ -2,6 +2,7 @@
 use super::args::{Format, Resolve};
 use super::config::Config;
 use super::exit::Outcome;
+use super::find;
 use super::output::failed;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
@@ -28,12 +29,23 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let what = format!("{} arguments, and the kernel takes {}", arguments.len(), argument::MOST);
         return Err(Error::new(ErrorKind::Usage, what));
     }
+    if format == Format::Stap && !arguments.is_empty() {
+        let error = Error::new(ErrorKind::Usage, "probe points in SystemTap's spelling have no arguments");
+        return Err(error.hint("use: probeidx find SPEC --args"));
+    }
     let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments };
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for path in config.indexes()? {
         let index = Index::open(&path)?;
         let view = index.view()?;
+        if format == Format::Stap {
+            match find::listing(view, &specs, false, out)? {
+                Some(_) => outcome = Outcome::Done,
+                None => reasons.extend(why_not(&specs, &index)?),
+            }
+            continue;
+        }
         let mut printer = Printer::new(&view, format, text::Style { color: config.color });
         let mut found = false;
         let mut seen = vec![false; arguments.len()];
@@ -48,6 +60,9 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                 }
                 printer.placement(&placement, filter, out).map_err(failed)
             })?;
+        }
+        if found {
+            find::name_files(&view, &specs, config);
         }
         if !found {
             reasons.extend(why_not(&specs, &index)?);
@@ -113,6 +128,8 @@ impl<'a> Printer<'a> {
                 };
                 writer.placement(p, filter, out)
             }
+            // Those are listed, not resolved.
+            Format::Stap => Ok(()),
             Format::Text => {
                 let is_same = |h: &(ObjectId, Vec<u8>, Vec<u8>, u32)| {
                     (h.0, &h.1[..], &h.2[..], h.3) == (p.object, p.function, p.file, p.line)

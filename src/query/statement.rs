@@ -178,6 +178,16 @@ fn owner<'a>(view: &View<'a>, object: ObjectId, row: &Row) -> Option<Placed<'a>>
     Some(closest.map_or(innermost, |(_, placed)| placed))
 }
 
+/// The files with code that a spec leads to, in order. Cost: of the files of all units.
+pub fn files<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<&'a [u8]> {
+    let Some(pattern) = &spec.file else { return vec![] };
+    let mut files = Files::new(pattern);
+    let units = Scope::new(view, &spec.module).objects().flat_map(|o| view.units_of(o)).collect::<Vec<_>>();
+    let all = units.into_iter().flat_map(|unit| view.unit_files(unit));
+    let own: BTreeSet<StrId> = all.copied().filter(|f| files.contain(view, *f)).collect();
+    own.into_iter().map(|f| view.string(f)).collect()
+}
+
 /// The lines of a file that have code, around those that were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around<'a> {

@@ -21,7 +21,7 @@ pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Opti
     let is_return = filter == Filter::Return;
     let verdict = if is_return { p.verdicts.kretprobe } else { p.verdicts.kprobe_events };
     let anchor = p.anchor.as_ref().filter(|_| verdict.is_ok())?;
-    let plain = event_name(p.function, is_return);
+    let plain = event_name(p, is_return);
     let kind = if is_return { 'r' } else { 'p' };
     let arguments: String = arguments(&p.values).iter().map(|a| format!(" {a}")).collect();
     Some(format!("{kind}:{GROUP}/{} {anchor}{arguments}", name.unwrap_or(&plain)))
@@ -51,15 +51,27 @@ fn signature(values: &[ValueAt]) -> Vec<String> {
 }
 
 /// A name that the kernel takes: a C identifier. Return probes are told apart, as types must not be mixed.
-fn event_name(function: &[u8], is_return: bool) -> String {
+/// Lines are told apart as perf does, by their distance from the declaration: `vfs_read_L17`.
+fn event_name(p: &Placement<'_>, is_return: bool) -> String {
     let legal = |b: &u8| if b.is_ascii_alphanumeric() || *b == b'_' { char::from(*b) } else { '_' };
-    let mut name: String = function.iter().map(legal).collect();
+    let mut name: String = p.function.iter().map(legal).collect();
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         name.insert(0, '_');
     }
-    let suffix = if is_return { "__return" } else { "" };
+    let suffix = match (line(p), is_return) {
+        (Some(line), _) => format!("_{line}"),
+        (None, true) => "__return".to_owned(),
+        (None, false) => String::new(),
+    };
     name.truncate(LONGEST_NAME - suffix.len());
-    name + suffix
+    name + &suffix
+}
+
+/// The line for which a placement was found: `L17` if it is 17 behind the declaration; of another file by its number.
+fn line(p: &Placement<'_>) -> Option<String> {
+    let source = p.source?;
+    let relative = source.line.checked_sub(p.line).filter(|_| source.file == p.file);
+    Some(format!("L{}", relative.unwrap_or(source.line)))
 }
 
 /// Writes definitions that cover functions: one event for each, whatever the number of its places and the objects they lie
@@ -115,6 +127,9 @@ impl Writer {
             let instead = p.instead.as_ref().map_or(String::new(), |i| format!("; {}", words::instead(i)));
             return writeln!(out, "# not probed: {place}: {reason}{instead}");
         };
+        if p.source.is_some_and(|s| !s.is_best) {
+            return writeln!(out, "# not probed: {place}: another address of the line is");
+        }
         if p.is_nested {
             return writeln!(out, "# not probed: {place}: part of the copy that holds it");
         }
@@ -132,12 +147,12 @@ impl Writer {
 
     /// The name of the event that takes a placement.
     fn name(&mut self, p: &Placement<'_>, filter: Filter) -> String {
-        let signature = signature(&p.values);
+        let signature: Vec<String> = signature(&p.values).into_iter().chain(line(p)).collect();
         let known = self.event.iter().flat_map(|e| &e.names).find(|(s, _)| *s == signature);
         if let Some((_, name)) = known {
             return name.clone();
         }
-        let name = self.free_name(&event_name(p.function, filter == Filter::Return));
+        let name = self.free_name(&event_name(p, filter == Filter::Return));
         if let Some(event) = &mut self.event {
             event.names.push((signature, name.clone()));
         }
