@@ -36,6 +36,8 @@ pub enum Cast {
     Radix(char),
     /// `string`, `ustring`: what it points to, up to a NUL.
     Text(String),
+    /// `%pd`, `%pD`: the name of a `struct dentry *`, of a `struct file *`.
+    DentryName(String),
     /// Any other: `u32`, `x8[4]`, `symbol`, `b4@2/8`.
     As(String),
 }
@@ -125,6 +127,7 @@ fn parse_cast(text: &str) -> Option<Cast> {
     match text {
         "x" | "u" | "s" => return text.chars().next().map(Cast::Radix),
         "string" | "ustring" => return Some(Cast::Text(text.to_owned())),
+        "%pd" | "%pD" => return Some(Cast::DentryName(text.to_owned())),
         _ => {}
     }
     let (plain, count) = match text.strip_suffix(']').and_then(|t| t.split_once('[')) {

@@ -1,6 +1,8 @@
 //! Plans as fetch arguments of kprobe_events (Documentation/trace/kprobetrace.rst; kernel/trace/trace_probe.c, 6.1 and
 //! 6.12).
+use super::abilities::Ability;
 use super::argument::{self, Argument, Cast, Source};
+use super::path::{self, Step};
 use super::plan::{Op, Plan};
 use super::registers;
 use super::symbols;
@@ -12,6 +14,8 @@ use probeidx_format::types::TypeKind;
 /// The kernel's limits.
 const LONGEST_BODY: usize = 63;
 const DEEPEST: u32 = 13;
+/// Of the record of an event, without its header (`MAX_PROBE_EVENT_SIZE`, trace_probe.h, 6.1.176 and 6.12.107).
+const LARGEST_RECORD: u32 = 3072;
 
 /// Where a plan is lowered.
 #[derive(Clone, Copy)]
@@ -30,21 +34,20 @@ impl Target<'_> {
         let is_user = argument.is_some_and(|a| a.is_user);
         let (plan, type_text) = self.typed(plan, cast)?;
         let body = self.place(&plan, is_user)? + ":" + &type_text;
-        match body.len() {
-            length if length > LONGEST_BODY => {
-                Err(format!("{body} has {length} characters, and the kernel takes {LONGEST_BODY}"))
-            }
-            _ => Ok(body),
-        }
+        check_length(&body, body.len())?;
+        Ok(body)
     }
 
     /// The same for what the kernel reads by itself.
-    pub fn raw(text: &str, argument: &Argument) -> String {
-        match &argument.cast {
-            Some(Cast::Text(cast) | Cast::As(cast)) => format!("{text}:{cast}"),
+    pub fn raw(view: &View<'_>, text: &str, argument: &Argument) -> Result<String, String> {
+        Ok(match &argument.cast {
+            Some(Cast::Text(cast) | Cast::As(cast) | Cast::DentryName(cast)) => {
+                check_type(view, cast)?;
+                format!("{text}:{cast}")
+            }
             Some(Cast::Radix(radix)) => format!("{text}:{radix}64"),
             None => text.to_owned(),
-        }
+        })
     }
 
     /// The steps as nested dereferences.
@@ -120,7 +123,17 @@ impl Target<'_> {
     fn typed(&self, plan: &Plan, cast: Option<&Cast>) -> Result<(Plan, String), String> {
         match cast {
             Some(Cast::Text(text)) => Ok((self.text(plan)?, text.clone())),
-            Some(Cast::As(text)) => Ok((plan.clone(), text.clone())),
+            Some(Cast::As(text)) => {
+                check_type(self.view, text)?;
+                match text.ends_with(']') && !plan.in_memory {
+                    true => Err(format!("{text}: an array is read from memory")),
+                    false => Ok((plan.clone(), text.clone())),
+                }
+            }
+            Some(Cast::DentryName(text)) => {
+                self.dentry_name(plan, text)?;
+                Ok((plan.clone(), text.clone()))
+            }
             Some(Cast::Radix(radix)) => {
                 let (plan, natural) = self.natural(plan)?;
                 match natural.strip_prefix(['x', 'u', 's']) {
@@ -144,6 +157,28 @@ impl Target<'_> {
             true => Ok(plan.clone()),
             false => Err("no pointer and no array: a string is read from memory".to_owned()),
         }
+    }
+
+    /// Whether the kernel can take `%pd` or `%pD` for a value: it writes a string's place around it, which has the same
+    /// limits as others (`traceprobe_expand_dentry_args`, trace_probe.c).
+    fn dentry_name(&self, plan: &Plan, text: &str) -> Result<(), String> {
+        let (target, steps) = match text {
+            "%pd" => ("dentry", "d_name.name"),
+            _ => ("file", "f_path.dentry->d_name.name"),
+        };
+        let pointee = plan.clone().pointee(self.view).and_then(|p| p.type_id);
+        let pointee = pointee.and_then(|t| self.view.types.get(types::strip(self.view, t)?.index()));
+        if pointee.is_none_or(|t| self.view.string(t.name) != target.as_bytes()) {
+            return Err(format!("no struct {target}*, which {text} is for"));
+        }
+        check_type(self.view, text).map_err(|why| format!("{why}; write ->{steps}:string"))?;
+        let steps = path::parse(&format!("x->{steps}")).map_err(|e| e.to_string())?.steps;
+        let whole = plan.clone().part(self.view, &steps).map_err(|e| e.to_string())?;
+        let whole = whole.pointee(self.view).ok_or("its name is no pointer")?;
+        // As the kernel writes it: `+0x0(+0x28(%di)):string`.
+        let body = self.place(&whole, false)?;
+        let reads = steps.iter().filter(|s| matches!(s, Step::Arrow(_))).count() + 1;
+        check_length(&body, body.len() + 2 * reads + ":string".len())
     }
 
     /// The type that the variable has: width and sign of a number, a pointer in hexadecimal.
@@ -218,9 +253,54 @@ impl Target<'_> {
     }
 }
 
+fn check_length(body: &str, length: usize) -> Result<(), String> {
+    match length {
+        0..=LONGEST_BODY => Ok(()),
+        _ => Err(format!("{body} has {length} characters, and the kernel takes {LONGEST_BODY}")),
+    }
+}
+
+/// Whether the kernel has a type.
+fn check_type(view: &View<'_>, text: &str) -> Result<(), String> {
+    Ability::of_type(text)
+        .map_or(Ok(()), |ability| ability.check(view).map_err(|why| format!("{text}: {why}")))
+}
+
+/// The bytes that an argument has in the record of an event. A string is kept behind the record, and has a reference in
+/// it (`__data_loc`).
+pub fn record_size(fetch: &str) -> u32 {
+    let body = fetch.split_once('=').map_or(fetch, |(_, body)| body);
+    let Some((_, kind)) = body.rsplit_once(':').filter(|_| !body.ends_with('"')) else {
+        let is_string = body.starts_with("\\\"") || body.eq_ignore_ascii_case("$comm");
+        return if is_string { 4 } else { 8 };
+    };
+    let (one, count) = match kind.strip_suffix(']').and_then(|k| k.split_once('[')) {
+        Some((one, count)) => (one, count.parse().unwrap_or(1)),
+        None => (kind, 1),
+    };
+    let bits = |text: &str| text.parse::<u32>().map_or(8, |bits| bits / 8);
+    let size = match one {
+        "string" | "ustring" | "symstr" | "%pd" | "%pD" => 4,
+        "char" => 1,
+        "symbol" => 8,
+        _ if one.starts_with('b') => one.rsplit_once('/').map_or(8, |(_, container)| bits(container)),
+        _ => bits(&one[1.min(one.len())..]),
+    };
+    size * count
+}
+
+/// Why the kernel does not take one more argument, if it does not. `before` is the size of those before it, and grows.
+pub fn check_record(before: &mut u32, fetch: &str) -> Result<(), String> {
+    let size = before.saturating_add(record_size(fetch));
+    if size > LARGEST_RECORD {
+        return Err(format!("with it the record has {size} bytes, and the kernel takes {LARGEST_RECORD}"));
+    }
+    *before = size;
+    Ok(())
+}
+
 /// The name of an argument that was given none: that of the last member, else of the variable.
 pub fn name(argument: &Argument) -> String {
-    use super::path::Step;
     if let Some(name) = &argument.name {
         return name.clone();
     }

@@ -1,4 +1,5 @@
 //! Questions to an index. Nothing here knows debug sections, prints, or reads the environment.
+pub mod abilities;
 pub mod absence;
 pub mod argument;
 pub mod blocklist;

@@ -1,10 +1,11 @@
 //! Everything that is known of one placement.
 use super::argument::Argument;
 use super::coverage::{self, Coverage};
+use super::fetch;
 use super::instead::{self, Instead};
 use super::select::{self, Placed};
 use super::symbols::{self, Anchor, Uniqueness};
-use super::variables::{Place, ValueAt, Values};
+use super::variables::{Place, State, ValueAt, Values};
 use super::verdict::{Judge, Verdicts};
 use crate::error::Result;
 use probeidx_format::View;
@@ -242,8 +243,13 @@ impl<'a, 'w> Describer<'a, 'w> {
             return Ok(self.values.variables(place, self.wanted.locals));
         }
         let mut found = vec![];
+        let mut size = 0;
         for argument in self.wanted.arguments {
-            found.push(self.values.argument(place, argument)?);
+            let mut value = self.values.argument(place, argument)?;
+            if let Some(Err(why)) = value.fetch.as_deref().map(|f| fetch::check_record(&mut size, f)) {
+                value = ValueAt { state: State::Unsupported, location: Some(why), fetch: None, ..value };
+            }
+            found.push(value);
         }
         Ok(found)
     }

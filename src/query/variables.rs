@@ -295,19 +295,12 @@ impl<'a> Values<'a> {
     }
 
     fn raw(&self, text: &str, argument: &Argument) -> ValueAt {
-        let fetch = Target::raw(text, argument);
-        ValueAt {
-            name: argument.text.clone(),
-            role: Role::Raw,
-            type_id: None,
-            type_name: None,
-            state: State::Readable,
-            location: Some(text.to_owned()),
-            fetch: Some(format!("{}={fetch}", fetch::name(argument))),
-            plan: None,
-            parameter: None,
-            elsewhere: None,
-            is_asked: false,
+        match Target::raw(&self.view, text, argument) {
+            Ok(fetch) => ValueAt {
+                fetch: Some(format!("{}={fetch}", fetch::name(argument))),
+                ..self.missing(argument, Role::Raw, State::Readable, Some(text))
+            },
+            Err(why) => self.missing(argument, Role::Raw, State::Unsupported, Some(&why)),
         }
     }
 
