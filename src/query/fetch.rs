@@ -3,7 +3,7 @@
 use super::abilities::Ability;
 use super::argument::{self, Argument, Cast, Source};
 use super::path::{self, Step};
-use super::plan::{Op, Plan};
+use super::plan::{Bits, Missing, Op, Piece, Plan};
 use super::registers;
 use super::symbols;
 use super::types;
@@ -16,6 +16,9 @@ const LONGEST_BODY: usize = 63;
 const DEEPEST: u32 = 13;
 /// Of the record of an event, without its header (`MAX_PROBE_EVENT_SIZE`, trace_probe.h, 6.1.176 and 6.12.107).
 const LARGEST_RECORD: u32 = 3072;
+
+/// `DW_ATE_signed`, `DW_ATE_signed_char`
+const SIGNED: [u8; 2] = [5, 6];
 
 /// Where a plan is lowered.
 #[derive(Clone, Copy)]
@@ -52,6 +55,9 @@ impl Target<'_> {
 
     /// The steps as nested dereferences.
     pub fn place(&self, plan: &Plan, is_user: bool) -> Result<String, String> {
+        if !plan.pieces.is_empty() {
+            return Err(self.pieces(plan));
+        }
         let (first, rest) = plan.ops.split_first().ok_or("it is nowhere")?;
         let mut steps = rest.to_vec();
         if plan.in_memory {
@@ -67,10 +73,12 @@ impl Target<'_> {
         };
         let (mut distance, mut depth) = (0i64, 0);
         let reads = steps.iter().filter(|s| matches!(s, Op::Read(_))).count();
-        for step in steps {
+        let last = steps.len().saturating_sub(1);
+        for (at, step) in steps.into_iter().enumerate() {
             match step {
                 Op::Add(more) => distance = distance.wrapping_add(more),
-                Op::Read(8) => {
+                // The last one reads what the type has.
+                Op::Read(size) if size == 8 || at == last => {
                     depth += 1;
                     let user = if is_user && depth as usize == reads { "u" } else { "" };
                     let sign = if distance < 0 { '-' } else { '+' };
@@ -92,6 +100,27 @@ impl Target<'_> {
             return Err(format!("{depth} reads one in another, and the kernel takes {DEEPEST}"));
         }
         Ok(text)
+    }
+
+    /// Where the pieces of a value are.
+    fn pieces(&self, plan: &Plan) -> String {
+        let one = |piece: &Piece| {
+            let size = match piece.bits % 8 {
+                0 => format!("{} bytes", piece.bits / 8),
+                _ => format!("{} bits", piece.bits),
+            };
+            match &piece.plan {
+                Ok(plan) => match self.place(plan, false) {
+                    Ok(place) if plan.constant().is_some() => format!("{size} are {}", &place[1..]),
+                    Ok(place) => format!("{size} in {place}"),
+                    Err(why) => format!("{size}: {why}"),
+                },
+                Err(Missing::Unsupported(why)) => format!("{size}: {why}"),
+                Err(_) => format!("{size} optimized out"),
+            }
+        };
+        let all: Vec<String> = plan.pieces.iter().map(one).collect();
+        format!("in pieces: {}", all.join(", "))
     }
 
     /// `@SYMBOL+offset`, which is a read already: takes the first one of the steps.
@@ -125,10 +154,19 @@ impl Target<'_> {
             Some(Cast::Text(text)) => Ok((self.text(plan)?, text.clone())),
             Some(Cast::As(text)) => {
                 check_type(self.view, text)?;
-                match text.ends_with(']') && !plan.in_memory {
-                    true => Err(format!("{text}: an array is read from memory")),
-                    false => Ok((plan.clone(), text.clone())),
+                if text.ends_with(']') && !plan.in_memory {
+                    return Err(format!("{text}: an array is read from memory"));
                 }
+                // Of less than a whole number, a type reads more: but for the lowest bits of it.
+                let width = text.strip_prefix(['u', 's', 'x']).and_then(|bits| bits.parse::<u32>().ok());
+                match plan.bits {
+                    Some(bits) if !text.starts_with('b') => match width {
+                        Some(width) if bits.lowest == 0 && width <= bits.width => {}
+                        _ => return Err(format!("{text} reads more than {}", words(bits))),
+                    },
+                    _ => {}
+                }
+                Ok((plan.clone(), text.clone()))
             }
             Some(Cast::DentryName(text)) => {
                 self.dentry_name(plan, text)?;
@@ -187,8 +225,16 @@ impl Target<'_> {
         let stripped = plan.type_id.and_then(|t| types::strip(view, t)).ok_or("its type is void")?;
         let record = view.types.get(stripped.index()).ok_or("its type is not known")?;
         let size = types::size_of(view, stripped).unwrap_or(0);
-        if let Some((offset, width)) = plan.bits {
-            return Ok((plan.clone(), format!("b{width}@{offset}/{}", size * 8)));
+        if let Some(bits) = plan.bits {
+            let is_number = SIGNED.contains(&record.encoding) && u64::from(bits.width) == size * 8;
+            if bits.is_signed || (is_number && !plan.in_memory) {
+                return Err(format!("{}, with a sign: the kernel's bit-fields have none", words(bits)));
+            }
+            let least = if plan.in_memory { size * 8 } else { 8 };
+            let end = u64::from(bits.lowest) + u64::from(bits.width);
+            let container = [8, 16, 32, 64].into_iter().find(|c| *c >= least && *c >= end);
+            let container = container.ok_or_else(|| format!("{} of more than 64", words(bits)))?;
+            return Ok((plan.clone(), format!("b{}@{}/{container}", bits.width, bits.lowest)));
         }
         match TypeKind::from_u8(record.kind) {
             TypeKind::Array => {
@@ -226,8 +272,6 @@ impl Target<'_> {
     }
 
     fn scalar(&self, type_id: TypeId) -> Result<String, String> {
-        /// `DW_ATE_signed`, `DW_ATE_signed_char`
-        const SIGNED: [u8; 2] = [5, 6];
         let stripped = types::strip(self.view, type_id).ok_or("its type is void")?;
         let record = self.view.types.get(stripped.index()).ok_or("its type is not known")?;
         let size = types::size_of(self.view, stripped).unwrap_or(0);
@@ -251,6 +295,10 @@ impl Target<'_> {
         let record = self.view.types.get(types::strip(self.view, type_id?)?.index())?;
         Some(TypeKind::from_u8(record.kind))
     }
+}
+
+fn words(bits: Bits) -> String {
+    format!("bits {} to {}", bits.lowest, bits.lowest + bits.width.max(1) - 1)
 }
 
 fn check_length(body: &str, length: usize) -> Result<(), String> {

@@ -30,7 +30,7 @@ pub enum Op {
 }
 
 /// How a value is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// In order.
     pub ops: Vec<Op>,
@@ -38,9 +38,26 @@ pub struct Plan {
     pub in_memory: bool,
     /// Its type.
     pub type_id: Option<TypeId>,
-    /// Of a bit-field: its lowest bit within the container that has the type's size, counted from the lowest, and its
-    /// width.
-    pub bits: Option<(u32, u32)>,
+    /// Which of the bits there are the value; without, those that its type has, from the lowest on.
+    pub bits: Option<Bits>,
+    /// The value is in pieces, from its lowest bits on, and there are no steps to the whole of it.
+    pub pieces: Vec<Piece>,
+}
+
+/// Some bits of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits {
+    pub lowest: u32,
+    pub width: u32,
+    /// The highest one is a sign, which fills those above it.
+    pub is_signed: bool,
+}
+
+/// A part of a value that is somewhere else than the other parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub bits: u64,
+    pub plan: Result<Plan, Missing>,
 }
 
 /// Why there is no plan.
@@ -91,8 +108,11 @@ impl Plan {
         if expr.is_empty() {
             return Err(Missing::OptimizedOut);
         }
-        let (ops, in_memory) = operations(view, expr, at)?;
-        Ok(Self::of(ops, in_memory, type_id))
+        let plan = operations(view, expr, at)?;
+        let size = type_id.and_then(|t| types::size_of(view, t)).unwrap_or(8);
+        // What is cut off above the type, or filled with its sign, is none of it.
+        let bits = plan.bits.filter(|b| b.lowest > 0 || u64::from(b.width) < size.saturating_mul(8));
+        Ok(Self { type_id, bits, ..plan })
     }
 
     /// What the function returned.
@@ -101,33 +121,97 @@ impl Plan {
     }
 
     fn of(ops: Vec<Op>, in_memory: bool, type_id: Option<TypeId>) -> Self {
-        Self { ops, in_memory, type_id, bits: None }
+        Self { ops, in_memory, type_id, ..Self::default() }
+    }
+
+    /// What the steps lead to.
+    pub(super) fn number(ops: Vec<Op>) -> Self {
+        Self::of(ops, false, None)
     }
 
     /// How a part of the value is read: a member, what it points to, an element.
     ///
     /// # Errors
-    /// Those of [`path::walk`]; [`ErrorKind::Usage`] for a part of what is not in memory.
+    /// Those of [`path::walk`]; [`ErrorKind::Usage`] for a part of what is in no single piece.
     pub fn part(mut self, view: &View<'_>, steps: &[Step]) -> Result<Self> {
         if steps.is_empty() {
             return Ok(self);
         }
         let start = self.type_id.ok_or_else(|| Error::new(ErrorKind::NoMatch, "its type is void"))?;
         let walked = path::walk(view, start, steps)?;
-        for step in walked.moves {
+        let mut moves = &walked.moves[..];
+        let mut field = walked.bits.map(|(lowest, width)| Bits { lowest, width, is_signed: false });
+        if !self.in_memory {
+            let mut offset = 0;
+            if let [Move::Add(distance), rest @ ..] = moves {
+                (offset, moves) = (*distance, rest);
+            }
+            let size = match moves {
+                [] => walked.type_id.and_then(|t| types::size_of(view, t)),
+                _ => Some(8),
+            };
+            let wanted = field.filter(|_| moves.is_empty());
+            let (lowest, width) = match wanted {
+                Some(bits) => (u64::from(bits.lowest), u64::from(bits.width)),
+                None => (0, size.unwrap_or(8).saturating_mul(8)),
+            };
+            let lowest = offset.saturating_mul(8).saturating_add(lowest);
+            self = self.slice(lowest, width).map_err(|why| Error::new(ErrorKind::Usage, why))?;
+            if moves.is_empty() {
+                field = self.bits.or(wanted.map(|bits| Bits { lowest: 0, ..bits }));
+            }
+        }
+        for step in moves {
             match step {
                 Move::Deref if self.in_memory => self.ops.push(Op::Read(8)),
                 Move::Deref => self.in_memory = true,
-                Move::Add(distance) if self.in_memory => self.add(distance as i64),
-                // The first member of a struct in a register is what its low bits are.
-                Move::Add(0) => {}
-                Move::Add(_) => {
-                    let what = "a part of a value that is not in memory, and not its first";
-                    return Err(Error::new(ErrorKind::Usage, what));
-                }
+                Move::Add(distance) => self.add(*distance as i64),
             }
+            self.bits = None;
         }
-        Ok(Self { type_id: walked.type_id, bits: walked.bits, ..self })
+        Ok(Self { type_id: walked.type_id, bits: field, ..self })
+    }
+
+    /// Some bits of a value that is not in memory as a whole.
+    fn slice(mut self, lowest: u64, width: u64) -> Result<Self, String> {
+        let end = lowest.saturating_add(width);
+        let mut start = 0u64;
+        for piece in &self.pieces {
+            let behind = start.saturating_add(piece.bits);
+            if start <= lowest && lowest < behind {
+                let within = end <= behind;
+                let piece = piece.plan.clone().map_err(|missing| match missing {
+                    Missing::Unsupported(why) => format!("that piece: {why}"),
+                    _ => "that piece is optimized out".to_owned(),
+                });
+                return match within {
+                    true => piece?.slice(lowest - start, width),
+                    false => Err("it lies in several pieces".to_owned()),
+                };
+            }
+            start = behind;
+        }
+        if !self.pieces.is_empty() {
+            return Err("it lies behind the pieces that are known".to_owned());
+        }
+        if self.in_memory {
+            self.add((lowest / 8) as i64);
+            let is_whole = lowest % 8 == 0 && width % 8 == 0;
+            let bits = Bits { lowest: (lowest % 8) as u32, width: width as u32, is_signed: false };
+            return Ok(Self { bits: (!is_whole).then_some(bits), ..self });
+        }
+        if let [Op::Constant(value)] = &mut self.ops[..] {
+            *value = if lowest < 64 { (*value as u64 >> lowest) as i64 } else { 0 };
+            return Ok(self);
+        }
+        let kept = self.bits.unwrap_or(Bits { lowest: 0, width: 64, is_signed: false });
+        if end > u64::from(kept.width) {
+            return Err("it is more than the bits that are known".to_owned());
+        }
+        let bits = Bits { lowest: kept.lowest + lowest as u32, width: width as u32, is_signed: false };
+        // What stands lowest is read by its type.
+        self.bits = (bits.lowest > 0).then_some(bits);
+        Ok(self)
     }
 
     fn add(&mut self, distance: i64) {
@@ -173,8 +257,8 @@ fn stack_pointer(machine: u16) -> Option<u8> {
     }
 }
 
-/// The steps of an expression, and whether they lead to memory.
-fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<(Vec<Op>, bool), Missing> {
+/// How what an expression denotes is read.
+fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missing> {
     let frame = || {
         let rule = frames::cfa(view, at.object, at.pc);
         rule.ok_or_else(|| Missing::Unsupported("in the frame, of which nothing is known here".to_owned()))
@@ -183,7 +267,7 @@ fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<(Vec<Op>, bool)
         0 => vec![Op::Register(register)],
         _ => vec![Op::Register(register), Op::Add(distance)],
     };
-    Ok(match expr {
+    let (ops, in_memory) = match expr {
         Expr::Register(number) => (vec![Op::Register(number)], false),
         Expr::Literal(value) => (vec![Op::Constant(value.into())], false),
         Expr::Constant(value) => (vec![Op::Constant(value)], false),
@@ -208,6 +292,7 @@ fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<(Vec<Op>, bool)
         }
         Expr::Memory(address) => (vec![Op::Address(address)], true),
         Expr::Address(address) => (vec![Op::Address(address)], false),
-        Expr::Verbatim(operations) => stack::run(operations)?,
-    })
+        Expr::Verbatim(operations) => return stack::run(operations, at.is_entry),
+    };
+    Ok(Plan::of(ops, in_memory, None))
 }

@@ -212,7 +212,8 @@ impl<'a> Values<'a> {
             });
         }
         let (state, location, fetch) = self.lower(place, &plan, Some(argument), &fetch::name(argument));
-        Ok(ValueAt { name, type_id, type_name, state, location, fetch, plan: Some(plan), ..value })
+        let plan = Some(plan).filter(|p| p.pieces.is_empty());
+        Ok(ValueAt { name, type_id, type_name, state, location, fetch, plan, ..value })
     }
 
     /// With a cast, what the variable points to and the steps from there.

@@ -23,8 +23,8 @@ pub enum Step {
     Add { value: i64 },
     /// Read so many bytes at the value.
     Read { size: u64 },
-    /// Keep these bits, the lowest first.
-    Bits { offset: u32, width: u32 },
+    /// Keep these bits, from the lowest on; the highest one may be a sign.
+    Bits { offset: u32, width: u32, signed: bool },
     /// The value is an address: what lies there is no number.
     Place { size: Option<u64> },
 }
@@ -49,13 +49,16 @@ pub fn steps(view: &View<'_>, plan: &Plan) -> Vec<Step> {
             None => Step::Place { size: plan.type_id.and_then(|t| types::size_of(view, t)) },
         });
     }
-    steps.extend(plan.bits.map(|(offset, width)| Step::Bits { offset, width }));
+    steps.extend(plan.bits.map(|b| Step::Bits { offset: b.lowest, width: b.width, signed: b.is_signed }));
     steps
 }
 
 /// The plan as an expression of C over `regs`, the kernel's `struct pt_regs`: `*(u64 *)(regs->di + 96)`. `None` where
 /// that has no such register, or the address moves with the kernel.
 pub fn c(view: &View<'_>, plan: &Plan) -> Option<String> {
+    if plan.ops.is_empty() || plan.bits.is_some_and(|b| b.is_signed) {
+        return None;
+    }
     let mut text = String::new();
     let read = |size, text: &str| format!("*(u{} *)({text})", size * 8);
     for op in &plan.ops {
@@ -76,7 +79,7 @@ pub fn c(view: &View<'_>, plan: &Plan) -> Option<String> {
         };
     }
     Some(match plan.bits {
-        Some((offset, width)) => format!("{text} >> {offset} & {:#x}", u64::MAX >> (64 - width.clamp(1, 64))),
+        Some(b) => format!("{text} >> {} & {:#x}", b.lowest, u64::MAX >> (64 - b.width.clamp(1, 64))),
         None => text,
     })
 }

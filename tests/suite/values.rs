@@ -1,0 +1,143 @@
+//! What is read of values that are not simply a register or memory, and what the kernel at hand takes.
+use crate::fixture::{Recipe, Tree, USUAL};
+use crate::program::Indexed;
+use crate::tables::index;
+use crate::verdicts::{NEWER, OLDER};
+use serde_json::Value;
+use std::sync::LazyLock;
+
+/// Its kprobe_events are as those of 6.1 were at first.
+static FORMER: LazyLock<Indexed> = LazyLock::new(|| delta(&USUAL));
+/// They can do what those of 6.12 can, whatever the release says.
+static LATER: LazyLock<Indexed> =
+    LazyLock::new(|| delta(&Recipe::new("gcc", &["-O2", "-gdwarf-5", "-DNEWER_EVENTS"])));
+
+fn delta(recipe: &Recipe) -> Indexed {
+    let tree = Tree::compile(&USUAL);
+    tree.add_module(recipe, "delta-mod", &["delta"]);
+    index(tree)
+}
+
+/// The values of the one place of a spec.
+fn values(indexed: &Indexed, spec: &str, arguments: &[&str]) -> Vec<Value> {
+    let mut line = vec!["resolve", spec];
+    line.extend(arguments);
+    let places = indexed.json(&line);
+    assert_eq!(places.len(), 1, "{spec}");
+    places[0]["vars"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn fetches(indexed: &Indexed, spec: &str, argument: &str, fetch: &str) {
+    let value = &values(indexed, spec, &[argument])[0];
+    assert_eq!(value["fetch"], fetch, "{argument}: {value}");
+}
+
+#[track_caller]
+fn refuses(indexed: &Indexed, spec: &str, argument: &str, why: &str) {
+    let value = &values(indexed, spec, &[argument])[0];
+    assert_eq!((value["state"].as_str(), value.get("fetch")), (Some("unsupported"), None), "{argument}");
+    assert!(value["location"].as_str().is_some_and(|l| l.contains(why)), "{argument}: {value}");
+}
+
+#[test]
+fn parts_of_a_value_are_read_from_the_piece_that_has_them() {
+    let spec = "by_value";
+    for (argument, fetch) in [
+        ("pair.rq", "rq=%di:x64"),
+        ("pair.rq->users", "users=+56(%di):s32"),
+        ("pair.rq->name:string", "name=+0(+48(%di)):string"),
+        ("pair.error", "error=%si:s32"),
+        ("pair.length", "length=%si:b16@32/64"),
+        ("pair.low", "low=%si:b4@48/64"),
+        ("pair.high", "high=%si:b12@52/64"),
+        ("halves.first", "first=%dx:x32"),
+        ("word", "word=%cx:x32"),
+        ("word.only", "only=%cx:x32"),
+        ("pair.error:u8", "error=%si:u8"),
+    ] {
+        fetches(&FORMER, spec, argument, fetch);
+    }
+    refuses(&FORMER, spec, "pair", "in pieces: 8 bytes in %di, 8 bytes in %si");
+    refuses(&FORMER, spec, "halves", "a struct of 8 bytes: name a member");
+    refuses(&FORMER, spec, "halves.second", "bits 32 to 63, with a sign: the kernel's bit-fields have none");
+    refuses(&FORMER, spec, "pair.length:u16", "u16 reads more than bits 32 to 47");
+    fetches(&FORMER, "in_memory", "three.c", "c=+24(%sp):x64");
+    let value = &values(&FORMER, spec, &["pair.high"])[0];
+    assert_eq!(value["c"], "regs->si >> 52 & 0xfff");
+    let whole = &values(&FORMER, spec, &["pair"])[0];
+    assert_eq!((whole.get("c"), whole.get("steps")), (None, None));
+}
+
+#[test]
+fn types_that_came_later_are_taken_where_the_kernel_has_them() {
+    for (argument, fetch) in [
+        ("node->data:symstr", "data=+0(%dx):symstr"),
+        ("node->data:char", "data=+0(%dx):char"),
+        ("dentry->words:char[4]", "words=+32(%di):char[4]"),
+        ("dentry:%pd", "dentry=%di:%pd"),
+        ("up=dentry->d_parent:%pd", "up=+8(%di):%pd"),
+        ("file:%pD", "file=%si:%pD"),
+        ("%di:%pd", "di=%di:%pd"),
+    ] {
+        fetches(&LATER, "names", argument, fetch);
+        refuses(&FORMER, "names", argument, "and the code of this one shows that it has not");
+    }
+    refuses(&FORMER, "names", "dentry:%pd", "%pd: kernels have that since 6.10");
+    refuses(&FORMER, "names", "file:%pD", "; write ->f_path.dentry->d_name.name:string");
+    refuses(&LATER, "names", "file:%pd", "no struct dentry*, which %pd is for");
+    refuses(&LATER, "names", "dentry->d_flags:%pD", "no struct file*, which %pD is for");
+}
+
+/// Without the code of kprobe_events in the debug information, the version is what is left.
+#[test]
+fn else_the_release_tells_which_types_there_are() {
+    for (argument, since) in [("%di:symstr", "6.3"), ("%di:char", "6.3"), ("%di:%pd", "6.10")] {
+        fetches(&NEWER, "first_caller", argument, &format!("di={argument}"));
+        let why = format!("kernels have that since {since}, and this one is called 6.1.0-old");
+        refuses(&OLDER, "first_caller", argument, &why);
+    }
+}
+
+#[test]
+fn a_record_has_no_more_bytes_than_the_kernel_takes() {
+    let spec = "names";
+    let mut arguments: Vec<String> = (0..5).map(|n| format!("a{n}=dentry->words")).collect();
+    // 5 x 512, 504, 4 and 4 bytes: a string counts as a reference to it.
+    arguments.extend([
+        "b=dentry->words:x64[63]".into(),
+        "c=node->name:string".into(),
+        "d=dentry->d_flags".into(),
+    ]);
+    let mut all: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let taken = values(&FORMER, spec, &all);
+    assert!(taken.iter().all(|v| v["state"] == "readable"), "{taken:?}");
+    all.insert(0, "e=dentry->d_flags:b1@7/8");
+    let found = values(&FORMER, spec, &all);
+    assert_eq!(found.iter().filter(|v| v["state"] == "readable").count(), 8, "{found:?}");
+    assert_eq!(found[8]["location"], "with it the record has 3073 bytes, and the kernel takes 3072");
+    all.push("--format");
+    all.push("kprobe-events");
+    all.splice(0..0, ["resolve", spec]);
+    let out = FORMER.run(&all).found();
+    assert!(
+        out.contains("#   without d=dentry->d_flags: unsupported, with it the record has 3073 bytes"),
+        "{out}"
+    );
+    let line = out.lines().find(|l| l.starts_with("p:")).unwrap();
+    assert!(line.contains(" e=+0(%di):b1@7/8 ") && line.ends_with(" c=+0(+16(%dx)):string"), "{line}");
+}
+
+#[test]
+fn a_definition_is_no_longer_than_the_kernel_takes() {
+    let long: Vec<String> = (0..100).map(|n| format!("{}_{n:02}=dentry->d_parent", "a".repeat(29))).collect();
+    let mut line = vec!["resolve", "names"];
+    line.extend(long.iter().map(String::as_str));
+    line.extend(["--format", "kprobe-events"]);
+    let run = FORMER.run(&line);
+    assert_eq!(run.code, 1, "{run:?}");
+    let why = " characters, and the kernel takes 4094\n";
+    assert!(run.out.contains(": the definition has 4") && run.out.contains(why), "{run:?}");
+    line.drain(80..102);
+    assert!(FORMER.run(&line).found().lines().all(|l| l.len() <= 4094));
+}
