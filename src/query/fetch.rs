@@ -13,7 +13,7 @@ use probeidx_format::types::TypeKind;
 
 /// The kernel's limits.
 const LONGEST_BODY: usize = 63;
-const DEEPEST: u32 = 13;
+const DEEPEST: usize = 13;
 /// Of the record of an event, without its header (`MAX_PROBE_EVENT_SIZE`, trace_probe.h, 6.1.176 and 6.12.107).
 const LARGEST_RECORD: u32 = 3072;
 
@@ -34,9 +34,8 @@ impl Target<'_> {
     /// Why the kernel cannot read it so.
     pub fn body(&self, plan: &Plan, argument: Option<&Argument>) -> Result<String, String> {
         let cast = argument.and_then(|a| a.cast.as_ref());
-        let is_user = argument.is_some_and(|a| a.is_user);
         let (plan, type_text) = self.typed(plan, cast)?;
-        let body = self.place(&plan, is_user)? + ":" + &type_text;
+        let body = self.place(&plan)? + ":" + &type_text;
         check_length(&body, body.len())?;
         Ok(body)
     }
@@ -54,7 +53,7 @@ impl Target<'_> {
     }
 
     /// The steps as nested dereferences.
-    pub fn place(&self, plan: &Plan, is_user: bool) -> Result<String, String> {
+    pub fn place(&self, plan: &Plan) -> Result<String, String> {
         if !plan.pieces.is_empty() {
             return Err(self.pieces(plan));
         }
@@ -68,19 +67,24 @@ impl Target<'_> {
                 .ok_or_else(|| format!("the kernel has no name for DWARF register {number}"))?,
             Op::Constant(value) => format!("\\{value}"),
             Op::Returned => "$retval".to_owned(),
+            Op::Argument(number) => format!("$arg{number}"),
             Op::Address(address) => self.symbol(*address, &mut steps)?,
             Op::Add(_) | Op::Read(_) => return Err("it starts nowhere".to_owned()),
         };
-        let (mut distance, mut depth) = (0i64, 0);
-        let reads = steps.iter().filter(|s| matches!(s, Op::Read(_))).count();
+        let (mut distance, mut depth) = (0i64, 0usize);
+        // The one of `@SYMBOL` is none of these.
+        let first_read = usize::from(matches!(first, Op::Address(_)));
+        let reads = first_read + steps.iter().filter(|s| matches!(s, Op::Read(_))).count();
         let last = steps.len().saturating_sub(1);
         for (at, step) in steps.into_iter().enumerate() {
             match step {
                 Op::Add(more) => distance = distance.wrapping_add(more),
                 // The last one reads what the type has.
                 Op::Read(size) if size == 8 || at == last => {
+                    let number = first_read + depth;
+                    let is_user = plan.user_from.is_some_and(|from| number >= from.min(reads - 1));
                     depth += 1;
-                    let user = if is_user && depth as usize == reads { "u" } else { "" };
+                    let user = if is_user { "u" } else { "" };
                     let sign = if distance < 0 { '-' } else { '+' };
                     text = format!("{sign}{user}{}({text})", distance.unsigned_abs());
                     distance = 0;
@@ -110,7 +114,7 @@ impl Target<'_> {
                 _ => format!("{} bits", piece.bits),
             };
             match &piece.plan {
-                Ok(plan) => match self.place(plan, false) {
+                Ok(plan) => match self.place(plan) {
                     Ok(place) if plan.constant().is_some() => format!("{size} are {}", &place[1..]),
                     Ok(place) => format!("{size} in {place}"),
                     Err(why) => format!("{size}: {why}"),
@@ -214,7 +218,7 @@ impl Target<'_> {
         let whole = plan.clone().part(self.view, &steps).map_err(|e| e.to_string())?;
         let whole = whole.pointee(self.view).ok_or("its name is no pointer")?;
         // As the kernel writes it: `+0x0(+0x28(%di)):string`.
-        let body = self.place(&whole, false)?;
+        let body = self.place(&whole)?;
         let reads = steps.iter().filter(|s| matches!(s, Step::Arrow(_))).count() + 1;
         check_length(&body, body.len() + 2 * reads + ":string".len())
     }
@@ -222,6 +226,9 @@ impl Target<'_> {
     /// The type that the variable has: width and sign of a number, a pointer in hexadecimal.
     fn natural(&self, plan: &Plan) -> Result<(Plan, String), String> {
         let view = self.view;
+        if plan.is_pointer && plan.bits.is_none() {
+            return Ok((plan.clone(), "x64".to_owned()));
+        }
         let stripped = plan.type_id.and_then(|t| types::strip(view, t)).ok_or("its type is void")?;
         let record = view.types.get(stripped.index()).ok_or("its type is not known")?;
         let size = types::size_of(view, stripped).unwrap_or(0);
@@ -352,17 +359,12 @@ pub fn name(argument: &Argument) -> String {
     if let Some(name) = &argument.name {
         return name.clone();
     }
-    let path = match &argument.source {
-        Source::Variable(path) | Source::Returned(path) => path,
+    match &argument.source {
+        Source::Variable(way) | Source::Returned(way) => way.name().chars().take(32).collect(),
         // `%di` is called di, `$stack2` stack2.
         Source::Raw(text) => {
             let plain = text.strip_prefix(['%', '$']).unwrap_or_default();
-            return if argument::is_name(plain) { plain.to_owned() } else { "arg".to_owned() };
+            if argument::is_name(plain) { plain.to_owned() } else { "arg".to_owned() }
         }
-    };
-    let last = path.steps.iter().rev().find_map(|step| match step {
-        Step::Member(name) | Step::Arrow(name) => Some(name.as_str()),
-        Step::Index(_) => None,
-    });
-    last.unwrap_or(&path.root).chars().take(32).collect()
+    }
 }

@@ -34,5 +34,6 @@ pub mod types;
 pub mod users;
 pub mod variables;
 pub mod verdict;
+pub mod way;
 
 pub use index::Index;

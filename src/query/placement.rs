@@ -142,6 +142,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             return self.describe(object, placed, pc, Instance::OutOfLine);
         }
         let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine);
+        let plain = plain.map(|plain| Placement { values: self.raw_values(), ..plain });
         Ok(plain.map(|plain| self.with_instead(plain, None)))
     }
 
@@ -151,7 +152,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         let name = self.view.string(held.record.name);
         let is_code = symbols::is_code(&self.view, object, held.record);
         let plain = is_code.then(|| self.undescribed(object, pc, name, Instance::Statement))??;
-        Some(self.with_instead(plain, None))
+        Some(self.with_instead(Placement { values: self.raw_values(), ..plain }, None))
     }
 
     fn with_instead(&self, p: Placement<'a>, placed: Option<Placed<'a>>) -> Placement<'a> {
@@ -242,17 +243,25 @@ impl<'a, 'w> Describer<'a, 'w> {
         if self.wanted.arguments.is_empty() {
             return Ok(self.values.variables(place, self.wanted.locals));
         }
-        let mut found = vec![];
-        let mut size = 0;
-        for argument in self.wanted.arguments {
-            let mut value = self.values.argument(place, argument)?;
-            if let Some(Err(why)) = value.fetch.as_deref().map(|f| fetch::check_record(&mut size, f)) {
-                value = ValueAt { state: State::Unsupported, location: Some(why), fetch: None, ..value };
-            }
-            found.push(value);
-        }
-        Ok(found)
+        let found = self.wanted.arguments.iter().map(|argument| self.values.argument(place, argument));
+        found.collect::<Result<_>>().map(fitting)
     }
+
+    /// What was asked for where there is no debug information.
+    fn raw_values(&self) -> Vec<ValueAt> {
+        fitting(self.wanted.arguments.iter().map(|argument| self.values.undescribed(argument)).collect())
+    }
+}
+
+/// All but what makes the record of an event too large.
+fn fitting(mut values: Vec<ValueAt>) -> Vec<ValueAt> {
+    let mut size = 0;
+    for value in &mut values {
+        if let Some(Err(why)) = value.fetch.as_deref().map(|f| fetch::check_record(&mut size, f)) {
+            (value.state, value.location, value.fetch) = (State::Unsupported, Some(why), None);
+        }
+    }
+    values
 }
 
 /// The calls through which a placement is inlined, innermost first.

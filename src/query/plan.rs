@@ -11,6 +11,7 @@ use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
 use probeidx_format::id::{ObjectId, TypeId};
 use probeidx_format::types::TypeKind;
+use std::borrow::Cow;
 
 /// One step. The steps of a plan work on one 64-bit value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum Op {
     Address(u64),
     /// Take what the function returned.
     Returned,
+    /// Take what was passed in the register of the argument of this number, from 1, when the function was entered.
+    Argument(u32),
     /// Add to the value; the sum wraps.
     Add(i64),
     /// Read so many bytes of memory at the value, and go on with what is there.
@@ -38,10 +41,14 @@ pub struct Plan {
     pub in_memory: bool,
     /// Its type.
     pub type_id: Option<TypeId>,
+    /// It is a pointer to `type_id`, which may have no type of its own in the debug information.
+    pub is_pointer: bool,
     /// Which of the bits there are the value; without, those that its type has, from the lowest on.
     pub bits: Option<Bits>,
     /// The value is in pieces, from its lowest bits on, and there are no steps to the whole of it.
     pub pieces: Vec<Piece>,
+    /// From this read on, counted from 0, memory of the user's is read.
+    pub user_from: Option<usize>,
 }
 
 /// Some bits of a number.
@@ -115,6 +122,11 @@ impl Plan {
         Ok(Self { type_id, bits, ..plan })
     }
 
+    /// What was passed in a register, at the function's return.
+    pub fn of_argument(number: u32, type_id: Option<TypeId>) -> Self {
+        Self::of(vec![Op::Argument(number)], false, type_id)
+    }
+
     /// What the function returned.
     pub fn of_return(type_id: TypeId) -> Self {
         Self::of(vec![Op::Returned], false, Some(type_id))
@@ -134,11 +146,31 @@ impl Plan {
     /// # Errors
     /// Those of [`path::walk`]; [`ErrorKind::Usage`] for a part of what is in no single piece.
     pub fn part(mut self, view: &View<'_>, steps: &[Step]) -> Result<Self> {
+        let mut steps = Cow::Borrowed(steps);
+        if self.is_pointer {
+            steps = match &steps[..] {
+                [] => return Ok(self),
+                [Step::Arrow(name), rest @ ..] => {
+                    self = self.follow()?;
+                    [&[Step::Member(name.clone())], rest].concat().into()
+                }
+                [Step::Index(n), rest @ ..] => {
+                    let size = self.type_id.and_then(|t| types::size_of(view, t)).filter(|_| *n != 0);
+                    self = self.follow()?;
+                    self.add(n.wrapping_mul(size.unwrap_or(0) as i64));
+                    rest.to_vec().into()
+                }
+                [Step::Member(name), ..] => {
+                    let error = Error::new(ErrorKind::NoMatch, format!(".{name}: it is a pointer"));
+                    return Err(error.hint(format!("write ->{name}")));
+                }
+            };
+        }
         if steps.is_empty() {
             return Ok(self);
         }
         let start = self.type_id.ok_or_else(|| Error::new(ErrorKind::NoMatch, "its type is void"))?;
-        let walked = path::walk(view, start, steps)?;
+        let walked = path::walk(view, start, &steps)?;
         let mut moves = &walked.moves[..];
         let mut field = walked.bits.map(|(lowest, width)| Bits { lowest, width, is_signed: false });
         if !self.in_memory {
@@ -184,8 +216,13 @@ impl Plan {
                     Missing::Unsupported(why) => format!("that piece: {why}"),
                     _ => "that piece is optimized out".to_owned(),
                 });
+                let user_from = self.user_from;
                 return match within {
-                    true => piece?.slice(lowest - start, width),
+                    true => {
+                        let piece = piece?;
+                        let user_from = user_from.map(|_| piece.reads());
+                        Self { user_from, ..piece }.slice(lowest - start, width)
+                    }
                     false => Err("it lies in several pieces".to_owned()),
                 };
             }
@@ -224,19 +261,71 @@ impl Plan {
 
     /// What a pointer points to, as it lies in memory: to read a string. `None` for what is no pointer.
     pub fn pointee(self, view: &View<'_>) -> Option<Self> {
+        if self.is_pointer {
+            return self.follow().ok();
+        }
         let pointer = view.types.get(types::strip(view, self.type_id?)?.index())?;
         if TypeKind::from_u8(pointer.kind) != TypeKind::Pointer {
             return None;
         }
-        Some(self.pointing_to(pointer.target.some()))
+        Self { type_id: pointer.target.some(), ..self }.follow().ok()
     }
 
-    /// What the value points to, if it is taken for a pointer to this type.
-    pub fn pointing_to(mut self, target: Option<TypeId>) -> Self {
+    /// What the value, a pointer, leads to; it has the type that this has.
+    fn follow(mut self) -> Result<Self> {
+        if !self.pieces.is_empty() {
+            let type_id = self.type_id;
+            let value = self.slice(0, 64).map_err(|why| Error::new(ErrorKind::Usage, why))?;
+            self = Self { type_id, ..value };
+        }
+        if let Some(bits) = self.bits {
+            let what = format!("{} bits are no pointer", bits.width);
+            return Err(Error::new(ErrorKind::Usage, what));
+        }
         if self.in_memory {
             self.ops.push(Op::Read(8));
         }
-        Self { in_memory: true, type_id: target, bits: None, ..self }
+        Ok(Self { in_memory: true, is_pointer: false, ..self })
+    }
+
+    /// The value taken for a pointer to a type. An array is the address of its first element.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] where it has not the size of one.
+    pub fn pointing_to(self, view: &View<'_>, target: TypeId) -> Result<Self> {
+        let type_id = self.type_id.and_then(|t| types::strip(view, t)).filter(|_| !self.is_pointer);
+        let is_array = type_id.is_some_and(|t| types::kind(view, t) == Some(TypeKind::Array));
+        let size = type_id.filter(|_| !is_array).and_then(|t| types::size_of(view, t));
+        if let Some(size) = size.filter(|size| *size != 8) {
+            let what = format!("a value of {size} bytes is no pointer");
+            return Err(Error::new(ErrorKind::Usage, what));
+        }
+        Ok(Self { type_id: Some(target), is_pointer: true, in_memory: self.in_memory && !is_array, ..self })
+    }
+
+    /// The address of the value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] where it has none.
+    pub fn address(self) -> Result<Self> {
+        let why = match (&self.bits, self.in_memory, self.is_pointer) {
+            (Some(_), ..) => "a bit-field has no address",
+            (_, false, _) => "it is not in memory, and has no address",
+            (_, _, true) => "the address of a cast",
+            _ => return Ok(Self { in_memory: false, is_pointer: true, ..self }),
+        };
+        Err(Error::new(ErrorKind::Usage, why))
+    }
+
+    /// The value taken for a pointer to memory of the user's.
+    pub fn of_user(self) -> Self {
+        let user_from = Some(self.user_from.unwrap_or(self.reads()));
+        Self { user_from, ..self }
+    }
+
+    /// How many reads lead to the value.
+    pub fn reads(&self) -> usize {
+        self.ops.iter().filter(|op| matches!(op, Op::Read(_))).count() + usize::from(self.in_memory)
     }
 
     /// The number that the value always is.
