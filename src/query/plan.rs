@@ -147,7 +147,8 @@ impl Plan {
     /// Those of [`path::walk`]; [`ErrorKind::Usage`] for a part of what is in no single piece.
     pub fn part(mut self, view: &View<'_>, steps: &[Step]) -> Result<Self> {
         let mut steps = Cow::Borrowed(steps);
-        if self.is_pointer {
+        let is_cast = self.is_pointer;
+        if is_cast {
             steps = match &steps[..] {
                 [] => return Ok(self),
                 [Step::Arrow(name), rest @ ..] => {
@@ -155,9 +156,14 @@ impl Plan {
                     [&[Step::Member(name.clone())], rest].concat().into()
                 }
                 [Step::Index(n), rest @ ..] => {
-                    let size = self.type_id.and_then(|t| types::size_of(view, t)).filter(|_| *n != 0);
+                    let unknown =
+                        || Error::new(ErrorKind::NoMatch, format!("[{n}]: the size of it is not known"));
+                    let size = match n {
+                        0 => 0,
+                        _ => self.type_id.and_then(|t| types::size_of(view, t)).ok_or_else(unknown)?,
+                    };
                     self = self.follow()?;
-                    self.add(n.wrapping_mul(size.unwrap_or(0) as i64));
+                    self.add(n.wrapping_mul(size as i64));
                     rest.to_vec().into()
                 }
                 [Step::Member(name), ..] => {
@@ -170,7 +176,13 @@ impl Plan {
             return Ok(self);
         }
         let start = self.type_id.ok_or_else(|| Error::new(ErrorKind::NoMatch, "its type is void"))?;
-        let walked = path::walk(view, start, &steps)?;
+        let walked = path::walk(view, start, &steps).map_err(|error| {
+            // The step that was written is an arrow.
+            let text = error.message().strip_prefix('.').filter(|_| is_cast).map(|t| format!("->{t}"));
+            let Some(text) = text else { return error };
+            let written = Error::new(error.kind(), text);
+            error.remedy().map_or(written.clone(), |remedy| written.hint(remedy))
+        })?;
         let mut moves = &walked.moves[..];
         let mut field = walked.bits.map(|(lowest, width)| Bits { lowest, width, is_signed: false });
         if !self.in_memory {

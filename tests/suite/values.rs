@@ -141,3 +141,140 @@ fn a_definition_is_no_longer_than_the_kernel_takes() {
     line.drain(80..102);
     assert!(FORMER.run(&line).found().lines().all(|l| l.len() <= 4094));
 }
+
+#[test]
+fn what_c_writes_is_read() {
+    for (argument, fetch) in [
+        ("(*node).next", "next=+8(%dx):x64"),
+        ("*node->next->name", "name=+0(+16(+8(%dx))):s8"),
+        ("((struct dentry *)node->data)->d_flags", "d_flags=+0(+0(%dx)):x32"),
+        ("((struct dentry *)((struct node *)dentry)->next)->words[2]", "words=+48(+8(%di)):x64"),
+        ("(struct dentry *)node->data", "data=+0(%dx):x64"),
+        ("*(u16 *)node->data", "data=+0(+0(%dx)):x16"),
+        ("((u16 *)node->data)[3]", "data=+6(+0(%dx)):x16"),
+        ("((char *)node->data):string", "data=+0(+0(%dx)):string"),
+        ("((struct node *)dentry->words)->next", "next=+40(%di):x64"),
+        ("&*node", "node=%dx:x64"),
+        ("&node->data", "data=%dx:x64"),
+        ("(&node->next)[1]", "next=+16(%dx):x64"),
+    ] {
+        fetches(&FORMER, "names", argument, fetch);
+    }
+    for (argument, why) in [
+        ("*node", "a struct of 24 bytes: name a member"),
+        ("&node", "it is not in memory, and has no address"),
+        ("&node->next", "%dx plus 8 is a number and not a place in memory: the kernel cannot add"),
+        ("((struct node *)dentry->d_flags)->next", "a value of 4 bytes is no pointer"),
+    ] {
+        refuses(&FORMER, "names", argument, why);
+    }
+    refuses(&FORMER, "by_value", "&pair.low", "it is not in memory, and has no address");
+    for (argument, code, said) in [
+        ("((struct nothing *)node->data)->x", 1, "((struct nothing *)node->data): no type struct nothing"),
+        (
+            "((struct dentry *)node->data)->nothing",
+            1,
+            "((struct dentry *)node->data)->nothing: struct dentry has no member nothing",
+        ),
+        (
+            "((struct dentry *)node->data).d_flags",
+            1,
+            "((struct dentry *)node->data).d_flags: it is a pointer; write ->d_flags",
+        ),
+        ("node->nothing->x", 1, "node->nothing: struct node has no member nothing"),
+        ("(node->data", 2, "argument '(node->data': column 12: expected ')'"),
+    ] {
+        FORMER.run(&["resolve", "names", argument]).refused(code, &format!("probeidx: error: {said}"));
+    }
+}
+
+#[test]
+fn from_a_pointer_of_the_user_on_all_is_read_as_the_users() {
+    for (argument, fetch) in [
+        ("node@user->next->data", "data=+u0(+u8(%dx)):x64"),
+        ("node->next@user->next->name:ustring", "name=+u0(+u16(+u8(+8(%dx)))):ustring"),
+        ("node->next->name@user:ustring", "name=+u0(+16(+8(%dx))):ustring"),
+        ("node->next->data@user", "data=+u0(+8(%dx)):x64"),
+        ("*node->next->name@user", "name=+u0(+16(+8(%dx))):s8"),
+        ("((struct dentry *)node->data@user)->d_flags", "d_flags=+u0(+0(%dx)):x32"),
+    ] {
+        fetches(&FORMER, "names", argument, fetch);
+    }
+    let steps = values(&FORMER, "names", &["node->next@user->data"])[0]["steps"].clone();
+    let reads: Vec<bool> =
+        steps.as_array().unwrap().iter().filter(|s| s["op"] == "read").map(|s| s["user"] == true).collect();
+    assert_eq!(reads, [false, true]);
+}
+
+/// A cast is held against the type that it names, also where the variable is not known; its own type says nothing.
+#[test]
+fn a_cast_holds_where_the_variable_is_not_known() {
+    let places = FORMER.json(&["resolve", "peek", "((struct dentry *)data)->d_flags"]);
+    let found: Vec<(bool, &Value)> =
+        places.iter().map(|p| (p["vars"][0].get("fetch").is_some(), &p["vars"][0]["type"])).collect();
+    let [(true, first), (false, second)] = &found[..] else { panic!("{places:#?}") };
+    assert_eq!((*first, *second), (&"u32".into(), &"u32".into()));
+    let run = FORMER.run(&["resolve", "peek", "((struct dentry *)data)->nothing"]);
+    assert!(run.code == 1 && run.err.contains("struct dentry has no member nothing"), "{run:?}");
+    let run = FORMER.run(&["resolve", "peek", "data->d_flags"]);
+    assert!(run.code == 1 && run.err.contains("void* is a void pointer"), "{run:?}");
+}
+
+#[test]
+fn return_probes_read_what_was_passed_where_the_kernel_keeps_it() {
+    for (argument, fetch) in [
+        ("node", "node=$arg3:x64"),
+        ("node->next->data", "data=+0(+8($arg3)):x64"),
+        ("node->name:string", "name=+0(+16($arg3)):string"),
+        ("dentry:%pd", "dentry=$arg1:%pd"),
+        ("$retval", "retval=$retval:s32"),
+    ] {
+        fetches(&LATER, "names%return", argument, fetch);
+    }
+    assert_eq!(
+        values(&LATER, "names%return", &["node"])[0]["steps"][0],
+        serde_json::json!({"op": "argument", "number": 3})
+    );
+    let others = "registers and stack are others when the function returns";
+    refuses(&FORMER, "names%return", "node", &format!("{others}; $arg3: kernels have that since 6.9"));
+    // The seventh is on the stack; what is in two registers is no argument of its own.
+    fetches(&LATER, "seven%return", "f", "f=$arg6:s32");
+    refuses(&LATER, "seven%return", "g", &format!("{others}, and no register"));
+    refuses(&LATER, "by_value%return", "halves.first", others);
+    let all = values(&LATER, "names%return", &[]);
+    let fetched: Vec<&str> = all.iter().filter_map(|v| v["fetch"].as_str()).collect();
+    assert_eq!(fetched, ["retval=$retval:s32", "dentry=$arg1:x64", "file=$arg2:x64", "node=$arg3:x64"]);
+    let out = LATER.run(&["resolve", "names%return", "node", "--format", "kprobe-events"]).found();
+    assert!(
+        out.lines().any(|l| l.starts_with("r:probeidx/names__return ") && l.ends_with(" node=$arg3:x64")),
+        "{out}"
+    );
+}
+
+#[test]
+fn that_nothing_can_be_read_is_an_answer_and_no_success() {
+    let why = "nothing of what was asked for can be read: \
+               &node: unsupported, it is not in memory, and has no address";
+    for format in ["text", "kprobe-events"] {
+        let run = FORMER.run(&["resolve", "names", "&node", "--format", format]);
+        assert_eq!((run.code, run.err.as_str()), (1, format!("probeidx: {why}\n").as_str()), "{run:?}");
+        assert!(run.out.contains("names"), "{run:?}");
+        let run = FORMER.run(&["resolve", "names", "&node", "dentry", "--format", format]);
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    }
+    let out = FORMER.run(&["resolve", "names", "&node", "--format", "kprobe-events"]).out;
+    assert!(out.lines().any(|l| l.starts_with("p:probeidx/names delta_mod:names+0")), "{out}");
+    // One place of two is enough; in JSON the state says it.
+    FORMER.run(&["resolve", "peek", "data", "--format", "kprobe-events"]).found();
+    assert_eq!(values(&FORMER, "names", &["&node"])[0]["state"], "unsupported");
+}
+
+/// What the kernel reads by itself needs no debug information.
+#[test]
+fn registers_are_read_where_nothing_is_described() {
+    fetches(&OLDER, "vmlinux:plain", "low=%di:x32", "low=%di:x32");
+    let run = OLDER.run(&["resolve", "vmlinux:plain", "%di", "--format", "kprobe-events"]);
+    assert!(run.found().ends_with("_text+16 di=%di\n"));
+    let run = OLDER.run(&["resolve", "vmlinux:plain", "file"]);
+    assert!(run.code == 1 && run.err.contains("no variable 'file' in any of the placements"), "{run:?}");
+}
