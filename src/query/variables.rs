@@ -12,7 +12,6 @@ use super::way::{Leg, Way};
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
-use probeidx_format::expr::Expr;
 use probeidx_format::id::{ObjectId, StrId, TypeId};
 
 /// What can be done with a value at an address.
@@ -178,14 +177,8 @@ impl<'a> Values<'a> {
     fn part(&mut self, place: Place<'a>, value: ValueAt, way: &Way, argument: &Argument) -> Result<ValueAt> {
         let name = argument.text.clone();
         // Whether there is such a member does not depend on the place.
-        let anywhere = Plan::of_variable(
-            &self.view,
-            Location::Everywhere(Expr::Memory(0)),
-            value.type_id,
-            At { object: place.object, pc: place.pc, is_entry: false },
-        );
         let is_known = value.plan.is_some();
-        let Some(plan) = value.plan.clone().or(anywhere.ok()) else { return Ok(ValueAt { name, ..value }) };
+        let plan = value.plan.clone().unwrap_or_else(|| Plan::anywhere(value.type_id));
         let plan = match self.along(plan, way) {
             Ok(plan) => plan,
             Err(error) if error.kind() == ErrorKind::Usage && is_known => {

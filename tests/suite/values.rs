@@ -7,7 +7,8 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 /// Its kprobe_events are as those of 6.1 were at first.
-static FORMER: LazyLock<Indexed> = LazyLock::new(|| delta(&USUAL));
+static FORMER: LazyLock<Indexed> =
+    LazyLock::new(|| delta(&Recipe::new("gcc", &["-O2", "-gdwarf-5", "-fno-eliminate-unused-debug-types"])));
 /// They can do what those of 6.12 can, whatever the release says.
 static LATER: LazyLock<Indexed> =
     LazyLock::new(|| delta(&Recipe::new("gcc", &["-O2", "-gdwarf-5", "-DNEWER_EVENTS"])));
@@ -168,7 +169,7 @@ fn what_c_writes_is_read() {
     ] {
         refuses(&FORMER, "names", argument, why);
     }
-    refuses(&FORMER, "by_value", "&pair.low", "it is not in memory, and has no address");
+    refuses(&FORMER, "by_value", "&pair.low", "a bit-field has no address");
     for (argument, code, said) in [
         ("((struct nothing *)node->data)->x", 1, "((struct nothing *)node->data): no type struct nothing"),
         (
@@ -277,4 +278,18 @@ fn registers_are_read_where_nothing_is_described() {
     assert!(run.found().ends_with("_text+16 di=%di\n"));
     let run = OLDER.run(&["resolve", "vmlinux:plain", "file"]);
     assert!(run.code == 1 && run.err.contains("no variable 'file' in any of the placements"), "{run:?}");
+}
+
+#[test]
+fn types_within_functions_are_known_though_nothing_leads_to_them() {
+    for (name, size) in [("struct unused_within", 16), ("union unused_when_inlined", 8)] {
+        assert_eq!(FORMER.json(&["type", name])[0]["size"], size, "{name}");
+    }
+}
+
+#[test]
+fn vmlinux_is_null_in_json() {
+    let users = FORMER.json(&["type", "struct request", "--users"]);
+    let of = |function: &str| users.iter().find(|u| u["function"] == function).map(|u| u["objects"].clone());
+    assert_eq!(of("submit"), Some(serde_json::json!([null])));
 }
