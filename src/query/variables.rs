@@ -135,17 +135,14 @@ impl<'a> Values<'a> {
     /// Those of the path through the types.
     pub fn argument(&mut self, place: Place<'a>, argument: &Argument) -> Result<ValueAt> {
         let value = self.asked(place, argument)?;
-        let none =
-            || self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable"));
-        let value = value.unwrap_or_else(none);
-        Ok(ValueAt { is_asked: true, ..value })
+        Ok(ValueAt { is_asked: true, ..value.unwrap_or_else(|| self.absent(argument)) })
     }
 
     /// What was asked for where no debug information says what there is: what the kernel reads by itself.
     pub fn undescribed(&self, argument: &Argument) -> ValueAt {
         let value = match &argument.source {
             Source::Raw(text) => self.raw(text, argument),
-            _ => self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable")),
+            _ => self.absent(argument),
         };
         ValueAt { is_asked: true, ..value }
     }
@@ -318,6 +315,10 @@ impl<'a> Values<'a> {
             },
             Err(why) => self.missing(argument, Role::Raw, State::Unsupported, Some(&why)),
         }
+    }
+
+    fn absent(&self, argument: &Argument) -> ValueAt {
+        self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable"))
     }
 
     fn missing(&self, argument: &Argument, role: Role, state: State, why: Option<&str>) -> ValueAt {

@@ -62,7 +62,12 @@ fn parts_of_a_value_are_read_from_the_piece_that_has_them() {
     refuses(&FORMER, spec, "pair", "in pieces: 8 bytes in %di, 8 bytes in %si");
     refuses(&FORMER, spec, "halves", "a struct of 8 bytes: name a member");
     refuses(&FORMER, spec, "halves.second", "bits 32 to 63, with a sign: the kernel's bit-fields have none");
-    refuses(&FORMER, spec, "pair.length:u16", "u16 reads more than bits 32 to 47");
+    for cast in ["u16", "b4@0/16", "symbol"] {
+        let why = format!("{cast} reads more than bits 32 to 47");
+        refuses(&FORMER, spec, &format!("pair.length:{cast}"), &why);
+    }
+    refuses(&FORMER, spec, "pair.both", "a struct of 2 bytes: name a member");
+    refuses(&FORMER, spec, "pair.bytes", "an array that is not in memory");
     fetches(&FORMER, "in_memory", "three.c", "c=+24(%sp):x64");
     let value = &values(&FORMER, spec, &["pair.high"])[0];
     assert_eq!(value["c"], "regs->si >> 52 & 0xfff");
