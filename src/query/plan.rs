@@ -118,7 +118,12 @@ impl Plan {
         let plan = operations(view, expr, at)?;
         let size = type_id.and_then(|t| types::size_of(view, t)).unwrap_or(8);
         // What is cut off above the type, or filled with its sign, is none of it.
-        let bits = plan.bits.filter(|b| b.lowest > 0 || u64::from(b.width) < size.saturating_mul(8));
+        let of_type = size.saturating_mul(8).min(64) as u32;
+        let bits = plan.bits.map(|b| match b.width >= of_type {
+            true => Bits { width: of_type, is_signed: false, ..b },
+            false => b,
+        });
+        let bits = bits.filter(|b| b.lowest > 0 || b.width < of_type);
         Ok(Self { type_id, bits, ..plan })
     }
 
