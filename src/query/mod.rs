@@ -32,6 +32,7 @@ pub mod suggest;
 pub mod symbols;
 pub mod types;
 pub mod users;
+pub mod value;
 pub mod variables;
 pub mod verdict;
 pub mod way;

@@ -253,6 +253,12 @@ fn return_probes_read_what_was_passed_where_the_kernel_keeps_it() {
     fetches(&LATER, "seven%return", "f", "f=$arg6:s32");
     refuses(&LATER, "seven%return", "g", &format!("{others}, and no register"));
     refuses(&LATER, "by_value%return", "halves.first", others);
+    // As it is written, too.
+    fetches(&LATER, "names%return", "+8($arg3)", "arg=+8($arg3)");
+    refuses(&FORMER, "names%return", "$arg3", "kernels have that since 6.9");
+    fetches(&FORMER, "names", "$arg3", "arg3=$arg3");
+    refuses(&FORMER, "names+1", "$arg3", "$argN is for the entry of a function");
+    refuses(&OLDER, "vmlinux:plain+4", "$arg3", "$argN is for the entry of a function");
     let all = values(&LATER, "names%return", &[]);
     let fetched: Vec<&str> = all.iter().filter_map(|v| v["fetch"].as_str()).collect();
     assert_eq!(fetched, ["retval=$retval:s32", "dentry=$arg1:x64", "file=$arg2:x64", "node=$arg3:x64"]);
@@ -313,7 +319,8 @@ fn bits_of_a_register_are_read_by_a_type_that_reads_no_others() {
     let shifted: &[u8] = &[DW_OP_lit2.0, DW_OP_shr.0];
     let byte_1: &[u8] = &[DW_OP_lit8.0, DW_OP_shr.0, DW_OP_const1u.0, 0xff, DW_OP_and.0];
     let with_sign = |bits: &str| Err(format!("bits {bits}, with a sign: the kernel's bit-fields have none"));
-    let cases: [(&[u8], u8, DwAte, Result<&str, String>); 12] = [
+    type Case<'a> = (&'a [u8], u8, DwAte, Result<&'a str, String>);
+    let cases: [Case<'_>; 12] = [
         (low_32, 4, DW_ATE_signed, Ok("s32")),
         (low_32, 4, DW_ATE_unsigned, Ok("x32")),
         (low_32, 1, DW_ATE_unsigned, Ok("x8")),
