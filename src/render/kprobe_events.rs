@@ -128,7 +128,7 @@ impl Writer {
             return writeln!(out, "# not probed: {place}: {reason}{instead}");
         };
         if p.source.is_some_and(|s| !s.is_best) {
-            return writeln!(out, "# not probed: {place}: another address of the line is");
+            return writeln!(out, "# not probed: {place}: another address of the line is better");
         }
         if p.is_nested {
             return writeln!(out, "# not probed: {place}: part of the copy that holds it");
