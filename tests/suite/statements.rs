@@ -211,7 +211,7 @@ fn lines_without_code() {
     assert!(says(&["resolve", "two/same.c:9"]).ends_with("nearest is 4\n"));
     let said = says(&["find", "two/sane.c:2"]);
     assert!(said.contains("no code of a file two/sane.c; did you mean two/same.c?"), "{said}");
-    assert!(says(&["find", "oter:2"]).contains("no function oter; did you mean outer"));
+    assert!(says(&["find", "outerr:2"]).contains("no function outerr; did you mean outer"));
     assert!(says(&["--json", "resolve", "two/same.c:9"]).starts_with("{\"error\":{\"kind\":\"no-match\""));
 }
 
@@ -274,7 +274,8 @@ fn functions_of_kernel() -> Vec<Range<u64>> {
     String::from_utf8(out.stdout).unwrap().lines().filter_map(function).collect()
 }
 
-/// The rows within functions of vmlinux, by file.
+/// The rows of vmlinux, by file: but those of functions that the linker dropped, which start at 0, and those behind the end
+/// of a function, where nothing runs.
 fn rows_of_kernel() -> BTreeMap<String, Vec<Row>> {
     let functions = functions_of_kernel();
     let out = Command::new("objdump")
@@ -288,7 +289,8 @@ fn rows_of_kernel() -> BTreeMap<String, Vec<Row>> {
         let [file, line, address, rest @ ..] = &columns[..] else { continue };
         let address = u64::from_str_radix(address.trim_start_matches("0x"), 16);
         if let (Ok(line), Ok(address)) = (line.parse(), address)
-            && functions.iter().any(|f| f.contains(&address))
+            && address > 0x1000
+            && (functions.iter().all(|f| f.end != address) || functions.iter().any(|f| f.contains(&address)))
         {
             rows.entry((*file).to_owned()).or_default().push((line, address, rest.contains(&"x")));
         }
