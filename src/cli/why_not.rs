@@ -47,7 +47,15 @@ pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
             && asked.lines.is_some()
             && name.is_none_or(is_known)
         {
-            reasons.push(no_line(&view, asked));
+            let why = match name {
+                Some(Pattern::Literal(text)) => view
+                    .name(text.as_bytes())
+                    .map(|id| absence(&view, id, module, file, filter))
+                    .filter(|why| matches!(why, Absence::Refused | Absence::Discarded(_)))
+                    .map(|why| explain(text, &why)),
+                _ => None,
+            };
+            reasons.push(why.unwrap_or_else(|| no_line(&view, asked)));
             continue;
         }
         let Some(Pattern::Literal(name)) = name else {
@@ -89,7 +97,8 @@ fn no_line(view: &View<'_>, asked: &StatementSpec) -> String {
                 a.asked.0
             ),
             false => {
-                format!("no code at {lines} of {file}{within}; the nearest is at {}", near.join(" and "))
+                let are = if near.len() > 1 { "nearest are" } else { "nearest is" };
+                format!("no code at {lines} of {file}{within}; {are} {}", near.join(" and "))
             }
         }
     };

@@ -6,6 +6,7 @@ use super::placement::{self, Describer, Placement, Source};
 use super::rows::{self, Files, Row};
 use super::select::{self, Placed, Scope};
 use super::spec::{Filter, Lines, StatementSpec};
+use super::symbols;
 use crate::error::Result;
 use probeidx_format::View;
 use probeidx_format::details::Range;
@@ -135,7 +136,7 @@ pub(super) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
         by_unit(view, spec, object, is_asked, |rows, copies| {
             let declared: FxHashSet<_> = copies.iter().map(Copy::declared).collect();
             for row in rows {
-                if files.as_mut().is_some_and(|files| !files.contain(view, row.file)) {
+                if row.line == 0 || files.as_mut().is_some_and(|files| !files.contain(view, row.file)) {
                     continue;
                 }
                 let is_asked = match name {
@@ -150,6 +151,9 @@ pub(super) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
                     continue;
                 }
                 let own = Found { object, row: *row, owner: owner(view, object, row) };
+                if own.owner.is_none() && is_padding(view, object, row.pc) {
+                    continue;
+                }
                 let declared = own.declared(view).map(|(_, file, line)| (file, line));
                 if name.is_some() || is_meant(row, declared) {
                     found.push(own);
@@ -162,6 +166,11 @@ pub(super) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
     });
     found.dedup_by_key(|f| (f.object, f.row.file, f.row.line, f.copy(), f.row.pc));
     found
+}
+
+/// Whether no function holds the address: behind a jump at a function's end GCC leaves a row for its last line.
+fn is_padding(view: &View<'_>, object: ObjectId, pc: u32) -> bool {
+    !symbols::holding(view, object, pc).is_some_and(|held| symbols::covers(view, object, held))
 }
 
 /// The function or inlined copy to which a row's line belongs: of those that hold its address the one that is declared

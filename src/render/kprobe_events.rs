@@ -141,7 +141,7 @@ impl Writer {
             }
         };
         if p.source.is_some_and(|s| !s.is_best) {
-            return writeln!(out, "# not probed: {place}: another address of the line is");
+            return writeln!(out, "# not probed: {place}: another address of the line is better");
         }
         if p.is_nested {
             return writeln!(out, "# not probed: {place}: part of the copy that holds it");

@@ -32,6 +32,8 @@ mod packaging;
 mod placements;
 mod raw;
 mod snapshot;
+#[cfg(feature = "cli")]
+mod statements;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
 #[cfg(feature = "cli")]
