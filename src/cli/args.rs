@@ -139,11 +139,12 @@ const READABLE: &str = "What to read at each place: file, name=s->name:string, a
     after_help = "Examples:\n  probeidx resolve vfs_read count 'file->f_path.dentry->d_name.name:string'\n  \
                         probeidx resolve 'kernel.function(\"do_exit@kernel/exit.c\")' --format json\n  \
                         probeidx resolve blk_account_io_start --format kprobe-events\n  \
+                        probeidx resolve fs/read_write.c:467 count\n  \
                         probeidx resolve kmem_cache_alloc --defined '$cachep->name' --kernel '*'"
 )]
 pub struct Resolve {
-    /// NAME, NAME@FILE, NAME@FILE:LINE (of the declaration), NAME+OFFSET, NAME%return, MODULE:NAME, 0xADDRESS, or a
-    /// SystemTap probe point of functions
+    /// NAME, NAME@FILE, NAME:LINE (from the declaration on), FILE:LINE, NAME+OFFSET, NAME%return, MODULE:NAME, 0xADDRESS,
+    /// or a SystemTap probe point of functions or statements
     pub spec: String,
     /// What to read at each place
     #[arg(value_name = "ARG", help = READABLE)]
@@ -215,6 +216,8 @@ pub enum Format {
     Text,
     /// Definitions for tracefs, one event for each function.
     KprobeEvents,
+    /// Probe points as SystemTap chooses and spells them.
+    Stap,
     /// JSON Lines, as with --json.
     Json,
 }

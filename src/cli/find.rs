@@ -11,8 +11,8 @@ use crate::query::Index;
 use crate::query::listing::{Lines, Lister};
 use crate::query::placement::{Placement, Wanted};
 use crate::query::resolve::Listed;
-use crate::query::spec::{self, Filter, FunctionSpec, Spec};
-use crate::query::{coverage, point, process, resolve};
+use crate::query::spec::{self, Filter, FunctionSpec, Point, Spec};
+use crate::query::{coverage, point, process, resolve, statement};
 use crate::render::{json, printable, words};
 use probeidx_format::View;
 use rustc_hash::FxHashSet;
@@ -43,7 +43,22 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
 
 fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut dyn Write) -> Result<bool> {
     let view = index.view()?;
-    let mut lister = Lister::new(view, args.args);
+    let Some(functions) = listing(view, specs, args.args, out)? else { return Ok(false) };
+    name_files(&view, specs, config);
+    for function in functions.iter().filter(|f| config.verbose > 0 || f.declared.name.is_literal()) {
+        note_coverage(&view, function, config);
+    }
+    Ok(true)
+}
+
+/// Prints what the specs match as SystemTap lists it, and gives those of functions; `None` if nothing matches.
+pub(super) fn listing(
+    view: View<'_>,
+    specs: &[Spec],
+    with_variables: bool,
+    out: &mut dyn Write,
+) -> Result<Option<Vec<FunctionSpec>>> {
+    let mut lister = Lister::new(view, with_variables);
     let mut lines = Lines::default();
     let mut asked = vec![];
     for spec in specs {
@@ -54,18 +69,33 @@ fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
         }
     }
     if lines.is_empty() {
-        return Ok(false);
+        return Ok(None);
     }
     lines.sort();
     for line in lines.iter() {
         put(line, out).map_err(failed)?;
     }
-    let is_told =
-        |f: &&FunctionSpec| !lines.is_empty() && (config.verbose > 0 || f.declared.name.is_literal());
-    for function in asked.iter().filter(is_told) {
-        note_coverage(&view, function, config);
+    Ok(Some(asked))
+}
+
+/// Names the files where the name of a file, without wildcards, is that of several: all of them are meant.
+pub(super) fn name_files(view: &View<'_>, specs: &[Spec], config: &Config) {
+    const MOST: usize = 5;
+    for spec in specs {
+        let Point::Statement(asked) = &spec.point else { continue };
+        let Some(name) = asked.file.as_ref().filter(|file| file.is_literal()) else { continue };
+        let files = statement::files(view, asked);
+        let is_restricted = asked.function.as_ref().is_some_and(|f| !f.matches_all());
+        if config.quiet || is_restricted || files.len() < 2 {
+            continue;
+        }
+        let shown: Vec<_> = files.iter().take(MOST).map(|f| String::from_utf8_lossy(f)).collect();
+        let more = match files.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        note(config, &format!("{name} is the name of {} files: {}{more}", files.len(), shown.join(", ")));
     }
-    Ok(true)
 }
 
 /// Tells of functions that are inlined, or cannot be probed everywhere: a probe on the name alone would miss calls.
@@ -138,11 +168,14 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     for line in lines.iter() {
         put(line, out).map_err(failed)?;
     }
+    if found {
+        name_files(&view, specs, config);
+    }
     Ok(found)
 }
 
 fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, line: &mut Vec<u8>) {
-    point::put(view, p.object, p.function, p.file, p.line, filter, line);
+    point::put_placement(view, p, filter, line);
     line.extend_from_slice(format!(" {:#x}", p.address).as_bytes());
     if let Some((symbol, offset)) = p.symbol {
         line.push(b' ');

@@ -2,6 +2,7 @@
 use super::args::{Format, Resolve};
 use super::config::Config;
 use super::exit::Outcome;
+use super::find;
 use super::output::failed;
 use super::processes;
 use super::why_not::{nothing, why_not};
@@ -29,15 +30,27 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let what = format!("{} arguments, and the kernel takes {}", arguments.len(), argument::MOST);
         return Err(Error::new(ErrorKind::Usage, what));
     }
+    if format == Format::Stap && !arguments.is_empty() {
+        let error = Error::new(ErrorKind::Usage, "probe points in SystemTap's spelling have no arguments");
+        return Err(error.hint("use: probeidx find SPEC --args"));
+    }
     let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments };
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for (path, specs) in processes::asked(config, &specs)? {
         let index = Index::open(&path)?;
         let view = index.view()?;
+        if format == Format::Stap {
+            match find::listing(view, &specs, false, out)? {
+                Some(_) => outcome = Outcome::Done,
+                None => reasons.extend(why_not(&specs, &index)?),
+            }
+            continue;
+        }
         let mut printer = Printer::new(&view, format, text::Style { color: config.color });
         let mut found = false;
         let mut seen = vec![false; arguments.len()];
+        let mut unread = Unread::default();
         for spec in &specs {
             resolve::resolve(view, spec, wanted, |placement, filter| {
                 found = true;
@@ -47,13 +60,20 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                     };
                     *seen |= placement.values.iter().any(is_there);
                 }
+                unread.add(&placement.values);
                 printer.placement(&placement, filter, out).map_err(failed)
             })?;
         }
+        if found {
+            find::name_files(&view, &specs, config);
+        }
+        let nothing_read = unread.reasons(arguments.len()).filter(|_| format != Format::Json);
         if !found {
             reasons.extend(why_not(&specs, &index)?);
         } else if printer.is_without_definitions() {
             reasons.push("kprobe_events take none of the places; see: probeidx resolve".to_owned());
+        } else if let Some(why) = nothing_read.filter(|_| !seen.contains(&false)) {
+            reasons.push(why);
         } else {
             outcome = Outcome::Done;
         }
@@ -62,6 +82,37 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+/// Why nothing of what was asked for can be read, as long as nothing can.
+#[derive(Default)]
+struct Unread {
+    reasons: Vec<String>,
+    is_any_read: bool,
+}
+
+impl Unread {
+    fn add(&mut self, values: &[ValueAt]) {
+        self.is_any_read |= values.iter().any(|v| v.fetch.is_some());
+        for v in values.iter().filter(|v| v.is_asked && !self.is_any_read) {
+            let why = v.location.as_deref().map_or(String::new(), |why| format!(", {why}"));
+            let reason = format!("{}: {}{why}", v.name, v.state.name());
+            if !self.reasons.contains(&reason) {
+                self.reasons.push(reason);
+            }
+        }
+    }
+
+    /// One line; `None` where something can be read, or nothing was asked for.
+    fn reasons(&self, asked: usize) -> Option<String> {
+        if self.is_any_read || asked == 0 || self.reasons.is_empty() {
+            return None;
+        }
+        let more = self.reasons.len().saturating_sub(asked.max(3));
+        let shown = self.reasons[..self.reasons.len() - more].join("; ");
+        let more = if more == 0 { String::new() } else { format!("; and {more} other reasons") };
+        Some(format!("nothing of what was asked for can be read: {shown}{more}"))
+    }
 }
 
 /// Says for each kernel at how many places something is known.
@@ -114,6 +165,8 @@ impl<'a> Printer<'a> {
                 };
                 writer.placement(p, filter, out)
             }
+            // Those are listed, not resolved.
+            Format::Stap => Ok(()),
             Format::Text => {
                 let is_same = |h: &(ObjectId, Vec<u8>, Vec<u8>, u32)| {
                     (h.0, &h.1[..], &h.2[..], h.3) == (p.object, p.function, p.file, p.line)
@@ -135,7 +188,7 @@ impl<'a> Printer<'a> {
 
 fn no_variable(view: &View<'_>, specs: &[Spec], argument: &Argument) -> Error {
     let name = match &argument.source {
-        Source::Variable(path) => &path.root,
+        Source::Variable(way) => &way.root,
         Source::Returned(_) | Source::Raw(_) => {
             return Error::new(ErrorKind::NoMatch, "the function returns nothing, as far as is known");
         }

@@ -4,10 +4,12 @@ use super::exit::Outcome;
 use super::note;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::absence::{Absence, absence};
-use crate::query::spec::{Filter, ModuleScope, Point, Spec};
+use crate::query::spec::{Filter, ModuleScope, Point, Spec, StatementSpec};
+use crate::query::statement::{self, Around};
 use crate::query::{Index, pattern::Pattern, suggest};
 use probeidx_format::View;
-use probeidx_format::id::NameId;
+use probeidx_format::id::{NameId, StrId};
+use std::collections::BTreeSet;
 
 /// How a command ends that found nothing: the reasons on stderr, as one object of JSON where that was asked for.
 pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
@@ -39,6 +41,23 @@ pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
                 continue;
             }
         }
+        let is_known =
+            |name: &Pattern| !matches!(name, Pattern::Literal(text) if view.name(text.as_bytes()).is_none());
+        if let Point::Statement(asked) = &spec.point
+            && asked.lines.is_some()
+            && name.is_none_or(is_known)
+        {
+            let why = match name {
+                Some(Pattern::Literal(text)) => view
+                    .name(text.as_bytes())
+                    .map(|id| absence(&view, id, module, file, filter))
+                    .filter(|why| matches!(why, Absence::Refused | Absence::Discarded(_)))
+                    .map(|why| explain(text, &why)),
+                _ => None,
+            };
+            reasons.push(why.unwrap_or_else(|| no_line(&view, asked)));
+            continue;
+        }
         let Some(Pattern::Literal(name)) = name else {
             reasons.push("nothing matches".to_owned());
             continue;
@@ -57,6 +76,55 @@ pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
         }
     }
     Ok(reasons)
+}
+
+/// What to say of source lines of which nothing was listed: which lines near them have code.
+fn no_line(view: &View<'_>, asked: &StatementSpec) -> String {
+    const MOST: usize = 3;
+    let name = asked.function.as_ref().filter(|name| !name.matches_all());
+    let within = name.map_or(String::new(), |name| format!(" in {name}"));
+    let around = statement::around(view, asked);
+    let said = |a: &Around<'_>| {
+        let file = String::from_utf8_lossy(a.file);
+        let lines = match a.asked {
+            (first, last) if first == last => format!("line {first}"),
+            (first, last) => format!("lines {first} to {last}"),
+        };
+        let near: Vec<_> = [a.before, a.behind].into_iter().flatten().map(|l| l.to_string()).collect();
+        match a.has_code {
+            true => format!(
+                "SystemTap lists nothing at {lines} of {file}; see: probeidx resolve {file}:{}",
+                a.asked.0
+            ),
+            false => {
+                let are = if near.len() > 1 { "nearest are" } else { "nearest is" };
+                format!("no code at {lines} of {file}{within}; {are} {}", near.join(" and "))
+            }
+        }
+    };
+    match (&around[..], &asked.file) {
+        ([], Some(file)) if statement::files(view, asked).is_empty() => no_file(view, file),
+        ([], Some(file)) => format!("nothing to probe in {file}{within}"),
+        ([], None) => format!("no lines{within}"),
+        (around, _) => {
+            let more = if around.len() > MOST { "; and so in other files" } else { "" };
+            around.iter().take(MOST).map(said).collect::<Vec<_>>().join("; ") + more
+        }
+    }
+}
+
+/// What to say of a file without code.
+fn no_file(view: &View<'_>, file: &Pattern) -> String {
+    let what = format!("no code of a file {file}");
+    let Pattern::Literal(name) = file else { return what };
+    // What is near is so in as many components of the path.
+    let depth = name.matches('/').count();
+    let units = view.object_ids().flat_map(|o| view.units_of(o)).collect::<Vec<_>>();
+    let all: BTreeSet<StrId> = units.into_iter().flat_map(|unit| view.unit_files(unit)).copied().collect();
+    let paths = all.iter().filter_map(|f| std::str::from_utf8(view.string(*f)).ok());
+    let tails: BTreeSet<&str> =
+        paths.map(|p| p.rmatch_indices('/').nth(depth).map_or(p, |(at, _)| &p[at + 1..])).collect();
+    with_near(&what, &suggest::nearest(name, tails.into_iter(), 3))
 }
 
 /// What to say of a module that is not there.

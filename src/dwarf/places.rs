@@ -234,6 +234,11 @@ impl<'d> Extractor<'d, '_> {
                     unit.skip_attrs(cursor, abbrev);
                     self.walk_members(unit, cursor, frame);
                 }
+                tag if abbrev.has_name && types::kind(tag).is_some() => {
+                    let mut attrs = std::mem::take(&mut self.attrs);
+                    self.meet_type_within(source, offset, cursor, abbrev, &mut attrs);
+                    self.attrs = attrs;
+                }
                 _ => unit.skip_entry(cursor, abbrev),
             }
         }

@@ -1,4 +1,5 @@
 //! Probe points as SystemTap spells them.
+use super::placement::Placement;
 use super::process;
 use super::spec::Filter;
 use probeidx_format::View;
@@ -40,6 +41,14 @@ pub fn put_statement(
     put_object(view, object, out);
     out.extend_from_slice(b".statement(\"");
     put_place(name, file, line, out);
+}
+
+/// Writes the probe point of a placement: one that was found for a line is a statement.
+pub fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, out: &mut Vec<u8>) {
+    match p.source {
+        Some(source) => put_statement(view, p.object, p.function, p.file, source.line, out),
+        None => put(view, p.object, p.function, p.file, p.line, filter, out),
+    }
 }
 
 /// Writes `kernel.statement(0xADDR)`.

@@ -6,6 +6,7 @@ use super::placement::{self, Describer, Placement, Source};
 use super::rows::{self, Files, Row};
 use super::select::{self, Placed, Scope};
 use super::spec::{Filter, Lines, StatementSpec};
+use super::symbols;
 use crate::error::Result;
 use probeidx_format::View;
 use probeidx_format::details::Range;
@@ -135,7 +136,7 @@ pub(super) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
         by_unit(view, spec, object, is_asked, |rows, copies| {
             let declared: FxHashSet<_> = copies.iter().map(Copy::declared).collect();
             for row in rows {
-                if files.as_mut().is_some_and(|files| !files.contain(view, row.file)) {
+                if row.line == 0 || files.as_mut().is_some_and(|files| !files.contain(view, row.file)) {
                     continue;
                 }
                 let is_asked = match name {
@@ -150,6 +151,9 @@ pub(super) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
                     continue;
                 }
                 let own = Found { object, row: *row, owner: owner(view, object, row) };
+                if own.owner.is_none() && is_padding(view, object, row.pc) {
+                    continue;
+                }
                 let declared = own.declared(view).map(|(_, file, line)| (file, line));
                 if name.is_some() || is_meant(row, declared) {
                     found.push(own);
@@ -164,6 +168,11 @@ pub(super) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
     found
 }
 
+/// Whether no function holds the address: behind a jump at a function's end GCC leaves a row for its last line.
+fn is_padding(view: &View<'_>, object: ObjectId, pc: u32) -> bool {
+    !symbols::holding(view, object, pc).is_some_and(|held| symbols::covers(view, object, held))
+}
+
 /// The function or inlined copy to which a row's line belongs: of those that hold its address the one that is declared
 /// closest before the line, else the innermost. Where a copy starts, there are rows of the caller too.
 fn owner<'a>(view: &View<'a>, object: ObjectId, row: &Row) -> Option<Placed<'a>> {
@@ -176,6 +185,16 @@ fn owner<'a>(view: &View<'a>, object: ObjectId, row: &Row) -> Option<Placed<'a>>
     // Of equal ones the first, which is the innermost.
     let closest = declared.reduce(|a, b| if b.0 > a.0 { b } else { a });
     Some(closest.map_or(innermost, |(_, placed)| placed))
+}
+
+/// The files with code that a spec leads to, in order. Cost: of the files of all units.
+pub fn files<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<&'a [u8]> {
+    let Some(pattern) = &spec.file else { return vec![] };
+    let mut files = Files::new(pattern);
+    let units = Scope::new(view, &spec.module).objects().flat_map(|o| view.units_of(o)).collect::<Vec<_>>();
+    let all = units.into_iter().flat_map(|unit| view.unit_files(unit));
+    let own: BTreeSet<StrId> = all.copied().filter(|f| files.contain(view, *f)).collect();
+    own.into_iter().map(|f| view.string(f)).collect()
 }
 
 /// The lines of a file that have code, around those that were asked for.

@@ -2,7 +2,7 @@
 use super::steps::{self, Step};
 use super::{kprobe_events, lossy as text, words};
 use crate::query::defined::Defined;
-use crate::query::placement::Placement;
+use crate::query::placement::{self, Placement};
 use crate::query::reason::Reason;
 use crate::query::refused::Refused;
 use crate::query::spec::Filter;
@@ -27,6 +27,10 @@ struct Object<'a> {
     instance: &'static str,
     section: String,
     address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best: Option<bool>,
     inlined_into: Vec<Call>,
     symbol: Option<String>,
     offset: Option<u32>,
@@ -46,6 +50,22 @@ struct Object<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     returns: Option<Returns>,
     vars: Vec<Variable>,
+}
+
+/// The source line for which the address was found.
+#[derive(Serialize)]
+struct Source {
+    file: String,
+    line: u32,
+    column: u32,
+    is_stmt: bool,
+}
+
+impl From<&placement::Source<'_>> for Source {
+    fn from(source: &placement::Source<'_>) -> Self {
+        let placement::Source { file, line, column, is_stmt, .. } = *source;
+        Self { file: text(file), line, column, is_stmt }
+    }
 }
 
 #[derive(Serialize)]
@@ -296,15 +316,7 @@ pub fn placement(
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     let mut probe = vec![];
-    point::put(
-        view,
-        placement.object,
-        placement.function,
-        placement.file,
-        placement.line,
-        filter,
-        &mut probe,
-    );
+    point::put_placement(view, placement, filter, &mut probe);
     let Placement { verdicts, coverage, .. } = placement;
     let (is_user, by) = (placement.process.is_some(), coverage.by);
     let object = Object {
@@ -318,6 +330,8 @@ pub fn placement(
         instance: placement.instance.name(),
         section: text(placement.section),
         address: format!("{:#x}", placement.address),
+        source: placement.source.as_ref().map(Source::from),
+        best: placement.source.map(|s| s.is_best),
         inlined_into: placement
             .inlined_into
             .iter()
@@ -337,7 +351,7 @@ pub fn placement(
             .then(|| format!("{:#x}", placement.address.wrapping_add(verdicts.shift.into()))),
         attach: Map(verdicts.by_mechanism(is_user).map(|(name, verdict)| (name, verdict.name())).collect()),
         instead: placement.instead.as_ref().map(Instead::from),
-        definition: kprobe_events::definition(placement, filter, None),
+        definition: kprobe_events::definition(placement, filter, None).ok(),
         coverage: Coverage {
             instances: coverage.instances(),
             reachable: coverage.by.kprobe,

@@ -8,7 +8,7 @@ use crate::query::{process, select};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::collections::HashSet;
-use std::io::{Result, Write};
+use std::io::{self, Write};
 
 /// The group of all events.
 const GROUP: &str = "probeidx";
@@ -16,16 +16,31 @@ const GROUP: &str = "probeidx";
 /// The kernel's limit is 64 with the NUL (`MAX_EVENT_NAME_LEN`).
 const LONGEST_NAME: usize = 63;
 
-/// A probe of one place: `p:probeidx/do_open _text+3543965`. `None` where kprobe_events do not take it. Without a name
-/// the event is called like the function.
-pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Option<String> {
+/// The kernel's limit of a definition (`trace_parse_run_command`, kernel/trace/trace.c).
+const LONGEST_LINE: usize = 4094;
+
+/// A probe of one place: `p:probeidx/do_open _text+3543965`. Without a name the event is called like the function.
+///
+/// # Errors
+/// Why kprobe_events do not take it.
+pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Result<String, String> {
     let is_return = filter == Filter::Return;
     let verdict = if is_return { p.verdicts.kretprobe } else { p.verdicts.kprobe_events };
-    let anchor = p.anchor.as_ref().filter(|anchor| verdict.is_ok() && anchor.is_definable())?;
-    let plain = event_name(p.function, is_return);
+    if let Some(reason) = verdict.reason() {
+        return Err(reason.name().to_owned());
+    }
+    let anchor = p.anchor.as_ref().ok_or("no anchor")?;
+    if !anchor.is_definable() {
+        return Err("the kernel ends a path at blanks and #".to_owned());
+    }
+    let plain = event_name(p, is_return);
     let kind = if is_return { 'r' } else { 'p' };
     let arguments: String = arguments(&p.values).iter().map(|a| format!(" {a}")).collect();
-    Some(format!("{kind}:{GROUP}/{} {anchor}{arguments}", name.unwrap_or(&plain)))
+    let line = format!("{kind}:{GROUP}/{} {anchor}{arguments}", name.unwrap_or(&plain));
+    match line.len() {
+        0..=LONGEST_LINE => Ok(line),
+        length => Err(format!("the definition has {length} characters, and the kernel takes {LONGEST_LINE}")),
+    }
 }
 
 /// The fetch arguments of what was asked for and can be read, no name twice.
@@ -52,15 +67,27 @@ fn signature(values: &[ValueAt]) -> Vec<String> {
 }
 
 /// A name that the kernel takes: a C identifier. Return probes are told apart, as types must not be mixed.
-fn event_name(function: &[u8], is_return: bool) -> String {
+/// Lines are told apart as perf does, by their distance from the declaration: `vfs_read_L17`.
+fn event_name(p: &Placement<'_>, is_return: bool) -> String {
     let legal = |b: &u8| if b.is_ascii_alphanumeric() || *b == b'_' { char::from(*b) } else { '_' };
-    let mut name: String = function.iter().map(legal).collect();
+    let mut name: String = p.function.iter().map(legal).collect();
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         name.insert(0, '_');
     }
-    let suffix = if is_return { "__return" } else { "" };
+    let suffix = match (line(p), is_return) {
+        (Some(line), _) => format!("_{line}"),
+        (None, true) => "__return".to_owned(),
+        (None, false) => String::new(),
+    };
     name.truncate(LONGEST_NAME - suffix.len());
-    name + suffix
+    name + &suffix
+}
+
+/// The line for which a placement was found: `L17` if it is 17 behind the declaration; of another file by its number.
+fn line(p: &Placement<'_>) -> Option<String> {
+    let source = p.source?;
+    let relative = source.line.checked_sub(p.line).filter(|_| source.file == p.file);
+    Some(format!("L{}", relative.unwrap_or(source.line)))
 }
 
 /// Writes definitions that cover functions: one event for each, whatever the number of its places and the objects they lie
@@ -86,7 +113,7 @@ struct Event {
 
 impl Writer {
     /// Writes the first line.
-    pub fn new(view: &View<'_>, out: &mut dyn Write) -> Result<Self> {
+    pub fn new(view: &View<'_>, out: &mut dyn Write) -> io::Result<Self> {
         let process = process::path(view);
         let object = select::kernel(view).or_else(|| process.and(view.object_ids().next()));
         let build_id = object.map_or([0; 20], |o| view.objects[o.index()].build_id);
@@ -105,7 +132,7 @@ impl Writer {
     }
 
     /// Writes one placement; those of one function come one after another.
-    pub fn placement(&mut self, p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> Result<()> {
+    pub fn placement(&mut self, p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> io::Result<()> {
         let function = (p.function.to_vec(), p.file.to_vec(), p.line);
         // Of functions that only symbol tables know, those of one name in two objects are two.
         let is_same = |e: &Event| e.function == function && (!p.file.is_empty() || e.object == p.object);
@@ -120,13 +147,17 @@ impl Writer {
         let place = place(p);
         let name = self.name(p, filter);
         let Some(event) = &mut self.event else { return Ok(()) };
-        let Some(line) = definition(p, filter, Some(&name)) else {
-            let verdict =
-                if filter == Filter::Return { p.verdicts.kretprobe } else { p.verdicts.kprobe_events };
-            let reason = verdict.reason().map_or("no anchor", |r| r.name());
-            let instead = p.instead.as_ref().map_or(String::new(), |i| format!("; {}", words::instead(i)));
-            return writeln!(out, "# not probed: {place}: {reason}{instead}");
+        let line = match definition(p, filter, Some(&name)) {
+            Ok(line) => line,
+            Err(why) => {
+                let instead =
+                    p.instead.as_ref().map_or(String::new(), |i| format!("; {}", words::instead(i)));
+                return writeln!(out, "# not probed: {place}: {why}{instead}");
+            }
         };
+        if p.source.is_some_and(|s| !s.is_best) {
+            return writeln!(out, "# not probed: {place}: another address of the line is better");
+        }
         if p.is_nested {
             return writeln!(out, "# not probed: {place}: part of the copy that holds it");
         }
@@ -144,12 +175,12 @@ impl Writer {
 
     /// The name of the event that takes a placement.
     fn name(&mut self, p: &Placement<'_>, filter: Filter) -> String {
-        let signature = signature(&p.values);
+        let signature: Vec<String> = signature(&p.values).into_iter().chain(line(p)).collect();
         let known = self.event.iter().flat_map(|e| &e.names).find(|(s, _)| *s == signature);
         if let Some((_, name)) = known {
             return name.clone();
         }
-        let name = self.free_name(&event_name(p.function, filter == Filter::Return));
+        let name = self.free_name(&event_name(p, filter == Filter::Return));
         if let Some(event) = &mut self.event {
             event.names.push((signature, name.clone()));
         }
@@ -169,7 +200,7 @@ impl Writer {
     }
 }
 
-fn heading(p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> Result<()> {
+fn heading(p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> io::Result<()> {
     let function = text(p.function);
     let place = if p.file.is_empty() { String::new() } else { format!("@{}:{}", text(p.file), p.line) };
     let before = if p.module.is_some() { ", to be loaded before" } else { "" };

@@ -68,6 +68,12 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         other => style.inline(other.name()),
     };
     writeln!(out, "  {kind}  {}  {:#x} in {}{anchor}", style.bold(symbol), p.address, printable(p.section))?;
+    if let Some(source) = &p.source {
+        let best = if source.is_best { style.bold(", best") } else { String::new() };
+        let recommended = if source.is_stmt { "" } else { ", not is_stmt" };
+        let place = format!("{}:{}:{}", printable(source.file), source.line, source.column);
+        writeln!(out, "    line {place}{recommended}{best}")?;
+    }
     writeln!(out, "    {}", verdicts(p, style))?;
     if let Some(instead) = &p.instead {
         writeln!(out, "    instead: {}", words::instead(instead))?;

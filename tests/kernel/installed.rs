@@ -1,5 +1,6 @@
 //! What there is on this machine to test against.
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -73,7 +74,12 @@ pub fn stap_listing(kernel: &Kernel, pattern: &str) -> Result<String, String> {
     let version = version.split(['(', ')']).nth(1).unwrap_or("unknown").replace([' ', '/', ','], "-");
     let size =
         std::fs::metadata(&kernel.vmlinux).map_err(|e| format!("{}: {e}", kernel.vmlinux.display()))?.len();
-    let scope = pattern.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let scope = match pattern.contains(".statement(") {
+        true => {
+            format!("statements-{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(pattern))
+        }
+        false => pattern.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default().to_owned(),
+    };
     let folder = std::env::var_os("PROBEIDX_ORACLE").map_or_else(|| scratch("oracle"), PathBuf::from);
     let kept = folder.join(format!("{}-{size}-stap-{version}-{scope}.txt", kernel.release));
     if let Ok(text) = std::fs::read_to_string(&kept) {

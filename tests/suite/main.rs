@@ -32,11 +32,15 @@ mod packaging;
 mod placements;
 mod raw;
 mod snapshot;
+#[cfg(feature = "cli")]
+mod statements;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
 #[cfg(feature = "cli")]
 mod types;
 #[cfg(feature = "cli")]
 mod user;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod values;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod verdicts;

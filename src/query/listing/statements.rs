@@ -11,6 +11,7 @@ use crate::query::{placement, point};
 use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::record::FunctionRecord;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// The name and file of a function, and the line that is printed.
@@ -37,7 +38,9 @@ impl<'a> Lister<'a> {
                         false => entries.insert(entry) && !self.is_part(object, &c.placed),
                     }
                 });
-                copies.sort_by_key(|c| c.is_inline);
+                // SystemTap takes inlined copies in the order of a hash table, which decides whose line an address is that
+                // has several. Here callers come first, as they are declared behind what they call.
+                copies.sort_by_key(|c| (c.is_inline, Reverse(c.function.line.get())));
                 for_each_point(rows, &copies, spec, |copy, pc, line| {
                     let printed = (copy.function.name, copy.function.file, line);
                     points.entry(printed).or_default().push(Seen { placed: copy.placed, pc: Some(pc) });

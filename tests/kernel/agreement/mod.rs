@@ -22,6 +22,7 @@
 //!   right to know it, and list it under a bare name: `find null_setkey`.
 pub mod classes;
 pub mod listing;
+mod statements;
 
 use super::installed;
 use listing::{Difference, Listing};
