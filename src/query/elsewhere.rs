@@ -36,12 +36,28 @@ pub fn nearest(
     };
     let starts = ranges.into_iter().filter(|r| r.start < r.end).map(|r| r.start);
     let pc = starts.min_by_key(|start| (start.abs_diff(pc), *start < pc))?;
-    let held = symbols::holding(view, object, pc);
-    let text = |id: StrId| String::from_utf8_lossy(view.string(id)).into_owned();
-    Some(Elsewhere {
-        pc,
-        address: symbols::address(view, object, pc),
-        symbol: held.map(|h| (text(h.record.name), h.offset)),
-        line: if with_line { rows::at(view, object, pc).map(|row| (text(row.file), row.line)) } else { None },
-    })
+    Some(Elsewhere::at(view, object, pc, with_line))
+}
+
+/// Where a parameter is that is kept in memory all the time, as in code that is not optimized: behind the prologue, which
+/// stores it there. The second line row stands for its end (gdb's manual, "Set Breaks"; `resolve_prologue_endings`,
+/// dwflpp.cxx of SystemTap). Cost: of the rows up to there.
+pub fn behind_prologue(view: &View<'_>, object: ObjectId, entry: u32, with_line: bool) -> Option<Elsewhere> {
+    let sequence = rows::sequence(view, object, entry)?;
+    let second = view.rows(sequence).find(|row| row.pc > entry)?;
+    Some(Elsewhere::at(view, object, second.pc, with_line))
+}
+
+impl Elsewhere {
+    fn at(view: &View<'_>, object: ObjectId, pc: u32, with_line: bool) -> Self {
+        let held = symbols::holding(view, object, pc);
+        let text = |id: StrId| String::from_utf8_lossy(view.string(id)).into_owned();
+        let line = || rows::at(view, object, pc).map(|row| (text(row.file), row.line));
+        Self {
+            pc,
+            address: symbols::address(view, object, pc),
+            symbol: held.map(|h| (text(h.record.name), h.offset)),
+            line: if with_line { line() } else { None },
+        }
+    }
 }

@@ -194,7 +194,13 @@ impl<'a> Values<'a> {
         };
         let role = if found.is_parameter { Role::Parameter } else { Role::Local };
         let with_line = place.with_lines;
-        let nearest = || elsewhere::nearest(&view, place.object, found.location, place.pc, with_line);
+        let nearest = || match found.location {
+            Location::Everywhere(_) if found.is_parameter && view.is_user(place.object) => {
+                let behind = elsewhere::behind_prologue(&view, place.object, place.pc, with_line)?;
+                (is_entry && at(behind.pc).is_ok()).then_some(behind)
+            }
+            location => elsewhere::nearest(&view, place.object, location, place.pc, with_line),
+        };
         ValueAt {
             name,
             role,

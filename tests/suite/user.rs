@@ -400,3 +400,20 @@ fn code_of_arm64() {
     let address = u64::from_str_radix(sum["address"].as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
     assert_ne!(offset, address, "lld maps code elsewhere than it stands in the file");
 }
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn parameters_of_code_that_is_not_optimized() {
+    let place = Place::new();
+    let program = place.compile("user", &["-pie", "-fPIE", "-O0"]);
+    place.index(&program);
+    let sum = place.place(&["process(\"user\").function(\"sum\")", "by"]);
+    let by = &sum["vars"][0];
+    assert_eq!((&by["state"], &by["fetch"]), (&"elsewhere".into(), &Value::Null), "{sum}");
+    // Behind the prologue it is where the debug information says.
+    let address = by["elsewhere"]["address"].as_str().unwrap();
+    let out = run_in(&place.indexes()[0], ["--json", "-q", "resolve", address, "by"]).found();
+    let behind: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(behind["vars"][0]["state"], "readable", "{behind}");
+    assert!(behind["offset"].as_u64().unwrap() > 8 && by["elsewhere"]["line"].is_u64(), "{behind}");
+}
