@@ -127,10 +127,10 @@ fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write)
             if !found.everywhere() {
                 outcome = Outcome::Nothing;
             }
-            let release = String::from_utf8_lossy(process::path(&view).unwrap_or(view.release()));
+            let name = String::from_utf8_lossy(process::path(&view).unwrap_or(view.release()));
             let written = match config.json {
-                true => json::defined(&release, asked, &found, out),
-                false => text::defined(&release, asked, &found, out),
+                true => json::defined(&view, asked, &found, out),
+                false => text::defined(&name, asked, &found, out),
             };
             written.map_err(failed)?;
         }

@@ -7,7 +7,7 @@ use crate::query::reason::Reason;
 use crate::query::refused::Refused;
 use crate::query::spec::Filter;
 use crate::query::variables::{Role, ValueAt};
-use crate::query::{coverage, elsewhere, instead, point, symbols, verdict};
+use crate::query::{coverage, elsewhere, instead, point, process, symbols, verdict};
 use probeidx_format::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -276,10 +276,12 @@ pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::i
 }
 
 /// Writes at how many placements something is defined, as one line.
-pub fn defined(kernel: &str, argument: &str, found: &Defined, out: &mut dyn Write) -> std::io::Result<()> {
+pub fn defined(view: &View<'_>, argument: &str, found: &Defined, out: &mut dyn Write) -> std::io::Result<()> {
     #[derive(Serialize)]
     struct Object<'a> {
-        kernel: &'a str,
+        kernel: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        process: Option<String>,
         argument: &'a str,
         defined: bool,
         places: u32,
@@ -287,8 +289,10 @@ pub fn defined(kernel: &str, argument: &str, found: &Defined, out: &mut dyn Writ
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<&'a str>,
     }
+    let process = process::path(view).map(text);
     let object = Object {
-        kernel,
+        kernel: process.is_none().then(|| text(view.release())),
+        process,
         argument,
         defined: found.everywhere(),
         places: found.places,
