@@ -1,5 +1,6 @@
 //! Probe points as SystemTap lists them: a line for each declaration and, with variables, those that every one of
 //! its placements has.
+mod aliases;
 mod statements;
 
 use super::blocklist;
@@ -13,7 +14,7 @@ use super::symbols;
 use crate::error::Result;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId, Pc, StrId};
-use probeidx_format::record::{FunctionRecord, SymbolRecord};
+use probeidx_format::record::SymbolRecord;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
@@ -138,11 +139,15 @@ impl<'a> Lister<'a> {
 
     fn list_functions(&mut self, spec: &FunctionSpec, spelled: Spelled, lines: &mut Lines) {
         let scope = Scope::new(&self.view, &spec.module);
+        // Who asks for all names gets each function under its own.
+        let wants_aliases = spec.declared.name.to_string() != "*";
         for name in select::names(&self.view, &spec.declared.name) {
             for declaration in select::declarations(&self.view, name, spec.declared.file.as_ref()) {
                 self.list_declaration(&declaration, name, &scope, spec, lines);
             }
-            self.list_aliases(name, &scope, spec, lines);
+            if wants_aliases {
+                self.list_aliases(name, &scope, spec, lines);
+            }
             let is_dropped = spelled == Spelled::Systemtap && self.is_merged(name);
             let is_padding = spelled == Spelled::Bare
                 && !spec.declared.name.is_literal()
@@ -195,52 +200,6 @@ impl<'a> Lister<'a> {
         });
         self.scratch.places = places;
         self.scratch.kept = kept;
-    }
-
-    /// Functions that have a symbol of this name, and another one in the debug information: `malloc`, which is
-    /// `__libc_malloc` there. SystemTap lists them under that (`update_symtab`, tapsets.cxx).
-    fn list_aliases(&mut self, name: NameId, scope: &Scope, spec: &FunctionSpec, lines: &mut Lines) {
-        let view = self.view;
-        for &id in view.symbols_named(name) {
-            let Some(symbol) = select::symbol(&view, id) else { continue };
-            let object = view.object_of_symbol(id);
-            if !symbol.is_function() || !symbol.has(SymbolRecord::DESCRIBED) || !scope.contains(object) {
-                continue;
-            }
-            let Some(placed) = placement::entry_at(&view, object, symbol.pc.get()) else { continue };
-            let Some(function) = select::function(&view, placed.record) else { continue };
-            let (own, file) = (view.string(function.name), view.string(function.file));
-            let is_exported = || {
-                let own = view.name(self.symbol_name(function));
-                own.is_some_and(|own| select::is_exported(&view, object, own))
-            };
-            if spec.declared.name.matches(own)
-                || spec.declared.file.as_ref().is_some_and(|asked| !asked.matches_path(file))
-                || !select::passes(spec.filter, false)
-                || (spec.filter == Filter::Exported && !is_exported())
-                || self.is_blocked(own, file, spec.filter)
-                || self.is_closed(object, symbol.pc.get())
-                || self.is_part(object, &placed)
-            {
-                continue;
-            }
-            // Who asks by a mangled name is answered with one (`dwarf_query::add_probe_point`).
-            let is_mangled = spec.declared.name.literal_prefix().starts_with("_Z");
-            let text = if is_mangled { self.symbol_name(function) } else { own };
-            let (line, as_statements) = (function.line.get(), self.as_statements);
-            lines.push(
-                |out| put_point(&view, object, Some((file, line)), text, spec, as_statements, out),
-                |out| self.put_variables(&[Seen { placed, pc: None }], spec.filter, out),
-            );
-        }
-    }
-
-    /// What the function's symbol is called: its linkage name, if it has one.
-    fn symbol_name(&self, function: &FunctionRecord) -> &'a [u8] {
-        match self.view.string(self.view.variables(function).linkage_name) {
-            [] => self.view.string(function.name),
-            linkage => linkage,
-        }
     }
 
     /// Functions of the symbol table that the debug information does not describe, such as assembly.
