@@ -5,4 +5,6 @@ mod anchors;
 mod frames;
 mod installed;
 mod live;
+mod perf;
+mod sample;
 mod types;
