@@ -106,6 +106,14 @@ impl Plan {
                 low.copy_from_slice(bytes);
                 return Ok(Self::of(vec![Op::Constant(i64::from_le_bytes(value))], false, type_id));
             }
+            // Meant is the stack pointer of the body: at the entry it is another, if the function moves it.
+            Location::Everywhere(Expr::BasedOn(register, _))
+                if at.is_entry
+                    && Some(register) == stack_pointer(view.machine())
+                    && !frames::is_fixed(view, at.object, at.pc) =>
+            {
+                return Err(Missing::Elsewhere);
+            }
             Location::Everywhere(expr) => expr,
             Location::List(_) | Location::Within(..) => location.at(at.pc).ok_or(Missing::Elsewhere)?,
         };
@@ -115,8 +123,14 @@ impl Plan {
         if expr.is_empty() {
             return Err(Missing::OptimizedOut);
         }
-        let plan = operations(view, expr, at)?;
+        let mut plan = operations(view, expr, at)?;
         let size = type_id.and_then(|t| types::size_of(view, t)).unwrap_or(8);
+        // One piece that has all of it, as GCC writes for a struct that is split in its members.
+        if let [Piece { bits, plan: Ok(whole) }] = &plan.pieces[..]
+            && *bits >= size.saturating_mul(8)
+        {
+            plan = whole.clone();
+        }
         // What is cut off above the type, or filled with its sign, is none of it.
         let bits = plan.bits.filter(|b| b.lowest > 0 || u64::from(b.width) < size.saturating_mul(8));
         Ok(Self { type_id, bits, ..plan })

@@ -36,23 +36,47 @@ pub struct Class {
 }
 
 /// All of them; a difference is counted in the first that holds.
-pub const CLASSES: [Class; 3] = [
-    Class { name: "cut to 64 bits", holds: cut },
-    Class { name: "a computed value as memory", holds: computed },
-    Class { name: "below the stack pointer", holds: below_the_stack_pointer },
+pub const CLASSES: [Class; 6] = [
+    Class { name: "computed value", holds: is_computed },
+    Class { name: "not yet in the frame", holds: is_not_yet_in_the_frame },
+    Class { name: "cut to 64 bits", holds: is_cut },
+    Class { name: "aggregate as number", holds: is_aggregate },
+    Class { name: "known from later on", holds: is_known_later },
+    Class { name: "as at the entry", holds: is_entry_value },
 ];
 
-fn cut(difference: &Difference<'_>) -> bool {
-    difference.parameter.size > 8 && difference.only_theirs().is_some_and(|t| t.ends_with(":x64"))
-}
+const STACK_VALUE: u8 = 0x9f;
+const ENTRY_VALUES: [u8; 2] = [0xa3, 0xf3];
 
-fn computed(difference: &Difference<'_>) -> bool {
-    const STACK_VALUE: u8 = 0x9f;
-    let is_read = difference.only_theirs().is_some_and(|t| t.contains('('));
+fn is_computed(difference: &Difference<'_>) -> bool {
+    let is_read = difference.theirs.is_some_and(|t| t.contains('('));
     is_read && difference.parameter.operations.last() == Some(&STACK_VALUE)
 }
 
-fn below_the_stack_pointer(difference: &Difference<'_>) -> bool {
-    let is_below = difference.only_theirs().is_some_and(|t| t.starts_with('-') && t.contains("(%sp):"));
-    is_below && difference.parameter.value.state == State::Elsewhere
+fn is_not_yet_in_the_frame(difference: &Difference<'_>) -> bool {
+    let is_slot = difference.only_theirs().is_some_and(|t| t.contains("(%sp):"));
+    is_slot && difference.parameter.value.state == State::Elsewhere
+}
+
+fn is_cut(difference: &Difference<'_>) -> bool {
+    difference.parameter.size > 8 && difference.only_theirs().is_some_and(|t| t.ends_with(":x64"))
+}
+
+fn is_aggregate(difference: &Difference<'_>) -> bool {
+    let Parameter { value, operations, .. } = difference.parameter;
+    let is_one = difference.parameter.is_aggregate && value.state == State::Readable;
+    // Read from where we say that it is.
+    let place = difference.only_theirs().and_then(|t| t.split(':').next());
+    is_one && !operations.is_empty() && place == value.location.as_deref()
+}
+
+fn is_known_later(difference: &Difference<'_>) -> bool {
+    let is_register = difference.only_theirs().is_some_and(|t| t.starts_with('%'));
+    is_register && difference.parameter.value.state == State::Elsewhere
+}
+
+fn is_entry_value(difference: &Difference<'_>) -> bool {
+    let Parameter { value, operations, .. } = difference.parameter;
+    let is_one = operations.first().is_some_and(|op| ENTRY_VALUES.contains(op));
+    is_one && difference.theirs.is_none() && value.state == State::Readable
 }

@@ -22,6 +22,7 @@ use probeidx::query::variables::{Role, ValueAt};
 use probeidx::query::{Index, resolve, spec, types};
 use probeidx_format::View;
 use probeidx_format::details::Location;
+use probeidx_format::types::TypeKind;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
@@ -56,6 +57,7 @@ struct Parameter {
     value: ValueAt,
     /// Of its type, in bytes.
     size: u64,
+    is_aggregate: bool,
     /// What the debug information says of where it is, if it says anything.
     operations: Vec<u8>,
 }
@@ -155,7 +157,9 @@ fn parameters(view: &View<'_>, placement: Placement<'_>) -> Vec<Parameter> {
             (variable.parameter && view.string(variable.name) == value.name.as_bytes()).then_some(location)
         });
         let size = value.type_id.and_then(|t| types::size_of(view, t)).unwrap_or(0);
-        Parameter { operations: own.next().map_or(vec![], operations), size, value }
+        let kind = value.type_id.and_then(|t| types::kind(view, types::strip(view, t)?));
+        let is_aggregate = matches!(kind, Some(TypeKind::Struct | TypeKind::Union));
+        Parameter { operations: own.next().map_or(vec![], operations), size, is_aggregate, value }
     };
     placement.values.into_iter().filter(|v| v.role == Role::Parameter).map(parameter).collect()
 }
