@@ -51,12 +51,12 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                 printer.placement(&placement, filter, out).map_err(failed)
             })?;
         }
-        let reasons_why = unread.reasons(arguments.len()).filter(|_| format != Format::Json);
+        let nothing_read = unread.reasons(arguments.len()).filter(|_| format != Format::Json);
         if !found {
             reasons.extend(why_not(&specs, &index)?);
         } else if printer.is_without_definitions() {
             reasons.push("kprobe_events take none of the places; see: probeidx resolve".to_owned());
-        } else if let Some(why) = reasons_why.filter(|_| !seen.contains(&false)) {
+        } else if let Some(why) = nothing_read.filter(|_| !seen.contains(&false)) {
             reasons.push(why);
         } else {
             outcome = Outcome::Done;

@@ -14,7 +14,8 @@ use probeidx_format::types::TypeKind;
 /// The kernel's limits.
 const LONGEST_BODY: usize = 63;
 const DEEPEST: usize = 13;
-/// Of the record of an event, without its header (`MAX_PROBE_EVENT_SIZE`, trace_probe.h, 6.1.176 and 6.12.107).
+/// Of the record of an event, without its header (`MAX_PROBE_EVENT_SIZE`, trace_probe.h, 6.1.176 and 6.12.107;
+/// those before do not look).
 const LARGEST_RECORD: u32 = 3072;
 
 /// `DW_ATE_signed`, `DW_ATE_signed_char`
@@ -161,14 +162,12 @@ impl Target<'_> {
                 if text.ends_with(']') && !plan.in_memory {
                     return Err(format!("{text}: an array is read from memory"));
                 }
-                // Of less than a whole number, a type reads more: but for the lowest bits of it.
-                let width = text.strip_prefix(['u', 's', 'x']).and_then(|bits| bits.parse::<u32>().ok());
-                match plan.bits {
-                    Some(bits) if !text.starts_with('b') => match width {
-                        Some(width) if bits.lowest == 0 && width <= bits.width => {}
-                        _ => return Err(format!("{text} reads more than {}", words(bits))),
-                    },
-                    _ => {}
+                // What is less than a number is read by a type that reads no more. Bits in memory may be given as bits of
+                // the number that holds them.
+                if let Some(bits) = plan.bits.filter(|_| !(text.starts_with('b') && plan.in_memory))
+                    && (bits.lowest > 0 || reach(text).is_none_or(|reach| reach > bits.width))
+                {
+                    return Err(format!("{text} reads more than {}", words(bits)));
                 }
                 Ok((plan.clone(), text.clone()))
             }
@@ -232,17 +231,6 @@ impl Target<'_> {
         let stripped = plan.type_id.and_then(|t| types::strip(view, t)).ok_or("its type is void")?;
         let record = view.types.get(stripped.index()).ok_or("its type is not known")?;
         let size = types::size_of(view, stripped).unwrap_or(0);
-        if let Some(bits) = plan.bits {
-            let is_number = SIGNED.contains(&record.encoding) && u64::from(bits.width) == size * 8;
-            if bits.is_signed || (is_number && !plan.in_memory) {
-                return Err(format!("{}, with a sign: the kernel's bit-fields have none", words(bits)));
-            }
-            let least = if plan.in_memory { size * 8 } else { 8 };
-            let end = u64::from(bits.lowest) + u64::from(bits.width);
-            let container = [8, 16, 32, 64].into_iter().find(|c| *c >= least && *c >= end);
-            let container = container.ok_or_else(|| format!("{} of more than 64", words(bits)))?;
-            return Ok((plan.clone(), format!("b{}@{}/{container}", bits.width, bits.lowest)));
-        }
         match TypeKind::from_u8(record.kind) {
             TypeKind::Array => {
                 let element = record.target.some().ok_or("an array of nothing")?;
@@ -274,7 +262,13 @@ impl Target<'_> {
                 "a {} of {size} bytes: name a member",
                 if record.kind == TypeKind::Union as u8 { "union" } else { "struct" }
             )),
-            _ => Ok((plan.clone(), self.scalar(stripped)?)),
+            _ => match plan.bits {
+                Some(bits) => {
+                    let is_signed = SIGNED.contains(&record.encoding) && u64::from(bits.width) == size * 8;
+                    Ok((plan.clone(), bit_field(bits, is_signed, plan.in_memory.then_some(size))?))
+                }
+                None => Ok((plan.clone(), self.scalar(stripped)?)),
+            },
         }
     }
 
@@ -301,6 +295,30 @@ impl Target<'_> {
     fn kind(&self, type_id: Option<TypeId>) -> Option<TypeKind> {
         let record = self.view.types.get(types::strip(self.view, type_id?)?.index())?;
         Some(TypeKind::from_u8(record.kind))
+    }
+}
+
+/// The kernel's type of some bits: those of a number in memory, or of one that is not. `is_signed`: they are a whole
+/// number with a sign.
+fn bit_field(bits: Bits, is_signed: bool, in_memory: Option<u64>) -> Result<String, String> {
+    if bits.is_signed || (is_signed && in_memory.is_none()) {
+        return Err(format!("{}, with a sign: the kernel's bit-fields have none", words(bits)));
+    }
+    let least = in_memory.map_or(8, |size| size * 8);
+    let end = u64::from(bits.lowest) + u64::from(bits.width);
+    let container = [8, 16, 32, 64].into_iter().find(|c| *c >= least && *c >= end);
+    let container = container.ok_or_else(|| format!("{} of more than 64", words(bits)))?;
+    Ok(format!("b{}@{}/{container}", bits.width, bits.lowest))
+}
+
+/// How many of the lowest bits a type of kprobe_events reads, if it reads a number.
+fn reach(text: &str) -> Option<u32> {
+    match text.strip_prefix('b') {
+        Some(field) => {
+            let (width, rest) = field.split_once('@')?;
+            width.parse::<u32>().ok()?.checked_add(rest.split_once('/')?.0.parse().ok()?)
+        }
+        None => text.strip_prefix(['u', 's', 'x'])?.parse().ok(),
     }
 }
 

@@ -146,6 +146,11 @@ impl Plan {
         Self::of(vec![Op::Returned], false, Some(type_id))
     }
 
+    /// A value of a type in memory, to ask what parts it has.
+    pub fn anywhere(type_id: Option<TypeId>) -> Self {
+        Self::of(vec![Op::Constant(0)], true, type_id)
+    }
+
     fn of(ops: Vec<Op>, in_memory: bool, type_id: Option<TypeId>) -> Self {
         Self { ops, in_memory, type_id, ..Self::default() }
     }
@@ -259,7 +264,7 @@ impl Plan {
         }
         if self.in_memory {
             self.add((lowest / 8) as i64);
-            let is_whole = lowest % 8 == 0 && width % 8 == 0;
+            let is_whole = lowest.is_multiple_of(8) && width.is_multiple_of(8);
             let bits = Bits { lowest: (lowest % 8) as u32, width: width as u32, is_signed: false };
             return Ok(Self { bits: (!is_whole).then_some(bits), ..self });
         }

@@ -300,10 +300,10 @@ mod tests {
 
     #[test]
     fn pieces_are_plans_of_their_own() {
-        let pieces = |operations: &[u8]| -> Vec<(u64, Option<(Vec<Op>, bool)>)> {
+        let pieces = |operations: &[u8]| {
             let plan = run(operations, true).unwrap();
             let piece = |p: Piece| (p.bits, p.plan.ok().map(|p| (p.ops, p.in_memory)));
-            plan.pieces.into_iter().map(piece).collect()
+            plan.pieces.into_iter().map(piece).collect::<Vec<_>>()
         };
         let register = |n| Some((vec![Op::Register(n)], false));
         assert_eq!(pieces(&[0x55, PIECE, 8, 0x54, PIECE, 4]), [(64, register(5)), (32, register(4))]);

@@ -12,7 +12,6 @@ use super::way::{Leg, Way};
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
-use probeidx_format::expr::Expr;
 use probeidx_format::id::{ObjectId, StrId, TypeId};
 
 /// What can be done with a value at an address.
@@ -136,17 +135,14 @@ impl<'a> Values<'a> {
     /// Those of the path through the types.
     pub fn argument(&mut self, place: Place<'a>, argument: &Argument) -> Result<ValueAt> {
         let value = self.asked(place, argument)?;
-        let none =
-            || self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable"));
-        let value = value.unwrap_or_else(none);
-        Ok(ValueAt { is_asked: true, ..value })
+        Ok(ValueAt { is_asked: true, ..value.unwrap_or_else(|| self.absent(argument)) })
     }
 
     /// What was asked for where no debug information says what there is: what the kernel reads by itself.
     pub fn undescribed(&self, argument: &Argument) -> ValueAt {
         let value = match &argument.source {
             Source::Raw(text) => self.raw(text, argument),
-            _ => self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable")),
+            _ => self.absent(argument),
         };
         ValueAt { is_asked: true, ..value }
     }
@@ -178,14 +174,8 @@ impl<'a> Values<'a> {
     fn part(&mut self, place: Place<'a>, value: ValueAt, way: &Way, argument: &Argument) -> Result<ValueAt> {
         let name = argument.text.clone();
         // Whether there is such a member does not depend on the place.
-        let anywhere = Plan::of_variable(
-            &self.view,
-            Location::Everywhere(Expr::Memory(0)),
-            value.type_id,
-            At { object: place.object, pc: place.pc, is_entry: false },
-        );
         let is_known = value.plan.is_some();
-        let Some(plan) = value.plan.clone().or(anywhere.ok()) else { return Ok(ValueAt { name, ..value }) };
+        let plan = value.plan.clone().unwrap_or_else(|| Plan::anywhere(value.type_id));
         let plan = match self.along(plan, way) {
             Ok(plan) => plan,
             Err(error) if error.kind() == ErrorKind::Usage && is_known => {
@@ -325,6 +315,10 @@ impl<'a> Values<'a> {
             },
             Err(why) => self.missing(argument, Role::Raw, State::Unsupported, Some(&why)),
         }
+    }
+
+    fn absent(&self, argument: &Argument) -> ValueAt {
+        self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable"))
     }
 
     fn missing(&self, argument: &Argument, role: Role, state: State, why: Option<&str>) -> ValueAt {

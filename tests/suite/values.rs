@@ -7,7 +7,8 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 /// Its kprobe_events are as those of 6.1 were at first.
-static FORMER: LazyLock<Indexed> = LazyLock::new(|| delta(&USUAL));
+static FORMER: LazyLock<Indexed> =
+    LazyLock::new(|| delta(&Recipe::new("gcc", &["-O2", "-gdwarf-5", "-fno-eliminate-unused-debug-types"])));
 /// They can do what those of 6.12 can, whatever the release says.
 static LATER: LazyLock<Indexed> =
     LazyLock::new(|| delta(&Recipe::new("gcc", &["-O2", "-gdwarf-5", "-DNEWER_EVENTS"])));
@@ -61,7 +62,12 @@ fn parts_of_a_value_are_read_from_the_piece_that_has_them() {
     refuses(&FORMER, spec, "pair", "in pieces: 8 bytes in %di, 8 bytes in %si");
     refuses(&FORMER, spec, "halves", "a struct of 8 bytes: name a member");
     refuses(&FORMER, spec, "halves.second", "bits 32 to 63, with a sign: the kernel's bit-fields have none");
-    refuses(&FORMER, spec, "pair.length:u16", "u16 reads more than bits 32 to 47");
+    for cast in ["u16", "b4@0/16", "symbol"] {
+        let why = format!("{cast} reads more than bits 32 to 47");
+        refuses(&FORMER, spec, &format!("pair.length:{cast}"), &why);
+    }
+    refuses(&FORMER, spec, "pair.both", "a struct of 2 bytes: name a member");
+    refuses(&FORMER, spec, "pair.bytes", "an array that is not in memory");
     fetches(&FORMER, "in_memory", "three.c", "c=+24(%sp):x64");
     let value = &values(&FORMER, spec, &["pair.high"])[0];
     assert_eq!(value["c"], "regs->si >> 52 & 0xfff");
@@ -168,7 +174,7 @@ fn what_c_writes_is_read() {
     ] {
         refuses(&FORMER, "names", argument, why);
     }
-    refuses(&FORMER, "by_value", "&pair.low", "it is not in memory, and has no address");
+    refuses(&FORMER, "by_value", "&pair.low", "a bit-field has no address");
     for (argument, code, said) in [
         ("((struct nothing *)node->data)->x", 1, "((struct nothing *)node->data): no type struct nothing"),
         (
@@ -277,4 +283,18 @@ fn registers_are_read_where_nothing_is_described() {
     assert!(run.found().ends_with("_text+16 di=%di\n"));
     let run = OLDER.run(&["resolve", "vmlinux:plain", "file"]);
     assert!(run.code == 1 && run.err.contains("no variable 'file' in any of the placements"), "{run:?}");
+}
+
+#[test]
+fn types_within_functions_are_known_though_nothing_leads_to_them() {
+    for (name, size) in [("struct unused_within", 16), ("union unused_when_inlined", 8)] {
+        assert_eq!(FORMER.json(&["type", name])[0]["size"], size, "{name}");
+    }
+}
+
+#[test]
+fn vmlinux_is_null_in_json() {
+    let users = FORMER.json(&["type", "struct request", "--users"]);
+    let of = |function: &str| users.iter().find(|u| u["function"] == function).map(|u| u["objects"].clone());
+    assert_eq!(of("submit"), Some(serde_json::json!([null])));
 }
