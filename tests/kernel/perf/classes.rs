@@ -36,13 +36,14 @@ pub struct Class {
 }
 
 /// All of them; a difference is counted in the first that holds.
-pub const CLASSES: [Class; 6] = [
+pub const CLASSES: [Class; 7] = [
     Class { name: "computed value", holds: is_computed },
     Class { name: "not yet in the frame", holds: is_not_yet_in_the_frame },
     Class { name: "cut to 64 bits", holds: is_cut },
     Class { name: "aggregate as number", holds: is_aggregate },
     Class { name: "known from later on", holds: is_known_later },
     Class { name: "as at the entry", holds: is_entry_value },
+    Class { name: "constant", holds: is_constant },
 ];
 
 const STACK_VALUE: u8 = 0x9f;
@@ -79,4 +80,8 @@ fn is_entry_value(difference: &Difference<'_>) -> bool {
     let Parameter { value, operations, .. } = difference.parameter;
     let is_one = operations.first().is_some_and(|op| ENTRY_VALUES.contains(op));
     is_one && difference.theirs.is_none() && value.state == State::Readable
+}
+
+fn is_constant(difference: &Difference<'_>) -> bool {
+    difference.theirs.is_none() && difference.parameter.value.state == State::Constant
 }
