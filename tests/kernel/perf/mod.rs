@@ -177,14 +177,19 @@ fn parameters(view: &View<'_>, placement: Placement<'_>) -> Vec<Parameter> {
 /// Asks perf, on all processors.
 fn compare(vmlinux: &Path, functions: &[&Function]) -> Tally {
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let ask = |functions: &[&Function]| -> Vec<BTreeMap<String, String>> {
-        functions.iter().map(|f| fetched(vmlinux, f)).collect()
+    let share = functions.len().div_ceil(threads).max(1);
+    let ask = |f: &&Function| {
+        let names: Vec<&str> = f.parameters.iter().map(|p| p.value.name.as_str()).collect();
+        peer::fetched(vmlinux, &f.name, &names)
     };
-    let answers: Vec<_> = thread::scope(|scope| {
-        let share = functions.len().div_ceil(threads).max(1);
-        let running: Vec<_> = functions.chunks(share).map(|f| scope.spawn(move || ask(f))).collect();
-        running.into_iter().flat_map(|t| t.join().expect("perf answers")).collect()
+    let answers: Result<Vec<_>, String> = thread::scope(|scope| {
+        let running: Vec<_> = functions
+            .chunks(share)
+            .map(|chunk| scope.spawn(move || chunk.iter().map(ask).collect::<Vec<_>>()))
+            .collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("a thread ends")).collect()
     });
+    let answers = answers.unwrap_or_else(|e| panic!("{e}"));
     let mut tally = Tally::default();
     for (function, theirs) in functions.iter().zip(&answers) {
         for parameter in &function.parameters {
@@ -193,11 +198,6 @@ fn compare(vmlinux: &Path, functions: &[&Function]) -> Tally {
         }
     }
     tally
-}
-
-fn fetched(vmlinux: &Path, function: &Function) -> BTreeMap<String, String> {
-    let names: Vec<&str> = function.parameters.iter().map(|p| p.value.name.as_str()).collect();
-    peer::fetched(vmlinux, &function.name, &names).unwrap_or_else(|e| panic!("{e}"))
 }
 
 impl Tally {

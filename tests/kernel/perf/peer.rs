@@ -38,7 +38,7 @@ pub fn fetched(
 fn asked(vmlinux: &Path, function: &str, what: &str) -> Result<Option<BTreeMap<String, String>>, String> {
     let definition = format!("{function} {what}");
     let Output { status, stdout, stderr } =
-        perf(&["-k".as_ref(), vmlinux.as_ref(), "-D".as_ref(), definition.as_ref()])?;
+        perf(&["probe".as_ref(), "-k".as_ref(), vmlinux.as_ref(), "-D".as_ref(), definition.as_ref()])?;
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     if !status.success() {
         let is_refusal = REFUSALS.iter().any(|known| stderr.contains(known));
