@@ -12,7 +12,7 @@ pub struct Difference<'a> {
 }
 
 impl Difference<'_> {
-    /// What perf reads from memory, if we fetch nothing.
+    /// What perf fetches, if we fetch nothing.
     fn only_theirs(&self) -> Option<&str> {
         self.theirs.filter(|_| self.parameter.fetch().is_none())
     }
@@ -36,11 +36,12 @@ pub struct Class {
 }
 
 /// All of them; a difference is counted in the first that holds.
-pub const CLASSES: [Class; 7] = [
+pub const CLASSES: [Class; 8] = [
     Class { name: "computed value", holds: is_computed },
     Class { name: "not yet in the frame", holds: is_not_yet_in_the_frame },
     Class { name: "cut to 64 bits", holds: is_cut },
     Class { name: "aggregate as number", holds: is_aggregate },
+    Class { name: "sign of the only member", holds: is_signed_member },
     Class { name: "known from later on", holds: is_known_later },
     Class { name: "as at the entry", holds: is_entry_value },
     Class { name: "constant", holds: is_constant },
@@ -69,6 +70,11 @@ fn is_aggregate(difference: &Difference<'_>) -> bool {
     // Read from where we say that it is.
     let place = difference.only_theirs().and_then(|t| t.split(':').next());
     is_one && !operations.is_empty() && place == value.location.as_deref()
+}
+
+fn is_signed_member(difference: &Difference<'_>) -> bool {
+    let unsigned = difference.parameter.fetch().map(|ours| ours.replace(":s", ":x"));
+    difference.parameter.is_aggregate && unsigned.is_some() && unsigned.as_deref() == difference.theirs
 }
 
 fn is_known_later(difference: &Difference<'_>) -> bool {

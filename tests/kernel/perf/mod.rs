@@ -17,6 +17,7 @@
 //! | not yet in the frame | GCC says in which slot of the frame a parameter is, and not from when on. At the entry that slot is below the stack pointer (`remap_pfn_range`, `prot`: `-56(%sp)`, written at +48), or is the return address (`acpi_sleep_run_lps0_dsm`, `dsm_guid`: `+0(%sp)`, written at +23). | we, who refuse it |
 //! | cut to 64 bits | A struct of more than 8 bytes, in two registers or in memory. perf warns and takes its first half for a number: `optval` of `ip_setsockopt`. | we, who ask for a member |
 //! | aggregate as number | A struct or union of up to 8 bytes, as a number: `qid` of `quota_send_warning`. | both: perf's is where we say that it is, and we ask for a member |
+//! | sign of the only member | A struct of one signed number, `pm_message_t`: perf takes structs for unsigned. | we: `state` of `pm_dev_dbg` is an `int` |
 //! | known from later on | Nothing is said of the parameter at the entry. perf takes the next place behind it, whatever has happened by then: `customMem` of `ZSTD_customMalloc` in `%ax`. | we; perf by chance (`flags` of `native_set_fixmap` in `%dx`, as passed) |
 //! | as at the entry | What a register held at the entry (`DW_OP_entry_value`), which perf does not know: `data` of `__irq_get_irqchip_state`. | we: at the entry the register still holds it |
 //! | constant | perf reads no constants: `pos` of `css_rightmost_descendant`. | neither: GCC says 0, which is assigned before the first instruction, and passed is `%di` |
