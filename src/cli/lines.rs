@@ -8,7 +8,7 @@ use super::source::{Places, Source};
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::lines::{self, Line, Listing, Point};
-use crate::query::placement::{Describer, Placement, Wanted};
+use crate::query::placement::{self, Describer, Placement, Wanted};
 use crate::query::select::Placed;
 use crate::query::spec::{Filter, Point as Asked, Spec, StatementSpec};
 use crate::query::{Index, spec};
@@ -78,12 +78,7 @@ struct Shown<'a, 'c> {
 impl<'a> Shown<'a, '_> {
     fn listing(&mut self, listing: &Listing<'a>, out: &mut dyn Write) -> Result<()> {
         if self.config.json {
-            for point in listing.lines.iter().flat_map(|line| &line.points) {
-                if let Some(p) = self.described(listing, point)? {
-                    json::placement(&self.view, self.release, &p, Filter::Any, out).map_err(failed)?;
-                }
-            }
-            return Ok(());
+            return listing.lines.iter().try_for_each(|line| self.json(listing, line, out));
         }
         let view = self.view;
         let source = self.source(listing);
@@ -101,7 +96,9 @@ impl<'a> Shown<'a, '_> {
             }
             due = line.number.checked_add(1);
             let shown: Vec<&Point<'a>> = match self.config.verbose {
-                0 => lines::best(&self.describer.judge, listing.object, &line.points).into_iter().collect(),
+                0 => lines::best(&view, &self.describer.judge, listing.object, &line.points)
+                    .into_iter()
+                    .collect(),
                 _ => line.points.iter().collect(),
             };
             let mut points = vec![];
@@ -115,11 +112,27 @@ impl<'a> Shown<'a, '_> {
         Ok(())
     }
 
-    fn described(&mut self, listing: &Listing<'a>, point: &Point<'a>) -> Result<Option<Placement<'a>>> {
-        match point.placed {
-            Some(placed) => self.describer.statement(listing.object, placed, point.row.pc),
-            None => Ok(self.describer.within_symbol(listing.object, point.row.pc)),
+    fn json(&mut self, listing: &Listing<'a>, line: &Line<'a>, out: &mut dyn Write) -> Result<()> {
+        let best = lines::best(&self.view, &self.describer.judge, listing.object, &line.points);
+        let best = best.map(|point| point.row.pc);
+        for point in &line.points {
+            if let Some(mut p) = self.described(listing, point)? {
+                if let Some(source) = &mut p.source {
+                    source.is_best = best == Some(point.row.pc);
+                }
+                json::placement(&self.view, self.release, &p, Filter::Any, out).map_err(failed)?;
+            }
         }
+        Ok(())
+    }
+
+    fn described(&mut self, listing: &Listing<'a>, point: &Point<'a>) -> Result<Option<Placement<'a>>> {
+        let described = match point.placed {
+            Some(placed) => self.describer.statement(listing.object, placed, point.row.pc)?,
+            None => self.describer.within_symbol(listing.object, point.row.pc),
+        };
+        let source = Some(placement::Source::of(&self.view, point.row));
+        Ok(described.map(|p| Placement { source, ..p }))
     }
 
     /// What is inlined at a line, where its first copy starts.

@@ -49,6 +49,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let mut printer = Printer::new(&view, format, text::Style { color: config.color });
         let mut found = false;
         let mut seen = vec![false; arguments.len()];
+        let mut unread = Unread::default();
         for spec in &specs {
             resolve::resolve(view, spec, wanted, |placement, filter| {
                 found = true;
@@ -58,16 +59,20 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                     };
                     *seen |= placement.values.iter().any(is_there);
                 }
+                unread.add(&placement.values);
                 printer.placement(&placement, filter, out).map_err(failed)
             })?;
         }
         if found {
             find::name_files(&view, &specs, config);
         }
+        let nothing_read = unread.reasons(arguments.len()).filter(|_| format != Format::Json);
         if !found {
             reasons.extend(why_not(&specs, &index)?);
         } else if printer.is_without_definitions() {
             reasons.push("kprobe_events take none of the places; see: probeidx resolve".to_owned());
+        } else if let Some(why) = nothing_read.filter(|_| !seen.contains(&false)) {
+            reasons.push(why);
         } else {
             outcome = Outcome::Done;
         }
@@ -76,6 +81,37 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+/// Why nothing of what was asked for can be read, as long as nothing can.
+#[derive(Default)]
+struct Unread {
+    reasons: Vec<String>,
+    is_any_read: bool,
+}
+
+impl Unread {
+    fn add(&mut self, values: &[ValueAt]) {
+        self.is_any_read |= values.iter().any(|v| v.fetch.is_some());
+        for v in values.iter().filter(|v| v.is_asked && !self.is_any_read) {
+            let why = v.location.as_deref().map_or(String::new(), |why| format!(", {why}"));
+            let reason = format!("{}: {}{why}", v.name, v.state.name());
+            if !self.reasons.contains(&reason) {
+                self.reasons.push(reason);
+            }
+        }
+    }
+
+    /// One line; `None` where something can be read, or nothing was asked for.
+    fn reasons(&self, asked: usize) -> Option<String> {
+        if self.is_any_read || asked == 0 || self.reasons.is_empty() {
+            return None;
+        }
+        let more = self.reasons.len().saturating_sub(asked.max(3));
+        let shown = self.reasons[..self.reasons.len() - more].join("; ");
+        let more = if more == 0 { String::new() } else { format!("; and {more} other reasons") };
+        Some(format!("nothing of what was asked for can be read: {shown}{more}"))
+    }
 }
 
 /// Says for each kernel at how many places something is known.
@@ -151,7 +187,7 @@ impl<'a> Printer<'a> {
 
 fn no_variable(view: &View<'_>, specs: &[Spec], argument: &Argument) -> Error {
     let name = match &argument.source {
-        Source::Variable(path) => &path.root,
+        Source::Variable(way) => &way.root,
         Source::Returned(_) | Source::Raw(_) => {
             return Error::new(ErrorKind::NoMatch, "the function returns nothing, as far as is known");
         }

@@ -9,7 +9,7 @@ use super::extractor::{Extractor, Source};
 use super::facts::{FunctionFacts, NO_TYPE, VariableFacts};
 use super::header::Fault;
 use super::strings::{Key, LocalStr};
-use super::types::MOST_PASSED_OVER;
+use super::types::{self, MOST_PASSED_OVER};
 use gimli::constants::*;
 use probeidx_format::record::FunctionRecord;
 use rustc_hash::FxHashMap;
@@ -210,7 +210,11 @@ impl<'d> Extractor<'d, '_> {
                         cursor.ended = true;
                         return;
                     }
-                    unit.skip_entry(cursor, abbrev);
+                    if abbrev.has_name && types::kind(abbrev.tag).is_some() {
+                        self.meet_type_within(source, offset, cursor, abbrev, &mut attrs);
+                    } else {
+                        unit.skip_entry(cursor, abbrev);
+                    }
                     self.functions.passed_over += cursor.pos - offset;
                 }
             }

@@ -9,6 +9,7 @@ use super::functions::{DEEPEST_SCOPE, Fixed, UnitFunction, UnitVariable, fixed, 
 use super::header::Fault;
 use super::lists;
 use super::strings::content_hash;
+use super::types;
 use super::unit::{Sections, Unit};
 use gimli::constants::*;
 use probeidx_format::details::{Buffer, CallSite, DetailWriter, Range};
@@ -236,6 +237,11 @@ impl<'d> Extractor<'d, '_> {
                         self.fault(Fault::new(".debug_info", offset, "functions are nested too deep"));
                     }
                     unit.skip_entry(cursor, abbrev);
+                }
+                tag if abbrev.has_name && types::kind(tag).is_some() => {
+                    let mut attrs = std::mem::take(&mut self.attrs);
+                    self.meet_type_within(source, offset, cursor, abbrev, &mut attrs);
+                    self.attrs = attrs;
                 }
                 _ => unit.skip_entry(cursor, abbrev),
             }

@@ -3,7 +3,7 @@
 //! More than two thirds of a kernel's `.debug_info` are the same types again, a copy for each unit. A named type is
 //! identified by kind, name, file, line and size, so that all copies but the first are passed over without a look
 //! inside; one without a name by what it is made of.
-use super::abbrev::Slot;
+use super::abbrev::{Abbrev, Slot};
 use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, block};
 use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
@@ -95,6 +95,28 @@ impl<'d> Extractor<'d, '_> {
         let identity = Key::new(size << 16 | u64::from(tag.0)).with(name).with(place);
         if self.types.known.met.insert(identity.0) {
             self.type_at(source, offset as u64);
+        }
+    }
+
+    /// Meets a named type among the entries of a function, where it may be that nothing else leads to it, and passes over
+    /// what is inside.
+    #[cold]
+    pub(super) fn meet_type_within(
+        &mut self,
+        source: &Rc<Source<'d>>,
+        offset: usize,
+        cursor: &mut Cursor<'d>,
+        abbrev: &Abbrev,
+        attrs: &mut Attrs,
+    ) {
+        let unit = &source.unit;
+        let sibling = unit.sibling(cursor, abbrev).filter(|_| abbrev.has_children);
+        unit.attrs(cursor, abbrev, attrs);
+        self.meet_type(source, offset, abbrev.tag, attrs);
+        match sibling {
+            Some(sibling) => cursor.pos = sibling,
+            None if abbrev.has_children => unit.skip_children(cursor),
+            None => {}
         }
     }
 

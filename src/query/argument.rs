@@ -1,5 +1,5 @@
 //! What a user asks to read: `file`, `name=s->name:string`, `buf@user:ustring`, `$retval`, `%di:x32`.
-use super::path::{self, Path};
+use super::way::{self, Way};
 use crate::error::{Error, ErrorKind, Result};
 
 /// An argument of a probe.
@@ -10,10 +10,6 @@ pub struct Argument {
     /// What it is to be called.
     pub name: Option<String>,
     pub source: Source,
-    /// The type to which the variable is taken to point: `struct tcp_sock` of `((struct tcp_sock *)sk)->snd_una`.
-    pub pointer_to: Option<String>,
-    /// It points to memory of the user's.
-    pub is_user: bool,
     /// The type that the kernel is to take it for.
     pub cast: Option<Cast>,
 }
@@ -22,9 +18,9 @@ pub struct Argument {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// A variable, or a part of it.
-    Variable(Path),
+    Variable(Way),
     /// What the function returns, or a part of it.
-    Returned(Path),
+    Returned(Way),
     /// What the kernel reads by itself: `%di`, `+8(%sp)`, `$stack0`, `$comm`, `\\1`.
     Raw(String),
 }
@@ -36,6 +32,8 @@ pub enum Cast {
     Radix(char),
     /// `string`, `ustring`: what it points to, up to a NUL.
     Text(String),
+    /// `%pd`, `%pD`: the name of a `struct dentry *`, of a `struct file *`.
+    DentryName(String),
     /// Any other: `u32`, `x8[4]`, `symbol`, `b4@2/8`.
     As(String),
 }
@@ -69,36 +67,22 @@ pub fn parse(text: &str) -> Result<Argument> {
         ),
         None => (rest, None),
     };
-    let is_raw = rest.starts_with(['%', '@', '+', '-', '\\'])
-        || ["$stack", "$comm", "$COMM", "$arg"].iter().any(|raw| rest.starts_with(raw));
-    let (rest, is_user) = match rest.strip_suffix("@user") {
-        Some(rest) if !is_raw => (rest, true),
-        _ => (rest, false),
-    };
-    let (pointer_to, uncast) = match rest.strip_prefix("((") {
-        Some(inside) => {
-            let (target, variable) = pointed_to(inside)
-                .ok_or_else(|| wrong("a cast is to a pointer: ((struct NAME *)variable)->member"))?;
-            (Some(target), variable)
-        }
-        None => (None, rest.to_owned()),
-    };
-    let source = if is_raw {
+    let source = if is_raw(rest) {
         Source::Raw(rest.to_owned())
     } else {
-        let path = path::parse(uncast.strip_prefix('$').unwrap_or(&uncast))?;
-        if rest.starts_with("$retval") { Source::Returned(path) } else { Source::Variable(path) }
+        let (way, is_returned) = way::parse(rest).map_err(|e| wrong(e.message()))?;
+        if is_returned { Source::Returned(way) } else { Source::Variable(way) }
     };
-    Ok(Argument { text: text.to_owned(), name, source, pointer_to, is_user, cast })
+    Ok(Argument { text: text.to_owned(), name, source, cast })
 }
 
-/// Takes `struct tcp_sock *)sk)->snd_una` apart: the type that is pointed to, and the variable with what follows it.
-fn pointed_to(inside: &str) -> Option<(String, String)> {
-    let (target, rest) = inside.split_once(')')?;
-    let (variable, steps) = rest.split_once(')')?;
-    let target = target.trim_end().strip_suffix('*')?.trim_end();
-    let variable = variable.trim();
-    is_name(variable.trim_start_matches('$')).then(|| (target.to_owned(), format!("{variable}{steps}")))
+/// Whether the kernel reads it by itself.
+fn is_raw(text: &str) -> bool {
+    let numbered = |prefix| text.strip_prefix(prefix).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+    text.starts_with(['%', '@', '+', '-', '\\'])
+        || matches!(text, "$comm" | "$COMM")
+        || numbered("$stack")
+        || (numbered("$arg") && text != "$arg")
 }
 
 /// Fields that every event has (`trace_probe.c`).
@@ -125,6 +109,7 @@ fn parse_cast(text: &str) -> Option<Cast> {
     match text {
         "x" | "u" | "s" => return text.chars().next().map(Cast::Radix),
         "string" | "ustring" => return Some(Cast::Text(text.to_owned())),
+        "%pd" | "%pD" => return Some(Cast::DentryName(text.to_owned())),
         _ => {}
     }
     let (plain, count) = match text.strip_suffix(']').and_then(|t| t.split_once('[')) {
@@ -159,6 +144,7 @@ fn is_bit_field(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::way::Leg;
 
     #[test]
     fn arguments_have_a_name_a_source_and_a_type() {
@@ -169,24 +155,13 @@ mod tests {
         );
         assert!(matches!(argument.source, Source::Variable(_)));
         let argument = parse("buf@user:ustring").unwrap();
-        assert!(argument.is_user && argument.name.is_none());
+        assert!(matches!(&argument.source, Source::Variable(way) if way.legs == [Leg::User]));
+        assert!(argument.name.is_none());
+        assert!(matches!(parse("$argv[1]").unwrap().source, Source::Variable(_)));
         assert!(matches!(parse("$retval").unwrap().source, Source::Returned(_)));
         assert!(matches!(parse("$file->f_mode:x").unwrap().source, Source::Variable(_)));
         assert_eq!(parse("sp=+8(%sp):x64").unwrap().source, Source::Raw("+8(%sp)".into()));
         assert_eq!(parse("$stack0").unwrap().source, Source::Raw("$stack0".into()));
-    }
-
-    #[test]
-    fn a_cast_says_what_a_variable_points_to() {
-        let argument = parse("((struct tcp_sock *)$sk)->snd_una:u32").unwrap();
-        assert_eq!(argument.pointer_to.as_deref(), Some("struct tcp_sock"));
-        let Source::Variable(path) = argument.source else { panic!("{argument:?}") };
-        assert_eq!((path.root.as_str(), path.steps.len()), ("sk", 1));
-        for wrong in
-            ["((struct tcp_sock)sk)->snd_una", "((struct tcp_sock *)sk->sk_socket)->state", "((struct a *sk"]
-        {
-            assert!(parse(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]
@@ -198,6 +173,7 @@ mod tests {
             ("file:u24", "no type of kprobe_events is called 'u24'"),
             ("file:b3@30/32", "no type of kprobe_events is called 'b3@30/32'"),
             ("file:u8[65]", "no type of kprobe_events is called 'u8[65]'"),
+            ("file@usr", "argument 'file@usr': column 5: expected '.', '->' or '['"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.kind() == ErrorKind::Usage && error.message().contains(said), "{text}: {error}");

@@ -1,7 +1,9 @@
 //! Plans as fetch arguments of kprobe_events (Documentation/trace/kprobetrace.rst; kernel/trace/trace_probe.c, 6.1 and
 //! 6.12).
+use super::abilities::Ability;
 use super::argument::{self, Argument, Cast, Source};
-use super::plan::{Op, Plan};
+use super::path::{self, Step};
+use super::plan::{Bits, Missing, Op, Piece, Plan};
 use super::registers;
 use super::symbols;
 use super::types;
@@ -11,7 +13,13 @@ use probeidx_format::types::TypeKind;
 
 /// The kernel's limits.
 const LONGEST_BODY: usize = 63;
-const DEEPEST: u32 = 13;
+const DEEPEST: usize = 13;
+/// Of the record of an event, without its header (`MAX_PROBE_EVENT_SIZE`, trace_probe.h, 6.1.176 and 6.12.107;
+/// those before do not look).
+const LARGEST_RECORD: u32 = 3072;
+
+/// `DW_ATE_signed`, `DW_ATE_signed_char`
+const SIGNED: [u8; 2] = [5, 6];
 
 /// Where a plan is lowered.
 #[derive(Clone, Copy)]
@@ -27,28 +35,29 @@ impl Target<'_> {
     /// Why the kernel cannot read it so.
     pub fn body(&self, plan: &Plan, argument: Option<&Argument>) -> Result<String, String> {
         let cast = argument.and_then(|a| a.cast.as_ref());
-        let is_user = argument.is_some_and(|a| a.is_user);
         let (plan, type_text) = self.typed(plan, cast)?;
-        let body = self.place(&plan, is_user)? + ":" + &type_text;
-        match body.len() {
-            length if length > LONGEST_BODY => {
-                Err(format!("{body} has {length} characters, and the kernel takes {LONGEST_BODY}"))
-            }
-            _ => Ok(body),
-        }
+        let body = self.place(&plan)? + ":" + &type_text;
+        check_length(&body, body.len())?;
+        Ok(body)
     }
 
     /// The same for what the kernel reads by itself.
-    pub fn raw(text: &str, argument: &Argument) -> String {
-        match &argument.cast {
-            Some(Cast::Text(cast) | Cast::As(cast)) => format!("{text}:{cast}"),
+    pub fn raw(view: &View<'_>, text: &str, argument: &Argument) -> Result<String, String> {
+        Ok(match &argument.cast {
+            Some(Cast::Text(cast) | Cast::As(cast) | Cast::DentryName(cast)) => {
+                check_type(view, cast)?;
+                format!("{text}:{cast}")
+            }
             Some(Cast::Radix(radix)) => format!("{text}:{radix}64"),
             None => text.to_owned(),
-        }
+        })
     }
 
     /// The steps as nested dereferences.
-    pub fn place(&self, plan: &Plan, is_user: bool) -> Result<String, String> {
+    pub fn place(&self, plan: &Plan) -> Result<String, String> {
+        if !plan.pieces.is_empty() {
+            return Err(self.pieces(plan));
+        }
         let (first, rest) = plan.ops.split_first().ok_or("it is nowhere")?;
         let mut steps = rest.to_vec();
         if plan.in_memory {
@@ -59,17 +68,24 @@ impl Target<'_> {
                 .ok_or_else(|| format!("the kernel has no name for DWARF register {number}"))?,
             Op::Constant(value) => format!("\\{value}"),
             Op::Returned => "$retval".to_owned(),
+            Op::Argument(number) => format!("$arg{number}"),
             Op::Address(address) => self.symbol(*address, &mut steps)?,
             Op::Add(_) | Op::Read(_) => return Err("it starts nowhere".to_owned()),
         };
-        let (mut distance, mut depth) = (0i64, 0);
-        let reads = steps.iter().filter(|s| matches!(s, Op::Read(_))).count();
-        for step in steps {
+        let (mut distance, mut depth) = (0i64, 0usize);
+        // The one of `@SYMBOL` is none of these.
+        let first_read = usize::from(matches!(first, Op::Address(_)));
+        let reads = first_read + steps.iter().filter(|s| matches!(s, Op::Read(_))).count();
+        let last = steps.len().saturating_sub(1);
+        for (at, step) in steps.into_iter().enumerate() {
             match step {
                 Op::Add(more) => distance = distance.wrapping_add(more),
-                Op::Read(8) => {
+                // The last one reads what the type has.
+                Op::Read(size) if size == 8 || at == last => {
+                    let number = first_read + depth;
+                    let is_user = plan.user_from.is_some_and(|from| number >= from.min(reads - 1));
                     depth += 1;
-                    let user = if is_user && depth as usize == reads { "u" } else { "" };
+                    let user = if is_user { "u" } else { "" };
                     let sign = if distance < 0 { '-' } else { '+' };
                     text = format!("{sign}{user}{}({text})", distance.unsigned_abs());
                     distance = 0;
@@ -89,6 +105,27 @@ impl Target<'_> {
             return Err(format!("{depth} reads one in another, and the kernel takes {DEEPEST}"));
         }
         Ok(text)
+    }
+
+    /// Where the pieces of a value are.
+    fn pieces(&self, plan: &Plan) -> String {
+        let one = |piece: &Piece| {
+            let size = match piece.bits % 8 {
+                0 => format!("{} bytes", piece.bits / 8),
+                _ => format!("{} bits", piece.bits),
+            };
+            match &piece.plan {
+                Ok(plan) => match self.place(plan) {
+                    Ok(place) if plan.constant().is_some() => format!("{size} are {}", &place[1..]),
+                    Ok(place) => format!("{size} in {place}"),
+                    Err(why) => format!("{size}: {why}"),
+                },
+                Err(Missing::Unsupported(why)) => format!("{size}: {why}"),
+                Err(_) => format!("{size} optimized out"),
+            }
+        };
+        let all: Vec<String> = plan.pieces.iter().map(one).collect();
+        format!("in pieces: {}", all.join(", "))
     }
 
     /// `@SYMBOL+offset`, which is a read already: takes the first one of the steps.
@@ -120,7 +157,24 @@ impl Target<'_> {
     fn typed(&self, plan: &Plan, cast: Option<&Cast>) -> Result<(Plan, String), String> {
         match cast {
             Some(Cast::Text(text)) => Ok((self.text(plan)?, text.clone())),
-            Some(Cast::As(text)) => Ok((plan.clone(), text.clone())),
+            Some(Cast::As(text)) => {
+                check_type(self.view, text)?;
+                if text.ends_with(']') && !plan.in_memory {
+                    return Err(format!("{text}: an array is read from memory"));
+                }
+                // What is less than a number is read by a type that reads no more. Bits in memory may be given as bits of
+                // the number that holds them.
+                if let Some(bits) = plan.bits.filter(|_| !(text.starts_with('b') && plan.in_memory))
+                    && (bits.lowest > 0 || reach(text).is_none_or(|reach| reach > bits.width))
+                {
+                    return Err(format!("{text} reads more than {}", words(bits)));
+                }
+                Ok((plan.clone(), text.clone()))
+            }
+            Some(Cast::DentryName(text)) => {
+                self.dentry_name(plan, text)?;
+                Ok((plan.clone(), text.clone()))
+            }
             Some(Cast::Radix(radix)) => {
                 let (plan, natural) = self.natural(plan)?;
                 match natural.strip_prefix(['x', 'u', 's']) {
@@ -146,15 +200,37 @@ impl Target<'_> {
         }
     }
 
+    /// Whether the kernel can take `%pd` or `%pD` for a value: it writes a string's place around it, which has the same
+    /// limits as others (`traceprobe_expand_dentry_args`, trace_probe.c).
+    fn dentry_name(&self, plan: &Plan, text: &str) -> Result<(), String> {
+        let (target, steps) = match text {
+            "%pd" => ("dentry", "d_name.name"),
+            _ => ("file", "f_path.dentry->d_name.name"),
+        };
+        let pointee = plan.clone().pointee(self.view).and_then(|p| p.type_id);
+        let pointee = pointee.and_then(|t| self.view.types.get(types::strip(self.view, t)?.index()));
+        if pointee.is_none_or(|t| self.view.string(t.name) != target.as_bytes()) {
+            return Err(format!("no struct {target}*, which {text} is for"));
+        }
+        check_type(self.view, text).map_err(|why| format!("{why}; write ->{steps}:string"))?;
+        let steps = path::parse(&format!("x->{steps}")).map_err(|e| e.to_string())?.steps;
+        let whole = plan.clone().part(self.view, &steps).map_err(|e| e.to_string())?;
+        let whole = whole.pointee(self.view).ok_or("its name is no pointer")?;
+        // As the kernel writes it: `+0x0(+0x28(%di)):string`.
+        let body = self.place(&whole)?;
+        let reads = steps.iter().filter(|s| matches!(s, Step::Arrow(_))).count() + 1;
+        check_length(&body, body.len() + 2 * reads + ":string".len())
+    }
+
     /// The type that the variable has: width and sign of a number, a pointer in hexadecimal.
     fn natural(&self, plan: &Plan) -> Result<(Plan, String), String> {
         let view = self.view;
+        if plan.is_pointer && plan.bits.is_none() {
+            return Ok((plan.clone(), "x64".to_owned()));
+        }
         let stripped = plan.type_id.and_then(|t| types::strip(view, t)).ok_or("its type is void")?;
         let record = view.types.get(stripped.index()).ok_or("its type is not known")?;
         let size = types::size_of(view, stripped).unwrap_or(0);
-        if let Some((offset, width)) = plan.bits {
-            return Ok((plan.clone(), format!("b{width}@{offset}/{}", size * 8)));
-        }
         match TypeKind::from_u8(record.kind) {
             TypeKind::Array => {
                 let element = record.target.some().ok_or("an array of nothing")?;
@@ -186,13 +262,17 @@ impl Target<'_> {
                 "a {} of {size} bytes: name a member",
                 if record.kind == TypeKind::Union as u8 { "union" } else { "struct" }
             )),
-            _ => Ok((plan.clone(), self.scalar(stripped)?)),
+            _ => match plan.bits {
+                Some(bits) => {
+                    let is_signed = SIGNED.contains(&record.encoding) && u64::from(bits.width) == size * 8;
+                    Ok((plan.clone(), bit_field(bits, is_signed, plan.in_memory.then_some(size))?))
+                }
+                None => Ok((plan.clone(), self.scalar(stripped)?)),
+            },
         }
     }
 
     fn scalar(&self, type_id: TypeId) -> Result<String, String> {
-        /// `DW_ATE_signed`, `DW_ATE_signed_char`
-        const SIGNED: [u8; 2] = [5, 6];
         let stripped = types::strip(self.view, type_id).ok_or("its type is void")?;
         let record = self.view.types.get(stripped.index()).ok_or("its type is not known")?;
         let size = types::size_of(self.view, stripped).unwrap_or(0);
@@ -218,23 +298,91 @@ impl Target<'_> {
     }
 }
 
+/// The kernel's type of some bits: those of a number in memory, or of one that is not. `is_signed`: they are a whole
+/// number with a sign.
+fn bit_field(bits: Bits, is_signed: bool, in_memory: Option<u64>) -> Result<String, String> {
+    if bits.is_signed || (is_signed && in_memory.is_none()) {
+        return Err(format!("{}, with a sign: the kernel's bit-fields have none", words(bits)));
+    }
+    let least = in_memory.map_or(8, |size| size * 8);
+    let end = u64::from(bits.lowest) + u64::from(bits.width);
+    let container = [8, 16, 32, 64].into_iter().find(|c| *c >= least && *c >= end);
+    let container = container.ok_or_else(|| format!("{} of more than 64", words(bits)))?;
+    Ok(format!("b{}@{}/{container}", bits.width, bits.lowest))
+}
+
+/// How many of the lowest bits a type of kprobe_events reads, if it reads a number.
+fn reach(text: &str) -> Option<u32> {
+    match text.strip_prefix('b') {
+        Some(field) => {
+            let (width, rest) = field.split_once('@')?;
+            width.parse::<u32>().ok()?.checked_add(rest.split_once('/')?.0.parse().ok()?)
+        }
+        None => text.strip_prefix(['u', 's', 'x'])?.parse().ok(),
+    }
+}
+
+fn words(bits: Bits) -> String {
+    format!("bits {} to {}", bits.lowest, bits.lowest + bits.width.max(1) - 1)
+}
+
+fn check_length(body: &str, length: usize) -> Result<(), String> {
+    match length {
+        0..=LONGEST_BODY => Ok(()),
+        _ => Err(format!("{body} has {length} characters, and the kernel takes {LONGEST_BODY}")),
+    }
+}
+
+/// Whether the kernel has a type.
+fn check_type(view: &View<'_>, text: &str) -> Result<(), String> {
+    Ability::of_type(text)
+        .map_or(Ok(()), |ability| ability.check(view).map_err(|why| format!("{text}: {why}")))
+}
+
+/// The bytes that an argument has in the record of an event. A string is kept behind the record, and has a reference in
+/// it (`__data_loc`).
+pub fn record_size(fetch: &str) -> u32 {
+    let body = fetch.split_once('=').map_or(fetch, |(_, body)| body);
+    let Some((_, kind)) = body.rsplit_once(':').filter(|_| !body.ends_with('"')) else {
+        let is_string = body.starts_with("\\\"") || body.eq_ignore_ascii_case("$comm");
+        return if is_string { 4 } else { 8 };
+    };
+    let (one, count) = match kind.strip_suffix(']').and_then(|k| k.split_once('[')) {
+        Some((one, count)) => (one, count.parse().unwrap_or(1)),
+        None => (kind, 1),
+    };
+    let bits = |text: &str| text.parse::<u32>().map_or(8, |bits| bits / 8);
+    let size = match one {
+        "string" | "ustring" | "symstr" | "%pd" | "%pD" => 4,
+        "char" => 1,
+        "symbol" => 8,
+        _ if one.starts_with('b') => one.rsplit_once('/').map_or(8, |(_, container)| bits(container)),
+        _ => bits(&one[1.min(one.len())..]),
+    };
+    size * count
+}
+
+/// Why the kernel does not take one more argument, if it does not. `before` is the size of those before it, and grows.
+pub fn check_record(before: &mut u32, fetch: &str) -> Result<(), String> {
+    let size = before.saturating_add(record_size(fetch));
+    if size > LARGEST_RECORD {
+        return Err(format!("with it the record has {size} bytes, and the kernel takes {LARGEST_RECORD}"));
+    }
+    *before = size;
+    Ok(())
+}
+
 /// The name of an argument that was given none: that of the last member, else of the variable.
 pub fn name(argument: &Argument) -> String {
-    use super::path::Step;
     if let Some(name) = &argument.name {
         return name.clone();
     }
-    let path = match &argument.source {
-        Source::Variable(path) | Source::Returned(path) => path,
+    match &argument.source {
+        Source::Variable(way) | Source::Returned(way) => way.name().chars().take(32).collect(),
         // `%di` is called di, `$stack2` stack2.
         Source::Raw(text) => {
             let plain = text.strip_prefix(['%', '$']).unwrap_or_default();
-            return if argument::is_name(plain) { plain.to_owned() } else { "arg".to_owned() };
+            if argument::is_name(plain) { plain.to_owned() } else { "arg".to_owned() }
         }
-    };
-    let last = path.steps.iter().rev().find_map(|step| match step {
-        Step::Member(name) | Step::Arrow(name) => Some(name.as_str()),
-        Step::Index(_) => None,
-    });
-    last.unwrap_or(&path.root).chars().take(32).collect()
+    }
 }

@@ -1,24 +1,32 @@
 //! Which source lines of a function or of a file have code, and at which addresses.
-use super::placement;
-use super::rows::{self, Files, Row};
-use super::select::{self, Declaration, Placed, Scope};
+use super::rows::Row;
+use super::select::{self, Placed};
 use super::spec::{Lines, StatementSpec};
+use super::statement::{self, Found};
 use super::verdict::Judge;
 use probeidx_format::View;
-use probeidx_format::details::{CallSite, Range};
+use probeidx_format::details::CallSite;
 use probeidx_format::id::{ObjectId, PlaceId, StrId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The lines of a function, or of a file, in one object.
 #[derive(Clone, Debug)]
 pub struct Listing<'a> {
     pub object: ObjectId,
-    /// The function, if one was asked for.
-    pub function: Option<Declaration>,
+    /// The function, if functions were asked for.
+    pub function: Option<Declared>,
     /// The file.
     pub file: StrId,
     /// Those that have code, rising.
     pub lines: Vec<Line<'a>>,
+}
+
+/// How a function is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Declared {
+    pub name: StrId,
+    pub file: StrId,
+    pub line: u32,
 }
 
 /// A line that has code.
@@ -40,141 +48,83 @@ pub struct Point<'a> {
     pub row: Row,
 }
 
-/// The lines of what a spec names: of its functions, each by itself, else of its files. Those within the lines that it
-/// asks for, if it asks for some. Cost: of the rows of the units that have code of it.
+/// The lines of what a spec names: of its functions, each by itself, else of its files; those that it asks for, if it asks
+/// for some. Cost: of the rows and placements of the units that have code of it.
 pub fn lines<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Listing<'a>> {
-    let scope = Scope::new(view, &spec.module);
-    let mut found = match &spec.function {
-        Some(_) => of_functions(view, spec, &scope),
-        None => of_files(view, spec, &scope),
-    };
-    if let Some(asked) = &spec.lines {
-        for listing in &mut found {
-            let declared = listing.function.map_or(0, |f| f.line);
-            listing.lines.retain(|line| asked.contains(line.number, declared));
+    let asked = spec.lines.as_ref().unwrap_or(&Lines::All);
+    let mut gathered: BTreeMap<_, BTreeMap<u32, Line<'a>>> = BTreeMap::new();
+    for Found { object, row, owner } in statement::addresses(view, spec, asked) {
+        if row.line == 0 {
+            continue;
+        }
+        let mut function = None;
+        if let Some(name) = &spec.function {
+            function = owner.and_then(|o| declared(view, o)).filter(|f| name.matches(view.string(f.name)));
+            // Code that is inlined into the function is not its own, also where it stands in the same file. Where it ends
+            // GCC 12 leaves rows of it behind, which are of no length.
+            if function.is_none_or(|f| f.file != row.file || f.line > row.line) {
+                continue;
+            }
+        }
+        let lines = gathered.entry((function, object, row.file)).or_default();
+        let line = lines.entry(row.line).or_insert_with(|| Line { number: row.line, ..Line::default() });
+        line.points.push(Point { placed: owner, row });
+    }
+    for ((function, object, _), lines) in &mut gathered {
+        if let Some(function) = function {
+            add_inlined(view, *object, *function, asked, lines);
         }
     }
-    found.retain(|listing| !listing.lines.is_empty());
-    found
+    let listing = |((function, object, file), lines): ((_, _, _), BTreeMap<_, _>)| Listing {
+        object,
+        function,
+        file,
+        lines: lines.into_values().collect(),
+    };
+    gathered.into_iter().map(listing).collect()
 }
 
-/// The address of a line that is best probed: one that `register_kprobe` takes, not in an inlined copy, a statement, the
-/// lowest.
-pub fn best<'p, 'a>(judge: &Judge<'_>, object: ObjectId, points: &'p [Point<'a>]) -> Option<&'p Point<'a>> {
-    let is_root = |p: &Point<'_>| p.placed.is_none_or(|p| p.record.entry.get() != 0);
+/// The address of a line that is best probed in any of the copies of its function: one that `register_kprobe` takes, in
+/// the function itself, a statement, the lowest.
+pub fn best<'p, 'a>(
+    view: &View<'a>,
+    judge: &Judge<'_>,
+    object: ObjectId,
+    points: &'p [Point<'a>],
+) -> Option<&'p Point<'a>> {
+    let is_inline = |p: &Point<'a>| p.placed.is_some_and(|p| p.is_inline(view));
     points
         .iter()
-        .min_by_key(|p| (!judge.kprobe(object, p.row.pc).is_ok(), !is_root(p), !p.row.is_stmt, p.row.pc))
+        .min_by_key(|p| (!judge.kprobe(object, p.row.pc).is_ok(), is_inline(p), !p.row.is_stmt, p.row.pc))
 }
 
-fn of_functions<'a>(view: &View<'a>, spec: &StatementSpec, scope: &Scope) -> Vec<Listing<'a>> {
-    let Some(name) = &spec.function else { return vec![] };
-    let mut found = vec![];
-    let mut scratch = vec![];
-    for name in select::names(view, name) {
-        for declaration in select::declarations(view, name, spec.file.as_ref()) {
-            select::places(view, &declaration, scope, &mut scratch, |object, own| {
-                let mut lines = Gathered::default();
-                for placed in own {
-                    lines.add_placement(view, object, *placed, &declaration);
-                }
-                let (function, file) = (Some(declaration), declaration.file);
-                found.push(Listing { object, function, file, lines: lines.finish() });
-            });
-        }
-    }
-    found
+fn declared<'a>(view: &View<'a>, placed: Placed<'a>) -> Option<Declared> {
+    let function = select::function(view, placed.record)?;
+    Some(Declared { name: function.name, file: function.file, line: function.line.get() })
 }
 
-fn of_files<'a>(view: &View<'a>, spec: &StatementSpec, scope: &Scope) -> Vec<Listing<'a>> {
-    let Some(pattern) = &spec.file else { return vec![] };
-    let mut by_file: BTreeMap<(ObjectId, StrId), Gathered<'a>> = BTreeMap::new();
-    let asked = |line| match &spec.lines {
-        Some(lines @ Lines::Absolute(_)) => lines.contains(line, 0),
-        _ => true,
-    };
-    let mut files = Files::new(pattern);
-    for object in scope.objects() {
-        let units = files.units(view, object);
-        rows::by_unit(view, object, &units, |_, rows| {
-            for row in rows.iter().filter(|row| row.line > 0 && asked(row.line)) {
-                if files.contain(view, row.file) {
-                    let placed = placement::holding(view, object, row.pc).map(|p| owner(view, p, row));
-                    by_file.entry((object, row.file)).or_default().add_row(placed, *row);
-                }
-            }
-        });
-    }
-    let listing = |((object, file), lines): (_, Gathered<'a>)| Listing {
-        object,
-        function: None,
-        file,
-        lines: lines.finish(),
-    };
-    by_file.into_iter().map(listing).collect()
-}
-
-/// Whose line a row is: where inlined code starts or ends, an address has rows of both. Of the placements that hold it,
-/// innermost first, the one that is declared in the row's file.
-fn owner<'a>(view: &View<'a>, innermost: Placed<'a>, row: &Row) -> Placed<'a> {
-    let is_of_file = |p: &Placed<'_>| select::function(view, p.record).is_some_and(|f| f.file == row.file);
-    std::iter::successors(Some(innermost), |p| p.outer(view)).find(is_of_file).unwrap_or(innermost)
-}
-
-/// Lines while they are gathered.
-#[derive(Default)]
-struct Gathered<'a> {
-    lines: BTreeMap<u32, Line<'a>>,
-}
-
-impl<'a> Gathered<'a> {
-    fn line(&mut self, number: u32) -> &mut Line<'a> {
-        self.lines.entry(number).or_insert_with(|| Line { number, ..Line::default() })
-    }
-
-    fn add_row(&mut self, placed: Option<Placed<'a>>, row: Row) {
-        self.line(row.line).points.push(Point { placed, row });
-    }
-
-    /// The code of a placement that belongs to it and not to what is inlined into it, and what that is.
-    fn add_placement(
-        &mut self,
-        view: &View<'a>,
-        object: ObjectId,
-        placed: Placed<'a>,
-        declared: &Declaration,
-    ) {
-        let unit = view.unit_of_place(placed.id);
-        // Where inlined code ends GCC 12 leaves rows of it behind, which are of no length.
-        let is_own = |file, line| file == declared.file && line > 0 && line >= declared.line;
-        let mut inlined: Vec<Range> = vec![];
-        for inner in inlined_into(view, object, placed) {
-            let details = view.details(inner.record);
-            inlined.extend(details.ranges);
-            let Some(CallSite { file: called, line, .. }) = details.call else { continue };
-            if is_own(view.unit_file(unit, called), line) {
-                let known = &mut self.line(line).inlined;
-                if !known.iter().any(|k| k.record.function == inner.record.function) {
-                    known.push(inner);
+/// Adds what is inlined into a function at the lines of its calls.
+fn add_inlined<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    function: Declared,
+    asked: &Lines,
+    lines: &mut BTreeMap<u32, Line<'a>>,
+) {
+    let copies: BTreeSet<PlaceId> =
+        lines.values().flat_map(|l| &l.points).filter_map(|p| p.placed).map(|p| p.id).collect();
+    for id in copies {
+        let unit = view.unit_of_place(id);
+        for inner in inlined_into(view, object, id) {
+            let Some(CallSite { file, line, .. }) = view.details(inner.record).call else { continue };
+            let is_asked = line > 0 && asked.contains(line, function.line);
+            if view.unit_file(unit, file) == function.file && is_asked {
+                let line = lines.entry(line).or_insert_with(|| Line { number: line, ..Line::default() });
+                if !line.inlined.iter().any(|known| known.record.function == inner.record.function) {
+                    line.inlined.push(inner);
                 }
             }
         }
-        let ranges = view.details(placed.record).ranges;
-        rows::within(view, object, ranges, |row| {
-            if is_own(row.file, row.line) && !inlined.iter().any(|r| r.contains(row.pc)) {
-                self.add_row(Some(placed), row);
-            }
-        });
-    }
-
-    fn finish(self) -> Vec<Line<'a>> {
-        let mut lines: Vec<Line<'a>> = self.lines.into_values().collect();
-        for line in &mut lines {
-            // Of several rows at an address the last one counts, but a statement is one, whichever row says so.
-            line.points.sort_by_key(|p| (p.row.pc, !p.row.is_stmt));
-            line.points.dedup_by_key(|p| p.row.pc);
-        }
-        lines
     }
 }
 
@@ -182,14 +132,14 @@ impl<'a> Gathered<'a> {
 fn inlined_into<'a>(
     view: &View<'a>,
     object: ObjectId,
-    placed: Placed<'a>,
+    outer: PlaceId,
 ) -> impl Iterator<Item = Placed<'a>> + use<'a> {
     let view = *view;
-    let places = placed.id.index() + 1..view.places_of(object).end;
+    let places = outer.index() + 1..view.places_of(object).end;
     let inner = places.map_while(move |at| {
         let inner = Placed { id: PlaceId::new(at as u32), record: view.places.get(at)? };
-        let outer = view.outer(inner.id, inner.record)?;
-        (outer >= placed.id).then_some((inner, outer))
+        let directly = view.outer(inner.id, inner.record)?;
+        (directly >= outer).then_some((inner, directly))
     });
-    inner.filter(move |(_, outer)| *outer == placed.id).map(|(inner, _)| inner)
+    inner.filter(move |(_, directly)| *directly == outer).map(|(inner, _)| inner)
 }

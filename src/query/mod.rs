@@ -1,4 +1,5 @@
 //! Questions to an index. Nothing here knows debug sections, prints, or reads the environment.
+pub mod abilities;
 pub mod absence;
 pub mod argument;
 pub mod best;
@@ -37,5 +38,6 @@ pub mod types;
 pub mod users;
 pub mod variables;
 pub mod verdict;
+pub mod way;
 
 pub use index::Index;

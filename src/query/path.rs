@@ -5,6 +5,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub(super) use parse::Parser;
 pub use parse::parse;
 pub(super) use walk::position;
 pub use walk::{walk, walk_path};

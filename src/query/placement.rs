@@ -1,11 +1,12 @@
 //! Everything that is known of one placement.
 use super::argument::Argument;
 use super::coverage::{self, Coverage};
+use super::fetch;
 use super::instead::{self, Instead};
 use super::rows::Row;
 use super::select::{self, Placed};
 use super::symbols::{self, Anchor, Uniqueness};
-use super::variables::{Place, ValueAt, Values};
+use super::variables::{Place, State, ValueAt, Values};
 use super::verdict::{Judge, Verdicts};
 use crate::error::Result;
 use probeidx_format::View;
@@ -165,6 +166,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             return self.describe(object, placed, pc, Instance::OutOfLine);
         }
         let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine);
+        let plain = plain.map(|plain| Placement { values: self.raw_values(), ..plain });
         Ok(plain.map(|plain| self.with_instead(plain, None)))
     }
 
@@ -174,7 +176,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         let name = self.view.string(held.record.name);
         let is_code = symbols::is_code(&self.view, object, held.record);
         let plain = is_code.then(|| self.undescribed(object, pc, name, Instance::Statement))??;
-        Some(self.with_instead(plain, None))
+        Some(self.with_instead(Placement { values: self.raw_values(), ..plain }, None))
     }
 
     fn with_instead(&self, p: Placement<'a>, placed: Option<Placed<'a>>) -> Placement<'a> {
@@ -266,12 +268,25 @@ impl<'a, 'w> Describer<'a, 'w> {
         if self.wanted.arguments.is_empty() {
             return Ok(self.values.variables(place, self.wanted.locals));
         }
-        let mut found = vec![];
-        for argument in self.wanted.arguments {
-            found.push(self.values.argument(place, argument)?);
-        }
-        Ok(found)
+        let found = self.wanted.arguments.iter().map(|argument| self.values.argument(place, argument));
+        found.collect::<Result<_>>().map(fitting)
     }
+
+    /// What was asked for where there is no debug information.
+    fn raw_values(&self) -> Vec<ValueAt> {
+        fitting(self.wanted.arguments.iter().map(|argument| self.values.undescribed(argument)).collect())
+    }
+}
+
+/// All but what makes the record of an event too large.
+fn fitting(mut values: Vec<ValueAt>) -> Vec<ValueAt> {
+    let mut size = 0;
+    for value in &mut values {
+        if let Some(Err(why)) = value.fetch.as_deref().map(|f| fetch::check_record(&mut size, f)) {
+            (value.state, value.location, value.fetch) = (State::Unsupported, Some(why), None);
+        }
+    }
+    values
 }
 
 /// The calls through which a placement is inlined, innermost first.

@@ -11,6 +11,7 @@ use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
 use probeidx_format::id::{ObjectId, TypeId};
 use probeidx_format::types::TypeKind;
+use std::borrow::Cow;
 
 /// One step. The steps of a plan work on one 64-bit value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum Op {
     Address(u64),
     /// Take what the function returned.
     Returned,
+    /// Take what was passed in the register of the argument of this number, from 1, when the function was entered.
+    Argument(u32),
     /// Add to the value; the sum wraps.
     Add(i64),
     /// Read so many bytes of memory at the value, and go on with what is there.
@@ -30,7 +33,7 @@ pub enum Op {
 }
 
 /// How a value is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// In order.
     pub ops: Vec<Op>,
@@ -38,9 +41,30 @@ pub struct Plan {
     pub in_memory: bool,
     /// Its type.
     pub type_id: Option<TypeId>,
-    /// Of a bit-field: its lowest bit within the container that has the type's size, counted from the lowest, and its
-    /// width.
-    pub bits: Option<(u32, u32)>,
+    /// It is a pointer to `type_id`, which may have no type of its own in the debug information.
+    pub is_pointer: bool,
+    /// Which of the bits there are the value; without, those that its type has, from the lowest on.
+    pub bits: Option<Bits>,
+    /// The value is in pieces, from its lowest bits on, and there are no steps to the whole of it.
+    pub pieces: Vec<Piece>,
+    /// From this read on, counted from 0, memory of the user's is read.
+    pub user_from: Option<usize>,
+}
+
+/// Some bits of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits {
+    pub lowest: u32,
+    pub width: u32,
+    /// The highest one is a sign, which fills those above it.
+    pub is_signed: bool,
+}
+
+/// A part of a value that is somewhere else than the other parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub bits: u64,
+    pub plan: Result<Plan, Missing>,
 }
 
 /// Why there is no plan.
@@ -91,8 +115,16 @@ impl Plan {
         if expr.is_empty() {
             return Err(Missing::OptimizedOut);
         }
-        let (ops, in_memory) = operations(view, expr, at)?;
-        Ok(Self::of(ops, in_memory, type_id))
+        let plan = operations(view, expr, at)?;
+        let size = type_id.and_then(|t| types::size_of(view, t)).unwrap_or(8);
+        // What is cut off above the type, or filled with its sign, is none of it.
+        let bits = plan.bits.filter(|b| b.lowest > 0 || u64::from(b.width) < size.saturating_mul(8));
+        Ok(Self { type_id, bits, ..plan })
+    }
+
+    /// What was passed in a register, at the function's return.
+    pub fn of_argument(number: u32, type_id: Option<TypeId>) -> Self {
+        Self::of(vec![Op::Argument(number)], false, type_id)
     }
 
     /// What the function returned.
@@ -100,34 +132,140 @@ impl Plan {
         Self::of(vec![Op::Returned], false, Some(type_id))
     }
 
+    /// A value of a type in memory, to ask what parts it has.
+    pub fn anywhere(type_id: Option<TypeId>) -> Self {
+        Self::of(vec![Op::Constant(0)], true, type_id)
+    }
+
     fn of(ops: Vec<Op>, in_memory: bool, type_id: Option<TypeId>) -> Self {
-        Self { ops, in_memory, type_id, bits: None }
+        Self { ops, in_memory, type_id, ..Self::default() }
+    }
+
+    /// What the steps lead to.
+    pub(super) fn number(ops: Vec<Op>) -> Self {
+        Self::of(ops, false, None)
     }
 
     /// How a part of the value is read: a member, what it points to, an element.
     ///
     /// # Errors
-    /// Those of [`path::walk`]; [`ErrorKind::Usage`] for a part of what is not in memory.
+    /// Those of [`path::walk`]; [`ErrorKind::Usage`] for a part of what is in no single piece.
     pub fn part(mut self, view: &View<'_>, steps: &[Step]) -> Result<Self> {
+        let mut steps = Cow::Borrowed(steps);
+        let is_cast = self.is_pointer;
+        if is_cast {
+            steps = match &steps[..] {
+                [] => return Ok(self),
+                [Step::Arrow(name), rest @ ..] => {
+                    self = self.follow()?;
+                    [&[Step::Member(name.clone())], rest].concat().into()
+                }
+                [Step::Index(n), rest @ ..] => {
+                    let unknown =
+                        || Error::new(ErrorKind::NoMatch, format!("[{n}]: the size of it is not known"));
+                    let size = match n {
+                        0 => 0,
+                        _ => self.type_id.and_then(|t| types::size_of(view, t)).ok_or_else(unknown)?,
+                    };
+                    self = self.follow()?;
+                    self.add(n.wrapping_mul(size as i64));
+                    rest.to_vec().into()
+                }
+                [Step::Member(name), ..] => {
+                    let error = Error::new(ErrorKind::NoMatch, format!(".{name}: it is a pointer"));
+                    return Err(error.hint(format!("write ->{name}")));
+                }
+            };
+        }
         if steps.is_empty() {
             return Ok(self);
         }
         let start = self.type_id.ok_or_else(|| Error::new(ErrorKind::NoMatch, "its type is void"))?;
-        let walked = path::walk(view, start, steps)?;
-        for step in walked.moves {
+        let walked = path::walk(view, start, &steps).map_err(|error| {
+            // The step that was written is an arrow.
+            let text = error.message().strip_prefix('.').filter(|_| is_cast).map(|t| format!("->{t}"));
+            let Some(text) = text else { return error };
+            let written = Error::new(error.kind(), text);
+            error.remedy().map_or(written.clone(), |remedy| written.hint(remedy))
+        })?;
+        let mut moves = &walked.moves[..];
+        let mut field = walked.bits.map(|(lowest, width)| Bits { lowest, width, is_signed: false });
+        if !self.in_memory {
+            let mut offset = 0;
+            if let [Move::Add(distance), rest @ ..] = moves {
+                (offset, moves) = (*distance, rest);
+            }
+            let size = match moves {
+                [] => walked.type_id.and_then(|t| types::size_of(view, t)),
+                _ => Some(8),
+            };
+            let wanted = field.filter(|_| moves.is_empty());
+            let (lowest, width) = match wanted {
+                Some(bits) => (u64::from(bits.lowest), u64::from(bits.width)),
+                None => (0, size.unwrap_or(8).saturating_mul(8)),
+            };
+            let lowest = offset.saturating_mul(8).saturating_add(lowest);
+            self = self.slice(lowest, width).map_err(|why| Error::new(ErrorKind::Usage, why))?;
+            if moves.is_empty() {
+                field = self.bits.or(wanted.map(|bits| Bits { lowest: 0, ..bits }));
+            }
+        }
+        for step in moves {
             match step {
                 Move::Deref if self.in_memory => self.ops.push(Op::Read(8)),
                 Move::Deref => self.in_memory = true,
-                Move::Add(distance) if self.in_memory => self.add(distance as i64),
-                // The first member of a struct in a register is what its low bits are.
-                Move::Add(0) => {}
-                Move::Add(_) => {
-                    let what = "a part of a value that is not in memory, and not its first";
-                    return Err(Error::new(ErrorKind::Usage, what));
-                }
+                Move::Add(distance) => self.add(*distance as i64),
             }
+            self.bits = None;
         }
-        Ok(Self { type_id: walked.type_id, bits: walked.bits, ..self })
+        Ok(Self { type_id: walked.type_id, bits: field, ..self })
+    }
+
+    /// Some bits of a value that is not in memory as a whole.
+    fn slice(mut self, lowest: u64, width: u64) -> Result<Self, String> {
+        let end = lowest.saturating_add(width);
+        let mut start = 0u64;
+        for piece in &self.pieces {
+            let behind = start.saturating_add(piece.bits);
+            if start <= lowest && lowest < behind {
+                let within = end <= behind;
+                let piece = piece.plan.clone().map_err(|missing| match missing {
+                    Missing::Unsupported(why) => format!("that piece: {why}"),
+                    _ => "that piece is optimized out".to_owned(),
+                });
+                let user_from = self.user_from;
+                return match within {
+                    true => {
+                        let piece = piece?;
+                        let user_from = user_from.map(|_| piece.reads());
+                        Self { user_from, ..piece }.slice(lowest - start, width)
+                    }
+                    false => Err("it lies in several pieces".to_owned()),
+                };
+            }
+            start = behind;
+        }
+        if !self.pieces.is_empty() {
+            return Err("it lies behind the pieces that are known".to_owned());
+        }
+        if self.in_memory {
+            self.add((lowest / 8) as i64);
+            let is_whole = lowest.is_multiple_of(8) && width.is_multiple_of(8);
+            let bits = Bits { lowest: (lowest % 8) as u32, width: width as u32, is_signed: false };
+            return Ok(Self { bits: (!is_whole).then_some(bits), ..self });
+        }
+        if let [Op::Constant(value)] = &mut self.ops[..] {
+            *value = if lowest < 64 { (*value as u64 >> lowest) as i64 } else { 0 };
+            return Ok(self);
+        }
+        let kept = self.bits.unwrap_or(Bits { lowest: 0, width: 64, is_signed: false });
+        if end > u64::from(kept.width) {
+            return Err("it is more than the bits that are known".to_owned());
+        }
+        let bits = Bits { lowest: kept.lowest + lowest as u32, width: width as u32, is_signed: false };
+        // What stands lowest is read by its type.
+        self.bits = (bits.lowest > 0).then_some(bits);
+        Ok(self)
     }
 
     fn add(&mut self, distance: i64) {
@@ -140,19 +278,71 @@ impl Plan {
 
     /// What a pointer points to, as it lies in memory: to read a string. `None` for what is no pointer.
     pub fn pointee(self, view: &View<'_>) -> Option<Self> {
+        if self.is_pointer {
+            return self.follow().ok();
+        }
         let pointer = view.types.get(types::strip(view, self.type_id?)?.index())?;
         if TypeKind::from_u8(pointer.kind) != TypeKind::Pointer {
             return None;
         }
-        Some(self.pointing_to(pointer.target.some()))
+        Self { type_id: pointer.target.some(), ..self }.follow().ok()
     }
 
-    /// What the value points to, if it is taken for a pointer to this type.
-    pub fn pointing_to(mut self, target: Option<TypeId>) -> Self {
+    /// What the value, a pointer, leads to; it has the type that this has.
+    fn follow(mut self) -> Result<Self> {
+        if !self.pieces.is_empty() {
+            let type_id = self.type_id;
+            let value = self.slice(0, 64).map_err(|why| Error::new(ErrorKind::Usage, why))?;
+            self = Self { type_id, ..value };
+        }
+        if let Some(bits) = self.bits {
+            let what = format!("{} bits are no pointer", bits.width);
+            return Err(Error::new(ErrorKind::Usage, what));
+        }
         if self.in_memory {
             self.ops.push(Op::Read(8));
         }
-        Self { in_memory: true, type_id: target, bits: None, ..self }
+        Ok(Self { in_memory: true, is_pointer: false, ..self })
+    }
+
+    /// The value taken for a pointer to a type. An array is the address of its first element.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] where it has not the size of one.
+    pub fn pointing_to(self, view: &View<'_>, target: TypeId) -> Result<Self> {
+        let type_id = self.type_id.and_then(|t| types::strip(view, t)).filter(|_| !self.is_pointer);
+        let is_array = type_id.is_some_and(|t| types::kind(view, t) == Some(TypeKind::Array));
+        let size = type_id.filter(|_| !is_array).and_then(|t| types::size_of(view, t));
+        if let Some(size) = size.filter(|size| *size != 8) {
+            let what = format!("a value of {size} bytes is no pointer");
+            return Err(Error::new(ErrorKind::Usage, what));
+        }
+        Ok(Self { type_id: Some(target), is_pointer: true, in_memory: self.in_memory && !is_array, ..self })
+    }
+
+    /// The address of the value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] where it has none.
+    pub fn address(self) -> Result<Self> {
+        let why = match (&self.bits, self.in_memory, self.is_pointer) {
+            (Some(_), ..) => "a bit-field has no address",
+            (_, false, _) => "it is not in memory, and has no address",
+            (_, _, true) => "the address of a cast",
+            _ => return Ok(Self { in_memory: false, is_pointer: true, ..self }),
+        };
+        Err(Error::new(ErrorKind::Usage, why))
+    }
+
+    /// The value taken for a pointer to memory of the user's.
+    pub fn of_user(self) -> Self {
+        let user_from = Some(self.user_from.unwrap_or(self.reads()));
+        Self { user_from, ..self }
+    }
+
+    /// How many reads lead to the value.
+    pub fn reads(&self) -> usize {
+        self.ops.iter().filter(|op| matches!(op, Op::Read(_))).count() + usize::from(self.in_memory)
     }
 
     /// The number that the value always is.
@@ -173,8 +363,8 @@ fn stack_pointer(machine: u16) -> Option<u8> {
     }
 }
 
-/// The steps of an expression, and whether they lead to memory.
-fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<(Vec<Op>, bool), Missing> {
+/// How what an expression denotes is read.
+fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missing> {
     let frame = || {
         let rule = frames::cfa(view, at.object, at.pc);
         rule.ok_or_else(|| Missing::Unsupported("in the frame, of which nothing is known here".to_owned()))
@@ -183,7 +373,7 @@ fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<(Vec<Op>, bool)
         0 => vec![Op::Register(register)],
         _ => vec![Op::Register(register), Op::Add(distance)],
     };
-    Ok(match expr {
+    let (ops, in_memory) = match expr {
         Expr::Register(number) => (vec![Op::Register(number)], false),
         Expr::Literal(value) => (vec![Op::Constant(value.into())], false),
         Expr::Constant(value) => (vec![Op::Constant(value)], false),
@@ -208,6 +398,7 @@ fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<(Vec<Op>, bool)
         }
         Expr::Memory(address) => (vec![Op::Address(address)], true),
         Expr::Address(address) => (vec![Op::Address(address)], false),
-        Expr::Verbatim(operations) => stack::run(operations)?,
-    })
+        Expr::Verbatim(operations) => return stack::run(operations, at.is_entry),
+    };
+    Ok(Plan::of(ops, in_memory, None))
 }

@@ -47,11 +47,11 @@ pub(super) fn resolve<'a>(
 
 /// An address of a line.
 #[derive(Clone, Copy)]
-struct Found<'a> {
-    object: ObjectId,
-    row: Row,
+pub(super) struct Found<'a> {
+    pub object: ObjectId,
+    pub row: Row,
     /// Whose line it is; `None` where the debug information has no function.
-    owner: Option<Placed<'a>>,
+    pub owner: Option<Placed<'a>>,
 }
 
 impl Found<'_> {
@@ -121,7 +121,7 @@ fn coverage<'a>(
 }
 
 /// The addresses of these lines: by function, object, file, line, copy of the function and address.
-fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines) -> Vec<Found<'a>> {
+pub(super) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines) -> Vec<Found<'a>> {
     let mut files = spec.file.as_ref().map(Files::new);
     let name = spec.function.as_ref().filter(|name| !name.matches_all());
     // What is declared elsewhere has lines of a file only where that file was asked for.

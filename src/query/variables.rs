@@ -1,13 +1,14 @@
 //! What can be read at a placement: its variables, and what was asked for.
+use super::abilities::Ability;
 use super::argument::{Argument, Source};
 use super::elsewhere::{self, Elsewhere};
 use super::fetch::{self, Target};
-use super::path::{self, Path, Step};
 use super::plan::{At, Missing, Plan};
-use super::prototype::{self, Parameter};
+use super::prototype::{self, Parameter, Proof, Slot};
 use super::readable::{Spellings, after_fentry};
 use super::select::{self, Placed};
 use super::types;
+use super::way::{Leg, Way};
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
@@ -134,10 +135,16 @@ impl<'a> Values<'a> {
     /// Those of the path through the types.
     pub fn argument(&mut self, place: Place<'a>, argument: &Argument) -> Result<ValueAt> {
         let value = self.asked(place, argument)?;
-        let none =
-            || self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable"));
-        let value = value.unwrap_or_else(none);
-        Ok(ValueAt { is_asked: true, ..value })
+        Ok(ValueAt { is_asked: true, ..value.unwrap_or_else(|| self.absent(argument)) })
+    }
+
+    /// What was asked for where no debug information says what there is: what the kernel reads by itself.
+    pub fn undescribed(&self, argument: &Argument) -> ValueAt {
+        let value = match &argument.source {
+            Source::Raw(text) => self.raw(text, argument),
+            _ => self.absent(argument),
+        };
+        ValueAt { is_asked: true, ..value }
     }
 
     fn asked(&mut self, place: Place<'a>, argument: &Argument) -> Result<Option<ValueAt>> {
@@ -147,89 +154,74 @@ impl<'a> Values<'a> {
                 let why = Some("only a return probe has it");
                 Ok(Some(self.missing(argument, Role::Return, State::Unsupported, why)))
             }
-            Source::Returned(path) => {
+            Source::Returned(way) => {
                 let Some(value) = self.returned(place, Some(argument)) else { return Ok(None) };
-                self.part(place, value, path, argument).map(Some)
+                self.part(place, value, way, argument).map(Some)
             }
-            Source::Variable(path) => {
+            Source::Variable(way) => {
                 let scope = self.in_scope(place);
                 // The innermost one hides the others.
-                let Some(found) = scope.iter().rfind(|f| self.view.string(f.name) == path.root.as_bytes())
+                let Some(found) = scope.iter().rfind(|f| self.view.string(f.name) == way.root.as_bytes())
                 else {
                     return Ok(None);
                 };
                 let value = self.variable(place, found, Some(argument));
-                self.part(place, value, path, argument).map(Some)
+                self.part(place, value, way, argument).map(Some)
             }
         }
     }
 
-    fn part(
-        &mut self,
-        place: Place<'a>,
-        value: ValueAt,
-        path: &Path,
-        argument: &Argument,
-    ) -> Result<ValueAt> {
-        let rooted = |error: Error| {
-            let message = format!("{}{}", path.root, error.message());
-            let rooted = Error::new(error.kind(), message);
-            error.remedy().map_or(rooted.clone(), |remedy| rooted.hint(remedy))
-        };
+    fn part(&mut self, place: Place<'a>, value: ValueAt, way: &Way, argument: &Argument) -> Result<ValueAt> {
         let name = argument.text.clone();
-        let Some(plan) = value.plan.clone() else {
-            // Whether there is such a member does not depend on the place. With a cast it is one of another type.
-            let is_own = !path.steps.is_empty() && argument.pointer_to.is_none();
-            if let Some(type_id) = value.type_id.filter(|_| is_own) {
-                path::walk(&self.view, type_id, &path.steps).map_err(rooted)?;
-            }
-            return Ok(ValueAt { name, ..value });
-        };
-        let (plan, steps) = self.cast(plan, path, argument)?;
-        let plan = match plan.part(&self.view, &steps) {
+        // Whether there is such a member does not depend on the place.
+        let is_known = value.plan.is_some();
+        let plan = value.plan.clone().unwrap_or_else(|| Plan::anywhere(value.type_id));
+        let plan = match self.along(plan, way) {
             Ok(plan) => plan,
-            Err(error) if error.kind() == ErrorKind::Usage => {
+            Err(error) if error.kind() == ErrorKind::Usage && is_known => {
                 let location = Some(error.message().to_owned());
                 let state = State::Unsupported;
                 return Ok(ValueAt { name, state, location, fetch: None, plan: None, ..value });
             }
-            Err(error) => return Err(rooted(error)),
+            Err(error) if error.kind() == ErrorKind::Usage => return Ok(ValueAt { name, ..value }),
+            Err(error) => return Err(error),
         };
         let type_id = plan.type_id;
-        let type_name = self.spelled(type_id);
-        if place.at_return && value.role != Role::Return {
-            let location = Some("registers and stack are others when the function returns".to_owned());
-            let state = State::Unsupported;
-            return Ok(ValueAt {
-                name,
-                type_id,
-                type_name,
-                state,
-                location,
-                fetch: None,
-                plan: None,
-                ..value
-            });
+        let star = if plan.is_pointer { "*" } else { "" };
+        let type_name = self.spelled(type_id).map(|t| t + star);
+        if !is_known {
+            return Ok(ValueAt { name, type_id, type_name, ..value });
         }
         let (state, location, fetch) = self.lower(place, &plan, Some(argument), &fetch::name(argument));
-        Ok(ValueAt { name, type_id, type_name, state, location, fetch, plan: Some(plan), ..value })
+        let plan = Some(plan).filter(|p| p.pieces.is_empty());
+        Ok(ValueAt { name, type_id, type_name, state, location, fetch, plan, ..value })
     }
 
-    /// With a cast, what the variable points to and the steps from there.
-    fn cast(&self, plan: Plan, path: &Path, argument: &Argument) -> Result<(Plan, Vec<Step>)> {
-        let Some(target) = &argument.pointer_to else { return Ok((plan, path.steps.clone())) };
-        let wrong = |kind, what: String| Error::new(kind, format!("argument '{}': {what}", argument.text));
-        let Some(&type_id) = types::find(&self.view, target).first() else {
-            return Err(wrong(ErrorKind::NoMatch, format!("no type {target}")));
-        };
-        match &path.steps[..] {
-            [Step::Arrow(member), rest @ ..] => {
-                let first = Step::Member(member.clone());
-                let steps = std::iter::once(first).chain(rest.iter().cloned()).collect();
-                Ok((plan.pointing_to(Some(type_id)), steps))
-            }
-            _ => Err(wrong(ErrorKind::Usage, "a cast is followed by ->".to_owned())),
+    /// From a variable to what is read of it.
+    fn along(&self, mut plan: Plan, way: &Way) -> Result<Plan> {
+        let view = &self.view;
+        for (at, leg) in way.legs.iter().enumerate() {
+            let behind = |error: Error| {
+                let message = format!("{}{}", way.up_to(at), error.message());
+                let whole = Error::new(error.kind(), message);
+                error.remedy().map_or(whole.clone(), |remedy| whole.hint(remedy))
+            };
+            plan = match leg {
+                Leg::Steps(steps) => plan.part(view, steps).map_err(|error| match error.kind() {
+                    ErrorKind::Usage => error,
+                    _ => behind(error),
+                })?,
+                Leg::PointerTo(target) => {
+                    let none =
+                        || Error::new(ErrorKind::NoMatch, format!("{}: no type {target}", way.up_to(at + 1)));
+                    let type_id = types::find(view, target).first().copied().ok_or_else(none)?;
+                    plan.pointing_to(view, type_id)?
+                }
+                Leg::User => plan.of_user(),
+                Leg::Address => plan.address()?,
+            };
         }
+        Ok(plan)
     }
 
     fn variable(&mut self, place: Place<'a>, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
@@ -245,6 +237,11 @@ impl<'a> Values<'a> {
             (plan, _) => plan,
         };
         let name = String::from_utf8_lossy(view.string(found.name)).into_owned();
+        // Registers and memory are others when the function returns.
+        let plan = match plan {
+            Ok(_) if place.at_return => self.passed(place, found),
+            plan => plan,
+        };
         let (state, location, fetch, plan) = match plan {
             Ok(plan) => {
                 let (state, location, fetch) = self.lower(place, &plan, argument, &name);
@@ -254,8 +251,6 @@ impl<'a> Values<'a> {
             Err(Missing::OptimizedOut) => (State::OptimizedOut, None, None, None),
             Err(Missing::Unsupported(why)) => (State::Unsupported, Some(why), None, None),
         };
-        // Registers and memory are others when the function returns.
-        let fetch = fetch.filter(|_| !place.at_return);
         let role = if found.is_parameter { Role::Parameter } else { Role::Local };
         let with_line = place.with_lines;
         let nearest = || elsewhere::nearest(&view, place.object, found.location, place.pc, with_line);
@@ -272,6 +267,24 @@ impl<'a> Values<'a> {
             elsewhere: (state == State::Elsewhere).then(nearest).flatten(),
             is_asked: false,
         }
+    }
+
+    /// At a return: what was passed, where the kernel keeps it.
+    fn passed(&self, place: Place<'a>, found: &Found<'a>) -> Result<Plan, Missing> {
+        let others = |why: &str| {
+            Missing::Unsupported(format!("registers and stack are others when the function returns{why}"))
+        };
+        if !found.is_parameter {
+            return Err(others(""));
+        }
+        let parameters = self.parameters(place);
+        let parameter = parameters.iter().find(|p| p.0 == found.position).map(|p| p.1);
+        let Some(Parameter { number, slot: Slot::Register(_), proof: Proof::Proved }) = parameter else {
+            return Err(others(", and no register of the convention is proved to pass it"));
+        };
+        let saved = Ability::EntryArguments.check(&self.view);
+        saved.map_err(|why| others(&format!("; $arg{number}: {why}")))?;
+        Ok(Plan::of_argument(number, found.type_id))
     }
 
     fn returned(&mut self, place: Place<'a>, argument: Option<&Argument>) -> Option<ValueAt> {
@@ -295,20 +308,17 @@ impl<'a> Values<'a> {
     }
 
     fn raw(&self, text: &str, argument: &Argument) -> ValueAt {
-        let fetch = Target::raw(text, argument);
-        ValueAt {
-            name: argument.text.clone(),
-            role: Role::Raw,
-            type_id: None,
-            type_name: None,
-            state: State::Readable,
-            location: Some(text.to_owned()),
-            fetch: Some(format!("{}={fetch}", fetch::name(argument))),
-            plan: None,
-            parameter: None,
-            elsewhere: None,
-            is_asked: false,
+        match Target::raw(&self.view, text, argument) {
+            Ok(fetch) => ValueAt {
+                fetch: Some(format!("{}={fetch}", fetch::name(argument))),
+                ..self.missing(argument, Role::Raw, State::Readable, Some(text))
+            },
+            Err(why) => self.missing(argument, Role::Raw, State::Unsupported, Some(&why)),
         }
+    }
+
+    fn absent(&self, argument: &Argument) -> ValueAt {
+        self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable"))
     }
 
     fn missing(&self, argument: &Argument, role: Role, state: State, why: Option<&str>) -> ValueAt {
@@ -339,7 +349,7 @@ impl<'a> Values<'a> {
         let body = target.body(plan, argument);
         let fetch = body.as_ref().ok().map(|body| format!("{name}={body}"));
         let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
-        match (target.place(plan, false), &body, argument) {
+        match (target.place(plan), &body, argument) {
             (Err(why), ..) => (State::Unsupported, Some(why), None),
             // Something was asked for that cannot be written: the reason is the answer.
             (_, Err(why), Some(_)) => (State::Unsupported, Some(why.clone()), None),

@@ -354,7 +354,7 @@ pub fn placement(
             fentry: verdicts.fentry.name(),
         },
         instead: placement.instead.as_ref().map(Instead::from),
-        definition: kprobe_events::definition(placement, filter, None),
+        definition: kprobe_events::definition(placement, filter, None).ok(),
         coverage: Coverage {
             instances: coverage.instances(),
             reachable: coverage.by.kprobe,

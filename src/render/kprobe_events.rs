@@ -7,7 +7,7 @@ use crate::query::variables::ValueAt;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::collections::HashSet;
-use std::io::{Result, Write};
+use std::io::{self, Write};
 
 /// The group of all events.
 const GROUP: &str = "probeidx";
@@ -15,16 +15,28 @@ const GROUP: &str = "probeidx";
 /// The kernel's limit is 64 with the NUL (`MAX_EVENT_NAME_LEN`).
 const LONGEST_NAME: usize = 63;
 
-/// A probe of one place: `p:probeidx/do_open _text+3543965`. `None` where kprobe_events do not take it. Without a name
-/// the event is called like the function.
-pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Option<String> {
+/// The kernel's limit of a definition (`trace_parse_run_command`, kernel/trace/trace.c).
+const LONGEST_LINE: usize = 4094;
+
+/// A probe of one place: `p:probeidx/do_open _text+3543965`. Without a name the event is called like the function.
+///
+/// # Errors
+/// Why kprobe_events do not take it.
+pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Result<String, String> {
     let is_return = filter == Filter::Return;
     let verdict = if is_return { p.verdicts.kretprobe } else { p.verdicts.kprobe_events };
-    let anchor = p.anchor.as_ref().filter(|_| verdict.is_ok())?;
+    if let Some(reason) = verdict.reason() {
+        return Err(reason.name().to_owned());
+    }
+    let anchor = p.anchor.as_ref().ok_or("no anchor")?;
     let plain = event_name(p, is_return);
     let kind = if is_return { 'r' } else { 'p' };
     let arguments: String = arguments(&p.values).iter().map(|a| format!(" {a}")).collect();
-    Some(format!("{kind}:{GROUP}/{} {anchor}{arguments}", name.unwrap_or(&plain)))
+    let line = format!("{kind}:{GROUP}/{} {anchor}{arguments}", name.unwrap_or(&plain));
+    match line.len() {
+        0..=LONGEST_LINE => Ok(line),
+        length => Err(format!("the definition has {length} characters, and the kernel takes {LONGEST_LINE}")),
+    }
 }
 
 /// The fetch arguments of what was asked for and can be read, no name twice.
@@ -97,7 +109,7 @@ struct Event {
 
 impl Writer {
     /// Writes the first line.
-    pub fn new(view: &View<'_>, out: &mut dyn Write) -> Result<Self> {
+    pub fn new(view: &View<'_>, out: &mut dyn Write) -> io::Result<Self> {
         let build_id = select::kernel(view).map_or([0; 20], |k| view.objects[k.index()].build_id);
         let build_id: String = build_id.iter().map(|b| format!("{b:02x}")).collect();
         writeln!(out, "# kernel {}, build id {build_id} (see /sys/kernel/notes)", text(view.release()))?;
@@ -105,7 +117,7 @@ impl Writer {
     }
 
     /// Writes one placement; those of one function come one after another.
-    pub fn placement(&mut self, p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> Result<()> {
+    pub fn placement(&mut self, p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> io::Result<()> {
         let function = (p.function.to_vec(), p.file.to_vec(), p.line);
         // Of functions that only symbol tables know, those of one name in two objects are two.
         let is_same = |e: &Event| e.function == function && (!p.file.is_empty() || e.object == p.object);
@@ -120,12 +132,13 @@ impl Writer {
         let place = place(p);
         let name = self.name(p, filter);
         let Some(event) = &mut self.event else { return Ok(()) };
-        let Some(line) = definition(p, filter, Some(&name)) else {
-            let verdict =
-                if filter == Filter::Return { p.verdicts.kretprobe } else { p.verdicts.kprobe_events };
-            let reason = verdict.reason().map_or("no anchor", |r| r.name());
-            let instead = p.instead.as_ref().map_or(String::new(), |i| format!("; {}", words::instead(i)));
-            return writeln!(out, "# not probed: {place}: {reason}{instead}");
+        let line = match definition(p, filter, Some(&name)) {
+            Ok(line) => line,
+            Err(why) => {
+                let instead =
+                    p.instead.as_ref().map_or(String::new(), |i| format!("; {}", words::instead(i)));
+                return writeln!(out, "# not probed: {place}: {why}{instead}");
+            }
         };
         if p.source.is_some_and(|s| !s.is_best) {
             return writeln!(out, "# not probed: {place}: another address of the line is better");
@@ -172,7 +185,7 @@ impl Writer {
     }
 }
 
-fn heading(p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> Result<()> {
+fn heading(p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> io::Result<()> {
     let function = text(p.function);
     let place = if p.file.is_empty() { String::new() } else { format!("@{}:{}", text(p.file), p.line) };
     let object =

@@ -3,7 +3,6 @@ use crate::query::plan::{Op, Plan};
 use crate::query::registers::kernel_register;
 use crate::query::types;
 use probeidx_format::View;
-use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
 use serde::Serialize;
 
@@ -19,18 +18,29 @@ pub enum Step {
     Address { value: String },
     /// Take what the function returned.
     Return,
+    /// Take what was passed as this argument when the function was entered.
+    Argument { number: u32 },
     /// Add; the sum wraps.
     Add { value: i64 },
-    /// Read so many bytes at the value.
-    Read { size: u64 },
-    /// Keep these bits, the lowest first.
-    Bits { offset: u32, width: u32 },
+    /// Read so many bytes at the value; of memory of the user's.
+    Read {
+        size: u64,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        user: bool,
+    },
+    /// Keep these bits, from the lowest on; the highest one may be a sign.
+    Bits { offset: u32, width: u32, signed: bool },
     /// The value is an address: what lies there is no number.
     Place { size: Option<u64> },
 }
 
 /// The steps of a plan, to the value where that is a number, else to its address.
 pub fn steps(view: &View<'_>, plan: &Plan) -> Vec<Step> {
+    let (mut read, reads) = (0, plan.reads());
+    let mut is_user = || {
+        read += 1;
+        plan.user_from.is_some_and(|from| read > from.min(reads - 1))
+    };
     let mut steps: Vec<Step> = plan
         .ops
         .iter()
@@ -39,30 +49,34 @@ pub fn steps(view: &View<'_>, plan: &Plan) -> Vec<Step> {
             Op::Constant(value) => Step::Constant { value },
             Op::Address(value) => Step::Address { value: format!("{value:#x}") },
             Op::Returned => Step::Return,
+            Op::Argument(number) => Step::Argument { number },
             Op::Add(value) => Step::Add { value },
-            Op::Read(size) => Step::Read { size: size.into() },
+            Op::Read(size) => Step::Read { size: size.into(), user: is_user() },
         })
         .collect();
     if plan.in_memory {
-        steps.push(match number_size(view, plan.type_id) {
-            Some(size) => Step::Read { size },
+        steps.push(match number_size(view, plan) {
+            Some(size) => Step::Read { size, user: is_user() },
             None => Step::Place { size: plan.type_id.and_then(|t| types::size_of(view, t)) },
         });
     }
-    steps.extend(plan.bits.map(|(offset, width)| Step::Bits { offset, width }));
+    steps.extend(plan.bits.map(|b| Step::Bits { offset: b.lowest, width: b.width, signed: b.is_signed }));
     steps
 }
 
 /// The plan as an expression of C over `regs`, the kernel's `struct pt_regs`: `*(u64 *)(regs->di + 96)`. `None` where
 /// that has no such register, or the address moves with the kernel.
 pub fn c(view: &View<'_>, plan: &Plan) -> Option<String> {
+    if plan.ops.is_empty() || plan.bits.is_some_and(|b| b.is_signed) {
+        return None;
+    }
     let mut text = String::new();
     let read = |size, text: &str| format!("*(u{} *)({text})", size * 8);
     for op in &plan.ops {
         text = match *op {
             Op::Register(dwarf) => format!("regs->{}", name(dwarf, view.machine())?),
             Op::Constant(value) => value.to_string(),
-            Op::Address(_) => return None,
+            Op::Address(_) | Op::Argument(_) => return None,
             Op::Returned => "regs_return_value(regs)".to_owned(),
             Op::Add(value) if value < 0 => format!("{text} - {}", value.unsigned_abs()),
             Op::Add(value) => format!("{text} + {value}"),
@@ -70,13 +84,13 @@ pub fn c(view: &View<'_>, plan: &Plan) -> Option<String> {
         };
     }
     if plan.in_memory {
-        text = match number_size(view, plan.type_id) {
+        text = match number_size(view, plan) {
             Some(size) => read(size, &text),
             None => format!("(void *)({text})"),
         };
     }
     Some(match plan.bits {
-        Some((offset, width)) => format!("{text} >> {offset} & {:#x}", u64::MAX >> (64 - width.clamp(1, 64))),
+        Some(b) => format!("{text} >> {} & {:#x}", b.lowest, u64::MAX >> (64 - b.width.clamp(1, 64))),
         None => text,
     })
 }
@@ -86,8 +100,11 @@ fn name(dwarf: u8, machine: u16) -> Option<String> {
 }
 
 /// The size of what is read as one number.
-fn number_size(view: &View<'_>, type_id: Option<TypeId>) -> Option<u64> {
-    let stripped = types::strip(view, type_id?)?;
+fn number_size(view: &View<'_>, plan: &Plan) -> Option<u64> {
+    if plan.is_pointer {
+        return Some(8);
+    }
+    let stripped = types::strip(view, plan.type_id?)?;
     let is_number = {
         let kind = types::kind(view, stripped)?;
         !kind.is_aggregate() && kind != TypeKind::Array

@@ -25,8 +25,8 @@ struct Type<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     chain: Vec<Link>,
     /// Of several definitions of the name: which objects use this one.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    used_in: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    used_in: Vec<Option<String>>,
     #[serde(flatten)]
     inside: Option<Inside>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +87,11 @@ fn some(bytes: &[u8]) -> Option<String> {
     (!bytes.is_empty()).then(|| text(bytes))
 }
 
+/// A module's name; `None` for vmlinux, as everywhere in JSON.
+fn module(object: String) -> Option<String> {
+    Some(object).filter(|name| name != "vmlinux")
+}
+
 fn kind(kind: TypeKind) -> &'static str {
     declaration::keyword(kind).unwrap_or(match kind {
         TypeKind::Typedef => "typedef",
@@ -124,7 +129,7 @@ pub fn layout(kernel: &str, layout: &Layout<'_>, objects: &[String], out: &mut d
         line: some(file).map(|_| line),
         declared: matches!(layout.body, Body::Declared),
         chain: layout.chain.iter().map(link).collect(),
-        used_in: objects,
+        used_in: objects.iter().cloned().map(module).collect(),
         inside,
         enumerators,
     };
@@ -218,7 +223,8 @@ pub fn user(view: &View<'_>, kernel: &str, name: &str, user: &User<'_>, out: &mu
         file: String,
         line: u32,
         inlined: bool,
-        objects: Vec<String>,
+        /// `None` for vmlinux.
+        objects: Vec<Option<String>>,
         uses: Vec<Use>,
     }
     #[derive(Serialize)]
@@ -234,7 +240,7 @@ pub fn user(view: &View<'_>, kernel: &str, name: &str, user: &User<'_>, out: &mu
         file: text(user.file),
         line: user.line,
         inlined: user.is_inlined,
-        objects: user.objects.iter().map(|o| plain::object(view, *o)).collect(),
+        objects: user.objects.iter().map(|o| module(plain::object(view, *o))).collect(),
         uses: user.uses.iter().map(|(n, depth)| Use { position: position(*n), depth: *depth }).collect(),
     };
     line_of(&object, out)

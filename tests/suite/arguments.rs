@@ -53,6 +53,7 @@ fn what_cannot_be_fetched_is_refused_with_the_reason() {
     for (argument, why) in [
         ("rq->list", "a struct of 16 bytes: name a member"),
         ("flags:string", "no pointer and no array: a string is read from memory"),
+        ("rq->kind:u32", "u32 reads more than bits 3 to 7"),
         ("$retval", "only a return probe has it"),
         (
             "rq->list.next->next->next->next->next->next->next->next->next->next->next->next->next->next",

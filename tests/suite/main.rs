@@ -39,4 +39,6 @@ mod tables;
 #[cfg(feature = "cli")]
 mod types;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod values;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod verdicts;

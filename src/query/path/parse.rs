@@ -21,17 +21,18 @@ pub fn parse(text: &str) -> Result<Path> {
     Ok(Path { root, steps })
 }
 
-struct Parser<'t> {
-    text: &'t str,
-    at: usize,
+/// What is left of a text.
+pub(in crate::query) struct Parser<'t> {
+    pub text: &'t str,
+    pub at: usize,
 }
 
 impl<'t> Parser<'t> {
-    fn rest(&self) -> &'t str {
+    pub fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
 
-    fn step(&mut self) -> Result<Step> {
+    pub fn step(&mut self) -> Result<Step> {
         if self.take("->") {
             return Ok(Step::Arrow(self.name()?));
         }
@@ -49,12 +50,16 @@ impl<'t> Parser<'t> {
     }
 
     fn name(&mut self) -> Result<String> {
+        self.word("a member's name")
+    }
+
+    pub fn word(&mut self, what: &str) -> Result<String> {
         self.spaces();
         let rest = self.rest();
         let is_name = |c: char| c.is_alphanumeric() || c == '_';
         let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
         if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(self.expected("a member's name"));
+            return Err(self.expected(what));
         }
         self.at += name.len();
         Ok(name.to_owned())
@@ -76,7 +81,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Passes over this text, and spaces before it, if it stands here.
-    fn take(&mut self, text: &str) -> bool {
+    pub fn take(&mut self, text: &str) -> bool {
         let start = self.at;
         self.spaces();
         let is_there = self.rest().starts_with(text);
@@ -84,11 +89,11 @@ impl<'t> Parser<'t> {
         is_there
     }
 
-    fn spaces(&mut self) {
+    pub fn spaces(&mut self) {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    fn expected(&self, what: &str) -> Error {
+    pub fn expected(&self, what: &str) -> Error {
         let column = self.text[..self.at].chars().count() + 1;
         Error::new(ErrorKind::Usage, format!("column {column}: expected {what}"))
     }

@@ -162,6 +162,14 @@ static void do_bind(void) {
     unlink(address.sun_path);
 }
 
+static void do_option(void) {
+    static int one = 1;
+    int file = socket(AF_UNIX, SOCK_STREAM, 0);
+    setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    known_address("one", &one);
+    close(file);
+}
+
 static void do_send(void) {
     int pair[2];
     socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair);
@@ -223,7 +231,8 @@ static const struct action {
     {"write", do_write}, {"writev", do_writev}, {"read", do_read}, {"seek", do_seek}, {"open", do_open},
     {"creat", do_creat}, {"mkdir", do_mkdir}, {"rename", do_rename}, {"statx", do_statx}, {"kill", do_kill},
     {"kill-group", do_kill_group}, {"name", do_name}, {"name-by-file", do_name_by_file}, {"nice", do_nice},
-    {"sleep", do_sleep}, {"bind", do_bind}, {"send", do_send}, {"map", do_map}, {"futex", do_futex},
+    {"sleep", do_sleep}, {"bind", do_bind}, {"option", do_option},
+    {"send", do_send}, {"map", do_map}, {"futex", do_futex},
     {"ioctl", do_ioctl}, {"exit", do_exit}, {"sync", do_sync}, {"overlay", do_overlay},
 };
 

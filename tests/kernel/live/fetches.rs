@@ -27,6 +27,30 @@ pub enum At {
     },
 }
 
+/// On kernels that keep at the entry what was passed, for the return.
+pub const OF_RETURNS: &[Case] = &[
+    Case {
+        kind: "what was passed and what is returned: a number, a name behind pointers, a user's string",
+        at: At::Function("vfs_write%return"),
+        arguments: &[
+            "$retval",
+            "count",
+            "name=file->f_path.dentry->d_name.name:string",
+            "text=buf@user:ustring",
+            "position=*pos",
+        ],
+        action: "write",
+        expect: r#"retval=17 count=17 name="probed-file" text="seventeen bytes!!" position=1017"#,
+    },
+    Case {
+        kind: "the name of a file",
+        at: At::Function("vfs_read%return"),
+        arguments: &["file:%pD", "got=$retval"],
+        action: "read",
+        expect: r#"file="probed-file" got=23"#,
+    },
+];
+
 pub const CASES: &[Case] = &[
     Case {
         kind: "unsigned 64 bits, a name behind structs and pointers, a pointed-to number, a user's string, a pointer",
@@ -252,6 +276,19 @@ pub const CASES: &[Case] = &[
         ],
         action: "bind",
         expect: r#"addr_len=21 family=1 path="/t/probed-socket" type=5 state=1 locks=2 reuse=1 port=0"#,
+    },
+    Case {
+        kind: "a struct in two registers: a pointer, a bit of one, a number that a user's pointer leads to",
+        at: At::Function("sk_setsockopt"),
+        arguments: &[
+            "optname",
+            "value=optval.user",
+            "number=*(int *)optval.user@user",
+            "is_kernel=optval.is_kernel",
+            "optlen",
+        ],
+        action: "option",
+        expect: "optname=2 value={one} number=1 is_kernel=0 optlen=4",
     },
     Case {
         kind: "a length, a member of a message",

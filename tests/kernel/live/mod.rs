@@ -3,6 +3,7 @@ mod boot;
 mod cases;
 mod fetches;
 mod initrd;
+mod limits;
 mod listed;
 mod parts;
 mod sample;
