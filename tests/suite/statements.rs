@@ -143,11 +143,13 @@ fn all_forms_of_lines() {
 
     let nearest =
         |lines: &str| find(&format!("module(\"lines\").statement(\"outer@one/same.c{lines}\").nearest"));
+    let printed = |line| [point("outer", line, &format!(".nearest{OUTER}"))];
     // As close on both sides: the later one, under the line that was asked for.
-    assert_eq!(nearest(&format!(":{blank}")), [point("outer", blank, OUTER)]);
-    assert_eq!(nearest(&format!("+{}", blank - declared)), [point("outer", blank, OUTER)]);
-    let of_list = [point("outer", first, OUTER), point("outer", test, OUTER)];
-    assert_eq!(nearest(&format!(":{first},{blank}")), of_list);
+    assert_eq!(nearest(&format!(":{blank}")), printed(blank));
+    assert_eq!(nearest(&format!("+{}", blank - declared)), printed(blank));
+    // Of a list each under its own, and no line twice.
+    assert_eq!(nearest(&format!(":{first},{blank},{test}")), [printed(first), printed(test)].concat());
+    assert_eq!(nearest(""), printed(declared));
     let far = ONE.lines().count() + 20;
     assert_eq!(run(&["find", &format!("kernel.statement(\"outer@same.c:{far}\").nearest")]).code, 1);
 }
@@ -336,9 +338,9 @@ fn an_address_must_start_a_statement() {
     let asked = |command, address: u64, suffix: &str| {
         crate::program::probeidx(&[command, &format!("kernel.statement({address:#x}){suffix}")])
     };
-    let printed = format!("kernel.statement({start:#x})\n");
-    assert_eq!(asked("find", start, "").found(), printed);
-    assert_eq!(asked("find", within, ".nearest").found(), printed);
+    let printed = format!("kernel.statement({start:#x})");
+    assert_eq!(asked("find", start, "").found(), printed.clone() + "\n");
+    assert_eq!(asked("find", within, ".nearest").found(), printed + ".nearest\n");
     for command in ["find", "resolve"] {
         let what = "does not match the beginning of a statement";
         let said = format!("probeidx: error: {within:#x} {what}; try {start:#x}");
