@@ -264,8 +264,12 @@ impl Target<'_> {
             )),
             _ => match plan.bits {
                 Some(bits) => {
-                    let is_signed = SIGNED.contains(&record.encoding) && u64::from(bits.width) == size * 8;
-                    Ok((plan.clone(), bit_field(bits, is_signed, plan.in_memory.then_some(size))?))
+                    let is_signed = SIGNED.contains(&record.encoding);
+                    if is_signed && bits.is_signed && bits.lowest == 0 && matches!(bits.width, 8 | 16 | 32) {
+                        return Ok((plan.clone(), format!("s{}", bits.width)));
+                    }
+                    let is_whole = is_signed && u64::from(bits.width) == size * 8;
+                    Ok((plan.clone(), bit_field(bits, is_whole, plan.in_memory.then_some(size))?))
                 }
                 None => Ok((plan.clone(), self.scalar(stripped)?)),
             },

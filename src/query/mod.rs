@@ -36,6 +36,7 @@ pub mod suggest;
 pub mod symbols;
 pub mod types;
 pub mod users;
+pub mod value;
 pub mod variables;
 pub mod verdict;
 pub mod way;

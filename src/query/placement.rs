@@ -166,7 +166,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             return self.describe(object, placed, pc, Instance::OutOfLine);
         }
         let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine);
-        let plain = plain.map(|plain| Placement { values: self.raw_values(), ..plain });
+        let plain = plain.map(|plain| Placement { values: self.raw_values(true), ..plain });
         Ok(plain.map(|plain| self.with_instead(plain, None)))
     }
 
@@ -176,7 +176,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         let name = self.view.string(held.record.name);
         let is_code = symbols::is_code(&self.view, object, held.record);
         let plain = is_code.then(|| self.undescribed(object, pc, name, Instance::Statement))??;
-        Some(self.with_instead(Placement { values: self.raw_values(), ..plain }, None))
+        Some(self.with_instead(Placement { values: self.raw_values(false), ..plain }, None))
     }
 
     fn with_instead(&self, p: Placement<'a>, placed: Option<Placed<'a>>) -> Placement<'a> {
@@ -273,8 +273,9 @@ impl<'a, 'w> Describer<'a, 'w> {
     }
 
     /// What was asked for where there is no debug information.
-    fn raw_values(&self) -> Vec<ValueAt> {
-        fitting(self.wanted.arguments.iter().map(|argument| self.values.undescribed(argument)).collect())
+    fn raw_values(&self, is_entry: bool) -> Vec<ValueAt> {
+        let value = |argument| self.values.undescribed(argument, self.returns, is_entry);
+        fitting(self.wanted.arguments.iter().map(value).collect())
     }
 }
 

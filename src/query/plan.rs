@@ -1,14 +1,13 @@
 //! How a value is read at a placement: step by step, from a register to the value, for whoever reads it.
 //!
 //! A plan is what DWARF and the types say, and no more: adding is not reading. What a lowering cannot express it refuses.
-use super::frames;
+mod location;
+
 use super::path::{self, Move, Step};
-use super::stack;
 use super::types;
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::details::Location;
-use probeidx_format::expr::Expr;
 use probeidx_format::id::{ObjectId, TypeId};
 use probeidx_format::types::TypeKind;
 use std::borrow::Cow;
@@ -115,10 +114,15 @@ impl Plan {
         if expr.is_empty() {
             return Err(Missing::OptimizedOut);
         }
-        let plan = operations(view, expr, at)?;
+        let plan = location::operations(view, expr, at)?;
         let size = type_id.and_then(|t| types::size_of(view, t)).unwrap_or(8);
         // What is cut off above the type, or filled with its sign, is none of it.
-        let bits = plan.bits.filter(|b| b.lowest > 0 || u64::from(b.width) < size.saturating_mul(8));
+        let of_type = size.saturating_mul(8).min(64) as u32;
+        let bits = plan.bits.map(|b| match b.width >= of_type {
+            true => Bits { width: of_type, is_signed: false, ..b },
+            false => b,
+        });
+        let bits = bits.filter(|b| b.lowest > 0 || b.width < of_type);
         Ok(Self { type_id, bits, ..plan })
     }
 
@@ -352,53 +356,4 @@ impl Plan {
             _ => None,
         }
     }
-}
-
-/// DWARF's number of the stack pointer.
-fn stack_pointer(machine: u16) -> Option<u8> {
-    match machine {
-        62 => Some(7),
-        183 => Some(31),
-        _ => None,
-    }
-}
-
-/// How what an expression denotes is read.
-fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missing> {
-    let frame = || {
-        let rule = frames::cfa(view, at.object, at.pc);
-        rule.ok_or_else(|| Missing::Unsupported("in the frame, of which nothing is known here".to_owned()))
-    };
-    let sum = |register, distance: i64| match distance {
-        0 => vec![Op::Register(register)],
-        _ => vec![Op::Register(register), Op::Add(distance)],
-    };
-    let (ops, in_memory) = match expr {
-        Expr::Register(number) => (vec![Op::Register(number)], false),
-        Expr::Literal(value) => (vec![Op::Constant(value.into())], false),
-        Expr::Constant(value) => (vec![Op::Constant(value)], false),
-        Expr::BasedOn(number, distance) => (sum(number, distance), true),
-        Expr::Sum(number, distance) => (sum(number, distance), false),
-        Expr::Frame(distance) => {
-            let (register, cfa) = frame()?;
-            let distance = cfa.wrapping_add(distance);
-            // A slot below the stack pointer is not there yet: GCC says where a variable is kept, and not from when on.
-            if distance < 0 && Some(register) == stack_pointer(view.machine()) {
-                return Err(Missing::Elsewhere);
-            }
-            (sum(register, distance), true)
-        }
-        Expr::FrameSum(distance) => {
-            let (register, cfa) = frame()?;
-            (sum(register, cfa.wrapping_add(distance)), false)
-        }
-        Expr::EntryValue(number) if at.is_entry => (vec![Op::Register(number)], false),
-        Expr::EntryValue(_) => {
-            return Err(Missing::Unsupported("what a register held at the entry".to_owned()));
-        }
-        Expr::Memory(address) => (vec![Op::Address(address)], true),
-        Expr::Address(address) => (vec![Op::Address(address)], false),
-        Expr::Verbatim(operations) => return stack::run(operations, at.is_entry),
-    };
-    Ok(Plan::of(ops, in_memory, None))
 }

@@ -1,7 +1,6 @@
-//! Rows of the line tables: the source line of an address, the rows of a range of addresses, the rows of a file.
+//! Rows of the line tables: the row of an address, the rows of units, the units that have code of a file.
 use super::pattern::Pattern;
 use probeidx_format::View;
-use probeidx_format::details::Range;
 use probeidx_format::id::{ObjectId, StrId, UnitId};
 use probeidx_format::lines;
 use probeidx_format::record::SequenceRecord;
@@ -46,37 +45,6 @@ pub fn sequence<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a Se
 
 /// Sequences do not overlap in sound debug information, but for empty ones and for functions that were merged.
 const OVERLAPPING: usize = 8;
-
-/// Calls `each` with the rows that start within one of the ranges, in order of their addresses. Cost: of the rows of the
-/// sequences that the ranges touch.
-pub fn within(
-    view: &View<'_>,
-    object: ObjectId,
-    ranges: impl IntoIterator<Item = Range>,
-    mut each: impl FnMut(Row),
-) {
-    let mut ranges: Vec<Range> = ranges.into_iter().filter(|r| r.start < r.end).collect();
-    ranges.sort_unstable_by_key(|r| r.start);
-    let sequences = view.sequences_of(object);
-    let (Some(low), Some(high)) = (ranges.first().map(|r| r.start), ranges.iter().map(|r| r.end).max())
-    else {
-        return;
-    };
-    let first = sequences.partition_point(|s| s.start.get() <= low).saturating_sub(OVERLAPPING);
-    for sequence in sequences[first..].iter().take_while(|s| s.start.get() < high) {
-        let (start, end) = (sequence.start.get(), sequence.end.get());
-        let touched = &ranges[..ranges.partition_point(|r| r.start < end)];
-        let Some(last) = touched.iter().map(|r| r.end).max().filter(|last| *last > start) else { continue };
-        // Addresses rise: a range that ended before one row ended before all that follow.
-        let mut left = touched;
-        for row in view.rows(sequence).take_while(|row| row.pc < last) {
-            left = &left[left.iter().take_while(|r| r.end <= row.pc).count()..];
-            if left.iter().take_while(|r| r.start <= row.pc).any(|r| r.contains(row.pc)) {
-                each(Row::new(view, sequence.unit, row));
-            }
-        }
-    }
-}
 
 /// Calls `each` with the rows of each of these units of an object, in order of their addresses. Cost: of the rows.
 pub fn by_unit(view: &View<'_>, object: ObjectId, units: &[UnitId], mut each: impl FnMut(UnitId, &[Row])) {

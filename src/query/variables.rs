@@ -1,85 +1,19 @@
 //! What can be read at a placement: its variables, and what was asked for.
 use super::abilities::Ability;
 use super::argument::{Argument, Source};
-use super::elsewhere::{self, Elsewhere};
+use super::elsewhere;
 use super::fetch::{self, Target};
 use super::plan::{At, Missing, Plan};
 use super::prototype::{self, Parameter, Proof, Slot};
 use super::readable::{Spellings, after_fentry};
 use super::select::{self, Placed};
 use super::types;
+pub use super::value::{Role, State, ValueAt};
 use super::way::{Leg, Way};
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{ObjectId, StrId, TypeId};
-
-/// What can be done with a value at an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// In a register or in memory.
-    Readable,
-    /// Always this value.
-    Constant,
-    /// It has a location, not at this address.
-    Elsewhere,
-    /// It is nowhere.
-    OptimizedOut,
-    /// It has a location here that cannot be fetched; the text says why.
-    Unsupported,
-}
-
-impl State {
-    /// Whether a probe can have the value.
-    pub fn is_known(self) -> bool {
-        matches!(self, Self::Readable | Self::Constant)
-    }
-    /// As JSON and text print it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Readable => "readable",
-            Self::Constant => "constant",
-            Self::Elsewhere => "elsewhere",
-            Self::OptimizedOut => "optimized-out",
-            Self::Unsupported => "unsupported",
-        }
-    }
-}
-
-/// What a value is to the function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    Parameter,
-    Local,
-    /// What it returns.
-    Return,
-    /// Something the kernel knows of itself.
-    Raw,
-}
-
-/// A value at the placement's address.
-#[derive(Clone, Debug)]
-pub struct ValueAt {
-    /// The variable's, or the argument as it was asked for.
-    pub name: String,
-    pub role: Role,
-    pub type_id: Option<TypeId>,
-    /// In SystemTap's spelling; `None` if it has none.
-    pub type_name: Option<String>,
-    pub state: State,
-    /// Where it is, or why it cannot be fetched.
-    pub location: Option<String>,
-    /// The argument of kprobe_events that reads it: `name=+0(+96(%di)):string`.
-    pub fetch: Option<String>,
-    /// The same step by step.
-    pub plan: Option<Plan>,
-    /// Of a parameter at the entry of an out-of-line function.
-    pub parameter: Option<Parameter>,
-    /// Where it is known, if it is not here.
-    pub elsewhere: Option<Elsewhere>,
-    /// It was asked for, and is not one of all variables.
-    pub is_asked: bool,
-}
 
 /// Reads values. One is used for many placements: it keeps the spellings of types.
 pub struct Values<'a> {
@@ -139,9 +73,9 @@ impl<'a> Values<'a> {
     }
 
     /// What was asked for where no debug information says what there is: what the kernel reads by itself.
-    pub fn undescribed(&self, argument: &Argument) -> ValueAt {
+    pub fn undescribed(&self, argument: &Argument, at_return: bool, is_entry: bool) -> ValueAt {
         let value = match &argument.source {
-            Source::Raw(text) => self.raw(text, argument),
+            Source::Raw(text) => self.raw(text, argument, at_return, is_entry),
             _ => self.absent(argument),
         };
         ValueAt { is_asked: true, ..value }
@@ -149,7 +83,10 @@ impl<'a> Values<'a> {
 
     fn asked(&mut self, place: Place<'a>, argument: &Argument) -> Result<Option<ValueAt>> {
         match &argument.source {
-            Source::Raw(text) => Ok(Some(self.raw(text, argument))),
+            Source::Raw(text) => {
+                let is_entry = select::root(&self.view, place.placed).record.entry.get() == place.pc;
+                Ok(Some(self.raw(text, argument, place.at_return, is_entry)))
+            }
             Source::Returned(_) if !place.at_return => {
                 let why = Some("only a return probe has it");
                 Ok(Some(self.missing(argument, Role::Return, State::Unsupported, why)))
@@ -307,8 +244,15 @@ impl<'a> Values<'a> {
         })
     }
 
-    fn raw(&self, text: &str, argument: &Argument) -> ValueAt {
-        match Target::raw(&self.view, text, argument) {
+    fn raw(&self, text: &str, argument: &Argument, at_return: bool, is_entry: bool) -> ValueAt {
+        // `tparg_is_function_entry`, trace_probe.c
+        let passed = match at_return {
+            _ if !text.contains("$arg") => Ok(()),
+            true => Ability::EntryArguments.check(&self.view),
+            false if is_entry => Ok(()),
+            false => Err("$argN is for the entry of a function".to_owned()),
+        };
+        match passed.and_then(|()| Target::raw(&self.view, text, argument)) {
             Ok(fetch) => ValueAt {
                 fetch: Some(format!("{}={fetch}", fetch::name(argument))),
                 ..self.missing(argument, Role::Raw, State::Readable, Some(text))

@@ -1,8 +1,14 @@
 //! What is read of values that are not simply a register or memory, and what the kernel at hand takes.
 use crate::fixture::{Recipe, Tree, USUAL};
+use crate::hostile::{index as index_module, victim};
 use crate::program::Indexed;
+use crate::raw::Raw;
 use crate::tables::index;
 use crate::verdicts::{NEWER, OLDER};
+use gimli::constants::*;
+use probeidx::query::placement::Wanted;
+use probeidx::query::variables::ValueAt;
+use probeidx::query::{resolve, spec};
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -247,6 +253,12 @@ fn return_probes_read_what_was_passed_where_the_kernel_keeps_it() {
     fetches(&LATER, "seven%return", "f", "f=$arg6:s32");
     refuses(&LATER, "seven%return", "g", &format!("{others}, and no register"));
     refuses(&LATER, "by_value%return", "halves.first", others);
+    // As it is written, too.
+    fetches(&LATER, "names%return", "+8($arg3)", "arg=+8($arg3)");
+    refuses(&FORMER, "names%return", "$arg3", "kernels have that since 6.9");
+    fetches(&FORMER, "names", "$arg3", "arg3=$arg3");
+    refuses(&FORMER, "names+1", "$arg3", "$argN is for the entry of a function");
+    refuses(&OLDER, "vmlinux:plain+4", "$arg3", "$argN is for the entry of a function");
     let all = values(&LATER, "names%return", &[]);
     let fetched: Vec<&str> = all.iter().filter_map(|v| v["fetch"].as_str()).collect();
     assert_eq!(fetched, ["retval=$retval:s32", "dentry=$arg1:x64", "file=$arg2:x64", "node=$arg3:x64"]);
@@ -297,4 +309,68 @@ fn vmlinux_is_null_in_json() {
     let users = FORMER.json(&["type", "struct request", "--users"]);
     let of = |function: &str| users.iter().find(|u| u["function"] == function).map(|u| u["objects"].clone());
     assert_eq!(of("submit"), Some(serde_json::json!([null])));
+}
+
+/// Base types by size and sign, and what is fetched of a register of which the operations keep some bits.
+#[test]
+fn bits_of_a_register_are_read_by_a_type_that_reads_no_others() {
+    let low_32: &[u8] = &[DW_OP_const4u.0, 0xff, 0xff, 0xff, 0xff, DW_OP_and.0];
+    let sign_32: &[u8] = &[DW_OP_const1u.0, 32, DW_OP_shl.0, DW_OP_const1u.0, 32, DW_OP_shra.0];
+    let shifted: &[u8] = &[DW_OP_lit2.0, DW_OP_shr.0];
+    let byte_1: &[u8] = &[DW_OP_lit8.0, DW_OP_shr.0, DW_OP_const1u.0, 0xff, DW_OP_and.0];
+    let with_sign = |bits: &str| Err(format!("bits {bits}, with a sign: the kernel's bit-fields have none"));
+    type Case<'a> = (&'a [u8], u8, DwAte, Result<&'a str, String>);
+    let cases: [Case<'_>; 12] = [
+        (low_32, 4, DW_ATE_signed, Ok("s32")),
+        (low_32, 4, DW_ATE_unsigned, Ok("x32")),
+        (low_32, 1, DW_ATE_unsigned, Ok("x8")),
+        (low_32, 8, DW_ATE_unsigned, Ok("b32@0/32")),
+        (low_32, 8, DW_ATE_signed, Ok("b32@0/32")),
+        (sign_32, 4, DW_ATE_signed, Ok("s32")),
+        (sign_32, 8, DW_ATE_signed, Ok("s32")),
+        (sign_32, 8, DW_ATE_unsigned, with_sign("0 to 31")),
+        (shifted, 8, DW_ATE_unsigned, Ok("b62@2/64")),
+        (shifted, 4, DW_ATE_unsigned, Ok("b32@2/64")),
+        (shifted, 4, DW_ATE_signed, with_sign("2 to 33")),
+        (byte_1, 4, DW_ATE_signed, Ok("b8@8/16")),
+    ];
+    let mut raw = Raw::unit(4);
+    let base = [(DW_AT_byte_size, DW_FORM_data1), (DW_AT_encoding, DW_FORM_data1)];
+    let base = raw.code(DW_TAG_base_type, false, &base);
+    let named = [(DW_AT_name, DW_FORM_string), (DW_AT_low_pc, DW_FORM_addr), (DW_AT_high_pc, DW_FORM_data4)];
+    let function = raw.code(DW_TAG_subprogram, true, &named);
+    let variable =
+        [(DW_AT_name, DW_FORM_string), (DW_AT_type, DW_FORM_ref4), (DW_AT_location, DW_FORM_exprloc)];
+    let variable = raw.code(DW_TAG_variable, false, &variable);
+    let mut types = vec![];
+    for (_, size, encoding, _) in &cases {
+        types.push(raw.here());
+        raw.entry(base).u8(*size).u8(encoding.0);
+    }
+    raw.entry(function).string("masked").u64(0x1000).u32(0x100);
+    for (number, (operations, ..)) in cases.iter().enumerate() {
+        let operations = [&[DW_OP_breg0.0, 0], *operations, &[DW_OP_stack_value.0]].concat();
+        raw.entry(variable).string(&format!("v{number}")).u32(types[number]);
+        raw.uleb(operations.len() as u64).bytes(&operations);
+    }
+    raw.end();
+    victim(&mut raw);
+    let (index, skipped) = index_module(&raw.module(&[]));
+    assert_eq!(skipped, [] as [&str; 0]);
+    let arguments: Vec<_> =
+        (0..cases.len()).map(|n| probeidx::query::argument::parse(&format!("v{n}")).unwrap()).collect();
+    let wanted = Wanted { locals: true, arguments: &arguments, ..Wanted::default() };
+    let mut found: Vec<ValueAt> = vec![];
+    for spec in spec::parse("masked").unwrap() {
+        resolve::resolve(index.view(), &spec, wanted, |place, _| {
+            found.extend(place.values);
+            Ok(())
+        })
+        .unwrap();
+    }
+    assert_eq!(found.len(), cases.len());
+    for (number, (value, (_, _, _, expected))) in found.iter().zip(cases).enumerate() {
+        let fetch = value.fetch.clone().ok_or(value.location.clone().unwrap_or_default());
+        assert_eq!(fetch, expected.map(|kind| format!("v{number}=%ax:{kind}")), "v{number}");
+    }
 }

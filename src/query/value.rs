@@ -1,0 +1,72 @@
+//! A value at an address: where it is, or why it cannot be had.
+use super::elsewhere::Elsewhere;
+use super::plan::Plan;
+use super::prototype::Parameter;
+use probeidx_format::id::TypeId;
+
+/// What can be done with a value at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In a register or in memory.
+    Readable,
+    /// Always this value.
+    Constant,
+    /// It has a location, not at this address.
+    Elsewhere,
+    /// It is nowhere.
+    OptimizedOut,
+    /// It has a location here that cannot be fetched; the text says why.
+    Unsupported,
+}
+
+impl State {
+    /// Whether a probe can have the value.
+    pub fn is_known(self) -> bool {
+        matches!(self, Self::Readable | Self::Constant)
+    }
+    /// As JSON and text print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Readable => "readable",
+            Self::Constant => "constant",
+            Self::Elsewhere => "elsewhere",
+            Self::OptimizedOut => "optimized-out",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// What a value is to the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Parameter,
+    Local,
+    /// What it returns.
+    Return,
+    /// Something the kernel knows of itself.
+    Raw,
+}
+
+/// A value at the placement's address.
+#[derive(Clone, Debug)]
+pub struct ValueAt {
+    /// The variable's, or the argument as it was asked for.
+    pub name: String,
+    pub role: Role,
+    pub type_id: Option<TypeId>,
+    /// In SystemTap's spelling; `None` if it has none.
+    pub type_name: Option<String>,
+    pub state: State,
+    /// Where it is, or why it cannot be fetched.
+    pub location: Option<String>,
+    /// The argument of kprobe_events that reads it: `name=+0(+96(%di)):string`.
+    pub fetch: Option<String>,
+    /// The same step by step.
+    pub plan: Option<Plan>,
+    /// Of a parameter at the entry of an out-of-line function.
+    pub parameter: Option<Parameter>,
+    /// Where it is known, if it is not here.
+    pub elsewhere: Option<Elsewhere>,
+    /// It was asked for, and is not one of all variables.
+    pub is_asked: bool,
+}
