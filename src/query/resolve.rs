@@ -259,7 +259,7 @@ fn resolve_address<'a>(
                 return Err(within_statement(spec.address, row.pc.wrapping_sub(pc)));
             }
             pc = row.pc;
-            source = Some(Source { is_best: true, ..Source::of(&view, row) });
+            source = Some(Source { is_best: true, is_systemtap: true, ..Source::of(&view, row) });
         }
         let described = match placement::holding(&view, object, pc) {
             Some(placed) => describer.statement(object, placed, pc)?,

@@ -65,7 +65,7 @@ impl Found<'_> {
     }
 }
 
-/// Describes the addresses of one line in one copy of a function, and marks the best of them.
+/// Describes the addresses of one line in one copy of a function, and marks the best of them and the lowest.
 fn describe<'a>(
     view: &View<'a>,
     line: &[Found<'a>],
@@ -98,6 +98,9 @@ fn describe<'a>(
         if let Some(source) = &mut placements[at].source {
             source.is_best = true;
         }
+    }
+    if let Some(source) = placements.first_mut().and_then(|p| p.source.as_mut()) {
+        source.is_systemtap = true;
     }
     placements.into_iter().try_for_each(|placement| each(placement, Filter::Any))
 }

@@ -198,6 +198,16 @@ fn files_of_one_name_are_all_meant_and_named() {
 }
 
 #[test]
+fn a_variable_is_defined_where_systemtap_probes_the_line() {
+    let inside = line("sink = second");
+    let asked = |spec: String| run(&["resolve", &spec, "--defined", "$second"]);
+    let within = asked(format!("outer@same.c:{inside}"));
+    assert!(within.code == 0 && within.out.contains("is defined at 1 of 1 places"), "{within:?}");
+    let outside = asked(format!("outer@same.c:{}", line("int first")));
+    assert!(outside.code == 1 && outside.out.contains("is defined at 0 of 1 places"), "{outside:?}");
+}
+
+#[test]
 fn lines_without_code() {
     let says = |arguments: &[&str]| {
         let run = run(arguments);
@@ -221,10 +231,14 @@ fn lines_without_code() {
 fn each_line_of_each_copy_has_one_best_address() {
     let out = run(&["--json", "resolve", "fs.c:*"]).found();
     let mut best: BTreeMap<(u64, String, String), usize> = BTreeMap::new();
+    let mut lowest: BTreeMap<(u64, String, String), (String, bool)> = BTreeMap::new();
     for place in out.lines().map(|l| serde_json::from_str::<Value>(l).unwrap()) {
         let copy = (place["function"].to_string(), place["inlined_into"].to_string());
-        let count = best.entry((place["source"]["line"].as_u64().unwrap(), copy.0, copy.1)).or_default();
-        *count += usize::from(place["best"] == true);
+        let line = (place["source"]["line"].as_u64().unwrap(), copy.0, copy.1);
+        let taken = (place["address"].as_str().unwrap().to_owned(), place["source"]["systemtap"] == true);
+        let known = lowest.entry(line.clone()).or_insert_with(|| taken.clone());
+        assert!(known.1 && (*known == taken || (!taken.1 && known.0 < taken.0)), "{place}");
+        *best.entry(line).or_default() += usize::from(place["best"] == true);
     }
     assert!(best.len() > 20 && best.values().all(|n| *n == 1), "{best:#?}");
 }
