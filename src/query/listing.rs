@@ -4,6 +4,7 @@ mod statements;
 
 use super::blocklist;
 use super::placement;
+use super::point;
 use super::readable::{self, Spellings};
 use super::resolve::Listed;
 use super::select::{self, Declaration, Placed, Scope};
@@ -58,8 +59,7 @@ pub struct Lister<'a> {
     view: View<'a>,
     spellings: Spellings<'a>,
     with_variables: bool,
-    /// Functions are spelled `kernel.statement("NAME")`.
-    as_statements: bool,
+    kind: point::Kind,
     /// Ranges of vmlinux in which SystemTap probes nothing.
     closed: Vec<Range<u32>>,
     machine: u16,
@@ -108,7 +108,7 @@ impl<'a> Lister<'a> {
             view,
             spellings: Spellings::new(view),
             with_variables,
-            as_statements: false,
+            kind: point::Kind::Function,
             closed,
             machine: view.machine(),
             scratch: Scratch::default(),
@@ -123,8 +123,8 @@ impl<'a> Lister<'a> {
     /// An address that is not the start of a statement.
     pub fn list(&mut self, listed: &Listed, spelled: Spelled, lines: &mut Lines) -> Result<()> {
         match listed {
-            Listed::Functions { spec, as_statements } => {
-                self.as_statements = *as_statements;
+            Listed::Functions { spec, kind } => {
+                self.kind = *kind;
                 self.list_functions(spec, spelled, lines);
             }
             Listed::Statements(spec) => self.list_statements(spec, lines),
@@ -189,9 +189,9 @@ impl<'a> Lister<'a> {
                         lister.put_common_variables(&kept, spec.filter == Filter::Return, out);
                     }
                 };
-                let as_statements = self.as_statements;
+                let kind = self.kind;
                 lines.push(
-                    |out| put_point(&view, object, Some(declaration), text, spec, as_statements, out),
+                    |out| put_point(&view, object, Some(declaration), text, spec, kind, out),
                     |out| variables(self, out),
                 );
             }
@@ -226,8 +226,8 @@ impl<'a> Lister<'a> {
             {
                 continue;
             }
-            let as_statements = self.as_statements;
-            lines.push(|out| put_point(&view, object, None, text, spec, as_statements, out), |_| {});
+            let kind = self.kind;
+            lines.push(|out| put_point(&view, object, None, text, spec, kind, out), |_| {});
         }
     }
 
@@ -331,14 +331,14 @@ fn put_point(
     declaration: Option<&Declaration>,
     name: &[u8],
     spec: &FunctionSpec,
-    as_statement: bool,
+    kind: point::Kind,
     out: &mut Vec<u8>,
 ) {
     let (file, line) = declaration.map_or((&b""[..], 0), |d| (view.string(d.file), d.line));
-    if as_statement {
-        return super::point::put_statement(view, object, name, file, line, out);
+    if let point::Kind::Statement { nearest } = kind {
+        return point::put_statement(view, object, name, file, line, nearest, out);
     }
-    super::point::put(view, object, name, file, line, spec.filter, out);
+    point::put(view, object, name, file, line, spec.filter, out);
     if let Some(most) = spec.maxactive {
         out.extend_from_slice(format!(".maxactive({most})").as_bytes());
     }
