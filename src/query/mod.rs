@@ -1,5 +1,6 @@
 //! Questions to an index. Nothing here knows debug sections, prints, or reads the environment.
 pub mod absence;
+pub mod address;
 pub mod argument;
 pub mod blocklist;
 pub mod coverage;
@@ -12,6 +13,8 @@ mod index;
 pub mod instead;
 pub mod layout;
 pub mod listing;
+pub mod loaded;
+pub mod locate;
 pub mod path;
 pub mod pattern;
 pub mod placement;
@@ -23,6 +26,7 @@ pub mod reason;
 pub mod refused;
 pub mod registers;
 pub mod resolve;
+pub mod reverse;
 pub mod rows;
 pub mod select;
 pub mod spec;

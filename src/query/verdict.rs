@@ -132,6 +132,11 @@ impl<'a> Judge<'a> {
         self.running(object, pc).is_ok()
     }
 
+    /// Why code at an address is not there once the kernel runs, or never runs.
+    pub fn is_gone(&self, object: ObjectId, pc: u32) -> Option<Reason> {
+        self.gone(object, pc, symbols::holding(&self.view, object, pc))
+    }
+
     /// The symbol that holds an address of code that is there once the kernel runs, and runs.
     fn running(&self, object: ObjectId, pc: u32) -> Result<Held<'a>, Reason> {
         let held = symbols::holding(&self.view, object, pc);

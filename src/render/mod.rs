@@ -1,4 +1,5 @@
 //! Answers to text. Nothing here opens files or decides anything.
+pub mod address;
 pub mod json;
 pub mod kprobe_events;
 pub mod steps;
