@@ -5,12 +5,11 @@ use super::exit::Outcome;
 use super::feed;
 use super::output::failed;
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::Index;
 use crate::query::address;
 use crate::query::loaded::Loaded;
 use crate::query::locate::{Absent, locate};
 use crate::query::reverse::{Cursor, Ground};
-use crate::query::verdict::Judge;
-use crate::query::Index;
 use crate::render::address as render;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -84,7 +83,6 @@ struct Asked<'a> {
     view: View<'a>,
     kernel: String,
     loaded: Loaded,
-    judge: Judge<'a>,
     json: bool,
     with_kernel: bool,
 }
@@ -101,7 +99,7 @@ struct Question {
 impl<'a> Asked<'a> {
     fn new(view: View<'a>, loaded: Loaded, config: &Config, with_kernel: bool) -> Self {
         let kernel = String::from_utf8_lossy(view.release()).into_owned();
-        Self { view, kernel, loaded, judge: Judge::new(view), json: config.json, with_kernel }
+        Self { view, kernel, loaded, json: config.json, with_kernel }
     }
 
     /// Looks addresses up in the order in which they lie, and answers in that in which they were asked. Gives whether code
@@ -161,18 +159,16 @@ impl<'a> Asked<'a> {
 
     fn render(&self, cursor: &mut Cursor<'a>, q: &Question, asked: &[u8], text: &mut Vec<u8>) -> bool {
         let at = cursor.at(q.object, q.pc);
-        let gone = self.judge.is_gone(q.object, q.pc);
         let of = (q.of.0 as usize, q.of.1 as usize);
         if self.json {
-            let context =
-                render::Context { kernel: &self.kernel, asked, log_line: None, of, exact: true, gone };
+            let context = render::Context { kernel: &self.kernel, asked, log_line: None, of, exact: true };
             render::json(&self.view, context, at, text);
         } else {
             if self.with_kernel {
                 text.extend_from_slice(self.kernel.as_bytes());
                 text.extend_from_slice(b"  ");
             }
-            render::text(&self.view, asked, of, at, gone, text);
+            render::text(&self.view, asked, of, at, text);
         }
         at.ground == Ground::Code
     }

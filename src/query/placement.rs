@@ -281,8 +281,12 @@ pub fn entry_at<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed
 
 /// The innermost placement that holds an address. Cost: a binary search, then the inline instances of the function.
 pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<'a>> {
-    let mut innermost = out_of_line(view, object, pc)?;
-    for at in innermost.id.index() + 1..view.places_of(object).end {
+    let ranges = view.ranges_of(object);
+    let after = ranges.partition_point(|r| r.start.get() <= pc);
+    let range = ranges[..after].last().filter(|r| pc < r.end.get())?;
+    let record = view.places.get(range.place.index())?;
+    let mut innermost = Placed { id: range.place, record };
+    for at in range.place.index() + 1..view.places_of(object).end {
         let inner = Placed { id: PlaceId::new(at as u32), record: &view.places[at] };
         let Some(outer) = view.outer(inner.id, inner.record) else { break };
         if outer == innermost.id && view.details(inner.record).ranges.any(|r| r.contains(pc)) {
@@ -290,12 +294,4 @@ pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<
         }
     }
     Some(innermost)
-}
-
-/// The out-of-line function that holds an address. Cost: a binary search.
-pub fn out_of_line<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<'a>> {
-    let ranges = view.ranges_of(object);
-    let after = ranges.partition_point(|r| r.start.get() <= pc);
-    let range = ranges[..after].last().filter(|r| pc < r.end.get())?;
-    Some(Placed { id: range.place, record: view.places.get(range.place.index())? })
 }

@@ -1,13 +1,14 @@
 //! From an address to the symbol, the function with its inlined calls, and the line.
-use super::placement;
+use super::reason::Reason;
 use super::rows::{self, Row};
 use super::select::{self, Placed};
 use super::symbols::{self, Held, Reach};
+use super::verdict::Judge;
 use probeidx_format::View;
 use probeidx_format::details::{CallSite, Range};
 use probeidx_format::id::{ObjectId, PlaceId, StrId, UnitId};
 use probeidx_format::lines::Rows;
-use probeidx_format::record::{SectionRecord, SequenceRecord};
+use probeidx_format::record::{SectionRecord, SequenceRecord, SymbolRecord};
 use std::iter::Peekable;
 
 /// What is known of an address.
@@ -26,6 +27,8 @@ pub struct Where<'a> {
     pub chain: Vec<Level<'a>>,
     /// Whether the row of its line is a recommended breakpoint location.
     pub is_stmt: bool,
+    /// Why the code is not there once the kernel runs, or never runs.
+    pub gone: Option<Reason>,
 }
 
 /// What stands at an address.
@@ -58,9 +61,13 @@ pub struct Level<'a> {
 /// function. One that follows in order goes on from there: a million in order cost one walk through everything.
 pub struct Cursor<'a> {
     view: View<'a>,
+    judge: Judge<'a>,
+    section: Near<&'a SectionRecord>,
+    symbol: Near<(&'a SymbolRecord, Reach)>,
+    sequence: Near<&'a SequenceRecord>,
+    root: Near<Placed<'a>>,
     walk: Option<Walk<'a>>,
     function: Option<Function<'a>>,
-    section: Option<(ObjectId, &'a SectionRecord)>,
     found: Where<'a>,
 }
 
@@ -75,15 +82,28 @@ impl<'a> Cursor<'a> {
             symbol: None,
             chain: vec![],
             is_stmt: false,
+            gone: None,
         };
-        Self { view, walk: None, function: None, section: None, found }
+        Self {
+            view,
+            judge: Judge::new(view),
+            section: Near::default(),
+            symbol: Near::default(),
+            sequence: Near::default(),
+            root: Near::default(),
+            walk: None,
+            function: None,
+            found,
+        }
     }
 
     /// What is known of an address.
     pub fn at(&mut self, object: ObjectId, pc: u32) -> &Where<'a> {
         let view = self.view;
-        let section = self.section(object, pc);
-        let symbol = section.and_then(|s| symbols::holding_in(&view, object, s, pc));
+        let section =
+            self.section.at(object, pc, || symbols::section(&view, object, pc).map(|s| (s, pcs_of(s))));
+        let symbol = section.and_then(|s| self.symbol(object, s, pc));
+        let held = symbol.map(|s| s.0);
         let is_code = section.is_some_and(symbols::is_executable);
         let mut chain = std::mem::take(&mut self.found.chain);
         chain.clear();
@@ -91,7 +111,7 @@ impl<'a> Cursor<'a> {
         if is_code {
             self.levels(object, pc, &mut chain);
         }
-        if let (true, true, Some(held)) = (is_code, chain.is_empty(), symbol)
+        if let (true, true, Some(held)) = (is_code, chain.is_empty(), held)
             && symbols::is_code(&view, object, held.record)
             && symbols::covers(&view, object, held)
         {
@@ -108,28 +128,33 @@ impl<'a> Cursor<'a> {
             (_, true, true) => Ground::Padding,
             (_, true, false) => Ground::Code,
         };
-        let symbol = symbol.map(|held| (held, symbols::reach(&view, object, held.record)));
+        let gone = section
+            .filter(|_| ground == Ground::Code)
+            .and_then(|section| self.judge.gone(object, pc, Some(section), held));
         let is_stmt = ground == Ground::Code && row.is_some_and(|r| r.line > 0 && r.is_stmt);
-        self.found = Where { object, pc, ground, section, symbol, chain, is_stmt };
+        self.found = Where { object, pc, ground, section, symbol, chain, is_stmt, gone };
         &self.found
     }
 
-    fn section(&mut self, object: ObjectId, pc: u32) -> Option<&'a SectionRecord> {
-        let holds =
-            |s: &SectionRecord| pc.checked_sub(s.pc.get()).is_some_and(|o| u64::from(o) < s.size.get());
-        if let Some((of, section)) = self.section
-            && of == object
-            && holds(section)
-        {
-            return Some(section);
-        }
-        let section = symbols::section(&self.view, object, pc)?;
-        self.section = Some((object, section));
-        Some(section)
+    fn symbol(&mut self, object: ObjectId, section: &SectionRecord, pc: u32) -> Option<(Held<'a>, Reach)> {
+        let view = self.view;
+        let (record, reach) = self.symbol.at(object, pc, || {
+            let held = symbols::holding_in(&view, object, section, pc)?;
+            let reach = symbols::reach(&view, object, held.record);
+            let start = held.record.pc.get();
+            Some(((held.record, reach), start..start.saturating_add(reach.size).min(pcs_of(section).end)))
+        })?;
+        Some((Held { record, offset: pc - record.pc.get() }, reach))
     }
 
     fn row(&mut self, object: ObjectId, pc: u32) -> Option<Row> {
-        let sequence = rows::sequence(&self.view, object, pc)?;
+        let view = self.view;
+        let sequence = self.sequence.at(object, pc, || {
+            let sequence = rows::sequence(&view, object, pc)?;
+            let after = view.sequences_of(object).partition_point(|s| s.start.get() <= pc);
+            let next = view.sequences_of(object).get(after).map_or(u32::MAX, |s| s.start.get());
+            Some((sequence, pc..sequence.end.get().min(next)))
+        })?;
         let walk = match &mut self.walk {
             Some(walk) if std::ptr::eq(walk.sequence, sequence) && !walk.is_past(pc) => walk,
             none => none.insert(Walk { sequence, rows: self.view.rows(sequence).peekable(), last: None }),
@@ -142,12 +167,57 @@ impl<'a> Cursor<'a> {
 
     /// The innermost function first.
     fn levels(&mut self, object: ObjectId, pc: u32, chain: &mut Vec<Level<'a>>) {
-        let Some(root) = placement::out_of_line(&self.view, object, pc) else { return };
+        let view = self.view;
+        let root = self.root.at(object, pc, || {
+            let ranges = view.ranges_of(object);
+            let after = ranges.partition_point(|r| r.start.get() <= pc);
+            let range = ranges[..after].last().filter(|r| pc < r.end.get())?;
+            let root = Placed { id: range.place, record: view.places.get(range.place.index())? };
+            let next = ranges.get(after).map_or(u32::MAX, |r| r.start.get());
+            Some((root, pc..range.end.get().min(next)))
+        });
+        let Some(root) = root else { return };
         let function = match &mut self.function {
             Some(function) if function.root.id == root.id => function,
             none => none.insert(Function::read(&self.view, object, root)),
         };
         function.levels(&self.view, pc, chain);
+    }
+}
+
+fn pcs_of(section: &SectionRecord) -> std::ops::Range<u32> {
+    let start = section.pc.get();
+    start..u32::try_from(u64::from(start) + section.size.get()).unwrap_or(u32::MAX)
+}
+
+/// What was found last, and for which addresses it is the answer.
+struct Near<T> {
+    object: ObjectId,
+    pcs: std::ops::Range<u32>,
+    found: Option<T>,
+}
+
+impl<T> Default for Near<T> {
+    fn default() -> Self {
+        Self { object: ObjectId::NONE, pcs: 0..0, found: None }
+    }
+}
+
+impl<T: Copy> Near<T> {
+    /// The answer, by `find` if it is not that of before.
+    #[inline]
+    fn at(
+        &mut self,
+        object: ObjectId,
+        pc: u32,
+        find: impl FnOnce() -> Option<(T, std::ops::Range<u32>)>,
+    ) -> Option<T> {
+        if self.object == object && self.pcs.contains(&pc) {
+            return self.found;
+        }
+        let (found, pcs) = find()?;
+        *self = Self { object, pcs, found: Some(found) };
+        Some(found)
     }
 }
 

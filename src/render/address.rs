@@ -12,14 +12,7 @@ use serde::Serialize;
 pub type Candidate = (usize, usize);
 
 /// Appends a line with the symbol, the innermost function and its line, and one for each function that it is inlined into.
-pub fn text(
-    view: &View<'_>,
-    asked: &[u8],
-    of: Candidate,
-    at: &Where<'_>,
-    gone: Option<Reason>,
-    out: &mut Vec<u8>,
-) {
+pub fn text(view: &View<'_>, asked: &[u8], of: Candidate, at: &Where<'_>, out: &mut Vec<u8>) {
     put_name(asked, out);
     if of.1 > 1 {
         out.extend_from_slice(format!("  {} of {}", of.0, of.1).as_bytes());
@@ -35,7 +28,7 @@ pub fn text(
                 if innermost.line > 0 && !at.is_stmt {
                     out.extend_from_slice(b", no statement");
                 }
-                if let Some(gone) = gone {
+                if let Some(gone) = at.gone {
                     out.extend_from_slice(b", ");
                     out.extend_from_slice(gone.phrase().as_bytes());
                 }
@@ -200,8 +193,6 @@ pub struct Context<'a> {
     pub of: Candidate,
     /// Whether it was looked up as it is; else as a return address, at the call before it.
     pub exact: bool,
-    /// Why the code is not there once the kernel runs.
-    pub gone: Option<Reason>,
 }
 
 /// Appends an object on a line of its own.
@@ -229,7 +220,7 @@ pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec
         is_stmt: at.is_stmt,
         chain,
         exact: context.exact,
-        gone: context.gone.filter(|_| at.ground == Ground::Code).map(Reason::name),
+        gone: at.gone.map(Reason::name),
         why: match at.ground {
             Ground::Code => None,
             Ground::Padding => Some("padding between functions"),
