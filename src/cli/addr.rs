@@ -161,7 +161,7 @@ impl<'a> Asked<'a> {
         let at = cursor.at(q.object, q.pc);
         let of = (q.of.0 as usize, q.of.1 as usize);
         if self.json {
-            let context = render::Context { kernel: &self.kernel, asked, log_line: None, of, exact: true };
+            let context = render::Context { kernel: &self.kernel, asked, of, exact: true };
             render::json(&self.view, context, at, text);
         } else {
             if self.with_kernel {

@@ -125,10 +125,16 @@ impl<'t> Scope<'t> {
     /// The scope that a name in brackets or before a colon means.
     pub fn of(name: &'t [u8]) -> Self {
         match name {
-            b"kernel" | b"vmlinux" | b"kernel.kallsyms" | b"kernel.vmlinux" => Self::Kernel,
+            b"kernel" | b"kernel.kallsyms" => Self::Kernel,
+            name if file_name(name).starts_with(b"vmlinux") => Self::Kernel,
             name => Self::Object(name),
         }
     }
+}
+
+/// What stands behind the last slash.
+pub fn file_name(path: &[u8]) -> &[u8] {
+    &path[memchr::memrchr(b'/', path).map_or(0, |at| at + 1)..]
 }
 
 /// Whether a byte can stand in a symbol's name.

@@ -1,5 +1,5 @@
 //! From an address as it is written to the places that it can mean.
-use super::address::{Address, Scope, Symbolic};
+use super::address::{Address, Scope, Symbolic, file_name};
 use super::loaded::Loaded;
 use super::select::{self, kernel};
 use super::symbols;
@@ -42,7 +42,7 @@ fn locate_symbol(view: &View<'_>, asked: &Symbolic<'_>) -> Result<Vec<Spot>, Abs
     let object = match asked.scope {
         Scope::Any => None,
         Scope::Kernel => Some(kernel(view).ok_or(Absent::Object)?),
-        Scope::Object(name) => Some(select::module(view, name).ok_or(Absent::Object)?),
+        Scope::Object(name) => Some(module(view, name).ok_or(Absent::Object)?),
     };
     if let (Some(object), Some(digits)) = (object, asked.build_id)
         && !has_build_id(view, object, digits)
@@ -74,6 +74,12 @@ fn locate_symbol(view: &View<'_>, asked: &Symbolic<'_>) -> Result<Vec<Spot>, Abs
     }
     found.dedup();
     if found.is_empty() { Err(why) } else { Ok(found) }
+}
+
+/// The module of a name, or of a file `/lib/modules/…/kvm-amd.ko.xz`.
+pub fn module(view: &View<'_>, name: &[u8]) -> Option<ObjectId> {
+    let name = file_name(name);
+    select::module(view, &name[..memchr::memmem::find(name, b".ko").unwrap_or(name.len())])
 }
 
 /// The address that an offset from a symbol means. A size that the symbol cannot have refuses it: the kernel counts up to

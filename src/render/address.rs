@@ -99,7 +99,7 @@ fn put_level(level: &Level<'_>, out: &mut Vec<u8>) {
 }
 
 /// `fs/namei.c:3640:10`
-fn put_position(level: &Level<'_>, out: &mut Vec<u8>) {
+pub(super) fn put_position(level: &Level<'_>, out: &mut Vec<u8>) {
     put_name(level.file, out);
     out.push(b':');
     put_decimal(level.line, out);
@@ -109,7 +109,7 @@ fn put_position(level: &Level<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn put_name(name: &[u8], out: &mut Vec<u8>) {
+pub(super) fn put_name(name: &[u8], out: &mut Vec<u8>) {
     if name.iter().all(|b| (0x20..0x7f).contains(b)) {
         out.extend_from_slice(name);
     } else {
@@ -127,8 +127,6 @@ fn put_hex(number: u64, out: &mut Vec<u8>) {
 struct Object<'a> {
     kernel: &'a str,
     asked: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    log_line: Option<u64>,
     module: Option<String>,
     address: String,
     symbol: Option<String>,
@@ -188,8 +186,6 @@ impl From<&Level<'_>> for Step {
 pub struct Context<'a> {
     pub kernel: &'a str,
     pub asked: &'a [u8],
-    /// The line of the log in which it stands.
-    pub log_line: Option<u64>,
     pub of: Candidate,
     /// Whether it was looked up as it is; else as a return address, at the call before it.
     pub exact: bool,
@@ -203,7 +199,6 @@ pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec
     let object = Object {
         kernel: context.kernel,
         asked: lossy(context.asked),
-        log_line: context.log_line,
         module: (!module.is_empty()).then(|| lossy(module)),
         address: format!("{:#x}", symbols::address(view, at.object, at.pc)),
         symbol: at.symbol.map(|(held, _)| lossy(view.string(held.record.name))),
