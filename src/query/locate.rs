@@ -55,9 +55,10 @@ fn locate_symbol(view: &View<'_>, asked: &Symbolic<'_>) -> Result<Vec<Spot>, Abs
         return spot;
     }
     let name = view.name(asked.name).ok_or(Absent::Symbol)?;
-    let (mut found, mut why) = (vec![], Absent::Symbol);
+    let (mut found, mut possible, mut why) = (vec![], vec![], Absent::Symbol);
     let mut consider = |object: ObjectId, symbol: &SymbolRecord| match place(view, object, symbol, asked) {
-        Ok(pc) => found.push((object, pc)),
+        Ok((pc, true)) => found.push((object, pc)),
+        Ok((pc, false)) => possible.push((object, pc)),
         Err(reason) => why = reason,
     };
     match object {
@@ -72,6 +73,9 @@ fn locate_symbol(view: &View<'_>, asked: &Symbolic<'_>) -> Result<Vec<Spot>, Abs
             }
         }
     }
+    if found.is_empty() {
+        found = possible;
+    }
     found.dedup();
     if found.is_empty() { Err(why) } else { Ok(found) }
 }
@@ -82,31 +86,32 @@ pub fn module(view: &View<'_>, name: &[u8]) -> Option<ObjectId> {
     select::module(view, &name[..memchr::memmem::find(name, b".ko").unwrap_or(name.len())])
 }
 
-/// The address that an offset from a symbol means. A size that the symbol cannot have refuses it: the kernel counts up to
-/// the next symbol, SystemTap up to the next function, drgn as the symbol table says.
+/// The address that an offset from a symbol means, and whether the size is that of the symbol. A size that it cannot have
+/// refuses it: the kernel counts up to the next symbol, SystemTap up to the next function, drgn as the symbol table says.
 fn place(
     view: &View<'_>,
     object: ObjectId,
     symbol: &SymbolRecord,
     asked: &Symbolic<'_>,
-) -> Result<u32, Absent> {
+) -> Result<(u32, bool), Absent> {
     if symbol.section.get() == SymbolRecord::ABSOLUTE {
         return Err(Absent::Symbol);
     }
     let reach = symbols::reach(view, object, symbol);
+    let mut fits = true;
     if let Some(size) = asked.size {
-        let is_possible = size == u64::from(reach.size)
+        fits = size == u64::from(reach.size)
             || size == u64::from(symbol.size.get())
-            || size == u64::from(to_next_function(view, object, symbol))
-            || (!reach.is_sure && size >= u64::from(symbol.size.get()));
-        if !is_possible {
+            || size == u64::from(to_next_function(view, object, symbol));
+        if !fits && (reach.is_sure || size < symbol.size.get().into()) {
             return Err(Absent::Size(reach.size));
         }
     }
     // A return address behind the last call stands at the end.
     let most = asked.size.unwrap_or(reach.size.max(symbol.size.get()).into());
     let pc = u32::try_from(asked.offset).ok().filter(|o| u64::from(*o) <= most);
-    pc.and_then(|o| symbol.pc.get().checked_add(o)).ok_or(Absent::Beyond(reach.size))
+    let pc = pc.and_then(|o| symbol.pc.get().checked_add(o)).ok_or(Absent::Beyond(reach.size))?;
+    Ok((pc, fits))
 }
 
 fn to_next_function(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> u32 {

@@ -116,7 +116,9 @@ impl<'a> Cursor<'a> {
             && symbols::covers(&view, object, held)
         {
             let function = view.string(held.record.name);
-            chain.push(Level { function, file: &[], line: 0, column: 0, declared: (&[], 0) });
+            if !symbols::is_prefix(function) {
+                chain.push(Level { function, file: &[], line: 0, column: 0, declared: (&[], 0) });
+            }
         }
         if let (Some(innermost), Some(row)) = (chain.first_mut(), row.filter(|r| r.line > 0)) {
             *innermost =
@@ -139,7 +141,8 @@ impl<'a> Cursor<'a> {
     fn symbol(&mut self, object: ObjectId, section: &SectionRecord, pc: u32) -> Option<(Held<'a>, Reach)> {
         let view = self.view;
         let (record, reach) = self.symbol.at(object, pc, || {
-            let held = symbols::holding_in(&view, object, section, pc)?;
+            let held = symbols::holding_in(&view, object, section, pc)
+                .or_else(|| symbols::holding_while_loading(&view, object, section, pc))?;
             let reach = symbols::reach(&view, object, held.record);
             let start = held.record.pc.get();
             Some(((held.record, reach), start..start.saturating_add(reach.size).min(pcs_of(section).end)))

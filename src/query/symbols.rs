@@ -34,6 +34,23 @@ pub(super) fn holding_in<'a>(
     same_section.then(|| Held { record, offset: pc - address.get() })
 }
 
+/// The symbol that the kernel prints for an address of a module's code that is there only while it is loaded.
+pub(super) fn holding_while_loading<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    section: &SectionRecord,
+    pc: u32,
+) -> Option<Held<'a>> {
+    if Some(object) == kernel(view) || !view.string(section.name).starts_with(b".init") {
+        return None;
+    }
+    let symbols = view.symbols.get(view.symbols_of(object))?;
+    let after = symbols.partition_point(|s| s.pc.get() <= pc);
+    let is_own = |s: &&SymbolRecord| s.pc >= section.pc && s.section.get() != SymbolRecord::ABSOLUTE;
+    let record = symbols[..after].last().filter(is_own)?;
+    Some(Held { record, offset: pc - record.pc.get() })
+}
+
 /// Whether the kernel prints addresses with it.
 fn is_printed(symbol: &SymbolRecord) -> bool {
     symbol.has(SymbolRecord::KEPT) && symbol.section.get() != SymbolRecord::ABSOLUTE

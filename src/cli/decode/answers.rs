@@ -1,4 +1,5 @@
 //! What is said of frames: looked up once each, many at a time.
+use crate::query::address::Address;
 use crate::query::decode::{Decoder, Located};
 use crate::query::locate::Absent;
 use crate::query::log::{Frame, Role};
@@ -16,6 +17,8 @@ pub(super) struct Asked<'a> {
     /// The answer to a frame; none where there is nothing to say.
     known: FxHashMap<Box<[u8]>, Option<u32>>,
     generation: u32,
+    /// Of the frame that is looked for.
+    key: Vec<u8>,
     pub(super) answers: Vec<Answer>,
     pub(super) text: Vec<u8>,
     pending: Vec<Pending>,
@@ -46,6 +49,7 @@ impl<'a> Asked<'a> {
             cursor,
             known: FxHashMap::default(),
             generation: 0,
+            key: vec![],
             answers: vec![],
             text: vec![],
             pending: vec![],
@@ -54,11 +58,11 @@ impl<'a> Asked<'a> {
 
     /// The answer to a frame, which is written later, if there is one; and why there is none, if that was not said before.
     pub(super) fn find(&mut self, frame: &Frame<'_>, form: Form<'_>) -> (Option<u32>, Option<Absent>) {
-        let mut key = Vec::with_capacity(frame.text.len() + 9);
-        key.push(frame.role as u8);
-        key.extend_from_slice(&frame.number.unwrap_or(0).to_le_bytes());
-        key.extend_from_slice(frame.text);
-        if let Some(known) = self.known.get(&key[..]) {
+        self.key.clear();
+        self.key.push(frame.role as u8);
+        self.key.extend_from_slice(&frame.number.unwrap_or(0).to_le_bytes());
+        self.key.extend_from_slice(frame.text);
+        if let Some(known) = self.known.get(&self.key[..]) {
             return (*known, None);
         }
         let located = self.decoder.locate(frame);
@@ -67,13 +71,13 @@ impl<'a> Asked<'a> {
             self.known.clear();
         }
         // What a number means may be known later on.
-        let is_final = located.is_ok() || frame.number.is_none();
+        let is_final = located.is_ok() || matches!(frame.address, Address::Symbolic(_));
         let (answer, why) = match located {
             Ok(located) => (Some(self.place(frame, &located, form)), None),
             Err(why) => (self.absent(frame, &why, form), Some(why)),
         };
         if is_final {
-            self.known.insert(key.into_boxed_slice(), answer);
+            self.known.insert(self.key.as_slice().into(), answer);
         }
         (answer, why)
     }
