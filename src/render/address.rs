@@ -61,7 +61,7 @@ pub fn reason(why: &Absent) -> String {
     match why {
         Absent::Number => "no section is there".to_owned(),
         Absent::Object => "the module is not indexed".to_owned(),
-        Absent::BuildId => "the module is indexed with another build id".to_owned(),
+        Absent::BuildId => "it is indexed with another build id".to_owned(),
         Absent::Symbol => "there is no such symbol".to_owned(),
         Absent::Beyond(size) => format!("the offset lies beyond it, which has {size:#x} bytes"),
         Absent::Size(size) => format!("it has {size:#x} bytes here: this is of another build"),
