@@ -6,36 +6,41 @@ use crate::query::reverse::{Level, Where};
 /// How many places a frame is said to be able to be.
 pub const MOST: usize = 4;
 
-/// Appends what is known of a frame: ` (file:line:column)`, with the name of the function before it where it is inlined;
-/// ` (file:line:column or …)` of a frame that can be several places. Nothing where no line is known.
+/// Appends what is known of a frame: ` (file:line:column)`, with the name of the function before it where it is inlined; of
+/// a function as a whole ` (declared at file:line)`. Of a frame that can be several places all are given. Nothing where no
+/// line is known.
 pub fn behind(role: Role, places: &[Where<'_>], out: &mut Vec<u8>) {
-    let [place] = places else {
-        let known = places.iter().all(|at| at.chain.first().is_some_and(|l| l.line > 0));
-        if !known || places.is_empty() || places.len() > MOST {
-            return;
-        }
-        for (at, place) in places.iter().enumerate() {
-            out.extend_from_slice(if at == 0 { b" (" } else { b" or " });
-            put_position(&place.chain[0], out);
-        }
-        out.push(b')');
-        return;
-    };
-    if role == Role::Function {
-        let function = place.chain.last().map(|l| l.declared).filter(|(_, line)| *line > 0);
-        if let Some((file, line)) = function {
-            out.extend_from_slice(b" (declared at ");
-            put_position(&Level { function: &[], file, line, column: 0, declared: (&[], 0) }, out);
-            out.push(b')');
-        }
+    if places.len() > MOST {
         return;
     }
-    let Some(innermost) = place.chain.first().filter(|l| l.line > 0) else { return };
-    if place.chain.len() > 1 {
+    let positions: Option<Vec<_>> = places.iter().map(|at| position(role, at)).collect();
+    let Some(positions) = positions.filter(|p| !p.is_empty()) else { return };
+    if let (Role::Exact | Role::Return | Role::Unreliable, [place]) = (role, places)
+        && place.chain.len() > 1
+    {
         out.push(b' ');
-        put_name(innermost.function, out);
+        put_name(place.chain[0].function, out);
     }
-    put_in_brackets(innermost, out);
+    out.extend_from_slice(if role == Role::Function { b" (declared at " } else { b" (" });
+    for (position, nth) in positions.iter().zip(0..) {
+        if nth > 0 {
+            out.extend_from_slice(b" or ");
+        }
+        put_position(position, out);
+    }
+    out.push(b')');
+}
+
+/// The line of a place, or of the declaration of its function.
+fn position<'a>(role: Role, at: &Where<'a>) -> Option<Level<'a>> {
+    let position = match role {
+        Role::Function => at.chain.last().map(|level| {
+            let (file, line) = level.declared;
+            Level { file, line, column: 0, ..*level }
+        }),
+        Role::Exact | Role::Return | Role::Unreliable => at.chain.first().copied(),
+    };
+    position.filter(|level| level.line > 0)
 }
 
 /// Appends for each function that the code of a frame is inlined into a line of its own, with a line break before it.
