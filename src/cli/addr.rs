@@ -87,6 +87,26 @@ struct Asked<'a> {
     with_kernel: bool,
 }
 
+/// So many questions are answered in the time that a thread takes to start.
+const WORTH_A_THREAD: usize = 4096;
+
+/// Answers, each to a line, and of a line that means several places the number of the answer.
+#[derive(Default)]
+struct Part {
+    text: Vec<u8>,
+    answers: Vec<(u32, u32, Range<usize>)>,
+    /// Whether code was found.
+    found: bool,
+}
+
+impl Part {
+    fn put(&mut self, line: u32, nth: u32, render: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len();
+        render(&mut self.text);
+        self.answers.push((line, nth, start..self.text.len()));
+    }
+}
+
 /// A place to look up, for the line that asked for it.
 #[derive(Clone, Copy)]
 struct Question {
@@ -105,10 +125,8 @@ impl<'a> Asked<'a> {
     /// Looks addresses up in the order in which they lie, and answers in that in which they were asked. Gives whether code
     /// was found at one.
     fn answer(&self, lines: &[&[u8]], out: &mut dyn Write) -> std::io::Result<bool> {
-        let mut text = vec![];
-        let mut answers: Vec<Range<usize>> = vec![0..0; lines.len()];
-        let mut several: Vec<(u32, u32, Range<usize>)> = vec![];
         let mut questions = vec![];
+        let mut absent = Part::default();
         for (line, at) in lines.iter().zip(0..) {
             match self.spots(line) {
                 Ok(spots) => {
@@ -120,36 +138,52 @@ impl<'a> Asked<'a> {
                         of: (nth, count),
                     }));
                 }
-                Err(why) => {
-                    let start = text.len();
-                    match self.json {
-                        true => render::absent_json(&self.kernel, line, &why, &mut text),
-                        false => render::absent(line, &why, &mut text),
-                    }
-                    answers[at as usize] = start..text.len();
-                }
+                Err(why) => absent.put(at, 1, |text| self.render_absent(line, &why, text)),
             }
         }
         questions.sort_unstable_by_key(|q| (q.object, q.pc));
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let length = questions.len().div_ceil(threads).max(WORTH_A_THREAD);
+        let mut parts = vec![absent];
+        std::thread::scope(|scope| {
+            let start = |own| scope.spawn(move || self.part(lines, own));
+            let others: Vec<_> = questions.chunks(length).skip(1).map(start).collect();
+            parts.push(self.part(lines, &questions[..length.min(questions.len())]));
+            // A thread that panicked has said so.
+            parts.extend(others.into_iter().filter_map(|other| other.join().ok()));
+        });
+        let mut answers: Vec<(usize, Range<usize>)> = vec![(0, 0..0); lines.len()];
+        let mut further = vec![];
+        for (part, at) in parts.iter().zip(0..) {
+            for (line, nth, answer) in &part.answers {
+                match nth {
+                    1 => answers[*line as usize] = (at, answer.clone()),
+                    _ => further.push((*line, *nth, at, answer.clone())),
+                }
+            }
+        }
+        further.sort_unstable_by_key(|(line, nth, ..)| (*line, *nth));
+        let mut further = further.into_iter().peekable();
+        for ((part, answer), line) in answers.into_iter().zip(0..) {
+            out.write_all(&parts[part].text[answer])?;
+            while let Some((.., part, answer)) = further.next_if(|(of, ..)| *of == line) {
+                out.write_all(&parts[part].text[answer])?;
+            }
+        }
+        Ok(parts.iter().any(|p| p.found))
+    }
+
+    /// Looks up questions that are in order.
+    fn part(&self, lines: &[&[u8]], questions: &[Question]) -> Part {
         let mut cursor = Cursor::new(self.view);
-        let mut found = false;
+        let mut part = Part::default();
         for q in questions {
-            let start = text.len();
-            found |= self.render(&mut cursor, &q, lines[q.line as usize], &mut text);
-            match q.of {
-                (_, 1) => answers[q.line as usize] = start..text.len(),
-                (nth, _) => several.push((q.line, nth, start..text.len())),
-            }
+            let asked = lines[q.line as usize];
+            let mut found = false;
+            part.put(q.line, q.of.0, |text| found = self.render(&mut cursor, q, asked, text));
+            part.found |= found;
         }
-        several.sort_unstable_by_key(|(line, nth, _)| (*line, *nth));
-        let mut several = several.into_iter().peekable();
-        for (answer, line) in answers.into_iter().zip(0..) {
-            out.write_all(&text[answer])?;
-            while let Some((.., answer)) = several.next_if(|(of, ..)| *of == line) {
-                out.write_all(&text[answer])?;
-            }
-        }
-        Ok(found)
+        part
     }
 
     fn spots(&self, line: &[u8]) -> Result<Vec<(ObjectId, u32)>, Absent> {
@@ -164,12 +198,25 @@ impl<'a> Asked<'a> {
             let context = render::Context { kernel: &self.kernel, asked, of, exact: true };
             render::json(&self.view, context, at, text);
         } else {
-            if self.with_kernel {
-                text.extend_from_slice(self.kernel.as_bytes());
-                text.extend_from_slice(b"  ");
-            }
+            self.head(text);
             render::text(&self.view, asked, of, at, text);
         }
         at.ground == Ground::Code
+    }
+
+    fn render_absent(&self, asked: &[u8], why: &Absent, text: &mut Vec<u8>) {
+        if self.json {
+            return render::absent_json(&self.kernel, asked, why, text);
+        }
+        self.head(text);
+        render::absent(asked, why, text);
+    }
+
+    /// Where several kernels are asked each says its name.
+    fn head(&self, text: &mut Vec<u8>) {
+        if self.with_kernel {
+            text.extend_from_slice(self.kernel.as_bytes());
+            text.extend_from_slice(b"  ");
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! From the frames of a log to places: what a log tells of where the kernel lies, and which of several symbols is meant.
-use super::address::{Address, Scope, Symbolic};
+use super::address::{Address, Scope, Symbolic, file_name};
 use super::loaded::{self, Loaded};
 use super::locate::{self, Absent, Spot};
 use super::log::{Frame, Role};
@@ -71,7 +71,7 @@ impl<'a> Decoder<'a> {
 
     /// The log tells how far the kernel was moved.
     pub fn moved_by(&mut self, slide: u64) {
-        if !matches!(self.base, Base::Given) && self.base != Base::Told(slide) {
+        if self.base != Base::Given && self.base != Base::Told(slide) {
             (self.base, self.loaded) = (Base::Told(slide), Loaded::moved_by(&self.view, slide));
             self.generation += 1;
         }
@@ -104,7 +104,11 @@ impl<'a> Decoder<'a> {
         // At the start of a function no call can return to it that stands in it.
         let is_entry = symbols::holding(&view, object, pc).is_some_and(|held| held.offset == 0);
         let exact = frame.role == Role::Exact || is_entry;
-        Ok(Located { further: None, spots: vec![(object, if exact { pc } else { pc - 1 })], exact })
+        Ok(Located {
+            further: None,
+            spots: vec![(object, if exact { pc } else { pc.saturating_sub(1) })],
+            exact,
+        })
     }
 
     fn by_symbol(&mut self, frame: &Frame<'_>, symbolic: &Symbolic<'_>) -> Result<Located, Absent> {
@@ -135,7 +139,7 @@ impl<'a> Decoder<'a> {
         }
         let is_call = matches!(frame.role, Role::Return | Role::Unreliable) && symbolic.offset > 0;
         if is_call {
-            spots.iter_mut().for_each(|(_, pc)| *pc -= 1);
+            spots.iter_mut().for_each(|(_, pc)| *pc = pc.saturating_sub(1));
         }
         Ok(Located { further, spots, exact: !is_call })
     }
@@ -150,7 +154,6 @@ impl<'a> Decoder<'a> {
 
     /// The further object of a path, or of the name of a file.
     fn further_named(&self, name: &[u8]) -> Result<usize, Absent> {
-        use super::address::file_name;
         let is_path = name.contains(&b'/');
         let is_named = |f: &Further<'_>| match is_path {
             true => f.name == name || (!f.name.contains(&b'/') && f.name == file_name(name)),

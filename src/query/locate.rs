@@ -118,7 +118,7 @@ fn to_next_function(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) ->
     let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
     let after = symbols.partition_point(|s| s.pc <= symbol.pc);
     let next = symbols[after..].iter().find(|s| s.is_function());
-    next.map_or(0, |next| next.pc.get() - symbol.pc.get())
+    next.map_or(0, |next| next.pc.get().saturating_sub(symbol.pc.get()))
 }
 
 /// `.text+0x10`: a section and an offset, unless no section has the name.

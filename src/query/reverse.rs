@@ -147,7 +147,7 @@ impl<'a> Cursor<'a> {
             let start = held.record.pc.get();
             Some(((held.record, reach), start..start.saturating_add(reach.size).min(pcs_of(section).end)))
         })?;
-        Some((Held { record, offset: pc - record.pc.get() }, reach))
+        Some((Held { record, offset: pc.wrapping_sub(record.pc.get()) }, reach))
     }
 
     fn row(&mut self, object: ObjectId, pc: u32) -> Option<Row> {

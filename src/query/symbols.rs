@@ -48,7 +48,7 @@ pub(super) fn holding_while_loading<'a>(
     let after = symbols.partition_point(|s| s.pc.get() <= pc);
     let is_own = |s: &&SymbolRecord| s.pc >= section.pc && s.section.get() != SymbolRecord::ABSOLUTE;
     let record = symbols[..after].last().filter(is_own)?;
-    Some(Held { record, offset: pc - record.pc.get() })
+    Some(Held { record, offset: pc.wrapping_sub(record.pc.get()) })
 }
 
 /// Whether the kernel prints addresses with it.
@@ -77,7 +77,7 @@ pub fn reach(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> Reach 
     let end = section(view, object, symbol.pc.get())
         .map(|s| u64::from(s.pc.get()) + s.size.get())
         .filter(|_| Some(object) != kernel(view));
-    let distance = |end: u64| u32::try_from(end - u64::from(symbol.pc.get())).unwrap_or(u32::MAX);
+    let distance = |end: u64| u32::try_from(end.saturating_sub(symbol.pc.get().into())).unwrap_or(u32::MAX);
     match (next.map(|s| u64::from(s.pc.get())), end) {
         (Some(next), Some(end)) if next >= end => Reach { size: distance(end), is_sure: false },
         (Some(next), _) => Reach { size: distance(next), is_sure: true },

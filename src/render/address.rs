@@ -38,7 +38,10 @@ pub fn text(view: &View<'_>, asked: &[u8], of: Candidate, at: &Where<'_>, out: &
                 }
             }
         }
-        Ground::Padding => out.extend_from_slice(b"  padding between functions"),
+        Ground::Padding => {
+            out.extend_from_slice(b"  ");
+            out.extend_from_slice(no_function(section).as_bytes());
+        }
         Ground::Data => {
             out.extend_from_slice(b"  no code, in ");
             put_name(section, out);
@@ -48,9 +51,19 @@ pub fn text(view: &View<'_>, asked: &[u8], of: Candidate, at: &Where<'_>, out: &
     out.push(b'\n');
 }
 
+/// What code is of which no function is known.
+fn no_function(section: &[u8]) -> &'static str {
+    if section.starts_with(b".altinstr") {
+        "instructions that are copied over others"
+    } else {
+        "padding between functions"
+    }
+}
+
 /// Appends a line that says why an address means nothing.
 pub fn absent(asked: &[u8], why: &Absent, out: &mut Vec<u8>) {
-    put_name(asked, out);
+    const LONGEST: usize = 256;
+    put_name(&asked[..asked.len().min(LONGEST)], out);
     out.extend_from_slice(b": ");
     out.extend_from_slice(reason(why).as_bytes());
     out.push(b'\n');
@@ -218,7 +231,7 @@ pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec
         gone: at.gone.map(Reason::name),
         why: match at.ground {
             Ground::Code => None,
-            Ground::Padding => Some("padding between functions"),
+            Ground::Padding => Some(no_function(at.section.map_or(&[], |s| view.string(s.name)))),
             Ground::Data => Some("no code"),
             Ground::Nothing => Some("in no section"),
         },

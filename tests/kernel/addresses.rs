@@ -10,7 +10,7 @@ use probeidx::query::reverse::{Cursor, Ground, Where};
 use probeidx::query::{Index, select, symbols};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
-use probeidx_format::record::SectionRecord;
+use probeidx_format::record::{SectionRecord, SymbolRecord};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -94,16 +94,20 @@ fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut 
     for (at, pc) in pcs.iter().enumerate() {
         let place = cursor.at(object, *pc);
         let ours = levels(place);
-        let name = place.symbol.map_or(String::new(), |(held, _)| text(view.string(held.record.name)));
-        let same_as_llvm = llvm.as_ref().map(|llvm| is_same(&ours, &llvm[at], &name));
+        let own = &view.symbols[view.symbols_of(object)];
+        let at_symbol = |s: &&SymbolRecord| place.symbol.is_some_and(|(held, _)| held.record.pc == s.pc);
+        let names: Vec<String> = own.iter().filter(at_symbol).map(|s| text(view.string(s.name))).collect();
+        let same_as_llvm = llvm.as_ref().map(|llvm| is_same(&ours, &llvm[at], &names));
         let theirs = elfutils.get(at / SLOW).filter(|_| at.is_multiple_of(SLOW));
-        let same = theirs.is_none_or(|theirs| is_same(&ours, theirs, &name));
+        let same = theirs.is_none_or(|theirs| is_same(&ours, theirs, &names));
         if place.ground == Ground::Padding {
+            // What is copied over other instructions has lines, and no function.
+            let is_copied = place.section.is_some_and(|s| view.string(s.name).starts_with(b".altinstr"));
             let knows = |levels: &[Level]| levels.iter().any(|l| l.line > 0 && !l.function.is_empty());
             let known =
                 llvm.as_ref().is_some_and(|llvm| knows(&llvm[at])) || theirs.is_some_and(|t| knows(t));
             assert!(
-                !known,
+                !known || is_copied,
                 "{:#x} is padding: {:?} {theirs:?}",
                 addresses[at],
                 llvm.as_ref().map(|l| &l[at])
@@ -140,7 +144,7 @@ fn of_module(view: &View<'_>, object: ObjectId, random: &mut Random, counted: &m
                     "{path} {name}+{offset:#x}: {theirs:?}"
                 );
                 counted.padding += 1;
-            } else if is_same(&ours, &theirs, "") {
+            } else if is_same(&ours, &theirs, &[]) {
                 counted.same += 1;
             } else {
                 let judge = needed(addr2line(Path::new(&path), &name, *offset));
@@ -168,13 +172,14 @@ fn levels(place: &Where<'_>) -> Vec<Level> {
     place.chain.iter().map(level).collect()
 }
 
-/// Whether two readers say the same; the outermost function may bear the name of its symbol.
-fn is_same(ours: &[Level], theirs: &[Level], symbol: &str) -> bool {
+/// Whether two readers say the same; the outermost function may bear the name of one of its symbols.
+fn is_same(ours: &[Level], theirs: &[Level], symbols: &[String]) -> bool {
     let same = |at: usize, (a, b): (&Level, &Level)| {
         let is_outermost = at + 1 == ours.len();
         // Code that no debug information describes has no line, or one and a nearby symbol.
-        let is_undescribed = ours.len() == 1 && a.function == symbol && a.column == 0;
-        let same_name = a.function == b.function || (is_outermost && b.function == symbol) || is_undescribed;
+        let is_undescribed = ours.len() == 1 && symbols.contains(&a.function) && a.column == 0;
+        let same_name =
+            a.function == b.function || (is_outermost && symbols.contains(&b.function)) || is_undescribed;
         same_name && is_same_file(&a.file, &b.file) && (a.line, a.column) == (b.line, b.column)
     };
     ours.len() == theirs.len() && ours.iter().zip(theirs).enumerate().all(|(at, pair)| same(at, pair))

@@ -1,6 +1,9 @@
 //! What `decode` adds to logs of every form, and that it changes nothing else.
 use crate::program::run_in;
 use crate::traced::{TRACED, fed};
+use probeidx::query::decode::{Decoder, Further};
+use probeidx::query::locate::Absent;
+use probeidx::query::{Index, log};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -92,8 +95,7 @@ fn what_is_no_text_passes() {
 #[test]
 fn pieces_of_any_size_are_the_same() {
     // Much longer than what is read at once.
-    let log: String =
-        logs().into_iter().map(|(_, log)| log).collect::<String>().replace("6.1.0-test", "6.1.0-test");
+    let log: String = logs().into_iter().map(|(_, log)| log).collect();
     let frames = " call_it+0xa/0x20\nother text\n".repeat(300_000);
     let (_, out, _) = decoded(&[], (log + &frames).as_bytes());
     assert_eq!(out.matches(" call_it+0xa/0x20 (fs/trace.c:31:2)\nother text\n").count(), 300_000);
@@ -189,4 +191,31 @@ fn build_id(file: &Path) -> String {
     let out = std::process::Command::new("readelf").arg("-n").arg(file).output().unwrap();
     let out = String::from_utf8(out.stdout).unwrap();
     out.lines().find_map(|l| l.trim().strip_prefix("Build ID: ")).expect("a build id").to_owned()
+}
+
+/// Frames of programs and libraries are located in indexes of their own.
+#[test]
+fn frames_of_user_space_are_located_by_the_name_of_the_file() {
+    let index = Index::open(&TRACED.db.path().join("6.1.0-test.pidx")).unwrap();
+    let view = index.view().unwrap();
+    let libc = Further { name: b"/usr/lib/libc.so.6".to_vec(), view };
+    let mut decoder = Decoder::new(view, None, vec![libc]);
+    let mut located = |line: &[u8]| {
+        let mut frames = vec![];
+        log::Reader::default().frames(line, &mut frames);
+        let [frame] = &frames[..] else { panic!("{frames:?}") };
+        decoder.locate(frame).map(|l| (l.further, l.spots, l.exact))
+    };
+    let object = probeidx::query::select::kernel(&view).unwrap();
+    let pc = |address: u64| (address - view.objects[object.index()].base.get()) as u32;
+    let call = pc(0xffff_ffff_8100_008a);
+    let first = Ok((Some(0), vec![(object, call)], true));
+    for name in ["libc.so.6", "/usr/lib/libc.so.6"] {
+        assert_eq!(located(format!(" 0x7f3c2a1f5e15 : call_it+0xa/0x20 [{name}]").as_bytes()), first);
+    }
+    assert_eq!(located(b" 0x7f3c2a1f5e15 [/usr/lib/libc.so.6+0xffffffff8100008a]"), first);
+    let called = Ok((Some(0), vec![(object, call - 1)], false));
+    assert_eq!(located(b"#1  call_it+0xa/0x20 [libc.so.6]"), called);
+    assert_eq!(located(b"#1  call_it+0xa/0x20 [/opt/libc.so.6]"), Err(Absent::Object));
+    assert_eq!(located(b"#1  call_it+0xa/0x20 [libm.so.6]"), Err(Absent::Object));
 }

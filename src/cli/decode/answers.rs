@@ -117,7 +117,7 @@ impl<'a> Asked<'a> {
             let mut place = self.cursor.at(p.object, p.pc);
             // The kernel prints a pointer to a function as what returns to the end of the padding before it (`%pB`).
             if p.role == Role::Unreliable && !p.exact && place.ground != Ground::Code {
-                place = self.cursor.at(p.object, p.pc + 1);
+                place = self.cursor.at(p.object, p.pc.saturating_add(1));
                 if place.symbol.is_none_or(|(held, _)| held.offset > 0) {
                     place = self.cursor.at(p.object, p.pc);
                 }
