@@ -4,7 +4,7 @@ use std::io::{ErrorKind as Io, Read};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// How much gathers at most.
-const MOST: usize = 4 << 20;
+const MOST: usize = 8 << 20;
 /// How much is asked for at once: as much as a pipe can be made to hold.
 const AT_ONCE: usize = 1 << 20;
 

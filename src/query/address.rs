@@ -150,27 +150,28 @@ fn split_name(text: &[u8]) -> (&[u8], &[u8]) {
 
 /// A decimal number, or a hexadecimal one behind `0x`, and what stands behind it.
 pub fn number(text: &[u8]) -> Option<(u64, &[u8])> {
-    let (digits, radix) = match text.strip_prefix(b"0x") {
-        Some(digits) => (digits, 16),
-        None => (text, 10),
-    };
-    let is_digit = |b: &u8| char::from(*b).is_digit(radix);
-    let end = digits.iter().position(|b| !is_digit(b)).unwrap_or(digits.len());
-    let (digits, rest) = digits.split_at(end);
-    Some((from_digits(digits, radix)?, rest))
+    if let Some(digits) = text.strip_prefix(b"0x") {
+        let end = digits.iter().position(|b| !b.is_ascii_hexdigit()).unwrap_or(digits.len());
+        return Some((hex(&digits[..end])?, &digits[end..]));
+    }
+    let end = text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
+    let add = |number: u64, digit: &u8| number.checked_mul(10)?.checked_add((digit - b'0').into());
+    let number = (end > 0).then(|| text[..end].iter().try_fold(0, add)).flatten()?;
+    Some((number, &text[end..]))
 }
 
 /// Up to sixteen hexadecimal digits.
 pub fn hex(digits: &[u8]) -> Option<u64> {
-    from_digits(digits, 16)
-}
-
-fn from_digits(digits: &[u8], radix: u32) -> Option<u64> {
-    let add = |number: u64, digit: &u8| {
-        let digit = char::from(*digit).to_digit(radix)?;
-        number.checked_mul(radix.into())?.checked_add(digit.into())
+    const MOST: usize = 16;
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
     };
-    (!digits.is_empty()).then(|| digits.iter().try_fold(0, add)).flatten()
+    let is_possible = (1..=MOST).contains(&digits.len());
+    let add = |number: u64, byte: &u8| Some(number << 4 | u64::from(digit(*byte)?));
+    is_possible.then(|| digits.iter().try_fold(0, add)).flatten()
 }
 
 #[cfg(test)]

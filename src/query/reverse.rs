@@ -7,9 +7,8 @@ use super::verdict::Judge;
 use probeidx_format::View;
 use probeidx_format::details::{CallSite, Range};
 use probeidx_format::id::{ObjectId, PlaceId, StrId, UnitId};
-use probeidx_format::lines::Rows;
+use probeidx_format::lines::{self, Rows};
 use probeidx_format::record::{SectionRecord, SequenceRecord, SymbolRecord};
-use std::iter::Peekable;
 
 /// What is known of an address.
 #[derive(Clone, Debug)]
@@ -160,12 +159,9 @@ impl<'a> Cursor<'a> {
         })?;
         let walk = match &mut self.walk {
             Some(walk) if std::ptr::eq(walk.sequence, sequence) && !walk.is_past(pc) => walk,
-            none => none.insert(Walk { sequence, rows: self.view.rows(sequence).peekable(), last: None }),
+            none => none.insert(Walk::new(&view, sequence)),
         };
-        while let Some(row) = walk.rows.next_if(|row| row.pc <= pc) {
-            walk.last = Some(row);
-        }
-        Some(Row::new(&self.view, sequence.unit, walk.last?))
+        Some(Row::new(&view, sequence.unit, walk.to(pc)?))
     }
 
     /// The innermost function first.
@@ -227,11 +223,26 @@ impl<T: Copy> Near<T> {
 /// How far the rows of a sequence are read.
 struct Walk<'a> {
     sequence: &'a SequenceRecord,
-    rows: Peekable<Rows<'a>>,
-    last: Option<probeidx_format::lines::Row>,
+    rows: Rows<'a>,
+    last: Option<lines::Row>,
+    /// The one after it.
+    ahead: Option<lines::Row>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(view: &View<'a>, sequence: &'a SequenceRecord) -> Self {
+        let mut rows = view.rows(sequence);
+        let ahead = rows.next();
+        Self { sequence, rows, last: None, ahead }
+    }
+    /// Goes on to the row that an address belongs to.
+    fn to(&mut self, pc: u32) -> Option<lines::Row> {
+        while let Some(row) = self.ahead.filter(|row| row.pc <= pc) {
+            self.last = Some(row);
+            self.ahead = self.rows.next();
+        }
+        self.last
+    }
     fn is_past(&self, pc: u32) -> bool {
         self.last.is_some_and(|row| row.pc > pc)
     }
