@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::query::Index;
 use crate::query::listing::{Lines, Lister};
 use crate::query::placement::{Placement, Wanted};
+use crate::query::point::Kind;
 use crate::query::resolve::Listed;
 use crate::query::spec::{self, Filter, FunctionSpec, Point, Spec};
 use crate::query::{coverage, point, process, resolve, statement};
@@ -64,7 +65,7 @@ pub(super) fn listing(
     for spec in specs {
         let listed = resolve::listed(&view, spec)?;
         lister.list(&listed, spec.spelled, &mut lines)?;
-        if let Listed::Functions { spec, as_statements: false } = listed {
+        if let Listed::Functions { spec, kind: Kind::Function } = listed {
             asked.push(spec);
         }
     }

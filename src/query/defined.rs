@@ -1,6 +1,6 @@
 //! `@defined` as a question: whether a variable, or a part of it, is known where a spec leads.
 use super::argument::Argument;
-use super::placement::Wanted;
+use super::placement::{Placement, Wanted};
 use super::resolve;
 use super::spec::Spec;
 use super::variables::{Role, State};
@@ -33,7 +33,12 @@ impl Defined {
 pub fn defined(view: View<'_>, spec: &Spec, argument: &Argument) -> Result<Defined> {
     let mut found = Defined::default();
     let wanted = Wanted { locals: true, arguments: std::slice::from_ref(argument), ..Wanted::default() };
+    // Of a line SystemTap probes one address in each copy of the function.
+    let is_probed = |placement: &Placement<'_>| placement.source.is_none_or(|s| s.is_systemtap);
     let asked = resolve::resolve(view, spec, wanted, |placement, _| {
+        if !is_probed(&placement) {
+            return Ok(());
+        }
         found.places += 1;
         let is_there = placement.values.iter().any(|v| {
             let is_known = v.type_id.is_some() || v.role == Role::Raw;
@@ -45,8 +50,8 @@ pub fn defined(view: View<'_>, spec: &Spec, argument: &Argument) -> Result<Defin
     match asked {
         // A member that there is not is the answer.
         Err(error) if error.kind() == ErrorKind::NoMatch => {
-            resolve::resolve(view, spec, Wanted::default(), |_, _| {
-                found.places += 1;
+            resolve::resolve(view, spec, Wanted::default(), |placement, _| {
+                found.places += u32::from(is_probed(&placement));
                 Ok(())
             })?;
             Ok(Defined { defined: 0, why: Some(error.to_string()), ..found })

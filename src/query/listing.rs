@@ -5,12 +5,12 @@ mod statements;
 
 use super::blocklist;
 use super::placement;
-use super::process;
 use super::readable::{self, Spellings};
 use super::resolve::Listed;
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{Filter, FunctionSpec, Spelled};
 use super::symbols;
+use super::{point, process};
 use crate::error::Result;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId, Pc, StrId};
@@ -60,8 +60,7 @@ pub struct Lister<'a> {
     view: View<'a>,
     spellings: Spellings<'a>,
     with_variables: bool,
-    /// Functions are spelled `kernel.statement("NAME")`.
-    as_statements: bool,
+    kind: point::Kind,
     /// Ranges of vmlinux in which SystemTap probes nothing.
     closed: Vec<Range<u32>>,
     machine: u16,
@@ -111,7 +110,7 @@ impl<'a> Lister<'a> {
             view,
             spellings: Spellings::new(view),
             with_variables,
-            as_statements: false,
+            kind: point::Kind::Function,
             closed,
             machine: view.machine(),
             is_user: process::path(&view).is_some(),
@@ -127,8 +126,8 @@ impl<'a> Lister<'a> {
     /// An address that is not the start of a statement.
     pub fn list(&mut self, listed: &Listed, spelled: Spelled, lines: &mut Lines) -> Result<()> {
         match listed {
-            Listed::Functions { spec, as_statements } => {
-                self.as_statements = *as_statements;
+            Listed::Functions { spec, kind } => {
+                self.kind = *kind;
                 self.list_functions(spec, spelled, lines);
             }
             Listed::Statements(spec) => self.list_statements(spec, lines),
@@ -191,9 +190,9 @@ impl<'a> Lister<'a> {
             }
             if !kept.is_empty() {
                 let place = Some((view.string(declaration.file), declaration.line));
-                let as_statements = self.as_statements;
+                let kind = self.kind;
                 lines.push(
-                    |out| put_point(&view, object, place, text, spec, as_statements, out),
+                    |out| put_point(&view, object, place, text, spec, kind, out),
                     |out| self.put_variables(&kept, spec.filter, out),
                 );
             }
@@ -228,8 +227,8 @@ impl<'a> Lister<'a> {
             {
                 continue;
             }
-            let as_statements = self.as_statements;
-            lines.push(|out| put_point(&view, object, None, text, spec, as_statements, out), |_| {});
+            let kind = self.kind;
+            lines.push(|out| put_point(&view, object, None, text, spec, kind, out), |_| {});
         }
     }
 
@@ -369,14 +368,14 @@ fn put_point(
     place: Option<(&[u8], u32)>,
     name: &[u8],
     spec: &FunctionSpec,
-    as_statement: bool,
+    kind: point::Kind,
     out: &mut Vec<u8>,
 ) {
     let (file, line) = place.unwrap_or_default();
-    if as_statement {
-        return super::point::put_statement(view, object, name, file, line, out);
+    if let point::Kind::Statement { nearest } = kind {
+        return point::put_statement(view, object, name, file, line, nearest, out);
     }
-    super::point::put(view, object, name, file, line, spec.filter, out);
+    point::put(view, object, name, file, line, spec.filter, out);
     if let Some(most) = spec.maxactive {
         out.extend_from_slice(format!(".maxactive({most})").as_bytes());
     }

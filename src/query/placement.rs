@@ -60,13 +60,15 @@ pub struct Source<'a> {
     pub is_stmt: bool,
     /// Of the addresses of the line in this copy of the function the best to probe.
     pub is_best: bool,
+    /// Of these the one that SystemTap takes: the lowest.
+    pub is_systemtap: bool,
 }
 
 impl<'a> Source<'a> {
     /// The line of a row.
     pub fn of(view: &View<'a>, row: Row) -> Self {
         let Row { file, line, column, is_stmt, .. } = row;
-        Self { file: view.string(file), line, column, is_stmt, is_best: false }
+        Self { file: view.string(file), line, column, is_stmt, is_best: false, is_systemtap: false }
     }
 }
 

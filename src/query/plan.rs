@@ -3,11 +3,13 @@
 //! A plan is what DWARF and the types say, and no more: adding is not reading. What a lowering cannot express it refuses.
 mod location;
 
+use super::frames;
 use super::path::{self, Move, Step};
 use super::types;
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::details::Location;
+use probeidx_format::expr::Expr;
 use probeidx_format::id::{ObjectId, TypeId};
 use probeidx_format::types::TypeKind;
 use std::borrow::Cow;
@@ -105,8 +107,16 @@ impl Plan {
                 low.copy_from_slice(bytes);
                 return Ok(Self::of(vec![Op::Constant(i64::from_le_bytes(value))], false, type_id));
             }
+            // Meant is the stack pointer of the body: at the entry it is another, if the function moves it.
+            Location::Everywhere(Expr::BasedOn(register, _))
+                if at.is_entry
+                    && Some(register) == location::stack_pointer(view.machine())
+                    && !frames::is_fixed(view, at.object, at.pc) =>
+            {
+                return Err(Missing::Elsewhere);
+            }
             Location::Everywhere(expr) => expr,
-            Location::List(_) | Location::Within(..) => location.at(at.pc).ok_or(Missing::Elsewhere)?,
+            Location::List(_) | Location::Within(..) => location.at_start(at.pc).ok_or(Missing::Elsewhere)?,
         };
         if expr.is_uninitialized() {
             return Err(Missing::Elsewhere);
@@ -114,8 +124,14 @@ impl Plan {
         if expr.is_empty() {
             return Err(Missing::OptimizedOut);
         }
-        let plan = location::operations(view, expr, at)?;
+        let mut plan = location::operations(view, expr, at)?;
         let size = type_id.and_then(|t| types::size_of(view, t)).unwrap_or(8);
+        // One piece that has all of it, as GCC writes for a struct that is split in its members.
+        if let [Piece { bits, plan: Ok(whole) }] = &plan.pieces[..]
+            && *bits >= size.saturating_mul(8)
+        {
+            plan = whole.clone();
+        }
         // What is cut off above the type, or filled with its sign, is none of it.
         let of_type = size.saturating_mul(8).min(64) as u32;
         let bits = plan.bits.map(|b| match b.width >= of_type {

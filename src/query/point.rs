@@ -5,6 +5,18 @@ use super::spec::Filter;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 
+/// In which words an entry of a function is spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `kernel.function("NAME")`.
+    Function,
+    /// `kernel.statement("NAME")`.
+    Statement {
+        /// With `.nearest`, which means nothing there.
+        nearest: bool,
+    },
+}
+
 /// Writes `kernel.function("NAME@FILE:LINE")`, `module("M").function("…")` or `process("PATH").function("…")` with its
 /// suffix. A function of which the
 /// file is not known is spelled by its name alone.
@@ -36,25 +48,34 @@ pub fn put_statement(
     name: &[u8],
     file: &[u8],
     line: u32,
+    nearest: bool,
     out: &mut Vec<u8>,
 ) {
     put_object(view, object, out);
     out.extend_from_slice(b".statement(\"");
     put_place(name, file, line, out);
+    put_nearest(nearest, out);
 }
 
 /// Writes the probe point of a placement: one that was found for a line is a statement.
 pub fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, out: &mut Vec<u8>) {
     match p.source {
-        Some(source) => put_statement(view, p.object, p.function, p.file, source.line, out),
+        Some(source) => put_statement(view, p.object, p.function, p.file, source.line, false, out),
         None => put(view, p.object, p.function, p.file, p.line, filter, out),
     }
 }
 
 /// Writes `kernel.statement(0xADDR)`.
-pub fn put_address(view: &View<'_>, object: ObjectId, address: u64, out: &mut Vec<u8>) {
+pub fn put_address(view: &View<'_>, object: ObjectId, address: u64, nearest: bool, out: &mut Vec<u8>) {
     put_object(view, object, out);
     out.extend_from_slice(format!(".statement({address:#x})").as_bytes());
+    put_nearest(nearest, out);
+}
+
+fn put_nearest(nearest: bool, out: &mut Vec<u8>) {
+    if nearest {
+        out.extend_from_slice(b".nearest");
+    }
 }
 
 fn put_object(view: &View<'_>, object: ObjectId, out: &mut Vec<u8>) {

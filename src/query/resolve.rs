@@ -2,6 +2,7 @@
 use super::coverage::Coverage;
 use super::pattern::Pattern;
 use super::placement::{self, Describer, Placement, Source, Wanted};
+use super::point::Kind;
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{
     AddressKind, AddressSpec, Filter, FunctionSpec, Lines, ModuleScope, Point, Spec, Spelled, StatementSpec,
@@ -39,8 +40,8 @@ pub fn resolve<'a>(
 /// What of a spec can be listed.
 #[derive(Clone, Debug)]
 pub enum Listed {
-    /// Entries and inline instances; as `kernel.statement("NAME")` if they were asked for so.
-    Functions { spec: FunctionSpec, as_statements: bool },
+    /// Entries and inline instances.
+    Functions { spec: FunctionSpec, kind: Kind },
     /// Source lines.
     Statements(StatementSpec),
     /// One address.
@@ -56,10 +57,14 @@ pub fn listed(view: &View<'_>, spec: &Spec) -> Result<Listed> {
         Point::Function(function) if function.callee.is_some() || function.label.is_some() => {
             Err(not_resolved("callees and labels"))
         }
-        Point::Function(function) => Ok(Listed::Functions { spec: function.clone(), as_statements: false }),
+        Point::Function(function) => Ok(Listed::Functions { spec: function.clone(), kind: Kind::Function }),
         Point::Statement(statement) => Ok(match as_function(view, statement, spec.spelled) {
             Some(function) => {
-                Listed::Functions { spec: function, as_statements: spec.spelled == Spelled::Systemtap }
+                let kind = match spec.spelled {
+                    Spelled::Systemtap => Kind::Statement { nearest: statement.nearest },
+                    Spelled::Bare => Kind::Function,
+                };
+                Listed::Functions { spec: function, kind }
             }
             None => Listed::Statements(statement.clone()),
         }),
@@ -254,7 +259,7 @@ fn resolve_address<'a>(
                 return Err(within_statement(spec.address, row.pc.wrapping_sub(pc)));
             }
             pc = row.pc;
-            source = Some(Source { is_best: true, ..Source::of(&view, row) });
+            source = Some(Source { is_best: true, is_systemtap: true, ..Source::of(&view, row) });
         }
         let described = match placement::holding(&view, object, pc) {
             Some(placed) => describer.statement(object, placed, pc)?,

@@ -35,11 +35,16 @@ pub(super) fn resolve<'a>(
     if found.is_empty() && spec.nearest {
         found = addresses(&view, spec, &nearest(&view, spec));
     }
+    let mut by_line: FxHashMap<_, Vec<u32>> = FxHashMap::default();
+    for f in &found {
+        by_line.entry(f.line()).or_default().push(f.row.pc);
+    }
+    by_line.values_mut().for_each(|addresses| addresses.sort_unstable());
     for own in found.chunk_by(|a, b| (a.object, a.declared(&view)) == (b.object, b.declared(&view))) {
         let coverage = own[0].owner.and_then(|owner| coverage(&view, describer, own[0].object, owner));
-        let line = |f: &Found<'_>| (f.row.file, f.row.line, f.copy());
-        for line in own.chunk_by(|a, b| line(a) == line(b)) {
-            describe(&view, line, coverage.as_ref(), describer, each)?;
+        for line in own.chunk_by(|a, b| (a.line(), a.copy()) == (b.line(), b.copy())) {
+            let lowest = lowest(&view, line[0].owner, &by_line[&line[0].line()]);
+            describe(&view, line, lowest, coverage.as_ref(), describer, each)?;
         }
     }
     Ok(())
@@ -60,6 +65,9 @@ impl Found<'_> {
         let function = select::function(view, self.owner?.record)?;
         Some((function.name, function.file, function.line.get()))
     }
+    fn line(&self) -> (ObjectId, StrId, u32) {
+        (self.object, self.row.file, self.row.line)
+    }
     fn copy(&self) -> Option<PlaceId> {
         self.owner.map(|owner| owner.id)
     }
@@ -69,6 +77,7 @@ impl Found<'_> {
 fn describe<'a>(
     view: &View<'a>,
     line: &[Found<'a>],
+    lowest: Option<u32>,
     coverage: Option<&Rc<Coverage>>,
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
@@ -92,7 +101,8 @@ fn describe<'a>(
             is_stmt: row.is_stmt,
         });
         let coverage = coverage.map_or_else(|| Rc::clone(&placement.coverage), Rc::clone);
-        placements.push(Placement { source: Some(Source::of(view, row)), coverage, ..placement });
+        let source = Some(Source { is_systemtap: lowest == Some(row.pc), ..Source::of(view, row) });
+        placements.push(Placement { source, coverage, ..placement });
     }
     for at in best(&candidates) {
         if let Some(source) = &mut placements[at].source {
@@ -100,6 +110,16 @@ fn describe<'a>(
         }
     }
     placements.into_iter().try_for_each(|placement| each(placement, Filter::Any))
+}
+
+/// The address that SystemTap takes of those of a line, sorted: the lowest within the copy, also where it is within another copy
+/// that is inlined into it.
+fn lowest(view: &View<'_>, copy: Option<Placed<'_>>, addresses: &[u32]) -> Option<u32> {
+    let first = |r: Range| {
+        let behind = addresses.partition_point(|pc| *pc < r.start);
+        addresses.get(behind).copied().filter(|pc| *pc < r.end)
+    };
+    view.details(copy?.record).ranges.filter_map(first).min()
 }
 
 /// The coverage of the function of a placement.

@@ -59,12 +59,13 @@ struct Source {
     line: u32,
     column: u32,
     is_stmt: bool,
+    systemtap: bool,
 }
 
 impl From<&placement::Source<'_>> for Source {
     fn from(source: &placement::Source<'_>) -> Self {
-        let placement::Source { file, line, column, is_stmt, .. } = *source;
-        Self { file: text(file), line, column, is_stmt }
+        let placement::Source { file, line, column, is_stmt, is_systemtap: systemtap, .. } = *source;
+        Self { file: text(file), line, column, is_stmt, systemtap }
     }
 }
 

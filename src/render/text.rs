@@ -71,8 +71,9 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
     if let Some(source) = &p.source {
         let best = if source.is_best { style.bold(", best") } else { String::new() };
         let recommended = if source.is_stmt { "" } else { ", not is_stmt" };
+        let systemtap = if source.is_systemtap { ", SystemTap's" } else { "" };
         let place = format!("{}:{}:{}", printable(source.file), source.line, source.column);
-        writeln!(out, "    line {place}{recommended}{best}")?;
+        writeln!(out, "    line {place}{recommended}{systemtap}{best}")?;
     }
     writeln!(out, "    {}", verdicts(p, style))?;
     if let Some(instead) = &p.instead {

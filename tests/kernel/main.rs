@@ -1,9 +1,12 @@
-//! Against real kernels. What is missing for it (a kernel's debuginfo, SystemTap, qemu) makes a test say `skipped: …`;
+//! Against real kernels. What is missing for it (a kernel's debuginfo, SystemTap, perf, qemu) makes a test say `skipped: …`;
 //! with `CI=true` it makes it fail. `scripts/test-packages` installs all of it.
+mod addresses;
 mod agreement;
 mod anchors;
 mod frames;
 mod installed;
 mod live;
+mod perf;
+mod sample;
 mod types;
 mod user;

@@ -4,6 +4,7 @@ use crate::hostile::{assert_victim, index, victim};
 use crate::index::{Index, build_whole};
 use crate::oracle;
 use crate::raw::Raw;
+use gimli::DwTag;
 use gimli::constants::*;
 use probeidx::query::placement::Wanted;
 use probeidx::query::variables::ValueAt;
@@ -87,8 +88,11 @@ fn variables_of_the_frame_are_readable() {
     assert_eq!(variables(&with_rules, "scaled+4"), ["value readable -20(%bp)", "factor readable -24(%bp)"]);
 }
 
-/// A function with a parameter at the frame base plus 24, beside the victim.
-fn with_parameter(base: &[u8]) -> Raw {
+/// At the frame base plus 24.
+const SLOT: [u8; 2] = [DW_OP_fbreg.0, 0x18];
+
+/// A function with a parameter, beside the victim.
+fn with_parameter(base: &[u8], location: &[u8]) -> Raw {
     let mut raw = Raw::unit(4);
     let code = raw.code(
         DW_TAG_subprogram,
@@ -106,7 +110,7 @@ fn with_parameter(base: &[u8]) -> Raw {
         &[(DW_AT_name, DW_FORM_string), (DW_AT_location, DW_FORM_exprloc)],
     );
     raw.entry(code).string("framed").u64(0x1000).u32(0x100).uleb(base.len() as u64).bytes(base);
-    raw.entry(parameter).string("p").uleb(2).bytes(&[DW_OP_fbreg.0, 0x18]).end();
+    raw.entry(parameter).string("p").uleb(location.len() as u64).bytes(location).end();
     victim(&mut raw);
     raw
 }
@@ -158,7 +162,7 @@ fn every_instruction_is_followed_or_passed_over() {
     ];
     entries.described(common, 0x2000, &instructions.concat());
     let (index, skipped) =
-        index(&with_parameter(&[DW_OP_call_frame_cfa.0]).module(&[(".debug_frame", &entries.0)]));
+        index(&with_parameter(&[DW_OP_call_frame_cfa.0], &SLOT).module(&[(".debug_frame", &entries.0)]));
     assert_eq!(skipped, [] as [&str; 0]);
     let view = index.view();
     let hostile = view.object_ids().next_back().unwrap();
@@ -209,7 +213,7 @@ fn damaged_entries_are_named_and_the_others_read() {
     let last = entries.0.len();
     entries.0.extend([0x40, 0, 0, 0, 1]);
     assert!(first < last);
-    let raw = with_parameter(&[DW_OP_call_frame_cfa.0]);
+    let raw = with_parameter(&[DW_OP_call_frame_cfa.0], &SLOT);
     let (index, skipped) = index(&raw.module(&[(".debug_frame", &entries.0)]));
     assert_victim(&index);
     let at = |offset: usize, what: &str| format!("hostile.ko: section .debug_frame at {offset:#x}: {what}");
@@ -235,16 +239,73 @@ fn what_the_frame_base_is_decides_what_can_be_read() {
     let common = entries.common(&DEF_CFA_SP_8);
     entries.described(common, 0x1000, &[]);
     let rules = [(".debug_frame", &entries.0[..])];
+    let mut entries = Entries::default();
+    let common = entries.common(&DEF_CFA_SP_8);
+    // 16 bytes are pushed.
+    entries.described(common, 0x1000, &[DW_CFA_advance_loc.0 | 2, DW_CFA_def_cfa_offset.0, 24]);
+    let moving = [(".debug_frame", &entries.0[..])];
     type Case<'a> = (&'a [u8], &'a [(&'a str, &'a [u8])], &'a str);
-    let cases: [Case<'_>; 4] = [
+    let cases: [Case<'_>; 7] = [
         (&[DW_OP_call_frame_cfa.0], &rules, "p readable +32(%sp)"),
         (&[DW_OP_call_frame_cfa.0], &[], "p unsupported in the frame, of which nothing is known here"),
         (&[DW_OP_reg6.0], &[], "p readable +24(%bp)"),
         (&[DW_OP_breg0.0, 8], &rules, "p unsupported DWARF operations 91 18"),
+        (&[DW_OP_reg7.0], &rules, "p readable +24(%sp)"),
+        (&[DW_OP_reg7.0], &moving, "p elsewhere "),
+        (&[DW_OP_reg7.0], &[], "p elsewhere "),
     ];
     for (base, sections, expected) in cases {
-        let (index, skipped) = index(&with_parameter(base).module(sections));
+        let (index, skipped) = index(&with_parameter(base, &SLOT).module(sections));
         assert_eq!(skipped, [] as [&str; 0]);
         assert_eq!(variables(&index, "framed"), [expected]);
+    }
+}
+
+#[test]
+fn one_piece_is_the_value_if_it_has_all_of_it() {
+    for (size, expected) in
+        [(8, "p readable %di"), (16, "p readable %di"), (4, "p unsupported in pieces: 4 bytes in %di")]
+    {
+        let (index, _) = index(&with_parameter(&[], &[DW_OP_reg5.0, DW_OP_piece.0, size]).module(&[]));
+        assert_eq!(variables(&index, "framed"), [expected]);
+    }
+}
+
+/// Where assignments precede the first instruction, an empty range at the entry says what was passed.
+#[test]
+fn a_parameter_at_the_entry_is_what_was_passed() {
+    let reg5: &[u8] = &[DW_OP_reg5.0];
+    let zero: &[u8] = &[DW_OP_lit0.0, DW_OP_stack_value.0];
+    type Case<'a> = (DwTag, &'a [(u64, u64, &'a [u8])], &'a str, &'a str);
+    let cases: [Case<'_>; 5] = [
+        (DW_TAG_formal_parameter, &[(0, 0, reg5), (0, 8, zero)], "p readable %di", "p constant \\0"),
+        (DW_TAG_formal_parameter, &[(0, 0, reg5)], "p readable %di", "p elsewhere "),
+        // Not the first: it would be what an assignment leaves.
+        (DW_TAG_formal_parameter, &[(0, 8, zero), (0, 0, reg5)], "p constant \\0", "p constant \\0"),
+        (DW_TAG_formal_parameter, &[(4, 4, reg5), (0, 8, zero)], "p constant \\0", "p constant \\0"),
+        (DW_TAG_variable, &[(0, 0, reg5), (0, 8, zero)], "p constant \\0", "p constant \\0"),
+    ];
+    for (tag, list, at_entry, behind) in cases {
+        let mut raw = Raw::unit(4);
+        let function =
+            [(DW_AT_name, DW_FORM_string), (DW_AT_low_pc, DW_FORM_addr), (DW_AT_high_pc, DW_FORM_data4)];
+        let function = raw.code(DW_TAG_subprogram, true, &function);
+        let variable =
+            raw.code(tag, false, &[(DW_AT_name, DW_FORM_string), (DW_AT_location, DW_FORM_sec_offset)]);
+        raw.entry(function).string("framed").u64(0x1000).u32(0x100);
+        raw.entry(variable).string("p").u32(0).end();
+        victim(&mut raw);
+        let mut loc = vec![];
+        for (start, end, expr) in list {
+            loc.extend((0x1000 + start).to_le_bytes());
+            loc.extend((0x1000 + end).to_le_bytes());
+            loc.extend((expr.len() as u16).to_le_bytes());
+            loc.extend_from_slice(expr);
+        }
+        loc.extend([0; 16]);
+        let (index, skipped) = index(&raw.module(&[(".debug_loc", &loc)]));
+        assert_eq!(skipped, [] as [&str; 0]);
+        assert_eq!(variables(&index, "framed"), [at_entry], "{list:x?}");
+        assert_eq!(variables(&index, "framed+4"), [behind], "{list:x?}");
     }
 }

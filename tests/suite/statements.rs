@@ -143,11 +143,13 @@ fn all_forms_of_lines() {
 
     let nearest =
         |lines: &str| find(&format!("module(\"lines\").statement(\"outer@one/same.c{lines}\").nearest"));
+    let printed = |line| [point("outer", line, &format!(".nearest{OUTER}"))];
     // As close on both sides: the later one, under the line that was asked for.
-    assert_eq!(nearest(&format!(":{blank}")), [point("outer", blank, OUTER)]);
-    assert_eq!(nearest(&format!("+{}", blank - declared)), [point("outer", blank, OUTER)]);
-    let of_list = [point("outer", first, OUTER), point("outer", test, OUTER)];
-    assert_eq!(nearest(&format!(":{first},{blank}")), of_list);
+    assert_eq!(nearest(&format!(":{blank}")), printed(blank));
+    assert_eq!(nearest(&format!("+{}", blank - declared)), printed(blank));
+    // Of a list each under its own, and no line twice.
+    assert_eq!(nearest(&format!(":{first},{blank},{test}")), [printed(first), printed(test)].concat());
+    assert_eq!(nearest(""), printed(declared));
     let far = ONE.lines().count() + 20;
     assert_eq!(run(&["find", &format!("kernel.statement(\"outer@same.c:{far}\").nearest")]).code, 1);
 }
@@ -196,6 +198,16 @@ fn files_of_one_name_are_all_meant_and_named() {
 }
 
 #[test]
+fn a_variable_is_defined_where_systemtap_probes_the_line() {
+    let inside = line("sink = second");
+    let asked = |spec: String| run(&["resolve", &spec, "--defined", "$second"]);
+    let within = asked(format!("outer@same.c:{inside}"));
+    assert!(within.code == 0 && within.out.contains("is defined at 1 of 1 places"), "{within:?}");
+    let outside = asked(format!("outer@same.c:{}", line("int first")));
+    assert!(outside.code == 1 && outside.out.contains("is defined at 0 of 1 places"), "{outside:?}");
+}
+
+#[test]
 fn lines_without_code() {
     let says = |arguments: &[&str]| {
         let run = run(arguments);
@@ -219,12 +231,18 @@ fn lines_without_code() {
 fn each_line_of_each_copy_has_one_best_address() {
     let out = run(&["--json", "resolve", "fs.c:*"]).found();
     let mut best: BTreeMap<(u64, String, String), usize> = BTreeMap::new();
+    let mut lowest: BTreeMap<(u64, String, String), Vec<bool>> = BTreeMap::new();
     for place in out.lines().map(|l| serde_json::from_str::<Value>(l).unwrap()) {
         let copy = (place["function"].to_string(), place["inlined_into"].to_string());
-        let count = best.entry((place["source"]["line"].as_u64().unwrap(), copy.0, copy.1)).or_default();
-        *count += usize::from(place["best"] == true);
+        let line = (place["source"]["line"].as_u64().unwrap(), copy.0, copy.1);
+        lowest.entry(line.clone()).or_default().push(place["source"]["systemtap"] == true);
+        *best.entry(line).or_default() += usize::from(place["best"] == true);
     }
     assert!(best.len() > 20 && best.values().all(|n| *n == 1), "{best:#?}");
+    // SystemTap's is the lowest of a copy, which can be within another that is inlined into it.
+    assert!(lowest.values().all(|taken| !taken[1..].contains(&true)), "{lowest:#?}");
+    let of_lookup: Vec<_> = lowest.iter().filter(|((_, function, _), _)| function == "\"lookup\"").collect();
+    assert!(of_lookup.len() > 5 && of_lookup.iter().all(|(_, taken)| taken[0]), "{of_lookup:#?}");
 }
 
 #[test]
@@ -336,9 +354,9 @@ fn an_address_must_start_a_statement() {
     let asked = |command, address: u64, suffix: &str| {
         crate::program::probeidx(&[command, &format!("kernel.statement({address:#x}){suffix}")])
     };
-    let printed = format!("kernel.statement({start:#x})\n");
-    assert_eq!(asked("find", start, "").found(), printed);
-    assert_eq!(asked("find", within, ".nearest").found(), printed);
+    let printed = format!("kernel.statement({start:#x})");
+    assert_eq!(asked("find", start, "").found(), printed.clone() + "\n");
+    assert_eq!(asked("find", within, ".nearest").found(), printed + ".nearest\n");
     for command in ["find", "resolve"] {
         let what = "does not match the beginning of a statement";
         let said = format!("probeidx: error: {within:#x} {what}; try {start:#x}");

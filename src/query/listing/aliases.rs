@@ -43,9 +43,9 @@ impl<'a> Lister<'a> {
             // Who asks by a mangled name is answered with one (`dwarf_query::add_probe_point`).
             let is_mangled = spec.declared.name.literal_prefix().starts_with("_Z");
             let text = if is_mangled { self.symbol_name(function) } else { own };
-            let (line, as_statements) = (function.line.get(), self.as_statements);
+            let (line, kind) = (function.line.get(), self.kind);
             lines.push(
-                |out| put_point(&view, object, Some((file, line)), text, spec, as_statements, out),
+                |out| put_point(&view, object, Some((file, line)), text, spec, kind, out),
                 |out| self.put_variables(&[Seen { placed, pc: None }], spec.filter, out),
             );
         }

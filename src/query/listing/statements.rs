@@ -53,7 +53,7 @@ impl<'a> Lister<'a> {
                     continue;
                 }
                 lines.push(
-                    |out| point::put_statement(&view, object, name, file, line, out),
+                    |out| point::put_statement(&view, object, name, file, line, spec.nearest, out),
                     |out| self.put_variables(&seen, Filter::Any, out),
                 );
             }
@@ -78,7 +78,7 @@ impl<'a> Lister<'a> {
             }
             let address = spec.address.wrapping_sub((pc - row.pc).into());
             lines.push(
-                |out| point::put_address(&view, object, address, out),
+                |out| point::put_address(&view, object, address, nearest, out),
                 |out| self.put_variables(&[Seen { placed, pc: Some(row.pc) }], Filter::Any, out),
             );
         }
@@ -159,7 +159,7 @@ impl<'r> Unit<'r> {
                 let is_asked = |line: &u32| ranges.iter().any(|r| r.contains(line));
                 let mut taken = FxHashSet::default();
                 for line in self.lines(spec.nearest).into_iter().filter(is_asked) {
-                    if !taken.contains(&line) && self.claim(line, copies, &mut claims) {
+                    if taken.contains(&line) || self.claim(line, copies, &mut claims) {
                         taken.insert(line);
                     } else if let Some(near) =
                         self.near(line, copies, spec).filter(|near| taken.insert(*near))

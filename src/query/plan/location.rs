@@ -45,7 +45,7 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
 }
 
 /// DWARF's number of the stack pointer.
-fn stack_pointer(machine: u16) -> Option<u8> {
+pub(super) fn stack_pointer(machine: u16) -> Option<u8> {
     match machine {
         62 => Some(7),
         183 => Some(31),

@@ -1,5 +1,6 @@
 //! Which addresses to try: the same ones for the same seed.
 use super::boot::Address;
+use crate::sample::Random;
 use probeidx::query::symbols;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, PlaceId};
@@ -22,13 +23,9 @@ pub fn places(view: &View<'_>, objects: &[ObjectId], count: Option<usize>, seed:
     let mut chosen = BTreeSet::new();
     for (objects, thirds) in [(&objects[..1], 2), (&objects[1..], 1)] {
         for kind in [symbol_entries, function_entries, inline_entries, addresses_within] {
-            let mut all: Vec<Place> = objects.iter().flat_map(|o| kind(view, *o, &mut random)).collect();
-            let share = count.map_or(all.len(), |count| (count / 4 * thirds / 3).min(all.len()));
-            for i in 0..share {
-                let left = (all.len() - i) as u64;
-                all.swap(i, i + random.below(left) as usize);
-            }
-            chosen.extend(&all[..share]);
+            let all: Vec<Place> = objects.iter().flat_map(|o| kind(view, *o, &mut random)).collect();
+            let share = count.map_or(all.len(), |count| count / 4 * thirds / 3);
+            chosen.extend(random.choose(all, share));
         }
     }
     // Sorted, an inlined copy stands behind what else starts at its address.
@@ -111,17 +108,4 @@ pub fn ends_the_text(view: &View<'_>, place: Place) -> bool {
     let own = view.symbols.get(view.symbols_of(place.object)).unwrap_or_default();
     let last = own.iter().rev().find(|s| s.has(SymbolRecord::KEPT) && is_text(s.pc.get()));
     is_module && last.is_some_and(|last| last.pc.get() <= place.pc)
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end.max(1)
-    }
 }

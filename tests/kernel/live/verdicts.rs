@@ -5,13 +5,13 @@
 use super::boot::{Answer, Machine, Request, What};
 use super::sample::{self, Place};
 use crate::installed::{self, Kernel, needed, wanted};
+use crate::sample::seed;
 use probeidx::query::verdict::{Judge, Verdicts};
 use probeidx::query::{Index, symbols};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::SymbolRecord;
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Enough for about 6,000 requests.
 const ADDRESSES: usize = 1800;
@@ -104,13 +104,6 @@ fn verdicts_hold(kernel: &Kernel) {
         disagreements.len(),
         trials.len()
     );
-}
-
-fn seed() -> u64 {
-    let asked = std::env::var("PROBEIDX_SEED").ok().and_then(|text| text.parse().ok());
-    asked.unwrap_or_else(|| {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() % 1_000_000)
-    })
 }
 
 /// The modules that a boot without requests finds to load.
