@@ -141,7 +141,7 @@ fn of_module(view: &View<'_>, object: ObjectId, random: &mut Random, counted: &m
             let ours = levels(place);
             if place.ground == Ground::Padding {
                 assert!(
-                    theirs.iter().all(|l| l.function.is_empty()),
+                    theirs.first().is_none_or(|l| l.function.is_empty()),
                     "{path} {name}+{offset:#x}: {theirs:?}"
                 );
                 counted.padding += 1;
