@@ -103,8 +103,10 @@ fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut 
         if place.ground == Ground::Padding {
             // What is copied over other instructions has lines, and no function.
             let is_copied = place.section.is_some_and(|s| view.string(s.name).starts_with(b".altinstr"));
-            let knows =
-                |levels: &[Level]| levels.first().is_some_and(|l| l.line > 0 && !l.function.is_empty());
+            let is_function = |l: &Level| {
+                l.line > 0 && !l.function.is_empty() && !symbols::is_prefix(l.function.as_bytes())
+            };
+            let knows = |levels: &[Level]| levels.first().is_some_and(is_function);
             let known =
                 llvm.as_ref().is_some_and(|llvm| knows(&llvm[at])) || theirs.is_some_and(|t| knows(t));
             assert!(
