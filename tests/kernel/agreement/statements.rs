@@ -75,6 +75,30 @@ fn lines_are_listed_as_stap_lists_them() {
     assert!(points > 10_000 && agreement >= 98.5, "{agreement:.2} % of {points}");
 }
 
+#[test]
+fn other_forms_of_lines_are_listed_as_stap_lists_them() {
+    const FORMS: [&str; 6] = [
+        "kernel.statement(\"rw_verify_area\")",
+        "kernel.statement(\"vfs_*@fs/read_write.c\")",
+        "kernel.statement(\"vfs_*@fs/read_write.c:400-500,520\")",
+        "kernel.statement(\"vfs_read@fs/read_write.c+3\").nearest",
+        "kernel.statement(\"vfs_write@fs/read_write.c+2\").nearest",
+        "module(\"nfs\").statement(\"do_open@fs/nfs/dir.c:*\")",
+    ];
+    let Some(kernel) = installed::needed(installed::kernel()) else { return };
+    let Some((ours, theirs)) = listings(&kernel, &installed::index(&kernel), &FORMS.join(", ")) else {
+        return;
+    };
+    let (ours, theirs) = (Listing::new(&ours), Listing::new(&theirs));
+    let differences: Vec<_> = compare(&ours, &theirs).iter().map(|d| d.to_string()).collect();
+    assert!(
+        theirs.len() > 20 && differences.is_empty(),
+        "{} points\n{}",
+        theirs.len(),
+        differences.join("\n")
+    );
+}
+
 /// `resolve` marks the addresses that SystemTap takes of a line, and no others.
 #[test]
 fn addresses_are_those_of_stap() {
