@@ -24,6 +24,9 @@
 //! Which variable: its position in the function's list less the one that is due (one more than that of the variable
 //! before), as zigzag; 7: a number follows that is added.
 //!
+//! The list of a parameter may start with an empty range at the entry: what it is before the function's first assignments,
+//! which may precede the first instruction.
+//!
 //! Ranges: for each twice its length, plus one if it does not start where the one before ended (the first: at the
 //! placement's entry); then the distance (signed).
 //!
@@ -144,6 +147,18 @@ impl<'a> Iterator for LocationList<'a> {
 }
 
 impl<'a> Location<'a> {
+    /// The expression for what a parameter is when its function starts, at the entry `pc`: of an empty range there, else
+    /// the one that holds at the address. Before the first instruction runs both are true, of the parameter as it was
+    /// passed and as the function's first assignments leave it.
+    pub fn at_start(self, pc: u32) -> Option<Expr<'a>> {
+        let empty = Range { start: pc, end: pc };
+        let passed = match self {
+            Self::List(mut list) => list.next().filter(|(range, _)| *range == empty),
+            Self::Within(range, expr) => Some((range, expr)).filter(|_| range == empty),
+            _ => None,
+        };
+        passed.map(|(_, expr)| expr).or_else(|| self.at(pc))
+    }
     /// The expression that holds at this address: of the first entry that covers it.
     #[inline]
     pub fn at(self, pc: u32) -> Option<Expr<'a>> {

@@ -5,8 +5,11 @@ pub mod exit;
 pub mod output;
 pub mod progress;
 
+mod addr;
 mod blacklist;
 mod build;
+mod decode;
+mod feed;
 mod find;
 mod index;
 mod lines;
@@ -49,6 +52,8 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         Command::Find(find) => output::to_stdout(|out| find::run(find, &config, out)),
         Command::Resolve(resolve) => output::to_stdout(|out| resolve::run(resolve, &config, out)),
         Command::Lines(lines) => output::to_stdout(|out| lines::run(lines, &config, out)),
+        Command::Addr(addr) => output::to_stdout(|out| addr::run(addr, &config, out)),
+        Command::Decode(decode) => output::to_stdout(|out| decode::run(decode, &config, out)),
         Command::Type(asked) => output::to_stdout(|out| types::run(asked, &config, out)),
         Command::Blacklist(blacklist) => output::to_stdout(|out| blacklist::run(blacklist, &config, out)),
         Command::Stats => output::to_stdout(|out| index::stats(&config, out)),

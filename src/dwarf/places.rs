@@ -292,13 +292,17 @@ impl<'d> Extractor<'d, '_> {
                 let mut list = std::mem::take(&mut self.scratch.list);
                 list.clear();
                 let object = self.object;
-                let whole = lists::locations(&source.unit, attrs, |entry| {
-                    if entry.end == u64::MAX && entry.start == 0 {
-                        list.push((Range { start: 0, end: u32::MAX }, entry.expr));
-                    } else if let (Some(start), Some(end)) = (object.pc(entry.start), object.pc(entry.end))
-                        && start < end
-                    {
-                        list.push((Range { start, end }, entry.expr));
+                let entry = writer.entry();
+                let whole = lists::locations(&source.unit, attrs, |e| {
+                    if e.end == u64::MAX && e.start == 0 {
+                        list.push((Range { start: 0, end: u32::MAX }, e.expr));
+                    } else if let (Some(start), Some(end)) = (object.pc(e.start), object.pc(e.end)) {
+                        // Where assignments precede the first instruction, GCC (8 and later, with location views) says
+                        // what was passed in an empty range, and what is assigned in the next one.
+                        let is_passed = parameter && list.is_empty() && (start, end) == (entry, entry);
+                        if start < end || is_passed {
+                            list.push((Range { start, end }, e.expr));
+                        }
                     }
                 });
                 if !whole {

@@ -116,7 +116,7 @@ impl Plan {
                 return Err(Missing::Elsewhere);
             }
             Location::Everywhere(expr) => expr,
-            Location::List(_) | Location::Within(..) => location.at(at.pc).ok_or(Missing::Elsewhere)?,
+            Location::List(_) | Location::Within(..) => location.at_start(at.pc).ok_or(Missing::Elsewhere)?,
         };
         if expr.is_uninitialized() {
             return Err(Missing::Elsewhere);

@@ -88,7 +88,7 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
             _ => break,
         };
         let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
-        let proof = prove(location, slot, |l| l.at(pc).or_else(|| l.at(later?)));
+        let proof = prove(location, slot, |l| l.at_start(pc).or_else(|| l.at(later?)));
         found.push((position, Parameter { number, slot, proof }));
     }
     found

@@ -22,7 +22,7 @@ pub struct Row {
 }
 
 impl Row {
-    fn new(view: &View<'_>, unit: UnitId, row: lines::Row) -> Self {
+    pub(super) fn new(view: &View<'_>, unit: UnitId, row: lines::Row) -> Self {
         let lines::Row { pc, position, is_stmt } = row;
         let file = view.unit_file(unit, position.file);
         Self { pc, file, line: position.line, column: position.column, is_stmt }

@@ -121,6 +121,16 @@ pub fn kernel(view: &View<'_>) -> Option<ObjectId> {
     view.object_ids().next().filter(|o| view.string(view.objects[o.index()].name).is_empty())
 }
 
+/// The module of a name, which may have dashes for its underscores. Cost: a binary search.
+pub fn module(view: &View<'_>, name: &[u8]) -> Option<ObjectId> {
+    let objects = &view.objects[..view.objects.len().saturating_sub(1)];
+    let spelled = |b: &u8| if *b == b'-' { b'_' } else { *b };
+    let at = objects.partition_point(|o| view.string(o.name).iter().copied().lt(name.iter().map(spelled)));
+    let found =
+        objects.get(at).filter(|o| view.string(o.name).iter().copied().eq(name.iter().map(spelled)))?;
+    (!view.string(found.name).is_empty()).then(|| ObjectId::new(at as u32))
+}
+
 /// Which objects are asked.
 pub struct Scope {
     asked: Vec<bool>,

@@ -14,16 +14,76 @@ pub struct Held<'a> {
 /// The symbol that the kernel prints for an address: at the greatest address up to it, the first of its table.
 /// (`kallsyms_lookup`; `find_kallsyms_symbol`.) Cost: a binary search.
 pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Held<'a>> {
+    holding_in(view, object, section(view, object, pc)?, pc)
+}
+
+/// The same where the section is known that holds the address.
+pub(super) fn holding_in<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    section: &SectionRecord,
+    pc: u32,
+) -> Option<Held<'a>> {
     let symbols = view.symbols.get(view.symbols_of(object))?;
-    let counts = |s: &SymbolRecord| s.has(SymbolRecord::KEPT) && s.section.get() != SymbolRecord::ABSOLUTE;
     let after = symbols.partition_point(|s| s.pc.get() <= pc);
-    let at = symbols[..after].iter().rposition(counts)?;
+    let at = symbols[..after].iter().rposition(is_printed)?;
     let address = symbols[at].pc;
-    let section = section(view, object, pc)?;
     let first = symbols[..=at].partition_point(|s| s.pc < address);
-    let record = symbols[first..=at].iter().find(|s| counts(s))?;
+    let record = symbols[first..=at].iter().find(|s| is_printed(s))?;
     let same_section = address.get() >= section.pc.get();
     same_section.then(|| Held { record, offset: pc - address.get() })
+}
+
+/// The symbol that the kernel prints for an address of a module's code that is there only while it is loaded.
+pub(super) fn holding_while_loading<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    section: &SectionRecord,
+    pc: u32,
+) -> Option<Held<'a>> {
+    if Some(object) == kernel(view) || !view.string(section.name).starts_with(b".init") {
+        return None;
+    }
+    let symbols = view.symbols.get(view.symbols_of(object))?;
+    let after = symbols.partition_point(|s| s.pc.get() <= pc);
+    let is_own = |s: &&SymbolRecord| s.pc >= section.pc && s.section.get() != SymbolRecord::ABSOLUTE;
+    let record = symbols[..after].last().filter(is_own)?;
+    Some(Held { record, offset: pc.wrapping_sub(record.pc.get()) })
+}
+
+/// Whether the kernel prints addresses with it.
+fn is_printed(symbol: &SymbolRecord) -> bool {
+    symbol.has(SymbolRecord::KEPT) && symbol.section.get() != SymbolRecord::ABSOLUTE
+}
+
+/// How far a symbol reaches as the kernel counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// In bytes, up to the next symbol: what the kernel prints behind the slash.
+    pub size: u32,
+    /// The next symbol is known. Of the last symbol of a module's section it depends on what is loaded behind it: the size
+    /// is what is left of the section.
+    pub is_sure: bool,
+}
+
+/// How far a symbol reaches (`get_symbol_pos`; `find_kallsyms_symbol`). Code of a module that is there only while it is
+/// loaded has all its symbols then. Cost: a binary search.
+pub fn reach(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> Reach {
+    let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
+    let is_kept = symbol.has(SymbolRecord::KEPT);
+    let counts = |s: &&SymbolRecord| if is_kept { is_printed(s) } else { s.section == symbol.section };
+    let after = symbols.partition_point(|s| s.pc <= symbol.pc);
+    let next = symbols[after..].iter().find(counts);
+    let end = section(view, object, symbol.pc.get())
+        .map(|s| u64::from(s.pc.get()) + s.size.get())
+        .filter(|_| Some(object) != kernel(view));
+    let distance = |end: u64| u32::try_from(end.saturating_sub(symbol.pc.get().into())).unwrap_or(u32::MAX);
+    match (next.map(|s| u64::from(s.pc.get())), end) {
+        (Some(next), Some(end)) if next >= end => Reach { size: distance(end), is_sure: false },
+        (Some(next), _) => Reach { size: distance(next), is_sure: true },
+        (None, Some(end)) if end > symbol.pc.get().into() => Reach { size: distance(end), is_sure: false },
+        (None, _) => Reach { size: symbol.size.get(), is_sure: false },
+    }
 }
 
 /// The allocated section that holds an address.

@@ -8,7 +8,7 @@ use super::select::{self, kernel};
 use super::symbols::{self, Held};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
-use probeidx_format::record::{ObjectRecord, RefusedBy, SiteKind, SiteRecord, SymbolRecord};
+use probeidx_format::record::{ObjectRecord, RefusedBy, SectionRecord, SiteKind, SiteRecord, SymbolRecord};
 
 /// What a mechanism does: it takes the address, or says why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +134,9 @@ impl<'a> Judge<'a> {
 
     /// The symbol that holds an address of code that is there once the kernel runs, and runs.
     fn running(&self, object: ObjectId, pc: u32) -> Result<Held<'a>, Reason> {
-        let held = symbols::holding(&self.view, object, pc);
-        match (self.gone(object, pc, held), held) {
+        let section = symbols::section(&self.view, object, pc);
+        let held = section.and_then(|s| symbols::holding_in(&self.view, object, s, pc));
+        match (self.gone(object, pc, section, held), held) {
             (Some(reason), _) => Err(reason),
             (None, held) => held.ok_or(Reason::NoSymbol),
         }
@@ -148,9 +149,15 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether the code is not there once the kernel runs, or never runs.
-    fn gone(&self, object: ObjectId, pc: u32, held: Option<Held<'_>>) -> Option<Reason> {
+    pub(super) fn gone(
+        &self,
+        object: ObjectId,
+        pc: u32,
+        section: Option<&SectionRecord>,
+        held: Option<Held<'_>>,
+    ) -> Option<Reason> {
         let view = &self.view;
-        let Some(section) = symbols::section(view, object, pc) else { return Some(Reason::NoSymbol) };
+        let Some(section) = section else { return Some(Reason::NoSymbol) };
         let is_kernel = Some(object) == self.kernel;
         match view.string(section.name) {
             name if name.starts_with(b".init") => return Some(Reason::InitText),

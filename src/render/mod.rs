@@ -1,4 +1,6 @@
 //! Answers to text. Nothing here opens files or decides anything.
+pub mod address;
+pub mod frame;
 pub mod json;
 pub mod kprobe_events;
 pub mod lines;

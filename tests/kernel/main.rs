@@ -1,5 +1,6 @@
 //! Against real kernels. What is missing for it (a kernel's debuginfo, SystemTap, perf, qemu) makes a test say `skipped: …`;
 //! with `CI=true` it makes it fail. `scripts/test-packages` installs all of it.
+mod addresses;
 mod agreement;
 mod anchors;
 mod frames;

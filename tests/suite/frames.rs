@@ -4,6 +4,7 @@ use crate::hostile::{assert_victim, index, victim};
 use crate::index::{Index, build_whole};
 use crate::oracle;
 use crate::raw::Raw;
+use gimli::DwTag;
 use gimli::constants::*;
 use probeidx::query::placement::Wanted;
 use probeidx::query::variables::ValueAt;
@@ -267,5 +268,44 @@ fn one_piece_is_the_value_if_it_has_all_of_it() {
     {
         let (index, _) = index(&with_parameter(&[], &[DW_OP_reg5.0, DW_OP_piece.0, size]).module(&[]));
         assert_eq!(variables(&index, "framed"), [expected]);
+    }
+}
+
+/// Where assignments precede the first instruction, an empty range at the entry says what was passed.
+#[test]
+fn a_parameter_at_the_entry_is_what_was_passed() {
+    let reg5: &[u8] = &[DW_OP_reg5.0];
+    let zero: &[u8] = &[DW_OP_lit0.0, DW_OP_stack_value.0];
+    type Case<'a> = (DwTag, &'a [(u64, u64, &'a [u8])], &'a str, &'a str);
+    let cases: [Case<'_>; 5] = [
+        (DW_TAG_formal_parameter, &[(0, 0, reg5), (0, 8, zero)], "p readable %di", "p constant \\0"),
+        (DW_TAG_formal_parameter, &[(0, 0, reg5)], "p readable %di", "p elsewhere "),
+        // Not the first: it would be what an assignment leaves.
+        (DW_TAG_formal_parameter, &[(0, 8, zero), (0, 0, reg5)], "p constant \\0", "p constant \\0"),
+        (DW_TAG_formal_parameter, &[(4, 4, reg5), (0, 8, zero)], "p constant \\0", "p constant \\0"),
+        (DW_TAG_variable, &[(0, 0, reg5), (0, 8, zero)], "p constant \\0", "p constant \\0"),
+    ];
+    for (tag, list, at_entry, behind) in cases {
+        let mut raw = Raw::unit(4);
+        let function =
+            [(DW_AT_name, DW_FORM_string), (DW_AT_low_pc, DW_FORM_addr), (DW_AT_high_pc, DW_FORM_data4)];
+        let function = raw.code(DW_TAG_subprogram, true, &function);
+        let variable =
+            raw.code(tag, false, &[(DW_AT_name, DW_FORM_string), (DW_AT_location, DW_FORM_sec_offset)]);
+        raw.entry(function).string("framed").u64(0x1000).u32(0x100);
+        raw.entry(variable).string("p").u32(0).end();
+        victim(&mut raw);
+        let mut loc = vec![];
+        for (start, end, expr) in list {
+            loc.extend((0x1000 + start).to_le_bytes());
+            loc.extend((0x1000 + end).to_le_bytes());
+            loc.extend((expr.len() as u16).to_le_bytes());
+            loc.extend_from_slice(expr);
+        }
+        loc.extend([0; 16]);
+        let (index, skipped) = index(&raw.module(&[(".debug_loc", &loc)]));
+        assert_eq!(skipped, [] as [&str; 0]);
+        assert_eq!(variables(&index, "framed"), [at_entry], "{list:x?}");
+        assert_eq!(variables(&index, "framed+4"), [behind], "{list:x?}");
     }
 }

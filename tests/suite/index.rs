@@ -194,9 +194,16 @@ impl Reader<'_> {
             Location::Within(range, expr) => {
                 format!("[{:#x}-{:#x} {}]", range.start, range.end, operations(expr))
             }
-            Location::List(list) => list
-                .map(|(range, expr)| format!("[{:#x}-{:#x} {}]", range.start, range.end, operations(expr)))
-                .collect(),
+            Location::List(list) => {
+                // Independent readers pass over empty ranges.
+                let text: String = list
+                    .filter(|(range, _)| range.start < range.end)
+                    .map(|(range, expr)| {
+                        format!("[{:#x}-{:#x} {}]", range.start, range.end, operations(expr))
+                    })
+                    .collect();
+                if text.is_empty() { "nowhere".to_owned() } else { text }
+            }
         }
     }
 

@@ -7,6 +7,8 @@ mod oracle;
 #[cfg(feature = "cli")]
 mod program;
 
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod addr;
 mod agree;
 mod arguments;
 mod bad_input;
@@ -15,6 +17,8 @@ mod command_line;
 mod covered;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod damaged_tables;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod decode;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod definitions;
 mod elf;
@@ -36,6 +40,8 @@ mod snapshot;
 mod statements;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod traced;
 #[cfg(feature = "cli")]
 mod types;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]

@@ -86,6 +86,11 @@ impl<'a> DetailWriter<'a> {
     pub fn end(self) {
         self.buffer.bytes.push(END);
     }
+    /// The placement's entry.
+    #[inline]
+    pub fn entry(&self) -> u32 {
+        self.entry
+    }
     /// The position that the next variable is expected to have.
     #[inline]
     pub fn due(&self) -> u32 {

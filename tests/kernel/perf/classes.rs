@@ -36,7 +36,8 @@ pub struct Class {
 }
 
 /// All of them; a difference is counted in the first that holds.
-pub const CLASSES: [Class; 8] = [
+pub const CLASSES: [Class; 9] = [
+    Class { name: "assigned before the first instruction", holds: |d| d.parameter.is_assigned },
     Class { name: "computed value", holds: is_computed },
     Class { name: "not yet in the frame", holds: is_not_yet_in_the_frame },
     Class { name: "cut to 64 bits", holds: is_cut },

@@ -13,14 +13,15 @@
 //!
 //! | class | what it is | who is right |
 //! | --- | --- | --- |
-//! | computed value | The value is a register plus or shifted by something (`DW_OP_stack_value`), as `nr_pages` of `free_contig_range` or `phys` of `xen_set_fixmap`. perf takes the first operation alone, and that for memory: `-1(%si)`. | we, who refuse it or read the bits; what both miss is that GCC describes the parameter after assignments that come before the first instruction |
+//! | assigned before the first instruction | GCC says in an empty range what was passed, and in the next one what an assignment leaves of it. perf knows the latter only: `phys` of `xen_set_fixmap`, `nr_pages` of `free_contig_range` (`-1(%si)`), `pos` of `css_rightmost_descendant` (0, which it does not read). | we: `%si` and `%di` are passed |
+//! | computed value | The value is a register plus something (`DW_OP_stack_value`). perf takes the first operation alone, and that for memory. | we, who refuse it |
 //! | not yet in the frame | GCC says in which slot of the frame a parameter is, and not from when on. At the entry that slot is below the stack pointer (`remap_pfn_range`, `prot`: `-56(%sp)`, written at +48), or is the return address (`acpi_sleep_run_lps0_dsm`, `dsm_guid`: `+0(%sp)`, written at +23). | we, who refuse it |
 //! | cut to 64 bits | A struct of more than 8 bytes, in two registers or in memory. perf warns and takes its first half for a number: `optval` of `ip_setsockopt`. | we, who ask for a member |
 //! | aggregate as number | A struct or union of up to 8 bytes, as a number: `qid` of `quota_send_warning`. | both: perf's is where we say that it is, and we ask for a member |
 //! | sign of the only member | A struct of one signed number, `pm_message_t`: perf takes structs for unsigned. | we: `state` of `pm_dev_dbg` is an `int` |
 //! | known from later on | Nothing is said of the parameter at the entry. perf takes the next place behind it, whatever has happened by then: `customMem` of `ZSTD_customMalloc` in `%ax`. | we; perf by chance (`flags` of `native_set_fixmap` in `%dx`, as passed) |
 //! | as at the entry | What a register held at the entry (`DW_OP_entry_value`), which perf does not know: `data` of `__irq_get_irqchip_state`. | we: at the entry the register still holds it |
-//! | constant | perf reads no constants: `pos` of `css_rightmost_descendant`. | neither: GCC says 0, which is assigned before the first instruction, and passed is `%di` |
+//! | constant | perf reads no constants. | we |
 mod classes;
 mod peer;
 
@@ -71,6 +72,8 @@ struct Parameter {
     is_aggregate: bool,
     /// What the debug information says of where it is, if it says anything.
     operations: Vec<u8>,
+    /// It says more: in an empty range what was passed, and in the next one what assignments leave of it.
+    is_assigned: bool,
 }
 
 impl Parameter {
@@ -170,7 +173,10 @@ fn parameters(view: &View<'_>, placement: Placement<'_>) -> Vec<Parameter> {
         let size = value.type_id.and_then(|t| types::size_of(view, t)).unwrap_or(0);
         let kind = value.type_id.and_then(|t| types::kind(view, types::strip(view, t)?));
         let is_aggregate = matches!(kind, Some(TypeKind::Struct | TypeKind::Union));
-        Parameter { operations: own.next().map_or(vec![], operations), size, is_aggregate, value }
+        let location = own.next();
+        let is_assigned = location.is_some_and(|l| l.at_start(placement.pc) != l.at(placement.pc));
+        let operations = location.map_or(vec![], operations);
+        Parameter { operations, is_assigned, size, is_aggregate, value }
     };
     placement.values.into_iter().filter(|v| v.role == Role::Parameter).map(parameter).collect()
 }

@@ -1,0 +1,222 @@
+//! `probeidx addr`
+use super::args::{self, Addr};
+use super::config::Config;
+use super::exit::Outcome;
+use super::feed;
+use super::output::failed;
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::Index;
+use crate::query::address;
+use crate::query::loaded::Loaded;
+use crate::query::locate::{Absent, locate};
+use crate::query::reverse::{Cursor, Ground};
+use crate::render::address as render;
+use probeidx_format::View;
+use probeidx_format::id::ObjectId;
+use std::io::Write;
+use std::ops::Range;
+
+/// Tells what stands at addresses.
+pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let wrong = |a: &&String| *a != "-" && address::parse(a.as_bytes()).is_none();
+    if let Some(wrong) = args.addresses.iter().find(wrong) {
+        let hint = "write 0xADDRESS, SYMBOL+OFFSET or MODULE:SYMBOL+OFFSET";
+        return Err(Error::new(ErrorKind::Usage, format!("'{wrong}' is no address")).hint(hint));
+    }
+    let indexes: Vec<Index> =
+        config.indexes()?.iter().map(|path| Index::open(path)).collect::<Result<_>>()?;
+    let mut asked = vec![];
+    for index in &indexes {
+        asked.push(Asked::new(
+            index.view()?,
+            loaded(&index.view()?, &args.loaded)?,
+            config,
+            indexes.len() > 1,
+        ));
+    }
+    let mut found = false;
+    let mut answer = |lines: &mut dyn Iterator<Item = &[u8]>, out: &mut dyn Write| {
+        let lines: Vec<&[u8]> = lines.map(<[u8]>::trim_ascii).filter(|l| !l.is_empty()).collect();
+        for one in &mut asked {
+            found |= one.answer(&lines, out).map_err(failed)?;
+        }
+        Ok(())
+    };
+    let stdin = std::iter::once("-".to_owned());
+    let arguments: Vec<String> = match args.addresses.is_empty() {
+        true => stdin.collect(),
+        false => args.addresses.clone(),
+    };
+    for group in arguments.chunk_by(|a, b| (a == "-") == (b == "-")) {
+        if group[0] != "-" {
+            answer(&mut group.iter().map(|a| a.as_bytes()), out)?;
+            continue;
+        }
+        feed::pieces(std::io::stdin(), |piece, ended| {
+            let end = if ended { piece.len() } else { memchr::memrchr(b'\n', piece).map_or(0, |at| at + 1) };
+            // What is longer than any address is one line that is none.
+            let end = if end == 0 && piece.len() > LONGEST { piece.len() } else { end };
+            answer(&mut piece[..end].split(|b| *b == b'\n'), out)?;
+            out.flush().map_err(failed)?;
+            Ok(end)
+        })?;
+    }
+    Ok(if found { Outcome::Done } else { Outcome::Nothing })
+}
+
+const LONGEST: usize = 64 << 10;
+
+/// Where things lie at run time, as the options say; else where they were linked to.
+pub fn loaded(view: &View<'_>, args: &args::Loaded) -> Result<Loaded> {
+    match (args.base, args.kallsyms.as_deref()) {
+        (Some(base), _) => Loaded::at_base(view, base),
+        (None, Some(path)) => {
+            let text = std::fs::read(path).map_err(|e| Error::io(path, "read the addresses", e))?;
+            Loaded::of_kallsyms(view, &text).map_err(|e| e.at(path))
+        }
+        (None, None) => Ok(Loaded::moved_by(view, 0)),
+    }
+}
+
+/// Questions to one index.
+struct Asked<'a> {
+    view: View<'a>,
+    kernel: String,
+    loaded: Loaded,
+    json: bool,
+    with_kernel: bool,
+}
+
+/// So many questions are answered in the time that a thread takes to start.
+const WORTH_A_THREAD: usize = 4096;
+
+/// Answers, each to a line, and of a line that means several places the number of the answer.
+#[derive(Default)]
+struct Part {
+    text: Vec<u8>,
+    answers: Vec<(u32, u32, Range<usize>)>,
+    /// Whether code was found.
+    found: bool,
+}
+
+impl Part {
+    fn put(&mut self, line: u32, nth: u32, render: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len();
+        render(&mut self.text);
+        self.answers.push((line, nth, start..self.text.len()));
+    }
+}
+
+/// A place to look up, for the line that asked for it.
+#[derive(Clone, Copy)]
+struct Question {
+    object: ObjectId,
+    pc: u32,
+    line: u32,
+    of: (u32, u32),
+}
+
+impl<'a> Asked<'a> {
+    fn new(view: View<'a>, loaded: Loaded, config: &Config, with_kernel: bool) -> Self {
+        let kernel = String::from_utf8_lossy(view.release()).into_owned();
+        Self { view, kernel, loaded, json: config.json, with_kernel }
+    }
+
+    /// Looks addresses up in the order in which they lie, and answers in that in which they were asked. Gives whether code
+    /// was found at one.
+    fn answer(&self, lines: &[&[u8]], out: &mut dyn Write) -> std::io::Result<bool> {
+        let mut questions = vec![];
+        let mut absent = Part::default();
+        for (line, at) in lines.iter().zip(0..) {
+            match self.spots(line) {
+                Ok(spots) => {
+                    let count = spots.len() as u32;
+                    questions.extend(spots.iter().zip(1..).map(|((object, pc), nth)| Question {
+                        object: *object,
+                        pc: *pc,
+                        line: at,
+                        of: (nth, count),
+                    }));
+                }
+                Err(why) => absent.put(at, 1, |text| self.render_absent(line, &why, text)),
+            }
+        }
+        questions.sort_unstable_by_key(|q| (q.object, q.pc));
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let length = questions.len().div_ceil(threads).max(WORTH_A_THREAD);
+        let mut parts = vec![absent];
+        std::thread::scope(|scope| {
+            let start = |own| scope.spawn(move || self.part(lines, own));
+            let others: Vec<_> = questions.chunks(length).skip(1).map(start).collect();
+            parts.push(self.part(lines, &questions[..length.min(questions.len())]));
+            // A thread that panicked has said so.
+            parts.extend(others.into_iter().filter_map(|other| other.join().ok()));
+        });
+        let mut answers: Vec<(usize, Range<usize>)> = vec![(0, 0..0); lines.len()];
+        let mut further = vec![];
+        for (part, at) in parts.iter().zip(0..) {
+            for (line, nth, answer) in &part.answers {
+                match nth {
+                    1 => answers[*line as usize] = (at, answer.clone()),
+                    _ => further.push((*line, *nth, at, answer.clone())),
+                }
+            }
+        }
+        further.sort_unstable_by_key(|(line, nth, ..)| (*line, *nth));
+        let mut further = further.into_iter().peekable();
+        for ((part, answer), line) in answers.into_iter().zip(0..) {
+            out.write_all(&parts[part].text[answer])?;
+            while let Some((.., part, answer)) = further.next_if(|(of, ..)| *of == line) {
+                out.write_all(&parts[part].text[answer])?;
+            }
+        }
+        Ok(parts.iter().any(|p| p.found))
+    }
+
+    /// Looks up questions that are in order.
+    fn part(&self, lines: &[&[u8]], questions: &[Question]) -> Part {
+        let mut cursor = Cursor::new(self.view);
+        let mut part = Part::default();
+        for q in questions {
+            let asked = lines[q.line as usize];
+            let mut found = false;
+            part.put(q.line, q.of.0, |text| found = self.render(&mut cursor, q, asked, text));
+            part.found |= found;
+        }
+        part
+    }
+
+    fn spots(&self, line: &[u8]) -> Result<Vec<(ObjectId, u32)>, Absent> {
+        let address = address::parse(line).ok_or(Absent::Unreadable)?;
+        locate(&self.view, &address, &self.loaded)
+    }
+
+    fn render(&self, cursor: &mut Cursor<'a>, q: &Question, asked: &[u8], text: &mut Vec<u8>) -> bool {
+        let at = cursor.at(q.object, q.pc);
+        let of = (q.of.0 as usize, q.of.1 as usize);
+        if self.json {
+            let context = render::Context { kernel: &self.kernel, asked, of, exact: true };
+            render::json(&self.view, context, at, text);
+        } else {
+            self.head(text);
+            render::text(&self.view, asked, of, at, text);
+        }
+        at.ground == Ground::Code
+    }
+
+    fn render_absent(&self, asked: &[u8], why: &Absent, text: &mut Vec<u8>) {
+        if self.json {
+            return render::absent_json(&self.kernel, asked, why, text);
+        }
+        self.head(text);
+        render::absent(asked, why, text);
+    }
+
+    /// Where several kernels are asked each says its name.
+    fn head(&self, text: &mut Vec<u8>) {
+        if self.with_kernel {
+            text.extend_from_slice(self.kernel.as_bytes());
+            text.extend_from_slice(b"  ");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! `probeidx decode`
+mod answers;
+
+use self::answers::{Asked, Form};
+use super::addr::loaded;
+use super::args::{self, Decode};
+use super::config::{self, Config};
+use super::exit::Outcome;
+use super::output::failed;
+use super::{feed, note};
+use crate::error::Result;
+use crate::query::Index;
+use crate::query::decode::{Decoder, Further};
+use crate::query::locate::{self, Absent};
+use crate::query::log::{self, Frame, Told};
+use crate::query::reverse::Cursor;
+use crate::query::select;
+use crate::render::address;
+use std::io::Write;
+use std::ops::Range;
+
+/// Adds to the frames of a log what is known of them.
+pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let files = match &config.kernel {
+        Some(_) => config.indexes()?,
+        None => config::choose(&config.db, Some("*"), None)?,
+    };
+    let opened: Vec<(String, Result<Index>)> = files
+        .iter()
+        .map(|file| (file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), Index::open(file)))
+        .collect();
+    let mut log = Log::new(&opened, &args.loaded, config)?;
+    feed::pieces(std::io::stdin(), |piece, ended| {
+        let done = log.piece(piece, ended, out)?;
+        out.flush().map_err(failed)?;
+        Ok(done)
+    })?;
+    log.end()
+}
+
+/// Lines that are longer pass without a look at them.
+const LONGEST: usize = 64 << 10;
+
+/// A log that is being read.
+struct Log<'a> {
+    kernels: Vec<Kernel<'a>>,
+    args: &'a args::Loaded,
+    config: &'a Config,
+    /// The kernel that wrote what is read.
+    current: Option<usize>,
+    /// Whoever asks has said which it is.
+    is_fixed: bool,
+    /// Something was read that may have told it.
+    is_begun: bool,
+    reader: log::Reader,
+    is_within_long_line: bool,
+    lines: u64,
+    frames: u64,
+    decoded: u64,
+    said: Vec<String>,
+    has_said_misfit: bool,
+}
+
+/// A kernel that may have written the log.
+struct Kernel<'a> {
+    release: &'a str,
+    index: &'a Result<Index>,
+    asked: Option<Asked<'a>>,
+}
+
+/// Where in a piece an answer goes.
+struct Placed {
+    at: usize,
+    line_end: usize,
+    indent: Range<usize>,
+    kernel: usize,
+    answer: u32,
+    line: u64,
+}
+
+impl<'a> Log<'a> {
+    fn new(
+        opened: &'a [(String, Result<Index>)],
+        args: &'a args::Loaded,
+        config: &'a Config,
+    ) -> Result<Self> {
+        let kernels =
+            opened.iter().map(|(release, index)| Kernel { release, index, asked: None }).collect::<Vec<_>>();
+        let running = || kernels.iter().position(|k| Some(k.release) == config.running.as_deref());
+        let only = (kernels.len() == 1).then_some(0);
+        let current = only.or_else(running);
+        let is_fixed = only.is_some() && (config.kernel.is_some() || !config.db.is_dir());
+        let mut own = Self {
+            kernels,
+            args,
+            config,
+            current,
+            is_fixed,
+            is_begun: false,
+            reader: log::Reader::default(),
+            is_within_long_line: false,
+            lines: 0,
+            frames: 0,
+            decoded: 0,
+            said: vec![],
+            has_said_misfit: false,
+        };
+        if let Some(current) = current {
+            own.ask(current)?;
+        }
+        Ok(own)
+    }
+
+    /// Opens the index of a kernel.
+    fn ask(&mut self, kernel: usize) -> Result<&mut Asked<'a>> {
+        let kernel = &mut self.kernels[kernel];
+        let asked = match kernel.asked.take() {
+            Some(asked) => asked,
+            None => {
+                let view = kernel.index.as_ref().map_err(Clone::clone)?.view()?;
+                let is_given = self.args.base.is_some() || self.args.kallsyms.is_some();
+                let loaded = if is_given { Some(loaded(&view, self.args)?) } else { None };
+                Asked::new(Decoder::new(view, loaded, further()), Cursor::new(view))
+            }
+        };
+        Ok(kernel.asked.insert(asked))
+    }
+
+    /// Passes on what is whole of a piece, with what is added. Gives how much that is.
+    fn piece(&mut self, piece: &[u8], ended: bool, out: &mut dyn Write) -> Result<usize> {
+        let mut end = if ended { piece.len() } else { memchr::memrchr(b'\n', piece).map_or(0, |at| at + 1) };
+        if end == 0 && (piece.len() > LONGEST || self.is_within_long_line) {
+            self.is_within_long_line = true;
+            end = piece.len();
+            self.pass(&piece[..end], out)?;
+            return Ok(end);
+        }
+        let piece = &piece[..end];
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.look_ahead(piece)?;
+        }
+        let mut placed = vec![];
+        let mut frames = vec![];
+        let mut at = 0;
+        while at < piece.len() {
+            let line_end = memchr::memchr(b'\n', &piece[at..]).map_or(piece.len(), |length| at + length);
+            let line = &piece[at..line_end];
+            self.lines += 1;
+            let is_long = std::mem::take(&mut self.is_within_long_line) || line.len() > LONGEST;
+            if !is_long {
+                self.line(line, at, &mut frames, &mut placed)?;
+            }
+            at = line_end + 1;
+        }
+        for kernel in 0..self.kernels.len() {
+            let form = self.form(kernel);
+            if let Some(asked) = &mut self.kernels[kernel].asked {
+                asked.answer(form);
+            }
+        }
+        self.write(piece, &placed, out).map_err(failed)?;
+        self.kernels.iter_mut().filter_map(|k| k.asked.as_mut()).for_each(Asked::make_room);
+        Ok(end)
+    }
+
+    fn pass(&self, text: &[u8], out: &mut dyn Write) -> Result<()> {
+        if self.config.json { Ok(()) } else { out.write_all(text).map_err(failed) }
+    }
+
+    /// A log tells which kernel wrote it after its first frames, or never.
+    fn look_ahead(&mut self, piece: &[u8]) -> Result<()> {
+        let told =
+            piece.split(|b| *b == b'\n').filter(|l| l.len() <= LONGEST).find_map(|line| {
+                match log::told(&line[log::start(line)..]) {
+                    Some(Told::Booted(release) | Told::Release(release, _)) => Some(release),
+                    _ => None,
+                }
+            });
+        told.map_or(Ok(()), |release| self.choose(release))
+    }
+
+    fn line<'p>(
+        &mut self,
+        line: &'p [u8],
+        at: usize,
+        frames: &mut Vec<Frame<'p>>,
+        placed: &mut Vec<Placed>,
+    ) -> Result<()> {
+        let start = log::start(line);
+        if let Some(told) = log::told(&line[start..]) {
+            self.told(told)?;
+        }
+        frames.clear();
+        self.reader.frames(line, frames);
+        let content = start + line[start..].len() - line[start..].trim_ascii_start().len();
+        for frame in frames.iter() {
+            self.frames += 1;
+            let Some(kernel) = self.current else { continue };
+            let form = self.form(kernel);
+            let asked = self.ask(kernel)?;
+            let (answer, why) = asked.find(frame, form);
+            let is_known = answer.is_some_and(|a| asked.answers[a as usize].is_known);
+            self.decoded += u64::from(is_known);
+            if let Some(why) = why {
+                self.say_why(frame, &why);
+            }
+            let Some(answer) = answer else { continue };
+            placed.push(Placed {
+                at: at + frame.end,
+                line_end: at + line.len(),
+                indent: at..at + content,
+                kernel,
+                answer,
+                line: self.lines,
+            });
+        }
+        Ok(())
+    }
+
+    fn told(&mut self, told: Told<'_>) -> Result<()> {
+        match told {
+            Told::Booted(release) => {
+                self.choose(release)?;
+                if let Some(current) = self.current {
+                    self.ask(current)?.decoder.forget();
+                }
+            }
+            Told::Release(release, build_id) => {
+                self.choose(release)?;
+                if let (Some(current), Some(build_id)) = (self.current, build_id) {
+                    let view = self.ask(current)?.decoder.view(None);
+                    if select::kernel(&view).is_some_and(|k| !locate::has_build_id(&view, k, build_id)) {
+                        let id = String::from_utf8_lossy(build_id);
+                        self.say(format!("the log is of a vmlinux with build id {id}, which is not indexed: its frames stay as they are"));
+                        self.current = None;
+                    }
+                }
+            }
+            Told::Slide(slide) => {
+                if let Some(current) = self.current {
+                    self.ask(current)?.decoder.moved_by(slide);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// From here on the log is of this kernel.
+    fn choose(&mut self, release: &[u8]) -> Result<()> {
+        let named = self.kernels.iter().position(|k| k.release.as_bytes() == release);
+        let release = String::from_utf8_lossy(release);
+        if self.is_fixed {
+            if self.kernels[0].release != release && self.config.kernel.is_some() {
+                let asked = self.kernels[0].release;
+                self.say(format!("the log is of kernel {release}, not of {asked}"));
+            }
+            return Ok(());
+        }
+        self.current = named;
+        match named {
+            Some(named) => self.ask(named).map(|_| ()),
+            None => {
+                self.say(format!(
+                    "the log is of kernel {release}, which is not indexed: its frames stay as they are"
+                ));
+                Ok(())
+            }
+        }
+    }
+
+    fn form(&self, kernel: usize) -> Form<'a> {
+        if self.config.json { Form::Json(self.kernels[kernel].release) } else { Form::Text }
+    }
+
+    fn say_why(&mut self, frame: &Frame<'_>, why: &Absent) {
+        if matches!(why, Absent::Size(_) | Absent::BuildId)
+            && !std::mem::replace(&mut self.has_said_misfit, true)
+        {
+            let (text, why) = (String::from_utf8_lossy(frame.text), address::reason(why));
+            self.say(format!("frames that do not fit stay as they are, such as {text}: {why}"));
+        }
+    }
+
+    /// Says something once.
+    fn say(&mut self, text: String) {
+        if !self.said.contains(&text) {
+            note(self.config, &text);
+            self.said.push(text);
+        }
+    }
+
+    fn write(&self, piece: &[u8], placed: &[Placed], out: &mut dyn Write) -> std::io::Result<()> {
+        let answer = |p: &Placed| {
+            let asked = self.kernels[p.kernel].asked.as_ref();
+            asked.and_then(|a| Some((a.answers.get(p.answer as usize)?, &a.text[..])))
+        };
+        if self.config.json {
+            for p in placed {
+                if let Some((answer, text)) = answer(p) {
+                    for object in text[answer.behind.clone()].split_inclusive(|b| *b == b'\n') {
+                        write!(out, "{{\"log_line\":{},", p.line)?;
+                        out.write_all(&object[1..])?;
+                    }
+                }
+            }
+            return Ok(());
+        }
+        let mut at = 0;
+        for line in placed.chunk_by(|a, b| a.line == b.line) {
+            for p in line {
+                out.write_all(&piece[at..p.at])?;
+                at = p.at;
+                if let Some((answer, text)) = answer(p) {
+                    out.write_all(&text[answer.behind.clone()])?;
+                }
+            }
+            out.write_all(&piece[at..line[0].line_end])?;
+            at = line[0].line_end;
+            for p in line {
+                let Some((answer, text)) = answer(p) else { continue };
+                let below = &text[answer.lines.clone()];
+                for below in below.split(|b| *b == b'\n').skip(1) {
+                    out.write_all(b"\n")?;
+                    out.write_all(&piece[p.indent.clone()])?;
+                    out.write_all(below)?;
+                }
+            }
+        }
+        out.write_all(&piece[at..])
+    }
+
+    fn end(self) -> Result<Outcome> {
+        if self.frames > 0 && self.current.is_none() && self.said.is_empty() {
+            // The error lists the kernels.
+            return self.config.indexes().map(|_| Outcome::Nothing);
+        }
+        Ok(if self.decoded == 0 && self.frames > 0 { Outcome::Nothing } else { Outcome::Done })
+    }
+}
+
+/// The indexes of programs and libraries of user space.
+fn further<'a>() -> Vec<Further<'a>> {
+    vec![]
+}

@@ -1,0 +1,136 @@
+//! Stdin in the pieces in which it comes: what gathers while one piece is worked on is the next.
+use crate::error::{Error, ErrorKind, Result};
+use std::io::{ErrorKind as Io, Read};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// How much gathers at most.
+const MOST: usize = 8 << 20;
+/// How much is asked for at once: as much as a pipe can be made to hold.
+const AT_ONCE: usize = 1 << 20;
+
+#[derive(Default)]
+struct State {
+    gathered: Vec<u8>,
+    ended: bool,
+    failed: Option<std::io::Error>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Calls `each` with what has come and whether that is all; it gives how much of it is done, and the rest comes again with
+/// what follows. So a pipe is answered as it is filled, and a file is read in large pieces.
+///
+/// # Errors
+/// Those of `each`; [`ErrorKind::Io`] where the input cannot be read.
+pub fn pieces(
+    input: impl Read + Send + 'static,
+    mut each: impl FnMut(&[u8], bool) -> Result<usize>,
+) -> Result<()> {
+    let shared = Arc::new(Shared::default());
+    let theirs = Arc::clone(&shared);
+    // Not waited for at the end: it may hang in a read for ever.
+    std::thread::spawn(move || gather(input, &theirs));
+    let mut piece: Vec<u8> = vec![];
+    let mut fresh = vec![];
+    loop {
+        let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.gathered.is_empty() && !state.ended {
+            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        std::mem::swap(&mut state.gathered, &mut fresh);
+        let ended = state.ended;
+        let failed = state.failed.take();
+        shared.changed.notify_all();
+        drop(state);
+        piece.append(&mut fresh);
+        let done = each(&piece, ended)?;
+        piece.drain(..done.min(piece.len()));
+        if let Some(failed) = failed {
+            return Err(Error::new(ErrorKind::Io, format!("cannot read the input: {failed}")));
+        }
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+fn gather(mut input: impl Read, shared: &Shared) {
+    let mut buffer = vec![0; AT_ONCE];
+    loop {
+        let read = input.read(&mut buffer);
+        let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(0) => state.ended = true,
+            Ok(length) => {
+                while !state.gathered.is_empty() && state.gathered.len() + length > MOST {
+                    state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                state.gathered.extend_from_slice(&buffer[..length]);
+            }
+            Err(e) if e.kind() == Io::Interrupted => {}
+            Err(e) => (state.failed, state.ended) = (Some(e), true),
+        }
+        shared.changed.notify_all();
+        if state.ended {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives so many bytes at a time.
+    struct Slow(Vec<u8>, usize);
+
+    impl Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let length = self.1.min(self.0.len()).min(buffer.len());
+            buffer[..length].copy_from_slice(&self.0[..length]);
+            self.0.drain(..length);
+            Ok(length)
+        }
+    }
+
+    #[test]
+    fn what_is_not_done_comes_again() {
+        for size in [1, 3, 7, 100] {
+            let text = b"one\ntwo\n\nthree".to_vec();
+            let mut lines = vec![];
+            pieces(Slow(text.clone(), size), |piece, ended| {
+                let end =
+                    if ended { piece.len() } else { memchr::memrchr(b'\n', piece).map_or(0, |at| at + 1) };
+                lines.extend_from_slice(&piece[..end]);
+                Ok(end)
+            })
+            .unwrap();
+            assert_eq!(lines, text, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_failed_read_is_told_after_what_came_before() {
+        struct Broken(bool);
+        impl Read for Broken {
+            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+                if std::mem::replace(&mut self.0, true) {
+                    return Err(std::io::Error::other("gone"));
+                }
+                buffer[0] = b'a';
+                Ok(1)
+            }
+        }
+        let mut came = vec![];
+        let failed = pieces(Broken(false), |piece, _| {
+            came.extend_from_slice(piece);
+            Ok(piece.len())
+        });
+        assert_eq!(came, b"a");
+        assert_eq!(failed.unwrap_err().kind(), ErrorKind::Io);
+    }
+}

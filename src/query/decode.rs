@@ -1,0 +1,180 @@
+//! From the frames of a log to places: what a log tells of where the kernel lies, and which of several symbols is meant.
+use super::address::{Address, Scope, Symbolic, file_name};
+use super::loaded::{self, Loaded};
+use super::locate::{self, Absent, Spot};
+use super::log::{Frame, Role};
+use super::select::{self, kernel};
+use super::symbols;
+use probeidx_format::View;
+use probeidx_format::record::SymbolRecord;
+
+/// A further object whose frames a log has: a program or library of user space, with an index of its own.
+#[derive(Clone)]
+pub struct Further<'a> {
+    /// The path or the name of the file.
+    pub name: Vec<u8>,
+    pub view: View<'a>,
+}
+
+/// Where a frame is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// Which of the further objects it is in; `None` for the kernel and its modules.
+    pub further: Option<usize>,
+    /// The places that it can be: of a return address, the last byte of the call.
+    pub spots: Vec<Spot>,
+    /// Whether the places are those of the address itself.
+    pub exact: bool,
+}
+
+/// Locates the frames of a log.
+pub struct Decoder<'a> {
+    view: View<'a>,
+    further: Vec<Further<'a>>,
+    loaded: Loaded,
+    /// How that is known.
+    base: Base,
+    /// Rises when that changes.
+    pub generation: u32,
+}
+
+/// How it is known where the kernel lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    /// It is not.
+    Unknown,
+    /// By the log.
+    Told(u64),
+    /// By who asks.
+    Given,
+}
+
+impl<'a> Decoder<'a> {
+    /// For the log of one kernel, of which it may be known where it lay.
+    pub fn new(view: View<'a>, loaded: Option<Loaded>, further: Vec<Further<'a>>) -> Self {
+        let base = if loaded.is_some() { Base::Given } else { Base::Unknown };
+        Self { view, further, loaded: loaded.unwrap_or_default(), base, generation: 0 }
+    }
+
+    /// The index of what a frame was located in.
+    pub fn view(&self, further: Option<usize>) -> View<'a> {
+        further.and_then(|at| self.further.get(at)).map_or(self.view, |f| f.view)
+    }
+
+    /// The kernel started anew: it lies elsewhere.
+    pub fn forget(&mut self) {
+        if self.base != Base::Given {
+            (self.base, self.loaded) = (Base::Unknown, Loaded::default());
+            self.generation += 1;
+        }
+    }
+
+    /// The log tells how far the kernel was moved.
+    pub fn moved_by(&mut self, slide: u64) {
+        if self.base != Base::Given && self.base != Base::Told(slide) {
+            (self.base, self.loaded) = (Base::Told(slide), Loaded::moved_by(&self.view, slide));
+            self.generation += 1;
+        }
+    }
+
+    /// Where a frame is. Numbers mean something only where it is known how far the kernel was moved; frames that have both,
+    /// number and symbol, tell it.
+    pub fn locate(&mut self, frame: &Frame<'_>) -> Result<Located, Absent> {
+        match &frame.address {
+            Address::Number(number) => self.by_number(frame, *number),
+            Address::Symbolic(symbolic) => self.by_symbol(frame, symbolic),
+        }
+    }
+
+    fn by_number(&mut self, frame: &Frame<'_>, number: u64) -> Result<Located, Absent> {
+        let view = self.view;
+        if let (Base::Unknown | Base::Told(_), Some(name)) = (self.base, frame.symbol)
+            && let Some(slide) = self.only_one(name).and_then(|symbol| {
+                let size = symbols::reach(&view, kernel(&view)?, symbol).size;
+                loaded::slide_within(&view, number, symbol, size)
+            })
+        {
+            self.moved_by(slide);
+        }
+        let (object, pc) = self.loaded.find(number).ok_or(Absent::Number)?;
+        let symbol = |pc| symbols::holding(&view, object, pc).map(|held| view.string(held.record.name));
+        if frame.symbol.is_some_and(|name| symbol(pc) != Some(name)) {
+            return Err(Absent::Symbol);
+        }
+        // At the start of a function no call can return to it that stands in it.
+        let is_entry = symbols::holding(&view, object, pc).is_some_and(|held| held.offset == 0);
+        let exact = frame.role == Role::Exact || is_entry;
+        Ok(Located {
+            further: None,
+            spots: vec![(object, if exact { pc } else { pc.saturating_sub(1) })],
+            exact,
+        })
+    }
+
+    fn by_symbol(&mut self, frame: &Frame<'_>, symbolic: &Symbolic<'_>) -> Result<Located, Absent> {
+        let further = match symbolic.scope {
+            Scope::Object(name) if locate::module(&self.view, name).is_none() => {
+                Some(self.further_named(name)?)
+            }
+            _ => None,
+        };
+        let mut spots = match further {
+            Some(at) => in_further(&self.further[at].view, symbolic)?,
+            None => locate::locate(&self.view, &frame.address, &self.loaded)?,
+        };
+        if let (None, Some(number)) = (further, frame.number) {
+            match spots[..] {
+                [(object, pc)] if Some(object) == kernel(&self.view) => {
+                    if let Some(slide) = loaded::slide(&self.view, number, pc) {
+                        self.moved_by(slide);
+                    }
+                }
+                [_] => {}
+                _ => {
+                    if let Some(spot) = self.loaded.find(number).filter(|spot| spots.contains(spot)) {
+                        spots = vec![spot];
+                    }
+                }
+            }
+        }
+        let is_call = matches!(frame.role, Role::Return | Role::Unreliable) && symbolic.offset > 0;
+        if is_call {
+            spots.iter_mut().for_each(|(_, pc)| *pc = pc.saturating_sub(1));
+        }
+        Ok(Located { further, spots, exact: !is_call })
+    }
+
+    /// The symbol of vmlinux of a name that stands once.
+    fn only_one(&self, name: &[u8]) -> Option<&'a SymbolRecord> {
+        let view = self.view;
+        let mut own = select::symbols_named(&view, kernel(&view)?, view.name(name)?);
+        let only = own.next().and_then(|s| select::symbol(&view, s))?;
+        own.next().is_none().then_some(only)
+    }
+
+    /// The further object of a path, or of the name of a file.
+    fn further_named(&self, name: &[u8]) -> Result<usize, Absent> {
+        let is_path = name.contains(&b'/');
+        let is_named = |f: &Further<'_>| match is_path {
+            true => f.name == name || (!f.name.contains(&b'/') && f.name == file_name(name)),
+            false => file_name(&f.name) == name,
+        };
+        let mut named = (0..self.further.len()).filter(|at| is_named(&self.further[*at]));
+        match (named.next(), named.next()) {
+            (Some(only), None) => Ok(only),
+            _ => Err(Absent::Object),
+        }
+    }
+}
+
+/// A symbol of the index of one file; without a name, an address as the file has it.
+fn in_further(view: &View<'_>, symbolic: &Symbolic<'_>) -> Result<Vec<Spot>, Absent> {
+    if !symbolic.name.is_empty() {
+        let anywhere = Address::Symbolic(Symbolic { scope: Scope::Any, ..*symbolic });
+        return locate::locate(view, &anywhere, &Loaded::default());
+    }
+    let object = view.object_ids().next().ok_or(Absent::Object)?;
+    let base = view.objects[object.index()].base.get();
+    let pc = symbolic.offset.checked_sub(base).and_then(|pc| u32::try_from(pc).ok()).ok_or(Absent::Number)?;
+    Ok(vec![(object, pc)])
+}

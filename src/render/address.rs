@@ -1,0 +1,259 @@
+//! What is known of an address, to text and JSON.
+use super::{lossy, printable_bytes};
+use crate::query::locate::Absent;
+use crate::query::point::put_decimal;
+use crate::query::reason::Reason;
+use crate::query::reverse::{Ground, Level, Where};
+use crate::query::symbols;
+use probeidx_format::View;
+use serde::Serialize;
+
+/// Which of several places that an address can mean: the number of this one, and how many there are.
+pub type Candidate = (usize, usize);
+
+/// Appends a line with the symbol, the innermost function and its line, and one for each function that it is inlined into.
+pub fn text(view: &View<'_>, asked: &[u8], of: Candidate, at: &Where<'_>, out: &mut Vec<u8>) {
+    put_name(asked, out);
+    if of.1 > 1 {
+        out.extend_from_slice(format!("  {} of {}", of.0, of.1).as_bytes());
+    }
+    out.extend_from_slice(b"  ");
+    put_symbol(view, at, out);
+    let section = at.section.map_or(&b""[..], |s| view.string(s.name));
+    match at.ground {
+        Ground::Code => {
+            if let Some((innermost, outer)) = at.chain.split_first() {
+                out.extend_from_slice(b"  ");
+                put_level(innermost, out);
+                if innermost.line > 0 && !at.is_stmt {
+                    out.extend_from_slice(b", no statement");
+                }
+                if let Some(gone) = at.gone {
+                    out.extend_from_slice(b", ");
+                    out.extend_from_slice(gone.phrase().as_bytes());
+                }
+                for level in outer {
+                    out.extend_from_slice(b"\n    inlined into ");
+                    put_level(level, out);
+                }
+            }
+        }
+        Ground::Padding => {
+            out.extend_from_slice(b"  ");
+            out.extend_from_slice(no_function(section).as_bytes());
+        }
+        Ground::Data => {
+            out.extend_from_slice(b"  no code, in ");
+            put_name(section, out);
+        }
+        Ground::Nothing => out.extend_from_slice(b"  in no section"),
+    }
+    out.push(b'\n');
+}
+
+/// What code is of which no function is known.
+fn no_function(section: &[u8]) -> &'static str {
+    if section.starts_with(b".altinstr") {
+        "instructions that are copied over others"
+    } else {
+        "padding between functions"
+    }
+}
+
+/// Appends a line that says why an address means nothing.
+pub fn absent(asked: &[u8], why: &Absent, out: &mut Vec<u8>) {
+    const LONGEST: usize = 256;
+    put_name(&asked[..asked.len().min(LONGEST)], out);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(reason(why).as_bytes());
+    out.push(b'\n');
+}
+
+/// Why an address means nothing.
+pub fn reason(why: &Absent) -> String {
+    match why {
+        Absent::Number => "no section is there".to_owned(),
+        Absent::Object => "the module is not indexed".to_owned(),
+        Absent::BuildId => "it is indexed with another build id".to_owned(),
+        Absent::Symbol => "there is no such symbol".to_owned(),
+        Absent::Beyond(size) => format!("the offset lies beyond it, which has {size:#x} bytes"),
+        Absent::Size(size) => format!("it has {size:#x} bytes here: this is of another build"),
+        Absent::Unreadable => "this is no address".to_owned(),
+    }
+}
+
+/// `path_openat+0x14d/0x1180 [module]`
+fn put_symbol(view: &View<'_>, at: &Where<'_>, out: &mut Vec<u8>) {
+    match &at.symbol {
+        Some((held, reach)) => {
+            put_name(view.string(held.record.name), out);
+            out.push(b'+');
+            put_hex(held.offset.into(), out);
+            out.push(b'/');
+            put_hex(reach.size.into(), out);
+        }
+        None => out.extend_from_slice(b"no symbol"),
+    }
+    let module = view.objects.get(at.object.index()).map_or(&b""[..], |o| view.string(o.name));
+    if !module.is_empty() {
+        out.extend_from_slice(b" [");
+        put_name(module, out);
+        out.push(b']');
+    }
+}
+
+/// `do_open at fs/namei.c:3640:10`
+fn put_level(level: &Level<'_>, out: &mut Vec<u8>) {
+    put_name(level.function, out);
+    if level.line > 0 {
+        out.extend_from_slice(b" at ");
+        put_position(level, out);
+    }
+}
+
+/// `fs/namei.c:3640:10`
+pub(super) fn put_position(level: &Level<'_>, out: &mut Vec<u8>) {
+    put_name(level.file, out);
+    out.push(b':');
+    put_decimal(level.line, out);
+    if level.column > 0 {
+        out.push(b':');
+        put_decimal(level.column, out);
+    }
+}
+
+pub(super) fn put_name(name: &[u8], out: &mut Vec<u8>) {
+    if name.iter().all(|b| (0x20..0x7f).contains(b)) {
+        out.extend_from_slice(name);
+    } else {
+        out.extend_from_slice(printable_bytes(name).as_bytes());
+    }
+}
+
+fn put_hex(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"0x");
+    let digits = (16 - number.leading_zeros() / 4).max(1);
+    out.extend((0..digits).rev().map(|at| b"0123456789abcdef"[(number >> (at * 4) & 15) as usize]));
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    kernel: &'a str,
+    asked: String,
+    module: Option<String>,
+    address: String,
+    symbol: Option<String>,
+    offset: Option<u32>,
+    size: Option<u32>,
+    symbol_unique: bool,
+    section: Option<String>,
+    function: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+    column: Option<u32>,
+    is_stmt: bool,
+    chain: Vec<Step>,
+    exact: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidate: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidates: Option<usize>,
+}
+
+/// A function, and where in it the address is.
+#[derive(Serialize)]
+struct Step {
+    function: String,
+    file: Option<String>,
+    line: Option<u32>,
+    column: Option<u32>,
+    declared: Option<Declared>,
+}
+
+#[derive(Serialize)]
+struct Declared {
+    file: String,
+    line: u32,
+}
+
+impl From<&Level<'_>> for Step {
+    fn from(level: &Level<'_>) -> Self {
+        let is_known = level.line > 0;
+        let (file, line) = level.declared;
+        Self {
+            function: lossy(level.function),
+            file: is_known.then(|| lossy(level.file)),
+            line: is_known.then_some(level.line),
+            column: is_known.then_some(level.column),
+            declared: (line > 0).then(|| Declared { file: lossy(file), line }),
+        }
+    }
+}
+
+/// What beside the address itself is told of a place.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    pub kernel: &'a str,
+    pub asked: &'a [u8],
+    pub of: Candidate,
+    /// Whether it was looked up as it is; else as a return address, at the call before it.
+    pub exact: bool,
+}
+
+/// Appends an object on a line of its own.
+pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec<u8>) {
+    let module = view.objects.get(at.object.index()).map_or(&b""[..], |o| view.string(o.name));
+    let mut chain: Vec<Step> = at.chain.iter().map(Step::from).collect();
+    let first = chain.first_mut();
+    let object = Object {
+        kernel: context.kernel,
+        asked: lossy(context.asked),
+        module: (!module.is_empty()).then(|| lossy(module)),
+        address: format!("{:#x}", symbols::address(view, at.object, at.pc)),
+        symbol: at.symbol.map(|(held, _)| lossy(view.string(held.record.name))),
+        offset: at.symbol.map(|(held, _)| held.offset),
+        size: at.symbol.map(|(_, reach)| reach.size),
+        symbol_unique: at
+            .symbol
+            .is_some_and(|(held, _)| symbols::uniqueness(view, at.object, held.record.name).unique),
+        section: at.section.map(|s| lossy(view.string(s.name))),
+        function: first.as_ref().map(|s| s.function.clone()),
+        file: first.as_ref().and_then(|s| s.file.clone()),
+        line: first.as_ref().and_then(|s| s.line),
+        column: first.as_ref().and_then(|s| s.column),
+        is_stmt: at.is_stmt,
+        chain,
+        exact: context.exact,
+        gone: at.gone.map(Reason::name),
+        why: match at.ground {
+            Ground::Code => None,
+            Ground::Padding => Some(no_function(at.section.map_or(&[], |s| view.string(s.name)))),
+            Ground::Data => Some("no code"),
+            Ground::Nothing => Some("in no section"),
+        },
+        candidate: (context.of.1 > 1).then_some(context.of.0),
+        candidates: (context.of.1 > 1).then_some(context.of.1),
+    };
+    put_json(&object, out);
+}
+
+/// Appends an object that says why an address means nothing.
+pub fn absent_json(kernel: &str, asked: &[u8], why: &Absent, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    struct Object<'a> {
+        kernel: &'a str,
+        asked: String,
+        why: String,
+    }
+    put_json(&Object { kernel, asked: lossy(asked), why: reason(why) }, out);
+}
+
+fn put_json(object: &impl Serialize, out: &mut Vec<u8>) {
+    // Strings and numbers are always JSON, and memory takes them.
+    let _ = serde_json::to_writer(&mut *out, object);
+    out.push(b'\n');
+}

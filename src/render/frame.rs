@@ -1,0 +1,64 @@
+//! What is added to the frames of a log.
+use super::address::{put_name, put_position};
+use crate::query::log::Role;
+use crate::query::reverse::{Level, Where};
+
+/// How many places a frame is said to be able to be.
+pub const MOST: usize = 4;
+
+/// Appends what is known of a frame: ` (file:line:column)`, with the name of the function before it where it is inlined; of
+/// a function as a whole ` (declared at file:line)`. Of a frame that can be several places all are given. Nothing where no
+/// line is known.
+pub fn behind(role: Role, places: &[Where<'_>], out: &mut Vec<u8>) {
+    if places.len() > MOST {
+        return;
+    }
+    let positions: Option<Vec<_>> = places.iter().map(|at| position(role, at)).collect();
+    let Some(positions) = positions.filter(|p| !p.is_empty()) else { return };
+    if let (Role::Exact | Role::Return | Role::Unreliable, [place]) = (role, places)
+        && place.chain.len() > 1
+    {
+        out.push(b' ');
+        put_name(place.chain[0].function, out);
+    }
+    out.extend_from_slice(if role == Role::Function { b" (declared at " } else { b" (" });
+    for (position, nth) in positions.iter().zip(0..) {
+        if nth > 0 {
+            out.extend_from_slice(b" or ");
+        }
+        put_position(position, out);
+    }
+    out.push(b')');
+}
+
+/// The line of a place, or of the declaration of its function.
+fn position<'a>(role: Role, at: &Where<'a>) -> Option<Level<'a>> {
+    let position = match role {
+        Role::Function => at.chain.last().map(|level| {
+            let (file, line) = level.declared;
+            Level { file, line, column: 0, ..*level }
+        }),
+        Role::Exact | Role::Return | Role::Unreliable => at.chain.first().copied(),
+    };
+    position.filter(|level| level.line > 0)
+}
+
+/// Appends for each function that the code of a frame is inlined into a line of its own, with a line break before it.
+pub fn lines(at: &Where<'_>, out: &mut Vec<u8>) {
+    if at.chain.first().is_none_or(|l| l.line == 0) {
+        return;
+    }
+    for level in &at.chain[1..] {
+        out.extend_from_slice(b"\n  inlined into ");
+        put_name(level.function, out);
+        if level.line > 0 {
+            put_in_brackets(level, out);
+        }
+    }
+}
+
+fn put_in_brackets(level: &Level<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b" (");
+    put_position(level, out);
+    out.push(b')');
+}
