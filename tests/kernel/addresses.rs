@@ -103,9 +103,6 @@ fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut 
         if place.ground == Ground::Padding {
             // What is copied over other instructions has lines, and no function.
             let is_copied = place.section.is_some_and(|s| view.string(s.name).starts_with(b".altinstr"));
-            let is_function = |l: &Level| {
-                l.line > 0 && !l.function.is_empty() && !symbols::is_prefix(l.function.as_bytes())
-            };
             let knows = |levels: &[Level]| levels.first().is_some_and(is_function);
             let known =
                 llvm.as_ref().is_some_and(|llvm| knows(&llvm[at])) || theirs.is_some_and(|t| knows(t));
@@ -143,7 +140,7 @@ fn of_module(view: &View<'_>, object: ObjectId, random: &mut Random, counted: &m
             let ours = levels(place);
             if place.ground == Ground::Padding {
                 assert!(
-                    theirs.first().is_none_or(|l| l.function.is_empty()),
+                    theirs.first().is_none_or(|l| !is_function(l)),
                     "{path} {name}+{offset:#x}: {theirs:?}"
                 );
                 counted.padding += 1;
@@ -163,6 +160,11 @@ fn of_module(view: &View<'_>, object: ObjectId, random: &mut Random, counted: &m
             }
         }
     }
+}
+
+/// Whether a reader tells a function of which it knows the line; the padding before one is none.
+fn is_function(level: &Level) -> bool {
+    level.line > 0 && !level.function.is_empty() && !symbols::is_prefix(level.function.as_bytes())
 }
 
 fn levels(place: &Where<'_>) -> Vec<Level> {
