@@ -185,26 +185,46 @@ impl<'a> Rows<'a> {
         let left = reader.number32();
         Self { reader, left, pc: start, memory: Memory::new() }
     }
-}
 
-impl Iterator for Rows<'_> {
-    type Item = Row;
+    /// Goes on to the row that an address belongs to, the last one up to it, and tells whether that is a statement; `None`
+    /// where no row was passed. Quicker than a look at each row.
+    pub fn pass(&mut self, pc: u32) -> Option<bool> {
+        let mut is_stmt = None;
+        while self.left > 0 && !self.reader.ended() {
+            let before = self.reader;
+            let (byte, advance) = self.head();
+            if self.pc.wrapping_add(advance) > pc {
+                self.reader = before;
+                break;
+            }
+            self.body(byte, advance);
+            is_stmt = Some(byte & 0x80 != 0);
+        }
+        is_stmt
+    }
+
+    /// The row that was read last, of which it is known whether it is a statement.
+    pub fn passed(&self, is_stmt: bool) -> Row {
+        Row { pc: self.pc, position: self.memory.position, is_stmt }
+    }
 
     #[inline]
-    fn next(&mut self) -> Option<Row> {
-        if self.left == 0 || self.reader.ended() {
-            return None;
-        }
-        self.left -= 1;
-        let Self { reader, memory, .. } = self;
-        let byte = reader.byte();
+    fn head(&mut self) -> (u8, u32) {
+        let byte = self.reader.byte();
         let mut advance = u32::from(byte >> 4 & 7);
         if advance == ADVANCE_FOLLOWS {
-            advance = advance.wrapping_add(reader.number32());
+            advance = advance.wrapping_add(self.reader.number32());
         }
+        (byte, advance)
+    }
+
+    #[inline]
+    fn body(&mut self, byte: u8, advance: u32) {
+        self.left -= 1;
+        let Self { reader, memory, .. } = self;
         self.pc = self.pc.wrapping_add(advance);
         let position = match byte & 15 {
-            SAME => memory.position,
+            SAME => return,
             code @ (LINE_AND_COLUMN | FILE_TOO) => {
                 let file = if code == FILE_TOO { reader.number32() } else { memory.position.file };
                 let byte = reader.byte();
@@ -226,7 +246,20 @@ impl Iterator for Rows<'_> {
         if position != memory.position {
             memory.go(position, key(position));
         }
-        Some(Row { pc: self.pc, position, is_stmt: byte & 0x80 != 0 })
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Row;
+
+    #[inline]
+    fn next(&mut self) -> Option<Row> {
+        if self.left == 0 || self.reader.ended() {
+            return None;
+        }
+        let (byte, advance) = self.head();
+        self.body(byte, advance);
+        Some(self.passed(byte & 0x80 != 0))
     }
 }
 
@@ -252,6 +285,25 @@ mod tests {
             let mut out = vec![];
             put(&mut out, start, &rows);
             prop_assert_eq!(Rows::read(&out, start).collect::<Vec<_>>(), rows);
+        }
+
+        #[test]
+        fn rows_are_passed_as_they_are_read(
+            bytes in prop::collection::vec(any::<u8>(), 0..60),
+            mut pcs in prop::collection::vec(0u32..400, 1..8),
+        ) {
+            pcs.sort();
+            let mut rows = Rows::read(&bytes, 1);
+            let mut last = None;
+            let mut slow = Rows::read(&bytes, 1).peekable();
+            let mut expected = None;
+            for pc in pcs {
+                last = rows.pass(pc).or(last);
+                while let Some(row) = slow.next_if(|row| row.pc <= pc) {
+                    expected = Some(row);
+                }
+                prop_assert_eq!(last.map(|is_stmt| rows.passed(is_stmt)), expected);
+            }
         }
 
         #[test]

@@ -142,7 +142,11 @@ impl<'a> Asked<'a> {
             }
         }
         questions.sort_unstable_by_key(|q| (q.object, q.pc));
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        // Asking for the number of processors costs as much as a few look-ups.
+        let threads = match questions.len() {
+            0..=WORTH_A_THREAD => 1,
+            _ => std::thread::available_parallelism().map_or(1, usize::from),
+        };
         let length = questions.len().div_ceil(threads).max(WORTH_A_THREAD);
         let mut parts = vec![absent];
         std::thread::scope(|scope| {

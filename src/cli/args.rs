@@ -196,6 +196,9 @@ pub struct Type {
     pub users: bool,
 }
 
+const ADDRESSES: &str = "0xADDRESS, SYMBOL+OFFSET, MODULE:SYMBOL+OFFSET, MODULE:.SECTION+OFFSET or SYMBOL+OFFSET/SIZE \
+                         [MODULE]; - reads such from stdin, one a line [default: -]";
+
 /// `addr`
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx addr path_openat+0x14d 'ovl_open+0x1f/0x90 [overlay]'\n  \
@@ -203,9 +206,8 @@ pub struct Type {
                         probeidx addr --base 0xffffffffa7400000 0xffffffffa776139d\n  \
                         perf script -F ip | probeidx addr --kallsyms kallsyms.txt")]
 pub struct Addr {
-    /// 0xADDRESS, SYMBOL+OFFSET, MODULE:SYMBOL+OFFSET, MODULE:.SECTION+OFFSET or SYMBOL+OFFSET/SIZE [MODULE]; - reads such
-    /// from stdin, one a line [default: -]
-    #[arg(value_name = "ADDR")]
+    /// What to look up
+    #[arg(value_name = "ADDR", help = ADDRESSES)]
     pub addresses: Vec<String>,
     /// Where things lie at run time.
     #[command(flatten)]

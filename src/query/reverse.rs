@@ -224,22 +224,18 @@ impl<T: Copy> Near<T> {
 struct Walk<'a> {
     sequence: &'a SequenceRecord,
     rows: Rows<'a>,
+    /// The one that was passed last.
     last: Option<lines::Row>,
-    /// The one after it.
-    ahead: Option<lines::Row>,
 }
 
 impl<'a> Walk<'a> {
     fn new(view: &View<'a>, sequence: &'a SequenceRecord) -> Self {
-        let mut rows = view.rows(sequence);
-        let ahead = rows.next();
-        Self { sequence, rows, last: None, ahead }
+        Self { sequence, rows: view.rows(sequence), last: None }
     }
     /// Goes on to the row that an address belongs to.
     fn to(&mut self, pc: u32) -> Option<lines::Row> {
-        while let Some(row) = self.ahead.filter(|row| row.pc <= pc) {
-            self.last = Some(row);
-            self.ahead = self.rows.next();
+        if let Some(is_stmt) = self.rows.pass(pc) {
+            self.last = Some(self.rows.passed(is_stmt));
         }
         self.last
     }

@@ -112,8 +112,8 @@ fn describe<'a>(
     placements.into_iter().try_for_each(|placement| each(placement, Filter::Any))
 }
 
-/// The address that SystemTap takes of those of a line, sorted: the lowest within the copy, also where it is within another copy
-/// that is inlined into it.
+/// The address that SystemTap takes of those of a line, which are sorted: the lowest within the copy, also where that is
+/// within another one that is inlined into it.
 fn lowest(view: &View<'_>, copy: Option<Placed<'_>>, addresses: &[u32]) -> Option<u32> {
     let first = |r: Range| {
         let behind = addresses.partition_point(|pc| *pc < r.start);
@@ -231,20 +231,16 @@ pub struct Around<'a> {
 
 /// Of each file that has lines of a spec, what is near those that were asked for. Cost: that of all lines of the file.
 pub fn around<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Around<'a>> {
-    let asked = |file| {
-        let ranges = absolute(view, spec, file);
-        let first = ranges.iter().map(|r| *r.start()).min()?;
-        let last = ranges.iter().map(|r| *r.end()).max()?;
-        Some((first, last))
-    };
     let near = |(file, lines): (StrId, BTreeSet<u32>)| {
-        let asked = asked(file)?;
+        let asked = absolute(view, spec, file);
+        let first = asked.iter().map(|r| *r.start()).min()?;
+        let last = asked.iter().map(|r| *r.end()).max()?;
         Some(Around {
             file: view.string(file),
-            asked,
-            has_code: lines.range(asked.0..=asked.1).next().is_some(),
-            before: lines.range(..asked.0).next_back().copied(),
-            behind: lines.range(asked.1.saturating_add(1)..).next().copied(),
+            asked: (first, last),
+            has_code: asked.into_iter().any(|r| lines.range(r).next().is_some()),
+            before: lines.range(..=first).next_back().copied(),
+            behind: lines.range(last..).next().copied(),
         })
     };
     all_lines(view, spec).into_iter().filter_map(near).collect()

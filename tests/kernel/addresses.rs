@@ -103,7 +103,10 @@ fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut 
         if place.ground == Ground::Padding {
             // What is copied over other instructions has lines, and no function.
             let is_copied = place.section.is_some_and(|s| view.string(s.name).starts_with(b".altinstr"));
-            let knows = |levels: &[Level]| levels.iter().any(|l| l.line > 0 && !l.function.is_empty());
+            let is_function = |l: &Level| {
+                l.line > 0 && !l.function.is_empty() && !symbols::is_prefix(l.function.as_bytes())
+            };
+            let knows = |levels: &[Level]| levels.first().is_some_and(is_function);
             let known =
                 llvm.as_ref().is_some_and(|llvm| knows(&llvm[at])) || theirs.is_some_and(|t| knows(t));
             assert!(
@@ -140,7 +143,7 @@ fn of_module(view: &View<'_>, object: ObjectId, random: &mut Random, counted: &m
             let ours = levels(place);
             if place.ground == Ground::Padding {
                 assert!(
-                    theirs.iter().all(|l| l.function.is_empty()),
+                    theirs.first().is_none_or(|l| l.function.is_empty()),
                     "{path} {name}+{offset:#x}: {theirs:?}"
                 );
                 counted.padding += 1;

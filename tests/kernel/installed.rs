@@ -68,25 +68,32 @@ fn numbers(release: &str) -> Vec<u64> {
 /// What `stap -L` prints for a pattern. It takes a minute or two, and is kept in `$PROBEIDX_ORACLE` or below target/,
 /// for this kernel and this SystemTap.
 pub fn stap_listing(kernel: &Kernel, pattern: &str) -> Result<String, String> {
+    let scope = pattern.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    stap(kernel, scope, &["-L", pattern])
+}
+
+/// What `stap -L` prints for source lines, quicker but of more patterns; with `-v` one line for each address.
+pub fn stap_statements(kernel: &Kernel, pattern: &str, each: bool) -> Result<String, String> {
+    let scope = format!("{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one((pattern, each)));
+    let arguments = ["-v", "-L", pattern];
+    stap(kernel, &scope, if each { &arguments } else { &arguments[1..] })
+}
+
+fn stap(kernel: &Kernel, scope: &str, arguments: &[&str]) -> Result<String, String> {
     let version =
         Command::new("stap").arg("--version").output().map_err(|e| format!("cannot run stap: {e}"))?;
     let version = String::from_utf8_lossy(&[version.stdout, version.stderr].concat()).into_owned();
     let version = version.split(['(', ')']).nth(1).unwrap_or("unknown").replace([' ', '/', ','], "-");
     let size =
         std::fs::metadata(&kernel.vmlinux).map_err(|e| format!("{}: {e}", kernel.vmlinux.display()))?.len();
-    let scope = match pattern.contains(".statement(") {
-        true => {
-            format!("statements-{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(pattern))
-        }
-        false => pattern.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default().to_owned(),
-    };
     let folder = std::env::var_os("PROBEIDX_ORACLE").map_or_else(|| scratch("oracle"), PathBuf::from);
     let kept = folder.join(format!("{}-{size}-stap-{version}-{scope}.txt", kernel.release));
     if let Ok(text) = std::fs::read_to_string(&kept) {
         return Ok(text);
     }
-    say(&format!("stap -r {} -L '{pattern}': once, a minute or two", kernel.release));
-    let ran = Command::new("stap").args(["-r", &kernel.release, "-L", pattern]).output();
+    let shown: String = arguments.join(" ").chars().take(80).collect();
+    say(&format!("stap -r {} {shown}: once, up to a minute or two", kernel.release));
+    let ran = Command::new("stap").args(["-r", &kernel.release]).args(arguments).output();
     let ran = ran.map_err(|e| format!("cannot run stap: {e}"))?;
     if !ran.status.success() || ran.stdout.is_empty() {
         return Err(format!("stap -L failed: {}", String::from_utf8_lossy(&ran.stderr).trim()));

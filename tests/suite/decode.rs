@@ -179,8 +179,11 @@ fn frames_of_another_build_stay_and_that_is_said_once() {
         |id: &str| format!("CPU: 0 PID: 1 Comm: cat Not tainted 6.1.0-test #1 {id}\n call_it+0xa/0x20\n");
     let other = built("0123456789abcdef0123456789abcdef01234567");
     let (code, out, err) = decoded(&[], other.as_bytes());
-    assert_eq!((code, out), (1, other));
+    assert_eq!((code, &out), (1, &other));
     assert!(err.starts_with("probeidx: the log is of a vmlinux with build id 0123456789abcdef"), "{err}");
+    // It is not forgotten where a line does not tell it.
+    let (_, out, _) = decoded(&[], (other.clone() + &built("").replace(" \n", "\n")).as_bytes());
+    assert!(!out.contains("fs/trace.c"), "{out}");
     let own = built(&build_id(&TRACED.tree.vmlinux()));
     assert!(decoded(&[], own.as_bytes()).1.ends_with(" call_it+0xa/0x20 (fs/trace.c:31:2)\n"));
     let module = format!(" mod_cold+0x8/0x10 [trace_mod {}]", build_id(&TRACED.tree.module("trace-mod")));

@@ -220,6 +220,11 @@ fn lines_without_code() {
         assert!(said.contains(&format!("no code at line {blank} of ")), "{said}");
         assert!(said.contains(&format!(" in outer; nearest are {} and {}", blank - 1, blank + 1)), "{said}");
     }
+    // What has code between the lines of a list was not asked for.
+    let other = line("int second") + 1;
+    let said = says(&["resolve", &format!("outer@same.c:{blank},{other}")]);
+    assert!(said.contains(&format!("no code at lines {blank} to {other} of ")), "{said}");
+    assert!(said.ends_with(&format!("nearest are {} and {}\n", blank - 1, other + 1)), "{said}");
     assert!(says(&["resolve", "two/same.c:9"]).ends_with("nearest is 4\n"));
     let said = says(&["find", "two/sane.c:2"]);
     assert!(said.contains("no code of a file two/sane.c; did you mean two/same.c?"), "{said}");
@@ -292,8 +297,8 @@ fn functions_of_kernel() -> Vec<Range<u64>> {
     String::from_utf8(out.stdout).unwrap().lines().filter_map(function).collect()
 }
 
-/// The rows of vmlinux, by file: but those of functions that the linker dropped, which start at 0, and those behind the end
-/// of a function, where nothing runs.
+/// The rows of vmlinux, by file: but those of functions that the linker dropped, which start at 0, and those behind the
+/// end of a function, where nothing runs.
 fn rows_of_kernel() -> BTreeMap<String, Vec<Row>> {
     let functions = functions_of_kernel();
     let out = Command::new("objdump")

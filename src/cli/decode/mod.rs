@@ -11,7 +11,7 @@ use super::{feed, note, processes};
 use crate::error::Result;
 use crate::query::Index;
 use crate::query::decode::{Decoder, Further};
-use crate::query::locate::{self, Absent};
+use crate::query::locate::{Absent, has_build_id};
 use crate::query::log::{self, Frame, Told};
 use crate::query::reverse::Cursor;
 use crate::query::select;
@@ -70,6 +70,8 @@ struct Kernel<'a> {
     release: &'a str,
     index: &'a Result<Index>,
     asked: Option<Asked<'a>>,
+    /// The log is of another build of this release.
+    is_other: bool,
 }
 
 /// Where in a piece an answer goes.
@@ -89,8 +91,10 @@ impl<'a> Log<'a> {
         args: &'a args::Loaded,
         config: &'a Config,
     ) -> Result<Self> {
-        let kernels =
-            opened.iter().map(|(release, index)| Kernel { release, index, asked: None }).collect::<Vec<_>>();
+        let kernels = opened
+            .iter()
+            .map(|(release, index)| Kernel { release, index, asked: None, is_other: false })
+            .collect::<Vec<_>>();
         let running = || kernels.iter().position(|k| Some(k.release) == config.running.as_deref());
         let only = (kernels.len() == 1).then_some(0);
         let current = only.or_else(running);
@@ -142,7 +146,7 @@ impl<'a> Log<'a> {
             return Ok(end);
         }
         let piece = &piece[..end];
-        if !std::mem::replace(&mut self.is_begun, true) {
+        if !piece.is_empty() && !std::mem::replace(&mut self.is_begun, true) {
             self.look_ahead(piece)?;
         }
         let mut placed = vec![];
@@ -233,13 +237,16 @@ impl<'a> Log<'a> {
             }
             Told::Release(release, build_id) => {
                 self.choose(release)?;
-                if let (Some(current), Some(build_id)) = (self.current, build_id) {
-                    let view = self.ask(current)?.decoder.view(None);
-                    if select::kernel(&view).is_some_and(|k| !locate::has_build_id(&view, k, build_id)) {
+                if let (Some(named), Some(build_id)) = (self.named(release), build_id) {
+                    let view = self.ask(named)?.decoder.view(None);
+                    let is_other = select::kernel(&view).is_some_and(|k| !has_build_id(&view, k, build_id));
+                    if is_other {
                         let id = String::from_utf8_lossy(build_id);
-                        self.say(format!("the log is of a vmlinux with build id {id}, which is not indexed: its frames stay as they are"));
-                        self.current = None;
+                        let what = "the log is of a vmlinux with build id";
+                        self.say(format!("{what} {id}, which is not indexed: its frames stay as they are"));
                     }
+                    self.kernels[named].is_other = is_other;
+                    self.current = Some(named).filter(|_| !is_other);
                 }
             }
             Told::Slide(slide) => {
@@ -251,9 +258,17 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
+    /// The kernel of a release; where whoever asks has said which it is, that one.
+    fn named(&self, release: &[u8]) -> Option<usize> {
+        match self.is_fixed {
+            true => Some(0),
+            false => self.kernels.iter().position(|k| k.release.as_bytes() == release),
+        }
+    }
+
     /// From here on the log is of this kernel.
     fn choose(&mut self, release: &[u8]) -> Result<()> {
-        let named = self.kernels.iter().position(|k| k.release.as_bytes() == release);
+        let named = self.named(release);
         let release = String::from_utf8_lossy(release);
         if self.is_fixed {
             if self.kernels[0].release != release && self.config.kernel.is_some() {
@@ -262,7 +277,7 @@ impl<'a> Log<'a> {
             }
             return Ok(());
         }
-        self.current = named;
+        self.current = named.filter(|named| !self.kernels[*named].is_other);
         match named {
             Some(named) => self.ask(named).map(|_| ()),
             None => {
@@ -289,7 +304,8 @@ impl<'a> Log<'a> {
 
     /// Says something once.
     fn say(&mut self, text: String) {
-        if !self.said.contains(&text) {
+        const MOST: usize = 16;
+        if self.said.len() < MOST && !self.said.contains(&text) {
             note(self.config, &text);
             self.said.push(text);
         }

@@ -38,8 +38,8 @@ impl<'a> Lister<'a> {
                         false => entries.insert(entry) && !self.is_part(object, &c.placed),
                     }
                 });
-                // SystemTap takes inlined copies in the order of a hash table, which decides whose line an address is that
-                // has several. Here callers come first, as they are declared behind what they call.
+                // SystemTap takes inlined copies in the order of a hash table, which decides whose line an address is
+                // that has several. Here callers come first, as they are declared behind what they call.
                 copies.sort_by_key(|c| (c.is_inline, Reverse(c.function.line.get())));
                 for_each_point(rows, &copies, spec, |copy, pc, line| {
                     let printed = (copy.function.name, copy.function.file, line);

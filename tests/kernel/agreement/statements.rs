@@ -15,8 +15,10 @@ use installed::Kernel;
 use probeidx::query::Index;
 use probeidx::query::pattern::Pattern;
 use probeidx::query::rows::{self, Files};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
 /// Files of the kernel, of a module, and headers.
 const FILES: [(&str, &str); 11] = [
@@ -52,7 +54,7 @@ fn lines_are_listed_as_stap_lists_them() {
         );
         shared += differences.len();
         installed::say(&format!(
-            "{} {pattern}: {} points, {} differ, all of them at addresses of two lines",
+            "{} {pattern}: {} points, {} differ",
             kernel.release,
             theirs.len(),
             differences.len(),
@@ -73,8 +75,70 @@ fn lines_are_listed_as_stap_lists_them() {
     assert!(points > 10_000 && agreement >= 98.5, "{agreement:.2} % of {points}");
 }
 
+#[test]
+fn other_forms_of_lines_are_listed_as_stap_lists_them() {
+    const FORMS: [&str; 6] = [
+        "kernel.statement(\"rw_verify_area\")",
+        "kernel.statement(\"vfs_*@fs/read_write.c\")",
+        "kernel.statement(\"vfs_*@fs/read_write.c:400-500,520\")",
+        "kernel.statement(\"vfs_read@fs/read_write.c+3\").nearest",
+        "kernel.statement(\"vfs_write@fs/read_write.c+2\").nearest",
+        "module(\"nfs\").statement(\"do_open@fs/nfs/dir.c:*\")",
+    ];
+    let Some(kernel) = installed::needed(installed::kernel()) else { return };
+    let Some((ours, theirs)) = listings(&kernel, &installed::index(&kernel), &FORMS.join(", ")) else {
+        return;
+    };
+    let (ours, theirs) = (Listing::new(&ours), Listing::new(&theirs));
+    let differences: Vec<_> = compare(&ours, &theirs).iter().map(|d| d.to_string()).collect();
+    assert!(
+        theirs.len() > 20 && differences.is_empty(),
+        "{} points\n{}",
+        theirs.len(),
+        differences.join("\n")
+    );
+}
+
+/// `resolve` marks the addresses that SystemTap takes of a line, and no others.
+#[test]
+fn addresses_are_those_of_stap() {
+    const FILE: &str = "fs/read_write.c";
+    const EVERY: usize = 12;
+    let Some(kernel) = installed::needed(installed::kernel()) else { return };
+    let index = installed::index(&kernel);
+    let resolve = |lines: &str| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_probeidx"));
+        let out =
+            program.args(["--json", "resolve", &format!("{FILE}:{lines}"), "--db"]).arg(&index).output();
+        let out = String::from_utf8(out.expect("probeidx can be run").stdout).expect("names are ASCII");
+        out.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect::<Vec<Value>>()
+    };
+    let lines: BTreeSet<u64> = resolve("*").iter().filter_map(|p| p["source"]["line"].as_u64()).collect();
+    // Some of them, each asked for by itself.
+    let lines: Vec<u64> = lines.into_iter().step_by(EVERY).collect();
+    let points: Vec<_> = lines.iter().map(|l| format!("kernel.statement(\"*@{FILE}:{l}\")")).collect();
+    let Some(theirs) = installed::needed(installed::stap_statements(&kernel, &points.join(", "), true))
+    else {
+        return;
+    };
+    let offset = |line: &str| {
+        let (_, rest) = line.split_once("/* pc=_stext+0x")?;
+        u64::from_str_radix(rest.split_once(' ')?.0, 16).ok()
+    };
+    let theirs: BTreeSet<u64> = theirs.lines().filter_map(offset).collect();
+    let taken = |p: &Value| {
+        let is_taken = p["source"]["systemtap"] == true && p["attach"]["kprobe"] != "init-text";
+        is_taken.then(|| p["anchor"]["offset"].as_u64()).flatten()
+    };
+    let ours: BTreeSet<u64> =
+        lines.iter().flat_map(|l| resolve(&l.to_string())).filter_map(|p| taken(&p)).collect();
+    installed::say(&format!("{} addresses of {} lines of {FILE}", theirs.len(), lines.len()));
+    assert!(theirs.len() > 40, "{}", theirs.len());
+    assert_eq!(ours, theirs, "as offsets from _text, which is _stext");
+}
+
 fn listings(kernel: &Kernel, index: &Path, pattern: &str) -> Option<(String, String)> {
-    let theirs = installed::needed(installed::stap_listing(kernel, pattern))?;
+    let theirs = installed::needed(installed::stap_statements(kernel, pattern, false))?;
     Some((find(index, pattern), theirs))
 }
 
