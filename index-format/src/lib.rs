@@ -4,9 +4,8 @@
 //! documentation is the specification of the format.
 //!
 //! One file holds one kernel release, vmlinux and its modules, or one user object: a program or shared library with its
-//! separate debug file. All numbers are little-endian, all records have
-//! alignment 1, so that the file can be read in place from a mapping on any machine. The same input gives the same
-//! bytes.
+//! separate debug file. All numbers are little-endian, all records have alignment 1, so that the file can be read in place
+//! from a mapping on any machine. The same input gives the same bytes.
 //!
 //! ## Layout
 //!

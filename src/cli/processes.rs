@@ -4,6 +4,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::pattern::Pattern;
 use crate::query::spec::{ModuleScope, Spec};
 use crate::query::{Index, process};
+use probeidx_format::meta::UserMeta;
 use std::path::{Path, PathBuf};
 
 /// The index files that a list of specs asks, each with those of the list that it can answer.
@@ -73,7 +74,20 @@ pub fn every(config: &Config) -> Result<Vec<PathBuf>> {
     }
 }
 
-type Named<'a> = dyn Fn(&probeidx_format::meta::UserMeta) -> bool + 'a;
+/// All indexes of programs and libraries that can be opened, with the names of what they index.
+///
+/// # Errors
+/// [`ErrorKind::Io`] if the folder cannot be read.
+pub fn all(config: &Config) -> Result<Vec<(UserMeta, Index)>> {
+    let open = |path: &PathBuf| {
+        let index = Index::open(path).ok()?;
+        let user = index.view().ok()?.meta().ok()?.user?;
+        Some((user, index))
+    };
+    Ok(files(config)?.iter().filter_map(open).collect())
+}
+
+type Named<'a> = dyn Fn(&UserMeta) -> bool + 'a;
 
 /// The indexes of which the names are right, by the path of their objects; and what is wrong with one that cannot be opened.
 fn matching(config: &Config, is_right: &Named<'_>) -> Result<(Vec<PathBuf>, Option<Error>)> {

@@ -69,6 +69,13 @@ pub fn whole(
     extracted
 }
 
+/// What to say of an object that shares debug information with others.
+pub fn without_supplement(object: &Elf<'_>) -> Option<Error> {
+    let section = object.section(".gnu_debugaltlink")?;
+    let what = "names and types are in a supplementary file (dwz) that is not read";
+    Some(Error::new(ErrorKind::MissingPart, what).section(section.name))
+}
+
 /// The object that an extractor reads.
 pub fn source<'d>(
     object: &Elf<'_>,
@@ -179,10 +186,7 @@ fn open<T>(
             None => error.hint("index the file of the debug package instead"),
         }));
     }
-    if object.section(".gnu_debugaltlink").is_some() {
-        let what = "names and types are in a supplementary file (dwz) that is not read";
-        errors.push(Error::new(ErrorKind::MissingPart, what).section(".gnu_debugaltlink"));
-    }
+    errors.extend(without_supplement(&object));
     let source = source(&object, number, debug.sections(), &headers);
     let path = input.shipped.as_deref().filter(|_| !object.has_code());
     let image = path.and_then(|path| Image::open(path).map_err(|e| errors.push(e)).ok());

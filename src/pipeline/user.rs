@@ -93,7 +93,7 @@ fn read(found: &UserObject) -> Result<(Read, Meta, Vec<Skipped>)> {
             fits
         });
     let with_debug = debug_file.as_ref().unwrap_or(&object);
-    let mut faults = vec![];
+    let mut faults: Vec<Error> = extract::without_supplement(with_debug).into_iter().collect();
     let sections = DebugSections::load(with_debug, &mut faults)
         .and_then(|sections| sections.with_frames_of(&object, &mut faults))
         .unwrap_or_else(|e| {

@@ -11,8 +11,8 @@ use probeidx_format::record::SymbolRecord;
 /// A further object whose frames a log has: a program or library of user space, with an index of its own.
 #[derive(Clone)]
 pub struct Further<'a> {
-    /// The path or the name of the file.
-    pub name: Vec<u8>,
+    /// Paths, or names of the file.
+    pub names: Vec<Vec<u8>>,
     pub view: View<'a>,
 }
 
@@ -155,11 +155,11 @@ impl<'a> Decoder<'a> {
     /// The further object of a path, or of the name of a file.
     fn further_named(&self, name: &[u8]) -> Result<usize, Absent> {
         let is_path = name.contains(&b'/');
-        let is_named = |f: &Further<'_>| match is_path {
-            true => f.name == name || (!f.name.contains(&b'/') && f.name == file_name(name)),
-            false => file_name(&f.name) == name,
+        let is_named = |known: &Vec<u8>| match is_path {
+            true => known == name || (!known.contains(&b'/') && known == file_name(name)),
+            false => file_name(known) == name,
         };
-        let mut named = (0..self.further.len()).filter(|at| is_named(&self.further[*at]));
+        let mut named = (0..self.further.len()).filter(|at| self.further[*at].names.iter().any(is_named));
         match (named.next(), named.next()) {
             (Some(only), None) => Ok(only),
             _ => Err(Absent::Object),

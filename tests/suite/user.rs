@@ -3,10 +3,10 @@ mod debug_files;
 mod uprobes;
 
 use crate::fixture::run_all;
-use crate::program::{Run, run_in};
+use crate::program::{Run, command, run_in};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A folder with objects and an index.
@@ -279,4 +279,34 @@ fn damaged_objects_are_survived() {
         build(&bytes);
     }
     assert!(built > 50, "{built}");
+}
+
+#[test]
+fn frames_of_programs_in_the_log_of_a_kernel() {
+    let place = Place::new();
+    let library = place.compile("libuser.so", &["-shared", "-fPIC", "-Wl,-soname,libuser.so.1"]);
+    place.index(&library);
+    let name = format!("{}.pidx", crate::fixture::RELEASE);
+    std::fs::copy(crate::program::KERNEL.db.path().join(&name), place.db().join(&name)).unwrap();
+    let mut starts: Vec<u64> = symbols(&library).into_iter().map(|s| s.1).collect();
+    starts.sort_unstable();
+    let start = address(&library, "sum");
+    let size = starts.iter().find(|s| **s > start).unwrap() - start;
+    let log: String = [library.to_str().unwrap(), "libuser.so.1", "libother.so"]
+        .map(|name| format!(" 0x7f0000001005 : sum+0x5/{size:#x} [{name}]\n"))
+        .concat();
+    let mut running = command(&place.db())
+        .args(["-q", "decode"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut running.stdin.take().unwrap(), log.as_bytes()).unwrap();
+    let out = String::from_utf8(running.wait_with_output().unwrap().stdout).unwrap();
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines.len(), 3, "{out}");
+    for line in &lines[..2] {
+        assert!(line.contains("user.c:1"), "{out}");
+    }
+    assert!(lines[2].ends_with("[libother.so]"), "{out}");
 }

@@ -7,7 +7,7 @@ use super::args::{self, Decode};
 use super::config::{self, Config};
 use super::exit::Outcome;
 use super::output::failed;
-use super::{feed, note};
+use super::{feed, note, processes};
 use crate::error::Result;
 use crate::query::Index;
 use crate::query::decode::{Decoder, Further};
@@ -16,6 +16,7 @@ use crate::query::log::{self, Frame, Told};
 use crate::query::reverse::Cursor;
 use crate::query::select;
 use crate::render::address;
+use probeidx_format::meta::UserMeta;
 use std::io::Write;
 use std::ops::Range;
 
@@ -29,7 +30,8 @@ pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcom
         .iter()
         .map(|file| (file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), Index::open(file)))
         .collect();
-    let mut log = Log::new(&opened, &args.loaded, config)?;
+    let users = processes::all(config)?;
+    let mut log = Log::new(&opened, &users, &args.loaded, config)?;
     feed::pieces(std::io::stdin(), |piece, ended| {
         let done = log.piece(piece, ended, out)?;
         out.flush().map_err(failed)?;
@@ -44,6 +46,8 @@ const LONGEST: usize = 64 << 10;
 /// A log that is being read.
 struct Log<'a> {
     kernels: Vec<Kernel<'a>>,
+    /// Programs and libraries of user space.
+    users: &'a [(UserMeta, Index)],
     args: &'a args::Loaded,
     config: &'a Config,
     /// The kernel that wrote what is read.
@@ -83,6 +87,7 @@ struct Placed {
 impl<'a> Log<'a> {
     fn new(
         opened: &'a [(String, Result<Index>)],
+        users: &'a [(UserMeta, Index)],
         args: &'a args::Loaded,
         config: &'a Config,
     ) -> Result<Self> {
@@ -96,6 +101,7 @@ impl<'a> Log<'a> {
         let is_fixed = only.is_some() && (config.kernel.is_some() || !config.db.is_dir());
         let mut own = Self {
             kernels,
+            users,
             args,
             config,
             current,
@@ -124,7 +130,7 @@ impl<'a> Log<'a> {
                 let view = kernel.index.as_ref().map_err(Clone::clone)?.view()?;
                 let is_given = self.args.base.is_some() || self.args.kallsyms.is_some();
                 let loaded = if is_given { Some(loaded(&view, self.args)?) } else { None };
-                Asked::new(Decoder::new(view, loaded, further()), Cursor::new(view))
+                Asked::new(Decoder::new(view, loaded, further(self.users)), Cursor::new(view))
             }
         };
         Ok(kernel.asked.insert(asked))
@@ -355,6 +361,13 @@ impl<'a> Log<'a> {
 }
 
 /// The indexes of programs and libraries of user space.
-fn further<'a>() -> Vec<Further<'a>> {
-    vec![]
+fn further(users: &[(UserMeta, Index)]) -> Vec<Further<'_>> {
+    let names = |user: &UserMeta| {
+        let soname = Some(&user.soname).filter(|name| !name.is_empty());
+        user.paths.iter().chain(soname).map(|name| name.as_bytes().to_vec()).collect()
+    };
+    users
+        .iter()
+        .filter_map(|(user, index)| Some(Further { names: names(user), view: index.view().ok()? }))
+        .collect()
 }
