@@ -5,4 +5,5 @@ mod anchors;
 mod frames;
 mod installed;
 mod live;
+mod tapset;
 mod types;

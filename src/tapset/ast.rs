@@ -1,0 +1,465 @@
+//! What a script says, after its macros and conditionals are gone.
+//!
+//! Trees are no deeper than the parser allows, so that walks may recurse.
+use std::sync::Arc;
+
+use super::Place;
+
+/// One file.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    pub aliases: Vec<Alias>,
+    pub probes: Vec<Probe>,
+    pub functions: Vec<Function>,
+    pub globals: Vec<Global>,
+    /// C that stands outside of functions.
+    pub embedded: Vec<Embedded>,
+    /// The names that the file defines macros for.
+    pub macros: Vec<String>,
+}
+
+/// `probe name = point, point { … }`.
+#[derive(Clone, Debug)]
+pub struct Alias {
+    /// Usually one: `probe a = b = point {}` has two.
+    pub names: Vec<Point>,
+    pub points: Vec<Point>,
+    /// What runs before the handler that uses the alias.
+    pub prologue: Option<Statement>,
+    /// What runs behind it: the body of `+=`, or the second one of `=`.
+    pub epilogue: Option<Statement>,
+    pub place: Place,
+    pub comment: Option<String>,
+}
+
+/// `probe point, point { … }`.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    pub points: Vec<Point>,
+    pub body: Statement,
+    pub place: Place,
+}
+
+/// `kernel.function("vfs_read").call ? if (x)`.
+#[derive(Clone, Debug)]
+pub struct Point {
+    pub components: Vec<Component>,
+    /// `?` or `!`: it is no error if nothing matches.
+    pub optional: bool,
+    /// `!`: if it matches, the points behind it are not tried.
+    pub sufficient: bool,
+    pub condition: Option<Arc<Expression>>,
+}
+
+/// `function("vfs_read")`. The name may hold wildcards.
+#[derive(Clone, Debug)]
+pub struct Component {
+    pub name: String,
+    pub argument: Option<Literal>,
+    pub place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Literal {
+    Number(i64),
+    /// As it is written, with C's escapes, but `\"` as `"`.
+    String(String),
+}
+
+/// What a function or parameter is declared as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    Long,
+    String,
+    /// Not declared.
+    Unknown,
+}
+
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub name: String,
+    /// Only for the file that declares it.
+    pub private: bool,
+    pub parameters: Vec<Parameter>,
+    pub result: Type,
+    /// Which of several functions of the name is tried first; the lowest.
+    pub priority: Option<i64>,
+    pub body: FunctionBody,
+    pub place: Place,
+    pub comment: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub enum FunctionBody {
+    Statement(Statement),
+    Embedded(Embedded),
+}
+
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    pub name: String,
+    pub declared: Type,
+    pub place: Place,
+}
+
+/// `global name%[size] = value`.
+#[derive(Clone, Debug)]
+pub struct Global {
+    pub name: String,
+    pub private: bool,
+    /// `%`: a full array forgets its oldest element.
+    pub wraps: bool,
+    pub size: Option<u32>,
+    pub value: Option<Literal>,
+    pub place: Place,
+}
+
+/// `%{ … %}`.
+#[derive(Clone, Debug)]
+pub struct Embedded {
+    pub code: String,
+    pub place: Place,
+}
+
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pub place: Place,
+    pub kind: StatementKind,
+}
+
+#[derive(Clone, Debug)]
+pub enum StatementKind {
+    Block(Vec<Statement>),
+    Try {
+        body: Box<Statement>,
+        error: Option<String>,
+        handler: Box<Statement>,
+    },
+    If {
+        condition: Expression,
+        then: Box<Statement>,
+        otherwise: Option<Box<Statement>>,
+    },
+    /// Also `while`, which has a condition alone.
+    For {
+        before: Option<Expression>,
+        condition: Expression,
+        after: Option<Expression>,
+        body: Box<Statement>,
+    },
+    Foreach(Box<Foreach>),
+    Expression(Expression),
+    Return(Option<Expression>),
+    Delete(Expression),
+    Next,
+    Break,
+    Continue,
+    Empty,
+}
+
+/// `foreach (value = [a, b+] in array[*, 1] @count- limit 10) …`.
+#[derive(Clone, Debug)]
+pub struct Foreach {
+    pub value: Option<String>,
+    pub indexes: Vec<String>,
+    pub array: Indexed,
+    /// None for `*`.
+    pub slice: Vec<Option<Expression>>,
+    pub order: Option<Order>,
+    pub limit: Option<Expression>,
+    pub body: Statement,
+}
+
+/// In which order `foreach` goes.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// By which index, from 1; 0 is the value.
+    pub column: usize,
+    pub descending: bool,
+    /// `@count`, `@sum` and so on of the value.
+    pub statistic: Option<&'static str>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Expression {
+    pub place: Place,
+    pub kind: ExpressionKind,
+}
+
+#[derive(Clone, Debug)]
+pub enum ExpressionKind {
+    Literal(Literal),
+    /// A local, global or parameter.
+    Symbol(String),
+    /// None for `*`.
+    Index {
+        of: Indexed,
+        indexes: Vec<Option<Expression>>,
+    },
+    In {
+        indexes: Vec<Option<Expression>>,
+        array: Indexed,
+    },
+    Call {
+        function: String,
+        arguments: Vec<Expression>,
+    },
+    Print(Print),
+    Unary {
+        operator: &'static str,
+        operand: Box<Expression>,
+    },
+    /// `x++` and `x--`; before the operand they are unary.
+    Postfix {
+        operator: &'static str,
+        operand: Box<Expression>,
+    },
+    /// Also assignments.
+    Binary {
+        operator: &'static str,
+        left: Box<Expression>,
+        right: Box<Expression>,
+    },
+    /// `text =~ "regex"`, `text !~ "regex"`.
+    Match {
+        operator: &'static str,
+        text: Box<Expression>,
+        regex: String,
+    },
+    Ternary {
+        condition: Box<Expression>,
+        then: Box<Expression>,
+        otherwise: Box<Expression>,
+    },
+    Variable(Box<Variable>),
+    Defined(Box<Expression>),
+    Entry(Box<Expression>),
+    Probewrite(String),
+    Perf(String),
+    /// C in place of an expression.
+    Embedded(String),
+    /// `@const("X")`: a constant of C.
+    Constant(String),
+    /// `@kregister(N)`, `@uregister(N)`.
+    Register {
+        user: bool,
+        number: i64,
+    },
+    /// `@kderef(SIZE, ADDRESS)`, `@uderef(SIZE, ADDRESS)`.
+    Memory {
+        user: bool,
+        size: i64,
+        address: Box<Expression>,
+    },
+    /// `@count(x)`, `@variance(x, shift)`.
+    Statistic {
+        operator: &'static str,
+        of: Box<Expression>,
+        parameters: Vec<i64>,
+    },
+}
+
+/// Something of the kernel: `&$file->f_path`, `@cast(p, "inode", "kernel")->i_ino`, `@var("jiffies")`.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    pub root: Root,
+    pub path: Vec<Step>,
+    /// `&`: its address is wanted.
+    pub address_of: bool,
+    pub place: Place,
+    /// Where the outermost macro was called that wrote it.
+    pub called: Option<Place>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Root {
+    /// `$file`, with its `$`; `$$parms` and the like too.
+    Context(String),
+    Cast {
+        value: Box<Expression>,
+        of: String,
+        module: Option<String>,
+    },
+    /// `@var("name@file", "module")`.
+    Global {
+        name: String,
+        module: Option<String>,
+    },
+    /// A value whose type is to be found: `task->pid` of a local `task`.
+    Value(Box<Expression>),
+}
+
+#[derive(Clone, Debug)]
+pub enum Step {
+    Member(String),
+    Index(i64),
+    /// An index that is not a number.
+    At(Box<Expression>),
+    /// `$` or `$$` at the end: all of it as text.
+    Pretty(String),
+}
+
+/// `printf("%d", x)`, `sprintln(x)`, `print(@hist_log(x))`.
+#[derive(Clone, Debug)]
+pub struct Print {
+    pub function: String,
+    /// The format of `printf`, the delimiter of `printd`.
+    pub text: Option<String>,
+    pub histogram: Option<Box<Indexed>>,
+    pub arguments: Vec<Expression>,
+}
+
+/// What `[…]` can stand behind.
+#[derive(Clone, Debug)]
+pub enum Indexed {
+    Array(String),
+    /// `@hist_log(x)`, or `@hist_linear(x, low, high, width)`.
+    Histogram {
+        of: Box<Expression>,
+        bounds: Option<[i64; 3]>,
+    },
+}
+
+/// What functions promise in comments of their C. `stap --dump-functions` prints the first four.
+pub const MARKS: [&str; 8] = [
+    "bpf",
+    "guru",
+    "myproc-unprivileged",
+    "unprivileged",
+    "pure",
+    "stable",
+    "unmangled",
+    "unmodified-fnargs",
+];
+
+impl Function {
+    /// Which of [`MARKS`] stand in the C of the function, in the order of their names.
+    pub fn marks(&self) -> Vec<&'static str> {
+        let mut marks = vec![];
+        let mut look = |code: &str| {
+            marks.extend(MARKS.iter().filter(|mark| {
+                let ends = |rest: &str| rest.strip_prefix(**mark).is_some_and(|rest| rest.starts_with(" */"));
+                code.match_indices("/* ").any(|(at, _)| ends(&code[at + 3..]))
+            }));
+        };
+        match &self.body {
+            FunctionBody::Embedded(embedded) => look(&embedded.code),
+            FunctionBody::Statement(body) => body.each_expression(&mut |expression| match &expression.kind {
+                ExpressionKind::Embedded(code) => look(code),
+                ExpressionKind::Constant(_) => look("/* pure */ /* unprivileged */ /* stable */"),
+                _ => {}
+            }),
+        }
+        marks.sort_unstable();
+        marks.dedup();
+        marks
+    }
+}
+
+impl Alias {
+    /// Whether the dump of SystemTap leaves it out.
+    pub fn hidden(&self) -> bool {
+        self.names.first().and_then(|n| n.components.first()).is_some_and(|c| c.name.starts_with('_'))
+    }
+}
+
+impl Statement {
+    /// What it reads of the kernel, in the order of writing, members of arguments included.
+    pub fn variables(&self) -> Vec<&Variable> {
+        let mut variables = vec![];
+        self.each_expression(&mut |expression| {
+            if let ExpressionKind::Variable(variable) = &expression.kind {
+                variables.push(&**variable);
+            }
+        });
+        variables
+    }
+
+    /// Every expression of the statement, outer ones first.
+    pub fn each_expression<'s>(&'s self, visit: &mut dyn FnMut(&'s Expression)) {
+        match &self.kind {
+            StatementKind::Block(statements) => statements.iter().for_each(|s| s.each_expression(visit)),
+            StatementKind::Try { body, handler, .. } => {
+                body.each_expression(visit);
+                handler.each_expression(visit);
+            }
+            StatementKind::If { condition, then, otherwise } => {
+                condition.each(visit);
+                then.each_expression(visit);
+                otherwise.iter().for_each(|s| s.each_expression(visit));
+            }
+            StatementKind::For { before, condition, after, body } => {
+                before.iter().chain([condition]).chain(after).for_each(|e| e.each(visit));
+                body.each_expression(visit);
+            }
+            StatementKind::Foreach(foreach) => {
+                foreach.array.each(visit);
+                foreach.slice.iter().flatten().chain(&foreach.limit).for_each(|e| e.each(visit));
+                foreach.body.each_expression(visit);
+            }
+            StatementKind::Expression(expression) | StatementKind::Delete(expression) => {
+                expression.each(visit)
+            }
+            StatementKind::Return(value) => value.iter().for_each(|e| e.each(visit)),
+            StatementKind::Next | StatementKind::Break | StatementKind::Continue | StatementKind::Empty => {}
+        }
+    }
+}
+
+impl Expression {
+    /// This expression and every one in it, outer ones first.
+    pub fn each<'s>(&'s self, visit: &mut dyn FnMut(&'s Expression)) {
+        use ExpressionKind::*;
+        visit(self);
+        match &self.kind {
+            Literal(_)
+            | Symbol(_)
+            | Probewrite(_)
+            | Perf(_)
+            | Embedded(_)
+            | Constant(_)
+            | Register { .. } => {}
+            Index { of: array, indexes } | In { indexes, array } => {
+                array.each(visit);
+                indexes.iter().flatten().for_each(|e| e.each(visit));
+            }
+            Call { arguments, .. } => arguments.iter().for_each(|e| e.each(visit)),
+            Print(print) => {
+                print.histogram.iter().for_each(|h| h.each(visit));
+                print.arguments.iter().for_each(|e| e.each(visit));
+            }
+            Unary { operand: one, .. }
+            | Postfix { operand: one, .. }
+            | Match { text: one, .. }
+            | Defined(one)
+            | Entry(one)
+            | Memory { address: one, .. }
+            | Statistic { of: one, .. } => one.each(visit),
+            Binary { left, right, .. } => {
+                left.each(visit);
+                right.each(visit);
+            }
+            Ternary { condition, then, otherwise } => {
+                [condition, then, otherwise].into_iter().for_each(|e| e.each(visit));
+            }
+            Variable(variable) => {
+                if let Root::Cast { value, .. } | Root::Value(value) = &variable.root {
+                    value.each(visit);
+                }
+                for step in &variable.path {
+                    if let Step::At(index) = step {
+                        index.each(visit);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Indexed {
+    fn each<'s>(&'s self, visit: &mut dyn FnMut(&'s Expression)) {
+        if let Self::Histogram { of, .. } = self {
+            of.each(visit);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The tapsets that belong to a target.
+//!
+//! Of each folder that is given only some parts count: those of the runtime before those that are for all, those of
+//! the exact release before those of its series, those of the architecture before those of all. Macros are read
+//! first, since every tapset may use them. A file that cannot be read is an error, and the others are read.
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::ast::{Alias, Function, Global, Probe, Script};
+use super::macros::{Macros, owned};
+use super::parser::{self, Origin};
+use super::{Fault, Place, Target};
+use crate::error::{Error, ErrorKind, Result};
+
+/// How large a file may be.
+const LARGEST: u64 = 16 << 20;
+
+/// What tapsets define, in the order in which SystemTap reads them.
+#[derive(Debug, Default)]
+pub struct Library {
+    /// Files of macros, then the others; a [`Place`] counts in them.
+    pub files: Vec<PathBuf>,
+    pub aliases: Vec<Alias>,
+    pub functions: Vec<Function>,
+    pub globals: Vec<Global>,
+    /// What tapsets run by themselves.
+    pub probes: Vec<Probe>,
+    /// The macros that every file may use, by name.
+    pub macros: Vec<(String, Place)>,
+    /// Files that were left out, each with its reason.
+    pub errors: Vec<Error>,
+    shared: Macros<'static>,
+}
+
+impl Library {
+    /// Reads the tapsets of these folders, usually `/usr/share/systemtap/tapset` alone. An earlier folder hides
+    /// files of the same name in a later one. `observe` is given each file as it was read, in order.
+    pub fn load(folders: &[PathBuf], target: &Target<'_>, mut observe: impl FnMut(&Path, &Script)) -> Self {
+        let mut library = Self::default();
+        for path in library.find(folders, target, "stpm") {
+            if let Err(error) = library.add_macros(path, target) {
+                library.errors.push(error);
+            }
+        }
+        library.macros = library.shared.iter().map(|(name, m)| (name.to_string(), m.place)).collect();
+        library.macros.sort_unstable();
+        let first = library.files.len();
+        let scripts = library.find(folders, target, "stp");
+        library.files.extend(scripts);
+        let read = |index: usize| {
+            let path = &library.files[index];
+            library.parse(&contents(path)?, index, Origin::Tapset, target)
+        };
+        let parsed = side_by_side(first..library.files.len(), read);
+        for (path, script) in library.files[first..].iter().zip(parsed) {
+            match script {
+                Ok(script) => {
+                    observe(path, &script);
+                    library.aliases.extend(script.aliases);
+                    library.functions.extend(script.functions);
+                    library.globals.extend(script.globals);
+                    library.probes.extend(script.probes);
+                }
+                Err(error) => library.errors.push(error),
+            }
+        }
+        library
+    }
+
+    /// Reads a script that uses this library. Its path is added to [`Self::files`], for the places in it.
+    pub fn script(&mut self, path: &Path, bytes: &[u8], target: &Target<'_>) -> Result<Script> {
+        self.files.push(path.to_owned());
+        self.parse(bytes, self.files.len() - 1, Origin::Script, target)
+    }
+
+    fn parse(&self, bytes: &[u8], index: usize, origin: Origin, target: &Target<'_>) -> Result<Script> {
+        let script = parser::script(bytes, number(index), origin, &self.shared, target);
+        script.map_err(|fault| self.explain(fault))
+    }
+
+    fn add_macros(&mut self, path: PathBuf, target: &Target<'_>) -> Result<()> {
+        let bytes = contents(&path);
+        let file = number(self.files.len());
+        self.files.push(path);
+        let none = Macros::new();
+        let bytes = bytes?;
+        let macros = parser::macros(&bytes, file, &none, target).map_err(|fault| self.explain(fault))?;
+        // By place, so that of several the first is named.
+        let mut again: Vec<_> =
+            macros.iter().filter(|(name, _)| self.shared.contains_key(&***name)).collect();
+        again.sort_unstable_by_key(|(_, m)| m.place);
+        if let Some((name, duplicate)) = again.first() {
+            let first = self.shared[&***name].place;
+            let other = self.path(first.file).display();
+            let why =
+                format!("the macro `@{name}` is already defined in {other}:{}:{}", first.line, first.column);
+            return Err(self.explain(Fault::new(duplicate.place, why)));
+        }
+        self.shared.extend(owned(macros));
+        Ok(())
+    }
+
+    fn explain(&self, fault: Fault) -> Error {
+        fault.into_error(|file| self.path(file))
+    }
+
+    /// The file of a [`Place`].
+    pub fn path(&self, file: u32) -> &Path {
+        self.files.get(file as usize).map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    /// The files of this extension that count, each once: not by another name, and not in a later folder again.
+    fn find(&mut self, folders: &[PathBuf], target: &Target<'_>, extension: &str) -> Vec<PathBuf> {
+        let (mut found, mut identities, mut names) = (vec![], HashSet::new(), HashSet::new());
+        for folder in folders {
+            for part in parts(target) {
+                let entries = match fs::read_dir(folder.join(&part)) {
+                    Ok(entries) => entries,
+                    Err(e) if e.kind() == std::io::ErrorKind::NotFound && !part.as_os_str().is_empty() => {
+                        continue;
+                    }
+                    Err(e) => {
+                        self.errors.push(Error::io(folder, "read the folder of tapsets", e));
+                        continue;
+                    }
+                };
+                let paths: BTreeSet<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+                for path in paths.into_iter().filter(|p| p.extension().is_some_and(|e| e == extension)) {
+                    let Ok(metadata) = fs::metadata(&path) else { continue };
+                    let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
+                    let once = metadata.is_file() && identities.insert((metadata.dev(), metadata.ino()));
+                    if once && names.insert(name) {
+                        found.push(path);
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The parts of a folder of tapsets that count for the target, in their order.
+fn parts(target: &Target<'_>) -> Vec<PathBuf> {
+    let mut versions = vec![target.release];
+    let mut version = target.version();
+    if version != target.release {
+        versions.push(version);
+    }
+    // 6.1.0, then 6.1, but not 6.
+    while let Some((shorter, _)) = version.rsplit_once('.').filter(|(shorter, _)| shorter.contains('.')) {
+        versions.push(shorter);
+        version = shorter;
+    }
+    versions.push("");
+    let of_arch = versions.iter().flat_map(|v| [Path::new(v).join(target.arch), PathBuf::from(v)]);
+    let of_arch: Vec<PathBuf> = of_arch.collect();
+    let of_runtime = of_arch.iter().map(|part| Path::new(target.runtime.folder()).join(part));
+    of_runtime.chain(of_arch.iter().cloned()).collect()
+}
+
+fn contents(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = vec![];
+    let file = File::open(path).map_err(|e| Error::io(path, "open the tapset", e))?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, "read the tapset", e))?;
+    if bytes.len() as u64 > LARGEST {
+        let why = format!("a tapset of more than {} MiB is not read", LARGEST >> 20);
+        return Err(Error::new(ErrorKind::Syntax, why).at(path));
+    }
+    Ok(bytes)
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+#[cfg(feature = "build")]
+fn side_by_side<T: Send>(indexes: std::ops::Range<usize>, read: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    use rayon::prelude::*;
+    indexes.into_par_iter().map(read).collect()
+}
+#[cfg(not(feature = "build"))]
+fn side_by_side<T>(indexes: std::ops::Range<usize>, read: impl Fn(usize) -> T) -> Vec<T> {
+    indexes.map(read).collect()
+}

@@ -1,0 +1,518 @@
+//! Expressions, by precedence.
+use super::super::Fault;
+use super::super::Result;
+use super::super::ast::{Expression, ExpressionKind, Indexed, Literal, Print, Root, Step, Variable};
+use super::super::lexer::{Kind, Token};
+use super::super::macros::{fault, shown};
+use super::{Parser, unexpected};
+
+const ASSIGNMENTS: [&str; 13] =
+    ["=", "<<<", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|=", ".="];
+const PREFIXES: [&str; 4] = ["+", "-", "!", "~"];
+const STATISTICS: [&str; 6] = ["@avg", "@variance", "@count", "@sum", "@min", "@max"];
+
+/// Operators between two operands, the loosest first.
+const LEVELS: [&[&str]; 11] = [
+    &["||"],
+    &["&&"],
+    &["|"],
+    &["^"],
+    &["&"],
+    &["in"],
+    &["<", ">", "==", "!=", "<=", ">=", "=~", "!~"],
+    &["<<", ">>", ">>>"],
+    &["."],
+    &["+", "-"],
+    &["*", "/", "%"],
+];
+const IN: usize = 5;
+const COMPARISONS: usize = 6;
+
+impl<'a> Parser<'a> {
+    /// An expression, also an assignment.
+    pub(super) fn expression(&mut self) -> Result<Expression> {
+        if self.expressions == 0 {
+            self.operators = 0;
+        }
+        self.expressions += 1;
+        let left = self.ternary()?;
+        let expression = match self.operator_of(&ASSIGNMENTS)? {
+            Some((token, operator)) => {
+                let right = Box::new(self.expression()?);
+                let kind = ExpressionKind::Binary { operator, left: Box::new(left), right };
+                Expression { place: token.place, kind }
+            }
+            None => left,
+        };
+        self.expressions -= 1;
+        Ok(expression)
+    }
+
+    /// Takes the next token if it is one of these.
+    fn operator_of(&mut self, operators: &[&'static str]) -> Result<Option<(Token<'a>, &'static str)>> {
+        let Some(token) = self.peek()?.filter(|t| t.kind == Kind::Operator) else { return Ok(None) };
+        let Some(&operator) = operators.iter().find(|o| **o == token.text) else { return Ok(None) };
+        let token = self.next(operator)?;
+        self.longer(&token)?;
+        Ok(Some((token, operator)))
+    }
+
+    fn ternary(&mut self) -> Result<Expression> {
+        self.deeper()?;
+        let condition = self.binary(0)?;
+        let expression = match self.operator_of(&["?"])? {
+            Some((token, _)) => {
+                let then = Box::new(self.expression()?);
+                self.expect(":")?;
+                let otherwise = Box::new(self.ternary()?);
+                let kind = ExpressionKind::Ternary { condition: Box::new(condition), then, otherwise };
+                Expression { place: token.place, kind }
+            }
+            None => condition,
+        };
+        self.depth -= 1;
+        Ok(expression)
+    }
+
+    /// Operands joined by operators of the level `lowest` and all that bind closer.
+    fn binary(&mut self, lowest: usize) -> Result<Expression> {
+        let mut highest = LEVELS.len();
+        let mut compared = false;
+        let mut left = if lowest <= IN && self.takes_operator("[")? {
+            highest = IN - 1;
+            self.listed()?
+        } else {
+            self.unary()?
+        };
+        loop {
+            let Some((level, operator)) = self.level()? else { return Ok(left) };
+            if level < lowest || level > highest || compared && matches!(operator, "=~" | "!~") {
+                return Ok(left);
+            }
+            let token = self.next(operator)?;
+            self.longer(&token)?;
+            highest = level;
+            let place = token.place;
+            let kind = match operator {
+                "in" => {
+                    highest = IN - 1;
+                    ExpressionKind::In { indexes: vec![Some(left)], array: self.indexed()? }
+                }
+                "=~" | "!~" => {
+                    highest = IN;
+                    ExpressionKind::Match { operator, text: Box::new(left), regex: self.string()? }
+                }
+                _ => {
+                    compared |= level == COMPARISONS;
+                    let right = Box::new(self.binary(level + 1)?);
+                    ExpressionKind::Binary { operator, left: Box::new(left), right }
+                }
+            };
+            left = Expression { place, kind };
+        }
+    }
+
+    /// The level of the next token, if it is an operator between operands.
+    fn level(&mut self) -> Result<Option<(usize, &'static str)>> {
+        let Some(token) = self.peek()? else { return Ok(None) };
+        let kind = if token.text == "in" { Kind::Keyword } else { Kind::Operator };
+        if token.kind != kind {
+            return Ok(None);
+        }
+        let found = LEVELS.iter().enumerate();
+        let mut found =
+            found.filter_map(|(level, of)| Some((level, *of.iter().find(|o| **o == token.text)?)));
+        Ok(found.next())
+    }
+
+    /// `a, *, b] in array` behind its bracket; one expression alone may stand in brackets too.
+    fn listed(&mut self) -> Result<Expression> {
+        let mut indexes = vec![];
+        loop {
+            let any = self.takes_operator("*")?;
+            indexes.push(if any { None } else { Some(self.binary(COMPARISONS)?) });
+            if !self.more("]")? {
+                break;
+            }
+        }
+        let place = self.peek()?.map(|t| t.place);
+        if self.takes(Kind::Keyword, "in")? {
+            let kind = ExpressionKind::In { indexes, array: self.indexed()? };
+            return Ok(Expression { place: place.unwrap_or_default(), kind });
+        }
+        match (indexes.pop(), indexes.is_empty()) {
+            (Some(Some(only)), true) => Ok(only),
+            _ => self.unexpected("`in` behind a list of indexes"),
+        }
+    }
+
+    fn unary(&mut self) -> Result<Expression> {
+        if let Some((token, operator)) = self.operator_of(&PREFIXES)? {
+            self.deeper()?;
+            let operand = Box::new(self.unary()?);
+            self.depth -= 1;
+            return Ok(Expression { place: token.place, kind: ExpressionKind::Unary { operator, operand } });
+        }
+        if let Some((token, operator)) = self.operator_of(&["++", "--"])? {
+            let operand = Box::new(self.operand()?);
+            return Ok(Expression { place: token.place, kind: ExpressionKind::Unary { operator, operand } });
+        }
+        let operand = self.operand()?;
+        Ok(match self.operator_of(&["++", "--"])? {
+            Some((token, operator)) => {
+                let operand = Box::new(operand);
+                Expression { place: token.place, kind: ExpressionKind::Postfix { operator, operand } }
+            }
+            None => operand,
+        })
+    }
+
+    /// A value, or something of the kernel with its members.
+    fn operand(&mut self) -> Result<Expression> {
+        let ampersand = match self.at_operator("&")? {
+            true => Some(self.expect("&")?),
+            false => None,
+        };
+        let address_of = ampersand.is_some();
+        let Some(token) = self.peek()? else { return self.unexpected("a value") };
+        let (place, called) = (token.place, token.called);
+        let variable = |root| Variable { root, path: vec![], address_of, place, called };
+        let mut variable = match (token.kind, &*token.text) {
+            (Kind::Identifier, name) if name.starts_with('$') => {
+                let name = self.next("a variable")?.text.into_owned();
+                variable(Root::Context(name))
+            }
+            (Kind::Operator, "@cast") => variable(self.cast()?),
+            (Kind::Operator, "@var") => variable(self.global()?),
+            _ => {
+                let value = self.value()?;
+                match value.kind {
+                    ExpressionKind::Variable(of) if address_of => {
+                        if let Some(token) = ampersand.filter(|_| of.address_of) {
+                            return Err(fault(&token, "the address of an address cannot be taken"));
+                        }
+                        Variable { address_of, ..*of }
+                    }
+                    _ if address_of || self.at_step()? => {
+                        let place = match ampersand {
+                            Some(token) => token.place,
+                            None => self.peek()?.map_or(place, |t| t.place),
+                        };
+                        Variable { place, ..variable(Root::Value(Box::new(value))) }
+                    }
+                    _ => return Ok(value),
+                }
+            }
+        };
+        self.steps(&mut variable)?;
+        Ok(Expression { place: variable.place, kind: ExpressionKind::Variable(Box::new(variable)) })
+    }
+
+    fn at_step(&mut self) -> Result<bool> {
+        Ok(self.at_operator("->")? || self.at_operator("[")? || self.peek()?.is_some_and(is_dollars))
+    }
+
+    /// `->member`, `[index]`, and `$` or `$$` at the end, which also may cling to the last name.
+    fn steps(&mut self, variable: &mut Variable) -> Result<()> {
+        let mut pretty = None;
+        if let Root::Context(name) = &mut variable.root {
+            let length = name.trim_end_matches('$').len();
+            if length > 0 && length < name.len() {
+                pretty = Some(name.split_off(length));
+            }
+        }
+        while pretty.is_none() {
+            if self.takes_operator("->")? {
+                let member = self.next("the name of a member")?;
+                if !matches!(member.kind, Kind::Identifier | Kind::Keyword) {
+                    return Err(unexpected(&member, "the name of a member"));
+                }
+                let mut member = member.text.into_owned();
+                let length = member.trim_end_matches('$').len();
+                if length < member.len() {
+                    pretty = Some(member.split_off(length));
+                }
+                if !member.is_empty() {
+                    variable.path.push(Step::Member(member));
+                }
+            } else if self.takes_operator("[")? {
+                let index = self.expression()?;
+                variable.path.push(match index.kind {
+                    ExpressionKind::Literal(Literal::Number(number)) => Step::Index(number),
+                    _ => Step::At(Box::new(index)),
+                });
+                self.expect("]")?;
+            } else {
+                break;
+            }
+        }
+        if pretty.is_none() && self.peek()?.is_some_and(is_dollars) {
+            pretty = Some(self.next("`$`")?.text.into_owned());
+        }
+        if let Some(pretty) = pretty {
+            variable.path.push(Step::Pretty(pretty));
+            if self.at_operator("->")? || self.at_operator("[")? {
+                return self.unexpected("nothing: `$` at the end prints all of it");
+            }
+        }
+        Ok(())
+    }
+
+    fn cast(&mut self) -> Result<Root> {
+        self.expect("@cast")?;
+        self.expect("(")?;
+        let value = Box::new(self.expression()?);
+        self.expect(",")?;
+        let of = self.filled_string()?;
+        let module = self.module()?;
+        Ok(Root::Cast { value, of, module })
+    }
+
+    fn global(&mut self) -> Result<Root> {
+        self.expect("@var")?;
+        self.expect("(")?;
+        let name = self.string()?;
+        let module = self.module()?;
+        Ok(Root::Global { name, module })
+    }
+
+    /// `, "module")` or `)`.
+    fn module(&mut self) -> Result<Option<String>> {
+        let module = if self.takes_operator(",")? { Some(self.string()?) } else { None };
+        self.expect(")")?;
+        Ok(module)
+    }
+
+    fn value(&mut self) -> Result<Expression> {
+        let Some(token) = self.peek()? else { return self.unexpected("a value") };
+        let (place, kind) = (token.place, token.kind);
+        let is_symbol = kind == Kind::Identifier || kind == Kind::Operator && token.text.starts_with('@');
+        if is_symbol {
+            return self.symbol();
+        }
+        if kind == Kind::Embedded {
+            let kind = ExpressionKind::Embedded(self.embedded()?.code);
+            return Ok(Expression { place, kind });
+        }
+        if self.takes_operator("(")? {
+            let expression = self.expression()?;
+            self.expect(")")?;
+            return Ok(expression);
+        }
+        match kind {
+            Kind::String | Kind::Number => {
+                Ok(Expression { place, kind: ExpressionKind::Literal(self.literal()?) })
+            }
+            _ => self.unexpected("a value"),
+        }
+    }
+
+    /// What begins with a name or a word with `@`.
+    fn symbol(&mut self) -> Result<Expression> {
+        let token = self.next("a name")?;
+        let place = token.place;
+        let name = &*token.text;
+        let kind = match name {
+            "@hist_linear" | "@hist_log" => {
+                let of = self.histogram(name)?;
+                match self.takes_operator("[")? {
+                    true => ExpressionKind::Index { of, indexes: self.indexes()? },
+                    false => return Err(fault(&token, format!("`{name}` has no value of its own"))),
+                }
+            }
+            _ if name.starts_with('@') => self.at_word(&token)?,
+            _ if is_print(name) => ExpressionKind::Print(self.print(name)?),
+            _ if self.takes_operator("(")? => {
+                let arguments = if self.takes_operator(")")? { vec![] } else { self.arguments()? };
+                ExpressionKind::Call { function: name.to_owned(), arguments }
+            }
+            _ if self.takes_operator("[")? => {
+                ExpressionKind::Index { of: Indexed::Array(name.to_owned()), indexes: self.indexes()? }
+            }
+            _ => ExpressionKind::Symbol(name.to_owned()),
+        };
+        Ok(Expression { place, kind })
+    }
+
+    fn at_word(&mut self, token: &Token<'a>) -> Result<ExpressionKind> {
+        let word = &*token.text;
+        let user = word.starts_with("@u");
+        let statistic = STATISTICS.into_iter().find(|s| *s == word);
+        let known = ["@defined", "@entry", "@probewrite", "@const", "@perf"].contains(&word);
+        let machine = ["@kregister", "@uregister", "@kderef", "@uderef"].contains(&word);
+        if statistic.is_none() && !known && !machine {
+            return Err(fault(token, format!("{} is neither a macro nor an operator", shown(token))));
+        }
+        if word == "@const" || machine && !user {
+            self.require_privilege(token, &shown(token))?;
+        }
+        self.expect("(")?;
+        let kind = match word {
+            "@defined" => ExpressionKind::Defined(Box::new(self.expression()?)),
+            "@entry" => ExpressionKind::Entry(Box::new(self.expression()?)),
+            "@probewrite" => ExpressionKind::Probewrite(self.identifier("a variable")?.text.into_owned()),
+            "@const" => ExpressionKind::Constant(self.filled_string()?),
+            "@perf" => ExpressionKind::Perf(self.filled_string()?),
+            "@kregister" | "@uregister" => ExpressionKind::Register { user, number: self.number()? },
+            "@kderef" | "@uderef" => {
+                let size = self.number()?;
+                self.expect(",")?;
+                ExpressionKind::Memory { user, size, address: Box::new(self.expression()?) }
+            }
+            _ => {
+                let of = Box::new(self.expression()?);
+                let mut parameters = vec![];
+                while parameters.is_empty() && word == "@variance" && self.takes_operator(",")? {
+                    parameters.push(self.number()?);
+                }
+                ExpressionKind::Statistic { operator: statistic.unwrap_or_default(), of, parameters }
+            }
+        };
+        self.expect(")")?;
+        Ok(kind)
+    }
+
+    /// Behind the name of a histogram.
+    fn histogram(&mut self, name: &str) -> Result<Indexed> {
+        self.expect("(")?;
+        let of = Box::new(self.expression()?);
+        let mut bounds = None;
+        if name == "@hist_linear" {
+            let mut numbers = [0; 3];
+            for number in &mut numbers {
+                self.expect(",")?;
+                *number = self.number()?;
+            }
+            bounds = Some(numbers);
+        }
+        self.expect(")")?;
+        Ok(Indexed::Histogram { of, bounds })
+    }
+
+    /// An array by its name, or a histogram.
+    pub(super) fn indexed(&mut self) -> Result<Indexed> {
+        let what = "an array or a histogram";
+        let token = self.next(what)?;
+        match (token.kind, &*token.text) {
+            (Kind::Operator, name @ ("@hist_linear" | "@hist_log")) => self.histogram(name),
+            (Kind::Identifier, name) => Ok(Indexed::Array(name.to_owned())),
+            _ => Err(unexpected(&token, what)),
+        }
+    }
+
+    /// Indexes behind their bracket.
+    pub(super) fn indexes(&mut self) -> Result<Vec<Option<Expression>>> {
+        let mut indexes = vec![];
+        loop {
+            indexes.push(if self.takes_operator("*")? { None } else { Some(self.expression()?) });
+            if !self.more("]")? {
+                return Ok(indexes);
+            }
+        }
+    }
+
+    /// One argument or more, and their bracket.
+    fn arguments(&mut self) -> Result<Vec<Expression>> {
+        let mut arguments = vec![];
+        loop {
+            arguments.push(self.expression()?);
+            if !self.more(")")? {
+                return Ok(arguments);
+            }
+        }
+    }
+
+    /// Behind the name of a function of the print family.
+    fn print(&mut self, name: &str) -> Result<Print> {
+        self.expect("(")?;
+        let function = name.to_owned();
+        let plain = matches!(name, "print" | "println" | "sprint" | "sprintln");
+        if plain && (self.at_operator("@hist_linear")? || self.at_operator("@hist_log")?) {
+            let token = self.next("a histogram")?;
+            let of = self.histogram(&token.text)?;
+            if !self.takes_operator("[")? {
+                self.expect(")")?;
+                return Ok(Print { function, text: None, histogram: Some(Box::new(of)), arguments: vec![] });
+            }
+            let index = Some(self.expression()?);
+            self.expect("]")?;
+            let kind = ExpressionKind::Index { of, indexes: vec![index] };
+            let mut arguments = vec![Expression { place: token.place, kind }];
+            if self.more(")")? {
+                arguments.extend(self.arguments()?);
+            }
+            return Ok(Print { function, text: None, histogram: None, arguments });
+        }
+        let delimited = name.contains("printd");
+        let mut text = None;
+        if name.contains("printf") || delimited {
+            let place = self.peek()?.map(|t| (t.place, t.called));
+            let string = self.string()?;
+            if let Some((place, called)) = place.filter(|_| !delimited && !is_format(&string)) {
+                let why = "this format has a `%` without a conversion that `printf` knows";
+                return Err(Fault { called, ..Fault::new(place, why) });
+            }
+            text = Some(string);
+        }
+        let arguments = match &text {
+            // With a delimiter there are two at least, without `ln` one.
+            Some(_) if !delimited && self.takes_operator(")")? => vec![],
+            Some(_) => {
+                self.expect(",")?;
+                self.arguments()?
+            }
+            None if name.ends_with("ln") && self.takes_operator(")")? => vec![],
+            None => self.arguments()?,
+        };
+        match arguments.get(1) {
+            None if delimited => self.unexpected("two values to print with a delimiter between"),
+            _ => Ok(Print { function, text, histogram: None, arguments }),
+        }
+    }
+}
+
+fn is_dollars(token: &Token<'_>) -> bool {
+    token.kind == Kind::Identifier && token.text.bytes().all(|b| b == b'$')
+}
+
+/// `print`, `printf`, `printd`, each with `ln` but `printf`, each with `s` before; and `print_char`.
+fn is_print(name: &str) -> bool {
+    let kinds = ["print", "printf", "printd", "println", "printdln"];
+    name == "print_char" || kinds.contains(&name.strip_prefix('s').unwrap_or(name))
+}
+
+/// Whether every `%` of a format begins a conversion or is doubled.
+fn is_format(format: &str) -> bool {
+    let mut rest = format.as_bytes();
+    while let Some(percent) = memchr::memchr(b'%', rest) {
+        rest = &rest[percent + 1..];
+        if let Some(after) = rest.strip_prefix(b"%") {
+            rest = after;
+            continue;
+        }
+        let skip = |rest: &mut &[u8], fits: &dyn Fn(u8) -> bool| {
+            if let Some((first, after)) = rest.split_first()
+                && fits(*first)
+            {
+                *rest = after;
+                return true;
+            }
+            false
+        };
+        let digits = |rest: &mut &[u8]| {
+            if !skip(rest, &|b| b == b'*') {
+                while skip(rest, &|b| b.is_ascii_digit()) {}
+            }
+        };
+        skip(&mut rest, &|b| b"0+- #".contains(&b));
+        digits(&mut rest);
+        if skip(&mut rest, &|b| b == b'.') {
+            digits(&mut rest);
+        }
+        skip(&mut rest, &|b| b == b'l');
+        if !skip(&mut rest, &|b| b"bcsmMdiuoxXp".contains(&b)) {
+            return false;
+        }
+    }
+    true
+}
