@@ -8,12 +8,15 @@
 //! | [`library`] | the folders of tapsets that belong to a target, read side by side |
 //! | [`parser`] | the tokens of a file to a [`ast::Script`] |
 //! | [`ast`] | what a script says |
+//! | [`expand`] | aliases to the points they stand for |
 //! | [`target`] | for which kernel, architecture and SystemTap a script is read |
 //! | `preprocess` → `macros` → `lexer` | bytes to tokens, each asking the next |
 //!
-//! The language is that of SystemTap 4.8; where the sources differ from its manual, the sources hold.
+//! The language is that of SystemTap 4.8; where its sources differ from its manual, the sources hold. It differs where
+//! SystemTap has no bound, or is silent about what is missing: a comment that is never closed is an error here.
 pub mod ast;
 mod condition;
+pub mod expand;
 mod lexer;
 pub mod library;
 mod macros;

@@ -32,6 +32,7 @@ mod raw;
 mod snapshot;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
+mod tapset;
 #[cfg(feature = "cli")]
 mod types;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
