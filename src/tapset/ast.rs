@@ -193,18 +193,18 @@ pub enum ExpressionKind {
     Symbol(String),
     /// None for `*`.
     Index {
-        of: Indexed,
+        of: Box<Indexed>,
         indexes: Vec<Option<Expression>>,
     },
     In {
         indexes: Vec<Option<Expression>>,
-        array: Indexed,
+        array: Box<Indexed>,
     },
     Call {
         function: String,
         arguments: Vec<Expression>,
     },
-    Print(Print),
+    Print(Box<Print>),
     Unary {
         operator: &'static str,
         operand: Box<Expression>,

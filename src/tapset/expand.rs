@@ -14,7 +14,7 @@ use crate::query::pattern::Pattern;
 /// How many aliases may lead to each other.
 pub const DEEPEST: usize = 64;
 /// How many points and aliases one question may come through.
-pub const MOST: usize = 100_000;
+pub const MOST: usize = 300_000;
 
 /// Aliases by the components of their names.
 pub struct Aliases<'l> {

@@ -97,13 +97,13 @@ impl Library {
             let other = self.path(first.file).display();
             let why =
                 format!("the macro `@{name}` is already defined in {other}:{}:{}", first.line, first.column);
-            return Err(self.explain(Fault::new(duplicate.place, why)));
+            return Err(self.explain(Fault::new(duplicate.place, None, why)));
         }
         self.shared.extend(owned(macros));
         Ok(())
     }
 
-    fn explain(&self, fault: Fault) -> Error {
+    fn explain(&self, fault: Box<Fault>) -> Error {
         fault.into_error(|file| self.path(file))
     }
 

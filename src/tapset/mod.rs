@@ -49,11 +49,12 @@ pub(crate) struct Fault {
     message: String,
 }
 
-type Result<T, E = Fault> = std::result::Result<T, E>;
+/// Small, since parsing by recursion holds many of them on the stack.
+type Result<T, E = Box<Fault>> = std::result::Result<T, E>;
 
 impl Fault {
-    fn new(place: Place, message: impl Into<String>) -> Self {
-        Self { place, called: None, message: message.into() }
+    fn new(place: Place, called: Option<Place>, message: impl Into<String>) -> Box<Self> {
+        Box::new(Self { place, called, message: message.into() })
     }
 
     /// What it is to the reader of `file`; `path` gives the path of any file by its number.

@@ -96,7 +96,7 @@ impl<'a> Parser<'a> {
             let kind = match operator {
                 "in" => {
                     highest = IN - 1;
-                    ExpressionKind::In { indexes: vec![Some(left)], array: self.indexed()? }
+                    ExpressionKind::In { indexes: vec![Some(left)], array: Box::new(self.indexed()?) }
                 }
                 "=~" | "!~" => {
                     highest = IN;
@@ -137,7 +137,7 @@ impl<'a> Parser<'a> {
         }
         let place = self.peek()?.map(|t| t.place);
         if self.takes(Kind::Keyword, "in")? {
-            let kind = ExpressionKind::In { indexes, array: self.indexed()? };
+            let kind = ExpressionKind::In { indexes, array: Box::new(self.indexed()?) };
             return Ok(Expression { place: place.unwrap_or_default(), kind });
         }
         match (indexes.pop(), indexes.is_empty()) {
@@ -314,21 +314,22 @@ impl<'a> Parser<'a> {
         let name = &*token.text;
         let kind = match name {
             "@hist_linear" | "@hist_log" => {
-                let of = self.histogram(name)?;
+                let of = Box::new(self.histogram(name)?);
                 match self.takes_operator("[")? {
                     true => ExpressionKind::Index { of, indexes: self.indexes()? },
                     false => return Err(fault(&token, format!("`{name}` has no value of its own"))),
                 }
             }
             _ if name.starts_with('@') => self.at_word(&token)?,
-            _ if is_print(name) => ExpressionKind::Print(self.print(name)?),
+            _ if is_print(name) => ExpressionKind::Print(Box::new(self.print(name)?)),
             _ if self.takes_operator("(")? => {
                 let arguments = if self.takes_operator(")")? { vec![] } else { self.arguments()? };
                 ExpressionKind::Call { function: name.to_owned(), arguments }
             }
-            _ if self.takes_operator("[")? => {
-                ExpressionKind::Index { of: Indexed::Array(name.to_owned()), indexes: self.indexes()? }
-            }
+            _ if self.takes_operator("[")? => ExpressionKind::Index {
+                of: Box::new(Indexed::Array(name.to_owned())),
+                indexes: self.indexes()?,
+            },
             _ => ExpressionKind::Symbol(name.to_owned()),
         };
         Ok(Expression { place, kind })
@@ -436,7 +437,7 @@ impl<'a> Parser<'a> {
             }
             let index = Some(self.expression()?);
             self.expect("]")?;
-            let kind = ExpressionKind::Index { of, indexes: vec![index] };
+            let kind = ExpressionKind::Index { of: Box::new(of), indexes: vec![index] };
             let mut arguments = vec![Expression { place: token.place, kind }];
             if self.more(")")? {
                 arguments.extend(self.arguments()?);
@@ -450,7 +451,7 @@ impl<'a> Parser<'a> {
             let string = self.string()?;
             if let Some((place, called)) = place.filter(|_| !delimited && !is_format(&string)) {
                 let why = "this format has a `%` without a conversion that `printf` knows";
-                return Err(Fault { called, ..Fault::new(place, why) });
+                return Err(Fault::new(place, called, why));
             }
             text = Some(string);
         }

@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
             let line = memchr::memchr_iter(b'\n', &bytes[..zero]).count() + 1;
             let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             let place = Place { file, line: number(line), column: number(zero - line_start + 1) };
-            return Err(Fault::new(place, "this is not text: it has a zero byte"));
+            return Err(Fault::new(place, None, "this is not text: it has a zero byte"));
         }
         let tokens = Preprocessor::new(Expander::new(Lexer::new(bytes, file), macros), target);
         let privileged = origin == Origin::Tapset || target.guru;
@@ -115,9 +115,11 @@ impl<'a> Parser<'a> {
         self.peek()?;
         match self.ahead.take() {
             Some(token) => Ok(token),
-            None => {
-                Err(Fault::new(self.tokens.place(), format!("expected {what}, found the end of the file")))
-            }
+            None => Err(Fault::new(
+                self.tokens.place(),
+                None,
+                format!("expected {what}, found the end of the file"),
+            )),
         }
     }
 
@@ -231,7 +233,7 @@ impl<'a> Parser<'a> {
         let why = format!("this is nested more than {DEEPEST} deep");
         match self.peek()? {
             Some(token) => Err(fault(token, why)),
-            None => Err(Fault::new(self.tokens.place(), why)),
+            None => Err(Fault::new(self.tokens.place(), None, why)),
         }
     }
 
@@ -246,7 +248,7 @@ impl<'a> Parser<'a> {
 }
 
 /// That another token was to stand there. Of what is no token it is said why.
-fn unexpected(token: &Token<'_>, what: &str) -> Fault {
+fn unexpected(token: &Token<'_>, what: &str) -> Box<Fault> {
     match token.kind {
         Kind::Junk => fault(token, &*token.text),
         _ => fault(token, format!("expected {what}, found {}", shown(token))),

@@ -116,10 +116,10 @@ fn is_piece(token: &Token<'_>) -> bool {
     matches!(token.kind, Kind::Identifier | Kind::Keyword) || token.is_operator("*")
 }
 
-fn too_many(at: Option<Token<'_>>) -> super::Fault {
+fn too_many(at: Option<Token<'_>>) -> Box<super::Fault> {
     let why = format!("this probe stands for more than {MOST_POINTS} points");
     match at {
         Some(token) => fault(&token, why),
-        None => super::Fault::new(super::Place::default(), why),
+        None => super::Fault::new(super::Place::default(), None, why),
     }
 }
