@@ -341,9 +341,19 @@ fn bounds_are_named_and_nothing_overflows() {
         (in_probe(format!("x = {}1", many("a ? b : ", 10_000))), "128 deep"),
         (in_probe(many("if (a) b else ", 10_000)), "128 deep"),
         (in_probe(many("try { } catch { ", 10_000)), "128 deep"),
-        (in_probe(format!("x = {}1", many("a = ", 10_000))), "1000 operators"),
+        (in_probe(format!("x = {}1", many("a = ", 10_000))), "128 deep"),
+        (
+            in_probe(format!("x = {}", many("(a || b && c | d ^ e & f == g << h . i + j * ", 1000))),
+            "128 deep",
+        ),
         (in_probe(format!("x = {}", many("f(", 10_000))), "128 deep"),
         (in_probe(format!("x = {}", many("$a[", 10_000))), "128 deep"),
+        (in_probe(format!("x = {}1", many("@cast(", 10_000))), "128 deep"),
+        (in_probe(format!("x = {}1", many("@defined(", 10_000))), "128 deep"),
+        (in_probe(format!("x = {}1", many("sprint(", 10_000))), "128 deep"),
+        (in_probe(format!("x = {}1", many("@hist_log(", 10_000))), "128 deep"),
+        (in_probe(many("foreach (a in b[", 10_000)), "128 deep"),
+        (in_probe(many("foreach (a in b) ", 10_000)), "128 deep"),
         (in_probe(format!("x = {}1", many("[", 10_000))), "expected"),
         (in_probe(format!("x = 1{}", many(" + 1", 100_000))), "1000 operators"),
         (in_probe(format!("x = s{}", many(" . s", 100_000))), "1000 operators"),
@@ -362,12 +372,19 @@ fn bounds_are_named_and_nothing_overflows() {
         let error = refused(&text);
         assert!(error.message().contains(bound), "{error}: {}", &text[..60]);
     }
-    // And what is within them is read.
-    whole(&in_probe(format!("x = {}1{}", many("(", 100), many(")", 100))));
-    whole(&in_probe(format!("x = 1{}", many(" + 1", 900))));
-    whole(&in_probe(many("if (a) b else ", 50) + "c"));
+    // What is within them is read, walked and printed.
+    for text in [
+        in_probe(format!("x = {}1{}", many("($y + ", 60), many(")", 60))),
+        in_probe(format!("x = {}1{}", many("@cast(&$y->z[", 40), many("], \"t\")", 40))),
+        in_probe(format!("x = $y{}", many(" + 1", 990))),
+        in_probe(many("if ($y) b else ", 100) + "c"),
+        in_probe(many("x[1] = $y; ", 20_000)),
+    ] {
+        let script = whole(&text);
+        assert!(!script.probes[0].body.variables().is_empty());
+        assert!(render::tapset::script(&script).len() > 1000);
+    }
     whole(&format!("{}global x{}", many("%( 1 == 1 %? ", 10_000), many("%)", 10_000)));
-    whole(&in_probe(format!("{}", many("x[1] = 2; ", 20_000))));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Expressions, by precedence.
-use super::super::Fault;
 use super::super::Result;
 use super::super::ast::{Expression, ExpressionKind, Indexed, Literal, Print, Root, Step, Variable};
 use super::super::lexer::{Kind, Token};
 use super::super::macros::{fault, shown};
-use super::{Parser, unexpected};
+use super::super::{Fault, Place};
+use super::{LONGEST, Parser, unexpected};
 
 const ASSIGNMENTS: [&str; 13] =
     ["=", "<<<", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|=", ".="];
@@ -30,52 +30,52 @@ const COMPARISONS: usize = 6;
 
 impl<'a> Parser<'a> {
     /// An expression, also an assignment.
-    pub(super) fn expression(&mut self) -> Result<Expression> {
+    pub(super) fn expression(&mut self) -> Result<Box<Expression>> {
         if self.expressions == 0 {
             self.operators = 0;
         }
         self.expressions += 1;
-        let left = self.ternary()?;
-        let expression = match self.operator_of(&ASSIGNMENTS)? {
-            Some((token, operator)) => {
-                let right = Box::new(self.expression()?);
-                let kind = ExpressionKind::Binary { operator, left: Box::new(left), right };
-                Expression { place: token.place, kind }
-            }
-            None => left,
-        };
+        self.deeper()?;
+        let mut expression = self.ternary()?;
+        if let Some((place, operator)) = self.operator_of(&ASSIGNMENTS)? {
+            let right = self.expression()?;
+            expression = boxed(place, ExpressionKind::Binary { operator, left: expression, right });
+        }
+        self.depth -= 1;
         self.expressions -= 1;
         Ok(expression)
     }
 
     /// Takes the next token if it is one of these.
-    fn operator_of(&mut self, operators: &[&'static str]) -> Result<Option<(Token<'a>, &'static str)>> {
+    fn operator_of(&mut self, operators: &[&'static str]) -> Result<Option<(Place, &'static str)>> {
         let Some(token) = self.peek()?.filter(|t| t.kind == Kind::Operator) else { return Ok(None) };
         let Some(&operator) = operators.iter().find(|o| **o == token.text) else { return Ok(None) };
-        let token = self.next(operator)?;
-        self.longer(&token)?;
-        Ok(Some((token, operator)))
+        Ok(Some((self.take_operator()?, operator)))
     }
 
-    fn ternary(&mut self) -> Result<Expression> {
-        self.deeper()?;
+    /// Takes the next token, which is an operator, and counts it.
+    fn take_operator(&mut self) -> Result<Place> {
+        let token = self.next("an operator")?;
+        self.operators += 1;
+        match self.operators > LONGEST {
+            true => Err(fault(&token, format!("this expression has more than {LONGEST} operators"))),
+            false => Ok(token.place),
+        }
+    }
+
+    fn ternary(&mut self) -> Result<Box<Expression>> {
         let condition = self.binary(0)?;
-        let expression = match self.operator_of(&["?"])? {
-            Some((token, _)) => {
-                let then = Box::new(self.expression()?);
-                self.expect(":")?;
-                let otherwise = Box::new(self.ternary()?);
-                let kind = ExpressionKind::Ternary { condition: Box::new(condition), then, otherwise };
-                Expression { place: token.place, kind }
-            }
-            None => condition,
-        };
+        let Some((place, _)) = self.operator_of(&["?"])? else { return Ok(condition) };
+        let then = self.expression()?;
+        self.expect(":")?;
+        self.deeper()?;
+        let otherwise = self.ternary()?;
         self.depth -= 1;
-        Ok(expression)
+        Ok(boxed(place, ExpressionKind::Ternary { condition, then, otherwise }))
     }
 
     /// Operands joined by operators of the level `lowest` and all that bind closer.
-    fn binary(&mut self, lowest: usize) -> Result<Expression> {
+    fn binary(&mut self, lowest: usize) -> Result<Box<Expression>> {
         let mut highest = LEVELS.len();
         let mut compared = false;
         let mut left = if lowest <= IN && self.takes_operator("[")? {
@@ -89,26 +89,25 @@ impl<'a> Parser<'a> {
             if level < lowest || level > highest || compared && matches!(operator, "=~" | "!~") {
                 return Ok(left);
             }
-            let token = self.next(operator)?;
-            self.longer(&token)?;
+            let place = self.take_operator()?;
             highest = level;
-            let place = token.place;
-            let kind = match operator {
+            left = match operator {
                 "in" => {
                     highest = IN - 1;
-                    ExpressionKind::In { indexes: vec![Some(left)], array: Box::new(self.indexed()?) }
+                    self.membership(place, vec![Some(*left)])?
                 }
                 "=~" | "!~" => {
                     highest = IN;
-                    ExpressionKind::Match { operator, text: Box::new(left), regex: self.string()? }
+                    boxed(place, ExpressionKind::Match { operator, text: left, regex: self.string()? })
                 }
                 _ => {
                     compared |= level == COMPARISONS;
-                    let right = Box::new(self.binary(level + 1)?);
-                    ExpressionKind::Binary { operator, left: Box::new(left), right }
+                    self.deeper()?;
+                    let right = self.binary(level + 1)?;
+                    self.depth -= 1;
+                    boxed(place, ExpressionKind::Binary { operator, left, right })
                 }
             };
-            left = Expression { place, kind };
         }
     }
 
@@ -126,86 +125,92 @@ impl<'a> Parser<'a> {
     }
 
     /// `a, *, b] in array` behind its bracket; one expression alone may stand in brackets too.
-    fn listed(&mut self) -> Result<Expression> {
+    fn listed(&mut self) -> Result<Box<Expression>> {
         let mut indexes = vec![];
         loop {
             let any = self.takes_operator("*")?;
-            indexes.push(if any { None } else { Some(self.binary(COMPARISONS)?) });
+            indexes.push(if any { None } else { Some(*self.binary(COMPARISONS)?) });
             if !self.more("]")? {
                 break;
             }
         }
-        let place = self.peek()?.map(|t| t.place);
-        if self.takes(Kind::Keyword, "in")? {
-            let kind = ExpressionKind::In { indexes, array: Box::new(self.indexed()?) };
-            return Ok(Expression { place: place.unwrap_or_default(), kind });
+        if self.at(Kind::Keyword, "in")? {
+            let place = self.take_operator()?;
+            return self.membership(place, indexes);
         }
         match (indexes.pop(), indexes.is_empty()) {
-            (Some(Some(only)), true) => Ok(only),
+            (Some(Some(only)), true) => Ok(Box::new(only)),
             _ => self.unexpected("`in` behind a list of indexes"),
         }
     }
 
-    fn unary(&mut self) -> Result<Expression> {
-        if let Some((token, operator)) = self.operator_of(&PREFIXES)? {
+    /// Behind `in`.
+    fn membership(&mut self, place: Place, indexes: Vec<Option<Expression>>) -> Result<Box<Expression>> {
+        let array = Box::new(self.indexed()?);
+        Ok(boxed(place, ExpressionKind::In { indexes, array }))
+    }
+
+    fn unary(&mut self) -> Result<Box<Expression>> {
+        if let Some((place, operator)) = self.operator_of(&PREFIXES)? {
             self.deeper()?;
-            let operand = Box::new(self.unary()?);
+            let operand = self.unary()?;
             self.depth -= 1;
-            return Ok(Expression { place: token.place, kind: ExpressionKind::Unary { operator, operand } });
+            return Ok(boxed(place, ExpressionKind::Unary { operator, operand }));
         }
-        if let Some((token, operator)) = self.operator_of(&["++", "--"])? {
-            let operand = Box::new(self.operand()?);
-            return Ok(Expression { place: token.place, kind: ExpressionKind::Unary { operator, operand } });
+        if let Some((place, operator)) = self.operator_of(&["++", "--"])? {
+            let operand = self.operand()?;
+            return Ok(boxed(place, ExpressionKind::Unary { operator, operand }));
         }
         let operand = self.operand()?;
         Ok(match self.operator_of(&["++", "--"])? {
-            Some((token, operator)) => {
-                let operand = Box::new(operand);
-                Expression { place: token.place, kind: ExpressionKind::Postfix { operator, operand } }
-            }
+            Some((place, operator)) => boxed(place, ExpressionKind::Postfix { operator, operand }),
             None => operand,
         })
     }
 
     /// A value, or something of the kernel with its members.
-    fn operand(&mut self) -> Result<Expression> {
-        let ampersand = match self.at_operator("&")? {
-            true => Some(self.expect("&")?),
-            false => None,
-        };
-        let address_of = ampersand.is_some();
-        let Some(token) = self.peek()? else { return self.unexpected("a value") };
-        let (place, called) = (token.place, token.called);
-        let variable = |root| Variable { root, path: vec![], address_of, place, called };
-        let mut variable = match (token.kind, &*token.text) {
+    fn operand(&mut self) -> Result<Box<Expression>> {
+        let ampersand = if self.at_operator("&")? { Some(self.expect("&")?) } else { None };
+        if let Some(root) = self.root()? {
+            return self.variable(root, ampersand);
+        }
+        let mut value = self.value()?;
+        if let (Some(token), ExpressionKind::Variable(variable)) = (&ampersand, &mut value.kind) {
+            if variable.address_of {
+                return Err(fault(token, "the address of an address cannot be taken"));
+            }
+            variable.address_of = true;
+            self.steps(variable)?;
+        } else if ampersand.is_some() || self.at_step()? {
+            let at = ampersand.as_ref().or(self.peek()?).map_or((value.place, None), |t| (t.place, t.called));
+            return self.variable((Root::Value(value), at), ampersand);
+        }
+        Ok(value)
+    }
+
+    /// `$name`, `@cast(…)` or `@var(…)`, and where.
+    fn root(&mut self) -> Result<Option<(Root, (Place, Option<Place>))>> {
+        let Some(token) = self.peek()? else { return Ok(None) };
+        let at = (token.place, token.called);
+        let root = match (token.kind, &*token.text) {
             (Kind::Identifier, name) if name.starts_with('$') => {
-                let name = self.next("a variable")?.text.into_owned();
-                variable(Root::Context(name))
+                Root::Context(self.next("a variable")?.text.into_owned())
             }
-            (Kind::Operator, "@cast") => variable(self.cast()?),
-            (Kind::Operator, "@var") => variable(self.global()?),
-            _ => {
-                let value = self.value()?;
-                match value.kind {
-                    ExpressionKind::Variable(of) if address_of => {
-                        if let Some(token) = ampersand.filter(|_| of.address_of) {
-                            return Err(fault(&token, "the address of an address cannot be taken"));
-                        }
-                        Variable { address_of, ..*of }
-                    }
-                    _ if address_of || self.at_step()? => {
-                        let place = match ampersand {
-                            Some(token) => token.place,
-                            None => self.peek()?.map_or(place, |t| t.place),
-                        };
-                        Variable { place, ..variable(Root::Value(Box::new(value))) }
-                    }
-                    _ => return Ok(value),
-                }
-            }
+            (Kind::Operator, "@cast") => self.cast()?,
+            (Kind::Operator, "@var") => self.global()?,
+            _ => return Ok(None),
         };
+        Ok(Some((root, at)))
+    }
+
+    fn variable(
+        &mut self,
+        (root, (place, called)): (Root, (Place, Option<Place>)),
+        ampersand: Option<Token<'a>>,
+    ) -> Result<Box<Expression>> {
+        let mut variable = Variable { root, path: vec![], address_of: ampersand.is_some(), place, called };
         self.steps(&mut variable)?;
-        Ok(Expression { place: variable.place, kind: ExpressionKind::Variable(Box::new(variable)) })
+        Ok(boxed(place, ExpressionKind::Variable(Box::new(variable))))
     }
 
     fn at_step(&mut self) -> Result<bool> {
@@ -239,7 +244,7 @@ impl<'a> Parser<'a> {
                 let index = self.expression()?;
                 variable.path.push(match index.kind {
                     ExpressionKind::Literal(Literal::Number(number)) => Step::Index(number),
-                    _ => Step::At(Box::new(index)),
+                    _ => Step::At(index),
                 });
                 self.expect("]")?;
             } else {
@@ -261,7 +266,7 @@ impl<'a> Parser<'a> {
     fn cast(&mut self) -> Result<Root> {
         self.expect("@cast")?;
         self.expect("(")?;
-        let value = Box::new(self.expression()?);
+        let value = self.expression()?;
         self.expect(",")?;
         let of = self.filled_string()?;
         let module = self.module()?;
@@ -283,7 +288,7 @@ impl<'a> Parser<'a> {
         Ok(module)
     }
 
-    fn value(&mut self) -> Result<Expression> {
+    fn value(&mut self) -> Result<Box<Expression>> {
         let Some(token) = self.peek()? else { return self.unexpected("a value") };
         let (place, kind) = (token.place, token.kind);
         let is_symbol = kind == Kind::Identifier || kind == Kind::Operator && token.text.starts_with('@');
@@ -292,7 +297,7 @@ impl<'a> Parser<'a> {
         }
         if kind == Kind::Embedded {
             let kind = ExpressionKind::Embedded(self.embedded()?.code);
-            return Ok(Expression { place, kind });
+            return Ok(boxed(place, kind));
         }
         if self.takes_operator("(")? {
             let expression = self.expression()?;
@@ -300,15 +305,13 @@ impl<'a> Parser<'a> {
             return Ok(expression);
         }
         match kind {
-            Kind::String | Kind::Number => {
-                Ok(Expression { place, kind: ExpressionKind::Literal(self.literal()?) })
-            }
+            Kind::String | Kind::Number => Ok(boxed(place, ExpressionKind::Literal(self.literal()?))),
             _ => self.unexpected("a value"),
         }
     }
 
     /// What begins with a name or a word with `@`.
-    fn symbol(&mut self) -> Result<Expression> {
+    fn symbol(&mut self) -> Result<Box<Expression>> {
         let token = self.next("a name")?;
         let place = token.place;
         let name = &*token.text;
@@ -332,7 +335,7 @@ impl<'a> Parser<'a> {
             },
             _ => ExpressionKind::Symbol(name.to_owned()),
         };
-        Ok(Expression { place, kind })
+        Ok(boxed(place, kind))
     }
 
     fn at_word(&mut self, token: &Token<'a>) -> Result<ExpressionKind> {
@@ -349,8 +352,8 @@ impl<'a> Parser<'a> {
         }
         self.expect("(")?;
         let kind = match word {
-            "@defined" => ExpressionKind::Defined(Box::new(self.expression()?)),
-            "@entry" => ExpressionKind::Entry(Box::new(self.expression()?)),
+            "@defined" => ExpressionKind::Defined(self.expression()?),
+            "@entry" => ExpressionKind::Entry(self.expression()?),
             "@probewrite" => ExpressionKind::Probewrite(self.identifier("a variable")?.text.into_owned()),
             "@const" => ExpressionKind::Constant(self.filled_string()?),
             "@perf" => ExpressionKind::Perf(self.filled_string()?),
@@ -358,10 +361,10 @@ impl<'a> Parser<'a> {
             "@kderef" | "@uderef" => {
                 let size = self.number()?;
                 self.expect(",")?;
-                ExpressionKind::Memory { user, size, address: Box::new(self.expression()?) }
+                ExpressionKind::Memory { user, size, address: self.expression()? }
             }
             _ => {
-                let of = Box::new(self.expression()?);
+                let of = self.expression()?;
                 let mut parameters = vec![];
                 while parameters.is_empty() && word == "@variance" && self.takes_operator(",")? {
                     parameters.push(self.number()?);
@@ -376,7 +379,7 @@ impl<'a> Parser<'a> {
     /// Behind the name of a histogram.
     fn histogram(&mut self, name: &str) -> Result<Indexed> {
         self.expect("(")?;
-        let of = Box::new(self.expression()?);
+        let of = self.expression()?;
         let mut bounds = None;
         if name == "@hist_linear" {
             let mut numbers = [0; 3];
@@ -405,7 +408,7 @@ impl<'a> Parser<'a> {
     pub(super) fn indexes(&mut self) -> Result<Vec<Option<Expression>>> {
         let mut indexes = vec![];
         loop {
-            indexes.push(if self.takes_operator("*")? { None } else { Some(self.expression()?) });
+            indexes.push(if self.takes_operator("*")? { None } else { Some(*self.expression()?) });
             if !self.more("]")? {
                 return Ok(indexes);
             }
@@ -416,7 +419,7 @@ impl<'a> Parser<'a> {
     fn arguments(&mut self) -> Result<Vec<Expression>> {
         let mut arguments = vec![];
         loop {
-            arguments.push(self.expression()?);
+            arguments.push(*self.expression()?);
             if !self.more(")")? {
                 return Ok(arguments);
             }
@@ -435,7 +438,7 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
                 return Ok(Print { function, text: None, histogram: Some(Box::new(of)), arguments: vec![] });
             }
-            let index = Some(self.expression()?);
+            let index = Some(*self.expression()?);
             self.expect("]")?;
             let kind = ExpressionKind::Index { of: Box::new(of), indexes: vec![index] };
             let mut arguments = vec![Expression { place: token.place, kind }];
@@ -470,6 +473,10 @@ impl<'a> Parser<'a> {
             _ => Ok(Print { function, text, histogram: None, arguments }),
         }
     }
+}
+
+fn boxed(place: Place, kind: ExpressionKind) -> Box<Expression> {
+    Box::new(Expression { place, kind })
 }
 
 fn is_dollars(token: &Token<'_>) -> bool {

@@ -153,14 +153,16 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, operator: &str) -> Result<Token<'a>> {
-        let what = format!("`{operator}`");
-        let token = self.next(&what)?;
-        if token.is_operator(operator) { Ok(token) } else { Err(unexpected(&token, &what)) }
+        match self.at_operator(operator)? {
+            true => self.next(operator),
+            false => self.unexpected(&format!("`{operator}`")),
+        }
     }
     fn expect_keyword(&mut self, keyword: &str) -> Result<Token<'a>> {
-        let what = format!("`{keyword}`");
-        let token = self.next(&what)?;
-        if token.is(Kind::Keyword, keyword) { Ok(token) } else { Err(unexpected(&token, &what)) }
+        match self.at(Kind::Keyword, keyword)? {
+            true => self.next(keyword),
+            false => self.unexpected(&format!("`{keyword}`")),
+        }
     }
     fn identifier(&mut self, what: &str) -> Result<Token<'a>> {
         let token = self.next(what)?;
@@ -235,15 +237,6 @@ impl<'a> Parser<'a> {
             Some(token) => Err(fault(token, why)),
             None => Err(Fault::new(self.tokens.place(), None, why)),
         }
-    }
-
-    /// Counts an operator.
-    fn longer(&mut self, operator: &Token<'a>) -> Result<()> {
-        self.operators += 1;
-        if self.operators > LONGEST {
-            return Err(fault(operator, format!("this expression has more than {LONGEST} operators")));
-        }
-        Ok(())
     }
 }
 

@@ -68,7 +68,7 @@ impl<'a> Parser<'a> {
         if self.takes(Kind::Keyword, "if")? {
             self.expect("(")?;
             let at = self.peek()?.cloned();
-            let condition = Arc::new(self.expression()?);
+            let condition = Arc::new(*self.expression()?);
             self.expect(")")?;
             for point in &mut points {
                 if let Some(token) = at.as_ref().filter(|_| point.condition.is_some()) {

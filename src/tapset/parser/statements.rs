@@ -42,7 +42,7 @@ impl<'a> Parser<'a> {
                 self.simple(simple)?
             }
             (Kind::Keyword | Kind::Junk, _) => return self.unexpected("a statement"),
-            _ => StatementKind::Expression(self.expression()?),
+            _ => StatementKind::Expression(*self.expression()?),
         };
         self.depth -= 1;
         let ended = matches!(
@@ -64,8 +64,8 @@ impl<'a> Parser<'a> {
         Ok(match keyword {
             "return" if !self.in_function => return Err(fault(&token, "`return` stands in functions alone")),
             "return" if self.at_operator(";")? || self.at_operator("}")? => StatementKind::Return(None),
-            "return" => StatementKind::Return(Some(self.expression()?)),
-            "delete" => StatementKind::Delete(self.expression()?),
+            "return" => StatementKind::Return(Some(*self.expression()?)),
+            "delete" => StatementKind::Delete(*self.expression()?),
             "break" => StatementKind::Break,
             "continue" => StatementKind::Continue,
             _ => StatementKind::Next,
@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
     fn branch(&mut self) -> Result<StatementKind> {
         self.expect_keyword("if")?;
         self.expect("(")?;
-        let condition = self.expression()?;
+        let condition = *self.expression()?;
         self.expect(")")?;
         let then = Box::new(self.statement()?);
         let otherwise = match self.takes(Kind::Keyword, "else")? {
@@ -103,14 +103,14 @@ impl<'a> Parser<'a> {
     fn for_loop(&mut self) -> Result<StatementKind> {
         self.expect_keyword("for")?;
         self.expect("(")?;
-        let before = if self.at_operator(";")? { None } else { Some(self.expression()?) };
+        let before = if self.at_operator(";")? { None } else { Some(*self.expression()?) };
         let place = self.expect(";")?.place;
         let condition = match self.at_operator(";")? {
             true => Expression { place, kind: ExpressionKind::Literal(Literal::Number(1)) },
-            false => self.expression()?,
+            false => *self.expression()?,
         };
         self.expect(";")?;
-        let after = if self.at_operator(")")? { None } else { Some(self.expression()?) };
+        let after = if self.at_operator(")")? { None } else { Some(*self.expression()?) };
         self.expect(")")?;
         Ok(StatementKind::For { before, condition, after, body: Box::new(self.statement()?) })
     }
@@ -118,7 +118,7 @@ impl<'a> Parser<'a> {
     fn while_loop(&mut self) -> Result<StatementKind> {
         self.expect_keyword("while")?;
         self.expect("(")?;
-        let condition = self.expression()?;
+        let condition = *self.expression()?;
         self.expect(")")?;
         Ok(StatementKind::For { before: None, condition, after: None, body: Box::new(self.statement()?) })
     }
@@ -178,7 +178,7 @@ impl<'a> Parser<'a> {
             None if statistic.is_some() => return self.unexpected("`+` or `-`"),
             None => {}
         }
-        let limit = if self.takes(Kind::Keyword, "limit")? { Some(self.expression()?) } else { None };
+        let limit = if self.takes(Kind::Keyword, "limit")? { Some(*self.expression()?) } else { None };
         self.expect(")")?;
         let body = self.statement()?;
         Ok(StatementKind::Foreach(Box::new(Foreach { value, indexes, array, slice, order, limit, body })))
