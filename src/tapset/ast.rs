@@ -375,6 +375,19 @@ impl Statement {
         variables
     }
 
+    /// What `=` gives to names, in the order of writing: handlers of an alias see them as its locals.
+    pub fn assignments(&self) -> Vec<(&str, &Expression)> {
+        let mut assignments = vec![];
+        self.each_expression(&mut |expression| {
+            if let ExpressionKind::Binary { operator: "=", left, right } = &expression.kind
+                && let ExpressionKind::Symbol(name) = &left.kind
+            {
+                assignments.push((name.as_str(), &**right));
+            }
+        });
+        assignments
+    }
+
     /// Every expression of the statement, outer ones first.
     pub fn each_expression<'s>(&'s self, visit: &mut dyn FnMut(&'s Expression)) {
         match &self.kind {

@@ -16,6 +16,9 @@ pub const DEEPEST: usize = 64;
 /// How many points and aliases one question may come through.
 pub const MOST: usize = 300_000;
 
+/// The one point that no alias names although it begins with the name of one.
+const BUILT_IN: [&str; 3] = ["timer", "profile", "tick"];
+
 /// Aliases by the components of their names.
 pub struct Aliases<'l> {
     root: Node<'l>,
@@ -43,16 +46,29 @@ pub struct Leaf<'q> {
 /// On the way through aliases.
 struct Walk<'l, 'v> {
     visit: &'v mut dyn FnMut(Leaf<'_>) -> bool,
+    way: Way<'l>,
+    steps: usize,
+}
+
+#[derive(Clone, Default)]
+struct Way<'l> {
     through: Vec<&'l Alias>,
     conditions: Vec<Arc<Expression>>,
-    optional: usize,
-    steps: usize,
+    optional: bool,
+}
+
+/// Why a walk goes no further.
+enum Stop {
+    /// An alias leads back to itself: below a wildcard or something optional that is as if nothing matched.
+    Loop(Error),
+    Beyond(Error),
 }
 
 impl<'l> Aliases<'l> {
     /// Aliases in the order of reading.
     pub fn new(aliases: impl IntoIterator<Item = &'l Alias>) -> Self {
         let mut root = Node::default();
+        BUILT_IN.iter().fold(&mut root, |node, name| node.below.entry(name).or_default());
         for alias in aliases {
             for name in &alias.names {
                 let node = name.components.iter().fold(&mut root, |n, c| n.below.entry(&c.name).or_default());
@@ -68,41 +84,44 @@ impl<'l> Aliases<'l> {
     /// # Errors
     /// [`ErrorKind::Syntax`] for an alias that leads back to itself, and past [`DEEPEST`] and [`MOST`].
     pub fn expand(&self, point: &Point, mut visit: impl FnMut(Leaf<'_>) -> bool) -> Result<bool> {
-        let (through, conditions) = (vec![], vec![]);
-        let mut walk = Walk { visit: &mut visit, through, conditions, optional: 0, steps: 0 };
-        self.point(point, &[], &mut walk)
+        let mut walk = Walk { visit: &mut visit, way: Way::default(), steps: 0 };
+        self.point(point, &[], &mut walk).map_err(|(Stop::Loop(error) | Stop::Beyond(error))| error)
     }
 
-    fn point(&self, point: &Point, suffix: &[Component], walk: &mut Walk<'l, '_>) -> Result<bool> {
+    fn point(&self, point: &Point, suffix: &[Component], walk: &mut Walk<'l, '_>) -> Result<bool, Stop> {
         walk.steps += 1;
         if walk.steps > MOST {
-            return Err(wrong(format!("`{point}` stands for more than {MOST} points and aliases")));
+            return Err(Stop::Beyond(wrong(format!(
+                "`{point}` stands for more than {MOST} points and aliases"
+            ))));
         }
-        let before = walk.conditions.len();
-        walk.conditions.extend(point.condition.clone());
-        walk.optional += usize::from(point.optional);
+        let before = walk.way.clone();
+        walk.way.conditions.extend(point.condition.clone());
+        walk.way.optional |= point.optional;
         let components = [&*point.components, suffix].concat();
-        let (found, known) = self.root.find(&components, 0, self, walk)?;
-        let found = found
-            || !known && {
-                let (optional, conditions) = (walk.optional > 0, &*walk.conditions);
-                (walk.visit)(Leaf { components: &components, optional, conditions, through: &walk.through })
-            };
-        walk.optional -= usize::from(point.optional);
-        walk.conditions.truncate(before);
-        Ok(found)
+        let found = match self.root.find(&components, 0, self, walk) {
+            Ok((found, true)) => Ok(found),
+            Ok((_, false)) => {
+                let Way { through, conditions, optional } = &walk.way;
+                Ok((walk.visit)(Leaf { components: &components, optional: *optional, conditions, through }))
+            }
+            Err(Stop::Loop(_)) if point.optional || before.optional => Ok(false),
+            Err(stop) => Err(stop),
+        };
+        walk.way = before;
+        found
     }
 
     /// The points of an alias, in order.
-    fn alias(&self, alias: &'l Alias, suffix: &[Component], walk: &mut Walk<'l, '_>) -> Result<bool> {
+    fn alias(&self, alias: &'l Alias, suffix: &[Component], walk: &mut Walk<'l, '_>) -> Result<bool, Stop> {
         let name = || alias.names.first().map(Point::to_string).unwrap_or_default();
-        if walk.through.iter().any(|other| std::ptr::eq(*other, alias)) {
-            return Err(wrong(format!("the alias `{}` leads back to itself", name())));
+        if walk.way.through.iter().any(|other| std::ptr::eq(*other, alias)) {
+            return Err(Stop::Loop(wrong(format!("the alias `{}` leads back to itself", name()))));
         }
-        if walk.through.len() == DEEPEST {
-            return Err(wrong(format!("the alias `{}` lies behind {DEEPEST} others", name())));
+        if walk.way.through.len() == DEEPEST {
+            return Err(Stop::Beyond(wrong(format!("the alias `{}` lies behind {DEEPEST} others", name()))));
         }
-        walk.through.push(alias);
+        walk.way.through.push(alias);
         let mut any = false;
         for point in &alias.points {
             let found = self.point(point, suffix, walk)?;
@@ -111,7 +130,7 @@ impl<'l> Aliases<'l> {
                 break;
             }
         }
-        walk.through.pop();
+        walk.way.through.pop();
         Ok(any)
     }
 }
@@ -124,7 +143,7 @@ impl<'l> Node<'l> {
         at: usize,
         all: &Aliases<'l>,
         walk: &mut Walk<'l, '_>,
-    ) -> Result<(bool, bool)> {
+    ) -> Result<(bool, bool), Stop> {
         let Some(component) = components.get(at) else { return self.these(&[], all, walk) };
         let (mut found, mut known) = (false, false);
         if let Some((start, end)) = component.name.split_once("**") {
@@ -160,17 +179,21 @@ impl<'l> Node<'l> {
         at: usize,
         all: &Aliases<'l>,
         walk: &mut Walk<'l, '_>,
-    ) -> Result<(bool, bool)> {
+    ) -> Result<(bool, bool), Stop> {
         let (mut found, mut known) = (false, false);
         if components[at].argument.is_some() {
             return Ok((false, false));
         }
-        let pattern = Pattern::new(&components[at].name)?;
+        let pattern = Pattern::new(&components[at].name).map_err(Stop::Beyond)?;
         for (name, below) in &self.below {
             walk.steps += 1;
             if pattern.matches(name.as_bytes()) {
-                let (f, k) = below.find(components, at + 1, all, walk)?;
-                (found, known) = (found | f, known | k);
+                let before = walk.way.clone();
+                match below.find(components, at + 1, all, walk) {
+                    Ok((f, k)) => (found, known) = (found | f, known | k),
+                    Err(Stop::Loop(_)) => walk.way = before,
+                    Err(stop) => return Err(stop),
+                }
             }
         }
         Ok((found, known))
@@ -182,7 +205,7 @@ impl<'l> Node<'l> {
         suffix: &[Component],
         all: &Aliases<'l>,
         walk: &mut Walk<'l, '_>,
-    ) -> Result<(bool, bool)> {
+    ) -> Result<(bool, bool), Stop> {
         let mut found = false;
         for alias in &self.here {
             found |= all.alias(alias, suffix, walk)?;

@@ -1,6 +1,7 @@
 //! The installed tapsets against SystemTap: every file as it prints it after parsing, every alias and every function.
 use crate::installed::{self, Kernel, needed, wanted};
 use probeidx::render;
+use probeidx::tapset::expand::Aliases;
 use probeidx::tapset::target::{Privilege, Runtime};
 use probeidx::tapset::{Library, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -147,4 +148,20 @@ fn functions_are_those_that_systemtap_dumps() {
     let ours = render::tapset::functions(&library.functions);
     let theirs: Vec<&str> = dump.lines().collect();
     assert!(ours == theirs, "{}", difference(ours.iter().map(String::as_str), theirs));
+}
+
+#[test]
+fn every_alias_of_the_installed_library_ends() {
+    let Some(kernel) = needed(installed::kernel()) else { return };
+    let Some((library, _)) = needed(read(&kernel, |_| ())) else { return };
+    let aliases = Aliases::new(&library.aliases);
+    let mut leaves = 0;
+    for name in library.aliases.iter().flat_map(|alias| &alias.names) {
+        let found = aliases.expand(name, |leaf| {
+            leaves += usize::from(["kernel", "module"].contains(&&*leaf.components[0].name));
+            true
+        });
+        assert!(found.is_ok_and(|found| found), "{name}");
+    }
+    assert!(leaves > library.aliases.len(), "{leaves}");
 }
