@@ -300,7 +300,7 @@ pub enum Step {
 }
 
 /// `printf("%d", x)`, `sprintln(x)`, `print(@hist_log(x))`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Print {
     pub function: String,
     /// The format of `printf`, the delimiter of `printd`.

@@ -78,7 +78,7 @@ impl Library {
 
     fn parse(&self, bytes: &[u8], index: usize, origin: Origin, target: &Target<'_>) -> Result<Script> {
         let script = parser::script(bytes, number(index), origin, &self.shared, target);
-        script.map_err(|fault| self.explain(fault))
+        script.map_err(|fault| self.explain(*fault))
     }
 
     fn add_macros(&mut self, path: PathBuf, target: &Target<'_>) -> Result<()> {
@@ -87,7 +87,7 @@ impl Library {
         self.files.push(path);
         let none = Macros::new();
         let bytes = bytes?;
-        let macros = parser::macros(&bytes, file, &none, target).map_err(|fault| self.explain(fault))?;
+        let macros = parser::macros(&bytes, file, &none, target).map_err(|fault| self.explain(*fault))?;
         // By place, so that of several the first is named.
         let mut again: Vec<_> =
             macros.iter().filter(|(name, _)| self.shared.contains_key(&***name)).collect();
@@ -97,13 +97,13 @@ impl Library {
             let other = self.path(first.file).display();
             let why =
                 format!("the macro `@{name}` is already defined in {other}:{}:{}", first.line, first.column);
-            return Err(self.explain(Fault::new(duplicate.place, None, why)));
+            return Err(self.explain(*Fault::new(duplicate.place, None, why)));
         }
         self.shared.extend(owned(macros));
         Ok(())
     }
 
-    fn explain(&self, fault: Box<Fault>) -> Error {
+    fn explain(&self, fault: Fault) -> Error {
         fault.into_error(|file| self.path(file))
     }
 

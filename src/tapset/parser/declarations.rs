@@ -214,7 +214,7 @@ pub(super) fn document(script: &mut Script, comments: Vec<Comment>) {
     }
     let find = |name: &str, place: Place| {
         let named = || comments.iter().filter(|c| c.name == name);
-        let found = named().filter(|c| c.line <= place.line).next_back().or_else(|| named().next());
+        let found = named().rfind(|c| c.line <= place.line).or_else(|| named().next());
         found.map(|c| c.text.clone())
     };
     for function in &mut script.functions {

@@ -1,9 +1,9 @@
 //! Expressions, by precedence.
+use super::super::Place;
 use super::super::Result;
 use super::super::ast::{Expression, ExpressionKind, Indexed, Literal, Print, Root, Step, Variable};
 use super::super::lexer::{Kind, Token};
 use super::super::macros::{fault, shown};
-use super::super::{Fault, Place};
 use super::{LONGEST, Parser, unexpected};
 
 const ASSIGNMENTS: [&str; 13] =
@@ -171,46 +171,46 @@ impl<'a> Parser<'a> {
     /// A value, or something of the kernel with its members.
     fn operand(&mut self) -> Result<Box<Expression>> {
         let ampersand = if self.at_operator("&")? { Some(self.expect("&")?) } else { None };
-        if let Some(root) = self.root()? {
-            return self.variable(root, ampersand);
-        }
-        let mut value = self.value()?;
-        if let (Some(token), ExpressionKind::Variable(variable)) = (&ampersand, &mut value.kind) {
-            if variable.address_of {
-                return Err(fault(token, "the address of an address cannot be taken"));
+        let Some(token) = self.peek()? else { return self.unexpected("a value") };
+        let (mut place, mut called) = (token.place, token.called);
+        let address_of = ampersand.is_some();
+        let root = match self.root()? {
+            Some(root) => root,
+            None => {
+                let mut value = self.value()?;
+                if let (Some(token), ExpressionKind::Variable(variable)) = (&ampersand, &mut value.kind) {
+                    if variable.address_of {
+                        return Err(fault(token, "the address of an address cannot be taken"));
+                    }
+                    variable.address_of = true;
+                    self.steps(variable)?;
+                    return Ok(value);
+                }
+                if !address_of && !self.at_step()? {
+                    return Ok(value);
+                }
+                if let Some(token) = ampersand.as_ref().or(self.peek()?) {
+                    (place, called) = (token.place, token.called);
+                }
+                Root::Value(value)
             }
-            variable.address_of = true;
-            self.steps(variable)?;
-        } else if ampersand.is_some() || self.at_step()? {
-            let at = ampersand.as_ref().or(self.peek()?).map_or((value.place, None), |t| (t.place, t.called));
-            return self.variable((Root::Value(value), at), ampersand);
-        }
-        Ok(value)
+        };
+        let mut variable = Box::new(Variable { root, path: vec![], address_of, place, called });
+        self.steps(&mut variable)?;
+        Ok(boxed(place, ExpressionKind::Variable(variable)))
     }
 
-    /// `$name`, `@cast(…)` or `@var(…)`, and where.
-    fn root(&mut self) -> Result<Option<(Root, (Place, Option<Place>))>> {
+    /// `$name`, `@cast(…)` or `@var(…)`.
+    fn root(&mut self) -> Result<Option<Root>> {
         let Some(token) = self.peek()? else { return Ok(None) };
-        let at = (token.place, token.called);
-        let root = match (token.kind, &*token.text) {
+        Ok(Some(match (token.kind, &*token.text) {
             (Kind::Identifier, name) if name.starts_with('$') => {
                 Root::Context(self.next("a variable")?.text.into_owned())
             }
             (Kind::Operator, "@cast") => self.cast()?,
             (Kind::Operator, "@var") => self.global()?,
             _ => return Ok(None),
-        };
-        Ok(Some((root, at)))
-    }
-
-    fn variable(
-        &mut self,
-        (root, (place, called)): (Root, (Place, Option<Place>)),
-        ampersand: Option<Token<'a>>,
-    ) -> Result<Box<Expression>> {
-        let mut variable = Variable { root, path: vec![], address_of: ampersand.is_some(), place, called };
-        self.steps(&mut variable)?;
-        Ok(boxed(place, ExpressionKind::Variable(Box::new(variable))))
+        }))
     }
 
     fn at_step(&mut self) -> Result<bool> {
@@ -313,29 +313,35 @@ impl<'a> Parser<'a> {
     /// What begins with a name or a word with `@`.
     fn symbol(&mut self) -> Result<Box<Expression>> {
         let token = self.next("a name")?;
-        let place = token.place;
-        let name = &*token.text;
-        let kind = match name {
-            "@hist_linear" | "@hist_log" => {
-                let of = Box::new(self.histogram(name)?);
-                match self.takes_operator("[")? {
-                    true => ExpressionKind::Index { of, indexes: self.indexes()? },
-                    false => return Err(fault(&token, format!("`{name}` has no value of its own"))),
-                }
-            }
-            _ if name.starts_with('@') => self.at_word(&token)?,
-            _ if is_print(name) => ExpressionKind::Print(Box::new(self.print(name)?)),
-            _ if self.takes_operator("(")? => {
-                let arguments = if self.takes_operator(")")? { vec![] } else { self.arguments()? };
-                ExpressionKind::Call { function: name.to_owned(), arguments }
-            }
-            _ if self.takes_operator("[")? => ExpressionKind::Index {
-                of: Box::new(Indexed::Array(name.to_owned())),
-                indexes: self.indexes()?,
-            },
-            _ => ExpressionKind::Symbol(name.to_owned()),
+        let kind = match &*token.text {
+            "@hist_linear" | "@hist_log" => self.bucket(&token)?,
+            name if name.starts_with('@') => self.at_word(&token)?,
+            name if is_print(name) => ExpressionKind::Print(self.print(name)?),
+            name => self.named(name)?,
         };
-        Ok(boxed(place, kind))
+        Ok(boxed(token.place, kind))
+    }
+
+    /// A call, an element of an array, or a variable.
+    fn named(&mut self, name: &str) -> Result<ExpressionKind> {
+        if self.takes_operator("(")? {
+            let arguments = if self.takes_operator(")")? { vec![] } else { self.arguments()? };
+            return Ok(ExpressionKind::Call { function: name.to_owned(), arguments });
+        }
+        if self.takes_operator("[")? {
+            let of = Box::new(Indexed::Array(name.to_owned()));
+            return Ok(ExpressionKind::Index { of, indexes: self.indexes()? });
+        }
+        Ok(ExpressionKind::Symbol(name.to_owned()))
+    }
+
+    /// A histogram with an index; alone it has no value.
+    fn bucket(&mut self, token: &Token<'a>) -> Result<ExpressionKind> {
+        let of = Box::new(self.histogram(&token.text)?);
+        match self.takes_operator("[")? {
+            true => Ok(ExpressionKind::Index { of, indexes: self.indexes()? }),
+            false => Err(fault(token, format!("{} has no value of its own", shown(token)))),
+        }
     }
 
     fn at_word(&mut self, token: &Token<'a>) -> Result<ExpressionKind> {
@@ -427,50 +433,61 @@ impl<'a> Parser<'a> {
     }
 
     /// Behind the name of a function of the print family.
-    fn print(&mut self, name: &str) -> Result<Print> {
+    fn print(&mut self, name: &str) -> Result<Box<Print>> {
         self.expect("(")?;
-        let function = name.to_owned();
+        let mut print = Box::new(Print { function: name.to_owned(), ..Print::default() });
         let plain = matches!(name, "print" | "println" | "sprint" | "sprintln");
         if plain && (self.at_operator("@hist_linear")? || self.at_operator("@hist_log")?) {
-            let token = self.next("a histogram")?;
-            let of = self.histogram(&token.text)?;
-            if !self.takes_operator("[")? {
-                self.expect(")")?;
-                return Ok(Print { function, text: None, histogram: Some(Box::new(of)), arguments: vec![] });
-            }
-            let index = Some(*self.expression()?);
-            self.expect("]")?;
-            let kind = ExpressionKind::Index { of: Box::new(of), indexes: vec![index] };
-            let mut arguments = vec![Expression { place: token.place, kind }];
-            if self.more(")")? {
-                arguments.extend(self.arguments()?);
-            }
-            return Ok(Print { function, text: None, histogram: None, arguments });
+            self.print_histogram(&mut print)?;
+            return Ok(print);
         }
         let delimited = name.contains("printd");
-        let mut text = None;
-        if name.contains("printf") || delimited {
-            let place = self.peek()?.map(|t| (t.place, t.called));
-            let string = self.string()?;
-            if let Some((place, called)) = place.filter(|_| !delimited && !is_format(&string)) {
-                let why = "this format has a `%` without a conversion that `printf` knows";
-                return Err(Fault::new(place, called, why));
-            }
-            text = Some(string);
+        if delimited {
+            print.text = Some(self.string()?);
+        } else if name.contains("printf") {
+            print.text = Some(self.format()?);
         }
-        let arguments = match &text {
-            // With a delimiter there are two at least, without `ln` one.
-            Some(_) if !delimited && self.takes_operator(")")? => vec![],
-            Some(_) => {
-                self.expect(",")?;
-                self.arguments()?
+        // A delimiter stands between two values at least, and without `ln` or a format there is one.
+        let may_be_empty = !delimited && (print.text.is_some() || name.ends_with("ln"));
+        if may_be_empty && self.takes_operator(")")? {
+            return Ok(print);
+        }
+        if print.text.is_some() {
+            self.expect(",")?;
+        }
+        print.arguments = self.arguments()?;
+        match delimited && print.arguments.len() < 2 {
+            true => self.unexpected("two values to print with a delimiter between"),
+            false => Ok(print),
+        }
+    }
+
+    /// A whole histogram; or one value of it, and others behind.
+    fn print_histogram(&mut self, print: &mut Print) -> Result<()> {
+        let token = self.next("a histogram")?;
+        let of = Box::new(self.histogram(&token.text)?);
+        if !self.takes_operator("[")? {
+            self.expect(")")?;
+            print.histogram = Some(of);
+            return Ok(());
+        }
+        let indexes = vec![Some(*self.expression()?)];
+        self.expect("]")?;
+        print.arguments.push(*boxed(token.place, ExpressionKind::Index { of, indexes }));
+        if self.more(")")? {
+            print.arguments.extend(self.arguments()?);
+        }
+        Ok(())
+    }
+
+    fn format(&mut self) -> Result<String> {
+        let first = self.peek()?.cloned();
+        let format = self.string()?;
+        match first.filter(|_| !is_format(&format)) {
+            Some(token) => {
+                Err(fault(&token, "this format has a `%` without a conversion that `printf` knows"))
             }
-            None if name.ends_with("ln") && self.takes_operator(")")? => vec![],
-            None => self.arguments()?,
-        };
-        match arguments.get(1) {
-            None if delimited => self.unexpected("two values to print with a delimiter between"),
-            _ => Ok(Print { function, text, histogram: None, arguments }),
+            None => Ok(format),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::{Fault, Place, Result, Target};
 /// How deep statements, expressions and braces may lie in each other. SystemTap ends on its stack instead.
 pub const DEEPEST: usize = 128;
 /// How many operators one expression may chain: each makes the tree deeper.
-pub const LONGEST: usize = 1000;
+pub const LONGEST: usize = 400;
 /// How many points the braces of one probe may stand for.
 pub const MOST_POINTS: usize = 10_000;
 
