@@ -8,6 +8,8 @@ use super::Place;
 /// One file.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
+    /// Which file, as a [`Place`] counts.
+    pub file: u32,
     pub aliases: Vec<Alias>,
     pub probes: Vec<Probe>,
     pub functions: Vec<Function>,

@@ -3,50 +3,44 @@
 //! Of each folder that is given only some parts count: those of the runtime before those that are for all, those of
 //! the exact release before those of its series, those of the architecture before those of all. Macros are read
 //! first, since every tapset may use them. A file that cannot be read is an error, and the others are read.
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::ast::{Alias, Function, Global, Probe, Script};
-use super::macros::{Macros, owned};
+use super::macros::{Macro, Macros, owned};
 use super::parser::{self, Origin};
-use super::{Fault, Place, Target};
+use super::{Fault, Target};
 use crate::error::{Error, ErrorKind, Result};
 
 /// How large a file may be.
 const LARGEST: u64 = 16 << 20;
 
-/// What tapsets define, in the order in which SystemTap reads them.
+/// What tapsets define.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// Files of macros, then the others; a [`Place`] counts in them.
+    /// Files of macros, then the others, each in the order in which SystemTap reads them; a
+    /// [`Place`](super::Place) counts in them.
     pub files: Vec<PathBuf>,
-    pub aliases: Vec<Alias>,
-    pub functions: Vec<Function>,
-    pub globals: Vec<Global>,
-    /// What tapsets run by themselves.
-    pub probes: Vec<Probe>,
-    /// The macros that every file may use, by name.
-    pub macros: Vec<(String, Place)>,
+    /// The files that could be read, without those of macros, in the same order.
+    pub scripts: Vec<Script>,
     /// Files that were left out, each with its reason.
     pub errors: Vec<Error>,
-    shared: Macros<'static>,
+    macros: Macros<'static>,
 }
 
 impl Library {
     /// Reads the tapsets of these folders, usually `/usr/share/systemtap/tapset` alone. An earlier folder hides
-    /// files of the same name in a later one. `observe` is given each file as it was read, in order.
-    pub fn load(folders: &[PathBuf], target: &Target<'_>, mut observe: impl FnMut(&Path, &Script)) -> Self {
+    /// files of the same name in a later one.
+    pub fn load(folders: &[PathBuf], target: &Target<'_>) -> Self {
         let mut library = Self::default();
         for path in library.find(folders, target, "stpm") {
             if let Err(error) = library.add_macros(path, target) {
                 library.errors.push(error);
             }
         }
-        library.macros = library.shared.iter().map(|(name, m)| (name.to_string(), m.place)).collect();
-        library.macros.sort_unstable();
         let first = library.files.len();
         let scripts = library.find(folders, target, "stp");
         library.files.extend(scripts);
@@ -54,20 +48,31 @@ impl Library {
             let path = &library.files[index];
             library.parse(&contents(path)?, index, Origin::Tapset, target)
         };
-        let parsed = side_by_side(first..library.files.len(), read);
-        for (path, script) in library.files[first..].iter().zip(parsed) {
+        for script in side_by_side(first..library.files.len(), read) {
             match script {
-                Ok(script) => {
-                    observe(path, &script);
-                    library.aliases.extend(script.aliases);
-                    library.functions.extend(script.functions);
-                    library.globals.extend(script.globals);
-                    library.probes.extend(script.probes);
-                }
+                Ok(script) => library.scripts.push(script),
                 Err(error) => library.errors.push(error),
             }
         }
         library
+    }
+
+    pub fn aliases(&self) -> impl Iterator<Item = &Alias> {
+        self.scripts.iter().flat_map(|script| &script.aliases)
+    }
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.scripts.iter().flat_map(|script| &script.functions)
+    }
+    pub fn globals(&self) -> impl Iterator<Item = &Global> {
+        self.scripts.iter().flat_map(|script| &script.globals)
+    }
+    /// What tapsets run by themselves.
+    pub fn probes(&self) -> impl Iterator<Item = &Probe> {
+        self.scripts.iter().flat_map(|script| &script.probes)
+    }
+    /// The macros that every file may use, by name.
+    pub fn macros(&self) -> BTreeMap<&str, &Macro<'static>> {
+        self.macros.iter().map(|(name, of)| (&**name, &**of)).collect()
     }
 
     /// Reads a script that uses this library. Its path is added to [`Self::files`], for the places in it.
@@ -77,7 +82,7 @@ impl Library {
     }
 
     fn parse(&self, bytes: &[u8], index: usize, origin: Origin, target: &Target<'_>) -> Result<Script> {
-        let script = parser::script(bytes, number(index), origin, &self.shared, target);
+        let script = parser::script(bytes, number(index), origin, &self.macros, target);
         script.map_err(|fault| self.explain(*fault))
     }
 
@@ -90,16 +95,16 @@ impl Library {
         let macros = parser::macros(&bytes, file, &none, target).map_err(|fault| self.explain(*fault))?;
         // By place, so that of several the first is named.
         let mut again: Vec<_> =
-            macros.iter().filter(|(name, _)| self.shared.contains_key(&***name)).collect();
+            macros.iter().filter(|(name, _)| self.macros.contains_key(&***name)).collect();
         again.sort_unstable_by_key(|(_, m)| m.place);
         if let Some((name, duplicate)) = again.first() {
-            let first = self.shared[&***name].place;
+            let first = self.macros[&***name].place;
             let other = self.path(first.file).display();
             let why =
                 format!("the macro `@{name}` is already defined in {other}:{}:{}", first.line, first.column);
             return Err(self.explain(*Fault::new(duplicate.place, None, why)));
         }
-        self.shared.extend(owned(macros));
+        self.macros.extend(owned(macros));
         Ok(())
     }
 
@@ -123,7 +128,8 @@ impl Library {
                         continue;
                     }
                     Err(e) => {
-                        self.errors.push(Error::io(folder, "read the folder of tapsets", e));
+                        let error = Error::io(folder, "read the folder of tapsets", e);
+                        self.errors.push(error.hint("install SystemTap's tapsets, or name another folder"));
                         continue;
                     }
                 };

@@ -16,10 +16,11 @@ const DEEPEST: usize = 256;
 /// How many tokens and calls a file may become.
 const MOST: usize = 2_000_000;
 
+/// `@define name(parameters) %( … %)`.
 #[derive(Debug)]
 pub struct Macro<'a> {
     pub place: Place,
-    parameters: Vec<Cow<'a, str>>,
+    pub parameters: Vec<Cow<'a, str>>,
     body: Arc<[Token<'a>]>,
 }
 

@@ -25,6 +25,7 @@ mod preprocess;
 pub mod target;
 
 pub use library::Library;
+pub use macros::Macro;
 pub use target::Target;
 
 use std::path::Path;

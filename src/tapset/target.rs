@@ -4,7 +4,7 @@ use std::fmt;
 /// What the conditionals of the preprocessor compare with, and what decides where tapsets lie.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
-    /// As SystemTap names it: `x86_64`, `arm64`, `powerpc`, `s390`.
+    /// As SystemTap names it: see [`architecture`].
     pub arch: &'a str,
     /// The kernel's release, `kernel_vr`: `6.1.0-56-cloud-amd64`.
     pub release: &'a str,
@@ -48,6 +48,23 @@ impl<'a> Target<'a> {
     }
 }
 
+/// What SystemTap calls a machine that `uname -m` calls so (util.cxx of 4.8, `normalize_machine`).
+pub fn architecture(machine: &str) -> &str {
+    match machine {
+        "i486" | "i586" | "i686" => "i386",
+        "sun4u" => "sparc64",
+        "s390x" => "s390",
+        "riscv64" => "riscv",
+        "aarch64" | "arm64" => "arm64",
+        "sa110" => "arm",
+        _ if machine.starts_with("arm") => "arm",
+        _ if machine.starts_with("ppc") => "powerpc",
+        _ if machine.starts_with("mips") => "mips",
+        _ if ["sh2", "sh3", "sh4"].iter().any(|sh| machine.starts_with(sh)) => "sh",
+        _ => machine,
+    }
+}
+
 impl Runtime {
     pub fn name(self) -> &'static str {
         match self {
@@ -82,5 +99,32 @@ impl fmt::Debug for Target<'_> {
             .field("arch", &self.arch)
             .field("release", &self.release)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_have_the_names_of_systemtap() {
+        let cases = [
+            ("x86_64", "x86_64"),
+            ("i686", "i386"),
+            ("i386", "i386"),
+            ("aarch64", "arm64"),
+            ("arm64", "arm64"),
+            ("armv7l", "arm"),
+            ("ppc64le", "powerpc"),
+            ("powerpc", "powerpc"),
+            ("s390x", "s390"),
+            ("mips64", "mips"),
+            ("sh4", "sh"),
+            ("sharp", "sharp"),
+            ("riscv64", "riscv"),
+        ];
+        for (machine, name) in cases {
+            assert_eq!(architecture(machine), name, "{machine}");
+        }
     }
 }

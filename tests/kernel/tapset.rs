@@ -2,10 +2,10 @@
 use crate::installed::{self, Kernel, needed, wanted};
 use probeidx::render;
 use probeidx::tapset::expand::Aliases;
-use probeidx::tapset::target::{Privilege, Runtime};
+use probeidx::tapset::target::{Privilege, Runtime, architecture};
 use probeidx::tapset::{Library, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const FOLDER: &str = "/usr/share/systemtap/tapset";
@@ -30,23 +30,16 @@ fn configuration(kernel: &Kernel) -> Result<HashMap<String, String>, String> {
     Ok(set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// The installed library for a target, and each of its files as it is printed.
-fn read(
-    kernel: &Kernel,
-    change: fn(&mut Target<'_>),
-) -> Result<(Library, BTreeMap<PathBuf, String>), String> {
+/// The installed library for a target.
+fn read(kernel: &Kernel, change: fn(&mut Target<'_>)) -> Result<Library, String> {
     if !PathBuf::from(FOLDER).is_dir() {
         return Err(format!("no tapsets in {FOLDER}"));
     }
     let set = configuration(kernel)?;
     let config = |name: &str| set.get(name).cloned();
-    let mut target = Target::new(std::env::consts::ARCH, &kernel.release, &config);
+    let mut target = Target::new(architecture(std::env::consts::ARCH), &kernel.release, &config);
     change(&mut target);
-    let mut printed = BTreeMap::new();
-    let library = Library::load(&[FOLDER.into()], &target, |path, script| {
-        printed.insert(path.to_owned(), render::tapset::script(script));
-    });
-    Ok((library, printed))
+    Ok(Library::load(&[FOLDER.into()], &target))
 }
 
 /// The first lines that only one side has, and how many there are.
@@ -92,15 +85,18 @@ fn every_file_is_read_for_a_newer_kernel_as_systemtap_reads_it() {
 }
 
 fn compare_files(kernel: &Kernel, (options, change): Variant) {
-    let Some((library, ours)) = needed(read(kernel, change)) else { return };
+    let Some(library) = needed(read(kernel, change)) else { return };
     let all = [&["-v", "-p1", "-e", "probe begin {}"], options].concat();
     let Some(tree) = needed(stap(kernel, &all)) else { return };
     assert!(library.errors.is_empty(), "{options:?}: {:#?}", library.errors);
-    let theirs: BTreeMap<PathBuf, &str> = tree
+    let ours = library.scripts.iter();
+    let ours: BTreeMap<&Path, String> =
+        ours.map(|script| (library.path(script.file), render::tapset::script(script))).collect();
+    let theirs: BTreeMap<&Path, &str> = tree
         .split("# file ")
         .filter_map(|file| file.split_once('\n'))
         .filter(|(path, _)| path.ends_with(".stp"))
-        .map(|(path, text)| (path.into(), text))
+        .map(|(path, text)| (Path::new(path), text))
         .collect();
     assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>(), "{options:?}");
     for (path, text) in &theirs {
@@ -126,10 +122,10 @@ fn the_example_of_the_language_is_what_systemtap_makes_of_it() {
 fn aliases_are_those_that_systemtap_dumps() {
     let Some(kernel) = needed(installed::kernel()) else { return };
     for (options, change) in VARIANTS {
-        let Some((library, _)) = needed(read(&kernel, change)) else { return };
+        let Some(library) = needed(read(&kernel, change)) else { return };
         let all = [&["--dump-probe-aliases"], options].concat();
         let Some(dump) = needed(stap(&kernel, &all)) else { return };
-        let ours = render::tapset::aliases(&library.aliases);
+        let ours = render::tapset::aliases(library.aliases());
         let theirs: Vec<&str> = dump.lines().collect();
         let difference = || difference(ours.iter().map(String::as_str), theirs.iter().copied());
         assert!(ours.iter().eq(&theirs), "{options:?}: {}", difference());
@@ -139,13 +135,13 @@ fn aliases_are_those_that_systemtap_dumps() {
 #[test]
 fn functions_are_those_that_systemtap_dumps() {
     let Some(kernel) = needed(installed::kernel()) else { return };
-    let Some((library, _)) = needed(read(&kernel, |_| ())) else { return };
+    let Some(library) = needed(read(&kernel, |_| ())) else { return };
     // The name, as the dump needs more than the headers: it resolves what tapsets probe by themselves.
     let dump = Command::new("stap").args(["-r", &kernel.release, "--dump-functions"]).output();
     let dump = dump.map_err(|e| format!("cannot run stap: {e}"));
     let Some(dump) = needed(dump) else { return };
     let dump = String::from_utf8_lossy(&dump.stdout);
-    let ours = render::tapset::functions(&library.functions);
+    let ours = render::tapset::functions(library.functions());
     let theirs: Vec<&str> = dump.lines().collect();
     assert!(ours == theirs, "{}", difference(ours.iter().map(String::as_str), theirs));
 }
@@ -153,15 +149,15 @@ fn functions_are_those_that_systemtap_dumps() {
 #[test]
 fn every_alias_of_the_installed_library_ends() {
     let Some(kernel) = needed(installed::kernel()) else { return };
-    let Some((library, _)) = needed(read(&kernel, |_| ())) else { return };
-    let aliases = Aliases::new(&library.aliases);
+    let Some(library) = needed(read(&kernel, |_| ())) else { return };
+    let aliases = Aliases::new(library.aliases());
     let mut leaves = 0;
-    for name in library.aliases.iter().flat_map(|alias| &alias.names) {
+    for name in library.aliases().flat_map(|alias| &alias.names) {
         let found = aliases.expand(name, |leaf| {
             leaves += usize::from(["kernel", "module"].contains(&&*leaf.components[0].name));
             true
         });
         assert!(found.is_ok_and(|found| found), "{name}");
     }
-    assert!(leaves > library.aliases.len(), "{leaves}");
+    assert!(leaves > library.aliases().count(), "{leaves}");
 }

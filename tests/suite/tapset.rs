@@ -437,12 +437,12 @@ fn folders_are_searched_from_the_special_to_the_general() {
             "b/own.stp",
         ]
     );
-    assert_eq!(library.aliases.len(), files.len());
+    assert_eq!(library.aliases().count(), files.len());
 }
 
 fn load(tree: &Tree) -> Library {
     let folders: Vec<PathBuf> = ["a", "b"].map(|f| tree.path().join(f)).into();
-    Library::load(&folders, &target(), |_, _| ())
+    Library::load(&folders, &target())
 }
 
 #[test]
@@ -471,15 +471,14 @@ fn macros_of_the_library_are_for_all_and_those_of_a_file_for_it_alone() {
             "/a/use.stp:1:78: `@own` is neither a macro nor an operator",
         ]
     );
-    assert_eq!(
-        library.macros.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
-        ["arg", "inner", "shared"]
-    );
-    assert_eq!(library.functions.len(), 1);
+    assert_eq!(library.macros().into_keys().collect::<Vec<_>>(), ["arg", "inner", "shared"]);
+    assert_eq!(library.functions().count(), 1);
     tree.file("a/use.stp", b"@define inner %( 9 %) function f() { x = @shared; y = @arg(@inner) }");
     let library = load(&tree);
-    let tree =
-        render::tapset::script(&Script { functions: library.functions[..1].to_vec(), ..Script::default() });
+    let tree = render::tapset::script(&Script {
+        functions: library.functions().take(1).cloned().collect(),
+        ..Script::default()
+    });
     assert_eq!(tree, "function f ()\n{\n(x) = ((1) + (2));\n(y) = (f(9));\n}\n");
 }
 
@@ -492,7 +491,7 @@ fn files_that_cannot_be_read_do_not_keep_others_from_it() {
     tree.file("a/huge.stp", &vec![b'\n'; (16 << 20) + 1]);
     tree.file("a/folder.stp/inside", b"");
     std::os::unix::fs::symlink("nowhere", tree.path().join("a/dangling.stp")).unwrap();
-    let library = Library::load(&[tree.path().join("a"), tree.path().join("gone")], &target(), |_, _| ());
+    let library = Library::load(&[tree.path().join("a"), tree.path().join("gone")], &target());
     let prefix = tree.path().to_string_lossy().into_owned();
     let errors: Vec<String> = library.errors.iter().map(|e| e.to_string().replace(&prefix, "")).collect();
     assert_eq!(
@@ -504,7 +503,7 @@ fn files_that_cannot_be_read_do_not_keep_others_from_it() {
         ]
     );
     assert!(errors[0].starts_with("/gone: cannot read the folder of tapsets"), "{errors:?}");
-    assert_eq!(render::tapset::aliases(&library.aliases).into_iter().collect::<Vec<_>>(), ["good = begin"]);
+    assert_eq!(render::tapset::aliases(library.aliases()).into_iter().collect::<Vec<_>>(), ["good = begin"]);
 }
 
 /// The points that are asked about, with what they came through. With `no` or a wildcard in them they match nothing.

@@ -39,6 +39,7 @@ pub(crate) fn script<'a>(
 ) -> Result<Script> {
     let mut parser = Parser::new(bytes, file, origin, macros, target)?;
     let mut script = parser.declarations()?;
+    script.file = file;
     let (own, comments) = parser.tokens.into_parts();
     script.macros = own.into_keys().map(Cow::into_owned).collect();
     script.macros.sort_unstable();
