@@ -12,8 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::pattern::Pattern;
 
 /// How many aliases may lead to each other.
-pub const DEEPEST: usize = 64;
-/// How many points and aliases one question may come through.
+pub const DEEPEST: usize = 32;
+/// How many points and names one question may come through.
 pub const MOST: usize = 300_000;
 
 /// The one point that no alias names although it begins with the name of one.
@@ -64,6 +64,16 @@ enum Stop {
     Beyond(Error),
 }
 
+impl Walk<'_, '_> {
+    fn step(&mut self) -> Result<(), Stop> {
+        self.steps += 1;
+        match self.steps > MOST {
+            true => Err(Stop::Beyond(wrong(format!("this stands for more than {MOST} points and names")))),
+            false => Ok(()),
+        }
+    }
+}
+
 impl<'l> Aliases<'l> {
     /// Aliases in the order of reading.
     pub fn new(aliases: impl IntoIterator<Item = &'l Alias>) -> Self {
@@ -89,12 +99,7 @@ impl<'l> Aliases<'l> {
     }
 
     fn point(&self, point: &Point, suffix: &[Component], walk: &mut Walk<'l, '_>) -> Result<bool, Stop> {
-        walk.steps += 1;
-        if walk.steps > MOST {
-            return Err(Stop::Beyond(wrong(format!(
-                "`{point}` stands for more than {MOST} points and aliases"
-            ))));
-        }
+        walk.step()?;
         let before = walk.way.clone();
         walk.way.conditions.extend(point.condition.clone());
         walk.way.optional |= point.optional;
@@ -186,7 +191,7 @@ impl<'l> Node<'l> {
         }
         let pattern = Pattern::new(&components[at].name).map_err(Stop::Beyond)?;
         for (name, below) in &self.below {
-            walk.steps += 1;
+            walk.step()?;
             if pattern.matches(name.as_bytes()) {
                 let before = walk.way.clone();
                 match below.find(components, at + 1, all, walk) {

@@ -102,7 +102,7 @@ impl Library {
             let other = self.path(first.file).display();
             let why =
                 format!("the macro `@{name}` is already defined in {other}:{}:{}", first.line, first.column);
-            return Err(self.explain(*Fault::new(duplicate.place, None, why)));
+            return Err(self.explain(*Fault::new((duplicate.place, None), why)));
         }
         self.macros.extend(owned(macros));
         Ok(())

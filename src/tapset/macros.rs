@@ -74,7 +74,7 @@ impl<'a> Expander<'a> {
         self.used += 1;
         if self.used > MOST {
             let why = format!("the macros of this file expand to more than {MOST} tokens");
-            return Err(Fault::new(self.place(), self.readings.first().map(|r| r.called), why));
+            return Err(Fault::new((self.place(), self.readings.first().map(|r| r.called)), why));
         }
         let Some(reading) = self.readings.last_mut() else { return Ok(self.lexer.next()) };
         let token = reading.tokens.get(reading.at).cloned();
@@ -246,7 +246,7 @@ impl<'a> Expander<'a> {
 
 /// What is wrong at this token.
 pub fn fault(token: &Token<'_>, message: impl Into<String>) -> Box<Fault> {
-    Fault::new(token.place, token.called, message)
+    Fault::new((token.place, token.called), message)
 }
 
 /// A token as messages name it.

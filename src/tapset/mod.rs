@@ -41,12 +41,13 @@ pub struct Place {
     pub column: u32,
 }
 
+/// A place, and where the macro was called that led there.
+type Spot = (Place, Option<Place>);
+
 /// Why a file could not be read further.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
-    place: Place,
-    /// Where the macro was called that led here.
-    called: Option<Place>,
+    spot: Spot,
     message: String,
 }
 
@@ -54,21 +55,20 @@ pub(crate) struct Fault {
 type Result<T, E = Box<Fault>> = std::result::Result<T, E>;
 
 impl Fault {
-    fn new(place: Place, called: Option<Place>, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { place, called, message: message.into() })
+    fn new(spot: Spot, message: impl Into<String>) -> Box<Self> {
+        Box::new(Self { spot, message: message.into() })
     }
 
     /// What it is to the reader of `file`; `path` gives the path of any file by its number.
     fn into_error<'p>(self, path: impl Fn(u32) -> &'p Path) -> Error {
-        let message = match self.called {
+        let (place, called) = self.spot;
+        let message = match called {
             Some(from) => {
                 let file = path(from.file).display();
                 format!("{} (in a macro called at {file}:{}:{})", self.message, from.line, from.column)
             }
             None => self.message,
         };
-        Error::new(ErrorKind::Syntax, message)
-            .at(path(self.place.file))
-            .line(self.place.line, self.place.column)
+        Error::new(ErrorKind::Syntax, message).at(path(place.file)).line(place.line, place.column)
     }
 }

@@ -368,6 +368,7 @@ fn bounds_are_named_and_nothing_overflows() {
             "10000 points",
         ),
         (format!("probe {} {{}}", vec!["a"; 20_000].join(",")), "10000 points"),
+        (format!("probe {} {{}}", ["a"; 10_000].join(".")), "32 components"),
         (format!("{chain}probe begin {{ @a1000 }}"), "256 deep"),
         (format!("{doubling}probe begin {{ @a60 }}"), "2000000 tokens"),
         (many("%( 1 == 1 %? ", 10_000), "never closed"),
@@ -588,10 +589,13 @@ fn aliases_end() {
         whole(&aliases.collect::<String>())
     };
     let error = expanded(&many(10_000, "NEXT"), "a0").1.unwrap_err();
-    assert!(error.message().contains("behind 64 others"), "{error}");
-    let error = expanded(&many(60, "NEXT, NEXT"), "a0").1.unwrap_err();
-    assert!(error.message().contains("300000 points and aliases"), "{error}");
+    assert!(error.message().contains("behind 32 others"), "{error}");
+    let error = expanded(&many(30, "NEXT, NEXT"), "a0").1.unwrap_err();
+    assert!(error.message().contains("300000 points and names"), "{error}");
     assert_eq!(expanded(&many(10, "NEXT, NEXT"), "a0").0.len(), 1024);
+    let long = whole(&format!("probe {} = begin {{}}", ["a"; 32].join(".")));
+    let error = expanded(&long, &["**"; 16].join(".")).1.unwrap_err();
+    assert!(error.message().contains("300000 points and names"), "{error}");
 }
 
 proptest! {

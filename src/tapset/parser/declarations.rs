@@ -4,7 +4,7 @@ use super::super::ast::{
 };
 use super::super::lexer::{Comment, Kind, Token};
 use super::super::macros::fault;
-use super::super::{Place, Result};
+use super::super::{Fault, Place, Result};
 use super::{Parser, unexpected};
 
 impl<'a> Parser<'a> {
@@ -104,10 +104,10 @@ impl<'a> Parser<'a> {
         let parameters = self.parameters()?;
         let priority = match self.takes_operator(":")? {
             true => {
-                let at = self.peek()?.cloned();
+                let spot = self.spot()?;
                 let priority = self.number()?;
-                if let Some(token) = at.filter(|_| priority < 1) {
-                    return Err(fault(&token, "the priority of a function is at least 1"));
+                if priority < 1 {
+                    return Err(Fault::new(spot, "the priority of a function is at least 1"));
                 }
                 Some(priority)
             }
@@ -172,11 +172,11 @@ impl<'a> Parser<'a> {
             let wraps = self.takes_operator("%")?;
             let size = match self.takes_operator("[")? {
                 true => {
-                    let at = self.peek()?.cloned();
+                    let spot = self.spot()?;
                     let size = self.number()?;
                     let fits = u32::try_from(size).ok().filter(|&s| s > 0 && s <= i32::MAX as u32);
-                    if let (None, Some(token)) = (fits, at) {
-                        return Err(fault(&token, "the size of an array is from 1 to 2147483647"));
+                    if fits.is_none() {
+                        return Err(Fault::new(spot, "the size of an array is from 1 to 2147483647"));
                     }
                     self.expect("]")?;
                     fits

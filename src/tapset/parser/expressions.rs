@@ -1,9 +1,9 @@
 //! Expressions, by precedence.
-use super::super::Place;
 use super::super::Result;
 use super::super::ast::{Expression, ExpressionKind, Indexed, Literal, Print, Root, Step, Variable};
 use super::super::lexer::{Kind, Token};
 use super::super::macros::{fault, shown};
+use super::super::{Fault, Place};
 use super::{LONGEST, Parser, unexpected};
 
 const ASSIGNMENTS: [&str; 13] =
@@ -171,8 +171,7 @@ impl<'a> Parser<'a> {
     /// A value, or something of the kernel with its members.
     fn operand(&mut self) -> Result<Box<Expression>> {
         let ampersand = if self.at_operator("&")? { Some(self.expect("&")?) } else { None };
-        let Some(token) = self.peek()? else { return self.unexpected("a value") };
-        let (mut place, mut called) = (token.place, token.called);
+        let (mut place, mut called) = self.spot()?;
         let address_of = ampersand.is_some();
         let root = match self.root()? {
             Some(root) => root,
@@ -189,9 +188,10 @@ impl<'a> Parser<'a> {
                 if !address_of && !self.at_step()? {
                     return Ok(value);
                 }
-                if let Some(token) = ampersand.as_ref().or(self.peek()?) {
-                    (place, called) = (token.place, token.called);
-                }
+                (place, called) = match &ampersand {
+                    Some(token) => (token.place, token.called),
+                    None => self.spot()?,
+                };
                 Root::Value(value)
             }
         };
@@ -481,13 +481,11 @@ impl<'a> Parser<'a> {
     }
 
     fn format(&mut self) -> Result<String> {
-        let first = self.peek()?.cloned();
+        let spot = self.spot()?;
         let format = self.string()?;
-        match first.filter(|_| !is_format(&format)) {
-            Some(token) => {
-                Err(fault(&token, "this format has a `%` without a conversion that `printf` knows"))
-            }
-            None => Ok(format),
+        match is_format(&format) {
+            true => Ok(format),
+            false => Err(Fault::new(spot, "this format has a `%` without a conversion that `printf` knows")),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::condition::magnitude;
 use super::lexer::{Kind, Lexer, Token};
 use super::macros::{Expander, Macros, fault, shown};
 use super::preprocess::Preprocessor;
-use super::{Fault, Place, Result, Target};
+use super::{Fault, Place, Result, Spot, Target};
 
 /// How deep statements, expressions and braces may lie in each other. SystemTap ends on its stack instead.
 pub const DEEPEST: usize = 128;
@@ -19,6 +19,8 @@ pub const DEEPEST: usize = 128;
 pub const LONGEST: usize = 400;
 /// How many points the braces of one probe may stand for.
 pub const MOST_POINTS: usize = 10_000;
+/// How many components a point may have.
+pub const MOST_COMPONENTS: usize = 32;
 
 /// Whose file it is, which decides what it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +91,7 @@ impl<'a> Parser<'a> {
             let line = memchr::memchr_iter(b'\n', &bytes[..zero]).count() + 1;
             let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             let place = Place { file, line: number(line), column: number(zero - line_start + 1) };
-            return Err(Fault::new(place, None, "this is not text: it has a zero byte"));
+            return Err(Fault::new((place, None), "this is not text: it has a zero byte"));
         }
         let tokens = Preprocessor::new(Expander::new(Lexer::new(bytes, file), macros), target);
         let privileged = origin == Origin::Tapset || target.guru;
@@ -111,16 +113,21 @@ impl<'a> Parser<'a> {
         Ok(self.ahead.as_ref())
     }
 
+    /// Where the next token stands.
+    fn spot(&mut self) -> Result<Spot> {
+        let next = self.peek()?.map(|token| (token.place, token.called));
+        Ok(next.unwrap_or_else(|| (self.tokens.place(), None)))
+    }
+
     /// The next token, which is to be `what`.
     fn next(&mut self, what: &str) -> Result<Token<'a>> {
         self.peek()?;
         match self.ahead.take() {
             Some(token) => Ok(token),
-            None => Err(Fault::new(
-                self.tokens.place(),
-                None,
-                format!("expected {what}, found the end of the file"),
-            )),
+            None => {
+                let why = format!("expected {what}, found the end of the file");
+                Err(Fault::new((self.tokens.place(), None), why))
+            }
         }
     }
 
@@ -194,11 +201,11 @@ impl<'a> Parser<'a> {
         Ok(string)
     }
     fn filled_string(&mut self) -> Result<String> {
-        let first = self.peek()?.cloned();
+        let spot = self.spot()?;
         let string = self.string()?;
-        match first.filter(|_| string.is_empty()) {
-            Some(token) => Err(fault(&token, "this string must not be empty")),
-            None => Ok(string),
+        match string.is_empty() {
+            true => Err(Fault::new(spot, "this string must not be empty")),
+            false => Ok(string),
         }
     }
 
@@ -233,11 +240,7 @@ impl<'a> Parser<'a> {
         if self.depth <= DEEPEST {
             return Ok(());
         }
-        let why = format!("this is nested more than {DEEPEST} deep");
-        match self.peek()? {
-            Some(token) => Err(fault(token, why)),
-            None => Err(Fault::new(self.tokens.place(), None, why)),
-        }
+        Err(Fault::new(self.spot()?, format!("this is nested more than {DEEPEST} deep")))
     }
 }
 

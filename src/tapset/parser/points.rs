@@ -1,21 +1,20 @@
 //! Probe points: components with dots, wildcards, braces, markers and conditions.
 use std::sync::Arc;
 
-use super::super::Result;
 use super::super::ast::{Component, Point};
 use super::super::lexer::{Kind, Token};
-use super::super::macros::fault;
-use super::{MOST_POINTS, Parser, unexpected};
+use super::super::{Fault, Result, Spot};
+use super::{MOST_COMPONENTS, MOST_POINTS, Parser, unexpected};
 
 impl<'a> Parser<'a> {
     /// Points up to `{`, `}`, `=` or `+=`.
     pub(super) fn points(&mut self) -> Result<Vec<Point>> {
         let mut points = vec![];
         loop {
-            let at = self.peek()?.cloned();
+            let spot = self.spot()?;
             points.extend(self.alternatives()?);
             if points.len() > MOST_POINTS {
-                return Err(too_many(at));
+                return Err(too_many(spot));
             }
             if self.takes_operator(",")? {
                 continue;
@@ -32,16 +31,15 @@ impl<'a> Parser<'a> {
     fn alternatives(&mut self) -> Result<Vec<Point>> {
         let mut points: Vec<Point> = vec![];
         loop {
-            let at = self.peek()?.cloned();
+            let spot = self.spot()?;
             let suffixes = self.component()?;
             if points.iter().any(|p| p.optional || p.condition.is_some()) {
-                let token = at.ok_or_else(|| too_many(None))?;
-                return Err(fault(&token, "`?`, `!` and conditions stand behind the last component"));
+                return Err(Fault::new(spot, "`?`, `!` and conditions stand behind the last component"));
             }
             if points.is_empty() {
                 points = suffixes;
             } else if points.len().saturating_mul(suffixes.len()) > MOST_POINTS {
-                return Err(too_many(at));
+                return Err(too_many(spot));
             } else {
                 let combined = points.iter().flat_map(|start| {
                     suffixes.iter().map(|end| {
@@ -51,28 +49,34 @@ impl<'a> Parser<'a> {
                 });
                 points = combined.collect();
             }
+            if points.iter().any(|point| point.components.len() > MOST_COMPONENTS) {
+                return Err(Fault::new(
+                    spot,
+                    format!("this point has more than {MOST_COMPONENTS} components"),
+                ));
+            }
             if !self.takes_operator(".")? {
                 break;
             }
         }
-        let at = self.peek()?.cloned();
+        let spot = self.spot()?;
         let sufficient = self.takes_operator("!")?;
         if sufficient || self.takes_operator("?")? {
             for point in &mut points {
-                if let Some(token) = at.as_ref().filter(|_| point.optional) {
-                    return Err(fault(token, "a second `?` or `!`"));
+                if point.optional {
+                    return Err(Fault::new(spot, "a second `?` or `!`"));
                 }
                 (point.optional, point.sufficient) = (true, sufficient);
             }
         }
         if self.takes(Kind::Keyword, "if")? {
             self.expect("(")?;
-            let at = self.peek()?.cloned();
+            let spot = self.spot()?;
             let condition = Arc::new(*self.expression()?);
             self.expect(")")?;
             for point in &mut points {
-                if let Some(token) = at.as_ref().filter(|_| point.condition.is_some()) {
-                    return Err(fault(token, "a second condition"));
+                if point.condition.is_some() {
+                    return Err(Fault::new(spot, "a second condition"));
                 }
                 point.condition = Some(condition.clone());
             }
@@ -116,10 +120,6 @@ fn is_piece(token: &Token<'_>) -> bool {
     matches!(token.kind, Kind::Identifier | Kind::Keyword) || token.is_operator("*")
 }
 
-fn too_many(at: Option<Token<'_>>) -> Box<super::Fault> {
-    let why = format!("this probe stands for more than {MOST_POINTS} points");
-    match at {
-        Some(token) => fault(&token, why),
-        None => super::Fault::new(super::Place::default(), None, why),
-    }
+fn too_many(spot: Spot) -> Box<Fault> {
+    Fault::new(spot, format!("this probe stands for more than {MOST_POINTS} points"))
 }
