@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Display, Formatter, Write};
 
+use crate::tapset::MARKS;
 use crate::tapset::ast::*;
 
 /// The lines of `--dump-probe-aliases`: sorted, each once, without hidden aliases.
@@ -190,9 +191,9 @@ impl Display for Expression {
             Constant(name) => write!(f, "%{{ /* pure */ /* unprivileged */ /* stable */ {name} %}}"),
             Register { user, number } => write!(f, "@{}register({number})", space(*user)),
             Memory { user, size, address } => write!(f, "@{}deref({size}, {address})", space(*user)),
-            Statistic { operator, of, parameters } => {
+            Statistic { operator, of, shift } => {
                 write!(f, "{operator}({of}")?;
-                parameters.iter().try_for_each(|number| write!(f, ", {number}"))?;
+                shift.iter().try_for_each(|number| write!(f, ", {number}"))?;
                 f.write_str(")")
             }
         }

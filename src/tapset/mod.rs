@@ -23,10 +23,12 @@ mod macros;
 pub mod parser;
 mod preprocess;
 pub mod target;
+mod walk;
 
 pub use library::Library;
 pub use macros::Macro;
 pub use target::Target;
+pub use walk::MARKS;
 
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! Expressions, by precedence.
+use super::super::Place;
 use super::super::Result;
-use super::super::ast::{Expression, ExpressionKind, Indexed, Literal, Print, Root, Step, Variable};
+use super::super::ast::{Expression, ExpressionKind, Indexed};
 use super::super::lexer::{Kind, Token};
 use super::super::macros::{fault, shown};
-use super::super::{Fault, Place};
-use super::{LONGEST, Parser, unexpected};
+use super::{LONGEST, Parser, print, unexpected};
 
 const ASSIGNMENTS: [&str; 13] =
     ["=", "<<<", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|=", ".="];
@@ -168,127 +168,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// A value, or something of the kernel with its members.
-    fn operand(&mut self) -> Result<Box<Expression>> {
-        let ampersand = if self.at_operator("&")? { Some(self.expect("&")?) } else { None };
-        let (mut place, mut called) = self.spot()?;
-        let address_of = ampersand.is_some();
-        let root = match self.root()? {
-            Some(root) => root,
-            None => {
-                let mut value = self.value()?;
-                if let (Some(token), ExpressionKind::Variable(variable)) = (&ampersand, &mut value.kind) {
-                    if variable.address_of {
-                        return Err(fault(token, "the address of an address cannot be taken"));
-                    }
-                    variable.address_of = true;
-                    self.steps(variable)?;
-                    return Ok(value);
-                }
-                if !address_of && !self.at_step()? {
-                    return Ok(value);
-                }
-                (place, called) = match &ampersand {
-                    Some(token) => (token.place, token.called),
-                    None => self.spot()?,
-                };
-                Root::Value(value)
-            }
-        };
-        let mut variable = Box::new(Variable { root, path: vec![], address_of, place, called });
-        self.steps(&mut variable)?;
-        Ok(boxed(place, ExpressionKind::Variable(variable)))
-    }
-
-    /// `$name`, `@cast(…)` or `@var(…)`.
-    fn root(&mut self) -> Result<Option<Root>> {
-        let Some(token) = self.peek()? else { return Ok(None) };
-        Ok(Some(match (token.kind, &*token.text) {
-            (Kind::Identifier, name) if name.starts_with('$') => {
-                Root::Context(self.next("a variable")?.text.into_owned())
-            }
-            (Kind::Operator, "@cast") => self.cast()?,
-            (Kind::Operator, "@var") => self.global()?,
-            _ => return Ok(None),
-        }))
-    }
-
-    fn at_step(&mut self) -> Result<bool> {
-        Ok(self.at_operator("->")? || self.at_operator("[")? || self.peek()?.is_some_and(is_dollars))
-    }
-
-    /// `->member`, `[index]`, and `$` or `$$` at the end, which also may cling to the last name.
-    fn steps(&mut self, variable: &mut Variable) -> Result<()> {
-        let mut pretty = None;
-        if let Root::Context(name) = &mut variable.root {
-            let length = name.trim_end_matches('$').len();
-            if length > 0 && length < name.len() {
-                pretty = Some(name.split_off(length));
-            }
-        }
-        while pretty.is_none() {
-            if self.takes_operator("->")? {
-                let member = self.next("the name of a member")?;
-                if !matches!(member.kind, Kind::Identifier | Kind::Keyword) {
-                    return Err(unexpected(&member, "the name of a member"));
-                }
-                let mut member = member.text.into_owned();
-                let length = member.trim_end_matches('$').len();
-                if length < member.len() {
-                    pretty = Some(member.split_off(length));
-                }
-                if !member.is_empty() {
-                    variable.path.push(Step::Member(member));
-                }
-            } else if self.takes_operator("[")? {
-                let index = self.expression()?;
-                variable.path.push(match index.kind {
-                    ExpressionKind::Literal(Literal::Number(number)) => Step::Index(number),
-                    _ => Step::At(index),
-                });
-                self.expect("]")?;
-            } else {
-                break;
-            }
-        }
-        if pretty.is_none() && self.peek()?.is_some_and(is_dollars) {
-            pretty = Some(self.next("`$`")?.text.into_owned());
-        }
-        if let Some(pretty) = pretty {
-            variable.path.push(Step::Pretty(pretty));
-            if self.at_operator("->")? || self.at_operator("[")? {
-                return self.unexpected("nothing: `$` at the end prints all of it");
-            }
-        }
-        Ok(())
-    }
-
-    fn cast(&mut self) -> Result<Root> {
-        self.expect("@cast")?;
-        self.expect("(")?;
-        let value = self.expression()?;
-        self.expect(",")?;
-        let of = self.filled_string()?;
-        let module = self.module()?;
-        Ok(Root::Cast { value, of, module })
-    }
-
-    fn global(&mut self) -> Result<Root> {
-        self.expect("@var")?;
-        self.expect("(")?;
-        let name = self.string()?;
-        let module = self.module()?;
-        Ok(Root::Global { name, module })
-    }
-
-    /// `, "module")` or `)`.
-    fn module(&mut self) -> Result<Option<String>> {
-        let module = if self.takes_operator(",")? { Some(self.string()?) } else { None };
-        self.expect(")")?;
-        Ok(module)
-    }
-
-    fn value(&mut self) -> Result<Box<Expression>> {
+    pub(super) fn value(&mut self) -> Result<Box<Expression>> {
         let Some(token) = self.peek()? else { return self.unexpected("a value") };
         let (place, kind) = (token.place, token.kind);
         let is_symbol = kind == Kind::Identifier || kind == Kind::Operator && token.text.starts_with('@');
@@ -316,7 +196,7 @@ impl<'a> Parser<'a> {
         let kind = match &*token.text {
             "@hist_linear" | "@hist_log" => self.bucket(&token)?,
             name if name.starts_with('@') => self.at_word(&token)?,
-            name if is_print(name) => ExpressionKind::Print(self.print(name)?),
+            name if print::is_print(name) => ExpressionKind::Print(self.print(name)?),
             name => self.named(name)?,
         };
         Ok(boxed(token.place, kind))
@@ -371,11 +251,9 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 let of = self.expression()?;
-                let mut parameters = vec![];
-                while parameters.is_empty() && word == "@variance" && self.takes_operator(",")? {
-                    parameters.push(self.number()?);
-                }
-                ExpressionKind::Statistic { operator: statistic.unwrap_or_default(), of, parameters }
+                let shifts = word == "@variance" && self.takes_operator(",")?;
+                let shift = if shifts { Some(self.number()?) } else { None };
+                ExpressionKind::Statistic { operator: statistic.unwrap_or_default(), of, shift }
             }
         };
         self.expect(")")?;
@@ -383,7 +261,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Behind the name of a histogram.
-    fn histogram(&mut self, name: &str) -> Result<Indexed> {
+    pub(super) fn histogram(&mut self, name: &str) -> Result<Indexed> {
         self.expect("(")?;
         let of = self.expression()?;
         let mut bounds = None;
@@ -422,7 +300,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One argument or more, and their bracket.
-    fn arguments(&mut self) -> Result<Vec<Expression>> {
+    pub(super) fn arguments(&mut self) -> Result<Vec<Expression>> {
         let mut arguments = vec![];
         loop {
             arguments.push(*self.expression()?);
@@ -431,111 +309,8 @@ impl<'a> Parser<'a> {
             }
         }
     }
-
-    /// Behind the name of a function of the print family.
-    fn print(&mut self, name: &str) -> Result<Box<Print>> {
-        self.expect("(")?;
-        let mut print = Box::new(Print { function: name.to_owned(), ..Print::default() });
-        let plain = matches!(name, "print" | "println" | "sprint" | "sprintln");
-        if plain && (self.at_operator("@hist_linear")? || self.at_operator("@hist_log")?) {
-            self.print_histogram(&mut print)?;
-            return Ok(print);
-        }
-        let delimited = name.contains("printd");
-        if delimited {
-            print.text = Some(self.string()?);
-        } else if name.contains("printf") {
-            print.text = Some(self.format()?);
-        }
-        // A delimiter stands between two values at least, and without `ln` or a format there is one.
-        let may_be_empty = !delimited && (print.text.is_some() || name.ends_with("ln"));
-        if may_be_empty && self.takes_operator(")")? {
-            return Ok(print);
-        }
-        if print.text.is_some() {
-            self.expect(",")?;
-        }
-        print.arguments = self.arguments()?;
-        match delimited && print.arguments.len() < 2 {
-            true => self.unexpected("two values to print with a delimiter between"),
-            false => Ok(print),
-        }
-    }
-
-    /// A whole histogram; or one value of it, and others behind.
-    fn print_histogram(&mut self, print: &mut Print) -> Result<()> {
-        let token = self.next("a histogram")?;
-        let of = Box::new(self.histogram(&token.text)?);
-        if !self.takes_operator("[")? {
-            self.expect(")")?;
-            print.histogram = Some(of);
-            return Ok(());
-        }
-        let indexes = vec![Some(*self.expression()?)];
-        self.expect("]")?;
-        print.arguments.push(*boxed(token.place, ExpressionKind::Index { of, indexes }));
-        if self.more(")")? {
-            print.arguments.extend(self.arguments()?);
-        }
-        Ok(())
-    }
-
-    fn format(&mut self) -> Result<String> {
-        let spot = self.spot()?;
-        let format = self.string()?;
-        match is_format(&format) {
-            true => Ok(format),
-            false => Err(Fault::new(spot, "this format has a `%` without a conversion that `printf` knows")),
-        }
-    }
 }
 
-fn boxed(place: Place, kind: ExpressionKind) -> Box<Expression> {
+pub(super) fn boxed(place: Place, kind: ExpressionKind) -> Box<Expression> {
     Box::new(Expression { place, kind })
-}
-
-fn is_dollars(token: &Token<'_>) -> bool {
-    token.kind == Kind::Identifier && token.text.bytes().all(|b| b == b'$')
-}
-
-/// `print`, `printf`, `printd`, each with `ln` but `printf`, each with `s` before; and `print_char`.
-fn is_print(name: &str) -> bool {
-    let kinds = ["print", "printf", "printd", "println", "printdln"];
-    name == "print_char" || kinds.contains(&name.strip_prefix('s').unwrap_or(name))
-}
-
-/// Whether every `%` of a format begins a conversion or is doubled.
-fn is_format(format: &str) -> bool {
-    let mut rest = format.as_bytes();
-    while let Some(percent) = memchr::memchr(b'%', rest) {
-        rest = &rest[percent + 1..];
-        if let Some(after) = rest.strip_prefix(b"%") {
-            rest = after;
-            continue;
-        }
-        let skip = |rest: &mut &[u8], fits: &dyn Fn(u8) -> bool| {
-            if let Some((first, after)) = rest.split_first()
-                && fits(*first)
-            {
-                *rest = after;
-                return true;
-            }
-            false
-        };
-        let digits = |rest: &mut &[u8]| {
-            if !skip(rest, &|b| b == b'*') {
-                while skip(rest, &|b| b.is_ascii_digit()) {}
-            }
-        };
-        skip(&mut rest, &|b| b"0+- #".contains(&b));
-        digits(&mut rest);
-        if skip(&mut rest, &|b| b == b'.') {
-            digits(&mut rest);
-        }
-        skip(&mut rest, &|b| b == b'l');
-        if !skip(&mut rest, &|b| b"bcsmMdiuoxXp".contains(&b)) {
-            return false;
-        }
-    }
-    true
 }

@@ -2,7 +2,9 @@
 mod declarations;
 mod expressions;
 mod points;
+mod print;
 mod statements;
+mod variables;
 
 use std::borrow::Cow;
 
