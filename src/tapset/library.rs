@@ -112,7 +112,7 @@ impl Library {
         fault.into_error(|file| self.path(file))
     }
 
-    /// The file of a [`Place`].
+    /// The file of a [`Place`](super::Place).
     pub fn path(&self, file: u32) -> &Path {
         self.files.get(file as usize).map_or(Path::new(""), PathBuf::as_path)
     }

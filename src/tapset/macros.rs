@@ -73,7 +73,7 @@ impl<'a> Expander<'a> {
     fn written(&mut self) -> Result<Option<Token<'a>>> {
         self.used += 1;
         if self.used > MOST {
-            let why = format!("the macros of this file expand to more than {MOST} tokens");
+            let why = format!("this file has more than {MOST} tokens when its macros are expanded");
             return Err(Fault::new((self.place(), self.readings.first().map(|r| r.called)), why));
         }
         let Some(reading) = self.readings.last_mut() else { return Ok(self.lexer.next()) };

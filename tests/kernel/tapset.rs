@@ -146,7 +146,8 @@ fn functions_are_those_that_systemtap_dumps() {
     assert!(ours == theirs, "{}", difference(ours.iter().map(String::as_str), theirs));
 }
 
-/// In points that begin as those do that SystemTap knows by itself.
+/// In points that begin as those do that SystemTap knows by itself. Some tapsets of 4.8 name aliases that are not there
+/// (`nd2_syscall.clock_adjtime`), which nobody notices because they are optional.
 #[test]
 fn every_alias_of_the_installed_library_ends() {
     let Some(kernel) = needed(installed::kernel()) else { return };
@@ -155,14 +156,14 @@ fn every_alias_of_the_installed_library_ends() {
     let first = |point: &str| point.split(['.', '(']).next().unwrap_or_default().to_owned();
     let known: BTreeSet<String> = types.lines().map(first).collect();
     let aliases = Aliases::new(library.aliases());
-    let mut unknown = BTreeSet::new();
+    let mut leaves = 0;
     for name in library.aliases().flat_map(|alias| &alias.names) {
         let found = aliases.expand(name, |leaf| {
-            let first = &leaf.components[0].name;
-            unknown.extend(Some(first.clone()).filter(|first| !known.contains(first)));
+            leaves += 1;
+            assert!(leaf.optional || known.contains(&leaf.components[0].name), "{name}: {leaf:?}");
             false
         });
         assert!(!found.unwrap_or_else(|e| panic!("{name}: {e}")));
     }
-    assert_eq!(unknown, BTreeSet::new());
+    assert!(leaves > library.aliases().count(), "{leaves}");
 }
