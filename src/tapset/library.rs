@@ -36,14 +36,14 @@ impl Library {
     /// files of the same name in a later one.
     pub fn load(folders: &[PathBuf], target: &Target<'_>) -> Self {
         let mut library = Self::default();
-        for path in library.find(folders, target, "stpm") {
+        let listed = library.list(folders, target);
+        for path in once(&listed, "stpm") {
             if let Err(error) = library.add_macros(path, target) {
                 library.errors.push(error);
             }
         }
         let first = library.files.len();
-        let scripts = library.find(folders, target, "stp");
-        library.files.extend(scripts);
+        library.files.extend(once(&listed, "stp"));
         let read = |index: usize| {
             let path = &library.files[index];
             library.parse(&contents(path)?, index, Origin::Tapset, target)
@@ -87,11 +87,9 @@ impl Library {
     }
 
     fn add_macros(&mut self, path: PathBuf, target: &Target<'_>) -> Result<()> {
-        let bytes = contents(&path);
-        let file = number(self.files.len());
+        let (file, bytes) = (number(self.files.len()), contents(&path));
         self.files.push(path);
-        let none = Macros::new();
-        let bytes = bytes?;
+        let (bytes, none) = (bytes?, Macros::new());
         let macros = parser::macros(&bytes, file, &none, target).map_err(|fault| self.explain(*fault))?;
         // By place, so that of several the first is named.
         let mut again: Vec<_> =
@@ -117,35 +115,41 @@ impl Library {
         self.files.get(file as usize).map_or(Path::new(""), PathBuf::as_path)
     }
 
-    /// The files of this extension that count, each once: not by another name, and not in a later folder again.
-    fn find(&mut self, folders: &[PathBuf], target: &Target<'_>, extension: &str) -> Vec<PathBuf> {
-        let (mut found, mut identities, mut names) = (vec![], HashSet::new(), HashSet::new());
+    /// The files in the parts of the folders that count, each with its folder.
+    fn list<'f>(&mut self, folders: &'f [PathBuf], target: &Target<'_>) -> Vec<(&'f Path, PathBuf)> {
+        let mut found = vec![];
         for folder in folders {
             for part in parts(target) {
-                let entries = match fs::read_dir(folder.join(&part)) {
-                    Ok(entries) => entries,
-                    Err(e) if e.kind() == std::io::ErrorKind::NotFound && !part.as_os_str().is_empty() => {
-                        continue;
+                // Without the slash behind it that joining nothing adds.
+                let place: PathBuf = folder.join(&part).components().collect();
+                match fs::read_dir(&place) {
+                    Ok(entries) => {
+                        let paths: BTreeSet<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+                        found.extend(paths.into_iter().map(|path| (folder.as_path(), path)));
                     }
+                    // Most parts are not there.
+                    Err(e) if e.kind() == std::io::ErrorKind::NotFound && !part.as_os_str().is_empty() => {}
                     Err(e) => {
-                        let error = Error::io(folder, "read the folder of tapsets", e);
+                        let error = Error::io(&place, "read the folder of tapsets", e);
                         self.errors.push(error.hint("install SystemTap's tapsets, or name another folder"));
-                        continue;
-                    }
-                };
-                let paths: BTreeSet<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-                for path in paths.into_iter().filter(|p| p.extension().is_some_and(|e| e == extension)) {
-                    let Ok(metadata) = fs::metadata(&path) else { continue };
-                    let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
-                    let once = metadata.is_file() && identities.insert((metadata.dev(), metadata.ino()));
-                    if once && names.insert(name) {
-                        found.push(path);
                     }
                 }
             }
         }
         found
     }
+}
+
+/// The files of this extension, each once: not by another name, and not in a later folder again.
+fn once(listed: &[(&Path, PathBuf)], extension: &str) -> Vec<PathBuf> {
+    let (mut identities, mut names) = (HashSet::new(), HashSet::new());
+    let files = listed.iter().filter(|(_, path)| path.extension().is_some_and(|e| e == extension));
+    let files = files.filter(|(folder, path)| {
+        let Ok(metadata) = fs::metadata(path) else { return false };
+        let new = metadata.is_file() && identities.insert((metadata.dev(), metadata.ino()));
+        new && names.insert(path.strip_prefix(folder).unwrap_or(path))
+    });
+    files.map(|(_, path)| path.clone()).collect()
 }
 
 /// The parts of a folder of tapsets that count for the target, in their order.

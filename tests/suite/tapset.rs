@@ -61,6 +61,10 @@ fn every_construct_is_read_as_systemtap_reads_it() {
         assert_eq!(ours, expected, "line {}", i + 1);
     }
     assert_eq!(ours.trim_end(), expected.trim_end());
+    // Points are printed in a form that reads as the same.
+    for alias in &script.aliases {
+        assert_eq!(whole(&format!("probe {alias} {{}}")).aliases[0].to_string(), alias.to_string());
+    }
 }
 
 #[test]
@@ -496,14 +500,14 @@ fn files_that_cannot_be_read_do_not_keep_others_from_it() {
     let prefix = tree.path().to_string_lossy().into_owned();
     let errors: Vec<String> = library.errors.iter().map(|e| e.to_string().replace(&prefix, "")).collect();
     assert_eq!(
-        errors[errors.len() - 3..],
+        errors,
         [
+            "/gone: cannot read the folder of tapsets: No such file or directory (os error 2); install SystemTap's tapsets, or name another folder",
             "/a/bad.stp:2:16: expected a name, `*` or `{`, found the end of the file",
             "/a/binary.stp:1:5: this is not text: it has a zero byte",
             "/a/huge.stp: a tapset of more than 16 MiB is not read",
         ]
     );
-    assert!(errors[0].starts_with("/gone: cannot read the folder of tapsets"), "{errors:?}");
     assert_eq!(render::tapset::aliases(library.aliases()).into_iter().collect::<Vec<_>>(), ["good = begin"]);
 }
 
