@@ -28,7 +28,8 @@ pub fn functions<'a>(functions: impl IntoIterator<Item = &'a Function>) -> Vec<S
 /// A file in the form of `stap -p1 -v`, behind the line that names it.
 pub fn script(script: &Script) -> String {
     let mut out = String::new();
-    let _ = Tree(script).write(&mut out);
+    // Writing to a string does not fail.
+    let _ = tree(script, &mut out);
     out
 }
 
@@ -298,31 +299,26 @@ fn separated<T: Display>(f: &mut Formatter<'_>, items: &[T], between: &str) -> f
     Ok(())
 }
 
-/// All of a file.
-struct Tree<'a>(&'a Script);
-
-impl Tree<'_> {
-    fn write(&self, out: &mut String) -> fmt::Result {
-        let Script { aliases, probes, functions, globals, embedded, .. } = self.0;
-        embedded.iter().try_for_each(|e| write!(out, "%{{{}%}}", e.code))?;
-        globals.iter().try_for_each(|global| writeln!(out, "global {global}"))?;
-        for alias in aliases {
-            let body = alias.prologue.as_ref().or(alias.epilogue.as_ref());
-            write!(out, "probe {alias}")?;
-            body.iter().try_for_each(|body| writeln!(out, "{body}"))?;
-        }
-        for probe in probes {
-            let points: Vec<String> = probe.points.iter().map(Point::to_string).collect();
-            writeln!(out, "probe {}{}", points.join(","), probe.body)?;
-        }
-        for function in functions {
-            let names: Vec<&str> = function.parameters.iter().map(|p| p.name.as_str()).collect();
-            writeln!(out, "function {} ({})", function.name, names.join(", "))?;
-            match &function.body {
-                FunctionBody::Statement(body) => writeln!(out, "{body}")?,
-                FunctionBody::Embedded(body) => writeln!(out, "%{{{}%}}", body.code)?,
-            }
-        }
-        Ok(())
+fn tree(script: &Script, out: &mut String) -> fmt::Result {
+    let Script { aliases, probes, functions, globals, embedded, .. } = script;
+    embedded.iter().try_for_each(|e| write!(out, "%{{{}%}}", e.code))?;
+    globals.iter().try_for_each(|global| writeln!(out, "global {global}"))?;
+    for alias in aliases {
+        let body = alias.prologue.as_ref().or(alias.epilogue.as_ref());
+        write!(out, "probe {alias}")?;
+        body.iter().try_for_each(|body| writeln!(out, "{body}"))?;
     }
+    for probe in probes {
+        let points: Vec<String> = probe.points.iter().map(Point::to_string).collect();
+        writeln!(out, "probe {}{}", points.join(","), probe.body)?;
+    }
+    for function in functions {
+        let names: Vec<&str> = function.parameters.iter().map(|p| p.name.as_str()).collect();
+        writeln!(out, "function {} ({})", function.name, names.join(", "))?;
+        match &function.body {
+            FunctionBody::Statement(body) => writeln!(out, "{body}")?,
+            FunctionBody::Embedded(body) => writeln!(out, "%{{{}%}}", body.code)?,
+        }
+    }
+    Ok(())
 }

@@ -1,7 +1,6 @@
 //! Statements.
 use super::super::Result;
-use super::super::ast::{Expression, ExpressionKind};
-use super::super::ast::{Foreach, Literal, Order, Statement, StatementKind};
+use super::super::ast::{Expression, ExpressionKind, Foreach, Literal, Order, Statement, StatementKind};
 use super::super::lexer::Kind;
 use super::super::macros::fault;
 use super::Parser;
