@@ -13,6 +13,8 @@ pub enum ErrorKind {
     NoMatch,
     /// A file cannot be opened, read or written.
     Io,
+    /// A script or tapset is not written in SystemTap's language.
+    Syntax,
     /// The file is not an ELF object.
     NotElf,
     /// An ELF object of a kind that cannot be indexed (32-bit, big-endian, foreign machine).
@@ -36,10 +38,11 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Usage,
         Self::NoMatch,
         Self::Io,
+        Self::Syntax,
         Self::NotElf,
         Self::Unsupported,
         Self::Damaged,
@@ -62,6 +65,7 @@ impl ErrorKind {
             Self::Usage => "usage",
             Self::NoMatch => "no-match",
             Self::Io => "io",
+            Self::Syntax => "syntax",
             Self::NotElf => "not-elf",
             Self::Unsupported => "unsupported",
             Self::Damaged => "damaged",
@@ -87,6 +91,7 @@ struct Parts {
     path: Option<PathBuf>,
     section: Option<String>,
     offset: Option<u64>,
+    line: Option<(u32, u32)>,
     hint: Option<String>,
 }
 
@@ -102,6 +107,7 @@ impl Error {
             path: None,
             section: None,
             offset: None,
+            line: None,
             hint: None,
         }))
     }
@@ -122,6 +128,11 @@ impl Error {
     /// Adds the offset within the section, or within the file where there is no section.
     pub fn offset(mut self, offset: u64) -> Self {
         self.0.offset.get_or_insert(offset);
+        self
+    }
+    /// Adds the line and the column of a text, both from 1.
+    pub fn line(mut self, line: u32, column: u32) -> Self {
+        self.0.line.get_or_insert((line, column));
         self
     }
     /// Adds what to do about it.
@@ -149,6 +160,9 @@ impl Error {
     pub fn place(&self) -> Option<String> {
         let p = &self.0;
         let mut s = p.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default();
+        if let Some((line, column)) = p.line {
+            s += &format!("{}{line}:{column}", if s.is_empty() { "line " } else { ":" });
+        }
         if let Some(section) = &p.section {
             s += if s.is_empty() { "section " } else { ": section " };
             s += section;

@@ -21,6 +21,7 @@
 //! | --- | --- |
 //! | [`query`] | questions to an index: open, patterns, listings, placements |
 //! | [`render`] | answers to text and JSON |
+//! | [`tapset`] | SystemTap's language: scripts and tapsets to values |
 //! | [`error`] | kind, place and remedy of every failure |
 //! | [`observer`] | who watches a build |
 //! | `pipeline` | the build, with the feature `build`: `discover`, `load`, `dwarf`, then merging, linking and writing |
@@ -53,4 +54,5 @@ mod write;
 pub mod cli;
 pub mod query;
 pub mod render;
+pub mod tapset;
 pub use error::{Error, ErrorKind, Result};

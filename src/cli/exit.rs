@@ -28,6 +28,7 @@ pub fn code(result: &Result<Outcome>) -> u8 {
             ErrorKind::NoMatch => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Io
+            | ErrorKind::Syntax
             | ErrorKind::NotElf
             | ErrorKind::Unsupported
             | ErrorKind::Damaged

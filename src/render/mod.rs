@@ -5,6 +5,7 @@ pub mod json;
 pub mod kprobe_events;
 pub mod lines;
 pub mod steps;
+pub mod tapset;
 pub mod text;
 pub mod types;
 pub mod types_json;

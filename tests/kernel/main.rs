@@ -8,5 +8,6 @@ mod installed;
 mod live;
 mod perf;
 mod sample;
+mod tapset;
 mod types;
 mod user;

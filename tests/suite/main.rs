@@ -40,6 +40,7 @@ mod snapshot;
 mod statements;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
+mod tapset;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod traced;
 #[cfg(feature = "cli")]

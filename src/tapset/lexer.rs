@@ -1,0 +1,262 @@
+//! Bytes to tokens, and the comments that document something.
+use std::borrow::Cow;
+
+use super::Place;
+
+/// What a token is. Of a string the text is without quotes, of embedded C without its brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A name, also `$name`, `$` and `$$`.
+    Identifier,
+    Keyword,
+    /// Also every word that begins with `@`.
+    Operator,
+    String,
+    /// Begins with a digit; whether it is a number is seen when its value is wanted.
+    Number,
+    Embedded,
+    /// Not part of the language. The text says why.
+    Junk,
+}
+
+#[derive(Clone, Debug)]
+pub struct Token<'a> {
+    pub kind: Kind,
+    /// Whether blanks or comments stand before it.
+    pub spaced: bool,
+    pub text: Cow<'a, str>,
+    pub place: Place,
+    /// Where the outermost macro was called that gave it.
+    pub called: Option<Place>,
+}
+
+impl Token<'_> {
+    pub fn is(&self, kind: Kind, text: &str) -> bool {
+        self.kind == kind && self.text == text
+    }
+    pub fn is_operator(&self, text: &str) -> bool {
+        self.is(Kind::Operator, text)
+    }
+}
+
+/// A comment `/** … */` whose first line is `probe NAME - …`, `sfunction NAME - …` or the like.
+#[derive(Clone, Debug)]
+pub struct Comment {
+    pub name: String,
+    pub line: u32,
+    /// The lines without the stars before them.
+    pub text: String,
+}
+
+pub struct Lexer<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    file: u32,
+    line: u32,
+    /// Where the line begins.
+    line_start: usize,
+    comments: Vec<Comment>,
+}
+
+const KEYWORDS: [&str; 20] = [
+    "probe", "global", "private", "function", "if", "else", "for", "foreach", "in", "limit", "return",
+    "delete", "while", "break", "continue", "next", "string", "long", "try", "catch",
+];
+
+const OPERATORS: [&str; 30] = [
+    "<<<", ">>>", "<<=", ">>=", "==", "!=", "<=", ">=", "=~", "!~", "+=", "-=", "*=", "/=", "%=", "&=", "^=",
+    "|=", ".=", "&&", "||", "++", "--", "->", "<<", ">>", "%(", "%?", "%:", "%)",
+];
+
+impl<'a> Lexer<'a> {
+    pub fn new(bytes: &'a [u8], file: u32) -> Self {
+        Self { bytes, at: 0, file, line: 1, line_start: 0, comments: vec![] }
+    }
+
+    /// The documenting comments that were met so far, in their order.
+    pub fn into_comments(self) -> Vec<Comment> {
+        self.comments
+    }
+
+    pub fn place(&self) -> Place {
+        let column = u32::try_from(self.at - self.line_start + 1).unwrap_or(u32::MAX);
+        Place { file: self.file, line: self.line, column }
+    }
+
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    /// Goes on to `end`, counting lines.
+    fn pass(&mut self, end: usize) -> &'a [u8] {
+        let passed = &self.bytes[self.at..end];
+        for newline in memchr::memchr_iter(b'\n', passed) {
+            self.line = self.line.saturating_add(1);
+            self.line_start = self.at + newline + 1;
+        }
+        self.at = end;
+        passed
+    }
+
+    fn pass_while(&mut self, more: impl Fn(u8) -> bool) -> &'a [u8] {
+        let rest = &self.bytes[self.at..];
+        self.pass(self.at + rest.iter().position(|&b| !more(b)).unwrap_or(rest.len()))
+    }
+
+    /// Passes blanks and comments. Whether there were any, or where a comment begins that never ends.
+    fn pass_blanks(&mut self) -> Result<bool, Place> {
+        let start = self.at;
+        loop {
+            self.pass_while(is_blank);
+            match (self.peek(0), self.peek(1)) {
+                (b'#', _) | (b'/', b'/') => _ = self.pass_while(|b| b != b'\n'),
+                (b'/', b'*') => {
+                    let (place, inside) = (self.place(), self.at + 2);
+                    let end = memchr::memmem::find(&self.bytes[inside..], b"*/");
+                    let Some(end) = end.map(|length| inside + length) else {
+                        self.pass(self.bytes.len());
+                        return Err(place);
+                    };
+                    self.comments.extend(documentation(&self.bytes[inside..end], place.line));
+                    self.pass(end + 2);
+                }
+                _ => return Ok(self.at > start),
+            }
+        }
+    }
+
+    fn junk(&mut self, place: Place, why: impl Into<Cow<'a, str>>) -> Token<'a> {
+        Token { kind: Kind::Junk, spaced: false, text: why.into(), place, called: None }
+    }
+
+    /// The next token, none at the end.
+    pub fn next(&mut self) -> Option<Token<'a>> {
+        let spaced = match self.pass_blanks() {
+            Ok(spaced) => spaced,
+            Err(place) => return Some(self.junk(place, "this comment is never closed by `*/`")),
+        };
+        if self.at == self.bytes.len() {
+            return None;
+        }
+        let place = self.place();
+        let token = |kind, text| Some(Token { kind, spaced, text, place, called: None });
+        let (first, second) = (self.peek(0), self.peek(1));
+        match first {
+            b'$' | b'@' if second == b'#' => {
+                self.pass(self.at + 2);
+                // The number of arguments on the command line of stap, of which there are none.
+                token(if first == b'$' { Kind::Number } else { Kind::String }, Cow::Borrowed("0"))
+            }
+            b'$' | b'@' if second.is_ascii_digit() => {
+                self.pass(self.at + 1);
+                let digits = text(self.pass_while(|b| b.is_ascii_digit()));
+                let why = format!(
+                    "`{}{digits}` is an argument of the command line, and there are none",
+                    first as char
+                );
+                Some(self.junk(place, why))
+            }
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'@' => {
+                let start = self.at;
+                self.at += 1;
+                self.pass_while(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$');
+                let word = text(&self.bytes[start..self.at]);
+                let kind = match first {
+                    b'@' => Kind::Operator,
+                    _ if KEYWORDS.contains(&&*word) => Kind::Keyword,
+                    _ => Kind::Identifier,
+                };
+                token(kind, word)
+            }
+            b'0'..=b'9' => {
+                let digits = self.pass_while(|b| b.is_ascii_alphanumeric());
+                token(Kind::Number, text(digits))
+            }
+            b'"' => match self.string() {
+                Some(text) => token(Kind::String, text),
+                None => Some(self.junk(place, "this string is not closed on its line")),
+            },
+            b'%' if second == b'{' => {
+                let inside = self.at + 2;
+                let Some(length) = memchr::memmem::find(&self.bytes[inside..], b"%}") else {
+                    self.pass(self.bytes.len());
+                    return Some(self.junk(place, "this embedded C is never closed by `%}`"));
+                };
+                self.pass(inside + length + 2);
+                token(Kind::Embedded, text(&self.bytes[inside..inside + length]))
+            }
+            _ if first.is_ascii_punctuation() => {
+                let rest = &self.bytes[self.at..];
+                let known = OPERATORS.iter().find(|o| rest.starts_with(o.as_bytes()));
+                let length = known.map_or(1, |o| o.len());
+                token(Kind::Operator, text(self.pass(self.at + length)))
+            }
+            _ => {
+                self.pass(self.at + 1);
+                Some(self.junk(place, format!("the byte {first:#04x} is not part of the language")))
+            }
+        }
+    }
+
+    /// A string from its opening quote; none if its line ends before it.
+    fn string(&mut self) -> Option<Cow<'a, str>> {
+        let start = self.at + 1;
+        let mut end = start;
+        let mut changed: Option<Vec<u8>> = None;
+        loop {
+            let mut byte = *self.bytes.get(end)?;
+            end += 1;
+            match byte {
+                b'\n' => {
+                    self.pass(end - 1);
+                    return None;
+                }
+                b'"' => break,
+                b'\\' => {
+                    byte = *self.bytes.get(end)?;
+                    end += 1;
+                    // What C knows stays as it is written; of the rest the backslash goes.
+                    if matches!(
+                        byte,
+                        b'x' | b'a' | b'b' | b't' | b'n' | b'v' | b'f' | b'r' | b'0'..=b'7' | b'\\'
+                    ) {
+                        changed.iter_mut().for_each(|c| c.push(b'\\'));
+                    } else {
+                        changed.get_or_insert_with(|| self.bytes[start..end - 2].to_vec());
+                    }
+                }
+                _ => {}
+            }
+            changed.iter_mut().for_each(|c| c.push(byte));
+        }
+        let whole = &self.bytes[start..end - 1];
+        self.pass(end);
+        Some(match changed {
+            Some(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+            None => text(whole),
+        })
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+/// Strings and embedded C may hold bytes that are not text.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// The comment, given from behind its first star, if it documents something by name.
+fn documentation(comment: &[u8], line: u32) -> Option<Comment> {
+    let lines = text(comment.strip_prefix(b"*")?);
+    let lines = lines.lines().map(|l| l.trim().strip_prefix('*').unwrap_or(l.trim()).trim());
+    let lines: Vec<&str> = lines.skip_while(|l| l.is_empty()).collect();
+    let mut words = lines.first()?.split_ascii_whitespace();
+    let kind = words.next()?;
+    let name = words.next()?;
+    if !matches!(kind, "probe" | "sfunction" | "function" | "macro") {
+        return None;
+    }
+    Some(Comment { name: name.to_owned(), line, text: lines.join("\n").trim_end().to_owned() })
+}

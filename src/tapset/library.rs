@@ -1,0 +1,197 @@
+//! The tapsets that belong to a target.
+//!
+//! Of each folder that is given only some parts count: those of the runtime before those that are for all, those of
+//! the exact release before those of its series, those of the architecture before those of all. Macros are read
+//! first, since every tapset may use them. A file that cannot be read is an error, and the others are read.
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::ast::{Alias, Function, Global, Probe, Script};
+use super::macros::{Macro, Macros, owned};
+use super::parser::{self, Origin};
+use super::{Fault, Target};
+use crate::error::{Error, ErrorKind, Result};
+
+/// How large a file may be.
+const LARGEST: u64 = 16 << 20;
+
+/// What tapsets define.
+#[derive(Debug, Default)]
+pub struct Library {
+    /// Files of macros, then the others, each in the order in which SystemTap reads them; a
+    /// [`Place`](super::Place) counts in them.
+    pub files: Vec<PathBuf>,
+    /// The files that could be read, without those of macros, in the same order.
+    pub scripts: Vec<Script>,
+    /// Files that were left out, each with its reason.
+    pub errors: Vec<Error>,
+    macros: Macros<'static>,
+}
+
+impl Library {
+    /// Reads the tapsets of these folders, usually `/usr/share/systemtap/tapset` alone. An earlier folder hides
+    /// files of the same name in a later one.
+    pub fn load(folders: &[PathBuf], target: &Target<'_>) -> Self {
+        let mut library = Self::default();
+        let listed = library.list(folders, target);
+        for path in once(&listed, "stpm") {
+            if let Err(error) = library.add_macros(path, target) {
+                library.errors.push(error);
+            }
+        }
+        let first = library.files.len();
+        library.files.extend(once(&listed, "stp"));
+        let read = |index: usize| {
+            let path = &library.files[index];
+            library.parse(&contents(path)?, index, Origin::Tapset, target)
+        };
+        for script in side_by_side(first..library.files.len(), read) {
+            match script {
+                Ok(script) => library.scripts.push(script),
+                Err(error) => library.errors.push(error),
+            }
+        }
+        library
+    }
+
+    pub fn aliases(&self) -> impl Iterator<Item = &Alias> {
+        self.scripts.iter().flat_map(|script| &script.aliases)
+    }
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.scripts.iter().flat_map(|script| &script.functions)
+    }
+    pub fn globals(&self) -> impl Iterator<Item = &Global> {
+        self.scripts.iter().flat_map(|script| &script.globals)
+    }
+    /// What tapsets run by themselves.
+    pub fn probes(&self) -> impl Iterator<Item = &Probe> {
+        self.scripts.iter().flat_map(|script| &script.probes)
+    }
+    /// The macros that every file may use, by name.
+    pub fn macros(&self) -> BTreeMap<&str, &Macro<'static>> {
+        self.macros.iter().map(|(name, of)| (&**name, &**of)).collect()
+    }
+
+    /// Reads a script that uses this library. Its path is added to [`Self::files`], for the places in it.
+    pub fn script(&mut self, path: &Path, bytes: &[u8], target: &Target<'_>) -> Result<Script> {
+        self.files.push(path.to_owned());
+        self.parse(bytes, self.files.len() - 1, Origin::Script, target)
+    }
+
+    fn parse(&self, bytes: &[u8], index: usize, origin: Origin, target: &Target<'_>) -> Result<Script> {
+        let script = parser::script(bytes, number(index), origin, &self.macros, target);
+        script.map_err(|fault| self.explain(*fault))
+    }
+
+    fn add_macros(&mut self, path: PathBuf, target: &Target<'_>) -> Result<()> {
+        let (file, bytes) = (number(self.files.len()), contents(&path));
+        self.files.push(path);
+        let (bytes, none) = (bytes?, Macros::new());
+        let macros = parser::macros(&bytes, file, &none, target).map_err(|fault| self.explain(*fault))?;
+        // By place, so that of several the first is named.
+        let mut again: Vec<_> =
+            macros.iter().filter(|(name, _)| self.macros.contains_key(&***name)).collect();
+        again.sort_unstable_by_key(|(_, m)| m.place);
+        if let Some((name, duplicate)) = again.first() {
+            let first = self.macros[&***name].place;
+            let other = self.path(first.file).display();
+            let why =
+                format!("the macro `@{name}` is already defined in {other}:{}:{}", first.line, first.column);
+            return Err(self.explain(*Fault::new((duplicate.place, None), why)));
+        }
+        self.macros.extend(owned(macros));
+        Ok(())
+    }
+
+    fn explain(&self, fault: Fault) -> Error {
+        fault.into_error(|file| self.path(file))
+    }
+
+    /// The file of a [`Place`](super::Place).
+    pub fn path(&self, file: u32) -> &Path {
+        self.files.get(file as usize).map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    /// The files in the parts of the folders that count, each with its folder.
+    fn list<'f>(&mut self, folders: &'f [PathBuf], target: &Target<'_>) -> Vec<(&'f Path, PathBuf)> {
+        let mut found = vec![];
+        for folder in folders {
+            for part in parts(target) {
+                // Without the slash behind it that joining nothing adds.
+                let place: PathBuf = folder.join(&part).components().collect();
+                match fs::read_dir(&place) {
+                    Ok(entries) => {
+                        let paths: BTreeSet<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+                        found.extend(paths.into_iter().map(|path| (folder.as_path(), path)));
+                    }
+                    // Most parts are not there.
+                    Err(e) if e.kind() == std::io::ErrorKind::NotFound && !part.as_os_str().is_empty() => {}
+                    Err(e) => {
+                        let error = Error::io(&place, "read the folder of tapsets", e);
+                        self.errors.push(error.hint("install SystemTap's tapsets, or name another folder"));
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The files of this extension, each once: not by another name, and not in a later folder again.
+fn once(listed: &[(&Path, PathBuf)], extension: &str) -> Vec<PathBuf> {
+    let (mut identities, mut names) = (HashSet::new(), HashSet::new());
+    let files = listed.iter().filter(|(_, path)| path.extension().is_some_and(|e| e == extension));
+    let files = files.filter(|(folder, path)| {
+        let Ok(metadata) = fs::metadata(path) else { return false };
+        let new = metadata.is_file() && identities.insert((metadata.dev(), metadata.ino()));
+        new && names.insert(path.strip_prefix(folder).unwrap_or(path))
+    });
+    files.map(|(_, path)| path.clone()).collect()
+}
+
+/// The parts of a folder of tapsets that count for the target, in their order.
+fn parts(target: &Target<'_>) -> Vec<PathBuf> {
+    let mut versions = vec![target.release];
+    let mut version = target.version();
+    if version != target.release {
+        versions.push(version);
+    }
+    // 6.1.0, then 6.1, but not 6.
+    while let Some((shorter, _)) = version.rsplit_once('.').filter(|(shorter, _)| shorter.contains('.')) {
+        versions.push(shorter);
+        version = shorter;
+    }
+    versions.push("");
+    let of_arch = versions.iter().flat_map(|v| [Path::new(v).join(target.arch), PathBuf::from(v)]);
+    let of_arch: Vec<PathBuf> = of_arch.collect();
+    let of_runtime = of_arch.iter().map(|part| Path::new(target.runtime.folder()).join(part));
+    of_runtime.chain(of_arch.iter().cloned()).collect()
+}
+
+fn contents(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = vec![];
+    let file = File::open(path).map_err(|e| Error::io(path, "open the tapset", e))?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, "read the tapset", e))?;
+    if bytes.len() as u64 > LARGEST {
+        let why = format!("a tapset of more than {} MiB is not read", LARGEST >> 20);
+        return Err(Error::new(ErrorKind::Syntax, why).at(path));
+    }
+    Ok(bytes)
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+#[cfg(feature = "build")]
+fn side_by_side<T: Send>(indexes: std::ops::Range<usize>, read: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    use rayon::prelude::*;
+    indexes.into_par_iter().map(read).collect()
+}
+#[cfg(not(feature = "build"))]
+fn side_by_side<T>(indexes: std::ops::Range<usize>, read: impl Fn(usize) -> T) -> Vec<T> {
+    indexes.map(read).collect()
+}
