@@ -17,7 +17,7 @@ peak() {
 }
 
 # The address of a symbol, without 0x.
-address_of() { nm "$vmlinux" | awk -v name="$1" '$3 == name { print $1; exit }'; }
+address_of() { nm "$vmlinux" | awk -v name="$1" '$3 == name && !found++ { print $1 }'; }
 
 machine() {
     local cpu
