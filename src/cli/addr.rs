@@ -4,15 +4,18 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::feed;
 use super::output::failed;
+use super::{note, processes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Index;
-use crate::query::address;
+use crate::query::address::{self, Address, Scope, Symbolic};
+use crate::query::further::{self, Further};
 use crate::query::loaded::Loaded;
-use crate::query::locate::{Absent, locate};
+use crate::query::locate::{Absent, Spot, locate};
 use crate::query::reverse::{Cursor, Ground};
 use crate::render::address as render;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
+use std::cell::LazyCell;
 use std::io::Write;
 use std::ops::Range;
 
@@ -25,20 +28,23 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     }
     let indexes: Vec<Index> =
         config.indexes()?.iter().map(|path| Index::open(path)).collect::<Result<_>>()?;
+    let users = LazyCell::new(|| {
+        processes::all(config).unwrap_or_else(|error| {
+            note(config, &error.to_string());
+            vec![]
+        })
+    });
     let mut asked = vec![];
     for index in &indexes {
-        asked.push(Asked::new(
-            index.view()?,
-            loaded(&index.view()?, &args.loaded)?,
-            config,
-            indexes.len() > 1,
-        ));
+        let loaded = loaded(&index.view()?, &args.loaded)?;
+        asked.push(Asked::new(index.view()?, loaded, config, indexes.len() > 1));
     }
     let mut found = false;
     let mut answer = |lines: &mut dyn Iterator<Item = &[u8]>, out: &mut dyn Write| {
         let lines: Vec<&[u8]> = lines.map(<[u8]>::trim_ascii).filter(|l| !l.is_empty()).collect();
-        for one in &mut asked {
-            found |= one.answer(&lines, out).map_err(failed)?;
+        let further = LazyCell::new(|| processes::further(&users));
+        for one in &asked {
+            found |= one.answer(&lines, &further, out).map_err(failed)?;
         }
         Ok(())
     };
@@ -78,6 +84,9 @@ pub fn loaded(view: &View<'_>, args: &args::Loaded) -> Result<Loaded> {
     }
 }
 
+/// Programs and libraries, opened where an address is in one.
+type Programs<'a, F> = LazyCell<Vec<Further<'a>>, F>;
+
 /// Questions to one index.
 struct Asked<'a> {
     view: View<'a>,
@@ -109,7 +118,10 @@ impl Part {
 
 /// A place to look up, for the line that asked for it.
 #[derive(Clone, Copy)]
-struct Question {
+struct Question<'a> {
+    view: View<'a>,
+    /// The number of the program or library that it lies in, from 1; 0 the kernel.
+    index: usize,
     object: ObjectId,
     pc: u32,
     line: u32,
@@ -124,14 +136,24 @@ impl<'a> Asked<'a> {
 
     /// Looks addresses up in the order in which they lie, and answers in that in which they were asked. Gives whether code
     /// was found at one.
-    fn answer(&self, lines: &[&[u8]], out: &mut dyn Write) -> std::io::Result<bool> {
+    fn answer<'f>(
+        &self,
+        lines: &[&[u8]],
+        further: &Programs<'f, impl FnOnce() -> Vec<Further<'f>>>,
+        out: &mut dyn Write,
+    ) -> std::io::Result<bool>
+    where
+        'a: 'f,
+    {
         let mut questions = vec![];
         let mut absent = Part::default();
         for (line, at) in lines.iter().zip(0..) {
-            match self.spots(line) {
-                Ok(spots) => {
+            match self.spots(line, further) {
+                Ok((view, index, spots)) => {
                     let count = spots.len() as u32;
                     questions.extend(spots.iter().zip(1..).map(|((object, pc), nth)| Question {
+                        view,
+                        index,
                         object: *object,
                         pc: *pc,
                         line: at,
@@ -141,7 +163,7 @@ impl<'a> Asked<'a> {
                 Err(why) => absent.put(at, 1, |text| self.render_absent(line, &why, text)),
             }
         }
-        questions.sort_unstable_by_key(|q| (q.object, q.pc));
+        questions.sort_unstable_by_key(|q| (q.index, q.object, q.pc));
         // Asking for the number of processors costs as much as a few look-ups.
         let threads = match questions.len() {
             0..=WORTH_A_THREAD => 1,
@@ -178,32 +200,51 @@ impl<'a> Asked<'a> {
     }
 
     /// Looks up questions that are in order.
-    fn part(&self, lines: &[&[u8]], questions: &[Question]) -> Part {
-        let mut cursor = Cursor::new(self.view);
+    fn part(&self, lines: &[&[u8]], questions: &[Question<'_>]) -> Part {
         let mut part = Part::default();
-        for q in questions {
-            let asked = lines[q.line as usize];
-            let mut found = false;
-            part.put(q.line, q.of.0, |text| found = self.render(&mut cursor, q, asked, text));
-            part.found |= found;
+        for own in questions.chunk_by(|a, b| a.index == b.index) {
+            let mut cursor = Cursor::new(own[0].view);
+            for q in own {
+                let asked = lines[q.line as usize];
+                let mut found = false;
+                part.put(q.line, q.of.0, |text| found = self.render(&mut cursor, q, asked, text));
+                part.found |= found;
+            }
         }
         part
     }
 
-    fn spots(&self, line: &[u8]) -> Result<Vec<(ObjectId, u32)>, Absent> {
+    /// The places that a line means, and the index that has them with its number.
+    fn spots<'f>(
+        &self,
+        line: &[u8],
+        further: &Programs<'f, impl FnOnce() -> Vec<Further<'f>>>,
+    ) -> Result<(View<'f>, usize, Vec<Spot>), Absent>
+    where
+        'a: 'f,
+    {
         let address = address::parse(line).ok_or(Absent::Unreadable)?;
-        locate(&self.view, &address, &self.loaded)
+        match (locate(&self.view, &address, &self.loaded), address) {
+            (
+                Err(Absent::Object),
+                Address::Symbolic(symbolic @ Symbolic { scope: Scope::Object(name), .. }),
+            ) => {
+                let at = further::named(further, name).ok_or(Absent::Object)?;
+                Ok((further[at].view, at + 1, further[at].locate(&symbolic)?))
+            }
+            (spots, _) => Ok((self.view, 0, spots?)),
+        }
     }
 
-    fn render(&self, cursor: &mut Cursor<'a>, q: &Question, asked: &[u8], text: &mut Vec<u8>) -> bool {
+    fn render(&self, cursor: &mut Cursor<'_>, q: &Question<'_>, asked: &[u8], text: &mut Vec<u8>) -> bool {
         let at = cursor.at(q.object, q.pc);
         let of = (q.of.0 as usize, q.of.1 as usize);
         if self.json {
             let context = render::Context { kernel: &self.kernel, asked, of, exact: true };
-            render::json(&self.view, context, at, text);
+            render::json(&q.view, context, at, text);
         } else {
             self.head(text);
-            render::text(&self.view, asked, of, at, text);
+            render::text(&q.view, asked, of, at, text);
         }
         at.ground == Ground::Code
     }

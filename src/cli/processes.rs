@@ -1,6 +1,7 @@
 //! Which index files answer: those of kernels, or those of programs and shared libraries.
 use super::config::Config;
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::further::Further;
 use crate::query::pattern::Pattern;
 use crate::query::spec::{ModuleScope, Spec};
 use crate::query::{Index, process};
@@ -85,6 +86,11 @@ pub fn all(config: &Config) -> Result<Vec<(UserMeta, Index)>> {
         Some((user, index))
     };
     Ok(files(config)?.iter().filter_map(open).collect())
+}
+
+/// The same, for addresses in them.
+pub fn further(users: &[(UserMeta, Index)]) -> Vec<Further<'_>> {
+    users.iter().filter_map(|(user, index)| Some(Further::new(user, index.view().ok()?))).collect()
 }
 
 type Named<'a> = dyn Fn(&UserMeta) -> bool + 'a;

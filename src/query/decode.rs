@@ -1,5 +1,6 @@
 //! From the frames of a log to places: what a log tells of where the kernel lies, and which of several symbols is meant.
-use super::address::{Address, Scope, Symbolic, file_name};
+use super::address::{Address, Scope, Symbolic};
+use super::further::{self, Further};
 use super::loaded::{self, Loaded};
 use super::locate::{self, Absent, Spot};
 use super::log::{Frame, Role};
@@ -7,14 +8,6 @@ use super::select::{self, kernel};
 use super::symbols;
 use probeidx_format::View;
 use probeidx_format::record::SymbolRecord;
-
-/// A further object whose frames a log has: a program or library of user space, with an index of its own.
-#[derive(Clone)]
-pub struct Further<'a> {
-    /// Paths, or names of the file.
-    pub names: Vec<Vec<u8>>,
-    pub view: View<'a>,
-}
 
 /// Where a frame is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,12 +107,12 @@ impl<'a> Decoder<'a> {
     fn by_symbol(&mut self, frame: &Frame<'_>, symbolic: &Symbolic<'_>) -> Result<Located, Absent> {
         let further = match symbolic.scope {
             Scope::Object(name) if locate::module(&self.view, name).is_none() => {
-                Some(self.further_named(name)?)
+                Some(further::named(&self.further, name).ok_or(Absent::Object)?)
             }
             _ => None,
         };
         let mut spots = match further {
-            Some(at) => in_further(&self.further[at].view, symbolic)?,
+            Some(at) => self.further[at].locate(symbolic)?,
             None => locate::locate(&self.view, &frame.address, &self.loaded)?,
         };
         if let (None, Some(number)) = (further, frame.number) {
@@ -151,30 +144,4 @@ impl<'a> Decoder<'a> {
         let only = own.next().and_then(|s| select::symbol(&view, s))?;
         own.next().is_none().then_some(only)
     }
-
-    /// The further object of a path, or of the name of a file.
-    fn further_named(&self, name: &[u8]) -> Result<usize, Absent> {
-        let is_path = name.contains(&b'/');
-        let is_named = |known: &Vec<u8>| match is_path {
-            true => known == name || (!known.contains(&b'/') && known == file_name(name)),
-            false => file_name(known) == name,
-        };
-        let mut named = (0..self.further.len()).filter(|at| self.further[*at].names.iter().any(is_named));
-        match (named.next(), named.next()) {
-            (Some(only), None) => Ok(only),
-            _ => Err(Absent::Object),
-        }
-    }
-}
-
-/// A symbol of the index of one file; without a name, an address as the file has it.
-fn in_further(view: &View<'_>, symbolic: &Symbolic<'_>) -> Result<Vec<Spot>, Absent> {
-    if !symbolic.name.is_empty() {
-        let anywhere = Address::Symbolic(Symbolic { scope: Scope::Any, ..*symbolic });
-        return locate::locate(view, &anywhere, &Loaded::default());
-    }
-    let object = view.object_ids().next().ok_or(Absent::Object)?;
-    let base = view.objects[object.index()].base.get();
-    let pc = symbolic.offset.checked_sub(base).and_then(|pc| u32::try_from(pc).ok()).ok_or(Absent::Number)?;
-    Ok(vec![(object, pc)])
 }

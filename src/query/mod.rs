@@ -12,6 +12,7 @@ pub mod defined;
 pub mod elsewhere;
 pub mod fetch;
 pub mod frames;
+pub mod further;
 mod index;
 pub mod instead;
 pub mod layout;

@@ -2,6 +2,7 @@
 use super::{lossy, printable_bytes};
 use crate::query::locate::Absent;
 use crate::query::point::put_decimal;
+use crate::query::process;
 use crate::query::reason::Reason;
 use crate::query::reverse::{Ground, Level, Where};
 use crate::query::symbols;
@@ -73,7 +74,7 @@ pub fn absent(asked: &[u8], why: &Absent, out: &mut Vec<u8>) {
 pub fn reason(why: &Absent) -> String {
     match why {
         Absent::Number => "no section is there".to_owned(),
-        Absent::Object => "the module is not indexed".to_owned(),
+        Absent::Object => "no module or library of this name is indexed".to_owned(),
         Absent::BuildId => "it is indexed with another build id".to_owned(),
         Absent::Symbol => "there is no such symbol".to_owned(),
         Absent::Beyond(size) => format!("the offset lies beyond it, which has {size:#x} bytes"),
@@ -138,9 +139,11 @@ fn put_hex(number: u64, out: &mut Vec<u8>) {
 
 #[derive(Serialize)]
 struct Object<'a> {
-    kernel: &'a str,
+    kernel: Option<&'a str>,
     asked: String,
     module: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<String>,
     address: String,
     symbol: Option<String>,
     offset: Option<u32>,
@@ -209,10 +212,12 @@ pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec
     let module = view.objects.get(at.object.index()).map_or(&b""[..], |o| view.string(o.name));
     let mut chain: Vec<Step> = at.chain.iter().map(Step::from).collect();
     let first = chain.first_mut();
+    let process = process::path(view);
     let object = Object {
-        kernel: context.kernel,
+        kernel: process.is_none().then_some(context.kernel),
         asked: lossy(context.asked),
-        module: (!module.is_empty()).then(|| lossy(module)),
+        module: (!module.is_empty() && process.is_none()).then(|| lossy(module)),
+        process: process.map(lossy),
         address: format!("{:#x}", symbols::address(view, at.object, at.pc)),
         symbol: at.symbol.map(|(held, _)| lossy(view.string(held.record.name))),
         offset: at.symbol.map(|(held, _)| held.offset),

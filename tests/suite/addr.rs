@@ -105,7 +105,7 @@ counter  counter+0x0/0x8  no code, in .data
 nosuch: there is no such symbol
 call_it+0x21: the offset lies beyond it, which has 0x20 bytes
 call_it+1/0x21: it has 0x20 bytes here: this is of another build
-call_it [elsewhere]: the module is not indexed
+call_it [elsewhere]: no module or library of this name is indexed
 bad one: this is no address
 __pfx_worker+3  __pfx_worker+0x3/0x10  padding between functions
 read_it [kernel 00000000]: it is indexed with another build id

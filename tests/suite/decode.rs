@@ -1,7 +1,8 @@
 //! What `decode` adds to logs of every form, and that it changes nothing else.
 use crate::program::run_in;
 use crate::traced::{TRACED, fed};
-use probeidx::query::decode::{Decoder, Further};
+use probeidx::query::decode::Decoder;
+use probeidx::query::further::Further;
 use probeidx::query::locate::Absent;
 use probeidx::query::{Index, log};
 use serde_json::Value;

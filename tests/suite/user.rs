@@ -3,7 +3,7 @@ mod debug_files;
 mod uprobes;
 
 use crate::fixture::run_all;
-use crate::program::{Run, command, run_in};
+use crate::program::{KERNEL, Run, command, run_in};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -309,4 +309,31 @@ fn frames_of_programs_in_the_log_of_a_kernel() {
         assert!(line.contains("user.c:1"), "{out}");
     }
     assert!(lines[2].ends_with("[libother.so]"), "{out}");
+}
+
+/// Beside the kernel's own addresses, in the order in which they were asked.
+#[test]
+fn addresses_in_libraries_are_told_by_the_name_of_the_file() {
+    let place = Place::new();
+    let library = place.compile("lib/libuser-1.2.so", &["-shared", "-fPIC", "-Wl,-soname,libuser.so.1"]);
+    place.index(&library);
+    let kernel = KERNEL.db.path().join("6.1.0-test.pidx");
+    std::fs::copy(kernel, place.db().join("6.1.0-test.pidx")).unwrap();
+    let path = library.display();
+    let asked =
+        ["sum+0 [libuser.so.1]", "find_node+0", &format!("marked+0x5 [{path}]"), "sum+0 [libother.so]"];
+    let run = run_in(&place.db(), ["addr"].iter().chain(&asked));
+    assert_eq!(run.code, 0, "{run:?}");
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert_eq!(lines.len(), asked.len(), "{run:?}");
+    assert!(lines.iter().zip(asked).all(|(line, asked)| line.starts_with(asked)), "{run:?}");
+    assert!(lines[0].contains(" [libuser-1.2.so]  sum at ") && lines[0].contains("user.c:"), "{run:?}");
+    assert!(lines[1].contains("  find_node at "), "{run:?}");
+    assert!(lines[2].contains("  marked+0x5/") && lines[2].contains(" [libuser-1.2.so]"), "{run:?}");
+    assert!(lines[3].ends_with(": no module or library of this name is indexed"), "{run:?}");
+    let run = run_in(&place.db(), ["addr", "--json", "sum+0 [libuser.so.1]"]);
+    let found: Value = serde_json::from_str(&run.found()).unwrap();
+    assert_eq!((&found["kernel"], &found["module"]), (&Value::Null, &Value::Null));
+    assert_eq!(found["process"], path.to_string());
+    assert_eq!(found["address"], format!("{:#x}", address(&library, "sum")));
 }

@@ -10,7 +10,7 @@ use super::output::failed;
 use super::{feed, note, processes};
 use crate::error::Result;
 use crate::query::Index;
-use crate::query::decode::{Decoder, Further};
+use crate::query::decode::Decoder;
 use crate::query::locate::{Absent, has_build_id};
 use crate::query::log::{self, Frame, Told};
 use crate::query::reverse::Cursor;
@@ -130,7 +130,7 @@ impl<'a> Log<'a> {
                 let view = kernel.index.as_ref().map_err(Clone::clone)?.view()?;
                 let is_given = self.args.base.is_some() || self.args.kallsyms.is_some();
                 let loaded = if is_given { Some(loaded(&view, self.args)?) } else { None };
-                Asked::new(Decoder::new(view, loaded, further(self.users)), Cursor::new(view))
+                Asked::new(Decoder::new(view, loaded, processes::further(self.users)), Cursor::new(view))
             }
         };
         Ok(kernel.asked.insert(asked))
@@ -358,16 +358,4 @@ impl<'a> Log<'a> {
         }
         Ok(if self.decoded == 0 && self.frames > 0 { Outcome::Nothing } else { Outcome::Done })
     }
-}
-
-/// The indexes of programs and libraries of user space.
-fn further(users: &[(UserMeta, Index)]) -> Vec<Further<'_>> {
-    let names = |user: &UserMeta| {
-        let soname = Some(&user.soname).filter(|name| !name.is_empty());
-        user.paths.iter().chain(soname).map(|name| name.as_bytes().to_vec()).collect()
-    };
-    users
-        .iter()
-        .filter_map(|(user, index)| Some(Further { names: names(user), view: index.view().ok()? }))
-        .collect()
 }
