@@ -9,7 +9,7 @@ use super::source::{Places, Source};
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::lines::{self, Line, Listing, Point};
-use crate::query::placement::{self, Describer, Placement, Wanted};
+use crate::query::placement::{Describer, Placement, Wanted};
 use crate::query::select::Placed;
 use crate::query::spec::{Filter, Point as Asked, Spec, StatementSpec};
 use crate::query::{Index, spec};
@@ -114,26 +114,23 @@ impl<'a> Shown<'a, '_> {
     }
 
     fn json(&mut self, listing: &Listing<'a>, line: &Line<'a>, out: &mut dyn Write) -> Result<()> {
-        let best = lines::best(&self.view, &self.describer.judge, listing.object, &line.points);
-        let best = best.map(|point| point.row.pc);
-        for point in &line.points {
-            if let Some(mut p) = self.described(listing, point)? {
-                if let Some(source) = &mut p.source {
-                    source.is_best = best == Some(point.row.pc);
-                }
-                json::placement(&self.view, self.release, &p, Filter::Any, out).map_err(failed)?;
+        let view = self.view;
+        let sources: Vec<_> =
+            lines::sources(&view, &self.describer.judge, listing.object, line).map(Some).collect();
+        for (point, source) in line.points.iter().zip(sources) {
+            if let Some(p) = self.described(listing, point)? {
+                let p = Placement { source, ..p };
+                json::placement(&view, self.release, &p, Filter::Any, out).map_err(failed)?;
             }
         }
         Ok(())
     }
 
     fn described(&mut self, listing: &Listing<'a>, point: &Point<'a>) -> Result<Option<Placement<'a>>> {
-        let described = match point.placed {
-            Some(placed) => self.describer.statement(listing.object, placed, point.row.pc)?,
-            None => self.describer.within_symbol(listing.object, point.row.pc),
-        };
-        let source = Some(placement::Source::of(&self.view, point.row));
-        Ok(described.map(|p| Placement { source, ..p }))
+        match point.placed {
+            Some(placed) => self.describer.statement(listing.object, placed, point.row.pc),
+            None => Ok(self.describer.within_symbol(listing.object, point.row.pc)),
+        }
     }
 
     /// What is inlined at a line, where its first copy starts.

@@ -1,4 +1,5 @@
 //! Which source lines of a function or of a file have code, and at which addresses.
+use super::placement::Source;
 use super::rows::Row;
 use super::select::{self, Placed};
 use super::spec::{Lines, StatementSpec};
@@ -96,6 +97,23 @@ pub fn best<'p, 'a>(
     points
         .iter()
         .min_by_key(|p| (!judge.kprobe(object, p.row.pc).is_ok(), is_inline(p), !p.row.is_stmt, p.row.pc))
+}
+
+/// What is to be said of the addresses of a line, in their order.
+pub fn sources<'a>(
+    view: &View<'a>,
+    judge: &Judge<'_>,
+    object: ObjectId,
+    line: &Line<'a>,
+) -> impl Iterator<Item = Source<'a>> {
+    let best = best(view, judge, object, &line.points).map(|point| point.row.pc);
+    let mut addresses: Vec<u32> = line.points.iter().map(|point| point.row.pc).collect();
+    addresses.sort_unstable();
+    line.points.iter().map(move |point| Source {
+        is_best: best == Some(point.row.pc),
+        is_systemtap: statement::lowest(view, point.placed, &addresses) == Some(point.row.pc),
+        ..Source::of(view, point.row)
+    })
 }
 
 fn declared<'a>(view: &View<'a>, placed: Placed<'a>) -> Option<Declared> {

@@ -114,7 +114,7 @@ fn describe<'a>(
 
 /// The address that SystemTap takes of those of a line, which are sorted: the lowest within the copy, also where that is
 /// within another one that is inlined into it.
-fn lowest(view: &View<'_>, copy: Option<Placed<'_>>, addresses: &[u32]) -> Option<u32> {
+pub(super) fn lowest(view: &View<'_>, copy: Option<Placed<'_>>, addresses: &[u32]) -> Option<u32> {
     let first = |r: Range| {
         let behind = addresses.partition_point(|pc| *pc < r.start);
         addresses.get(behind).copied().filter(|pc| *pc < r.end)

@@ -1,5 +1,6 @@
 //! `lines`: which lines of functions and files have code, with and without the source text.
 use crate::program::{json, probeidx, source};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The number of the line of a fixture that has this text.
@@ -24,6 +25,19 @@ fn the_lines_of_a_function_are_its_own() {
     assert!(numbers.contains(&first), "{numbers:?}");
     assert!(numbers.contains(&line_of("gamma_one.c", "return first + either_way")), "{numbers:?}");
     assert!(numbers.iter().all(|n| (first..last).contains(n)), "code that is inlined counts: {numbers:?}");
+}
+
+/// What JSON says of an address is what `resolve` says of it.
+#[test]
+fn addresses_are_those_that_the_line_resolves_to() {
+    let line = line_of("gamma_one.c", "return first + either_way");
+    let of_line = |p: &Value| p["source"]["line"] == line && p["function"] == "gamma_calls";
+    let told = |p: &Value| (p["address"].clone(), p["source"].clone(), p["best"].clone());
+    let listed: Vec<_> = json(&["lines", "gamma_calls"]).iter().filter(|p| of_line(p)).map(told).collect();
+    let resolved = json(&["resolve", &format!("gamma_calls@gamma_one.c:{line}")]);
+    let resolved: Vec<_> = resolved.iter().filter(|p| of_line(p)).map(told).collect();
+    assert!(!listed.is_empty() && listed.iter().filter(|l| l.2 == true).count() == 1, "{listed:?}");
+    assert_eq!(listed, resolved);
 }
 
 #[test]
