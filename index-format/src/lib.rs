@@ -37,8 +37,8 @@
 //! * The unit of the index is the **placement**: one address with one map of readable variables. Several placements
 //!   can share one address; all are kept. The inline instances of an out-of-line function follow it in preorder.
 //! * A [`Pc`](id::Pc) is an address less the base of its object. vmlinux and user objects: the base is the lowest address
-//!   of code less 4096, or 0 if that is negative. A module's allocated sections are laid one after another from 4096 on, each aligned as it asks, so that
-//!   one number names section and offset; `sections` translates. 0 is no address.
+//!   of code less 4096, or 0 if that is negative. A module's allocated sections are laid one after another from 4096 on,
+//!   each aligned as it asks, so that one number names section and offset; `sections` translates. 0 is no address.
 //! * Strings are byte offsets into `strings`; as that is sorted, comparing ids compares strings.
 //!
 //! ## A placement, worked by hand
@@ -118,7 +118,7 @@
 //! | 1 | the first |
 //! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines`. `sites`, `refused`, `boundaries`, flags of objects and symbols |
 //! | 3 | `type_users`, `type_uses`, `frames`, `frame_rows`; `DW_OP_fbreg` by what the frame base is |
-//! | 4 | user objects: `segments`, a flag of objects, their names in `meta` |
+//! | 4 | user objects: `segments`, a flag of objects, their names in `meta`; what a parameter is at the entry, as an empty range |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -14,8 +14,8 @@ macro_rules! records {
 }
 
 records! {
-    /// vmlinux, a module, or a user object. `first_*` are where its part of a table starts; it ends where the next record's starts,
-    /// and the table has one record more than there are objects.
+    /// vmlinux, a module, or a user object. `first_*` are where its part of a table starts; it ends where the next
+    /// record's starts, and the table has one record more than there are objects.
     ObjectRecord = 76 {
         /// The kernel's name of the module (`kvm_amd`); empty for vmlinux. The last component of a user object's path.
         name: StrId,

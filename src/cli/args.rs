@@ -168,7 +168,8 @@ pub struct Resolve {
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Prints for each line that has code the address that is best probed, whether the kernel takes a probe \
-                        there, and what can be read; with -v all its addresses. Lines of functions are also counted from their declaration.\n\n\
+                        there, and what can be read; with -v all its addresses. Lines of functions are also counted from their \
+                        declaration.\n\n\
                         Examples:\n  probeidx lines vfs_read\n  probeidx lines fs/read_write.c:440-480\n  \
                         probeidx lines vfs_read --source ~/linux-6.1"
 )]

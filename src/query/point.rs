@@ -18,8 +18,7 @@ pub enum Kind {
 }
 
 /// Writes `kernel.function("NAME@FILE:LINE")`, `module("M").function("…")` or `process("PATH").function("…")` with its
-/// suffix. A function of which the
-/// file is not known is spelled by its name alone.
+/// suffix. A function of which the file is not known is spelled by its name alone.
 pub fn put(
     view: &View<'_>,
     object: ObjectId,

@@ -92,7 +92,8 @@ pub fn section<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a Sec
     view.sections_of(object).iter().find(holds)
 }
 
-/// Whether a symbol names code: a function, one that chooses a function when the object is loaded, or a label of assembly that has no type.
+/// Whether a symbol names code: a function, one that chooses a function when the object is loaded, or a label of assembly
+/// that has no type.
 pub fn is_code(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> bool {
     let untyped = symbol.flags.get() & SymbolRecord::TYPE == 0;
     symbol.is_function()

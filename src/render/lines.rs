@@ -27,7 +27,8 @@ pub fn heading(
     }
 }
 
-/// Writes a line that has code: its text if that is known, some of its addresses, and what is inlined there. `declared` is the line from which lines are counted too, or 0.
+/// Writes a line that has code: its text if that is known, some of its addresses, and what is inlined there. `declared` is
+/// the line from which lines are counted too, or 0.
 pub fn line(
     line: &Line<'_>,
     declared: u32,
