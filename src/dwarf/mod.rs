@@ -13,6 +13,7 @@ mod functions;
 mod header;
 mod line;
 mod lists;
+mod locations;
 mod places;
 pub mod strings;
 mod types;

@@ -5,7 +5,7 @@ use super::attrs::{Attrs, block};
 use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{NO_PLACE, PlaceFacts, RangeFacts};
-use super::functions::{DEEPEST_SCOPE, Fixed, UnitFunction, UnitVariable, fixed, is_extern};
+use super::functions::{DEEPEST_SCOPE, UnitVariable};
 use super::header::Fault;
 use super::strings::content_hash;
 use super::types;
@@ -21,11 +21,11 @@ use std::rc::Rc;
 pub struct Scratch<'d> {
     buffers: Vec<Buffer>,
     ranges: Vec<Range>,
-    list: Vec<(Range, &'d [u8])>,
+    pub(super) list: Vec<(Range, &'d [u8])>,
     /// The hashes of details that were written lately, and where they stand in the batch.
     recent: Vec<(u32, u32)>,
     /// The variables of a function without abstract description, found while its code is walked.
-    own: Vec<UnitVariable>,
+    pub(super) own: Vec<UnitVariable>,
     /// Functions within functions, to be walked later, and how deep.
     nested: Vec<(usize, u32)>,
     /// The unit's files as its placements and rows number them: by the number in the line table.
@@ -43,13 +43,13 @@ const DEEPEST_FUNCTION: u32 = 16;
 
 /// The placement whose scopes are being walked.
 #[derive(Clone, Copy)]
-struct Frame {
+pub struct Frame {
     place: u32,
-    function: u32,
+    pub(super) function: u32,
     /// Variables are described here and nowhere else: their positions are those of `Scratch::own`.
-    is_own: bool,
+    pub(super) is_own: bool,
     depth: u32,
-    nested: bool,
+    pub(super) nested: bool,
     /// In how many other functions the out-of-line function is described.
     within: u32,
     /// Of the out-of-line function.
@@ -277,112 +277,6 @@ impl<'d> Extractor<'d, '_> {
         unit.skip_entry(cursor, abbrev);
     }
 
-    #[inline]
-    fn place_variable(
-        &mut self,
-        source: &Rc<Source<'d>>,
-        offset: usize,
-        attrs: &Attrs,
-        parameter: bool,
-        writer: &mut DetailWriter<'_>,
-        frame: Frame,
-    ) {
-        let origin = attrs.get(Slot::Origin);
-        if is_extern(attrs) {
-            return;
-        }
-        let mut inherited = Fixed::None;
-        let index = match origin {
-            Some(origin) if !frame.is_own && attrs.get(Slot::Type).is_none() => {
-                match self.position(frame.function, writer.due(), origin) {
-                    Some((index, fixed)) => {
-                        inherited = fixed;
-                        index
-                    }
-                    None => self.extra(source, offset, attrs, parameter, frame),
-                }
-            }
-            _ if frame.is_own => {
-                let variable = self.variable(source, offset, attrs, parameter, frame.nested);
-                self.scratch.own.push(variable);
-                self.scratch.own.len() as u32 - 1
-            }
-            _ => self.extra(source, offset, attrs, parameter, frame),
-        };
-        let sections = &source.unit.sections;
-        match fixed(attrs) {
-            Fixed::Number(value) => writer.constant(index, value),
-            Fixed::Bytes(value) => writer.bytes(index, block(sections, value)),
-            Fixed::Expr(value) => match block(sections, value) {
-                [] => writer.nowhere(index),
-                operations => put_everywhere(&source.unit, writer, index, operations),
-            },
-            Fixed::None if attrs.get(Slot::Location).is_some() => {
-                let mut list = std::mem::take(&mut self.scratch.list);
-                list.clear();
-                let object = self.object;
-                let entry = writer.entry();
-                let whole = lists::locations(&source.unit, attrs, |e| {
-                    if e.end == u64::MAX && e.start == 0 {
-                        list.push((Range { start: 0, end: u32::MAX }, e.expr));
-                    } else if let (Some(start), Some(end)) = (object.pc(e.start), object.pc(e.end)) {
-                        // Where assignments precede the first instruction, GCC (8 and later, with location views) says
-                        // what was passed in an empty range, and what is assigned in the next one.
-                        let is_passed = parameter && list.is_empty() && (start, end) == (entry, entry);
-                        if start < end || is_passed {
-                            list.push((Range { start, end }, e.expr));
-                        }
-                    }
-                });
-                if !whole {
-                    self.fault(Fault::new(".debug_info", offset, "a location list is damaged"));
-                }
-                writer.list(index, &list);
-                self.scratch.list = list;
-            }
-            // What the abstract variable says is relative to the unit that describes it; sections are one object's.
-            Fixed::None => match inherited {
-                Fixed::None => writer.nowhere(index),
-                Fixed::Number(value) => writer.constant(index, value),
-                Fixed::Bytes(value) => writer.bytes(index, block(sections, value)),
-                Fixed::Expr(value) => put_everywhere(&source.unit, writer, index, block(sections, value)),
-            },
-        }
-    }
-
-    /// The position of the variable that is described at `origin` in the function's list; most often it is the one
-    /// that is due.
-    #[inline]
-    fn position(&self, function: u32, due: u32, origin: u64) -> Option<(u32, Fixed)> {
-        let range = &self.functions.list[function as usize].variables;
-        let variables = self.functions.variables.get(range.start as usize..range.end as usize)?;
-        let origin = origin as u32;
-        let index = match variables.get(due as usize) {
-            Some(v) if v.offset == origin => due as usize,
-            _ => variables.binary_search_by_key(&origin, |v| v.offset).ok()?,
-        };
-        Some((index as u32, variables[index].fixed))
-    }
-
-    /// A variable that the function's description lacks, added to its list.
-    fn extra(
-        &mut self,
-        source: &Rc<Source<'d>>,
-        offset: usize,
-        attrs: &Attrs,
-        parameter: bool,
-        frame: Frame,
-    ) -> u32 {
-        let variable = self.variable(source, offset, attrs, parameter, frame.nested);
-        let UnitFunction { variables, extra, .. } = &mut self.functions.list[frame.function as usize];
-        let known = extra.iter().position(|e| e.facts == variable.facts);
-        let position = known.unwrap_or_else(|| {
-            extra.push(variable);
-            extra.len() - 1
-        });
-        variables.len() as u32 + position as u32
-    }
-
     /// The entry of a placement and its ranges. The memory of the ranges is `Scratch::ranges`, to be given back.
     fn entry_and_ranges(&mut self, unit: &Unit<'d>, attrs: &Attrs) -> (Option<u32>, Vec<Range>) {
         let mut found = std::mem::take(&mut self.scratch.ranges);
@@ -461,21 +355,5 @@ fn frame_base(sections: &Sections<'_>, attrs: &Attrs) -> FrameBase {
         [op] if DwOp(op) == DW_OP_call_frame_cfa => FrameBase::Cfa,
         [op] if (DW_OP_reg0.0..=DW_OP_reg31.0).contains(&op) => FrameBase::Register(op - DW_OP_reg0.0),
         _ => FrameBase::Other,
-    }
-}
-
-/// Writes an expression; an indexed address becomes the address, as the table of addresses stays behind.
-fn put_everywhere(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, operations: &[u8]) {
-    const ADDRX: [u8; 2] = [DW_OP_addrx.0, DW_OP_GNU_addr_index.0];
-    match operations {
-        [op, rest @ ..] if ADDRX.contains(op) => {
-            let mut cursor = Cursor::new(rest, 0);
-            let address = unit.indexed_address(cursor.uleb());
-            let mut plain = vec![DW_OP_addr.0];
-            plain.extend(address.to_le_bytes());
-            plain.extend(&rest[cursor.pos..]);
-            writer.everywhere(index, &plain);
-        }
-        _ => writer.everywhere(index, operations),
     }
 }
