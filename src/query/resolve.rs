@@ -85,13 +85,19 @@ fn not_resolved(what: &str) -> Error {
         .hint("ask for functions: NAME, NAME@FILE, kernel.function(\"NAME\")")
 }
 
-/// `NAME@FILE` means the function itself, and bare `NAME@FILE:LINE` does where LINE is the line of its declaration.
+/// `NAME@FILE` means the function itself, and so do bare `NAME@FILE:LINE` where LINE is the line of its declaration, and
+/// `NAME:0`, which is that line.
 fn as_function(view: &View<'_>, statement: &StatementSpec, spelled: Spelled) -> Option<FunctionSpec> {
     let name = statement.function.clone()?;
     let mut spec = FunctionSpec::of(statement.module.clone(), name);
     spec.declared.file.clone_from(&statement.file);
     let Some(lines) = &statement.lines else { return Some(spec) };
-    if spelled == Spelled::Systemtap || !matches!(lines, Lines::Absolute(_)) {
+    let is_one = match lines {
+        Lines::Absolute(ranges) => matches!(&ranges[..], [only] if only.start() == only.end()),
+        Lines::Relative(ranges) => ranges[..] == [0..=0],
+        Lines::All => false,
+    };
+    if spelled == Spelled::Systemtap || !is_one {
         return None;
     }
     let names = select::names(view, &spec.declared.name);

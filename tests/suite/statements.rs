@@ -1,6 +1,6 @@
 //! Source lines: every address of them, the best one, and those that SystemTap chooses.
 use crate::fixture::{Tree, USUAL, run_all};
-use crate::program::{Indexed, KERNEL, Run, json, run_in};
+use crate::program::{Indexed, KERNEL, Run, declared, json, run_in};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -371,4 +371,23 @@ fn an_address_must_start_a_statement() {
     assert_eq!((&place["address"], &place["best"]), (&format!("{start:#x}").into(), &true.into()));
     // The address itself needs no row.
     assert_eq!(json(&["resolve", &format!("{within:#x}")])[0].get("source"), None);
+}
+
+/// One line that is the declaration's is the function; several that hold it are lines.
+#[test]
+fn the_line_of_the_declaration_is_the_function() {
+    let declaration: u32 =
+        declared("gamma_calls", "gamma_one.c").rsplit(':').next().unwrap().parse().unwrap();
+    let instances = |spec: &str| {
+        let places = json(&["resolve", spec]);
+        places.iter().map(|p| p["instance"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for spec in ["gamma_calls:0".to_owned(), format!("gamma_calls@gamma_one.c:{declaration}")] {
+        assert_eq!(instances(&spec), ["out-of-line"], "{spec}");
+    }
+    for lines in [format!("{declaration}-{}", declaration + 3), format!("{declaration},{}", declaration + 1)]
+    {
+        let found = instances(&format!("gamma_calls@gamma_one.c:{lines}"));
+        assert!(!found.is_empty() && found.iter().all(|i| i == "statement"), "{lines}: {found:?}");
+    }
 }
