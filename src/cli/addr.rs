@@ -26,8 +26,16 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         let hint = "write 0xADDRESS, SYMBOL+OFFSET or MODULE:SYMBOL+OFFSET";
         return Err(Error::new(ErrorKind::Usage, format!("'{wrong}' is no address")).hint(hint));
     }
-    let indexes: Vec<Index> =
-        config.indexes()?.iter().map(|path| Index::open(path)).collect::<Result<_>>()?;
+    let files = match config.indexes() {
+        // Programs and libraries can be asked without a kernel.
+        Err(error)
+            if error.kind() == ErrorKind::NoIndex && config.kernel.is_none() && processes::is_any(config) =>
+        {
+            vec![]
+        }
+        files => files?,
+    };
+    let indexes: Vec<Index> = files.iter().map(|path| Index::open(path)).collect::<Result<_>>()?;
     let users = LazyCell::new(|| {
         processes::all(config).unwrap_or_else(|error| {
             note(config, &error.to_string());
@@ -37,7 +45,10 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     let mut asked = vec![];
     for index in &indexes {
         let loaded = loaded(&index.view()?, &args.loaded)?;
-        asked.push(Asked::new(index.view()?, loaded, config, indexes.len() > 1));
+        asked.push(Asked::new(Some(index.view()?), loaded, config, indexes.len() > 1));
+    }
+    if asked.is_empty() {
+        asked.push(Asked::new(None, Loaded::default(), config, false));
     }
     let mut found = false;
     let mut answer = |lines: &mut dyn Iterator<Item = &[u8]>, out: &mut dyn Write| {
@@ -89,7 +100,8 @@ type Programs<'a, F> = LazyCell<Vec<Further<'a>>, F>;
 
 /// Questions to one index.
 struct Asked<'a> {
-    view: View<'a>,
+    /// The kernel's; none where only programs and libraries are indexed.
+    view: Option<View<'a>>,
     kernel: String,
     loaded: Loaded,
     json: bool,
@@ -129,8 +141,8 @@ struct Question<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn new(view: View<'a>, loaded: Loaded, config: &Config, with_kernel: bool) -> Self {
-        let kernel = String::from_utf8_lossy(view.release()).into_owned();
+    fn new(view: Option<View<'a>>, loaded: Loaded, config: &Config, with_kernel: bool) -> Self {
+        let kernel = view.map_or(String::new(), |v| String::from_utf8_lossy(v.release()).into_owned());
         Self { view, kernel, loaded, json: config.json, with_kernel }
     }
 
@@ -224,15 +236,17 @@ impl<'a> Asked<'a> {
         'a: 'f,
     {
         let address = address::parse(line).ok_or(Absent::Unreadable)?;
-        match (locate(&self.view, &address, &self.loaded), address) {
+        let located = self.view.map(|view| (view, locate(&view, &address, &self.loaded)));
+        match (located, address) {
             (
-                Err(Absent::Object),
+                None | Some((_, Err(Absent::Object))),
                 Address::Symbolic(symbolic @ Symbolic { scope: Scope::Object(name), .. }),
             ) => {
                 let at = further::named(further, name).ok_or(Absent::Object)?;
                 Ok((further[at].view, at + 1, further[at].locate(&symbolic)?))
             }
-            (spots, _) => Ok((self.view, 0, spots?)),
+            (Some((view, spots)), _) => Ok((view, 0, spots?)),
+            (None, _) => Err(Absent::Kernel),
         }
     }
 

@@ -93,6 +93,11 @@ pub fn further(users: &[(UserMeta, Index)]) -> Vec<Further<'_>> {
     users.iter().filter_map(|(user, index)| Some(Further::new(user, index.view().ok()?))).collect()
 }
 
+/// Whether there is an index of a program or library.
+pub fn is_any(config: &Config) -> bool {
+    files(config).is_ok_and(|files| !files.is_empty())
+}
+
 type Named<'a> = dyn Fn(&UserMeta) -> bool + 'a;
 
 /// The indexes of which the names are right, by the path of their objects; and what is wrong with one that cannot be opened.

@@ -19,6 +19,8 @@ pub enum Absent {
     Number,
     /// The module is not indexed.
     Object,
+    /// No kernel is.
+    Kernel,
     /// It is indexed with another build id.
     BuildId,
     /// There is no such symbol.

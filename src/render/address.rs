@@ -75,6 +75,7 @@ pub fn reason(why: &Absent) -> String {
     match why {
         Absent::Number => "no section is there".to_owned(),
         Absent::Object => "no module or library of this name is indexed".to_owned(),
+        Absent::Kernel => "no kernel is indexed".to_owned(),
         Absent::BuildId => "it is indexed with another build id".to_owned(),
         Absent::Symbol => "there is no such symbol".to_owned(),
         Absent::Beyond(size) => format!("the offset lies beyond it, which has {size:#x} bytes"),
@@ -250,10 +251,11 @@ pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec
 pub fn absent_json(kernel: &str, asked: &[u8], why: &Absent, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Object<'a> {
-        kernel: &'a str,
+        kernel: Option<&'a str>,
         asked: String,
         why: String,
     }
+    let kernel = Some(kernel).filter(|k| !k.is_empty());
     put_json(&Object { kernel, asked: lossy(asked), why: reason(why) }, out);
 }
 

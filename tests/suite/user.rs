@@ -317,6 +317,10 @@ fn addresses_in_libraries_are_told_by_the_name_of_the_file() {
     let place = Place::new();
     let library = place.compile("lib/libuser-1.2.so", &["-shared", "-fPIC", "-Wl,-soname,libuser.so.1"]);
     place.index(&library);
+    let run = run_in(&place.db(), ["addr", "sum+0 [libuser.so.1]", "find_node+0"]);
+    let said: Vec<&str> = run.out.lines().collect();
+    assert!(said[0].contains("  sum at "), "{run:?}");
+    assert_eq!(said[1..], ["find_node+0: no kernel is indexed"], "{run:?}");
     let kernel = KERNEL.db.path().join("6.1.0-test.pidx");
     std::fs::copy(kernel, place.db().join("6.1.0-test.pidx")).unwrap();
     let path = library.display();
