@@ -130,10 +130,9 @@ impl Part {
 
 /// A place to look up, for the line that asked for it.
 #[derive(Clone, Copy)]
-struct Question<'a> {
-    view: View<'a>,
+struct Question {
     /// The number of the program or library that it lies in, from 1; 0 the kernel.
-    index: usize,
+    index: u32,
     object: ObjectId,
     pc: u32,
     line: u32,
@@ -153,18 +152,14 @@ impl<'a> Asked<'a> {
         lines: &[&[u8]],
         further: &Programs<'f, impl FnOnce() -> Vec<Further<'f>>>,
         out: &mut dyn Write,
-    ) -> std::io::Result<bool>
-    where
-        'a: 'f,
-    {
+    ) -> std::io::Result<bool> {
         let mut questions = vec![];
         let mut absent = Part::default();
         for (line, at) in lines.iter().zip(0..) {
             match self.spots(line, further) {
-                Ok((view, index, spots)) => {
+                Ok((index, spots)) => {
                     let count = spots.len() as u32;
                     questions.extend(spots.iter().zip(1..).map(|((object, pc), nth)| Question {
-                        view,
                         index,
                         object: *object,
                         pc: *pc,
@@ -176,6 +171,7 @@ impl<'a> Asked<'a> {
             }
         }
         questions.sort_unstable_by_key(|q| (q.index, q.object, q.pc));
+        let programs: &[Further<'_>] = if questions.iter().any(|q| q.index > 0) { further } else { &[] };
         // Asking for the number of processors costs as much as a few look-ups.
         let threads = match questions.len() {
             0..=WORTH_A_THREAD => 1,
@@ -184,9 +180,9 @@ impl<'a> Asked<'a> {
         let length = questions.len().div_ceil(threads).max(WORTH_A_THREAD);
         let mut parts = vec![absent];
         std::thread::scope(|scope| {
-            let start = |own| scope.spawn(move || self.part(lines, own));
+            let start = |own| scope.spawn(move || self.part(lines, programs, own));
             let others: Vec<_> = questions.chunks(length).skip(1).map(start).collect();
-            parts.push(self.part(lines, &questions[..length.min(questions.len())]));
+            parts.push(self.part(lines, programs, &questions[..length.min(questions.len())]));
             // A thread that panicked has said so.
             parts.extend(others.into_iter().filter_map(|other| other.join().ok()));
         });
@@ -212,53 +208,59 @@ impl<'a> Asked<'a> {
     }
 
     /// Looks up questions that are in order.
-    fn part(&self, lines: &[&[u8]], questions: &[Question<'_>]) -> Part {
+    fn part(&self, lines: &[&[u8]], programs: &[Further<'_>], questions: &[Question]) -> Part {
         let mut part = Part::default();
         for own in questions.chunk_by(|a, b| a.index == b.index) {
-            let mut cursor = Cursor::new(own[0].view);
+            let program = own[0].index.checked_sub(1).map(|at| programs[at as usize].view);
+            let Some(view) = program.or(self.view) else { continue };
+            let mut cursor = Cursor::new(view);
             for q in own {
                 let asked = lines[q.line as usize];
                 let mut found = false;
-                part.put(q.line, q.of.0, |text| found = self.render(&mut cursor, q, asked, text));
+                part.put(q.line, q.of.0, |text| found = self.render(&view, &mut cursor, q, asked, text));
                 part.found |= found;
             }
         }
         part
     }
 
-    /// The places that a line means, and the index that has them with its number.
+    /// The places that a line means, and the number of the program or library that has them; 0 the kernel.
     fn spots<'f>(
         &self,
         line: &[u8],
         further: &Programs<'f, impl FnOnce() -> Vec<Further<'f>>>,
-    ) -> Result<(View<'f>, usize, Vec<Spot>), Absent>
-    where
-        'a: 'f,
-    {
+    ) -> Result<(u32, Vec<Spot>), Absent> {
         let address = address::parse(line).ok_or(Absent::Unreadable)?;
-        let located = self.view.map(|view| (view, locate(&view, &address, &self.loaded)));
+        let located = self.view.map(|view| locate(&view, &address, &self.loaded));
         match (located, address) {
             (
-                None | Some((_, Err(Absent::Object))),
+                None | Some(Err(Absent::Object)),
                 Address::Symbolic(symbolic @ Symbolic { scope: Scope::Object(name), .. }),
             ) => {
                 let at = further::named(further, name).ok_or(Absent::Object)?;
-                Ok((further[at].view, at + 1, further[at].locate(&symbolic)?))
+                Ok((at as u32 + 1, further[at].locate(&symbolic)?))
             }
-            (Some((view, spots)), _) => Ok((view, 0, spots?)),
+            (Some(spots), _) => Ok((0, spots?)),
             (None, _) => Err(Absent::Kernel),
         }
     }
 
-    fn render(&self, cursor: &mut Cursor<'_>, q: &Question<'_>, asked: &[u8], text: &mut Vec<u8>) -> bool {
+    fn render(
+        &self,
+        view: &View<'_>,
+        cursor: &mut Cursor<'_>,
+        q: &Question,
+        asked: &[u8],
+        text: &mut Vec<u8>,
+    ) -> bool {
         let at = cursor.at(q.object, q.pc);
         let of = (q.of.0 as usize, q.of.1 as usize);
         if self.json {
             let context = render::Context { kernel: &self.kernel, asked, of, exact: true };
-            render::json(&q.view, context, at, text);
+            render::json(view, context, at, text);
         } else {
             self.head(text);
-            render::text(&q.view, asked, of, at, text);
+            render::text(view, asked, of, at, text);
         }
         at.ground == Ground::Code
     }
