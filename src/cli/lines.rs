@@ -15,7 +15,10 @@ use crate::query::spec::{Filter, Point as Asked, Spec, StatementSpec};
 use crate::query::{Index, spec};
 use crate::render::{json, lines as text};
 use probeidx_format::View;
+use probeidx_format::id::StrId;
+use rustc_hash::FxHashMap;
 use std::io::Write;
+use std::rc::Rc;
 
 /// Shows which lines of functions or files can be probed.
 pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
@@ -33,6 +36,7 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
             release: &release,
             describer: Describer::new(view, Wanted { locals: true, ..Wanted::default() }, false),
             places,
+            sources: FxHashMap::default(),
             config,
         };
         let mut found = false;
@@ -73,6 +77,8 @@ struct Shown<'a, 'c> {
     release: &'c str,
     describer: Describer<'a, 'static>,
     places: Places,
+    /// By file; none where it is not there, or of another kernel.
+    sources: FxHashMap<StrId, Option<Rc<Source>>>,
     config: &'c Config,
 }
 
@@ -142,17 +148,20 @@ impl<'a> Shown<'a, '_> {
         Ok(found)
     }
 
-    fn source(&self, listing: &Listing<'_>) -> Option<Source> {
-        match self.places.read(&self.view, listing.file) {
-            Ok(source) => source,
+    /// The text of the listing's file, read once for all objects that have code of it.
+    fn source(&mut self, listing: &Listing<'_>) -> Option<Rc<Source>> {
+        let Self { view, places, config, .. } = &*self;
+        let read = || match places.read(view, listing.file) {
+            Ok(source) => source.map(Rc::new),
             Err(differs) => {
                 let path = differs.path.display();
-                note(
-                    self.config,
-                    &format!("{path} is of another kernel: the functions stand in other lines there"),
-                );
+                let what = "is of another kernel: the functions stand in other lines there";
+                note(config, &format!("{path} {what}"));
                 None
             }
-        }
+        };
+        let known = self.sources.get(&listing.file).cloned();
+        let source = known.unwrap_or_else(read);
+        self.sources.entry(listing.file).or_insert(source).clone()
     }
 }
