@@ -9,6 +9,8 @@
 //! | [`parser`] | the tokens of a file to a [`ast::Script`] |
 //! | [`ast`] | what a script says |
 //! | [`expand`] | aliases to the points they stand for |
+//! | [`definitions`] | what scripts can use, by name |
+//! | [`context`] | what is known of the place where a handler runs |
 //! | [`target`] | for which kernel, architecture and SystemTap a script is read |
 //! | `preprocess` → `macros` → `lexer` | bytes to tokens, each asking the next |
 //!
@@ -16,6 +18,8 @@
 //! SystemTap has no bound, or is silent about what is missing: a comment that is never closed is an error here.
 pub mod ast;
 mod condition;
+pub mod context;
+pub mod definitions;
 pub mod expand;
 mod lexer;
 pub mod library;
@@ -25,6 +29,7 @@ mod preprocess;
 pub mod target;
 mod walk;
 
+pub use definitions::Definitions;
 pub use library::Library;
 pub use macros::Macro;
 pub use target::Target;
