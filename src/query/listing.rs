@@ -100,7 +100,7 @@ impl<'a> Variables<'a> {
     ///
     /// SystemTap counts how often each text appears among all of them, and prints those that appear as often as there
     /// are placements (`printscript`, main.cxx), in the order in which they are met first.
-    fn put(&mut self, met: &Met<'a, '_>, out: &mut Vec<u8>) {
+    fn put(&mut self, met: &Met<'_, '_>, out: &mut Vec<u8>) {
         self.counts.clear();
         for seen in met.seen {
             self.keys_of(*seen, met.filter);
@@ -118,7 +118,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Calls `each` with `$name:type` of every variable of a placement, in SystemTap's order.
-    pub fn each(&mut self, seen: Seen<'a>, filter: Filter, mut each: impl FnMut(String)) {
+    pub fn each(&mut self, seen: Seen<'_>, filter: Filter, mut each: impl FnMut(String)) {
         self.keys_of(seen, filter);
         for key in &self.keys {
             let mut text = vec![];
@@ -127,7 +127,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    fn keys_of(&mut self, Seen { placed, pc }: Seen<'a>, filter: Filter) {
+    fn keys_of(&mut self, Seen { placed, pc }: Seen<'_>, filter: Filter) {
         let Self { view, spellings, keys, .. } = self;
         keys.clear();
         spellings.enter(placed.record.function);

@@ -30,10 +30,6 @@ impl<'a> Here<'a> {
     pub fn new(view: View<'a>, place: Place<'a>) -> Self {
         Self { view, place, parameters: RefCell::default(), at_entry: Cell::new(false) }
     }
-    /// Whether it is where a function returns: `$return` is there, and `@entry` means something.
-    pub fn returns(&self) -> bool {
-        matches!(self.place, Place::Code { returns: true, .. } | Place::Symbol { returns: true, .. })
-    }
     /// Of a tracepoint: the parameters that were asked for, in the order of its prototype. SystemTap declares a local
     /// for each.
     pub fn parameters(&self) -> Vec<&'a [u8]> {
@@ -48,6 +44,10 @@ impl<'a> Here<'a> {
 }
 
 impl Context for Here<'_> {
+    fn returns(&self) -> bool {
+        matches!(self.place, Place::Code { returns: true, .. } | Place::Symbol { returns: true, .. })
+    }
+
     fn variable(&self, variable: &Variable, of: Option<Detail>) -> Result<Value, Absent> {
         let asked = Asked { view: self.view, variable };
         match &variable.root {
