@@ -47,3 +47,15 @@ pub fn list(
     listing.put(lines);
     Ok(())
 }
+
+/// TEMPORARY until B.
+pub fn with_definitions<T>(view: &View<'_>, f: impl FnOnce(&Definitions<'_>) -> Result<T>) -> Result<T> {
+    use crate::tapset::{Library, Target};
+    let release = String::from_utf8_lossy(view.release()).into_owned();
+    let config = std::fs::read_to_string(format!("/boot/config-{release}")).unwrap_or_default();
+    let config: std::collections::HashMap<String, String> = config.lines().filter_map(|l| l.split_once('=')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
+    let lookup = |name: &str| config.get(name).cloned();
+    let target = Target::new("x86_64", &release, &lookup);
+    let library = Library::load(&["/usr/share/systemtap/tapset".into()], &target);
+    f(&Definitions::new(&library))
+}

@@ -22,6 +22,11 @@ pub struct Here<'a> {
     at_entry: Cell<bool>,
 }
 
+/// What functions of tapsets see, which run anywhere: types, and the kernel's own data.
+pub fn everywhere(view: View<'_>) -> Here<'_> {
+    Here::new(view, Place::Nowhere)
+}
+
 /// How many alternatives an error names.
 const NEAR: usize = 5;
 

@@ -79,7 +79,7 @@ pub fn read(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
     let parameters = here.parameters();
     let mut hidden: Vec<_> =
         parameters.iter().map(|p| format!("__tracepoint_arg_{}:long", String::from_utf8_lossy(p))).collect();
-    let saves = match (reading.entry, here.saves_at_entry()) {
+    let saves = match (reading.saves, here.saves_at_entry()) {
         (true, _) => Some(Saved::ByThread),
         (false, true) => Some(Saved::WithProbe),
         (false, false) => None,

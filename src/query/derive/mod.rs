@@ -9,13 +9,22 @@
 //! | [`forms`] | the points that SystemTap knows by itself |
 //! | [`built_in`] | from those to places |
 //! | [`here`] | what a handler sees at a place |
+//! | `locals` | what aliases give to a handler |
+//! | `listing` | probes as SystemTap lists them |
+//! | `placements` | probes to placements with verdicts |
 mod built_in;
 pub mod forms;
 pub mod here;
+mod listing;
+mod locals;
 mod members;
+mod placements;
 
 pub use built_in::Tracepoint;
 pub use here::Here;
+pub use listing::Listing;
+pub use locals::{Broken, Local, Locals, Saved};
+pub use placements::Placements;
 
 use super::listing::{Probed, Seen};
 use crate::error::{Error, Result};
