@@ -78,6 +78,9 @@ fn program<'a>(words: &Words<'a>, script: &'a Script) -> Program<'a> {
         let conditions: Vec<_> = probe.points.iter().filter_map(|p| p.condition.as_deref()).collect();
         program.add(&[&probe.body], &conditions, Rc::new(Somewhere));
     }
+    for probe in program.probes_of_tapsets() {
+        program.add(&[&probe.body], &[], Rc::new(Somewhere));
+    }
     program
 }
 

@@ -26,8 +26,12 @@ pub struct Words<'a> {
     pub runtime: Runtime,
     /// What functions can see, which run anywhere: types, and globals of the kernel.
     pub everywhere: Rc<dyn Context + 'a>,
-    pub(super) signatures: Rc<RefCell<HashMap<*const ast::Function, Signature>>>,
+    signatures: Rc<RefCell<HashMap<*const ast::Function, Signature>>>,
+    globals: Rc<RefCell<HashMap<*const ast::Global, Shape>>>,
 }
+
+/// What a global holds: its sort, and those of its indexes if anything says how many there are.
+type Shape = (Sort, Option<Vec<Sort>>);
 
 /// What a function takes and gives, as far as its own body says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +50,12 @@ pub struct Program<'a> {
     pub(super) findings: Vec<Finding>,
     /// Whether functions are taken by what [`Words::signature`] says of them, without their bodies.
     brief: bool,
+    /// The files of tapsets of which something is used, in the order in which they were met.
+    files: Vec<u32>,
+    /// How many functions are read, with their bodies.
+    linked: usize,
+    /// Of how many of them the probes were given.
+    given: usize,
     known_functions: HashMap<*const ast::Function, FunctionId>,
     known_globals: HashMap<*const ast::Global, VariableId>,
     said: HashSet<(Place, Trouble, String)>,
@@ -97,8 +107,8 @@ pub(super) struct Handler<'a> {
 impl<'a> Words<'a> {
     /// Those of a library, for scripts without guru mode in a kernel module.
     pub fn new(definitions: &'a Definitions<'a>, everywhere: Rc<dyn Context + 'a>) -> Self {
-        let (runtime, signatures) = (Runtime::Kernel, Rc::default());
-        Self { definitions, scripts: vec![], guru: false, runtime, everywhere, signatures }
+        let (runtime, signatures, globals) = (Runtime::Kernel, Rc::default(), Rc::default());
+        Self { definitions, scripts: vec![], guru: false, runtime, everywhere, signatures, globals }
     }
 
     /// Whether a file is a script of the user.
@@ -156,6 +166,25 @@ impl<'a> Words<'a> {
         }
         program.signature(0)
     }
+
+    /// What a global of a tapset holds, as far as the probes of its tapset say it.
+    fn shape(&self, global: &'a ast::Global) -> Shape {
+        let key = std::ptr::from_ref(global);
+        if let Some(known) = self.globals.borrow().get(&key) {
+            return known.clone();
+        }
+        let mut program = Program::new(self.clone());
+        let Some(id) = program.global(&global.name, global.place.file) else { return (Sort::Unknown, None) };
+        for probe in self.definitions.probes(global.place.file) {
+            program.add(&[&probe.body], &[], self.everywhere.clone());
+        }
+        program.link_functions();
+        program.infer();
+        let variable = &program.variables[id.0 as usize];
+        let shape = (variable.sort, variable.arity.map(|_| variable.indexes.clone()));
+        self.globals.borrow_mut().insert(key, shape.clone());
+        shape
+    }
 }
 
 impl<'a> Program<'a> {
@@ -167,6 +196,9 @@ impl<'a> Program<'a> {
             handlers: vec![],
             findings: vec![],
             brief: false,
+            files: vec![],
+            linked: 0,
+            given: 0,
             known_functions: HashMap::new(),
             known_globals: HashMap::new(),
             said: HashSet::new(),
@@ -193,10 +225,26 @@ impl<'a> Program<'a> {
         self.handlers.push(Handler { context, locals, body, conditions, read, dead });
     }
 
+    /// The probes of tapsets of which something is used: they run as well. Each is given once; adding them may lead to
+    /// more.
+    pub fn probes_of_tapsets(&mut self) -> Vec<&'a ast::Probe> {
+        self.link_functions();
+        let new = &self.files[self.given..];
+        let probes = new.iter().flat_map(|file| self.words.definitions.probes(*file)).collect();
+        self.given = self.files.len();
+        probes
+    }
+
+    fn uses_file(&mut self, file: u32) {
+        if !self.files.contains(&file) && !self.words.is_script(file) {
+            self.files.push(file);
+        }
+    }
+
     /// Reads the bodies of functions that are called, and of those that they call.
     pub(super) fn link_functions(&mut self) {
-        let mut next = 0;
-        while let Some(function) = self.functions.get(next) {
+        while let Some(function) = self.functions.get(self.linked) {
+            let next = self.linked;
             if let (false, FunctionBody::Statement(body)) = (self.brief, &function.declaration.body) {
                 let parameters = function.parameters.clone();
                 let everywhere = self.words.everywhere.clone();
@@ -207,7 +255,7 @@ impl<'a> Program<'a> {
                 let function = &mut self.functions[next];
                 (function.body, function.locals) = (body, locals);
             }
-            next += 1;
+            self.linked += 1;
         }
     }
 
@@ -219,6 +267,7 @@ impl<'a> Program<'a> {
         }
         let id = FunctionId(self.functions.len() as u32);
         self.known_functions.insert(key, id);
+        self.uses_file(declaration.place.file);
         let mut sorts: Vec<Sort> = declaration.parameters.iter().map(|p| p.declared.into()).collect();
         let mut result = Sort::from(declaration.result);
         if self.brief && (result == Sort::Unknown || sorts.contains(&Sort::Unknown)) {
@@ -282,14 +331,17 @@ impl<'a> Program<'a> {
         if let Some(&known) = self.known_globals.get(&key) {
             return Some(known);
         }
-        let sort = match &declaration.value {
-            Some(ast::Literal::Number(_)) => Sort::Long,
-            Some(ast::Literal::String(_)) => Sort::String,
-            None => Sort::Unknown,
+        self.uses_file(declaration.place.file);
+        let (sort, indexes) = match &declaration.value {
+            Some(ast::Literal::Number(_)) => (Sort::Long, Some(vec![])),
+            Some(ast::Literal::String(_)) => (Sort::String, Some(vec![])),
+            None if self.brief => self.words.shape(declaration),
+            None => (Sort::Unknown, None),
         };
-        let arity = declaration.value.as_ref().map(|_| 0);
+        let (arity, indexes) = (indexes.as_ref().map(Vec::len), indexes.unwrap_or_default());
         let global = Some(declaration);
-        let of = Variable { sort, arity, global, ..Variable::scalar(&declaration.name, declaration.place) };
+        let scalar = Variable::scalar(&declaration.name, declaration.place);
+        let of = Variable { sort, arity, indexes, global, ..scalar };
         let id = self.variable(of);
         self.known_globals.insert(key, id);
         Some(id)
