@@ -36,6 +36,10 @@ impl<'l> Definitions<'l> {
     pub fn functions(&self, name: &str) -> impl Iterator<Item = &Function> {
         self.functions.get(name).into_iter().flatten().copied()
     }
+    /// The names that functions have.
+    pub fn function_names(&self) -> impl Iterator<Item = &str> {
+        self.functions.keys().copied()
+    }
     /// The globals of a name: several, if they are private to their files.
     pub fn globals(&self, name: &str) -> impl Iterator<Item = &Global> {
         self.globals.get(name).into_iter().flatten().copied()

@@ -11,6 +11,7 @@
 //! | [`expand`] | aliases to the points they stand for |
 //! | [`definitions`] | what scripts can use, by name |
 //! | [`context`] | what is known of the place where a handler runs |
+//! | [`handler`] | what handlers mean: locals, types, what is dead and what is wrong |
 //! | [`target`] | for which kernel, architecture and SystemTap a script is read |
 //! | `preprocess` → `macros` → `lexer` | bytes to tokens, each asking the next |
 //!
@@ -21,6 +22,7 @@ mod condition;
 pub mod context;
 pub mod definitions;
 pub mod expand;
+pub mod handler;
 mod lexer;
 pub mod library;
 mod macros;

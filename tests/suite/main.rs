@@ -23,6 +23,7 @@ mod decode;
 mod definitions;
 mod elf;
 mod frames;
+mod handler;
 mod hostile;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod image;
