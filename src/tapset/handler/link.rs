@@ -21,6 +21,8 @@ pub(super) struct Linker<'p, 'a> {
     locals: Vec<VariableId>,
     read: Vec<&'a ast::Variable>,
     dead: Vec<&'a ast::Variable>,
+    /// Whether a value from the entry of the function is asked for.
+    saves: bool,
     /// Names that the handler assigns to, for `@probewrite`.
     written: HashSet<&'a str>,
     /// How many loops are around.
@@ -39,6 +41,7 @@ impl<'p, 'a> Linker<'p, 'a> {
             locals: vec![],
             read: vec![],
             dead: vec![],
+            saves: false,
             written: HashSet::new(),
             loops: 0,
             condition: false,
@@ -55,8 +58,8 @@ impl<'p, 'a> Linker<'p, 'a> {
 
     /// The locals in the order of their declaration; the variables of the kernel that are read, and those that only
     /// dead branches read.
-    pub fn finish(self) -> (Vec<VariableId>, Vec<&'a ast::Variable>, Vec<&'a ast::Variable>) {
-        (self.locals, self.read, self.dead)
+    pub fn finish(self) -> (Vec<VariableId>, Vec<&'a ast::Variable>, Vec<&'a ast::Variable>, bool) {
+        (self.locals, self.read, self.dead, self.saves)
     }
 
     pub fn parts(&mut self, parts: &[&'a ast::Statement]) -> Statement<'a> {
@@ -451,6 +454,7 @@ impl<'p, 'a> Linker<'p, 'a> {
             let why = "the value at the entry is known in probes of returns alone";
             self.program.fault(place, Trouble::Variable, &format!("@entry({of})"), why, vec![]);
         }
+        self.saves = true;
         self.node(of)
     }
 

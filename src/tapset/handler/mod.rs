@@ -45,6 +45,8 @@ pub struct Reading<'a> {
     /// What only dead branches ask of it.
     pub dead: Vec<&'a Variable>,
     pub findings: Vec<Finding>,
+    /// Whether it asks for values from the entry of the function (`@entry`) that are not dead.
+    pub saves: bool,
 }
 
 /// A local of a handler.
@@ -87,7 +89,8 @@ pub fn read<'a>(words: &Words<'a>, parts: &[&'a Statement], context: Rc<dyn Cont
         Local { name: variable.name, place: variable.place, sort: variable.sort, broken }
     });
     let locals = locals.collect();
-    Reading { locals, variables: handler.read, dead: handler.dead, findings }
+    let saves = handler.saves;
+    Reading { locals, variables: handler.read, dead: handler.dead, findings, saves }
 }
 
 /// Where the first thing stands in an expression that cannot be read.

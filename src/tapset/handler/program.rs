@@ -102,6 +102,8 @@ pub(super) struct Handler<'a> {
     pub conditions: Vec<super::tree::Node<'a>>,
     pub read: Vec<&'a ast::Variable>,
     pub dead: Vec<&'a ast::Variable>,
+    /// Whether it asks for a value from the entry of the function.
+    pub saves: bool,
 }
 
 impl<'a> Words<'a> {
@@ -221,8 +223,8 @@ impl<'a> Program<'a> {
         let mut linker = Linker::new(self, context.clone());
         let body = linker.parts(parts);
         let conditions = linker.conditions(conditions);
-        let (locals, read, dead) = linker.finish();
-        self.handlers.push(Handler { context, locals, body, conditions, read, dead });
+        let (locals, read, dead, saves) = linker.finish();
+        self.handlers.push(Handler { context, locals, body, conditions, read, dead, saves });
     }
 
     /// The probes of tapsets of which something is used: they run as well. Each is given once; adding them may lead to
