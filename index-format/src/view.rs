@@ -61,6 +61,11 @@ pub struct View<'a> {
     type_uses: &'a [u8],
     frames: &'a [FrameRecord],
     frame_rows: &'a [u8],
+    /// Sorted by name, system and object.
+    pub tracepoints: &'a [TracepointRecord],
+    event_fields: &'a [EventFieldRecord],
+    /// Sorted by placement.
+    pub labels: &'a [LabelRecord],
 }
 
 impl<'a> View<'a> {
@@ -101,6 +106,9 @@ impl<'a> View<'a> {
             type_uses: bytes(file, directory, S::TypeUses)?,
             frames: records(file, directory, S::Frames)?,
             frame_rows: bytes(file, directory, S::FrameRows)?,
+            tracepoints: records(file, directory, S::Tracepoints)?,
+            event_fields: records(file, directory, S::EventFields)?,
+            labels: records(file, directory, S::Labels)?,
         })
     }
 
@@ -208,6 +216,24 @@ impl<'a> View<'a> {
     pub fn frame_rows(&self, frame: &FrameRecord) -> frames::Rows<'a> {
         let rows = self.frame_rows.get(frame.rows.get() as usize..).unwrap_or_default();
         frames::Rows::read(rows, frame.start.get())
+    }
+    /// The tracepoints of a name, in order of system and object. Cost: a binary search.
+    pub fn tracepoints_named(&self, name: &[u8]) -> &'a [TracepointRecord] {
+        let first = self.tracepoints.partition_point(|t| self.string(t.name) < name);
+        let rest = &self.tracepoints[first..];
+        &rest[..rest.partition_point(|t| self.string(t.name) == name)]
+    }
+    /// The fields of a tracepoint's event, without those that all events have.
+    pub fn event_fields(&self, tracepoint: &TracepointRecord) -> &'a [EventFieldRecord] {
+        let first = tracepoint.first_field.get() as usize;
+        let end = first.saturating_add(tracepoint.fields.get().into());
+        self.event_fields.get(first..end).unwrap_or_default()
+    }
+    /// The labels in the code of a placement. Cost: a binary search.
+    pub fn labels_of(&self, place: PlaceId) -> &'a [LabelRecord] {
+        let first = self.labels.partition_point(|l| l.place < place);
+        let rest = &self.labels[first..];
+        &rest[..rest.partition_point(|l| l.place == place)]
     }
     /// Whether an instruction starts at an offset within a section; `None` where its code was not read.
     pub fn is_boundary(&self, section: &SectionRecord, offset: u32) -> Option<bool> {

@@ -5,7 +5,9 @@ use super::intern::StringIds;
 use super::{Extracted, bases, blank};
 use crate::dwarf::facts::NO_PLACE;
 use probeidx_format::id::{Pc, PlaceId, StrId, UnitId};
-use probeidx_format::record::{FrameRecord, PlaceRecord, RangeRecord, SequenceRecord, UnitRecord};
+use probeidx_format::record::{
+    FrameRecord, LabelRecord, PlaceRecord, RangeRecord, SequenceRecord, UnitRecord,
+};
 use probeidx_format::varint;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
 use rayon::prelude::*;
@@ -21,6 +23,7 @@ pub struct Places {
     pub ranges: Vec<RangeRecord>,
     pub sequences: Vec<SequenceRecord>,
     pub frames: Vec<FrameRecord>,
+    pub labels: Vec<LabelRecord>,
     /// With the object to which each unit belongs, in order.
     pub unit_objects: Vec<u32>,
     /// Likewise for ranges, sequences and frames.
@@ -103,6 +106,17 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         })
         .collect();
     frames.par_sort_unstable();
+    let mut labels: Vec<LabelRecord> = vec![];
+    for (b, base) in batches.iter().zip(&place_bases) {
+        labels.extend(b.batch.labels.iter().map(|l| LabelRecord {
+            place: PlaceId::new(l.place + base),
+            name: b.string(ids, l.name),
+            file: b.string(ids, l.file),
+            line: U32::new(l.line),
+            pc: Pc::new(l.pc),
+        }));
+    }
+    labels.sort_unstable_by_key(|l| (l.place, l.pc, l.name, l.line.get()));
     let range = |&(_, start, end, place): &_| RangeRecord {
         start: Pc::new(start),
         end: Pc::new(end),
@@ -132,6 +146,7 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         sequence_objects: sequences.iter().map(|s| s.0).collect(),
         frame_objects: frames.iter().map(|f| f.0).collect(),
         frames: frames.iter().map(frame).collect(),
+        labels,
         ranges: ranges.iter().map(range).collect(),
         sequences: sequences.iter().map(sequence).collect(),
         unit_objects,
