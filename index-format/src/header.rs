@@ -129,7 +129,7 @@ sections! {
     Tracepoints = "tracepoints",
     /// `EventFieldRecord`s, in the order of the record; events of one class share them.
     EventFields = "event_fields",
-    /// `LabelRecord`s, sorted by placement.
+    /// See [`labels`](crate::labels).
     Labels = "labels",
     /// An fst map from each name that a function or function symbol bears to its `NameId`.
     NameFst = "name_fst",

@@ -157,6 +157,7 @@ pub mod expr;
 pub mod frames;
 pub mod header;
 pub mod id;
+pub mod labels;
 pub mod lines;
 pub mod meta;
 pub mod names;

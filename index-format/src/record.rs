@@ -255,19 +255,6 @@ records! {
         /// See the `EventFieldRecord::…` constants.
         flags: U32,
     }
-    /// A label with an address (`DW_TAG_label`).
-    LabelRecord = 20 {
-        /// In whose code it is.
-        place: PlaceId,
-        /// Its name.
-        name: StrId,
-        /// The path of `DW_AT_decl_file`.
-        file: StrId,
-        /// `DW_AT_decl_line`.
-        line: U32,
-        /// `DW_AT_low_pc`.
-        pc: Pc,
-    }
     /// A range of addresses of which frame rules are known. Sorted by start within the object.
     FrameRecord = 12 {
         /// The first address.

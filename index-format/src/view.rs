@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::frames;
 use crate::header::{DirectoryEntry, Header, SectionName};
 use crate::id::*;
+use crate::labels::Labels;
 use crate::lines::Rows;
 use crate::meta::Meta;
 use crate::names;
@@ -64,8 +65,7 @@ pub struct View<'a> {
     /// Sorted by name, system and object.
     pub tracepoints: &'a [TracepointRecord],
     event_fields: &'a [EventFieldRecord],
-    /// Sorted by placement.
-    pub labels: &'a [LabelRecord],
+    labels: &'a [u8],
 }
 
 impl<'a> View<'a> {
@@ -108,7 +108,7 @@ impl<'a> View<'a> {
             frame_rows: bytes(file, directory, S::FrameRows)?,
             tracepoints: records(file, directory, S::Tracepoints)?,
             event_fields: records(file, directory, S::EventFields)?,
-            labels: records(file, directory, S::Labels)?,
+            labels: bytes(file, directory, S::Labels)?,
         })
     }
 
@@ -229,11 +229,9 @@ impl<'a> View<'a> {
         let end = first.saturating_add(tracepoint.fields.get().into());
         self.event_fields.get(first..end).unwrap_or_default()
     }
-    /// The labels in the code of a placement. Cost: a binary search.
-    pub fn labels_of(&self, place: PlaceId) -> &'a [LabelRecord] {
-        let first = self.labels.partition_point(|l| l.place < place);
-        let rest = &self.labels[first..];
-        &rest[..rest.partition_point(|l| l.place == place)]
+    /// All labels, by placement and address.
+    pub fn labels(&self) -> Labels<'a> {
+        Labels::read(self.labels)
     }
     /// Whether an instruction starts at an offset within a section; `None` where its code was not read.
     pub fn is_boundary(&self, section: &SectionRecord, offset: u32) -> Option<bool> {

@@ -117,7 +117,6 @@ pub struct PlaceFacts {
 pub struct LabelFacts {
     pub place: u32,
     pub name: LocalStr,
-    pub file: LocalStr,
     pub line: u32,
     pub pc: u32,
 }

@@ -2,6 +2,7 @@
 //! its placements has.
 mod aliases;
 mod statements;
+mod tracepoints;
 
 use super::blocklist;
 use super::placement;
@@ -132,6 +133,7 @@ impl<'a> Lister<'a> {
             }
             Listed::Statements(spec) => self.list_statements(spec, lines),
             Listed::Address(spec) => self.list_address(spec, lines)?,
+            Listed::Tracepoints(spec) => self.list_tracepoints(spec, lines),
         }
         Ok(())
     }

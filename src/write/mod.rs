@@ -97,6 +97,6 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
     one(S::Tracepoints, linked.tracepoints.as_bytes())?;
     one(S::EventFields, linked.event_fields.as_bytes())?;
-    one(S::Labels, model.places.labels.as_bytes())?;
+    one(S::Labels, &model.places.labels)?;
     Ok(writer)
 }
