@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The start of the file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -125,6 +125,12 @@ sections! {
     Frames = "frames",
     /// See [`frames`](crate::frames).
     FrameRows = "frame_rows",
+    /// `TracepointRecord`s, sorted by name, system and object.
+    Tracepoints = "tracepoints",
+    /// `EventFieldRecord`s, in the order of the record; events of one class share them.
+    EventFields = "event_fields",
+    /// See [`labels`](crate::labels).
+    Labels = "labels",
     /// An fst map from each name that a function or function symbol bears to its `NameId`.
     NameFst = "name_fst",
 }

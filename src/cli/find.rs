@@ -14,8 +14,10 @@ use crate::query::placement::{Placement, Wanted};
 use crate::query::point::Kind;
 use crate::query::resolve::Listed;
 use crate::query::spec::{self, Filter, FunctionSpec, Point, Spec};
-use crate::query::{coverage, point, process, resolve, statement};
-use crate::render::{json, printable, words};
+use crate::query::tracepoint::Tracepoint;
+use crate::query::variables::ValueAt;
+use crate::query::{coverage, point, process, resolve, statement, traced};
+use crate::render::{json, printable, tracepoint, words};
 use probeidx_format::View;
 use rustc_hash::FxHashSet;
 use std::io::Write;
@@ -150,12 +152,26 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     let mut printed = FxHashSet::default();
     for spec in specs {
         let wanted = Wanted { locals: args.locals, ..Wanted::default() };
+        if let Point::Trace(asked) = &spec.point {
+            traced::resolve(view, asked, wanted, |traced| {
+                found = true;
+                if config.json {
+                    return tracepoint::json(&view, &release, &traced, out).map_err(failed);
+                }
+                lines.push(
+                    |line| put_tracepoint(&traced.tracepoint, line),
+                    |line| put_values(&traced.values, args.args, line),
+                );
+                Ok(())
+            })?;
+            continue;
+        }
         resolve::resolve(view, spec, wanted, |placement, filter| {
             found = true;
             if !config.json {
                 lines.push(
                     |line| put_placement(&view, &placement, filter, line),
-                    |line| put_variables(&placement, args.args, line),
+                    |line| put_values(&placement.values, args.args, line),
                 );
                 return Ok(());
             }
@@ -194,8 +210,20 @@ fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, line: &mut 
     line.extend_from_slice(p.instance.name().as_bytes());
 }
 
-fn put_variables(p: &Placement<'_>, wanted: bool, line: &mut Vec<u8>) {
-    for v in p.values.iter().filter(|v| wanted && v.location.is_some()) {
+fn put_tracepoint(t: &Tracepoint<'_>, line: &mut Vec<u8>) {
+    t.put(line);
+    line.extend_from_slice(format!(" {:#x} ", t.address()).as_bytes());
+    if let Some(module) = t.module() {
+        line.extend_from_slice(module);
+        line.push(b':');
+    }
+    line.extend_from_slice(b"__tracepoint_");
+    line.extend_from_slice(t.name());
+    line.extend_from_slice(b" tracepoint");
+}
+
+fn put_values(values: &[ValueAt], wanted: bool, line: &mut Vec<u8>) {
+    for v in values.iter().filter(|v| wanted && v.location.is_some()) {
         line.extend_from_slice(b" $");
         line.extend_from_slice(v.name.trim_start_matches('$').as_bytes());
         line.push(b':');

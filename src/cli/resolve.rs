@@ -9,10 +9,11 @@ use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::argument::{self, Argument, Source};
 use crate::query::placement::{Placement, Wanted};
-use crate::query::spec::{Filter, Spec};
+use crate::query::spec::{Filter, Point, Spec};
+use crate::query::traced::{self, Traced};
 use crate::query::variables::{Role, ValueAt};
 use crate::query::{Index, defined, process, resolve, spec, suggest};
-use crate::render::{json, kprobe_events, text};
+use crate::render::{json, kprobe_events, text, tracepoint};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::borrow::Cow;
@@ -52,6 +53,16 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let mut seen = vec![false; arguments.len()];
         let mut unread = Unread::default();
         for spec in &specs {
+            if let Point::Trace(asked) = &spec.point {
+                // What is misspelled was told.
+                traced::resolve(view, asked, wanted, |traced| {
+                    found = true;
+                    seen.fill(true);
+                    unread.add(&traced.values);
+                    printer.tracepoint(&traced, out).map_err(failed)
+                })?;
+                continue;
+            }
             resolve::resolve(view, spec, wanted, |placement, filter| {
                 found = true;
                 for (seen, argument) in seen.iter_mut().zip(&arguments) {
@@ -177,6 +188,22 @@ impl<'a> Printer<'a> {
                 }
                 text::placement(p, self.style, out)
             }
+        }
+    }
+
+    fn tracepoint(&mut self, traced: &Traced<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+        match self.format {
+            Format::Json => tracepoint::json(self.view, &self.release, traced, out),
+            Format::KprobeEvents => {
+                let writer = match &mut self.definitions {
+                    Some(writer) => writer,
+                    none => none.insert(kprobe_events::Writer::new(self.view, out)?),
+                };
+                writer.defined += usize::from(tracepoint::definition(traced, out)?);
+                Ok(())
+            }
+            Format::Stap => Ok(()),
+            Format::Text => tracepoint::text_of(self.view, traced, self.style, out),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::absence::{Absence, absence};
 use crate::query::spec::{Filter, ModuleScope, Point, Spec, StatementSpec};
 use crate::query::statement::{self, Around};
-use crate::query::{Index, pattern::Pattern, suggest};
+use crate::query::{Index, pattern::Pattern, suggest, tracepoint};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, StrId};
 use std::collections::BTreeSet;
@@ -32,7 +32,11 @@ pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
                 reasons.push(format!("no code is at {:#x}", a.address));
                 continue;
             }
-            _ => continue,
+            Point::Trace(asked) => {
+                reasons.push(tracepoint::absence(&view, asked));
+                continue;
+            }
+            Point::Alias(_) => continue,
         };
         if let ModuleScope::Module(Pattern::Literal(module)) = module {
             let mut names = view.object_ids().map(|o| view.string(view.objects[o.index()].name));

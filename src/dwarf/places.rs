@@ -229,6 +229,15 @@ impl<'d> Extractor<'d, '_> {
                     self.walk_scope(source, cursor, writer, inner);
                     writer.end_block(block);
                 }
+                DW_TAG_label => {
+                    let mut attrs = std::mem::take(&mut self.attrs);
+                    unit.attrs(cursor, abbrev, &mut attrs);
+                    self.label(source, frame.place, &attrs);
+                    self.attrs = attrs;
+                    if abbrev.has_children {
+                        unit.skip_children(cursor);
+                    }
+                }
                 DW_TAG_subprogram => self.nested_function(unit, offset, cursor, abbrev, frame),
                 tag if has_members(unit, abbrev, tag) && frame.depth < DEEPEST_SCOPE => {
                     unit.skip_attrs(cursor, abbrev);

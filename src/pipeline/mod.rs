@@ -118,12 +118,14 @@ fn build_kernel(
     let Read { interner, types, functions, objects, batches } = &mut read;
     let mut inputs = vec![];
     let mut skipped = vec![];
+    let mut layout = None;
     if let Some(input) = &kernel.vmlinux {
         match extract::vmlinux(input, &kernel.release, interner, types, functions) {
-            Ok((facts, extracted, faults)) => {
-                objects.push(facts);
-                batches.extend(extracted);
-                skipped.extend(faults);
+            Ok(vmlinux) => {
+                objects.push(vmlinux.facts);
+                batches.extend(vmlinux.extracted);
+                layout = vmlinux.layout;
+                skipped.extend(vmlinux.skipped);
             }
             Err(error) => skipped.push(Skipped::object(error)),
         }
@@ -137,7 +139,7 @@ fn build_kernel(
     let mut modules: Vec<(usize, Group)> = order
         .into_par_iter()
         .with_max_len(1)
-        .map(|g| (g, extract::modules(groups[g], &kernel.release, types, interner, observer)))
+        .map(|g| (g, extract::modules(groups[g], &kernel.release, types, layout.as_ref(), interner, observer)))
         .collect();
     modules.sort_by_key(|(g, _)| *g);
     for (_, group) in modules {

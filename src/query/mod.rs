@@ -43,6 +43,8 @@ mod stack;
 pub mod statement;
 pub mod suggest;
 pub mod symbols;
+pub mod traced;
+pub mod tracepoint;
 pub mod types;
 pub mod users;
 pub mod value;

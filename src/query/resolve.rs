@@ -6,6 +6,7 @@ use super::point::Kind;
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{
     AddressKind, AddressSpec, Filter, FunctionSpec, Lines, ModuleScope, Point, Spec, Spelled, StatementSpec,
+    TraceSpec,
 };
 use super::{process, rows, statement, symbols};
 use crate::error::{Error, ErrorKind, Result};
@@ -32,7 +33,9 @@ pub fn resolve<'a>(
             None => statement::resolve(view, statement, &mut describer, &mut each),
         },
         Point::Address(address) => resolve_address(view, address, &mut describer, &mut each),
-        Point::Trace(_) => Err(not_resolved("tracepoints")),
+        // They are no code: see `traced`.
+        Point::Trace(_) => Err(Error::new(ErrorKind::Usage, "a tracepoint has no placement in code")
+            .hint("use: probeidx resolve, or find")),
         Point::Alias(_) => Err(not_resolved("tapset aliases")),
     }
 }
@@ -46,6 +49,8 @@ pub enum Listed {
     Statements(StatementSpec),
     /// One address.
     Address(AddressSpec),
+    /// Tracepoints.
+    Tracepoints(TraceSpec),
 }
 
 /// What a listing can make of a spec.
@@ -75,7 +80,7 @@ pub fn listed(view: &View<'_>, spec: &Spec) -> Result<Listed> {
             Err(Error::new(ErrorKind::Usage, "an address cannot be listed")
                 .hint("use: probeidx resolve ADDRESS"))
         }
-        Point::Trace(_) => Err(not_resolved("tracepoints")),
+        Point::Trace(spec) => Ok(Listed::Tracepoints(spec.clone())),
         Point::Alias(_) => Err(not_resolved("tapset aliases")),
     }
 }

@@ -45,6 +45,8 @@ pub enum Role {
     Return,
     /// Something the kernel knows of itself.
     Raw,
+    /// Of the record of a tracepoint's event.
+    Field,
 }
 
 /// A value at the placement's address.

@@ -7,6 +7,7 @@ pub mod lines;
 pub mod steps;
 pub mod tapset;
 pub mod text;
+pub mod tracepoint;
 pub mod types;
 pub mod types_json;
 pub mod words;

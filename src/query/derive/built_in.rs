@@ -5,17 +5,11 @@ use crate::query::listing::Probed;
 use crate::query::pattern::Pattern;
 use crate::query::resolve;
 use crate::query::select;
-use crate::query::spec::{self, Filter, Spelled};
+use crate::query::spec::{self, Filter, Point, Spelled};
+use crate::query::tracepoint;
 use crate::tapset::ast::{Component, Literal};
 use probeidx_format::View;
-use probeidx_format::id::{NameId, ObjectId, SymbolId, TypeId};
-
-/// A tracepoint of the kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Tracepoint<'q> {
-    /// Name and type of what its probes are given.
-    pub parameters: &'q [(&'q [u8], Option<TypeId>)],
-}
+use probeidx_format::id::{NameId, ObjectId, SymbolId};
 
 /// What is called with each place, and its point in the canonical spelling.
 type Each<'e> = dyn FnMut(&[u8], Place<'_>) -> Result<()> + 'e;
@@ -81,10 +75,18 @@ fn code<'a>(
     })
 }
 
+/// Tracepoints that the kernel and its modules have. SystemTap has those that the headers of include/trace/events declare.
 fn trace(view: View<'_>, components: &[Component], each: &mut Each<'_>) -> Result<()> {
-    let spec = spec::of_components(components)?;
-    let _ = (view, spec, each);
-    Ok(())
+    let Point::Trace(asked) = spec::of_components(components)?.point else { return Ok(()) };
+    let mut point = vec![];
+    let mut found = false;
+    for tracepoint in tracepoint::matching(&view, &asked) {
+        found = true;
+        point.clear();
+        tracepoint.put(&mut point);
+        each(&point, Place::Trace(tracepoint))?;
+    }
+    if found { Ok(()) } else { Err(no_match(tracepoint::absence(&view, &asked))) }
 }
 
 /// `kprobe.function("NAME")`: functions by their symbols, in vmlinux or, unseen, in a module (`kprobe_builder::build`).

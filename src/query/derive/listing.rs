@@ -3,14 +3,12 @@ use super::locals::{self, Locals, Saved};
 use super::{Derived, Place};
 use crate::query::listing::{Lines, Variables};
 use crate::query::spec::Filter;
-use crate::query::spelling::spell;
 use crate::tapset::handler::Words;
 use probeidx_format::View;
 use std::collections::BTreeMap;
 
 /// The lines of names. Filled with one probe after the other.
 pub struct Listing<'a, 'd> {
-    view: View<'a>,
     /// None where names are enough.
     wanted: Option<Wanted<'a, 'd>>,
     names: BTreeMap<Vec<u8>, Merged>,
@@ -33,7 +31,7 @@ impl<'a, 'd> Listing<'a, 'd> {
     /// Of names alone, or with locals and variables as `stap -L` lists them.
     pub fn new(view: View<'a>, words: Option<Words<'d>>) -> Self {
         let wanted = words.map(|words| Wanted { words, variables: Variables::new(view) });
-        Self { view, wanted, names: BTreeMap::new() }
+        Self { wanted, names: BTreeMap::new() }
     }
 
     /// Adds a probe.
@@ -62,12 +60,7 @@ impl<'a, 'd> Listing<'a, 'd> {
                 }
             }
             Place::Trace(tracepoint) => {
-                for (name, type_id) in tracepoint.parameters {
-                    let name = String::from_utf8_lossy(name);
-                    if let Some(spelled) = type_id.and_then(|t| spell(&self.view, t)) {
-                        count(&mut merged.variables, format!("${name}:{spelled}"));
-                    }
-                }
+                variables.each_parameter(&tracepoint, |parameter| count(&mut merged.variables, parameter));
             }
             Place::Symbol { .. } | Place::Nowhere | Place::Unindexed => {}
         }

@@ -20,13 +20,13 @@ mod locals;
 mod members;
 mod placements;
 
-pub use built_in::Tracepoint;
 pub use here::Here;
 pub use listing::Listing;
 pub use locals::{Broken, Local, Locals, Saved};
 pub use placements::Placements;
 
 use super::listing::{Probed, Seen};
+use super::tracepoint::Tracepoint;
 use crate::error::{Error, Result};
 use crate::tapset::Definitions;
 use crate::tapset::ast::{Alias, Component, Expression, Point, Statement};
@@ -52,7 +52,7 @@ pub struct Derived<'q> {
 }
 
 /// Where a probe runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Place<'q> {
     /// Code that the debug information describes; at the return of the function, or not.
     Code { object: ObjectId, seen: Seen<'q>, returns: bool },

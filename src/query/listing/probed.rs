@@ -102,6 +102,8 @@ impl<'a> Probed<'a> {
             }
             Listed::Statements(spec) => self.statements(spec, each),
             Listed::Address(spec) => self.address(spec, each),
+            // They are no code.
+            Listed::Tracepoints(_) => Ok(()),
         }
     }
 
