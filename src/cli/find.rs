@@ -67,9 +67,7 @@ pub(super) fn listing(
     let mut asked = vec![];
     let points = aliases::asked(specs);
     if !points.is_empty() {
-        aliases::with_definitions(&view, |definitions| {
-            aliases::list(view, definitions, &points, with_variables, &mut lines)
-        })?;
+        aliases::list(view, &points, with_variables, &mut lines)?;
     }
     for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {
         let listed = resolve::listed(&view, spec)?;

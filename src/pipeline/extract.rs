@@ -33,28 +33,30 @@ pub fn vmlinux(
     types: &Firsts,
     functions: &Firsts,
 ) -> Result<Vmlinux> {
-    let ((facts, extracted, layout), mut skipped) = open(input, 0, |object, code, source, faults| {
+    let ((facts, config, extracted, layout), mut skipped) = open(input, 0, |object, code, source, faults| {
         let path = input.path.display().to_string();
         let facts = || {
             let config = KernelConfig::find(&input.path, release, object);
             let kernel = Kernel { version: code::version(release), config: config.as_ref() };
-            ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults)
+            let facts = ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
+            (facts, config)
         };
-        let (facts, extracted) = rayon::join(facts, || whole(source, interner, types, functions));
+        let ((facts, config), extracted) = rayon::join(facts, || whole(source, interner, types, functions));
         let layout = Layout::of(extracted.iter().map(|e| &e.batch));
         let facts =
             facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
-        Ok((facts, extracted, layout))
+        Ok((facts, config, extracted, layout))
     })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &input.path));
     }
-    Ok(Vmlinux { facts, extracted, layout, skipped })
+    Ok(Vmlinux { facts, config, extracted, layout, skipped })
 }
 
 /// What vmlinux gave.
 pub struct Vmlinux {
     pub facts: ObjectFacts,
+    pub config: Option<KernelConfig>,
     pub extracted: Vec<Extracted>,
     /// Where modules too have what tells of tracepoints.
     pub layout: Option<Layout>,
