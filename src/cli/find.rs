@@ -1,5 +1,5 @@
 //! `probeidx find`
-use super::aliases;
+use super::aliases::{self, At, Probe};
 use super::args::Find;
 use super::config::Config;
 use super::exit::Outcome;
@@ -164,6 +164,22 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
             })?;
             continue;
         }
+        for point in aliases::asked(std::slice::from_ref(spec)) {
+            aliases::resolve(view, &point, wanted, &mut |probe| {
+                found = true;
+                if config.json {
+                    return aliases::put_json(&view, &release, &probe, out).map_err(failed);
+                }
+                lines.push(
+                    |line| put_probe(&view, &probe, line),
+                    |line| put_values(probe.values(), args.args, line),
+                );
+                Ok(())
+            })?;
+        }
+        if matches!(spec.point, Point::Alias(_)) {
+            continue;
+        }
         resolve::resolve(view, spec, wanted, |placement, filter| {
             found = true;
             if !config.json {
@@ -206,6 +222,19 @@ fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, line: &mut 
     }
     line.push(b' ');
     line.extend_from_slice(p.instance.name().as_bytes());
+}
+
+/// The alias, and what it leads to.
+fn put_probe(view: &View<'_>, probe: &Probe<'_, '_>, line: &mut Vec<u8>) {
+    if probe.named.name != probe.named.point {
+        line.extend_from_slice(probe.named.name.as_bytes());
+        line.push(b' ');
+    }
+    match &probe.place {
+        At::Code(placement) => put_placement(view, placement, probe.filter, line),
+        At::Trace(traced) => put_tracepoint(&traced.tracepoint, line),
+        At::Nowhere | At::Unindexed => line.extend_from_slice(probe.named.point.as_bytes()),
+    }
 }
 
 fn put_tracepoint(t: &Tracepoint<'_>, line: &mut Vec<u8>) {

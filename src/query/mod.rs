@@ -51,5 +51,6 @@ pub mod value;
 pub mod variables;
 pub mod verdict;
 pub mod way;
+pub mod why_not;
 
 pub use index::Index;

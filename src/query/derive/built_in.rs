@@ -7,6 +7,7 @@ use crate::query::resolve;
 use crate::query::select;
 use crate::query::spec::{self, Filter, Point, Spelled};
 use crate::query::tracepoint;
+use crate::query::why_not::why_not;
 use crate::tapset::ast::{Component, Literal};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, SymbolId};
@@ -39,8 +40,15 @@ pub(super) fn each<'a>(
 
 /// Why a point of one of the forms has no place.
 pub(super) fn absent(view: &View<'_>, components: &[Component]) -> Error {
-    let _ = view;
-    no_match(format!("nothing matches {}", spelled(components)))
+    let of_code = matches!(components, [head, ..] if head.name == "kernel" || head.name == "module");
+    let spec = of_code.then(|| spec::of_components(components).ok()).flatten();
+    let reasons = spec.map(|spec| why_not(view, &[spec])).unwrap_or_default();
+    let function = components.iter().find(|c| c.name == "function").and_then(|c| c.argument.as_ref());
+    match (&reasons[..], function) {
+        ([], Some(Literal::String(name))) => no_match(format!("no function {name}")),
+        ([], _) => no_match("nothing matches"),
+        (reasons, _) => no_match(reasons.join("; ")),
+    }
 }
 
 fn no_match(message: impl Into<String>) -> Error {

@@ -1,7 +1,7 @@
 //! What a handler sees at a place, by the rules of SystemTap 4.8: `dwarf_var_expanding_visitor`,
 //! `tracepoint_var_expanding_visitor` (tapsets.cxx), `literal_stmt_for_local` (dwflpp.cxx).
 use super::members::{self, Value as Reached};
-use super::Place;
+use super::{Place, translate};
 use crate::query::listing::Seen;
 use crate::query::tracepoint::Tracepoint;
 use crate::query::{readable, select, suggest, types};
@@ -151,6 +151,11 @@ impl<'a> Here<'a> {
                 Location::List(_) | Location::Within(..) => "it is not available at this address",
                 _ => "the compiler kept it nowhere",
             };
+            return asked.absent(0, why, []).map(|_: Value| None);
+        }
+        let pc = seen.pc.unwrap_or(entry);
+        let later = readable::after_fentry(&view, seen.placed).filter(|_| pc == entry);
+        if let Some(why) = translate::refusal(&view, seen.placed.id, location, pc, later) {
             return asked.absent(0, why, []).map(|_: Value| None);
         }
         match variables[position as usize].type_id {

@@ -9,16 +9,20 @@
 //! | [`forms`] | the points that SystemTap knows by itself |
 //! | [`built_in`] | from those to places |
 //! | [`here`] | what a handler sees at a place |
+//! | `members`, `translate` | what SystemTap reads of a variable, and which variables |
 //! | `locals` | what aliases give to a handler |
 //! | `listing` | probes as SystemTap lists them |
+//! | [`explain`] | an alias point by point |
 //! | `placements` | probes to placements with verdicts |
 mod built_in;
+pub mod explain;
 pub mod forms;
 pub mod here;
 mod listing;
-mod locals;
+pub mod locals;
 mod members;
 mod placements;
+mod translate;
 
 pub use here::Here;
 pub use listing::Listing;
@@ -48,7 +52,10 @@ pub struct Derived<'q> {
     /// What has to hold for the handler to run.
     pub conditions: &'q [Arc<Expression>],
     pub place: Place<'q>,
-    pub(super) view: View<'q>,
+    components: &'q [Component],
+    /// Of each alias how many of the components were wanted behind its name.
+    behind: &'q [usize],
+    view: View<'q>,
 }
 
 /// Where a probe runs.
@@ -84,7 +91,7 @@ pub enum Visited<'q> {
     /// A probe: there can be many of one point.
     Derived(Derived<'q>),
     /// Nothing is there.
-    Failed(Failed<'q>),
+    Failed(&'q Failed<'q>),
 }
 
 /// A point of which nothing came.
@@ -93,7 +100,20 @@ pub struct Failed<'q> {
     pub through: &'q [&'q Alias],
     /// Whether that is no error.
     pub optional: bool,
-    pub why: Error,
+    behind: &'q [usize],
+    view: View<'q>,
+    known: Option<Error>,
+}
+
+impl Failed<'_> {
+    /// Why. Cost: where it is not known by now, a look at what there is instead.
+    pub fn why(&self) -> Error {
+        self.known.clone().unwrap_or_else(|| built_in::absent(&self.view, self.components))
+    }
+    /// The point, with its dots.
+    pub fn point(&self) -> String {
+        built_in::spelled(self.components)
+    }
 }
 
 /// What is called with each point.
@@ -160,8 +180,9 @@ impl<'a, 'd> Deriver<'a, 'd> {
             let mut derived = |point: &[u8], place: Place<'_>| {
                 found = true;
                 let name = name.as_deref().unwrap_or(point);
-                let Leaf { through, conditions, .. } = leaf;
-                let derived = Derived { name, point, through, conditions, place, view: self.view };
+                let Leaf { components, through, behind, conditions, .. } = leaf;
+                let view = self.view;
+                let derived = Derived { name, point, through, conditions, place, components, behind, view };
                 each(Visited::Derived(derived)).map_err(|error| {
                     let message = error.message().to_owned();
                     stopped = Some(error);
@@ -176,10 +197,9 @@ impl<'a, 'd> Deriver<'a, 'd> {
             return Err(error);
         }
         if !found {
-            let absent = || built_in::absent(&self.view, leaf.components);
-            let why = known.err().or(why).unwrap_or_else(absent);
-            let Leaf { components, through, optional, .. } = leaf;
-            each(Visited::Failed(Failed { components, through, optional, why }))?;
+            let Leaf { components, through, behind, optional, .. } = leaf;
+            let (view, known) = (self.view, known.err().or(why));
+            each(Visited::Failed(&Failed { components, through, behind, optional, view, known }))?;
         }
         Ok(found)
     }
