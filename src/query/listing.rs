@@ -3,6 +3,7 @@
 mod aliases;
 mod statements;
 mod tracepoints;
+mod within;
 
 use super::blocklist;
 use super::placement;
@@ -127,6 +128,9 @@ impl<'a> Lister<'a> {
     /// An address that is not the start of a statement.
     pub fn list(&mut self, listed: &Listed, spelled: Spelled, lines: &mut Lines) -> Result<()> {
         match listed {
+            Listed::Functions { spec, .. } if spec.label.is_some() || spec.callee.is_some() => {
+                self.list_within(spec, lines);
+            }
             Listed::Functions { spec, kind } => {
                 self.kind = *kind;
                 self.list_functions(spec, spelled, lines);

@@ -50,5 +50,6 @@ pub mod value;
 pub mod variables;
 pub mod verdict;
 pub mod way;
+pub mod within;
 
 pub use index::Index;
