@@ -76,6 +76,15 @@ struct Seen<'a> {
     placed: Placed<'a>,
     /// An address within the placement; `None` is its entry, at which lexical blocks do not count.
     pc: Option<u32>,
+    /// A lexical block to start from: see [`readable::visible_within`].
+    block: u32,
+}
+
+impl<'a> Seen<'a> {
+    /// At its entry.
+    fn at_entry(placed: Placed<'a>) -> Self {
+        Self { placed, pc: None, block: 0 }
+    }
 }
 
 #[derive(Default)]
@@ -191,7 +200,7 @@ impl<'a> Lister<'a> {
                     && (is_inline || !self.is_part(object, placed))
                     && known.insert(placed.record.entry, is_inline)
                 {
-                    kept.push(Seen { placed: *placed, pc: None });
+                    kept.push(Seen::at_entry(*placed));
                 }
             }
             if !kept.is_empty() {
@@ -315,7 +324,7 @@ impl<'a> Lister<'a> {
         let with_return = filter == Filter::Return;
         let Scratch { counts, keys, .. } = &mut self.scratch;
         counts.clear();
-        for Seen { placed, pc } in places {
+        for Seen { placed, pc, block } in places {
             keys.clear();
             self.spellings.enter(placed.record.function);
             if with_return && let Some(spelled) = self.spellings.return_type() {
@@ -324,7 +333,7 @@ impl<'a> Lister<'a> {
             let key = |index| keys.extend(self.spellings.key(index));
             match pc {
                 None => readable::visible(&self.view, *placed, key),
-                Some(pc) => readable::visible_within(&self.view, *placed, *pc, key),
+                Some(pc) => readable::visible_within(&self.view, *placed, *pc, *block, key),
             }
             for key in keys.iter() {
                 match counts.iter_mut().find(|(k, _)| k == key) {

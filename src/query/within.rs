@@ -14,13 +14,13 @@ pub struct Inlined<'a> {
     pub callee: Placed<'a>,
 }
 
-/// Calls `each` with the inlined callees of a placement, and with those of these, as deep as is asked for. Cost: of all that
+/// Calls `each` with the inlined callees of a placement, and with those of these if it says so, as deep as is asked for. Cost: of all that
 /// is inlined into the placement.
 pub fn callees<'a>(
     view: &View<'a>,
     caller: Placed<'a>,
     asked: &Callee,
-    each: &mut impl FnMut(Inlined<'a>),
+    each: &mut impl FnMut(Inlined<'a>) -> bool,
 ) {
     let (declared, depth) = match asked {
         Callee::Named(declared) => (Some(declared), 1),
@@ -37,12 +37,9 @@ pub fn callees<'a>(
         }
         let Some(&(_, level)) = open.last() else { break };
         // Below one that is not asked for nothing is looked at.
-        let level = if level < depth && is_meant(&callee) { level + 1 } else { u32::MAX };
-        open.push((callee.id, level));
-        if level <= depth {
-            let caller = Placed { id: outer, record: &view.places[outer.index()] };
-            each(Inlined { caller, callee });
-        }
+        let caller = Placed { id: outer, record: &view.places[outer.index()] };
+        let is_asked = level < depth && is_meant(&callee) && each(Inlined { caller, callee });
+        open.push((callee.id, if is_asked { level + 1 } else { u32::MAX }));
     }
 }
 
@@ -62,6 +59,8 @@ pub struct Labelled<'a> {
     /// Where it stands, in the function's file.
     pub line: u32,
     pub pc: u32,
+    /// The lexical block in which it stands: see [`Label::block`].
+    pub block: u32,
 }
 
 /// All labels of a name, by placement and address; those of placements without an address are left out. Cost: a look at each
@@ -72,7 +71,7 @@ pub fn labels<'a>(view: &View<'a>, name: &Pattern) -> Vec<Labelled<'a>> {
         let record = view.places.get(label.place.index()).filter(|p| p.entry.get() != 0)?;
         let line = select::function(view, record)?.line.get().wrapping_add_signed(label.line);
         let pc = record.entry.get().wrapping_add_signed(label.distance);
-        Some(Labelled { placed: Placed { id: label.place, record }, name: label.name, line, pc })
+        Some(Labelled { placed: Placed { id: label.place, record }, name: label.name, line, pc, block: label.block })
     };
     view.labels().filter(is_meant).filter_map(labelled).collect()
 }

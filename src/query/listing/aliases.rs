@@ -46,7 +46,7 @@ impl<'a> Lister<'a> {
             let (line, kind) = (function.line.get(), self.kind);
             lines.push(
                 |out| put_point(&view, object, Some((file, line)), text, spec, kind, out),
-                |out| self.put_variables(&[Seen { placed, pc: None }], spec.filter, out),
+                |out| self.put_variables(&[Seen::at_entry(placed)], spec.filter, out),
             );
         }
     }

@@ -23,14 +23,19 @@ impl<'a> Lister<'a> {
         for name in select::names(&view, &spec.declared.name) {
             for declaration in select::declarations(&view, name, spec.declared.file.as_ref()) {
                 select::places(&view, &declaration, &scope, &mut places, |object, own| {
-                    for placed in own.iter().filter(|p| p.is_inline(&view) || !self.is_part(object, p)) {
+                    // With a suffix SystemTap goes through out-of-line callers only (`query_dwarf_func`).
+                    let is_asked = |p: &&Placed<'a>| match p.is_inline(&view) {
+                        true => spec.filter == Filter::Any,
+                        false => !self.is_part(object, p),
+                    };
+                    for placed in own.iter().filter(is_asked) {
                         if spec.label.is_some() {
                             for label in within::labels_of(&labels, placed) {
                                 self.add_label(object, label, spec, &mut grouped);
                             }
                         } else if let Some(asked) = &spec.callee {
                             within::callees(&view, *placed, asked, &mut |found| {
-                                self.add_callee(object, found, asked, spec.filter, &mut grouped);
+                                self.add_callee(object, found, asked, spec.filter, &mut grouped)
                             });
                         }
                     }
@@ -59,11 +64,12 @@ impl<'a> Lister<'a> {
         if is_on_line && !self.is_blocked(name, file, Filter::Any) && !self.is_closed(object, label.pc) {
             let mut text = vec![];
             point::put_label(&view, object, name, file, label.line, view.string(label.name), &mut text);
-            grouped.entry(text).or_default().push(Seen { placed: label.placed, pc: Some(label.pc) });
+            grouped.entry(text).or_default().push(Seen { placed: label.placed, pc: Some(label.pc), block: label.block });
         }
     }
 
-    /// SystemTap asks for `DW_AT_low_pc`, which copies in several pieces have not; and that is where it probes.
+    /// SystemTap asks for `DW_AT_low_pc`, which copies in several pieces have not; and that is where it probes. Whether it looks
+    /// for callees of the callee.
     fn add_callee(
         &self,
         object: ObjectId,
@@ -71,22 +77,23 @@ impl<'a> Lister<'a> {
         asked: &Callee,
         filter: Filter,
         grouped: &mut Grouped<'a>,
-    ) {
+    ) -> bool {
         let view = self.view;
-        let Some(start) = only_start(&view, &found.callee) else { return };
-        let Some(callee) = select::function(&view, found.callee.record) else { return };
+        let Some(start) = only_start(&view, &found.callee) else { return false };
+        let functions = [found.caller, found.callee].map(|p| select::function(&view, p.record));
+        let [Some(caller), Some(callee)] = functions else { return false };
         let (name, file) = (view.string(callee.name), view.string(callee.file));
         let is_named = matches!(asked, Callee::Named(_));
         if self.is_blocked(name, file, filter) || self.is_closed(object, start) {
-            return;
+            return true;
         }
-        let Some(caller) = select::function(&view, found.caller.record) else { return };
         let mut text = vec![];
         let filter = if is_named { filter } else { Filter::Any };
         let place = (name, file, callee.line.get());
         point::put_callee(&view, object, caller, place, filter, &mut text);
         let pc = (start != found.callee.record.entry.get()).then_some(start);
-        grouped.entry(text).or_default().push(Seen { placed: found.callee, pc });
+        grouped.entry(text).or_default().push(Seen { pc, ..Seen::at_entry(found.callee) });
+        true
     }
 }
 

@@ -30,7 +30,10 @@ pub(super) fn resolve<'a>(
                     }
                     callees.clear();
                     if let Some(asked) = &spec.callee {
-                        within::callees(&view, *placed, asked, &mut |found| callees.push(found));
+                        within::callees(&view, *placed, asked, &mut |found| {
+                            callees.push(found);
+                            true
+                        });
                     }
                     let labels = within::labels_of(&labels, placed).iter();
                     let is_meant = |line| {
