@@ -1,8 +1,9 @@
 //! Labels that have an address (`DW_TAG_label`): about one for every twenty placements.
 //!
-//! `labels` is a stream of numbers, four for each label, by placement and address: the placement less that of the label
-//! before (the first: less 0), the name's `StrId`, the line less that of the function (signed), and the address less the
-//! entry of the placement (signed). The file is that of the function.
+//! `labels` is a stream of numbers, five for each label, by placement and address: the placement less that of the label
+//! before (the first: less 0), the name's `StrId`, the line less that of the function (signed), the address less the
+//! entry of the placement (signed), and the number of the lexical block in which it stands, counted from 1 as the details of the
+//! placement have them (0: none). The file is that of the function.
 use crate::id::{PlaceId, StrId};
 use crate::varint::{self, Reader};
 
@@ -17,6 +18,8 @@ pub struct Label {
     pub line: i32,
     /// Its address, less the entry of the placement.
     pub distance: i32,
+    /// The lexical block in which it stands, counted from 1; 0 is the outermost scope.
+    pub block: u32,
 }
 
 /// Appends a label; `before` is the placement of the one before, or 0.
@@ -25,10 +28,11 @@ pub fn put(out: &mut Vec<u8>, before: &mut u32, label: Label) {
     varint::put(out, label.name.get().into());
     varint::put_signed(out, label.line.into());
     varint::put_signed(out, label.distance.into());
+    varint::put(out, label.block.into());
     *before = label.place.get();
 }
 
-/// All labels, in order. Cost: of each, about nine bytes.
+/// All labels, in order. Cost: of each, about ten bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     reader: Reader<'a>,
@@ -56,6 +60,7 @@ impl Iterator for Labels<'_> {
             name: StrId::new(self.reader.number32()),
             line: self.reader.signed() as i32,
             distance: self.reader.signed() as i32,
+            block: self.reader.number32(),
         })
     }
 }
@@ -68,12 +73,12 @@ mod tests {
     proptest! {
         #[test]
         fn labels_are_read_as_they_were_written(
-            labels in prop::collection::vec((any::<u32>(), any::<u32>(), any::<i32>(), any::<i32>()), 0..20),
+            labels in prop::collection::vec((any::<u32>(), any::<u32>(), any::<i32>(), any::<i32>(), any::<u32>()), 0..20),
         ) {
             let mut labels: Vec<Label> = labels
                 .into_iter()
-                .map(|(place, name, line, distance)| {
-                    Label { place: PlaceId::new(place), name: StrId::new(name), line, distance }
+                .map(|(place, name, line, distance, block)| {
+                    Label { place: PlaceId::new(place), name: StrId::new(name), line, distance, block }
                 })
                 .collect();
             labels.sort_by_key(|l| l.place);

@@ -114,7 +114,7 @@ pub fn resolve(
     let words = words(view, &definitions);
     let mut plain = Placements::new(view, wanted);
     Deriver::new(view, &definitions).derive(point, &mut |derived| {
-        let locals = locals::read(&words, &derived);
+        let locals = locals::read_copies(&words, &derived);
         let (arguments, computed) = substitute(wanted.arguments, &locals);
         let is_plain = arguments == wanted.arguments;
         let wanted = Wanted { arguments: &arguments, ..wanted };

@@ -124,10 +124,14 @@ pub fn read<'d>(
                 let call = start.and_then(|start| data.pointer(start.checked_add(at as u32)?));
                 damaged += u32::from(call.is_none_or(|call| !events.add(call, &mut found)));
             }
-            if damaged > 0 {
-                let what = format!("{damaged} of {entries} events are damaged and left out");
-                faults.push(Error::new(ErrorKind::Damaged, what).section(EVENTS.section));
-            }
+            let mut fault = |count: u32, what: String| {
+                if count > 0 {
+                    faults.push(Error::new(ErrorKind::Damaged, what).section(EVENTS.section));
+                }
+            };
+            fault(damaged, format!("{damaged} of {entries} events are damaged and left out"));
+            let classes = events.damaged_classes;
+            fault(classes, format!("the fields of {classes} classes of events are damaged and left out"));
         }
     }
     found
@@ -141,6 +145,8 @@ struct Events<'r, 'o, 'd> {
     class_names: FxHashMap<u32, &'d [u8]>,
     /// The classes that were read.
     classes: FxHashMap<u32, Event<'d>>,
+    /// Those of which the fields make no sense.
+    damaged_classes: u32,
 }
 
 impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
@@ -151,6 +157,7 @@ impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
             layout,
             class_names: symbols.iter().filter_map(class).collect(),
             classes: FxHashMap::default(),
+            damaged_classes: 0,
         }
     }
 
@@ -177,14 +184,22 @@ impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
         true
     }
 
-    fn class(&self, class: u32, fields: &mut Vec<Field<'d>>) -> Option<Event<'d>> {
+    fn class(&mut self, class: u32, fields: &mut Vec<Field<'d>>) -> Option<Event<'d>> {
         let system = self.data.pointer(class.checked_add(self.layout.system)?)?;
         let system = self.data.text(system, LONGEST_TEXT)?;
         let first_field = fields.len();
-        let is_whole = self.layout.fields.is_some_and(|(array, layout)| {
-            let array = class.checked_add(array).and_then(|pc| self.data.pointer(pc));
-            array.and_then(|array| self.fields(array, &layout, fields)).is_some()
-        });
+        let is_whole = match &self.layout.fields {
+            None => false,
+            Some((array, layout)) => {
+                let array = class.checked_add(*array).and_then(|pc| self.data.pointer(pc));
+                let read = array.and_then(|array| self.fields(array, layout, fields));
+                self.damaged_classes += u32::from(read.is_none());
+                if read != Some(true) {
+                    fields.truncate(first_field);
+                }
+                read == Some(true)
+            }
+        };
         Some(Event {
             system,
             class: self.class_names.get(&class).copied().unwrap_or_default(),
@@ -194,9 +209,9 @@ impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
         })
     }
 
-    /// The fields of an array, placed as `event_define_fields` does (kernel/trace/trace_events.c, 5.10 to 6.12). `None` if it
-    /// does not end as it should, or some are defined by a function (`TRACE_FUNCTION_TYPE`).
-    fn fields(&self, array: u32, layout: &FieldLayout, fields: &mut Vec<Field<'d>>) -> Option<()> {
+    /// The fields of an array, placed as `event_define_fields` does (kernel/trace/trace_events.c, 5.10 to 6.12). Whether these
+    /// are all: a function may define more (`TRACE_FUNCTION_TYPE`). `None` if the array does not end as it should.
+    fn fields(&self, array: u32, layout: &FieldLayout, fields: &mut Vec<Field<'d>>) -> Option<bool> {
         let mut offset = layout.first;
         for number in 0..MOST_FIELDS {
             let field = array.checked_add(layout.stride.checked_mul(number.into())?)?;
@@ -204,9 +219,12 @@ impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
             let text = |member| self.data.text(self.data.pointer(at(member)?)?, LONGEST_TEXT);
             let type_at = at(layout.type_name)?;
             if self.data.is_null(type_at) {
-                return Some(());
+                return Some(true);
             }
-            if self.data.is_mark(type_at) || fields.len() >= MOST_FIELDS_OF_OBJECT {
+            if self.data.is_mark(type_at) {
+                return Some(false);
+            }
+            if fields.len() >= MOST_FIELDS_OF_OBJECT {
                 return None;
             }
             let number = |member| self.data.number(at(member)?);

@@ -119,6 +119,8 @@ pub struct LabelFacts {
     pub name: LocalStr,
     pub line: u32,
     pub pc: u32,
+    /// As in the format's label.
+    pub block: u32,
 }
 
 /// A range of an out-of-line function.

@@ -8,15 +8,15 @@ use gimli::constants::DW_TAG_label;
 use std::rc::Rc;
 
 impl<'d> Extractor<'d, '_> {
-    /// Notes a label of a placement, from its entry. One without an address is none.
-    pub(super) fn label(&mut self, source: &Rc<Source<'d>>, place: u32, attrs: &Attrs) {
+    /// Notes a label of a placement and of a block in it, from its entry. One without an address is none.
+    pub(super) fn label(&mut self, source: &Rc<Source<'d>>, (place, block): (u32, u32), attrs: &Attrs) {
         let Some(pc) = attrs.get(Slot::LowPc).and_then(|low| self.pc(low)) else { return };
         let (name, line) = match attrs.get(Slot::Origin) {
             Some(origin) => self.declared_label(source, origin),
             None => self.label_names(attrs),
         };
         if name != LocalStr::EMPTY {
-            self.batch.labels.push(LabelFacts { place, name, line, pc });
+            self.batch.labels.push(LabelFacts { place, name, line, pc, block });
         }
     }
 

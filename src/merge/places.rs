@@ -158,7 +158,8 @@ fn labels(
             let place = &places[(l.place + base) as usize];
             let line = l.line.wrapping_sub(functions.records[place.function.index()].line.get()) as i32;
             let distance = l.pc.wrapping_sub(place.entry.get()) as i32;
-            Label { place: PlaceId::new(l.place + base), name: b.string(ids, l.name), line, distance }
+            let name = b.string(ids, l.name);
+            Label { place: PlaceId::new(l.place + base), name, line, distance, block: l.block }
         }));
     }
     labels.sort_unstable_by_key(|l| (l.place, l.distance, l.name, l.line));

@@ -3,6 +3,7 @@
 mod aliases;
 mod probed;
 mod statements;
+mod within;
 
 pub use probed::{Met, Probed, Seen};
 
@@ -158,7 +159,7 @@ impl<'a> Variables<'a> {
         });
     }
 
-    fn keys_of(&mut self, Seen { placed, pc }: Seen<'_>, filter: Filter) {
+    fn keys_of(&mut self, Seen { placed, pc, block }: Seen<'_>, filter: Filter) {
         let Self { view, spellings, keys, .. } = self;
         keys.clear();
         spellings.enter(placed.record.function);
@@ -170,7 +171,7 @@ impl<'a> Variables<'a> {
         let key = |index| keys.extend(spellings.key(index));
         match pc {
             None => readable::visible(view, placed, key),
-            Some(pc) => readable::visible_within(view, placed, pc, key),
+            Some(pc) => readable::visible_within(view, placed, pc, block, key),
         }
     }
 

@@ -52,5 +52,6 @@ pub mod variables;
 pub mod verdict;
 pub mod way;
 pub mod why_not;
+pub mod within;
 
 pub use index::Index;

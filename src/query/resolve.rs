@@ -1,4 +1,6 @@
 //! From a spec to the placements that it denotes.
+mod within;
+
 use super::coverage::Coverage;
 use super::pattern::Pattern;
 use super::placement::{self, Describer, Placement, Source, Wanted};
@@ -59,9 +61,6 @@ pub enum Listed {
 /// [`ErrorKind::Usage`] for specs of kinds that cannot be listed.
 pub fn listed(view: &View<'_>, spec: &Spec) -> Result<Listed> {
     match &spec.point {
-        Point::Function(function) if function.callee.is_some() || function.label.is_some() => {
-            Err(not_resolved("callees and labels"))
-        }
         Point::Function(function) => Ok(Listed::Functions { spec: function.clone(), kind: Kind::Function }),
         Point::Statement(statement) => Ok(match as_function(view, statement, spec.spelled) {
             Some(function) => {
@@ -118,6 +117,9 @@ fn resolve_function<'a>(
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
+    if spec.label.is_some() || spec.callee.is_some() {
+        return within::resolve(view, spec, describer, each);
+    }
     let scope = Scope::new(&view, &spec.module);
     let mut scratch = vec![];
     for name in select::names(&view, &spec.declared.name) {

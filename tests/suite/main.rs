@@ -44,6 +44,8 @@ mod tables;
 mod tapset;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod traced;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod tracepoints;
 #[cfg(feature = "cli")]
 mod types;
 #[cfg(feature = "cli")]

@@ -65,7 +65,7 @@ pub fn explain(
     let mut found: Vec<(Locals, usize)> = vec![];
     if let Some(name) = alias.names.first() {
         explainer.deriver.derive(name, &mut |derived| {
-            let locals = locals::read(words, &derived);
+            let locals = locals::read_copies(words, &derived);
             match found.iter_mut().find(|(known, _)| *known == locals) {
                 Some((_, count)) => *count += 1,
                 None => found.push((locals, 1)),

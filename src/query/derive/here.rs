@@ -175,7 +175,7 @@ impl<'a> Here<'a> {
         };
         match seen.pc {
             None => readable::visible(&self.view, seen.placed, each),
-            Some(pc) => readable::visible_within(&self.view, seen.placed, pc, each),
+            Some(pc) => readable::visible_within(&self.view, seen.placed, pc, seen.block, each),
         }
         names
     }

@@ -174,12 +174,12 @@ impl<'a, 'd> Deriver<'a, 'd> {
     }
 
     fn leaf(&mut self, leaf: Leaf<'_>, each: &mut Visit<'_>) -> Result<bool> {
-        let name = name(&leaf);
+        let mut name = None;
         let (mut found, mut stopped, mut why) = (false, None, None);
         let known = forms::each(leaf.components, &mut |components| {
             let mut derived = |point: &[u8], place: Place<'_>| {
                 found = true;
-                let name = name.as_deref().unwrap_or(point);
+                let name = name.get_or_insert_with(|| self::name(&leaf)).as_deref().unwrap_or(point);
                 let Leaf { components, through, behind, conditions, .. } = leaf;
                 let view = self.view;
                 let derived = Derived { name, point, through, conditions, place, components, behind, view };
@@ -189,7 +189,9 @@ impl<'a, 'd> Deriver<'a, 'd> {
                     Error::new(crate::error::ErrorKind::NoMatch, message)
                 })
             };
-            if let Err(error) = built_in::each(self.view, &mut self.probed, components, &mut derived) {
+            let system_map = self.definitions.system_map();
+            let places = built_in::each(self.view, &mut self.probed, components, system_map, &mut derived);
+            if let Err(error) = places {
                 why = Some(error);
             }
         });
