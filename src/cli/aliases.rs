@@ -18,6 +18,7 @@ use crate::tapset::ast::{Component, Point};
 use crate::tapset::handler::Words;
 use probeidx_format::View;
 use serde_json::json;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::rc::Rc;
 
@@ -39,8 +40,9 @@ fn point(components: &[Component], presence: Presence) -> Point {
     }
 }
 
-/// Appends the lines of the points, with locals and variables if they are wanted.
-pub fn list(view: View<'_>, points: &[Point], with_variables: bool, lines: &mut Lines) -> Result<()> {
+/// Appends the lines of the points, with locals and variables if they are wanted, and gives the names of which the index
+/// cannot tell.
+pub fn list(view: View<'_>, points: &[Point], with_variables: bool, lines: &mut Lines) -> Result<Vec<String>> {
     let definitions = Definitions::of_index(&view)?;
     let words = with_variables.then(|| words(view, &definitions));
     let mut listing = Listing::new(view, words);
@@ -52,7 +54,8 @@ pub fn list(view: View<'_>, points: &[Point], with_variables: bool, lines: &mut 
         })?;
     }
     listing.put(lines);
-    definitions.whole()
+    definitions.whole()?;
+    Ok(listing.unindexed().map(Cow::into_owned).collect())
 }
 
 fn words<'d>(view: View<'d>, definitions: &'d Definitions<'d>) -> Words<'d> {
@@ -207,6 +210,9 @@ pub fn why_not(view: View<'_>, specs: &[Spec]) -> Result<Vec<String>> {
         let mut failed = vec![];
         let mut is_alias = false;
         Deriver::new(view, &definitions).visit(&point, &mut |visited| {
+            if let Visited::Derived(derived) = &visited {
+                is_alias |= !derived.through.is_empty();
+            }
             if let Visited::Failed(point) = visited {
                 is_alias |= !point.through.is_empty();
                 if failed.len() < MOST {
@@ -216,7 +222,7 @@ pub fn why_not(view: View<'_>, specs: &[Spec]) -> Result<Vec<String>> {
             Ok(())
         })?;
         let whole = Point { optional: false, sufficient: false, ..point.clone() };
-        if !is_alias {
+        if !is_alias && !failed.is_empty() {
             let names = definitions.alias_names();
             let name = whole.to_string();
             let near = suggest::nearest(&name, names.into_iter().filter(|n| !n.starts_with('_')), 5);
@@ -229,6 +235,10 @@ pub fn why_not(view: View<'_>, specs: &[Spec]) -> Result<Vec<String>> {
                 }
                 None => with_near(&format!("no alias or probe point {name}"), &near),
             });
+            continue;
+        }
+        if failed.is_empty() {
+            // That it is not in the index is said.
             continue;
         }
         let told: Vec<_> = failed.iter().map(|(point, why)| format!("{point}: {}", why.message())).collect();

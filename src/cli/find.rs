@@ -47,7 +47,7 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
 
 fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut dyn Write) -> Result<bool> {
     let view = index.view()?;
-    let Some(functions) = listing(view, specs, args.args, out)? else { return Ok(false) };
+    let Some(functions) = listing(view, specs, args.args, config, out)? else { return Ok(false) };
     name_files(&view, specs, config);
     for function in functions.iter().filter(|f| config.verbose > 0 || f.declared.name.is_literal()) {
         note_coverage(&view, function, config);
@@ -60,6 +60,7 @@ pub(super) fn listing(
     view: View<'_>,
     specs: &[Spec],
     with_variables: bool,
+    config: &Config,
     out: &mut dyn Write,
 ) -> Result<Option<Vec<FunctionSpec>>> {
     let mut lister = Lister::new(view, with_variables);
@@ -67,7 +68,10 @@ pub(super) fn listing(
     let mut asked = vec![];
     let points = aliases::asked(specs);
     if !points.is_empty() {
-        aliases::list(view, &points, with_variables, &mut lines)?;
+        let unindexed = aliases::list(view, &points, with_variables, &mut lines)?;
+        if !unindexed.is_empty() {
+            note(config, &format!("what these probe is not in the index of a kernel: {}", unindexed.join(", ")));
+        }
     }
     for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {
         let listed = resolve::listed(&view, spec)?;

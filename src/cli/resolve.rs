@@ -43,7 +43,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let index = Index::open(&path)?;
         let view = index.view()?;
         if format == Format::Stap {
-            match find::listing(view, &specs, false, out)? {
+            match find::listing(view, &specs, false, config, out)? {
                 Some(_) => outcome = Outcome::Done,
                 None => reasons.extend(why_not(&specs, &index)?),
             }

@@ -10,6 +10,8 @@ mod program;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod addr;
 mod agree;
+#[cfg(feature = "cli")]
+mod aliases;
 mod arguments;
 mod bad_input;
 #[cfg(feature = "cli")]

@@ -119,9 +119,14 @@ fn kprobe(view: View<'_>, components: &[Component], system_map: bool, each: &mut
     };
     if let Some(module) = argument("module") {
         let object = select::module(&view, module.as_bytes());
-        let place = view.name(function.as_bytes()).and_then(|name| place(object, name));
+        let found = view.name(function.as_bytes()).and_then(|name| place(object, name));
         let point = format!("kprobe.module(\"{module}\").function(\"{function}\"){behind}");
-        return each(point.as_bytes(), place.unwrap_or(Place::Unindexed));
+        return match (found, object) {
+            (Some(place), _) => each(point.as_bytes(), place),
+            (None, None) => each(point.as_bytes(), Place::Unindexed),
+            // SystemTap takes any name, and the module is refused when it is loaded.
+            (None, Some(_)) => Err(no_match(format!("no function {function} in module {module}"))),
+        };
     }
     if !system_map {
         return Err(no_match("SystemTap finds functions by their symbols in System.map, which this kernel comes without"));

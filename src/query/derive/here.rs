@@ -326,12 +326,10 @@ impl Asked<'_, '_> {
         }
     }
 
-    /// Data of which the index knows the symbol only.
+    /// Data of which the index knows the symbol only, and no type: what its path leads to is taken for granted.
     fn of_unknown_type(self) -> Result<Value, Absent> {
-        match self.variable.path.first() {
-            None => Ok(Value { kind: Type::Long, detail: None }),
-            Some(_) => self.absent(1, "the index has no types of the kernel's global variables", []),
-        }
+        let is_text = matches!(self.variable.path.last(), Some(Step::Pretty(_)));
+        Ok(Value { kind: if is_text { Type::String } else { Type::Long }, detail: None })
     }
 
     /// Along the path from a value of a known type.
