@@ -6,6 +6,7 @@ pub mod kprobe_events;
 pub mod lines;
 pub mod steps;
 pub mod tapset;
+pub mod tapset_definitions;
 pub mod text;
 pub mod types;
 pub mod types_json;

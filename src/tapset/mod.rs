@@ -12,6 +12,7 @@
 //! | [`definitions`] | what scripts can use, by name |
 //! | [`sources`] | the folders of tapsets, and the same kept in an index |
 //! | [`stored`] | definitions as an index keeps them |
+//! | [`name`] | which names a pattern means |
 //! | [`context`] | what is known of the place where a handler runs |
 //! | [`target`] | for which kernel, architecture and SystemTap a script is read |
 //! | `preprocess` → `macros` → `lexer` | bytes to tokens, each asking the next |
@@ -26,6 +27,7 @@ pub mod expand;
 mod lexer;
 pub mod library;
 mod macros;
+pub mod name;
 pub mod parser;
 mod preprocess;
 pub mod sources;
