@@ -7,6 +7,7 @@ pub mod kprobe_events;
 pub mod lines;
 pub mod steps;
 pub mod tapset;
+pub mod tapset_definitions;
 pub mod text;
 pub mod tracepoint;
 pub mod types;

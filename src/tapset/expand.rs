@@ -20,6 +20,9 @@ pub const DEEPEST: usize = 32;
 /// How many points and names one question may come through.
 pub const MOST: usize = 300_000;
 
+/// The one point that no alias names although it begins with the name of one.
+const BUILT_IN: [&str; 3] = ["timer", "profile", "tick"];
+
 /// A point that no alias names.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'q> {
@@ -84,7 +87,10 @@ impl<'l> Definitions<'l> {
         walk.way.conditions.extend(point.condition.clone());
         walk.way.optional |= point.optional;
         let components = [&*point.components, suffix].concat();
-        let found = match Node::root(self).find(&components, 0, walk) {
+        let built_in = components.len() >= BUILT_IN.len()
+            && components.iter().zip(BUILT_IN).all(|(c, name)| c.name == name && c.argument.is_none());
+        let named = if built_in { Ok((false, false)) } else { Node::root(self).find(&components, 0, walk) };
+        let found = match named {
             Ok((found, true)) => Ok(found),
             Ok((_, false)) => {
                 let Way { through, behind, conditions, optional } = &walk.way;

@@ -44,6 +44,8 @@ mod statements;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
 mod tapset;
+#[cfg(feature = "cli")]
+mod tapset_index;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod traced;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
