@@ -58,7 +58,8 @@ pub fn list(view: View<'_>, points: &[Point], with_variables: bool, lines: &mut 
     Ok(listing.unindexed().map(Cow::into_owned).collect())
 }
 
-fn words<'d>(view: View<'d>, definitions: &'d Definitions<'d>) -> Words<'d> {
+/// What handlers of this kernel can use.
+pub fn words<'d>(view: View<'d>, definitions: &'d Definitions<'d>) -> Words<'d> {
     Words::new(definitions, Rc::new(everywhere(view)))
 }
 

@@ -1,15 +1,21 @@
 //! `probeidx tapset`
+use super::aliases;
 use super::args::Tapset;
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use super::why_not::{nothing, with_near};
 use crate::error::Result;
+use crate::query::derive::explain::explain;
 use crate::query::{Index, suggest};
-use crate::render::{printable, tapset as lines, tapset_definitions as full};
+use crate::render::text::Style;
+use crate::render::{aliases as meanings, printable, tapset as lines, tapset_definitions as full};
 use crate::tapset::Definitions;
 use crate::tapset::ast::Alias;
+use crate::tapset::handler::Words;
 use crate::tapset::name::NamePattern;
+use probeidx_format::View;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -23,13 +29,12 @@ pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcom
         let view = index.view()?;
         let definitions = Definitions::of_index(&view).map_err(|e| e.at(&path))?;
         let kernel = String::from_utf8_lossy(view.release());
-        let asked = Asked { args, patterns: &patterns, definitions: &definitions, kernel: &kernel, config };
+        let asked = Asked { args, patterns: &patterns, definitions: &definitions, view, kernel: &kernel, config };
         let any = match (args.functions, args.macros) {
-            (true, _) => asked.functions(out),
-            (_, true) => asked.macros(out),
-            _ => asked.aliases(out),
+            (true, _) => asked.functions(out).map_err(failed)?,
+            (_, true) => asked.macros(out).map_err(failed)?,
+            _ => asked.aliases(out)?,
         };
-        let any = any.map_err(failed)?;
         definitions.whole().map_err(|e| e.at(&path))?;
         match any {
             true => outcome = Outcome::Done,
@@ -44,6 +49,7 @@ struct Asked<'a> {
     args: &'a Tapset,
     patterns: &'a [NamePattern],
     definitions: &'a Definitions<'a>,
+    view: View<'a>,
     kernel: &'a str,
     config: &'a Config,
 }
@@ -60,12 +66,12 @@ impl Asked<'_> {
         !self.patterns.is_empty()
     }
 
-    fn aliases(&self, out: &mut dyn Write) -> std::io::Result<bool> {
+    fn aliases(&self, out: &mut dyn Write) -> Result<bool> {
         let definitions = self.definitions;
         if !self.in_full() && !self.config.json {
             let asked = definitions.aliases().filter(|alias| self.args.all || !alias.hidden());
             let dumped = lines::aliases(asked);
-            dumped.iter().try_for_each(|line| writeln!(out, "{}", printable(line)))?;
+            dumped.iter().try_for_each(|line| writeln!(out, "{}", printable(line))).map_err(failed)?;
             return Ok(!dumped.is_empty());
         }
         // By where they stand: an alias of several names is one, and a name can be defined again.
@@ -76,13 +82,29 @@ impl Asked<'_> {
                 asked.push(alias);
             }
         }
+        let words = aliases::words(self.view, definitions);
         for alias in &asked {
-            match self.config.json {
-                true => full::alias_json(definitions, self.kernel, alias, out)?,
-                false => full::alias(definitions, alias, self.config.verbose > 0, out)?,
-            }
+            self.alias(alias, &words, out)?;
         }
         Ok(!asked.is_empty())
+    }
+
+    /// One alias: its definition, and with a pattern what it means on this kernel.
+    fn alias(&self, alias: &Alias, words: &Words<'_>, out: &mut dyn Write) -> Result<()> {
+        let Self { definitions, view, config, .. } = *self;
+        let here = self.in_full().then(|| explain(view, definitions, words, alias)).transpose()?;
+        let style = Style { color: config.color };
+        if !config.json {
+            full::alias(definitions, alias, config.verbose > 0, out).map_err(failed)?;
+            return here.map_or(Ok(()), |here| meanings::explained(&here, style, out)).map_err(failed);
+        }
+        let mut line = vec![];
+        full::alias_json(definitions, self.kernel, alias, &mut line).map_err(failed)?;
+        if let Some(here) = here {
+            let here = json!({"here": meanings::explained_json(&here)});
+            meanings::add(&mut line, &here).map_err(failed)?;
+        }
+        out.write_all(&line).map_err(failed)
     }
 
     fn functions(&self, out: &mut dyn Write) -> std::io::Result<bool> {

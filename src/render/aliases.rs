@@ -72,7 +72,12 @@ fn fields(local: &Local) -> Fields<'_> {
 pub fn extend(line: &mut Vec<u8>, named: &Named<'_>) -> Result<()> {
     let Named { name: alias, through, point, locals } = *named;
     let object = Object { alias, through, point, locals: locals.own.iter().map(fields).collect() };
-    let more = serde_json::to_string(&object)?;
+    add(line, &object)
+}
+
+/// Adds the fields of one object to a line of JSON.
+pub fn add(line: &mut Vec<u8>, object: &impl Serialize) -> Result<()> {
+    let more = serde_json::to_string(object)?;
     while line.pop().is_some_and(|b| b != b'}') {}
     let between = if line.ends_with(b"{") { "" } else { "," };
     writeln!(line, "{between}{}", &more[1..])
