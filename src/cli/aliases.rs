@@ -43,7 +43,12 @@ fn point(components: &[Component], presence: Presence) -> Point {
 
 /// Appends the lines of the points, with locals and variables if they are wanted, and gives the names of which the index
 /// cannot tell.
-pub fn list(view: View<'_>, points: &[Point], with_variables: bool, lines: &mut Lines) -> Result<Vec<String>> {
+pub fn list(
+    view: View<'_>,
+    points: &[Point],
+    with_variables: bool,
+    lines: &mut Lines,
+) -> Result<Vec<String>> {
     // What was decoded goes with the process: giving it back piece by piece takes a sixth of the time.
     let definitions = ManuallyDrop::new(Definitions::of_index(&view)?);
     let words = with_variables.then(|| words(view, &definitions));
@@ -101,7 +106,11 @@ pub fn put_json(view: &View<'_>, kernel: &str, probe: &Probe<'_, '_>, out: &mut 
         At::Nowhere | At::Unindexed => {
             let instance = if matches!(probe.place, At::Unindexed) { "unindexed" } else { "none" };
             let point = probe.named.point;
-            writeln!(line, "{}", json!({"kernel": kernel, "module": null, "probe": point, "instance": instance}))?;
+            writeln!(
+                line,
+                "{}",
+                json!({"kernel": kernel, "module": null, "probe": point, "instance": instance})
+            )?;
         }
     }
     render::aliases::extend(&mut line, &probe.named)?;
@@ -149,8 +158,11 @@ pub fn resolve(
             }
             values.extend(computed);
         }
-        let through: Vec<String> =
-            derived.through.iter().map(|a| a.names.first().map(Point::to_string).unwrap_or_default()).collect();
+        let through: Vec<String> = derived
+            .through
+            .iter()
+            .map(|a| a.names.first().map(Point::to_string).unwrap_or_default())
+            .collect();
         let [name, point] = [derived.name, derived.point].map(String::from_utf8_lossy);
         let named = Named { name: &name, through: &through, point: &point, locals: &locals };
         let returns =

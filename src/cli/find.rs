@@ -70,7 +70,10 @@ pub(super) fn listing(
     if !points.is_empty() {
         let unindexed = aliases::list(view, &points, with_variables, &mut lines)?;
         if !unindexed.is_empty() {
-            note(config, &format!("what these probe is not in the index of a kernel: {}", unindexed.join(", ")));
+            note(
+                config,
+                &format!("what these probe is not in the index of a kernel: {}", unindexed.join(", ")),
+            );
         }
     }
     for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {

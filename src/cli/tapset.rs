@@ -29,7 +29,8 @@ pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcom
         let view = index.view()?;
         let definitions = Definitions::of_index(&view).map_err(|e| e.at(&path))?;
         let kernel = String::from_utf8_lossy(view.release());
-        let asked = Asked { args, patterns: &patterns, definitions: &definitions, view, kernel: &kernel, config };
+        let asked =
+            Asked { args, patterns: &patterns, definitions: &definitions, view, kernel: &kernel, config };
         let any = match (args.functions, args.macros) {
             (true, _) => asked.functions(out).map_err(failed)?,
             (_, true) => asked.macros(out).map_err(failed)?,
@@ -130,7 +131,8 @@ impl Asked<'_> {
     }
 
     fn macros(&self, out: &mut dyn Write) -> std::io::Result<bool> {
-        let asked: BTreeMap<_, _> = self.definitions.macros().filter(|(name, _)| self.is_asked(name)).collect();
+        let asked: BTreeMap<_, _> =
+            self.definitions.macros().filter(|(name, _)| self.is_asked(name)).collect();
         for (name, of) in &asked {
             match self.config.json {
                 true => full::macro_json(self.definitions, self.kernel, name, of, out)?,

@@ -33,20 +33,23 @@ pub fn vmlinux(
     types: &Firsts,
     functions: &Firsts,
 ) -> Result<Vmlinux> {
-    let ((facts, config, extracted, layout), mut skipped) = open(input, 0, |object, code, source, faults| {
-        let path = input.path.display().to_string();
-        let facts = || {
-            let config = KernelConfig::find(&input.path, release, object);
-            let kernel = Kernel { version: code::version(release), config: config.as_ref() };
-            let facts = ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
-            (facts, config)
-        };
-        let ((facts, config), extracted) = rayon::join(facts, || whole(source, interner, types, functions));
-        let layout = Layout::of(extracted.iter().map(|e| &e.batch));
-        let facts =
-            facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
-        Ok((facts, config, extracted, layout))
-    })?;
+    let ((facts, config, extracted, layout), mut skipped) =
+        open(input, 0, |object, code, source, faults| {
+            let path = input.path.display().to_string();
+            let facts = || {
+                let config = KernelConfig::find(&input.path, release, object);
+                let kernel = Kernel { version: code::version(release), config: config.as_ref() };
+                let facts =
+                    ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
+                (facts, config)
+            };
+            let ((facts, config), extracted) =
+                rayon::join(facts, || whole(source, interner, types, functions));
+            let layout = Layout::of(extracted.iter().map(|e| &e.batch));
+            let facts =
+                facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
+            Ok((facts, config, extracted, layout))
+        })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &input.path));
     }

@@ -144,9 +144,9 @@ fn put_arm(arm: &Arm, depth: usize, style: Style, out: &mut dyn Write) -> Result
 
 /// The same as JSON: `{"points": […], "locals": […]}`.
 pub fn explained_json(explained: &Explained) -> Value {
-    let locals = explained.locals.iter().map(|(own, count)| {
-        json!({"places": count, "locals": own.own.iter().map(fields).collect::<Vec<_>>()})
-    });
+    let locals = explained.locals.iter().map(
+        |(own, count)| json!({"places": count, "locals": own.own.iter().map(fields).collect::<Vec<_>>()}),
+    );
     json!({
         "points": explained.arms.iter().map(arm_json).collect::<Vec<_>>(),
         "locals": locals.collect::<Vec<_>>(),

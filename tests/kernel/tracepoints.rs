@@ -103,7 +103,9 @@ fn labels_and_callees_are_those_of_systemtap() {
         let Some(theirs) = needed(installed::stap_statements(&kernel, pattern, false)) else { return };
         let ours = list(view, pattern);
         let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) = (ours.lines().collect(), theirs.lines().collect());
-        let only = |a: &BTreeSet<&str>, b: &BTreeSet<&str>| a.difference(b).map(|l| l.to_string()).collect::<Vec<_>>();
+        let only = |a: &BTreeSet<&str>, b: &BTreeSet<&str>| {
+            a.difference(b).map(|l| l.to_string()).collect::<Vec<_>>()
+        };
         assert_eq!((only(&ours, &theirs), only(&theirs, &ours)), (vec![], vec![]), "{pattern}");
     }
 }
@@ -129,7 +131,8 @@ fn fields_hold(kernel: &Kernel) {
     let index = Index::open(&installed::index(kernel)).unwrap();
     let view = index.view().unwrap();
     let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-    let of_vmlinux = || tracepoint::matching(&view, &every()).filter(|t| t.module().is_none() && t.has_event());
+    let of_vmlinux =
+        || tracepoint::matching(&view, &every()).filter(|t| t.module().is_none() && t.has_event());
     let path = |t: &Tracepoint<'_>| format!("{EVENTS}/{}/{}/format", text(t.system()), text(t.name()));
     let Some(mut machine) = needed(Machine::new(kernel)) else { return };
     machine = machine.print(AVAILABLE);
@@ -159,7 +162,8 @@ fn fields_hold(kernel: &Kernel) {
 
 /// `f_show`, kernel/trace/trace_events.c: the number of elements stands behind the name.
 fn as_tracefs_prints(view: &View<'_>, field: &EventFieldRecord) -> String {
-    let [name, kind] = [field.name, field.type_name].map(|s| String::from_utf8_lossy(view.string(s)).into_owned());
+    let [name, kind] =
+        [field.name, field.type_name].map(|s| String::from_utf8_lossy(view.string(s)).into_owned());
     let declared = match kind.split_once('[').filter(|_| !kind.starts_with("__data_loc")) {
         Some((kind, count)) => format!("{kind} {name}[{count}"),
         None => format!("{kind} {name}"),

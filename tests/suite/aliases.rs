@@ -45,15 +45,7 @@ fn local<'o>(object: &'o Value, name: &str) -> &'o Value {
 fn a_family_is_listed_as_systemtap_lists_it() {
     assert_eq!(
         lines(&["find", "tree.*"]),
-        [
-            "tree.assembly",
-            "tree.behind",
-            "tree.find",
-            "tree.made",
-            "tree.open",
-            "tree.optional",
-            "tree.tick",
-        ]
+        ["tree.assembly", "tree.behind", "tree.find", "tree.made", "tree.open", "tree.optional", "tree.tick",]
     );
     let said = probeidx(&["find", "tree.*"]).err;
     assert!(said.contains("not in the index of a kernel: tree.user"), "{said}");
@@ -73,7 +65,10 @@ fn a_family_is_listed_as_systemtap_lists_it() {
     assert_eq!(of("tree.tick"), "tree.tick count:long");
     assert_eq!(of("tree.assembly"), "tree.assembly name:string");
     let open = of("tree.open");
-    assert!(open.starts_with("tree.open wanted:long lost:unknown member:unknown whole:unknown name:string"), "{open}");
+    assert!(
+        open.starts_with("tree.open wanted:long lost:unknown member:unknown whole:unknown name:string"),
+        "{open}"
+    );
 }
 
 #[test]
@@ -104,7 +99,11 @@ fn placements_say_through_what_they_were_reached() {
     assert!(found.len() > 1, "do_open is inlined twice: {found:?}");
     for object in &found {
         assert_eq!(object["through"], json!(["tree.open", "__tree.open"]), "{object}");
-        assert_eq!((&object["function"], &object["instance"]), (&json!("do_open"), &json!("inline")), "{object}");
+        assert_eq!(
+            (&object["function"], &object["instance"]),
+            (&json!("do_open"), &json!("inline")),
+            "{object}"
+        );
         assert!(object["attach"]["kprobe"].is_string() && object["anchor"].is_object(), "{object}");
         assert_eq!(local(object, "name"), &json!({"name": "name", "type": "string", "state": "fine"}));
         let lost = local(object, "lost");

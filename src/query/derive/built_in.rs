@@ -129,7 +129,9 @@ fn kprobe(view: View<'_>, components: &[Component], system_map: bool, each: &mut
         };
     }
     if !system_map {
-        return Err(no_match("SystemTap finds functions by their symbols in System.map, which this kernel comes without"));
+        return Err(no_match(
+            "SystemTap finds functions by their symbols in System.map, which this kernel comes without",
+        ));
     }
     for name in names(&view, &function)? {
         if let Some(place) = place(kernel, name) {

@@ -86,7 +86,9 @@ struct Node {
 static FORMS: LazyLock<Node> = LazyLock::new(|| {
     let mut root = Node::default();
     for of in OF_CODE {
-        CODE.iter().filter(|tail| !tail.is_empty()).for_each(|tail| root.add(of.split('.').chain(tail.split('.'))));
+        CODE.iter()
+            .filter(|tail| !tail.is_empty())
+            .for_each(|tail| root.add(of.split('.').chain(tail.split('.'))));
     }
     for of in [OF_PROCESS, OF_LIBRARY] {
         USER.iter().for_each(|tail| root.add(of.split('.').chain(tail.split('.'))));
@@ -257,10 +259,10 @@ mod tests {
 
     #[test]
     fn wildcards_stand_for_names_of_components() {
-        assert_eq!(matching("kernel.function(string).c*"), [
-            "kernel.function(string).call",
-            "kernel.function(string).callees"
-        ]);
+        assert_eq!(
+            matching("kernel.function(string).c*"),
+            ["kernel.function(string).call", "kernel.function(string).callees"]
+        );
         assert_eq!(matching("timer.*s(number)").len(), 5);
         assert_eq!(matching("begin"), ["begin"]);
     }
@@ -271,7 +273,10 @@ mod tests {
         let wrong = error("kernel.functoin(string)");
         assert_eq!(wrong.message(), "unknown probe point component functoin(\"x\")");
         assert_eq!(wrong.remedy(), Some("did you mean function(number), function(string)?"));
-        assert_eq!(error("timer.ms").remedy(), Some("did you mean ms(number), ns(number), s(number), us(number)?"));
+        assert_eq!(
+            error("timer.ms").remedy(),
+            Some("did you mean ms(number), ns(number), s(number), us(number)?")
+        );
         assert!(error("timer.profile").message().ends_with("one of: tick"));
         assert_eq!(error("zzz.y").remedy(), None);
     }

@@ -38,7 +38,9 @@ fn of_operations(mut rest: &[u8]) -> Option<&'static str> {
             0x97 => return Some("its location depends on an object"),
             0x9d => return Some("it lies in parts of bytes"),
             // The implicit pointer of DWARF 5, indexed addresses, typed operations of DWARF 5 and of GNU before.
-            0xa0..=0xa2 | 0xa4..=0xa9 | 0xf4..=0xf9 => return Some("SystemTap 4.8 does not know its location"),
+            0xa0..=0xa2 | 0xa4..=0xa9 | 0xf4..=0xf9 => {
+                return Some("SystemTap 4.8 does not know its location");
+            }
             _ => {}
         }
         rest = operands;

@@ -43,7 +43,10 @@ impl<'a> Probed<'a> {
                 copies.sort_by_key(|c| (c.is_inline, Reverse(c.function.line.get())));
                 for_each_point(rows, &copies, spec, |copy, pc, line| {
                     let printed = (copy.function.name, copy.function.file, line);
-                    points.entry(printed).or_default().push(Seen { pc: Some(pc), ..Seen::at_entry(copy.placed) });
+                    points
+                        .entry(printed)
+                        .or_default()
+                        .push(Seen { pc: Some(pc), ..Seen::at_entry(copy.placed) });
                 });
             });
             for ((name, file, line), mut seen) in points {
@@ -52,8 +55,9 @@ impl<'a> Probed<'a> {
                 if seen.is_empty() || self.is_blocked(name, file, Filter::Any) {
                     continue;
                 }
-                let put =
-                    |out: &mut Vec<u8>| point::put_statement(&view, object, name, file, line, spec.nearest, out);
+                let put = |out: &mut Vec<u8>| {
+                    point::put_statement(&view, object, name, file, line, spec.nearest, out)
+                };
                 each(&Met { object, seen: &seen, symbol: None, filter: Filter::Any, put: &put })?;
             }
         }

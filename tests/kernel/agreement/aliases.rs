@@ -24,7 +24,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// All of which SystemTap lists something on the kernels that we test with.
-const FAMILIES: [&str; 6] = ["vm.*", "syscall.*", "ioblock.*", "scheduler.*", "netdev.*", "socket.*"];
+const FAMILIES: [&str; 11] = [
+    "vm.*",
+    "syscall.*",
+    "ioblock.*",
+    "scheduler.*",
+    "netdev.*",
+    "socket.*",
+    "vfs.*",
+    "tcp.*",
+    "kprocess.*",
+    "signal.*",
+    "nfsd.*",
+];
 
 /// A name, its locals in order, its variables.
 type Line<'a> = (&'a str, Vec<&'a str>, BTreeSet<&'a str>);
