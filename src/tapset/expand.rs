@@ -33,8 +33,8 @@ pub struct Leaf<'q> {
     pub conditions: &'q [Arc<Expression>],
     /// The aliases on the way to it, the asked one first.
     pub through: &'q [&'q Alias],
-    /// Of each of these how many of the last components were wanted behind its name.
-    pub behind: &'q [usize],
+    /// Of each of these what was wanted behind its name, as it was asked.
+    pub behind: &'q [Vec<Component>],
 }
 
 /// On the way through aliases.
@@ -47,7 +47,7 @@ struct Walk<'l, 'v> {
 #[derive(Clone, Default)]
 struct Way<'l> {
     through: Vec<&'l Alias>,
-    behind: Vec<usize>,
+    behind: Vec<Vec<Component>>,
     conditions: Vec<Arc<Expression>>,
     optional: bool,
 }
@@ -124,7 +124,7 @@ impl<'l> Definitions<'l> {
             return Err(Stop::Beyond(wrong(format!("the alias `{}` lies behind {DEEPEST} others", name()))));
         }
         walk.way.through.push(alias);
-        walk.way.behind.push(suffix.len());
+        walk.way.behind.push(suffix.to_vec());
         let mut any = false;
         for point in &alias.points {
             let found = self.point(point, suffix, walk)?;

@@ -14,7 +14,8 @@ static ALIASES: LazyLock<Indexed> = LazyLock::new(|| {
 
 fn indexed(tree: Tree, tapset: &Path) -> Indexed {
     let db = tempfile::tempdir().unwrap();
-    let arguments = [OsStr::new("build"), tree.path().as_ref(), OsStr::new("--tapset"), tapset.as_ref()];
+    let path = tree.path().to_owned();
+    let arguments = [OsStr::new("build"), path.as_ref(), OsStr::new("--tapset"), tapset.as_ref()];
     let built = run_in(db.path(), arguments);
     assert_eq!((built.code, built.err.as_str()), (0, ""), "{built:?}");
     Indexed { tree, db }
@@ -81,6 +82,12 @@ fn a_suffix_goes_to_the_points_of_an_alias() {
     let expected = "kernel.function(\"find_node@fs.c:25\").return";
     assert_eq!(object["point"].as_str().map(|p| p.ends_with(".return")), Some(true), "{expected}: {object}");
     assert_eq!(object["alias"], "tree.find.return");
+}
+
+#[test]
+fn a_wildcard_behind_an_alias_is_that_of_what_it_leads_to() {
+    assert_eq!(lines(&["find", "grove.*.*"]), ["tree.made_here.return"]);
+    assert_eq!(lines(&["find", "grove.*"]), ["grove.all"]);
 }
 
 #[test]
@@ -200,7 +207,8 @@ fn aliases_that_stand_for_millions_of_points_are_an_error_that_names_the_bound()
 #[test]
 fn without_tapsets_the_remedy_is_named() {
     let (tree, db) = (Tree::compile(&USUAL), tempfile::tempdir().unwrap());
-    let arguments = [OsStr::new("build"), tree.path().as_ref(), OsStr::new("--no-tapset")];
+    let path = tree.path().to_owned();
+    let arguments = [OsStr::new("build"), path.as_ref(), OsStr::new("--no-tapset")];
     assert_eq!(run_in(db.path(), arguments).code, 0);
     let run = run_in(db.path(), ["find", "vm.brk"]);
     assert_ne!(run.code, 0, "{run:?}");

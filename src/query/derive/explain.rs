@@ -109,12 +109,12 @@ impl Explainer<'_, '_> {
         let mut whys: Vec<String> = vec![];
         let mut inner: Vec<(*const Alias, Inner)> = vec![];
         let judge = &self.judge;
-        let met = |through: &[&Alias], behind: &[usize], components: &[Component], inner: &mut Vec<_>| {
+        let met = |through: &[&Alias], behind: &[Vec<Component>], inner: &mut Vec<_>| {
             let (Some(alias), Some(behind)) = (through.first(), behind.first()) else { return };
             let known = |(known, _): &(*const Alias, Inner)| std::ptr::eq(*known, *alias);
             if !inner.iter().any(known) {
-                let suffix = components[components.len().saturating_sub(*behind)..].to_vec();
-                inner.push((std::ptr::from_ref(*alias), Inner { points: alias.points.clone(), suffix }));
+                let inner_alias = Inner { points: alias.points.clone(), suffix: behind.clone() };
+                inner.push((std::ptr::from_ref(*alias), inner_alias));
             }
         };
         let plain = Point { condition: None, ..point.clone() };
@@ -137,7 +137,7 @@ impl Explainer<'_, '_> {
                             false
                         }
                     });
-                    met(derived.through, derived.behind, derived.components, &mut inner);
+                    met(derived.through, derived.behind, &mut inner);
                 }
                 Visited::Failed(failed) => {
                     let why = failed.why();
@@ -145,7 +145,7 @@ impl Explainer<'_, '_> {
                     if whys.len() < 3 && !whys.contains(&why) && failed.through.is_empty() {
                         whys.push(why);
                     }
-                    met(failed.through, failed.behind, failed.components, &mut inner);
+                    met(failed.through, failed.behind, &mut inner);
                 }
             }
             Ok(())

@@ -7,7 +7,7 @@
 //! | module | what it is for |
 //! | --- | --- |
 //! | [`forms`] | the points that SystemTap knows by itself |
-//! | [`built_in`] | from those to places |
+//! | `built_in` | from those to places |
 //! | [`here`] | what a handler sees at a place |
 //! | `members`, `translate` | what SystemTap reads of a variable, and which variables |
 //! | `locals` | what aliases give to a handler |
@@ -52,9 +52,8 @@ pub struct Derived<'q> {
     /// What has to hold for the handler to run.
     pub conditions: &'q [Arc<Expression>],
     pub place: Place<'q>,
-    components: &'q [Component],
-    /// Of each alias how many of the components were wanted behind its name.
-    behind: &'q [usize],
+    /// Of each alias what was wanted behind its name.
+    behind: &'q [Vec<Component>],
     view: View<'q>,
 }
 
@@ -100,7 +99,7 @@ pub struct Failed<'q> {
     pub through: &'q [&'q Alias],
     /// Whether that is no error.
     pub optional: bool,
-    behind: &'q [usize],
+    behind: &'q [Vec<Component>],
     view: View<'q>,
     known: Option<Error>,
 }
@@ -180,9 +179,9 @@ impl<'a, 'd> Deriver<'a, 'd> {
             let mut derived = |point: &[u8], place: Place<'_>| {
                 found = true;
                 let name = name.get_or_insert_with(|| self::name(&leaf)).as_deref().unwrap_or(point);
-                let Leaf { components, through, behind, conditions, .. } = leaf;
+                let Leaf { through, behind, conditions, .. } = leaf;
                 let view = self.view;
-                let derived = Derived { name, point, through, conditions, place, components, behind, view };
+                let derived = Derived { name, point, through, conditions, place, behind, view };
                 each(Visited::Derived(derived)).map_err(|error| {
                     let message = error.message().to_owned();
                     stopped = Some(error);
@@ -210,8 +209,7 @@ impl<'a, 'd> Deriver<'a, 'd> {
 /// The name of the first alias on the way whose components are known; `None` if there is none.
 fn name(leaf: &Leaf<'_>) -> Option<Vec<u8>> {
     let mut through = leaf.through.iter().zip(leaf.behind);
-    through.find_map(|(alias, behind)| {
-        let wanted = &leaf.components[leaf.components.len().saturating_sub(*behind)..];
+    through.find_map(|(alias, wanted)| {
         let is_known = !wanted.iter().any(|c| c.name.contains('*'));
         let name = alias.names.first().filter(|_| is_known)?;
         let all = name.components.iter().chain(wanted).map(Component::to_string);
