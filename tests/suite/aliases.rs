@@ -46,7 +46,16 @@ fn local<'o>(object: &'o Value, name: &str) -> &'o Value {
 fn a_family_is_listed_as_systemtap_lists_it() {
     assert_eq!(
         lines(&["find", "tree.*"]),
-        ["tree.assembly", "tree.behind", "tree.find", "tree.made", "tree.open", "tree.optional", "tree.tick",]
+        [
+            "tree.assembly",
+            "tree.behind",
+            "tree.find",
+            "tree.made",
+            "tree.made_here",
+            "tree.open",
+            "tree.optional",
+            "tree.tick"
+        ]
     );
     let said = probeidx(&["find", "tree.*"]).err;
     assert!(said.contains("not in the index of a kernel: tree.user"), "{said}");
