@@ -77,6 +77,8 @@ pub enum Command {
     Decode(Decode),
     /// Show how a type is laid out, or which functions take or return it
     Type(Type),
+    /// Show the aliases, functions and macros of SystemTap's tapsets
+    Tapset(Tapset),
     /// List what the kernel refuses to kprobes, and why
     Blacklist(Blacklist),
     /// Show what is in the index
@@ -107,6 +109,13 @@ pub struct Build {
     /// Leave out the modules
     #[arg(long)]
     pub no_modules: bool,
+    /// Index the tapsets below this folder, or those that an index keeps; files of an earlier one hide those of a later
+    /// one [default: /usr/share/systemtap/tapset if it is there]
+    #[arg(long, value_name = "DIR", conflicts_with = "user")]
+    pub tapset: Vec<PathBuf>,
+    /// Leave out the tapsets
+    #[arg(long, conflicts_with = "tapset")]
+    pub no_tapset: bool,
     /// Read inputs again that have not changed
     #[arg(long)]
     pub force: bool,
@@ -260,6 +269,28 @@ pub struct Blacklist {
     pub modules: Vec<String>,
     /// vmlinux and all modules
     #[arg(long, conflicts_with = "modules")]
+    pub all: bool,
+}
+
+/// `tapset`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Without a pattern it prints a line each, as stap --dump-probe-aliases and --dump-functions do.\n\n\
+                        Examples:\n  probeidx tapset 'vm.*'\n  probeidx tapset -v syscall.openat\n  \
+                        probeidx tapset --functions 'task_*'"
+)]
+pub struct Tapset {
+    /// Names with * ? [..]; of aliases * is for one component and ** for several
+    #[arg(value_name = "PATTERN")]
+    pub patterns: Vec<String>,
+    /// Functions instead of aliases
+    #[arg(long)]
+    pub functions: bool,
+    /// Macros instead of aliases
+    #[arg(long, conflicts_with = "functions")]
+    pub macros: bool,
+    /// With those that begin with _ too
+    #[arg(long)]
     pub all: bool,
 }
 
