@@ -108,7 +108,8 @@ impl Asked<'_> {
     }
 
     fn macros(&self, out: &mut dyn Write) -> std::io::Result<bool> {
-        let asked: BTreeMap<_, _> = self.definitions.macros().filter(|(name, _)| self.is_asked(name)).collect();
+        let asked: BTreeMap<_, _> =
+            self.definitions.macros().filter(|(name, _)| self.is_asked(name)).collect();
         for (name, of) in &asked {
             match self.config.json {
                 true => full::macro_json(self.definitions, self.kernel, name, of, out)?,

@@ -116,7 +116,8 @@ pub fn alias_json(
     };
     fn assignments(body: &Option<Statement>) -> Vec<Assignment<'_>> {
         let all = body.iter().flat_map(Statement::assignments);
-        all.map(|(name, value)| Assignment { name, value: value.to_string(), line: value.place.line }).collect()
+        all.map(|(name, value)| Assignment { name, value: value.to_string(), line: value.place.line })
+            .collect()
     }
     line(
         &JsonAlias {
