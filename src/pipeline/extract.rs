@@ -24,6 +24,15 @@ const BATCH: u64 = 4 << 20;
 /// Bytes of module files that are one batch.
 const GROUP: u64 = 24 << 20;
 
+/// What vmlinux gave.
+pub struct Vmlinux {
+    pub facts: ObjectFacts,
+    /// Of the kernel, where it was found.
+    pub config: Option<KernelConfig>,
+    pub extracted: Vec<Extracted>,
+    pub skipped: Vec<Skipped>,
+}
+
 /// Reads vmlinux, its units in batches side by side.
 pub fn vmlinux(
     input: &Input,
@@ -31,7 +40,7 @@ pub fn vmlinux(
     interner: &Interner,
     types: &Firsts,
     functions: &Firsts,
-) -> Result<(ObjectFacts, Option<KernelConfig>, Vec<Extracted>, Vec<Skipped>)> {
+) -> Result<Vmlinux> {
     let (((facts, config), extracted), mut skipped) = open(input, 0, |object, code, source, faults| {
         let path = input.path.display().to_string();
         let facts = || {
@@ -45,7 +54,7 @@ pub fn vmlinux(
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &input.path));
     }
-    Ok((facts, config, extracted, skipped))
+    Ok(Vmlinux { facts, config, extracted, skipped })
 }
 
 /// Reads an object that is alone, its units in batches side by side.

@@ -132,11 +132,11 @@ fn build_kernel(
     let mut config = None;
     if let Some(input) = &kernel.vmlinux {
         match extract::vmlinux(input, &kernel.release, interner, types, functions) {
-            Ok((facts, found, extracted, faults)) => {
-                config = found;
-                objects.push(facts);
-                batches.extend(extracted);
-                skipped.extend(faults);
+            Ok(vmlinux) => {
+                config = vmlinux.config;
+                objects.push(vmlinux.facts);
+                batches.extend(vmlinux.extracted);
+                skipped.extend(vmlinux.skipped);
             }
             Err(error) => skipped.push(Skipped::object(error)),
         }
