@@ -99,11 +99,17 @@ fn labels_and_callees_are_those_of_systemtap() {
         "kernel.function(\"*@kernel/sched/*.c\").label(\"out*\")",
         "kernel.function(\"*@fs/namei.c\").callees",
         "kernel.function(\"*@fs/namei.c\").callees(2)",
-        "module(\"overlay\").function(\"ovl_*\").callee(\"ovl_*\")",
+        "kernel.function(\"*@fs/namei.c\").callee(\"*\").return",
+        "module(\"overlay\").function(\"*\").callees(3)",
     ] {
         let Some(theirs) = needed(installed::stap_statements(&kernel, pattern, false)) else { return };
         let ours = list(view, pattern);
-        let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) = (ours.lines().collect(), theirs.lines().collect());
+        // Asked without a file SystemTap takes the functions of the symbol table too, of which it knows no code, and prints
+        // the suffix as it was written: a probe of the function's entry, at no label and no callee.
+        let written = pattern.rsplit_once("\").").map_or("", |(_, suffix)| suffix);
+        let is_of_symbol = |line: &&str| line.ends_with(&format!(".{written}")) && !line.contains('@');
+        let theirs = theirs.lines().filter(|line| !is_of_symbol(line));
+        let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) = (ours.lines().collect(), theirs.collect());
         let only = |a: &BTreeSet<&str>, b: &BTreeSet<&str>| a.difference(b).map(|l| l.to_string()).collect::<Vec<_>>();
         assert_eq!((only(&ours, &theirs), only(&theirs, &ours)), (vec![], vec![]), "{pattern}");
     }

@@ -2,6 +2,7 @@
 //! 4.8).
 use super::{Lines, Lister, Seen};
 use crate::query::point;
+use crate::query::readable;
 use crate::query::select::{self, Placed, Scope};
 use crate::query::spec::{Callee, Filter, FunctionSpec};
 use crate::query::within::{self, Inlined, Labelled};
@@ -92,7 +93,7 @@ impl<'a> Lister<'a> {
         let place = (name, file, callee.line.get());
         point::put_callee(&view, object, caller, place, filter, &mut text);
         let pc = (start != found.callee.record.entry.get()).then_some(start);
-        grouped.entry(text).or_default().push(Seen { pc, ..Seen::at_entry(found.callee) });
+        grouped.entry(text).or_default().push(Seen { placed: found.callee, pc, block: readable::OUTERMOST });
         true
     }
 }
