@@ -102,7 +102,8 @@ impl<'o, 'd> Data<'o, 'd> {
 /// The relative relocations of an image. (`RELATIVE` of all machines has no symbol; those of `.relr.dyn` stand in place.)
 fn moved(object: &Elf<'_>) -> Vec<(u64, u64)> {
     let entries = object.section(".rela.dyn").map(|s| s.raw()).unwrap_or_default().chunks_exact(24);
-    let word = |entry: &[u8], at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().expect("eight bytes"));
+    let word =
+        |entry: &[u8], at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().expect("eight bytes"));
     let mut moved: Vec<_> =
         entries.filter(|e| word(e, 8) >> 32 == 0).map(|e| (word(e, 0), word(e, 16))).collect();
     moved.sort_unstable();

@@ -44,13 +44,8 @@ impl Layout {
     /// Looks for the structs among the types of batches; `None` where there is no `struct tracepoint`. Cost: a look at each
     /// type.
     pub fn of<'b>(batches: impl Iterator<Item = &'b Batch> + Clone) -> Option<Self> {
-        const NAMES: [&[u8]; 5] = [
-            b"tracepoint",
-            b"trace_event_call",
-            b"trace_event_class",
-            b"trace_event_fields",
-            b"trace_entry",
-        ];
+        const NAMES: [&[u8]; 5] =
+            [b"tracepoint", b"trace_event_call", b"trace_event_class", b"trace_event_fields", b"trace_entry"];
         let mut found: [Option<(&Batch, &TypeFacts)>; 5] = [None; 5];
         for batch in batches {
             for one in &batch.types {

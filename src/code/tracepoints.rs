@@ -167,7 +167,8 @@ impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
     fn add(&mut self, call: u32, found: &mut Tracepoints<'d>) -> bool {
         let at = |offset: u32| self.data.pointer(call.checked_add(offset)?);
         let (Some(class), named) = (at(self.layout.class), at(self.layout.tracepoint)) else { return false };
-        let Some(tracepoint) = named.and_then(|pc| found.list.binary_search_by_key(&pc, |t| t.pc).ok()) else {
+        let Some(tracepoint) = named.and_then(|pc| found.list.binary_search_by_key(&pc, |t| t.pc).ok())
+        else {
             return true;
         };
         if found.list[tracepoint].event.is_some() {

@@ -97,8 +97,16 @@ impl<'d> Extractor<'d, '_> {
         let whole = found.iter().filter(|r| r.start < r.end);
         self.batch.ranges.extend(whole.map(|r| RangeFacts { object, start: r.start, end: r.end, place }));
         let base = frame_base(&unit.sections, &attrs);
-        let frame =
-            Frame { place, function, is_own: origin.is_none(), depth: 0, nested: false, block: 0, within, base };
+        let frame = Frame {
+            place,
+            function,
+            is_own: origin.is_none(),
+            depth: 0,
+            nested: false,
+            block: 0,
+            within,
+            base,
+        };
         self.scratch.own.clear();
         self.walk_place(source, &mut cursor, abbrev.has_children, frame, entry, found, None);
         if cursor.ended {

@@ -6,9 +6,7 @@ use super::{Extracted, bases, blank};
 use crate::dwarf::facts::NO_PLACE;
 use probeidx_format::id::{Pc, PlaceId, StrId, UnitId};
 use probeidx_format::labels::{self as format, Label};
-use probeidx_format::record::{
-    FrameRecord, PlaceRecord, RangeRecord, SequenceRecord, UnitRecord,
-};
+use probeidx_format::record::{FrameRecord, PlaceRecord, RangeRecord, SequenceRecord, UnitRecord};
 use probeidx_format::varint;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
 use rayon::prelude::*;

@@ -42,8 +42,7 @@ pub fn vmlinux(
         };
         let (facts, extracted) = rayon::join(facts, || whole(source, interner, types, functions));
         let layout = Layout::of(extracted.iter().map(|e| &e.batch));
-        let facts =
-            facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
+        let facts = facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
         Ok((facts, extracted, layout))
     })?;
     for e in &extracted {

@@ -139,7 +139,9 @@ fn build_kernel(
     let mut modules: Vec<(usize, Group)> = order
         .into_par_iter()
         .with_max_len(1)
-        .map(|g| (g, extract::modules(groups[g], &kernel.release, types, layout.as_ref(), interner, observer)))
+        .map(|g| {
+            (g, extract::modules(groups[g], &kernel.release, types, layout.as_ref(), interner, observer))
+        })
         .collect();
     modules.sort_by_key(|(g, _)| *g);
     for (_, group) in modules {

@@ -68,7 +68,8 @@ fn of_tracepoints(view: View<'_>, spec: &TraceSpec, argument: &Argument) -> Resu
     let wanted = Wanted { arguments: std::slice::from_ref(argument), ..Wanted::default() };
     let asked = traced::resolve(view, spec, wanted, |traced| {
         found.places += 1;
-        found.defined += u32::from(traced.values.iter().any(|v| v.role == Role::Parameter && v.type_id.is_some()));
+        found.defined +=
+            u32::from(traced.values.iter().any(|v| v.role == Role::Parameter && v.type_id.is_some()));
         Ok(())
     });
     match asked {

@@ -88,7 +88,9 @@ impl Reader {
         let (name, system) = (String::from_utf8_lossy(t.name()), String::from_utf8_lossy(t.system()));
         let kind = match (has_parameters, has_fields) {
             (true, true) => {
-                return Err("a probe reads parameters, or fields of the event: ask for one of both".to_owned());
+                return Err(
+                    "a probe reads parameters, or fields of the event: ask for one of both".to_owned()
+                );
             }
             (true, false) => self.probes(t).map(|()| format!("t:probeidx/{name} {name}")),
             (false, true) => self.events(t).map(|()| format!("e:probeidx/{name} {system}/{name}")),
@@ -103,12 +105,7 @@ impl Reader {
     }
 }
 
-fn parameters(
-    view: &View<'_>,
-    t: &Tracepoint<'_>,
-    values: &mut Values<'_>,
-    reader: &Reader,
-) -> Vec<ValueAt> {
+fn parameters(view: &View<'_>, t: &Tracepoint<'_>, values: &mut Values<'_>, reader: &Reader) -> Vec<ValueAt> {
     let numbered = (1..).zip(t.parameters());
     numbered
         .map(|(number, v)| {
@@ -187,7 +184,8 @@ fn field_type(
 ) -> std::result::Result<String, String> {
     let bits = u32::from(field.size.get()) * 8;
     let name = view.string(field.type_name);
-    let is_text = [&b"char["[..], b"__data_loc char[]", b"__rel_loc char[]"].iter().any(|t| name.starts_with(t));
+    let is_text =
+        [&b"char["[..], b"__data_loc char[]", b"__rel_loc char[]"].iter().any(|t| name.starts_with(t));
     match cast {
         Some(Cast::As(text) | Cast::Text(text)) => return Ok(text.clone()),
         Some(Cast::DentryName(text)) => return Err(format!("{text} is for parameters of functions")),
@@ -199,7 +197,13 @@ fn field_type(
         None => {}
     }
     let is_signed = field.flags.get() & EventFieldRecord::SIGNED != 0;
-    let radix = if is_signed { 's' } else if name.ends_with(b"*") { 'x' } else { 'u' };
+    let radix = if is_signed {
+        's'
+    } else if name.ends_with(b"*") {
+        'x'
+    } else {
+        'u'
+    };
     Ok(format!("{radix}{bits}"))
 }
 
@@ -223,7 +227,8 @@ fn check(view: &View<'_>, spec: &TraceSpec, argument: &Argument) -> Result<()> {
         return Ok(());
     }
     let near = suggest::nearest(&way.root, known.iter().map(String::as_str), 3);
-    let error = Error::new(ErrorKind::NoMatch, format!("no parameter or field '{}' of the tracepoint", way.root));
+    let error =
+        Error::new(ErrorKind::NoMatch, format!("no parameter or field '{}' of the tracepoint", way.root));
     Err(match near.is_empty() {
         false => error.hint(format!("did you mean {}?", near.join(", "))),
         true => error.hint(format!("there are {}", known.join(", "))),

@@ -133,7 +133,8 @@ impl<'a> Values<'a> {
         if !is_known {
             return Ok(ValueAt { name, type_id, type_name, ..value });
         }
-        let (state, location, fetch) = self.lower((place.object, place.pc), &plan, Some(argument), &fetch::name(argument));
+        let (state, location, fetch) =
+            self.lower((place.object, place.pc), &plan, Some(argument), &fetch::name(argument));
         let plan = Some(plan).filter(|p| p.pieces.is_empty());
         Ok(ValueAt { name, type_id, type_name, state, location, fetch, plan, ..value })
     }

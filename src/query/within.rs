@@ -71,7 +71,13 @@ pub fn labels<'a>(view: &View<'a>, name: &Pattern) -> Vec<Labelled<'a>> {
         let record = view.places.get(label.place.index()).filter(|p| p.entry.get() != 0)?;
         let line = select::function(view, record)?.line.get().wrapping_add_signed(label.line);
         let pc = record.entry.get().wrapping_add_signed(label.distance);
-        Some(Labelled { placed: Placed { id: label.place, record }, name: label.name, line, pc, block: label.block })
+        Some(Labelled {
+            placed: Placed { id: label.place, record },
+            name: label.name,
+            line,
+            pc,
+            block: label.block,
+        })
     };
     view.labels().filter(is_meant).filter_map(labelled).collect()
 }

@@ -124,7 +124,8 @@ pub fn json(view: &View<'_>, kernel: &str, traced: &Traced<'_>, out: &mut dyn Wr
 /// Writes a tracepoint for people.
 pub fn text_of(view: &View<'_>, traced: &Traced<'_>, style: Style, out: &mut dyn Write) -> Result<()> {
     let t = &traced.tracepoint;
-    let place = t.declared().map_or(String::new(), |(file, line)| format!("@{}:{line}", printable_bytes(file)));
+    let place =
+        t.declared().map_or(String::new(), |(file, line)| format!("@{}:{line}", printable_bytes(file)));
     writeln!(out, "{}{place}  {}", style.bold(printable_bytes(t.name())), object(t))?;
     let event = match t.has_event() {
         true => format!("event {}:{}", printable_bytes(t.system()), printable_bytes(t.name())),

@@ -110,7 +110,9 @@ fn labels_and_callees_are_those_of_systemtap() {
         let is_of_symbol = |line: &&str| line.ends_with(&format!(".{written}")) && !line.contains('@');
         let theirs = theirs.lines().filter(|line| !is_of_symbol(line));
         let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) = (ours.lines().collect(), theirs.collect());
-        let only = |a: &BTreeSet<&str>, b: &BTreeSet<&str>| a.difference(b).map(|l| l.to_string()).collect::<Vec<_>>();
+        let only = |a: &BTreeSet<&str>, b: &BTreeSet<&str>| {
+            a.difference(b).map(|l| l.to_string()).collect::<Vec<_>>()
+        };
         assert_eq!((only(&ours, &theirs), only(&theirs, &ours)), (vec![], vec![]), "{pattern}");
     }
 }
@@ -136,7 +138,8 @@ fn fields_hold(kernel: &Kernel) {
     let index = Index::open(&installed::index(kernel)).unwrap();
     let view = index.view().unwrap();
     let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-    let of_vmlinux = || tracepoint::matching(&view, &every()).filter(|t| t.module().is_none() && t.has_event());
+    let of_vmlinux =
+        || tracepoint::matching(&view, &every()).filter(|t| t.module().is_none() && t.has_event());
     let path = |t: &Tracepoint<'_>| format!("{EVENTS}/{}/{}/format", text(t.system()), text(t.name()));
     let Some(mut machine) = needed(Machine::new(kernel)) else { return };
     machine = machine.print(AVAILABLE);
@@ -181,12 +184,22 @@ type Case = (&'static str, &'static [&'static str], &'static str, &'static str);
 
 const OF_EVENTS: [Case; 2] = [
     ("task:task_rename", &["newcomm", "old=oldcomm"], "name", "newcomm=\"name-before\" old=\"init\""),
-    ("sched:sched_process_fork", &["parent_comm", "child_pid"], "exit", "parent_comm=\"init\" child_pid={child}"),
+    (
+        "sched:sched_process_fork",
+        &["parent_comm", "child_pid"],
+        "exit",
+        "parent_comm=\"init\" child_pid={child}",
+    ),
 ];
 
 /// For 6.5 and later.
 const OF_PARAMETERS: [Case; 2] = [
-    ("task:task_rename", &["new=comm:string", "$task->comm:string"], "name", "new=\"name-before\" comm=\"init\""),
+    (
+        "task:task_rename",
+        &["new=comm:string", "$task->comm:string"],
+        "name",
+        "new=\"name-before\" comm=\"init\"",
+    ),
     ("sched_process_fork", &["$child->pid", "$parent->pid"], "exit", "pid={child} "),
 ];
 
@@ -210,7 +223,8 @@ fn values_hold(kernel: &Kernel, cases: &[Case]) {
     let answers = machine.boot(&requests).unwrap_or_else(|e| panic!("{e}"));
     for ((case, request), answer) in cases.iter().zip(&requests).zip(&answers.answers) {
         let known = answer.known.iter();
-        let wanted = known.fold(case.3.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value));
+        let wanted =
+            known.fold(case.3.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value));
         let is_there = answer.traced.iter().any(|line| line.contains(&wanted));
         assert!(is_there, "{}: {request}: {answer}, not {wanted}: {:#?}", kernel.release, answer.traced);
     }
@@ -219,7 +233,8 @@ fn values_hold(kernel: &Kernel, cases: &[Case]) {
 
 /// `f_show`, kernel/trace/trace_events.c: the number of elements stands behind the name.
 fn as_tracefs_prints(view: &View<'_>, field: &EventFieldRecord) -> String {
-    let [name, kind] = [field.name, field.type_name].map(|s| String::from_utf8_lossy(view.string(s)).into_owned());
+    let [name, kind] =
+        [field.name, field.type_name].map(|s| String::from_utf8_lossy(view.string(s)).into_owned());
     let declared = match kind.split_once('[').filter(|_| !kind.starts_with("__data_loc")) {
         Some((kind, count)) => format!("{kind} {name}[{count}"),
         None => format!("{kind} {name}"),

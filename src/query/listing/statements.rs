@@ -43,7 +43,10 @@ impl<'a> Lister<'a> {
                 copies.sort_by_key(|c| (c.is_inline, Reverse(c.function.line.get())));
                 for_each_point(rows, &copies, spec, |copy, pc, line| {
                     let printed = (copy.function.name, copy.function.file, line);
-                    points.entry(printed).or_default().push(Seen { pc: Some(pc), ..Seen::at_entry(copy.placed) });
+                    points
+                        .entry(printed)
+                        .or_default()
+                        .push(Seen { pc: Some(pc), ..Seen::at_entry(copy.placed) });
                 });
             });
             for ((name, file, line), mut seen) in points {
@@ -79,7 +82,13 @@ impl<'a> Lister<'a> {
             let address = spec.address.wrapping_sub((pc - row.pc).into());
             lines.push(
                 |out| point::put_address(&view, object, address, nearest, out),
-                |out| self.put_variables(&[Seen { pc: Some(row.pc), ..Seen::at_entry(placed) }], Filter::Any, out),
+                |out| {
+                    self.put_variables(
+                        &[Seen { pc: Some(row.pc), ..Seen::at_entry(placed) }],
+                        Filter::Any,
+                        out,
+                    )
+                },
             );
         }
         Ok(())

@@ -65,7 +65,11 @@ impl<'a> Lister<'a> {
         if is_on_line && !self.is_blocked(name, file, Filter::Any) && !self.is_closed(object, label.pc) {
             let mut text = vec![];
             point::put_label(&view, object, name, file, label.line, view.string(label.name), &mut text);
-            grouped.entry(text).or_default().push(Seen { placed: label.placed, pc: Some(label.pc), block: label.block });
+            grouped.entry(text).or_default().push(Seen {
+                placed: label.placed,
+                pc: Some(label.pc),
+                block: label.block,
+            });
         }
     }
 
