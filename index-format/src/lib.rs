@@ -162,6 +162,7 @@ pub mod lines;
 pub mod meta;
 pub mod names;
 pub mod record;
+mod sites;
 pub mod types;
 pub mod users;
 pub mod variables;

@@ -186,6 +186,8 @@ fn dynamic_events_read_fields_or_parameters() {
     assert_eq!(lines(&new, &[switch]), (0, t.to_owned()));
     let read = format!("{t} pid=+0($arg2):s32 comm=+4($arg3):string state=$arg4:x32");
     assert_eq!(lines(&new, &[switch, "$prev->pid", "next->comm", "state"]), (0, read));
+    let two = format!("{t} pid=+0($arg2):s32 pid_2=+0($arg3):s32");
+    assert_eq!(lines(&new, &[switch, "$prev->pid", "$next->pid"]), (0, two));
     assert_eq!(lines(&new, &["kernel.trace(\"load_tp\")"]), (0, "t:probeidx/load_tp load_tp".to_owned()));
     // Both at once is no probe.
     assert_eq!(lines(&new, &[switch, "prev->pid", "prev_pid"]), (1, String::new()));
@@ -210,6 +212,40 @@ fn what_is_not_there_is_said() {
     assert!(of_none.err.contains("did you mean prev?"), "{of_none:?}");
     let stats = &FIXED.json(&["stats"])[0]["counts"];
     assert_eq!(stats["tracepoints"], json!(10));
+}
+
+#[test]
+fn labels_and_callees_are_places_within_functions() {
+    let point = |suffix: &str| format!("kernel.function(\"walk\").{suffix}");
+    let found = |suffix: &str| -> Vec<String> {
+        let out = FIXED.run(&["find", &point(suffix), "--args"]).found();
+        let file = out.split('@').nth(1).and_then(|rest| rest.split(':').next()).unwrap().to_owned();
+        out.lines().map(|l| l.replace(&file, "F")).collect()
+    };
+    assert_eq!(found("label(\"a*\")"), ["kernel.function(\"walk@F:42\").label(\"again\") $n:int"]);
+    let middle = "kernel.function(\"walk@F:41\").callee(\"middle@F:38\") $n:int";
+    let inner = "kernel.function(\"middle@F:38\").callee(\"inner@F:34\") $n:int";
+    for (suffix, expected) in [
+        ("callees", &[middle][..]),
+        ("callees(2)", &[inner, middle]),
+        ("callees(4294967296)", &[inner, middle]),
+        ("callee(\"mid*\")", &[middle]),
+    ] {
+        assert_eq!(found(suffix), expected, "{suffix}");
+    }
+    let label = FIXED.place(&point("label(\"again\")"));
+    assert_eq!((text(&label, "function"), text(&label, "instance")), ("walk", "statement"));
+    assert!(text(&label, "probe").ends_with(".label(\"again\")"));
+    let callee = FIXED.place(&point("callee(\"middle\")"));
+    assert_eq!((text(&callee, "function"), text(&callee, "instance")), ("middle", "inline"));
+    assert_eq!(callee["inlined_into"][0]["function"], "walk");
+    for (suffix, said) in [
+        ("label(\"x\")", "probeidx: walk has no label x with an address"),
+        // It is inlined into what is inlined.
+        ("callee(\"inner\")", "probeidx: nothing called inner is inlined into walk"),
+    ] {
+        FIXED.run(&["find", &point(suffix)]).refused(1, said);
+    }
 }
 
 /// What a build says of a damaged vmlinux, and what it lists of it.
