@@ -1,4 +1,5 @@
 //! `probeidx find`
+use super::aliases;
 use super::args::Find;
 use super::config::Config;
 use super::exit::Outcome;
@@ -62,7 +63,13 @@ pub(super) fn listing(
     let mut lister = Lister::new(view, with_variables);
     let mut lines = Lines::default();
     let mut asked = vec![];
-    for spec in specs {
+    let points = aliases::asked(specs);
+    if !points.is_empty() {
+        aliases::with_definitions(&view, |definitions| {
+            aliases::list(view, definitions, &points, with_variables, &mut lines)
+        })?;
+    }
+    for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {
         let listed = resolve::listed(&view, spec)?;
         lister.list(&listed, spec.spelled, &mut lines)?;
         if let Listed::Functions { spec, kind: Kind::Function } = listed {

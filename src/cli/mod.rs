@@ -6,6 +6,7 @@ pub mod output;
 pub mod progress;
 
 mod addr;
+mod aliases;
 mod blacklist;
 mod build;
 mod decode;

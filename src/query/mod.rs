@@ -9,6 +9,7 @@ pub mod coverage;
 pub mod declaration;
 pub mod decode;
 pub mod defined;
+pub mod derive;
 pub mod elsewhere;
 pub mod fetch;
 pub mod frames;

@@ -53,6 +53,11 @@ pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, each: impl F
     scopes.into_iter().rev().flatten().for_each(each);
 }
 
+/// Whether a variable of a placement is somewhere at an address within it.
+pub fn is_there(view: &View<'_>, placed: Placed<'_>, pc: u32, location: Location<'_>) -> bool {
+    There::new(view, placed, pc).is(location)
+}
+
 /// Whether variables are somewhere at an address.
 struct There<'v, 'a> {
     view: &'v View<'a>,

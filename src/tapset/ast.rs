@@ -54,7 +54,7 @@ pub struct Point {
 }
 
 /// `function("vfs_read")`. The name may hold wildcards.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
     pub name: String,
     pub argument: Option<Literal>,

@@ -41,6 +41,8 @@ pub struct Leaf<'q> {
     pub conditions: &'q [Arc<Expression>],
     /// The aliases on the way to it, the asked one first.
     pub through: &'q [&'q Alias],
+    /// Of each of these how many of the last components were wanted behind its name.
+    pub behind: &'q [usize],
 }
 
 /// On the way through aliases.
@@ -53,6 +55,7 @@ struct Walk<'l, 'v> {
 #[derive(Clone, Default)]
 struct Way<'l> {
     through: Vec<&'l Alias>,
+    behind: Vec<usize>,
     conditions: Vec<Arc<Expression>>,
     optional: bool,
 }
@@ -107,8 +110,9 @@ impl<'l> Aliases<'l> {
         let found = match self.root.find(&components, 0, self, walk) {
             Ok((found, true)) => Ok(found),
             Ok((_, false)) => {
-                let Way { through, conditions, optional } = &walk.way;
-                Ok((walk.visit)(Leaf { components: &components, optional: *optional, conditions, through }))
+                let Way { through, behind, conditions, optional } = &walk.way;
+                let optional = *optional;
+                Ok((walk.visit)(Leaf { components: &components, optional, conditions, through, behind }))
             }
             Err(Stop::Loop(_)) if point.optional || before.optional => Ok(false),
             Err(stop) => Err(stop),
@@ -127,6 +131,7 @@ impl<'l> Aliases<'l> {
             return Err(Stop::Beyond(wrong(format!("the alias `{}` lies behind {DEEPEST} others", name()))));
         }
         walk.way.through.push(alias);
+        walk.way.behind.push(suffix.len());
         let mut any = false;
         for point in &alias.points {
             let found = self.point(point, suffix, walk)?;
@@ -136,6 +141,7 @@ impl<'l> Aliases<'l> {
             }
         }
         walk.way.through.pop();
+        walk.way.behind.pop();
         Ok(any)
     }
 }
