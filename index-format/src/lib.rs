@@ -1,4 +1,4 @@
-//! # The index file, version 4
+//! # The index file, version 5
 //!
 //! Bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -30,6 +30,7 @@
 //!         ├──▶ sequences ──▶ line rows
 //!         ├──▶ frames ──▶ frame rows: where the canonical frame address is
 //!         └──▶ section (boundaries), sites, refused, symbol (its flags): whether it can be probed
+//! name of a tapset ──▶ tapset_names ──▶ tapset_definitions ──▶ tapset_trees
 //! ```
 //!
 //! * A table whose records own parts of another has one record more than it has entries, so that every part ends
@@ -119,9 +120,11 @@
 //! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines`. `sites`, `refused`, `boundaries`, flags of objects and symbols |
 //! | 3 | `type_users`, `type_uses`, `frames`, `frame_rows`; `DW_OP_fbreg` by what the frame base is |
 //! | 4 | user objects: `segments`, a flag of objects, their names in `meta`; what a parameter is at the entry, as an empty range |
+//! | 5 | SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration` |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod config;
 pub mod details;
 mod error;
 pub mod expr;
@@ -132,6 +135,7 @@ pub mod lines;
 pub mod meta;
 pub mod names;
 pub mod record;
+pub mod tapset;
 pub mod types;
 pub mod users;
 pub mod variables;

@@ -1,4 +1,5 @@
 //! An index as typed slices. Opening costs the header and a bounds check per section, whatever the file's size.
+use crate::config;
 use crate::details::{self, Details};
 use crate::error::{Error, Result};
 use crate::frames;
@@ -8,6 +9,7 @@ use crate::lines::Rows;
 use crate::meta::Meta;
 use crate::names;
 use crate::record::*;
+use crate::tapset::{self, SourcesMeta, Tapset};
 use crate::users::Uses;
 use crate::variables::Variables;
 use crate::varint::Reader;
@@ -61,6 +63,9 @@ pub struct View<'a> {
     type_uses: &'a [u8],
     frames: &'a [FrameRecord],
     frame_rows: &'a [u8],
+    configuration: &'a [u8],
+    /// The tapsets as they hold for this kernel.
+    pub tapset: Tapset<'a>,
 }
 
 impl<'a> View<'a> {
@@ -101,6 +106,14 @@ impl<'a> View<'a> {
             type_uses: bytes(file, directory, S::TypeUses)?,
             frames: records(file, directory, S::Frames)?,
             frame_rows: bytes(file, directory, S::FrameRows)?,
+            configuration: bytes(file, directory, S::Configuration)?,
+            tapset: Tapset {
+                meta: bytes(file, directory, S::Tapset)?,
+                names: records(file, directory, S::TapsetNames)?,
+                strings: bytes(file, directory, S::TapsetStrings)?,
+                definitions: records(file, directory, S::TapsetDefinitions)?,
+                trees: bytes(file, directory, S::TapsetTrees)?,
+            },
         })
     }
 
@@ -128,6 +141,17 @@ impl<'a> View<'a> {
     /// What was indexed, and from which files. Cost: decoding it.
     pub fn meta(&self) -> Result<Meta> {
         Meta::from_bytes(self.checked(SectionName::Meta)?)
+    }
+    /// The texts that the tapsets were read from. Cost: comparing the checksum, and copying them.
+    pub fn tapset_sources(&self) -> Result<SourcesMeta> {
+        let section = self.checked(SectionName::TapsetSources)?;
+        let what = "it cannot be decoded";
+        let damaged = Error::Section { section: SectionName::TapsetSources.text(), offset: 0, what };
+        if section.is_empty() { Ok(SourcesMeta::default()) } else { tapset::decode(section).ok_or(damaged) }
+    }
+    /// An option of the kernel's configuration, `CONFIG_` left away: what follows its `=`. Cost: a binary search.
+    pub fn option(&self, name: &[u8]) -> Option<&'a [u8]> {
+        config::find(self.configuration, name)
     }
     /// The sections' names and lengths.
     pub fn section_sizes(&self) -> impl Iterator<Item = (SectionName, u64)> + 'a {

@@ -107,6 +107,13 @@ pub struct Build {
     /// Leave out the modules
     #[arg(long)]
     pub no_modules: bool,
+    /// Index the tapsets below this folder, or those that an index keeps; files of an earlier one hide those of a later
+    /// one [default: /usr/share/systemtap/tapset if it is there]
+    #[arg(long, value_name = "DIR", conflicts_with = "user")]
+    pub tapset: Vec<PathBuf>,
+    /// Leave out the tapsets
+    #[arg(long, conflicts_with = "tapset")]
+    pub no_tapset: bool,
     /// Read inputs again that have not changed
     #[arg(long)]
     pub force: bool,

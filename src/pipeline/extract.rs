@@ -31,20 +31,21 @@ pub fn vmlinux(
     interner: &Interner,
     types: &Firsts,
     functions: &Firsts,
-) -> Result<(ObjectFacts, Vec<Extracted>, Vec<Skipped>)> {
-    let ((facts, extracted), mut skipped) = open(input, 0, |object, code, source, faults| {
+) -> Result<(ObjectFacts, Option<KernelConfig>, Vec<Extracted>, Vec<Skipped>)> {
+    let (((facts, config), extracted), mut skipped) = open(input, 0, |object, code, source, faults| {
         let path = input.path.display().to_string();
         let facts = || {
             let config = KernelConfig::find(&input.path, release, object);
             let kernel = Kernel { version: code::version(release), config: config.as_ref() };
-            ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, faults)
+            let facts = ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, faults);
+            (facts, config)
         };
         Ok(rayon::join(facts, || whole(source, interner, types, functions)))
     })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &input.path));
     }
-    Ok((facts, extracted, skipped))
+    Ok((facts, config, extracted, skipped))
 }
 
 /// Reads an object that is alone, its units in batches side by side.

@@ -1,10 +1,12 @@
 //! Bytes to tokens, and the comments that document something.
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use super::Place;
 
 /// What a token is. Of a string the text is without quotes, of embedded C without its brackets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A name, also `$name`, `$` and `$$`.
     Identifier,
@@ -19,7 +21,7 @@ pub enum Kind {
     Junk,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Token<'a> {
     pub kind: Kind,
     /// Whether blanks or comments stand before it.

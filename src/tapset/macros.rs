@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::lexer::{Comment, Kind, Lexer, Token};
 use super::{Fault, Place, Result};
 
@@ -17,10 +19,11 @@ const DEEPEST: usize = 256;
 const MOST: usize = 2_000_000;
 
 /// `@define name(parameters) %( … %)`.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Macro<'a> {
     pub place: Place,
     pub parameters: Vec<Cow<'a, str>>,
+    #[serde(with = "super::stored::tree::sequence")]
     body: Arc<[Token<'a>]>,
 }
 

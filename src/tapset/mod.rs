@@ -10,6 +10,8 @@
 //! | [`ast`] | what a script says |
 //! | [`expand`] | aliases to the points they stand for |
 //! | [`definitions`] | what scripts can use, by name |
+//! | [`sources`] | the folders of tapsets, and the same kept in an index |
+//! | [`stored`] | definitions as an index keeps them |
 //! | [`context`] | what is known of the place where a handler runs |
 //! | [`handler`] | what handlers mean: locals, types, what is dead and what is wrong |
 //! | [`target`] | for which kernel, architecture and SystemTap a script is read |
@@ -28,6 +30,8 @@ pub mod library;
 mod macros;
 pub mod parser;
 mod preprocess;
+pub mod sources;
+pub mod stored;
 pub mod target;
 mod walk;
 

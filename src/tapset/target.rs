@@ -65,6 +65,19 @@ pub fn architecture(machine: &str) -> &str {
     }
 }
 
+/// The same for the machine of an ELF object (`e_machine`); empty for one that no kernel is indexed of.
+pub fn of_machine(machine: u16) -> &'static str {
+    match machine {
+        21 => "powerpc",
+        22 => "s390",
+        62 => "x86_64",
+        183 => "arm64",
+        243 => "riscv",
+        258 => "loongarch64",
+        _ => "",
+    }
+}
+
 impl Runtime {
     pub fn name(self) -> &'static str {
         match self {

@@ -1,9 +1,8 @@
 //! The installed tapsets against SystemTap: every file as it prints it after parsing, every alias and every function.
 use crate::installed::{self, Kernel, needed, wanted};
 use probeidx::render;
-use probeidx::tapset::expand::Aliases;
 use probeidx::tapset::target::{Privilege, Runtime, architecture};
-use probeidx::tapset::{Library, Target};
+use probeidx::tapset::{Definitions, Library, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -155,10 +154,10 @@ fn every_alias_of_the_installed_library_ends() {
     let Some(types) = needed(stap(&kernel, &["--dump-probe-types"])) else { return };
     let first = |point: &str| point.split(['.', '(']).next().unwrap_or_default().to_owned();
     let known: BTreeSet<String> = types.lines().map(first).collect();
-    let aliases = Aliases::new(library.aliases());
+    let definitions = Definitions::new(&library);
     let mut leaves = 0;
     for name in library.aliases().flat_map(|alias| &alias.names) {
-        let found = aliases.expand(name, |leaf| {
+        let found = definitions.expand(name, |leaf| {
             leaves += 1;
             assert!(leaf.optional || known.contains(&leaf.components[0].name), "{name}: {leaf:?}");
             false
