@@ -190,8 +190,7 @@ pub fn order(left: &[u8], right: &[u8]) -> Ordering {
 
 /// The bytes of a tree, or of what is described above.
 pub fn encode(value: &impl Serialize) -> Vec<u8> {
-    bincode::serde::encode_to_vec(value, bincode::config::standard())
-        .expect("encoding to memory cannot fail")
+    bincode::serde::encode_to_vec(value, bincode::config::standard()).expect("encoding to memory cannot fail")
 }
 
 /// Reads what [`encode`] wrote. `None` for other bytes; it takes no more memory than some hundred times their length.

@@ -35,7 +35,8 @@ pub fn list(
     with_variables: bool,
     lines: &mut Lines,
 ) -> Result<()> {
-    let words = with_variables.then(|| Words::new(definitions, Rc::new(crate::query::derive::here::everywhere(view))));
+    let words = with_variables
+        .then(|| Words::new(definitions, Rc::new(crate::query::derive::here::everywhere(view))));
     let mut listing = Listing::new(view, words);
     let mut deriver = Deriver::new(view, definitions);
     for point in points {
@@ -53,7 +54,8 @@ pub fn with_definitions<T>(view: &View<'_>, f: impl FnOnce(&Definitions<'_>) -> 
     use crate::tapset::{Library, Target};
     let release = String::from_utf8_lossy(view.release()).into_owned();
     let config = std::fs::read_to_string(format!("/boot/config-{release}")).unwrap_or_default();
-    let config: std::collections::HashMap<String, String> = config.lines().filter_map(|l| l.split_once('=')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
+    let config: std::collections::HashMap<String, String> =
+        config.lines().filter_map(|l| l.split_once('=')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
     let lookup = |name: &str| config.get(name).cloned();
     let target = Target::new("x86_64", &release, &lookup);
     let library = Library::load(&["/usr/share/systemtap/tapset".into()], &target);

@@ -41,7 +41,8 @@ pub fn build_user(
         let index = options.db.join(FOLDER).join(file_name(&object.object.path));
         report.skipped.extend(object.strangers.iter().map(|e| Skipped::part(e.clone(), 1)));
         let inputs = || std::iter::once(&object.object).chain(&object.debug);
-        let known = (!options.force).then(|| unchanged(&index, inputs(), &Sources::default(), options)).flatten();
+        let known =
+            (!options.force).then(|| unchanged(&index, inputs(), &Sources::default(), options)).flatten();
         match known {
             Some((built, skipped)) => {
                 report.built.push(built);

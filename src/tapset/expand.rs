@@ -78,7 +78,12 @@ impl<'l> Definitions<'l> {
         self.point(point, &[], &mut walk).map_err(|(Stop::Loop(error) | Stop::Beyond(error))| error)
     }
 
-    fn point<'d>(&'d self, point: &Point, suffix: &[Component], walk: &mut Walk<'d, '_>) -> Result<bool, Stop> {
+    fn point<'d>(
+        &'d self,
+        point: &Point,
+        suffix: &[Component],
+        walk: &mut Walk<'d, '_>,
+    ) -> Result<bool, Stop> {
         walk.step()?;
         let before = walk.way.clone();
         walk.way.conditions.extend(point.condition.clone());
@@ -99,7 +104,12 @@ impl<'l> Definitions<'l> {
     }
 
     /// The points of an alias, in order.
-    fn through<'d>(&'d self, alias: &'d Alias, suffix: &[Component], walk: &mut Walk<'d, '_>) -> Result<bool, Stop> {
+    fn through<'d>(
+        &'d self,
+        alias: &'d Alias,
+        suffix: &[Component],
+        walk: &mut Walk<'d, '_>,
+    ) -> Result<bool, Stop> {
         let name = || alias.names.first().map(Point::to_string).unwrap_or_default();
         if walk.way.through.iter().any(|other| std::ptr::eq(*other, alias)) {
             return Err(Stop::Loop(wrong(format!("the alias `{}` leads back to itself", name()))));
@@ -232,15 +242,19 @@ impl<'d> Node<'d> {
         let pattern = Pattern::new(&components[at].name).map_err(Stop::Beyond)?;
         for name in self.components() {
             walk.step()?;
-            let Some(below) = Some(name).filter(|name| pattern.matches(name)).and_then(|n| self.below(n)) else {
+            let Some(below) = Some(name).filter(|name| pattern.matches(name)).and_then(|n| self.below(n))
+            else {
                 continue;
             };
             let before = walk.way.clone();
+            // What a wildcard leads to may match nothing.
+            walk.way.optional = true;
             match below.find(components, at + 1, walk) {
                 Ok((f, k)) => (found, known) = (found | f, known | k),
-                Err(Stop::Loop(_)) => walk.way = before,
+                Err(Stop::Loop(_)) => {}
                 Err(stop) => return Err(stop),
             }
+            walk.way = before;
         }
         Ok((found, known))
     }

@@ -86,7 +86,9 @@ struct Node {
 static FORMS: LazyLock<Node> = LazyLock::new(|| {
     let mut root = Node::default();
     for of in OF_CODE {
-        CODE.iter().filter(|tail| !tail.is_empty()).for_each(|tail| root.add(of.split('.').chain(tail.split('.'))));
+        CODE.iter()
+            .filter(|tail| !tail.is_empty())
+            .for_each(|tail| root.add(of.split('.').chain(tail.split('.'))));
     }
     for of in [OF_PROCESS, OF_LIBRARY] {
         USER.iter().for_each(|tail| root.add(of.split('.').chain(tail.split('.'))));
@@ -181,7 +183,8 @@ fn unknown(components: &[Component]) -> Error {
     let mut node = &*FORMS;
     for component in components {
         let takes = Takes::of(component);
-        let Some((.., below)) = node.below.iter().find(|(n, t, _)| *n == component.name && *t == takes) else {
+        let Some((.., below)) = node.below.iter().find(|(n, t, _)| *n == component.name && *t == takes)
+        else {
             let error = Error::new(ErrorKind::Usage, format!("unknown probe point component {component}"));
             return match node.near(&component.name) {
                 near if near.is_empty() => error,
@@ -245,10 +248,10 @@ mod tests {
 
     #[test]
     fn wildcards_stand_for_names_of_components() {
-        assert_eq!(matching("kernel.function(string).c*"), [
-            "kernel.function(string).call",
-            "kernel.function(string).callees"
-        ]);
+        assert_eq!(
+            matching("kernel.function(string).c*"),
+            ["kernel.function(string).call", "kernel.function(string).callees"]
+        );
         assert_eq!(matching("timer.*s(number)").len(), 5);
         assert_eq!(matching("begin"), ["begin"]);
     }
@@ -259,7 +262,10 @@ mod tests {
         let wrong = error("kernel.functoin(string)");
         assert_eq!(wrong.message(), "unknown probe point component functoin(\"x\")");
         assert_eq!(wrong.remedy(), Some("did you mean function(number), function(string)?"));
-        assert_eq!(error("timer.ms").remedy(), Some("did you mean ms(number), ns(number), s(number), us(number)?"));
+        assert_eq!(
+            error("timer.ms").remedy(),
+            Some("did you mean ms(number), ns(number), s(number), us(number)?")
+        );
         assert!(error("timer.profile").message().ends_with("one of: tick"));
         assert_eq!(error("zzz.y").remedy(), None);
     }

@@ -40,7 +40,13 @@ impl<'a> Here<'a> {
     pub fn parameters(&self) -> Vec<&'a [u8]> {
         let Place::Trace(tracepoint) = self.place else { return vec![] };
         let asked = self.parameters.borrow();
-        tracepoint.parameters.iter().zip(asked.iter()).filter(|(_, asked)| **asked).map(|(p, _)| p.0).collect()
+        tracepoint
+            .parameters
+            .iter()
+            .zip(asked.iter())
+            .filter(|(_, asked)| **asked)
+            .map(|(p, _)| p.0)
+            .collect()
     }
     /// Of a return: whether something was asked for that SystemTap saves at the entry, with a probe of its own.
     pub fn saves_at_entry(&self) -> bool {

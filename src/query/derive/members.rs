@@ -76,7 +76,11 @@ impl Value {
         let mut at = Way::new(self.type_id);
         for (number, step) in steps.iter().enumerate() {
             let is_first = number == 0 && self.is_target;
-            at.go(view, step, is_first).map_err(|(why, instead)| Wrong { steps: number + 1, why, instead })?;
+            at.go(view, step, is_first).map_err(|(why, instead)| Wrong {
+                steps: number + 1,
+                why,
+                instead,
+            })?;
         }
         let wrong = |why: String| Wrong { steps: steps.len(), why, instead: vec![] };
         match (pretty, address_of) {
@@ -150,12 +154,7 @@ impl Way {
         }
     }
 
-    fn index(
-        &mut self,
-        view: &View<'_>,
-        number: i64,
-        is_first: bool,
-    ) -> Result<(), (String, Vec<String>)> {
+    fn index(&mut self, view: &View<'_>, number: i64, is_first: bool) -> Result<(), (String, Vec<String>)> {
         match self.kind(view) {
             Some((_, TypeKind::Pointer | TypeKind::Array)) => self.part(view, Part::Index(number)),
             // What a cast points to may be one of many.
@@ -186,12 +185,16 @@ impl Way {
         let Some((stripped, kind)) = self.kind(view) else { return Err("void is no value".to_owned()) };
         match kind {
             kind if kind.is_aggregate() => {
-                let mut names: Vec<_> =
-                    view.members(stripped).iter().map(|m| view.string(m.name)).filter(|n| !n.is_empty()).collect();
+                let mut names: Vec<_> = view
+                    .members(stripped)
+                    .iter()
+                    .map(|m| view.string(m.name))
+                    .filter(|n| !n.is_empty())
+                    .collect();
                 names.sort_unstable();
-                let member = names.first().map_or(String::new(), |name| {
-                    format!(", such as ->{}", String::from_utf8_lossy(name))
-                });
+                let member = names
+                    .first()
+                    .map_or(String::new(), |name| format!(", such as ->{}", String::from_utf8_lossy(name)));
                 Err(format!("{} is no number: one of its members has to be named{member}", spelled()))
             }
             TypeKind::Base | TypeKind::Enum if types::size_of(view, stripped).is_none_or(|s| s > 8) => {

@@ -10,12 +10,7 @@ use probeidx_format::record::{FunctionRecord, SymbolRecord};
 impl<'a> Probed<'a> {
     /// Functions that have a symbol of this name, and another one in the debug information: `malloc`, which is
     /// `__libc_malloc` there. SystemTap lists them under that (`update_symtab`, tapsets.cxx).
-    pub(super) fn aliases(
-        &self,
-        name: NameId,
-        asked: Asked<'_>,
-        each: &mut Each<'_, 'a>,
-    ) -> Result<()> {
+    pub(super) fn aliases(&self, name: NameId, asked: Asked<'_>, each: &mut Each<'_, 'a>) -> Result<()> {
         let Asked { spec, kind, scope } = asked;
         let view = self.view;
         for &id in view.symbols_named(name) {

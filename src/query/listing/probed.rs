@@ -165,8 +165,7 @@ impl<'a> Probed<'a> {
             if !kept.is_empty() {
                 let place = Some((file, declaration.line));
                 let put = |out: &mut Vec<u8>| put_point(&view, object, place, text, spec, kind, out);
-                result =
-                    each(&Met { object, seen: &kept, symbol: None, filter: spec.filter, put: &put });
+                result = each(&Met { object, seen: &kept, symbol: None, filter: spec.filter, put: &put });
             }
         });
         self.places = places;

@@ -52,8 +52,9 @@ impl<'a> Probed<'a> {
                 if seen.is_empty() || self.is_blocked(name, file, Filter::Any) {
                     continue;
                 }
-                let put =
-                    |out: &mut Vec<u8>| point::put_statement(&view, object, name, file, line, spec.nearest, out);
+                let put = |out: &mut Vec<u8>| {
+                    point::put_statement(&view, object, name, file, line, spec.nearest, out)
+                };
                 each(&Met { object, seen: &seen, symbol: None, filter: Filter::Any, put: &put })?;
             }
         }

@@ -30,7 +30,8 @@ pub fn of_components(components: &[tapset::Component]) -> Result<Spec> {
         });
         Component { name: &c.name, at: 0, end: 0, argument }
     }
-    let chain = Chain { components: components.iter().map(component).collect(), presence: Presence::Required };
+    let chain =
+        Chain { components: components.iter().map(component).collect(), presence: Presence::Required };
     meaning(Source { whole: "", base: 0 }, &chain).map_err(|error| {
         // Whoever asks knows the place in the file; there is no column here.
         let message = error.message().trim_start_matches("column 1: ");

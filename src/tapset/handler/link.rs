@@ -413,7 +413,7 @@ impl<'p, 'a> Linker<'p, 'a> {
             }
         }
         let answer = match (&variable.root, of) {
-            _ if written && !self.program.words.guru => Err(Absent {
+            _ if written && !self.program.words.guru && !self.context.writable(variable) => Err(Absent {
                 what: variable.to_string(),
                 why: "writing to the kernel needs guru mode (stap -g)".to_owned(),
                 instead: vec![],

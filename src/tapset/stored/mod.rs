@@ -119,7 +119,8 @@ impl<'v> Stored<'v> {
     }
     fn definition<'s, T>(&'s self, number: usize, of: Part<'s, T>) -> Option<&'s T> {
         let decode = || tree::decode::<Definition>(self.tapset().tree(number)).map(Box::new);
-        let found = self.decoded.get(number).and_then(|slot| slot.get_or_init(decode).as_deref()).and_then(of);
+        let found =
+            self.decoded.get(number).and_then(|slot| slot.get_or_init(decode).as_deref()).and_then(of);
         if found.is_none() {
             let _ = self.damaged.set(number);
         }
@@ -150,7 +151,8 @@ impl<'v> Stored<'v> {
         match self.damaged.get() {
             None => Ok(()),
             Some(number) => {
-                let error = Error::new(ErrorKind::IndexDamaged, format!("definition {number} cannot be decoded"));
+                let error =
+                    Error::new(ErrorKind::IndexDamaged, format!("definition {number} cannot be decoded"));
                 Err(error.section("tapset_trees").hint("build the index again"))
             }
         }

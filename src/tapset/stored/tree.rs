@@ -17,9 +17,53 @@ const DEEPEST: u32 = 700;
 
 /// All operators and statistics. Part of the format: new ones go to the end.
 const OPERATORS: [&str; 47] = [
-    "", "=", "<<<", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|=", ".=", "+", "-", "!", "~", "++",
-    "--", "||", "&&", "|", "^", "&", "in", "<", ">", "==", "!=", "<=", ">=", "=~", "!~", "<<", ">>", ">>>", ".", "*",
-    "/", "%", "@avg", "@variance", "@count", "@sum", "@min", "@max",
+    "",
+    "=",
+    "<<<",
+    "+=",
+    "-=",
+    "*=",
+    "/=",
+    "%=",
+    "<<=",
+    ">>=",
+    "&=",
+    "^=",
+    "|=",
+    ".=",
+    "+",
+    "-",
+    "!",
+    "~",
+    "++",
+    "--",
+    "||",
+    "&&",
+    "|",
+    "^",
+    "&",
+    "in",
+    "<",
+    ">",
+    "==",
+    "!=",
+    "<=",
+    ">=",
+    "=~",
+    "!~",
+    "<<",
+    ">>",
+    ">>>",
+    ".",
+    "*",
+    "/",
+    "%",
+    "@avg",
+    "@variance",
+    "@count",
+    "@sum",
+    "@min",
+    "@max",
 ];
 
 thread_local! {
@@ -161,7 +205,9 @@ pub mod sequence {
     pub fn serialize<T: Serialize, S: Serializer>(of: &Arc<[T]>, to: S) -> Result<S::Ok, S::Error> {
         (**of).serialize(to)
     }
-    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Arc<[T]>, D::Error> {
+    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Arc<[T]>, D::Error> {
         Vec::deserialize(from).map(Arc::from)
     }
 }
@@ -189,7 +235,8 @@ mod tests {
     #[test]
     fn a_tree_that_is_too_deep_is_none() {
         let nested = |depth: usize| {
-            let zero = Expression { place: Place::default(), kind: ExpressionKind::Literal(Literal::Number(0)) };
+            let zero =
+                Expression { place: Place::default(), kind: ExpressionKind::Literal(Literal::Number(0)) };
             (0..depth).fold(zero, |inner, _| Expression {
                 place: Place::default(),
                 kind: ExpressionKind::Unary { operator: "-", operand: Box::new(inner) },

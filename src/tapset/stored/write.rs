@@ -38,7 +38,11 @@ impl Library {
             }
         }
         for (name, of) in self.macros() {
-            writing.add(Kind::Macro, vec![name.to_owned()], &Definition::Macro((name.to_owned(), of.clone())));
+            writing.add(
+                Kind::Macro,
+                vec![name.to_owned()],
+                &Definition::Macro((name.to_owned(), of.clone())),
+            );
         }
         writing.into_tables(&meta)
     }
@@ -67,7 +71,9 @@ struct Writing {
 
 impl Writing {
     fn add(&mut self, kind: Kind, names: Vec<String>, definition: &Definition) {
-        let (Ok(number), Ok(start)) = (u32::try_from(self.definitions.len()), u32::try_from(self.trees.len())) else {
+        let (Ok(number), Ok(start)) =
+            (u32::try_from(self.definitions.len()), u32::try_from(self.trees.len()))
+        else {
             return;
         };
         self.definitions.push(U32::new(start));
