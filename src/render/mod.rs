@@ -1,6 +1,7 @@
 //! Answers to text. Nothing here opens files or decides anything.
 pub mod address;
 pub mod aliases;
+pub mod check;
 pub mod frame;
 pub mod json;
 pub mod kprobe_events;

@@ -44,9 +44,9 @@ pub struct Reading<'a> {
     pub variables: Vec<&'a Variable>,
     /// What only dead branches ask of it.
     pub dead: Vec<&'a Variable>,
-    pub findings: Vec<Finding>,
-    /// Whether it asks for values from the entry of the function (`@entry`) that are not dead.
+    /// Whether it asks for values from the entry of the function (`@entry`).
     pub saves: bool,
+    pub findings: Vec<Finding>,
 }
 
 /// A local of a handler.
@@ -64,7 +64,7 @@ pub struct Local<'a> {
 /// are taken by their signatures, so that it costs as much as the parts are long.
 pub fn read<'a>(words: &Words<'a>, parts: &[&'a Statement], context: Rc<dyn Context + 'a>) -> Reading<'a> {
     let mut program = Program::brief(words.clone());
-    program.add(parts, &[], context);
+    program.add(parts, &[], &*context);
     program.infer();
     program.functions.iter_mut().for_each(|function| function.reached = true);
     program.complain();
@@ -81,16 +81,15 @@ pub fn read<'a>(words: &Words<'a>, parts: &[&'a Statement], context: Rc<dyn Cont
             }
         });
     });
-    let findings = program.findings;
+    let (findings, found) = (program.findings, handler.found);
     let of = |place: Place| findings.iter().position(|f| f.place == place && f.trouble == Trouble::Variable);
-    let locals = handler.locals.iter().map(|id| {
+    let locals = found.locals.iter().map(|id| {
         let variable = &program.variables[id.0 as usize];
         let broken = broken.iter().find(|(broken, _)| broken == id).and_then(|(_, place)| of(*place));
         Local { name: variable.name, place: variable.place, sort: variable.sort, broken }
     });
     let locals = locals.collect();
-    let saves = handler.saves;
-    Reading { locals, variables: handler.read, dead: handler.dead, findings, saves }
+    Reading { locals, variables: found.read, dead: found.dead, saves: found.saves, findings }
 }
 
 /// Where the first thing stands in an expression that cannot be read.
