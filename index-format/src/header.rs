@@ -125,6 +125,12 @@ sections! {
     Frames = "frames",
     /// See [`frames`](crate::frames).
     FrameRows = "frame_rows",
+    /// `TracepointRecord`s, sorted by name, system and object.
+    Tracepoints = "tracepoints",
+    /// `EventFieldRecord`s, in the order of the record; events of one class share them.
+    EventFields = "event_fields",
+    /// See [`labels`](crate::labels).
+    Labels = "labels",
     /// The options of the kernel: see [`config`](crate::config).
     Configuration = "configuration",
     /// For which target tapsets were read: see [`tapset`](crate::tapset). Empty, as are all of them, without tapsets.

@@ -1,5 +1,5 @@
 //! The fixed records of the tables. Little-endian, alignment 1, no padding; their sizes are asserted below.
-use crate::id::{FunctionId, Pc, PlaceId, StrId, TypeId, UnitId};
+use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, TypeId, UnitId};
 use zerocopy::byteorder::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -222,6 +222,39 @@ records! {
         /// Its rows: an offset into `lines`.
         rows: U32,
     }
+    /// A tracepoint of an object: a `struct tracepoint`, and the event that records it, if there is one.
+    TracepointRecord = 28 {
+        /// Its name (`sched_switch`), which is the event's too.
+        name: StrId,
+        /// The event's system (`sched`); empty where none is known.
+        system: StrId,
+        /// Where it is.
+        object: ObjectId,
+        /// The address of its `struct tracepoint`.
+        pc: Pc,
+        /// A function with its parameters, behind one that is called `__data`; none where no function is known. File and
+        /// line of the function are those of the declaration.
+        prototype: FunctionId,
+        /// Into `event_fields`.
+        first_field: U32,
+        /// How many of them the event has, without those that all events have.
+        fields: U16,
+        /// See the `TracepointRecord::…` constants.
+        flags: U16,
+    }
+    /// A field of an event's record (tracefs, `events/SYSTEM/EVENT/format`).
+    EventFieldRecord = 16 {
+        /// Its name.
+        name: StrId,
+        /// Its type as the kernel spells it: `pid_t`, `char[16]`, `__data_loc char[]`.
+        type_name: StrId,
+        /// In bytes from the start of the record.
+        offset: U16,
+        /// In bytes.
+        size: U16,
+        /// See the `EventFieldRecord::…` constants.
+        flags: U32,
+    }
     /// A range of addresses of which frame rules are known. Sorted by start within the object.
     FrameRecord = 12 {
         /// The first address.
@@ -306,6 +339,23 @@ impl ObjectRecord {
     pub fn has(&self, flag: u32) -> bool {
         self.flags.get() & flag != 0
     }
+}
+
+impl TracepointRecord {
+    /// An event records it (`TRACE_EVENT`): its system is that of the event. Without, the system is that of the header.
+    pub const EVENT: u16 = 1;
+    /// All fields of the event's record are known.
+    pub const FIELDS: u16 = 1 << 1;
+
+    /// Whether one of these flags is set.
+    pub fn has(&self, flag: u16) -> bool {
+        self.flags.get() & flag != 0
+    }
+}
+
+impl EventFieldRecord {
+    /// The kernel takes it for a signed number.
+    pub const SIGNED: u32 = 1;
 }
 
 impl SectionRecord {

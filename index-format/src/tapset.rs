@@ -62,6 +62,8 @@ pub struct TapsetMeta {
     pub release: String,
     /// The version of SystemTap whose behaviour was asked for.
     pub systemtap: String,
+    /// Whether SystemTap knows the kernel's functions by their symbols: without `System.map` it does not.
+    pub system_map: bool,
     /// The paths of the files, as places count them.
     pub files: Vec<String>,
 }

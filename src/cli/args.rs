@@ -79,6 +79,8 @@ pub enum Command {
     Type(Type),
     /// Tell whether scripts of SystemTap, or lists of probe points, are right on a kernel
     Check(Check),
+    /// Show the aliases, functions and macros of SystemTap's tapsets
+    Tapset(Tapset),
     /// List what the kernel refuses to kprobes, and why
     Blacklist(Blacklist),
     /// Show what is in the index
@@ -310,6 +312,28 @@ pub struct Blacklist {
     pub modules: Vec<String>,
     /// vmlinux and all modules
     #[arg(long, conflicts_with = "modules")]
+    pub all: bool,
+}
+
+/// `tapset`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Without a pattern it prints a line each, as stap --dump-probe-aliases and --dump-functions do.\n\n\
+                        Examples:\n  probeidx tapset 'vm.*'\n  probeidx tapset -v syscall.openat\n  \
+                        probeidx tapset --functions 'task_*'"
+)]
+pub struct Tapset {
+    /// Names with * ? [..]; of aliases * is for one component and ** for several
+    #[arg(value_name = "PATTERN")]
+    pub patterns: Vec<String>,
+    /// Functions instead of aliases
+    #[arg(long)]
+    pub functions: bool,
+    /// Macros instead of aliases
+    #[arg(long, conflicts_with = "functions")]
+    pub macros: bool,
+    /// With those that begin with _ too
+    #[arg(long)]
     pub all: bool,
 }
 

@@ -58,8 +58,10 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
 /// Where SystemTap's packages put tapsets.
 const TAPSETS: &str = "/usr/share/systemtap/tapset";
 
+/// The folders that were given, else the usual one if it is there. A variable of SystemTap names another (session.cxx of
+/// 4.8).
 fn tapsets(args: &Build) -> Vec<PathBuf> {
-    let usual = PathBuf::from(TAPSETS);
+    let usual = std::env::var_os("SYSTEMTAP_TAPSET").map_or_else(|| PathBuf::from(TAPSETS), PathBuf::from);
     match args.tapset.is_empty() && !args.no_tapset && usual.is_dir() {
         true => vec![usual],
         false => args.tapset.clone(),

@@ -32,6 +32,8 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
             ("symbols", view.symbols.len()),
             ("names", count(view.names.len())),
             ("types", count(view.types.len())),
+            ("tracepoints", view.tracepoints.len()),
+            ("labels", view.labels().count()),
             ("line sequences", view.sequences.len()),
             ("parts that could not be read", meta.skipped.len()),
         ];

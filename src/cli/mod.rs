@@ -18,6 +18,7 @@ mod lines;
 mod processes;
 mod resolve;
 mod source;
+mod tapset;
 mod types;
 mod why_not;
 
@@ -58,6 +59,7 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         Command::Addr(addr) => output::to_stdout(|out| addr::run(addr, &config, out)),
         Command::Decode(decode) => output::to_stdout(|out| decode::run(decode, &config, out)),
         Command::Type(asked) => output::to_stdout(|out| types::run(asked, &config, out)),
+        Command::Tapset(tapset) => output::to_stdout(|out| tapset::run(tapset, &config, out)),
         Command::Blacklist(blacklist) => output::to_stdout(|out| blacklist::run(blacklist, &config, out)),
         Command::Check(asked) => output::to_stdout(|out| check::run(asked, &config, out)),
         Command::Stats => output::to_stdout(|out| index::stats(&config, out)),

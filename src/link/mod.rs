@@ -1,6 +1,8 @@
 //! Objects and their symbols to tables: sections, symbols by address and by name, names of all things.
 mod symbols;
+mod tracepoints;
 
+use crate::code::layout::Layout;
 use crate::code::{self, CodeFacts, Kernel};
 use crate::error::Error;
 use crate::load::elf::{Elf, Segment};
@@ -15,6 +17,7 @@ use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 pub use symbols::Symbol;
+use tracepoints::{EventFacts, FieldFacts, OneTracepoint, TracepointFacts};
 
 /// What an object is to the kernel, and what it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,7 @@ pub struct ObjectFacts {
     pub sections: Vec<SectionFacts>,
     pub symbols: Vec<SymbolFacts>,
     pub code: CodeFacts,
+    pub tracepoints: TracepointFacts,
     /// Of a user object.
     segments: Vec<Segment>,
 }
@@ -122,8 +126,57 @@ impl ObjectFacts {
                 })
                 .collect(),
             code,
+            tracepoints: TracepointFacts::default(),
             segments: if is_user { with_code.segments.clone() } else { vec![] },
         }
+    }
+}
+
+impl ObjectFacts {
+    /// Adds the tracepoints, of which the kernel's structs are laid out so. `with_code` is as in [`Self::new`].
+    pub fn with_tracepoints(
+        mut self,
+        object: &Elf<'_>,
+        with_code: &Elf<'_>,
+        kind: Kind<'_>,
+        layout: Option<&Layout>,
+        interner: &Interner,
+        faults: &mut Vec<Error>,
+    ) -> Self {
+        let with_symbols = if with_code.symbols.is_empty() { object } else { with_code };
+        let symbols = symbols::symbols_where(with_symbols, code::tracepoints::is_asked);
+        let is_module = matches!(kind, Kind::Module(_));
+        let found = code::tracepoints::read(with_code, &symbols, is_module, layout, faults);
+        let text = |text: &[u8]| interner.intern(text);
+        let function = |before: &[u8], name: &[u8]| match name {
+            [] => vec![],
+            _ => [before, name].concat(),
+        };
+        let list = found.list.iter().map(|t| OneTracepoint {
+            name: text(t.name),
+            pc: t.pc,
+            // 5.10 brought the first; of the others inlined copies may be all there is.
+            prototypes: [
+                function(b"__traceiter_", t.name),
+                function(b"trace_", t.name),
+                function(b"trace_event_raw_event_", t.event.as_ref().map_or(&[], |e| e.class)),
+            ],
+            event: t.event.as_ref().map(|e| EventFacts {
+                system: text(e.system),
+                first_field: e.first_field,
+                fields: e.fields,
+                is_whole: e.is_whole,
+            }),
+        });
+        let fields = found.fields.iter().map(|f| FieldFacts {
+            name: text(f.name),
+            type_name: text(&f.type_name),
+            offset: f.offset,
+            size: f.size,
+            is_signed: f.is_signed,
+        });
+        self.tracepoints = TracepointFacts { list: list.collect(), fields: fields.collect() };
+        self
     }
 }
 
@@ -138,6 +191,8 @@ pub struct Linked {
     pub segments: Vec<SegmentRecord>,
     pub refused: Vec<RefusedRecord>,
     pub boundaries: Vec<u8>,
+    pub tracepoints: Vec<TracepointRecord>,
+    pub event_fields: Vec<EventFieldRecord>,
 }
 
 /// The tables of names.
@@ -218,6 +273,8 @@ pub fn link(
         }
         linked.objects.push(record);
     }
+    (linked.tracepoints, linked.event_fields) =
+        tracepoints::link(facts, &linked.objects, ids, strings, functions, places);
     let Linked { objects, symbols, .. } = &mut linked;
     if let Some(kernel) = objects.first_mut().filter(|o| o.name == StrId::new(0)) {
         let is_configured = facts.first().is_some_and(|o| o.code.is_configured);

@@ -129,14 +129,15 @@ fn build_kernel(
     let Read { interner, types, functions, objects, batches, .. } = &mut read;
     let mut inputs = vec![];
     let mut skipped = vec![];
-    let mut config = None;
+    let (mut layout, mut config) = (None, None);
     if let Some(input) = &kernel.vmlinux {
         match extract::vmlinux(input, &kernel.release, interner, types, functions) {
-            Ok((facts, found, extracted, faults)) => {
-                config = found;
-                objects.push(facts);
-                batches.extend(extracted);
-                skipped.extend(faults);
+            Ok(vmlinux) => {
+                config = vmlinux.config;
+                objects.push(vmlinux.facts);
+                batches.extend(vmlinux.extracted);
+                layout = vmlinux.layout;
+                skipped.extend(vmlinux.skipped);
             }
             Err(error) => skipped.push(Skipped::object(error)),
         }
@@ -148,7 +149,8 @@ fn build_kernel(
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
-        let read = |g: usize| (g, extract::modules(groups[g], &kernel.release, types, interner, observer));
+        let (release, layout) = (&kernel.release, layout.as_ref());
+        let read = |g: usize| (g, extract::modules(groups[g], release, types, layout, interner, observer));
         order.into_par_iter().with_max_len(1).map(read).collect::<Vec<(usize, Group)>>()
     };
     // Modules are of the machine that vmlinux is of; without it the first of them says which.

@@ -61,7 +61,8 @@ impl Tapsets {
             return (Evaluated { configuration, ..Evaluated::default() }, vec![]);
         }
         let option = |name: &str| Some(config?.get(name.strip_prefix("CONFIG_")?)?.to_owned());
-        let target = Target::new(target::of_machine(machine), release, &option);
+        let system_map = has_system_map(release);
+        let target = Target { system_map, ..Target::new(target::of_machine(machine), release, &option) };
         let read = || {
             let library = Library::read(&self.sources, &target);
             (library.tables(&target), library.errors)
@@ -71,4 +72,14 @@ impl Tapsets {
         let skipped = errors.into_iter().map(Skipped::object).collect();
         (Evaluated { configuration, tables, sources }, skipped)
     }
+}
+
+/// Whether SystemTap finds functions in the `System.map` of a kernel (`parse_kernel_functions`, session.cxx of 4.8). That
+/// of Debian's kernels is a stub.
+fn has_system_map(release: &str) -> bool {
+    const STUB: u64 = 4096;
+    let places = [format!("/lib/modules/{release}/build/System.map"), format!("/boot/System.map-{release}")];
+    // The first that is there counts.
+    let sizes = places.iter().filter_map(|path| std::fs::metadata(path).ok());
+    sizes.map(|m| m.len() > STUB).next().unwrap_or(false)
 }

@@ -3,12 +3,14 @@
 mod aliases;
 mod probed;
 mod statements;
+mod within;
 
 pub use probed::{Met, Probed, Seen};
 
 use super::readable::{self, Spellings};
 use super::resolve::Listed;
 use super::spec::{Filter, Spelled};
+use super::tracepoint::{self, Tracepoint};
 use crate::error::Result;
 use probeidx_format::View;
 use probeidx_format::id::StrId;
@@ -62,7 +64,8 @@ impl<'a> Lister<'a> {
         Self { probed: Probed::new(view), variables: with_variables.then(|| Variables::new(view)) }
     }
 
-    /// Appends the lines of what was asked for. In SystemTap's spelling those of functions are SystemTap's; in the bare
+    /// Appends the lines of what was asked for. Of tracepoints those that the kernel and its modules have: SystemTap lists
+    /// those that the headers of include/trace/events declare (4.8). In SystemTap's spelling those of functions are SystemTap's; in the bare
     /// one there are also the functions of the symbol table that SystemTap drops, and the padding before functions only if
     /// it is named.
     ///
@@ -70,6 +73,17 @@ impl<'a> Lister<'a> {
     /// An address that is not the start of a statement.
     pub fn list(&mut self, listed: &Listed, spelled: Spelled, lines: &mut Lines) -> Result<()> {
         let Self { probed, variables } = self;
+        if let Listed::Tracepoints(spec) = listed {
+            for tracepoint in tracepoint::matching(&probed.view, spec) {
+                let put_parameters = |out: &mut Vec<u8>| {
+                    if let Some(variables) = variables {
+                        variables.put_parameters(&tracepoint, out);
+                    }
+                };
+                lines.push(|out| tracepoint.put(out), put_parameters);
+            }
+            return Ok(());
+        }
         probed.each(listed, spelled, &mut |met| {
             let put_variables = |out: &mut Vec<u8>| {
                 if let Some(variables) = variables {
@@ -127,7 +141,25 @@ impl<'a> Variables<'a> {
         }
     }
 
-    fn keys_of(&mut self, Seen { placed, pc }: Seen<'_>, filter: Filter) {
+    /// Calls `each` with `$name:type` of every parameter of a tracepoint that has both.
+    pub fn each_parameter(&mut self, tracepoint: &Tracepoint<'_>, mut each: impl FnMut(String)) {
+        for parameter in tracepoint.parameters() {
+            let spelled = parameter.type_id.and_then(|t| self.spellings.spelled(t));
+            let name = String::from_utf8_lossy(self.view.string(parameter.name));
+            if let Some(spelled) = spelled.filter(|_| !name.is_empty()) {
+                each(format!("${name}:{}", self.spellings.text(spelled)));
+            }
+        }
+    }
+
+    fn put_parameters(&mut self, tracepoint: &Tracepoint<'_>, out: &mut Vec<u8>) {
+        self.each_parameter(tracepoint, |parameter| {
+            out.push(b' ');
+            out.extend_from_slice(parameter.as_bytes());
+        });
+    }
+
+    fn keys_of(&mut self, Seen { placed, pc, block }: Seen<'_>, filter: Filter) {
         let Self { view, spellings, keys, .. } = self;
         keys.clear();
         spellings.enter(placed.record.function);
@@ -139,7 +171,7 @@ impl<'a> Variables<'a> {
         let key = |index| keys.extend(spellings.key(index));
         match pc {
             None => readable::visible(view, placed, key),
-            Some(pc) => readable::visible_within(view, placed, pc, key),
+            Some(pc) => readable::visible_within(view, placed, pc, block, key),
         }
     }
 

@@ -44,11 +44,15 @@ mod stack;
 pub mod statement;
 pub mod suggest;
 pub mod symbols;
+pub mod traced;
+pub mod tracepoint;
 pub mod types;
 pub mod users;
 pub mod value;
 pub mod variables;
 pub mod verdict;
 pub mod way;
+pub mod why_not;
+pub mod within;
 
 pub use index::Index;

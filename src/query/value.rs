@@ -45,6 +45,8 @@ pub enum Role {
     Return,
     /// Something the kernel knows of itself.
     Raw,
+    /// Of the record of a tracepoint's event.
+    Field,
 }
 
 /// A value at the placement's address.
@@ -69,4 +71,23 @@ pub struct ValueAt {
     pub elsewhere: Option<Elsewhere>,
     /// It was asked for, and is not one of all variables.
     pub is_asked: bool,
+}
+
+impl ValueAt {
+    /// What was asked for and cannot be fetched.
+    pub fn unsupported(name: &str, why: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            role: Role::Local,
+            type_id: None,
+            type_name: None,
+            state: State::Unsupported,
+            location: Some(why),
+            fetch: None,
+            plan: None,
+            parameter: None,
+            elsewhere: None,
+            is_asked: true,
+        }
+    }
 }

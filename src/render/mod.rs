@@ -1,5 +1,6 @@
 //! Answers to text. Nothing here opens files or decides anything.
 pub mod address;
+pub mod aliases;
 pub mod check;
 pub mod frame;
 pub mod json;
@@ -7,7 +8,9 @@ pub mod kprobe_events;
 pub mod lines;
 pub mod steps;
 pub mod tapset;
+pub mod tapset_definitions;
 pub mod text;
+pub mod tracepoint;
 pub mod types;
 pub mod types_json;
 pub mod words;

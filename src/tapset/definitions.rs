@@ -68,7 +68,16 @@ impl<'l> Definitions<'l> {
     /// For which kernel tapsets were read; scripts are to be read for the same. `config` gives options of the kernel.
     pub fn target<'a>(&'a self, config: &'a (dyn Fn(&str) -> Option<String> + Sync)) -> Target<'a> {
         let meta = self.stored.meta();
-        Target { systemtap: &meta.systemtap, ..Target::new(&meta.arch, &meta.release, config) }
+        Target {
+            systemtap: &meta.systemtap,
+            system_map: meta.system_map,
+            ..Target::new(&meta.arch, &meta.release, config)
+        }
+    }
+
+    /// Whether SystemTap finds the kernel's functions by their symbols alone: see [`Target::system_map`].
+    pub fn system_map(&self) -> bool {
+        self.stored.meta().system_map
     }
 
     /// The aliases of tapsets, in the order of reading, then those of the script.

@@ -20,6 +20,9 @@ pub const DEEPEST: usize = 32;
 /// How many points and names one question may come through.
 pub const MOST: usize = 300_000;
 
+/// The one point that no alias names although it begins with the name of one.
+const BUILT_IN: [&str; 3] = ["timer", "profile", "tick"];
+
 /// A point that no alias names.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'q> {
@@ -30,8 +33,8 @@ pub struct Leaf<'q> {
     pub conditions: &'q [Arc<Expression>],
     /// The aliases on the way to it, the asked one first.
     pub through: &'q [&'q Alias],
-    /// Of each of these how many of the last components were wanted behind its name.
-    pub behind: &'q [usize],
+    /// Of each of these what was wanted behind its name, as it was asked.
+    pub behind: &'q [Vec<Component>],
 }
 
 /// On the way through aliases.
@@ -44,7 +47,7 @@ struct Walk<'l, 'v> {
 #[derive(Clone, Default)]
 struct Way<'l> {
     through: Vec<&'l Alias>,
-    behind: Vec<usize>,
+    behind: Vec<Vec<Component>>,
     conditions: Vec<Arc<Expression>>,
     optional: bool,
 }
@@ -89,7 +92,10 @@ impl<'l> Definitions<'l> {
         walk.way.conditions.extend(point.condition.clone());
         walk.way.optional |= point.optional;
         let components = [&*point.components, suffix].concat();
-        let found = match Node::root(self).find(&components, 0, walk) {
+        let built_in = components.len() >= BUILT_IN.len()
+            && components.iter().zip(BUILT_IN).all(|(c, name)| c.name == name && c.argument.is_none());
+        let named = if built_in { Ok((false, false)) } else { Node::root(self).find(&components, 0, walk) };
+        let found = match named {
             Ok((found, true)) => Ok(found),
             Ok((_, false)) => {
                 let Way { through, behind, conditions, optional } = &walk.way;
@@ -118,7 +124,7 @@ impl<'l> Definitions<'l> {
             return Err(Stop::Beyond(wrong(format!("the alias `{}` lies behind {DEEPEST} others", name()))));
         }
         walk.way.through.push(alias);
-        walk.way.behind.push(suffix.len());
+        walk.way.behind.push(suffix.to_vec());
         let mut any = false;
         for point in &alias.points {
             let found = self.point(point, suffix, walk)?;

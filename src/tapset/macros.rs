@@ -27,6 +27,22 @@ pub struct Macro<'a> {
     body: Arc<[Token<'a>]>,
 }
 
+impl Macro<'_> {
+    /// What it stands for, a blank where there were some.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for token in &*self.body {
+            text += if token.spaced && !text.is_empty() { " " } else { "" };
+            text += &match token.kind {
+                Kind::String => format!("\"{}\"", token.text.replace('"', "\\\"")),
+                Kind::Embedded => format!("%{{{}%}}", token.text),
+                _ => token.text.clone().into_owned(),
+            };
+        }
+        text
+    }
+}
+
 pub type Macros<'a> = HashMap<Cow<'a, str>, Arc<Macro<'a>>>;
 
 /// What the names of parameters mean in a body.

@@ -12,6 +12,7 @@
 //! | [`definitions`] | what scripts can use, by name |
 //! | [`sources`] | the folders of tapsets, and the same kept in an index |
 //! | [`stored`] | definitions as an index keeps them |
+//! | [`name`] | which names a pattern means |
 //! | [`context`] | what is known of the place where a handler runs |
 //! | [`handler`] | what handlers mean: locals, types, what is dead and what is wrong |
 //! | [`target`] | for which kernel, architecture and SystemTap a script is read |
@@ -28,6 +29,7 @@ pub mod handler;
 mod lexer;
 pub mod library;
 mod macros;
+pub mod name;
 pub mod parser;
 mod preprocess;
 pub mod sources;

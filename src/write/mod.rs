@@ -111,5 +111,9 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::TypeUses, &model.users.uses)?;
     one(S::Frames, model.places.frames.as_bytes())?;
     writer.section(S::FrameRows, batches.iter().map(|b| &b.batch.frame_rows[..]))?;
+    let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
+    one(S::Tracepoints, linked.tracepoints.as_bytes())?;
+    one(S::EventFields, linked.event_fields.as_bytes())?;
+    one(S::Labels, &model.places.labels)?;
     Ok(writer)
 }

@@ -9,5 +9,6 @@ mod live;
 mod perf;
 mod sample;
 mod tapset;
+mod tracepoints;
 mod types;
 mod user;

@@ -10,6 +10,8 @@ mod program;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod addr;
 mod agree;
+#[cfg(feature = "cli")]
+mod aliases;
 mod arguments;
 mod bad_input;
 #[cfg(feature = "cli")]
@@ -42,8 +44,12 @@ mod statements;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
 mod tapset;
+#[cfg(feature = "cli")]
+mod tapset_index;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod traced;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod tracepoints;
 #[cfg(feature = "cli")]
 mod types;
 #[cfg(feature = "cli")]

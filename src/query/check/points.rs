@@ -116,15 +116,15 @@ impl<'a> Deriving<'a> {
                 Visited::Failed(failed) if !failed.optional => {
                     gathered.failed = true;
                     if gathered.why.len() < REASONS {
-                        gathered.why.push(failed.why.message().to_owned());
-                        let named = failed.why.remedy().map(str::to_owned);
+                        gathered.why.push(failed.why().message().to_owned());
+                        let named = failed.why().remedy().map(str::to_owned);
                         gathered
                             .instead
                             .extend(named.into_iter().chain(proposals::of_function(view, failed.components)));
                     }
                 }
                 Visited::Failed(failed) => {
-                    gathered.maybe.get_or_insert_with(|| failed.why.message().to_owned());
+                    gathered.maybe.get_or_insert_with(|| failed.why().message().to_owned());
                 }
             }
             Ok(())

@@ -138,6 +138,13 @@ impl Node {
         }
     }
 
+    /// What stands behind a component.
+    fn below(&self, component: &Component) -> Option<&Self> {
+        let takes = Takes::of(component);
+        let below = self.below.iter().find(|(name, t, _)| *name == component.name && *t == takes);
+        below.map(|(.., node)| node)
+    }
+
     /// Calls `each` with the components from `at` on as forms have them, wildcards replaced. Whether there was one.
     fn matching(
         &self,
@@ -151,11 +158,10 @@ impl Node {
             }
             return Ok(self.ends);
         };
-        let takes = Takes::of(&component);
         if !component.name.contains('*') {
-            let below = self.below.iter().find(|(n, t, _)| *n == component.name && *t == takes);
-            return below.map_or(Ok(false), |(.., node)| node.matching(components, at + 1, each));
+            return self.below(&component).map_or(Ok(false), |node| node.matching(components, at + 1, each));
         }
+        let takes = Takes::of(&component);
         let pattern = Pattern::new(&component.name)?;
         let mut found = false;
         for (name, _, node) in self.below.iter().filter(|(_, t, _)| *t == takes) {
@@ -175,6 +181,13 @@ impl Node {
 /// # Errors
 /// [`ErrorKind::Usage`] where no form does: with the first component that fits none, and the nearest that would.
 pub fn each(components: &[Component], each: &mut dyn FnMut(&[Component])) -> Result<()> {
+    if !components.iter().any(|c| c.name.contains('*')) {
+        match components.iter().try_fold(&*FORMS, Node::below) {
+            Some(node) if node.ends => each(components),
+            _ => return Err(unknown(components)),
+        }
+        return Ok(());
+    }
     let mut own = components.to_vec();
     if FORMS.matching(&mut own, 0, each)? { Ok(()) } else { Err(unknown(components)) }
 }
@@ -182,9 +195,7 @@ pub fn each(components: &[Component], each: &mut dyn FnMut(&[Component])) -> Res
 fn unknown(components: &[Component]) -> Error {
     let mut node = &*FORMS;
     for component in components {
-        let takes = Takes::of(component);
-        let Some((.., below)) = node.below.iter().find(|(n, t, _)| *n == component.name && *t == takes)
-        else {
+        let Some(below) = node.below(component) else {
             let error = Error::new(ErrorKind::Usage, format!("unknown probe point component {component}"));
             return match node.near(&component.name) {
                 near if near.is_empty() => error,

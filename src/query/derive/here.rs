@@ -1,8 +1,9 @@
 //! What a handler sees at a place, by the rules of SystemTap 4.8: `dwarf_var_expanding_visitor`,
 //! `tracepoint_var_expanding_visitor` (tapsets.cxx), `literal_stmt_for_local` (dwflpp.cxx).
 use super::members::{self, Value as Reached};
-use super::{Place, Tracepoint};
+use super::{Place, translate};
 use crate::query::listing::Seen;
+use crate::query::tracepoint::Tracepoint;
 use crate::query::{readable, select, suggest, types};
 use crate::tapset::ast::{Root, Step, Type, Variable};
 use crate::tapset::context::{Absent, Context, Detail, Value};
@@ -11,6 +12,7 @@ use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{ObjectId, StrId, TypeId};
 use probeidx_format::record::{SymbolRecord, TypeRecord};
 use probeidx_format::types::TypeKind;
+use probeidx_format::variables::Variable as Parameter;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 
@@ -40,13 +42,8 @@ impl<'a> Here<'a> {
     pub fn parameters(&self) -> Vec<&'a [u8]> {
         let Place::Trace(tracepoint) = self.place else { return vec![] };
         let asked = self.parameters.borrow();
-        tracepoint
-            .parameters
-            .iter()
-            .zip(asked.iter())
-            .filter(|(_, asked)| **asked)
-            .map(|(p, _)| p.0)
-            .collect()
+        let asked = tracepoint.parameters().zip(asked.iter()).filter(|(_, asked)| **asked);
+        asked.map(|(parameter, _)| self.view.string(parameter.name)).collect()
     }
     /// Of a return: whether something was asked for that SystemTap saves at the entry, with a probe of its own.
     pub fn saves_at_entry(&self) -> bool {
@@ -156,6 +153,11 @@ impl<'a> Here<'a> {
             };
             return asked.absent(0, why, []).map(|_: Value| None);
         }
+        let pc = seen.pc.unwrap_or(entry);
+        let later = readable::after_fentry(&view, seen.placed).filter(|_| pc == entry);
+        if let Some(why) = translate::refusal(&view, seen.placed.id, location, pc, later) {
+            return asked.absent(0, why, []).map(|_: Value| None);
+        }
         match variables[position as usize].type_id {
             Some(type_id) => Ok(Some(Reached::of(type_id))),
             None => asked.absent(0, "its type is not known", []).map(|_: Value| None),
@@ -173,7 +175,7 @@ impl<'a> Here<'a> {
         };
         match seen.pc {
             None => readable::visible(&self.view, seen.placed, each),
-            Some(pc) => readable::visible_within(&self.view, seen.placed, pc, each),
+            Some(pc) => readable::visible_within(&self.view, seen.placed, pc, seen.block, each),
         }
         names
     }
@@ -228,7 +230,7 @@ impl<'a> Here<'a> {
         tracepoint: Tracepoint<'a>,
         name: &str,
     ) -> Result<Value, Absent> {
-        let parameters = tracepoint.parameters;
+        let parameters: Vec<_> = tracepoint.parameters().collect();
         self.parameters.borrow_mut().resize(parameters.len(), false);
         match name {
             "$$name" | "$$system" => return asked.as_text(),
@@ -239,9 +241,10 @@ impl<'a> Here<'a> {
             _ => {}
         }
         let plain = name.strip_prefix('$').unwrap_or(name).as_bytes();
-        let Some(at) = parameters.iter().position(|(n, _)| *n == plain) else {
+        let name_of = |p: &Parameter| self.view.string(p.name);
+        let Some(at) = parameters.iter().position(|p| name_of(p) == plain) else {
             let known: Vec<_> =
-                parameters.iter().map(|(n, _)| format!("${}", String::from_utf8_lossy(n))).collect();
+                parameters.iter().map(|p| format!("${}", String::from_utf8_lossy(name_of(p)))).collect();
             // SystemTap names all there are, as there are few.
             let near = suggest::nearest(name, known.iter().map(String::as_str), known.len());
             let far = known.iter().filter(|n| !near.contains(n)).cloned();
@@ -249,7 +252,7 @@ impl<'a> Here<'a> {
             return asked.absent(0, format!("unable to find tracepoint variable '{name}'"), all);
         };
         self.parameters.borrow_mut()[at] = true;
-        let type_id = parameters[at].1;
+        let type_id = parameters[at].type_id;
         if asked.variable.path.is_empty() {
             if asked.variable.address_of {
                 return asked.absent(0, "a tracepoint's variable has no address", []);
@@ -323,12 +326,10 @@ impl Asked<'_, '_> {
         }
     }
 
-    /// Data of which the index knows the symbol only.
+    /// Data of which the index knows the symbol only, and no type: what its path leads to is taken for granted.
     fn of_unknown_type(self) -> Result<Value, Absent> {
-        match self.variable.path.first() {
-            None => Ok(Value { kind: Type::Long, detail: None }),
-            Some(_) => self.absent(1, "the index has no types of the kernel's global variables", []),
-        }
+        let is_text = matches!(self.variable.path.last(), Some(Step::Pretty(_)));
+        Ok(Value { kind: if is_text { Type::String } else { Type::Long }, detail: None })
     }
 
     /// Along the path from a value of a known type.

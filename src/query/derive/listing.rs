@@ -3,17 +3,17 @@ use super::locals::{self, Locals, Saved};
 use super::{Derived, Place};
 use crate::query::listing::{Lines, Variables};
 use crate::query::spec::Filter;
-use crate::query::spelling::spell;
 use crate::tapset::handler::Words;
 use probeidx_format::View;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The lines of names. Filled with one probe after the other.
 pub struct Listing<'a, 'd> {
-    view: View<'a>,
     /// None where names are enough.
     wanted: Option<Wanted<'a, 'd>>,
     names: BTreeMap<Vec<u8>, Merged>,
+    unindexed: BTreeSet<Vec<u8>>,
 }
 
 struct Wanted<'a, 'd> {
@@ -33,11 +33,15 @@ impl<'a, 'd> Listing<'a, 'd> {
     /// Of names alone, or with locals and variables as `stap -L` lists them.
     pub fn new(view: View<'a>, words: Option<Words<'d>>) -> Self {
         let wanted = words.map(|words| Wanted { words, variables: Variables::new(view) });
-        Self { view, wanted, names: BTreeMap::new() }
+        Self { wanted, names: BTreeMap::new(), unindexed: BTreeSet::new() }
     }
 
-    /// Adds a probe.
+    /// Adds a probe. What the index cannot tell of gets no line.
     pub fn add(&mut self, derived: &Derived<'_>) {
+        if let Place::Unindexed = derived.place {
+            self.unindexed.insert(derived.name.to_vec());
+            return;
+        }
         let merged = match self.names.get_mut(derived.name) {
             Some(merged) => merged,
             None => self.names.entry(derived.name.to_vec()).or_default(),
@@ -62,20 +66,15 @@ impl<'a, 'd> Listing<'a, 'd> {
                 }
             }
             Place::Trace(tracepoint) => {
-                for (name, type_id) in tracepoint.parameters {
-                    let name = String::from_utf8_lossy(name);
-                    if let Some(spelled) = type_id.and_then(|t| spell(&self.view, t)) {
-                        count(&mut merged.variables, format!("${name}:{spelled}"));
-                    }
-                }
+                variables.each_parameter(&tracepoint, |parameter| count(&mut merged.variables, parameter));
             }
             Place::Symbol { .. } | Place::Nowhere | Place::Unindexed => {}
         }
     }
 
-    /// Whether there is no probe.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+    /// The names of probes of which the index cannot tell whether they exist, sorted: those of programs.
+    pub fn unindexed(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.unindexed.iter().map(|name| String::from_utf8_lossy(name))
     }
 
     /// Appends the lines (`printscript`, main.cxx of SystemTap 4.8).

@@ -63,17 +63,13 @@ pub fn read(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
             why: finding.why.clone(),
             instead: finding.instead.clone(),
         });
-        Local {
-            name: local.name.to_owned(),
-            kind: match local.sort {
-                Sort::Long => "long",
-                Sort::String => "string",
-                Sort::Statistics => "stats",
-                Sort::Unknown => "unknown",
-            },
-            broken,
-            copy_of: copied(&parts, local.name, &here),
-        }
+        let kind = match local.sort {
+            Sort::Long => "long",
+            Sort::String => "string",
+            Sort::Statistics => "stats",
+            Sort::Unknown => "unknown",
+        };
+        Local { name: local.name.to_owned(), kind, broken, copy_of: None }
     };
     let own = reading.locals.iter().map(local).collect();
     let parameters = here.parameters();
@@ -88,6 +84,14 @@ pub fn read(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
         hidden.push(format!("{THREAD}:long"));
     }
     Locals { own, hidden, saves }
+}
+
+/// The same, and says which locals are copies of variables of the kernel.
+pub fn read_copies(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
+    let mut locals = read(words, derived);
+    let (parts, here) = (derived.handler(None), derived.here());
+    locals.own.iter_mut().for_each(|local| local.copy_of = copied(&parts, &local.name, &here));
+    locals
 }
 
 /// The variable of the kernel that is all that a local is given, if it can be read here.

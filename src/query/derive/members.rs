@@ -96,6 +96,22 @@ impl Value {
     }
 }
 
+/// Whether a member is one of a struct itself, or of plain anonymous ones in it.
+fn is_plain_member(view: &View<'_>, aggregate: TypeId, name: &[u8], depth: usize) -> bool {
+    view.members(aggregate).iter().any(|member| {
+        let own = view.string(member.name);
+        let anonymous = || {
+            let within = member.target.some().filter(|_| own.is_empty() && depth < DEEPEST)?;
+            let is_aggregate = types::kind(view, within).is_some_and(TypeKind::is_aggregate);
+            is_aggregate.then(|| is_plain_member(view, within, name, depth + 1))
+        };
+        own == name || anonymous().unwrap_or(false)
+    })
+}
+
+/// How deep anonymous structs lie in each other: more is the work of a damaged file.
+const DEEPEST: usize = 16;
+
 /// On the way along a path.
 struct Way {
     /// Where the pointer that was read last leads, or the variable.
@@ -133,12 +149,25 @@ impl Way {
                 {
                     self.define(view, aggregate, kind, name);
                 }
-                self.part(view, Part::Member(name.clone()))
+                self.member(view, name)
             }
             Step::Index(number) => self.index(view, *number, is_first),
             Step::At(_) => self.index(view, 0, is_first),
             // It ends a path, and was taken away.
             Step::Pretty(_) => Ok(()),
+        }
+    }
+
+    /// Goes to a member. SystemTap 4.8 does not look into an anonymous struct that is `const` (`find_struct_member`), such
+    /// as that of `struct vm_fault`.
+    fn member(&mut self, view: &View<'_>, name: &str) -> Result<(), (String, Vec<String>)> {
+        let aggregate = self.kind(view).map(|(aggregate, _)| aggregate);
+        self.part(view, Part::Member(name.to_owned()))?;
+        match aggregate.is_none_or(|aggregate| is_plain_member(view, aggregate, name.as_bytes(), 0)) {
+            true => Ok(()),
+            false => {
+                Err((format!("SystemTap 4.8 does not find {name} in a const struct without a name"), vec![]))
+            }
         }
     }
 

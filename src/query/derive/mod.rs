@@ -7,26 +7,30 @@
 //! | module | what it is for |
 //! | --- | --- |
 //! | [`forms`] | the points that SystemTap knows by itself |
-//! | [`built_in`] | from those to places |
+//! | `built_in` | from those to places |
 //! | [`here`] | what a handler sees at a place |
+//! | `members`, `translate` | what SystemTap reads of a variable, and which variables |
 //! | `locals` | what aliases give to a handler |
 //! | `listing` | probes as SystemTap lists them |
+//! | [`explain`] | an alias point by point |
 //! | `placements` | probes to placements with verdicts |
 mod built_in;
+pub mod explain;
 pub mod forms;
 pub mod here;
 mod listing;
-mod locals;
+pub mod locals;
 mod members;
 mod placements;
+mod translate;
 
-pub use built_in::Tracepoint;
 pub use here::Here;
 pub use listing::Listing;
 pub use locals::{Broken, Local, Locals, Saved};
 pub use placements::Placements;
 
 use super::listing::{Probed, Seen};
+use super::tracepoint::Tracepoint;
 use crate::error::{Error, Result};
 use crate::tapset::Definitions;
 use crate::tapset::ast::{Alias, Component, Expression, Point, Statement};
@@ -48,11 +52,13 @@ pub struct Derived<'q> {
     /// What has to hold for the handler to run.
     pub conditions: &'q [Arc<Expression>],
     pub place: Place<'q>,
-    pub(super) view: View<'q>,
+    /// Of each alias what was wanted behind its name.
+    behind: &'q [Vec<Component>],
+    view: View<'q>,
 }
 
 /// Where a probe runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Place<'q> {
     /// Code that the debug information describes; at the return of the function, or not.
     Code { object: ObjectId, seen: Seen<'q>, returns: bool },
@@ -84,7 +90,7 @@ pub enum Visited<'q> {
     /// A probe: there can be many of one point.
     Derived(Derived<'q>),
     /// Nothing is there.
-    Failed(Failed<'q>),
+    Failed(&'q Failed<'q>),
 }
 
 /// A point of which nothing came.
@@ -93,7 +99,20 @@ pub struct Failed<'q> {
     pub through: &'q [&'q Alias],
     /// Whether that is no error.
     pub optional: bool,
-    pub why: Error,
+    behind: &'q [Vec<Component>],
+    view: View<'q>,
+    known: Option<Error>,
+}
+
+impl Failed<'_> {
+    /// Why. Cost: where it is not known by now, a look at what there is instead.
+    pub fn why(&self) -> Error {
+        self.known.clone().unwrap_or_else(|| built_in::absent(&self.view, self.components))
+    }
+    /// The point, with its dots.
+    pub fn point(&self) -> String {
+        built_in::spelled(self.components)
+    }
 }
 
 /// What is called with each point.
@@ -154,21 +173,24 @@ impl<'a, 'd> Deriver<'a, 'd> {
     }
 
     fn leaf(&mut self, leaf: Leaf<'_>, each: &mut Visit<'_>) -> Result<bool> {
-        let name = name(&leaf);
+        let mut name = None;
         let (mut found, mut stopped, mut why) = (false, None, None);
         let known = forms::each(leaf.components, &mut |components| {
             let mut derived = |point: &[u8], place: Place<'_>| {
                 found = true;
-                let name = name.as_deref().unwrap_or(point);
-                let Leaf { through, conditions, .. } = leaf;
-                let derived = Derived { name, point, through, conditions, place, view: self.view };
+                let name = name.get_or_insert_with(|| self::name(&leaf)).as_deref().unwrap_or(point);
+                let Leaf { through, behind, conditions, .. } = leaf;
+                let view = self.view;
+                let derived = Derived { name, point, through, conditions, place, behind, view };
                 each(Visited::Derived(derived)).map_err(|error| {
                     let message = error.message().to_owned();
                     stopped = Some(error);
                     Error::new(crate::error::ErrorKind::NoMatch, message)
                 })
             };
-            if let Err(error) = built_in::each(self.view, &mut self.probed, components, &mut derived) {
+            let system_map = self.definitions.system_map();
+            let places = built_in::each(self.view, &mut self.probed, components, system_map, &mut derived);
+            if let Err(error) = places {
                 why = Some(error);
             }
         });
@@ -176,10 +198,9 @@ impl<'a, 'd> Deriver<'a, 'd> {
             return Err(error);
         }
         if !found {
-            let absent = || built_in::absent(&self.view, leaf.components);
-            let why = known.err().or(why).unwrap_or_else(absent);
-            let Leaf { components, through, optional, .. } = leaf;
-            each(Visited::Failed(Failed { components, through, optional, why }))?;
+            let Leaf { components, through, behind, optional, .. } = leaf;
+            let (view, known) = (self.view, known.err().or(why));
+            each(Visited::Failed(&Failed { components, through, behind, optional, view, known }))?;
         }
         Ok(found)
     }
@@ -188,8 +209,7 @@ impl<'a, 'd> Deriver<'a, 'd> {
 /// The name of the first alias on the way whose components are known; `None` if there is none.
 fn name(leaf: &Leaf<'_>) -> Option<Vec<u8>> {
     let mut through = leaf.through.iter().zip(leaf.behind);
-    through.find_map(|(alias, behind)| {
-        let wanted = &leaf.components[leaf.components.len().saturating_sub(*behind)..];
+    through.find_map(|(alias, wanted)| {
         let is_known = !wanted.iter().any(|c| c.name.contains('*'));
         let name = alias.names.first().filter(|_| is_known)?;
         let all = name.components.iter().chain(wanted).map(Component::to_string);

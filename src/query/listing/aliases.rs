@@ -41,7 +41,7 @@ impl<'a> Probed<'a> {
             let text = if is_mangled { self.symbol_name(function) } else { own };
             let place = Some((file, function.line.get()));
             let put = |out: &mut Vec<u8>| put_point(&view, object, place, text, spec, kind, out);
-            let seen = [Seen { placed, pc: None }];
+            let seen = [Seen::at_entry(placed)];
             each(&Met { object, seen: &seen, symbol: None, filter: spec.filter, put: &put })?;
         }
         Ok(())

@@ -2,13 +2,14 @@
 use crate::error::Result;
 use crate::query::resolve::Listed;
 use crate::query::select::{self, Declaration, Placed, Scope};
-use crate::query::spec::{Filter, FunctionSpec, Spelled};
+use crate::query::spec::{Filter, FunctionSpec, ModuleScope, Spelled};
 use crate::query::{blocklist, placement, point, process, symbols};
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId, Pc, SymbolId};
 use probeidx_format::record::SymbolRecord;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Finds where SystemTap puts probes. One is used for many questions.
 pub struct Probed<'a> {
@@ -17,7 +18,9 @@ pub struct Probed<'a> {
     closed: Vec<Range<u32>>,
     machine: u16,
     is_user: bool,
-    places: Vec<Placed<'a>>,
+    /// Tapsets ask it again and again.
+    kernel: Rc<Scope>,
+    pub(super) places: Vec<Placed<'a>>,
     kept: Vec<Seen<'a>>,
 }
 
@@ -45,6 +48,15 @@ pub struct Seen<'a> {
     pub placed: Placed<'a>,
     /// An address within the placement; `None` is its entry, at which lexical blocks do not count.
     pub pc: Option<u32>,
+    /// A lexical block to start from: see [`visible_within`](crate::query::readable::visible_within).
+    pub block: u32,
+}
+
+impl<'a> Seen<'a> {
+    /// At its entry.
+    pub(super) fn at_entry(placed: Placed<'a>) -> Self {
+        Self { placed, pc: None, block: 0 }
+    }
 }
 
 /// What is called with each probe point.
@@ -85,6 +97,7 @@ impl<'a> Probed<'a> {
             closed,
             machine: view.machine(),
             is_user: process::path(&view).is_some(),
+            kernel: Rc::new(Scope::new(&view, &ModuleScope::Kernel)),
             places: vec![],
             kept: vec![],
         }
@@ -96,12 +109,18 @@ impl<'a> Probed<'a> {
     /// An address that is not the start of a statement, and whatever `each` gives.
     pub fn each(&mut self, listed: &Listed, spelled: Spelled, each: &mut Each<'_, 'a>) -> Result<()> {
         match listed {
+            Listed::Functions { spec, .. } if spec.label.is_some() || spec.callee.is_some() => {
+                self.within(spec, each)
+            }
             Listed::Functions { spec, kind } => {
-                let scope = Scope::new(&self.view, &spec.module);
+                let kernel = (spec.module == ModuleScope::Kernel).then(|| Rc::clone(&self.kernel));
+                let scope = kernel.unwrap_or_else(|| Rc::new(Scope::new(&self.view, &spec.module)));
                 self.functions(Asked { spec, kind: *kind, scope: &scope }, spelled, each)
             }
             Listed::Statements(spec) => self.statements(spec, each),
             Listed::Address(spec) => self.address(spec, each),
+            // They are no code.
+            Listed::Tracepoints(_) => Ok(()),
         }
     }
 
@@ -159,7 +178,7 @@ impl<'a> Probed<'a> {
                     && (is_inline || !self.is_part(object, placed))
                     && known.insert(placed.record.entry, is_inline)
                 {
-                    kept.push(Seen { placed: *placed, pc: None });
+                    kept.push(Seen::at_entry(*placed));
                 }
             }
             if !kept.is_empty() {

@@ -43,7 +43,10 @@ impl<'a> Probed<'a> {
                 copies.sort_by_key(|c| (c.is_inline, Reverse(c.function.line.get())));
                 for_each_point(rows, &copies, spec, |copy, pc, line| {
                     let printed = (copy.function.name, copy.function.file, line);
-                    points.entry(printed).or_default().push(Seen { placed: copy.placed, pc: Some(pc) });
+                    points
+                        .entry(printed)
+                        .or_default()
+                        .push(Seen { pc: Some(pc), ..Seen::at_entry(copy.placed) });
                 });
             });
             for ((name, file, line), mut seen) in points {
@@ -79,7 +82,7 @@ impl<'a> Probed<'a> {
             }
             let address = spec.address.wrapping_sub((pc - row.pc).into());
             let put = |out: &mut Vec<u8>| point::put_address(&view, object, address, nearest, out);
-            let seen = [Seen { placed, pc: Some(row.pc) }];
+            let seen = [Seen { pc: Some(row.pc), ..Seen::at_entry(placed) }];
             each(&Met { object, seen: &seen, symbol: None, filter: Filter::Any, put: &put })?;
         }
         Ok(())

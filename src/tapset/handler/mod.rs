@@ -120,6 +120,10 @@ impl Program<'_> {
         self.infer();
         self.loops();
         self.complain();
+        // What is broken has no type: that it has none says nothing new.
+        if self.findings.iter().any(|f| f.trouble.breaks() && f.trouble != Trouble::Untyped) {
+            self.findings.retain(|f| f.trouble != Trouble::Untyped);
+        }
         self.findings
     }
 }

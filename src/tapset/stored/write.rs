@@ -15,6 +15,7 @@ impl Library {
             arch: target.arch.to_owned(),
             release: target.release.to_owned(),
             systemtap: target.systemtap.to_owned(),
+            system_map: target.system_map,
             files: self.files.iter().map(path).collect(),
         };
         let mut writing = Writing::default();
