@@ -77,10 +77,10 @@ pub enum Command {
     Decode(Decode),
     /// Show how a type is laid out, or which functions take or return it
     Type(Type),
-    /// Show the aliases, functions and macros of SystemTap's tapsets
-    Tapset(Tapset),
     /// Tell whether scripts of SystemTap, or lists of probe points, are right on a kernel
     Check(Check),
+    /// Show the aliases, functions and macros of SystemTap's tapsets
+    Tapset(Tapset),
     /// List what the kernel refuses to kprobes, and why
     Blacklist(Blacklist),
     /// Show what is in the index
@@ -268,8 +268,11 @@ fn hexadecimal(text: &str) -> Result<u64, String> {
 )]
 pub struct Check {
     /// Scripts (.stp), or lists of probe points with one a line and # before comments; - reads one from stdin
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "tapset")]
     pub files: Vec<PathBuf>,
+    /// Check the tapsets of the index: dead aliases, broken locals, points that no kernel has, functions
+    #[arg(long, conflicts_with = "files")]
+    pub tapset: bool,
     /// What the scripts are given as $1 and @1, then $2 and @2
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub arg: Vec<String>,

@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::Index;
 use crate::query::check::{self, Asked, Verdict};
 use crate::render::check::{Row, json, text};
+use crate::render::health;
 use crate::tapset::target::Runtime;
 
 /// How large a script may be.
@@ -17,6 +18,9 @@ const LARGEST: u64 = 16 << 20;
 
 /// Checks scripts and lists of probe points.
 pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    if args.tapset {
+        return tapset(config, out);
+    }
     let asked = Asked {
         arguments: args.arg.clone(),
         guru: args.guru,
@@ -48,6 +52,24 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
     let written = if config.json { json(&kernels, &rows, out) } else { text(&kernels, &rows, out) };
     written.map_err(failed)?;
     outcome(rows, args.strict)
+}
+
+/// Checks the tapsets of the indexes. Some of their aliases are dead on any kernel: that is an answer, and no failure.
+fn tapset(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let (mut kernels, mut all) = (vec![], vec![]);
+    for path in config.indexes()? {
+        let index = Index::open(&path)?;
+        let view = index.view()?;
+        let definitions = check::definitions(&view).map_err(|error| error.at(&path))?;
+        kernels.push(String::from_utf8_lossy(view.release()).into_owned());
+        all.push(check::tapset::health(view, &definitions)?);
+    }
+    let written = match config.json {
+        true => health::json(&kernels, &all, out),
+        false => health::text(&kernels, &all, out),
+    };
+    written.map_err(failed)?;
+    Ok(Outcome::Done)
 }
 
 /// The first error, as there is no better exit code for a script that cannot be read; else whether all resolve.

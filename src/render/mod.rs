@@ -3,6 +3,7 @@ pub mod address;
 pub mod aliases;
 pub mod check;
 pub mod frame;
+pub mod health;
 pub mod json;
 pub mod kprobe_events;
 pub mod lines;

@@ -7,6 +7,7 @@ mod assumed;
 mod points;
 mod proposals;
 mod specs;
+pub mod tapset;
 
 pub use points::{Point, State};
 pub use specs::is_script;
@@ -18,7 +19,7 @@ use probeidx_format::View;
 use super::derive::here::everywhere;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tapset::ast::{self, Script};
-use crate::tapset::handler::{Program, Trouble, Words};
+use crate::tapset::handler::{Finding, Program, Trouble, Words};
 use crate::tapset::target::Runtime;
 use crate::tapset::{Definitions, Place};
 use std::rc::Rc;
@@ -164,16 +165,7 @@ fn of_script(
     }
     let no_probes = script.probes.is_empty();
     for finding in deriving.program.check() {
-        let Place { file, line, column } = finding.place;
-        let mut located = Located {
-            path: file_of(file).to_owned(),
-            line,
-            column,
-            trouble: finding.trouble,
-            what: finding.what,
-            why: finding.why,
-            instead: finding.instead,
-        };
+        let mut located = Located::new(file_of(finding.place.file), finding);
         if located.trouble == Trouble::Variable && located.instead.is_empty() {
             located.instead = proposals::of_member(&view, &located.what);
         }
@@ -187,6 +179,11 @@ fn of_script(
 }
 
 impl Located {
+    fn new(path: &Path, finding: Finding) -> Self {
+        let Finding { place: Place { line, column, .. }, trouble, what, why, instead } = finding;
+        Self { path: path.to_owned(), line, column, trouble, what, why, instead }
+    }
+
     fn of_whole(path: &Path, why: &str) -> Self {
         Self {
             path: path.to_owned(),

@@ -31,7 +31,7 @@ pub use tree::Sort;
 use std::rc::Rc;
 
 use super::Place;
-use super::ast::{Statement, Variable};
+use super::ast::{Function, Statement, Variable};
 use super::context::Context;
 use tree::{Kind, Node};
 
@@ -103,6 +103,23 @@ fn first_broken(node: &Node<'_>) -> Option<Place> {
     place
 }
 
+impl<'a> Program<'a> {
+    /// Adds a function that nobody has to call.
+    pub fn use_function(&mut self, function: &'a Function) {
+        self.function(function);
+    }
+
+    /// What is wrong in the functions, whoever calls them: what they are given may yet be of any type.
+    pub fn check_functions(mut self) -> Vec<Finding> {
+        self.link_functions();
+        self.infer();
+        self.functions.iter_mut().for_each(|function| function.reached = true);
+        self.complain();
+        self.findings.retain(|finding| finding.trouble != Trouble::Untyped);
+        self.findings
+    }
+}
+
 impl Program<'_> {
     /// What is wrong with the program, as far as SystemTap would notice in its second pass, and what else is.
     ///
@@ -120,6 +137,10 @@ impl Program<'_> {
         self.infer();
         self.loops();
         self.complain();
+        // What is broken has no type: that it has none says nothing new.
+        if self.findings.iter().any(|f| f.trouble.breaks() && f.trouble != Trouble::Untyped) {
+            self.findings.retain(|f| f.trouble != Trouble::Untyped);
+        }
         self.findings
     }
 }
