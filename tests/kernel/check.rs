@@ -14,11 +14,13 @@ struct Class {
     holds: fn(&Call, &Said) -> bool,
 }
 
-const CLASSES: [Class; 4] = [
+const CLASSES: [Class; 5] = [
     // SystemTap looks for the program on this machine; the index of a kernel cannot tell of it, and says that.
     Class { name: "program", holds: |_, said| said.ours.contains("not indexed") },
     // SystemTap compiles a header to find a type, relative to where the kernel was built; the type is in the kernel.
     Class { name: "header", holds: |call, _| call.file.ends_with("general/sizeof.stp") },
+    // The tracepoint is a module's, and its header lies where SystemTap 4.8 does not look; the index has the module.
+    Class { name: "tracepoint of a module", holds: |call, _| call.file.ends_with("kvm_service_time.stp") },
     // Its tapset lies beside it (`stap -I`): the index holds those that it was built with.
     Class { name: "own tapset", holds: |call, _| call.options.iter().any(|option| option.starts_with("-I")) },
     // `stap -p2` did not end in five minutes.

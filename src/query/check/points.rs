@@ -15,7 +15,7 @@ use crate::query::select;
 use crate::query::verdict::{Judge, Verdict};
 use crate::tapset::ast::{self, Alias, Expression};
 use crate::tapset::handler::Program;
-use crate::tapset::{Definitions, Place as Written};
+use crate::tapset::{Definitions, Place as Written, expand};
 
 /// A probe point of a script on one kernel.
 #[derive(Clone, Debug)]
@@ -134,6 +134,9 @@ impl<'a> Deriving<'a> {
             gathered.why.push(error.message().to_owned());
             false
         });
+        if found && !point.optional && !point.components.iter().any(|c| c.name.contains('*')) {
+            gathered.missing(self.missing(point, 0));
+        }
         checked.probes = gathered.probes;
         checked.state = match (found, point.optional) {
             _ if gathered.failed => State::Fails,
@@ -160,6 +163,43 @@ impl<'a> Deriving<'a> {
     }
 }
 
+impl Deriving<'_> {
+    /// The first point that an alias needs on the way and that matches nothing, although another of its points does:
+    /// SystemTap refuses that (elaborate.cxx of 4.8, `derive_probes`).
+    fn missing(&mut self, point: &ast::Point, depth: usize) -> Option<String> {
+        let definitions = self.definitions;
+        let plain = point.components.iter().take_while(|c| c.argument.is_none()).count();
+        let prefix = |length: usize| {
+            let names: Vec<_> = point.components[..length].iter().map(|c| &*c.name).collect();
+            names.join(".")
+        };
+        let length = (1..=plain).rev().find(|length| definitions.alias(&prefix(*length)).next().is_some())?;
+        if depth == expand::DEEPEST {
+            return None;
+        }
+        for alias in definitions.alias(&prefix(length)) {
+            for inner in &alias.points {
+                let components = [&inner.components[..], &point.components[length..]].concat();
+                let inner = ast::Point { components, ..inner.clone() };
+                let found = self.deriver.visit(&inner, &mut |_| Ok(())).unwrap_or(false);
+                if !found && !inner.optional {
+                    return Some(format!("nothing matches {inner}, which {} needs", prefix(length)));
+                }
+                if found && !inner.optional {
+                    let deeper = self.missing(&inner, depth + 1);
+                    if deeper.is_some() {
+                        return deeper;
+                    }
+                }
+                if found && inner.sufficient {
+                    break;
+                }
+            }
+        }
+        None
+    }
+}
+
 #[derive(Default)]
 struct Gathered {
     probes: usize,
@@ -174,6 +214,11 @@ struct Gathered {
 }
 
 impl Gathered {
+    fn missing(&mut self, why: Option<String>) {
+        self.failed |= why.is_some();
+        self.why.extend(why);
+    }
+
     fn probe(&mut self, view: &View<'_>, judge: &Judge<'_>, derived: &Derived<'_>) {
         self.probes += 1;
         let (object, pc, is_inline) = match derived.place {

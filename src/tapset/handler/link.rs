@@ -66,7 +66,9 @@ impl<'p, 'a> Linker<'p, 'a> {
     }
 
     pub fn parts(&mut self, parts: &[&'a ast::Statement]) -> Statement<'a> {
-        for part in parts {
+        // What an alias writes itself does not count for its `@probewrite`: SystemTap 4.8 asks the handler that uses it
+        // (alias_expansion_builder::build_with_suffix).
+        for part in parts.iter().filter(|part| self.program.words.is_script(part.place.file)) {
             part.each_expression(&mut |e| self.written.extend(assigned(e)));
         }
         let mut all: Vec<_> = parts.iter().map(|part| self.statement(part)).collect();
