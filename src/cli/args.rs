@@ -77,6 +77,8 @@ pub enum Command {
     Decode(Decode),
     /// Show how a type is laid out, or which functions take or return it
     Type(Type),
+    /// Tell whether scripts of SystemTap, or lists of probe points, are right on a kernel
+    Check(Check),
     /// Show the aliases, functions and macros of SystemTap's tapsets
     Tapset(Tapset),
     /// List what the kernel refuses to kprobes, and why
@@ -254,6 +256,50 @@ pub struct Loaded {
 fn hexadecimal(text: &str) -> Result<u64, String> {
     u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16)
         .map_err(|_| "it is no hexadecimal number".to_owned())
+}
+
+/// `check`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Prints a table of scripts and kernels, and below it what is wrong, each with its file, line and column.\n\n\
+                        Examples:\n  probeidx check slab.stp --kernel '*'\n  \
+                        probeidx check pfiles.stp --guru --arg 1\n  \
+                        echo 'vm.pagefault' | probeidx check -"
+)]
+pub struct Check {
+    /// Scripts (.stp), or lists of probe points with one a line and # before comments; - reads one from stdin
+    #[arg(value_name = "FILE", required_unless_present = "tapset")]
+    pub files: Vec<PathBuf>,
+    /// Check the tapsets of the index: dead aliases, broken locals, points that no kernel has, functions
+    #[arg(long, conflicts_with = "files")]
+    pub tapset: bool,
+    /// What the scripts are given as $1 and @1, then $2 and @2
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub arg: Vec<String>,
+    /// The scripts run in guru mode, as with stap -g
+    #[arg(short, long)]
+    pub guru: bool,
+    /// What runs the scripts
+    #[arg(long, value_name = "RUNTIME", default_value = "kernel")]
+    pub runtime: Runs,
+    /// As which version of SystemTap they are read, as with stap --compatible
+    #[arg(long, value_name = "VERSION")]
+    pub compatible: Option<String>,
+    /// Probe points of programs and modules that are not in the index fail too
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// What runs a script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Runs {
+    /// A kernel module.
+    #[default]
+    Kernel,
+    /// A process, by Dyninst.
+    Dyninst,
+    /// The BPF virtual machine.
+    Bpf,
 }
 
 /// `blacklist`

@@ -9,6 +9,7 @@ mod addr;
 mod aliases;
 mod blacklist;
 mod build;
+mod check;
 mod decode;
 mod feed;
 mod find;
@@ -60,6 +61,7 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         Command::Type(asked) => output::to_stdout(|out| types::run(asked, &config, out)),
         Command::Tapset(tapset) => output::to_stdout(|out| tapset::run(tapset, &config, out)),
         Command::Blacklist(blacklist) => output::to_stdout(|out| blacklist::run(blacklist, &config, out)),
+        Command::Check(asked) => output::to_stdout(|out| check::run(asked, &config, out)),
         Command::Stats => output::to_stdout(|out| index::stats(&config, out)),
         Command::Verify => output::to_stdout(|out| index::verify(&config, out)),
         Command::Completions(_) => unreachable!("handled above"),

@@ -5,6 +5,7 @@ pub mod address;
 pub mod argument;
 pub mod best;
 pub mod blocklist;
+pub mod check;
 pub mod coverage;
 pub mod declaration;
 pub mod decode;

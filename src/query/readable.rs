@@ -68,6 +68,7 @@ pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, start: u32, 
 pub fn is_there(view: &View<'_>, placed: Placed<'_>, pc: u32, location: Location<'_>) -> bool {
     There::new(view, placed, pc).is(location)
 }
+
 /// The number of no block.
 pub const OUTERMOST: u32 = u32::MAX;
 

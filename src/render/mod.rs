@@ -1,7 +1,9 @@
 //! Answers to text. Nothing here opens files or decides anything.
 pub mod address;
 pub mod aliases;
+pub mod check;
 pub mod frame;
+pub mod health;
 pub mod json;
 pub mod kprobe_events;
 pub mod lines;

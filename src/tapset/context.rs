@@ -17,6 +17,11 @@ pub trait Context {
     fn returns(&self) -> bool {
         false
     }
+
+    /// Whether a variable can be written without guru mode: it is one of SystemTap's, and none of the kernel's.
+    fn writable(&self, _: &Variable) -> bool {
+        false
+    }
 }
 
 /// A value that a variable of the kernel gives.

@@ -253,11 +253,14 @@ impl<'d> Node<'d> {
                 continue;
             };
             let before = walk.way.clone();
+            // What a wildcard leads to may match nothing.
+            walk.way.optional = true;
             match below.find(components, at + 1, walk) {
                 Ok((f, k)) => (found, known) = (found | f, known | k),
-                Err(Stop::Loop(_)) => walk.way = before,
+                Err(Stop::Loop(_)) => {}
                 Err(stop) => return Err(stop),
             }
+            walk.way = before;
         }
         Ok((found, known))
     }

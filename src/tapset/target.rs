@@ -14,6 +14,8 @@ pub struct Target<'a> {
     pub privilege: Privilege,
     /// Whether `stap -g` runs the script.
     pub guru: bool,
+    /// What stands behind a script on the command line of stap: `$1`, `@1`. Tapsets have none.
+    pub arguments: &'a [String],
     /// Whether SystemTap finds the kernel's `System.map`, and so its functions by their symbols alone.
     pub system_map: bool,
     /// The kernel's configuration: what follows the `=` of an option, quotes included; none where it is not set.
@@ -42,7 +44,7 @@ impl<'a> Target<'a> {
     pub fn new(arch: &'a str, release: &'a str, config: &'a (dyn Fn(&str) -> Option<String> + Sync)) -> Self {
         let (runtime, privilege) = (Runtime::Kernel, Privilege::Stapdev);
         let (guru, system_map) = (false, false);
-        Self { arch, release, systemtap: "4.8", runtime, privilege, guru, system_map, config }
+        Self { arch, release, systemtap: "4.8", runtime, privilege, guru, system_map, arguments: &[], config }
     }
 
     /// The release up to its first dash, `kernel_v`: `6.1.0` of `6.1.0-56-cloud-amd64`.

@@ -3,6 +3,7 @@
 mod addresses;
 mod agreement;
 mod anchors;
+mod check;
 mod frames;
 mod installed;
 mod live;

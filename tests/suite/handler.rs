@@ -76,10 +76,10 @@ fn program<'a>(words: &Words<'a>, script: &'a Script) -> Program<'a> {
     let mut program = Program::new(words.clone());
     for probe in &script.probes {
         let conditions: Vec<_> = probe.points.iter().filter_map(|p| p.condition.as_deref()).collect();
-        program.add(&[&probe.body], &conditions, Rc::new(Somewhere));
+        program.add(&[&probe.body], &conditions, &Somewhere);
     }
     for probe in program.probes_of_tapsets() {
-        program.add(&[&probe.body], &[], Rc::new(Somewhere));
+        program.add(&[&probe.body], &[], &Somewhere);
     }
     program
 }
@@ -157,8 +157,8 @@ fn what_is_needed_is_refused_with_its_place_and_reason() {
         ("guru_only()", "1:11 privilege guru_only: it needs guru mode (stap -g)"),
         ("$n = 1", "1:11 variable $n: writing to the kernel needs guru mode (stap -g)"),
         ("a[1] = 2", "1:11 name a: nothing declares a global array of this name with 1 indexes"),
-        ("println(counts[1, 2])", "1:19 arity counts: it has 1 indexes elsewhere, here 2"),
-        ("a = 1; a = \"x\"; println(a)", "1:22 type \"x\": this is a string, a long is wanted"),
+        ("names = \"x\"; println(names[1])", "1:32 arity names: it has 0 indexes elsewhere, here 1"),
+        ("a = 1; a = \"x\"; println(a)", "1:18 type a: this is a long elsewhere, here a string is wanted"),
         ("printf(\"%s\", 1)", "1:24 type 1: this is a long, a string is wanted"),
         ("printf(\"%d %d\", 1)", "1:11 arity printf: the format takes 2 values, here is 1"),
         ("break", "1:11 control break: it stands in no loop"),

@@ -14,6 +14,8 @@ mod agree;
 mod aliases;
 mod arguments;
 mod bad_input;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod check;
 #[cfg(feature = "cli")]
 mod command_line;
 mod covered;

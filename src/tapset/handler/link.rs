@@ -2,7 +2,6 @@
 //!
 //! Variables of the kernel are asked for at once, and constants computed, so that what is dead is not met at all.
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
 
 use super::super::Place;
 use super::super::ast::{self, Expression, ExpressionKind, Root, StatementKind, Step};
@@ -15,14 +14,10 @@ use super::tree::*;
 /// Reads one body.
 pub(super) struct Linker<'p, 'a> {
     program: &'p mut Program<'a>,
-    context: Rc<dyn Context + 'a>,
+    context: &'p dyn Context,
     function: Option<FunctionId>,
     names: HashMap<&'a str, VariableId>,
-    locals: Vec<VariableId>,
-    read: Vec<&'a ast::Variable>,
-    dead: Vec<&'a ast::Variable>,
-    /// Whether a value from the entry of the function is asked for.
-    saves: bool,
+    found: Found<'a>,
     /// Names that the handler assigns to, for `@probewrite`.
     written: HashSet<&'a str>,
     /// How many loops are around.
@@ -31,17 +26,27 @@ pub(super) struct Linker<'p, 'a> {
     condition: bool,
 }
 
+/// What was met in a body.
+#[derive(Default)]
+pub(super) struct Found<'a> {
+    /// In the order of their declaration.
+    pub locals: Vec<VariableId>,
+    /// What is asked of the kernel.
+    pub read: Vec<&'a ast::Variable>,
+    /// What only dead branches ask of it.
+    pub dead: Vec<&'a ast::Variable>,
+    /// Whether a value from the entry of the function is asked for.
+    pub saves: bool,
+}
+
 impl<'p, 'a> Linker<'p, 'a> {
-    pub fn new(program: &'p mut Program<'a>, context: Rc<dyn Context + 'a>) -> Self {
+    pub fn new(program: &'p mut Program<'a>, context: &'p dyn Context) -> Self {
         Self {
             program,
             context,
             function: None,
             names: HashMap::new(),
-            locals: vec![],
-            read: vec![],
-            dead: vec![],
-            saves: false,
+            found: Found::default(),
             written: HashSet::new(),
             loops: 0,
             condition: false,
@@ -56,14 +61,14 @@ impl<'p, 'a> Linker<'p, 'a> {
         self
     }
 
-    /// The locals in the order of their declaration; the variables of the kernel that are read, and those that only
-    /// dead branches read.
-    pub fn finish(self) -> (Vec<VariableId>, Vec<&'a ast::Variable>, Vec<&'a ast::Variable>, bool) {
-        (self.locals, self.read, self.dead, self.saves)
+    pub fn finish(self) -> Found<'a> {
+        self.found
     }
 
     pub fn parts(&mut self, parts: &[&'a ast::Statement]) -> Statement<'a> {
-        for part in parts {
+        // What an alias writes itself does not count for its `@probewrite`: SystemTap 4.8 asks the handler that uses it
+        // (alias_expansion_builder::build_with_suffix).
+        for part in parts.iter().filter(|part| self.program.words.is_script(part.place.file)) {
             part.each_expression(&mut |e| self.written.extend(assigned(e)));
         }
         let mut all: Vec<_> = parts.iter().map(|part| self.statement(part)).collect();
@@ -315,7 +320,7 @@ impl<'p, 'a> Linker<'p, 'a> {
             }
             let id = self.program.variable(Variable { arity: Some(0), ..Variable::scalar(name, place) });
             self.names.insert(name, id);
-            self.locals.push(id);
+            self.found.locals.push(id);
             return id;
         };
         self.fits(id, 0, place);
@@ -410,14 +415,14 @@ impl<'p, 'a> Linker<'p, 'a> {
             }
         }
         let answer = match (&variable.root, of) {
-            _ if written && !self.program.words.guru => Err(Absent {
+            _ if written && !self.program.words.guru && !self.context.writable(variable) => Err(Absent {
                 what: variable.to_string(),
                 why: "writing to the kernel needs guru mode (stap -g)".to_owned(),
                 instead: vec![],
             }),
             (Root::Value(_), None) => Err(untyped(variable)),
             _ => {
-                self.read.push(variable);
+                self.found.read.push(variable);
                 self.context.variable(variable, of)
             }
         };
@@ -450,24 +455,24 @@ impl<'p, 'a> Linker<'p, 'a> {
 
     /// A value from the entry of the function at its return.
     fn entry(&mut self, of: &'a Expression, place: Place) -> Node<'a> {
+        self.found.saves = true;
         if !self.context.returns() {
             let why = "the value at the entry is known in probes of returns alone";
             self.program.fault(place, Trouble::Variable, &format!("@entry({of})"), why, vec![]);
         }
-        self.saves = true;
         self.node(of)
     }
 
     fn bury(&mut self, dead: &'a Expression) {
         dead.each(&mut |e| {
             if let ExpressionKind::Variable(variable) = &e.kind {
-                self.dead.push(variable);
+                self.found.dead.push(variable);
             }
         });
     }
 
     fn bury_statement(&mut self, dead: &'a ast::Statement) {
-        self.dead.extend(dead.variables());
+        self.found.dead.extend(dead.variables());
     }
 }
 

@@ -77,7 +77,7 @@ impl Program<'_> {
         let uses = Uses::of(self);
         let mut faults: HashMap<VariableId, Vec<String>> = HashMap::new();
         for handler in &self.handlers {
-            for id in &handler.locals {
+            for id in &handler.found.locals {
                 let variable = &self.variables[id.0 as usize];
                 if !uses.read.contains(id)
                     || uses.written.contains(id)
@@ -85,7 +85,7 @@ impl Program<'_> {
                 {
                     continue;
                 }
-                let others = handler.locals.iter().filter(|other| *other != id);
+                let others = handler.found.locals.iter().filter(|other| *other != id);
                 let others = others.map(|other| self.variables[other.0 as usize].name);
                 let globals = self.variables.iter().filter(|v| v.global.is_some()).map(|v| v.name);
                 let instead = crate::query::suggest::nearest(variable.name, others.chain(globals), 3);

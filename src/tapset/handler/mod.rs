@@ -31,7 +31,7 @@ pub use tree::Sort;
 use std::rc::Rc;
 
 use super::Place;
-use super::ast::{Statement, Variable};
+use super::ast::{Function, Statement, Variable};
 use super::context::Context;
 use tree::{Kind, Node};
 
@@ -44,9 +44,9 @@ pub struct Reading<'a> {
     pub variables: Vec<&'a Variable>,
     /// What only dead branches ask of it.
     pub dead: Vec<&'a Variable>,
-    pub findings: Vec<Finding>,
-    /// Whether it asks for values from the entry of the function (`@entry`) that are not dead.
+    /// Whether it asks for values from the entry of the function (`@entry`).
     pub saves: bool,
+    pub findings: Vec<Finding>,
 }
 
 /// A local of a handler.
@@ -64,7 +64,7 @@ pub struct Local<'a> {
 /// are taken by their signatures, so that it costs as much as the parts are long.
 pub fn read<'a>(words: &Words<'a>, parts: &[&'a Statement], context: Rc<dyn Context + 'a>) -> Reading<'a> {
     let mut program = Program::brief(words.clone());
-    program.add(parts, &[], context);
+    program.add(parts, &[], &*context);
     program.infer();
     program.functions.iter_mut().for_each(|function| function.reached = true);
     program.complain();
@@ -81,16 +81,15 @@ pub fn read<'a>(words: &Words<'a>, parts: &[&'a Statement], context: Rc<dyn Cont
             }
         });
     });
-    let findings = program.findings;
+    let (findings, found) = (program.findings, handler.found);
     let of = |place: Place| findings.iter().position(|f| f.place == place && f.trouble == Trouble::Variable);
-    let locals = handler.locals.iter().map(|id| {
+    let locals = found.locals.iter().map(|id| {
         let variable = &program.variables[id.0 as usize];
         let broken = broken.iter().find(|(broken, _)| broken == id).and_then(|(_, place)| of(*place));
         Local { name: variable.name, place: variable.place, sort: variable.sort, broken }
     });
     let locals = locals.collect();
-    let saves = handler.saves;
-    Reading { locals, variables: handler.read, dead: handler.dead, findings, saves }
+    Reading { locals, variables: found.read, dead: found.dead, saves: found.saves, findings }
 }
 
 /// Where the first thing stands in an expression that cannot be read.
@@ -102,6 +101,23 @@ fn first_broken(node: &Node<'_>) -> Option<Place> {
         }
     });
     place
+}
+
+impl<'a> Program<'a> {
+    /// Adds a function that nobody has to call.
+    pub fn use_function(&mut self, function: &'a Function) {
+        self.function(function);
+    }
+
+    /// What is wrong in the functions, whoever calls them: what they are given may yet be of any type.
+    pub fn check_functions(mut self) -> Vec<Finding> {
+        self.link_functions();
+        self.infer();
+        self.functions.iter_mut().for_each(|function| function.reached = true);
+        self.complain();
+        self.findings.retain(|finding| finding.trouble != Trouble::Untyped);
+        self.findings
+    }
 }
 
 impl Program<'_> {
@@ -121,6 +137,10 @@ impl Program<'_> {
         self.infer();
         self.loops();
         self.complain();
+        // What is broken has no type: that it has none says nothing new.
+        if self.findings.iter().any(|f| f.trouble.breaks() && f.trouble != Trouble::Untyped) {
+            self.findings.retain(|f| f.trouble != Trouble::Untyped);
+        }
         self.findings
     }
 }

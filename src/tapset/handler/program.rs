@@ -9,8 +9,8 @@ use super::super::ast::{self, FunctionBody, Script};
 use super::super::context::Context;
 use super::super::target::Runtime;
 use super::finding::{Finding, Trouble};
-use super::link::Linker;
-use super::tree::{FunctionId, Known, Sort, Statement, VariableId};
+use super::link::{Found, Linker};
+use super::tree::{FunctionId, Known, Node, Sort, Statement, VariableId};
 
 /// How many expressions a program may have, those of its functions included.
 pub const MOST: usize = 4_000_000;
@@ -95,15 +95,10 @@ pub(super) struct Function<'a> {
 }
 
 pub(super) struct Handler<'a> {
-    pub context: Rc<dyn Context + 'a>,
-    pub locals: Vec<VariableId>,
     pub body: Statement<'a>,
     /// What must hold for it to run.
-    pub conditions: Vec<super::tree::Node<'a>>,
-    pub read: Vec<&'a ast::Variable>,
-    pub dead: Vec<&'a ast::Variable>,
-    /// Whether it asks for a value from the entry of the function.
-    pub saves: bool,
+    pub conditions: Vec<Node<'a>>,
+    pub found: Found<'a>,
 }
 
 impl<'a> Words<'a> {
@@ -178,7 +173,7 @@ impl<'a> Words<'a> {
         let mut program = Program::new(self.clone());
         let Some(id) = program.global(&global.name, global.place.file) else { return (Sort::Unknown, None) };
         for probe in self.definitions.probes(global.place.file) {
-            program.add(&[&probe.body], &[], self.everywhere.clone());
+            program.add(&[&probe.body], &[], &*self.everywhere);
         }
         program.link_functions();
         program.infer();
@@ -218,13 +213,13 @@ impl<'a> Program<'a> {
         &mut self,
         parts: &[&'a ast::Statement],
         conditions: &[&'a ast::Expression],
-        context: Rc<dyn Context + 'a>,
+        context: &dyn Context,
     ) {
-        let mut linker = Linker::new(self, context.clone());
+        let mut linker = Linker::new(self, context);
         let body = linker.parts(parts);
         let conditions = linker.conditions(conditions);
-        let (locals, read, dead, saves) = linker.finish();
-        self.handlers.push(Handler { context, locals, body, conditions, read, dead, saves });
+        let found = linker.finish();
+        self.handlers.push(Handler { body, conditions, found });
     }
 
     /// The probes of tapsets of which something is used: they run as well. Each is given once; adding them may lead to
@@ -251,9 +246,9 @@ impl<'a> Program<'a> {
                 let parameters = function.parameters.clone();
                 let everywhere = self.words.everywhere.clone();
                 let mut linker =
-                    Linker::new(self, everywhere).of_function(FunctionId(next as u32), &parameters);
+                    Linker::new(self, &*everywhere).of_function(FunctionId(next as u32), &parameters);
                 let body = linker.parts(&[body]);
-                let (locals, ..) = linker.finish();
+                let locals = linker.finish().locals;
                 let function = &mut self.functions[next];
                 (function.body, function.locals) = (body, locals);
             }

@@ -3,7 +3,6 @@
 //!
 //! All bodies of a program are gone over until nothing new is learnt. What disagrees then is said in one more round.
 use std::mem;
-use std::rc::Rc;
 
 use super::super::Place;
 use super::super::ast::Root;
@@ -75,7 +74,7 @@ impl<'a> Program<'a> {
         for id in 0..self.handlers.len() {
             let mut body = mem::replace(&mut self.handlers[id].body, Statement::Nothing);
             let mut conditions = mem::take(&mut self.handlers[id].conditions);
-            let locals = self.handlers[id].locals.clone();
+            let locals = self.handlers[id].found.locals.clone();
             let mut types = Types { program: self, said, learnt: 0, function: None };
             types.statement(&mut body);
             conditions.iter_mut().for_each(|condition| types.node(condition, Sort::Long));
@@ -89,13 +88,11 @@ impl<'a> Program<'a> {
     /// Asks for members of values whose types are known by now.
     fn resolve_members(&mut self) -> bool {
         let mut resolved = false;
+        // What a type has is the same everywhere.
         let everywhere = self.words.everywhere.clone();
-        for function in &mut self.functions {
-            resolved |= resolve_in(&mut function.body, &everywhere);
-        }
-        for handler in &mut self.handlers {
-            let context = handler.context.clone();
-            resolved |= resolve_in(&mut handler.body, &context);
+        let handlers = self.handlers.iter_mut().map(|handler| &mut handler.body);
+        for body in handlers.chain(self.functions.iter_mut().map(|function| &mut function.body)) {
+            resolved |= resolve_in(body, &*everywhere);
         }
         if resolved {
             self.handlers.iter_mut().for_each(|h| super::fold::statement(&mut h.body));
@@ -125,7 +122,7 @@ impl<'a> Program<'a> {
     }
 }
 
-fn resolve_in<'a>(body: &mut Statement<'a>, context: &Rc<dyn Context + 'a>) -> bool {
+fn resolve_in(body: &mut Statement<'_>, context: &dyn Context) -> bool {
     let mut resolved = false;
     body.each_mut(&mut |node| {
         if let Kind::Defined(of) = &node.kind
