@@ -74,7 +74,11 @@ fn the_examples_of_systemtap_resolve_where_systemtap_says_so() {
             None => undecided.push(format!("{}\n{}\n{}", call.file.display(), said.ours, said.theirs)),
         }
     }
-    say(&format!("{}: {agree} of {} examples agree with stap -p2; decided: {decided:?}", kernel.release, calls.len()));
+    say(&format!(
+        "{}: {agree} of {} examples agree with stap -p2; decided: {decided:?}",
+        kernel.release,
+        calls.len()
+    ));
     assert!(undecided.is_empty(), "{} differ:\n{}", undecided.len(), undecided.join("\n"));
 }
 
@@ -164,7 +168,8 @@ fn words(line: &str) -> Vec<String> {
 
 /// The exit code of `stap -p2` in the first line, and what it said. It takes up to a minute for a script, and is kept.
 fn stap(kernel: &Kernel, call: &Call) -> Result<String, String> {
-    let folder = std::env::var_os("PROBEIDX_ORACLE").map_or_else(|| installed::scratch("oracle"), PathBuf::from);
+    let folder =
+        std::env::var_os("PROBEIDX_ORACLE").map_or_else(|| installed::scratch("oracle"), PathBuf::from);
     let name = call.file.display().to_string().replace('/', "+");
     let kept = folder.join(format!("{}-p2-{name}.txt", kernel.release));
     if let Ok(text) = std::fs::read_to_string(&kept) {

@@ -42,12 +42,16 @@ fn what_a_script_does_not_use_of_an_alias_breaks_nothing() {
 
 #[test]
 fn findings_have_their_places() {
-    let text = "probe tree.find {\n  println(nosuch(key))\n}\nprobe kernel.function(\"no_such_function\") {}\n";
+    let text =
+        "probe tree.find {\n  println(nosuch(key))\n}\nprobe kernel.function(\"no_such_function\") {}\n";
     let run = check("a.stp", text, &["--json"]);
     assert_eq!(run.code, 1, "{run:?}");
     let all = objects(&run);
     let finding = all.iter().find(|o| o["finding"] == "function").unwrap();
-    assert_eq!((&finding["line"], &finding["column"], &finding["what"]), (&2.into(), &11.into(), &"nosuch".into()));
+    assert_eq!(
+        (&finding["line"], &finding["column"], &finding["what"]),
+        (&2.into(), &11.into(), &"nosuch".into())
+    );
     let point = all.iter().find(|o| o["state"] == "fails").unwrap();
     assert_eq!((&point["line"], &point["column"]), (&4.into(), &7.into()));
     assert_eq!(all.last().unwrap()["verdict"], "fails");
