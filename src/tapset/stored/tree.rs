@@ -243,7 +243,7 @@ mod tests {
             })
         };
         // Without optimisation the stack of a test's thread is too small for what the parser allows.
-        let read = || {
+        let read = move || {
             assert!(decode::<Expression>(&encode(&nested(650))).is_some());
             assert!(decode::<Expression>(&encode(&nested(2_000))).is_none());
         };
