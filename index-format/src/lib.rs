@@ -114,7 +114,7 @@
 //!
 //! `sched:sched_switch` of the same kernel is the symbol `__tracepoint_sched_switch` at `0xffffffff82c0a480`, and of
 //! `_ftrace_events` the pointer to `event_sched_switch`, whose `tp` leads there and whose `class` to `event_class_sched_switch`
-//! with the system `sched`. One of 23 [`TracepointRecord`](record::TracepointRecord)s named `sched_s…`:
+//! with the system `sched`. Its [`TracepointRecord`](record::TracepointRecord):
 //!
 //! ```text
 //! name, system    sched_switch, sched
@@ -164,6 +164,7 @@ pub mod lines;
 pub mod meta;
 pub mod names;
 pub mod record;
+mod sites;
 pub mod tapset;
 pub mod types;
 pub mod users;

@@ -135,7 +135,7 @@ pub fn resolve(
         let wanted = Wanted { arguments: &arguments, ..wanted };
         let blank = !wanted.arguments.is_empty() || computed.is_empty();
         let place = match derived.place {
-            Place::Trace(tracepoint) => traced(view, &tracepoint, wanted)?.map(|t| At::Trace(Box::new(t))),
+            Place::Trace(tracepoint) => traced(view, tracepoint, wanted)?.map(|t| At::Trace(Box::new(t))),
             Place::Code { .. } | Place::Symbol { .. } => {
                 let placement = match is_plain {
                     true => plain.of(&derived)?,

@@ -35,6 +35,7 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
             ("tracepoints", view.tracepoints.len()),
             ("labels", view.labels().count()),
             ("line sequences", view.sequences.len()),
+            ("definitions of tapsets", view.tapset.definitions()),
             ("parts that could not be read", meta.skipped.len()),
         ];
         let size: u64 = view.section_sizes().map(|s| s.1).sum();

@@ -9,13 +9,16 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+/// Offset in a section and address to which it refers, sorted.
+type Relocations = Rc<Vec<(u32, u32)>>;
+
 /// Reads data by address.
 pub struct Data<'o, 'd> {
     object: &'o Elf<'d>,
     /// The addresses of the sections that have bytes, in order, and their positions.
     sections: Vec<(Range<u32>, usize)>,
-    /// Of a module, the relocations of the sections that were asked for: offset and address, sorted.
-    relocated: RefCell<HashMap<usize, Rc<Vec<(u32, u32)>>>>,
+    /// Of a module, the relocations of the sections that were asked for.
+    relocated: RefCell<HashMap<usize, Relocations>>,
     /// Of an image that is moved: link address, and the one that is put there, sorted.
     moved: Vec<(u64, u64)>,
 }
@@ -92,7 +95,7 @@ impl<'o, 'd> Data<'o, 'd> {
     }
 
     /// Damaged ones are none: what hangs on them is missing then, which whoever reads it tells.
-    fn relocations(&self, index: usize) -> Rc<Vec<(u32, u32)>> {
+    fn relocations(&self, index: usize) -> Relocations {
         let mut all = self.relocated.borrow_mut();
         let read = || Rc::new(relocated(self.object, index).unwrap_or_default());
         all.entry(index).or_insert_with(read).clone()

@@ -83,8 +83,9 @@ pub fn read<'d>(
     faults: &mut Vec<Error>,
 ) -> Tracepoints<'d> {
     let mut found = Tracepoints::default();
-    let named: Vec<_> =
-        symbols.iter().filter_map(|s| Some((s.name.strip_prefix(TRACEPOINT)?, s.pc))).collect();
+    // 6.12 has a function `__tracepoint_probe_module_cb`.
+    let data = symbols.iter().filter(|s| !s.is_function());
+    let named: Vec<_> = data.filter_map(|s| Some((s.name.strip_prefix(TRACEPOINT)?, s.pc))).collect();
     if named.is_empty() {
         return found;
     }

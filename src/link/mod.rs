@@ -2,7 +2,6 @@
 mod symbols;
 mod tracepoints;
 
-use crate::code::layout::Layout;
 use crate::code::{self, CodeFacts, Kernel};
 use crate::error::Error;
 use crate::load::elf::{Elf, Segment};
@@ -17,7 +16,7 @@ use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 pub use symbols::Symbol;
-use tracepoints::{EventFacts, FieldFacts, OneTracepoint, TracepointFacts};
+use tracepoints::TracepointFacts;
 
 /// What an object is to the kernel, and what it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,54 +128,6 @@ impl ObjectFacts {
             tracepoints: TracepointFacts::default(),
             segments: if is_user { with_code.segments.clone() } else { vec![] },
         }
-    }
-}
-
-impl ObjectFacts {
-    /// Adds the tracepoints, of which the kernel's structs are laid out so. `with_code` is as in [`Self::new`].
-    pub fn with_tracepoints(
-        mut self,
-        object: &Elf<'_>,
-        with_code: &Elf<'_>,
-        kind: Kind<'_>,
-        layout: Option<&Layout>,
-        interner: &Interner,
-        faults: &mut Vec<Error>,
-    ) -> Self {
-        let with_symbols = if with_code.symbols.is_empty() { object } else { with_code };
-        let symbols = symbols::symbols_where(with_symbols, code::tracepoints::is_asked);
-        let is_module = matches!(kind, Kind::Module(_));
-        let found = code::tracepoints::read(with_code, &symbols, is_module, layout, faults);
-        let text = |text: &[u8]| interner.intern(text);
-        let function = |before: &[u8], name: &[u8]| match name {
-            [] => vec![],
-            _ => [before, name].concat(),
-        };
-        let list = found.list.iter().map(|t| OneTracepoint {
-            name: text(t.name),
-            pc: t.pc,
-            // 5.10 brought the first; of the others inlined copies may be all there is.
-            prototypes: [
-                function(b"__traceiter_", t.name),
-                function(b"trace_", t.name),
-                function(b"trace_event_raw_event_", t.event.as_ref().map_or(&[], |e| e.class)),
-            ],
-            event: t.event.as_ref().map(|e| EventFacts {
-                system: text(e.system),
-                first_field: e.first_field,
-                fields: e.fields,
-                is_whole: e.is_whole,
-            }),
-        });
-        let fields = found.fields.iter().map(|f| FieldFacts {
-            name: text(f.name),
-            type_name: text(&f.type_name),
-            offset: f.offset,
-            size: f.size,
-            is_signed: f.is_signed,
-        });
-        self.tracepoints = TracepointFacts { list: list.collect(), fields: fields.collect() };
-        self
     }
 }
 

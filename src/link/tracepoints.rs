@@ -1,6 +1,10 @@
 //! Tracepoints of all objects to tables: with the function that has their parameters, and systems for those without event.
-use super::{ObjectFacts, string_at};
-use crate::merge::intern::{GlobalStr, StringIds};
+use super::{Kind, ObjectFacts, string_at, symbols};
+use crate::code::layout::Layout;
+use crate::code::tracepoints as read;
+use crate::error::Error;
+use crate::load::elf::Elf;
+use crate::merge::intern::{GlobalStr, Interner, StringIds};
 use crate::merge::{Functions, Places};
 use probeidx_format::id::{FunctionId, ObjectId, Pc, StrId};
 use probeidx_format::record::{EventFieldRecord, ObjectRecord, TracepointRecord};
@@ -40,6 +44,54 @@ pub struct FieldFacts {
     pub offset: u16,
     pub size: u16,
     pub is_signed: bool,
+}
+
+impl ObjectFacts {
+    /// Adds the tracepoints, of which the kernel's structs are laid out so. `with_code` is as in [`Self::new`].
+    pub fn with_tracepoints(
+        mut self,
+        object: &Elf<'_>,
+        with_code: &Elf<'_>,
+        kind: Kind<'_>,
+        layout: Option<&Layout>,
+        interner: &Interner,
+        faults: &mut Vec<Error>,
+    ) -> Self {
+        let with_symbols = if with_code.symbols.is_empty() { object } else { with_code };
+        let symbols = symbols::symbols_where(with_symbols, read::is_asked);
+        let is_module = matches!(kind, Kind::Module(_));
+        let found = read::read(with_code, &symbols, is_module, layout, faults);
+        let text = |text: &[u8]| interner.intern(text);
+        let function = |before: &[u8], name: &[u8]| match name {
+            [] => vec![],
+            _ => [before, name].concat(),
+        };
+        let list = found.list.iter().map(|t| OneTracepoint {
+            name: text(t.name),
+            pc: t.pc,
+            // 5.10 brought the first; of the others inlined copies may be all there is.
+            prototypes: [
+                function(b"__traceiter_", t.name),
+                function(b"trace_", t.name),
+                function(b"trace_event_raw_event_", t.event.as_ref().map_or(&[], |e| e.class)),
+            ],
+            event: t.event.as_ref().map(|e| EventFacts {
+                system: text(e.system),
+                first_field: e.first_field,
+                fields: e.fields,
+                is_whole: e.is_whole,
+            }),
+        });
+        let fields = found.fields.iter().map(|f| FieldFacts {
+            name: text(f.name),
+            type_name: text(&f.type_name),
+            offset: f.offset,
+            size: f.size,
+            is_signed: f.is_signed,
+        });
+        self.tracepoints = TracepointFacts { list: list.collect(), fields: fields.collect() };
+        self
+    }
 }
 
 /// Makes the tables of tracepoints and fields.

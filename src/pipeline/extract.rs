@@ -25,6 +25,17 @@ const BATCH: u64 = 4 << 20;
 /// Bytes of module files that are one batch.
 const GROUP: u64 = 24 << 20;
 
+/// What vmlinux gave.
+pub struct Vmlinux {
+    pub facts: ObjectFacts,
+    /// Of the kernel, where it was found.
+    pub config: Option<KernelConfig>,
+    pub extracted: Vec<Extracted>,
+    /// Where modules too have what tells of tracepoints.
+    pub layout: Option<Layout>,
+    pub skipped: Vec<Skipped>,
+}
+
 /// Reads vmlinux, its units in batches side by side.
 pub fn vmlinux(
     input: &Input,
@@ -54,16 +65,6 @@ pub fn vmlinux(
         skipped.extend(count_faults(&e.batch.faults, |_| &input.path));
     }
     Ok(Vmlinux { facts, config, extracted, layout, skipped })
-}
-
-/// What vmlinux gave.
-pub struct Vmlinux {
-    pub facts: ObjectFacts,
-    pub config: Option<KernelConfig>,
-    pub extracted: Vec<Extracted>,
-    /// Where modules too have what tells of tracepoints.
-    pub layout: Option<Layout>,
-    pub skipped: Vec<Skipped>,
 }
 
 /// Reads an object that is alone, its units in batches side by side.

@@ -25,10 +25,10 @@ pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
 /// Calls `each` with the position of every variable that is somewhere at an address within the placement: those of the
 /// innermost lexical block that holds it, then outwards. Of blocks side by side the first that holds it counts
 /// (`dwflpp::inner_die_containing_pc`.) `start` is the number of a block to start from, as a label has it: it and those around
-/// it count even if they do not hold the address.
+/// it count even if they do not hold the address. With [`OUTERMOST`] no block counts.
 pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, start: u32, each: impl FnMut(u32)) {
     let path = path_to(view, placed, start);
-    let mut goes_inwards = true;
+    let mut goes_inwards = start != OUTERMOST;
     let mut number = 0;
     let mut there = There::new(view, placed, pc);
     // The variables of each scope that is entered; how many blocks are open, and how many of them are entered.
@@ -69,10 +69,13 @@ pub fn is_there(view: &View<'_>, placed: Placed<'_>, pc: u32, location: Location
     There::new(view, placed, pc).is(location)
 }
 
+/// The number of no block.
+pub const OUTERMOST: u32 = u32::MAX;
+
 /// The numbers of a block and of those around it, the outermost first.
 fn path_to(view: &View<'_>, placed: Placed<'_>, block: u32) -> Vec<u32> {
     let (mut open, mut number) = (vec![], 0);
-    if block > 0 {
+    if block != 0 && block != OUTERMOST {
         for item in view.details(placed.record).items {
             match item {
                 Item::Block(_) => {

@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::spec::TraceSpec;
 use super::suggest;
 use super::tracepoint::{self, Tracepoint};
-use super::value::{Role, State, ValueAt};
+use super::value::{Role, State, ValueAt, arguments};
 use super::variables::Values;
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
@@ -100,7 +100,7 @@ impl Reader {
                 (Err(probes), Err(events)) => Err(format!("{probes}; {events}")),
             },
         };
-        let arguments: String = asked().filter_map(|v| v.fetch.as_ref()).map(|f| format!(" {f}")).collect();
+        let arguments: String = arguments(values).iter().map(|a| format!(" {a}")).collect();
         Ok(kind? + &arguments)
     }
 }

@@ -3,6 +3,7 @@ use super::elsewhere::Elsewhere;
 use super::plan::Plan;
 use super::prototype::Parameter;
 use probeidx_format::id::TypeId;
+use std::collections::HashSet;
 
 /// What can be done with a value at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,4 +91,18 @@ impl ValueAt {
             is_asked: true,
         }
     }
+}
+
+/// The fetch arguments of what was asked for and can be read, no name twice.
+pub fn arguments(values: &[ValueAt]) -> Vec<String> {
+    let mut names = HashSet::new();
+    let fetched = values.iter().filter(|v| v.is_asked).filter_map(|v| v.fetch.as_deref());
+    fetched
+        .map(|fetch| {
+            let Some((name, body)) = fetch.split_once('=') else { return fetch.to_owned() };
+            let numbered = (2..).map(|n| format!("{name}_{n}"));
+            let free = std::iter::once(name.to_owned()).chain(numbered).find(|n| names.insert(n.clone()));
+            format!("{}={body}", free.unwrap_or_default())
+        })
+        .collect()
 }

@@ -1,7 +1,7 @@
 //! What to say where nothing matched.
 use super::absence::{Absence, absence};
 use super::pattern::Pattern;
-use super::spec::{Filter, ModuleScope, Point, Spec, StatementSpec};
+use super::spec::{Callee, Filter, FunctionSpec, ModuleScope, Point, Spec, StatementSpec};
 use super::statement::{self, Around};
 use super::{suggest, tracepoint};
 use probeidx_format::View;
@@ -36,6 +36,12 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
         }
         let is_known =
             |name: &Pattern| !matches!(name, Pattern::Literal(text) if view.name(text.as_bytes()).is_none());
+        if let Point::Function(asked) = &spec.point
+            && let Some(what) = nothing_within(asked).filter(|_| name.is_none_or(is_known))
+        {
+            reasons.push(what);
+            continue;
+        }
         if let Point::Statement(asked) = &spec.point
             && asked.lines.is_some()
             && name.is_none_or(is_known)
@@ -69,6 +75,19 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
         }
     }
     reasons
+}
+
+/// What to say of functions that are there, where a place within them was asked for.
+fn nothing_within(asked: &FunctionSpec) -> Option<String> {
+    let name = &asked.declared.name;
+    match (&asked.label, &asked.callee) {
+        (Some(label), _) => Some(format!("{name} has no label {label} with an address")),
+        (None, Some(Callee::Named(callee))) => {
+            Some(format!("nothing called {} is inlined into {name}", callee.name))
+        }
+        (None, Some(Callee::Every { .. })) => Some(format!("nothing is inlined into {name}")),
+        (None, None) => None,
+    }
 }
 
 /// What to say of source lines of which nothing was listed: which lines near them have code.

@@ -3,12 +3,60 @@ use super::json::Variable;
 use super::text::Style;
 use super::{lossy as text, printable, printable_bytes};
 use crate::query::traced::Traced;
-use crate::query::{symbols, tracepoint::Tracepoint};
+use crate::query::{reason::Reason, symbols, tracepoint::Tracepoint};
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 use serde::Serialize;
-use serde_json::{Value, json};
 use std::io::{Result, Write};
+
+/// A tracepoint as JSON: the fields of a placement in the contract, and those of the event's record.
+#[derive(Serialize)]
+struct Object<'a> {
+    kernel: &'a str,
+    module: Option<String>,
+    probe: String,
+    /// Its name.
+    function: String,
+    system: Option<String>,
+    file: String,
+    line: u32,
+    instance: &'static str,
+    section: String,
+    address: String,
+    inlined_into: [(); 0],
+    symbol: Option<String>,
+    offset: Option<u32>,
+    symbol_unique: bool,
+    anchor: Option<()>,
+    attach: Attach,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    definition: Option<&'a str>,
+    coverage: Coverage,
+    vars: Vec<Variable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Vec<Field>>,
+}
+
+/// What each mechanism of the kernel makes of it. The contract's look for code, and a `struct tracepoint` is none: no
+/// instruction starts there, and no function.
+#[derive(Serialize)]
+struct Attach {
+    kprobe: &'static str,
+    kprobe_events: &'static str,
+    kretprobe: &'static str,
+    fentry: &'static str,
+    /// `register_trace_NAME`: SystemTap, BPF programs of raw tracepoints.
+    raw_tracepoint: &'static str,
+    /// By the event: tracefs, perf, BPF.
+    tracepoint: &'static str,
+}
+
+/// One place, and no code that `kprobe` reaches.
+#[derive(Serialize)]
+struct Coverage {
+    instances: u32,
+    reachable: u32,
+}
 
 /// A field of the event's record.
 #[derive(Serialize)]
@@ -21,54 +69,54 @@ struct Field {
     signed: bool,
 }
 
-/// What each mechanism of the kernel makes of it. The contract's look for code, and a `struct tracepoint` is none: no
-/// instruction starts there, and no function.
-fn attach(t: &Tracepoint<'_>) -> Value {
-    json!({"kprobe": "not-boundary", "kprobe_events": "not-boundary", "kretprobe": "not-entry", "fentry": "not-entry",
-        "raw_tracepoint": "ok", "tracepoint": if t.has_event() { "ok" } else { "no-event" }})
+impl Field {
+    fn new(view: &View<'_>, f: &EventFieldRecord) -> Self {
+        Self {
+            name: text(view.string(f.name)),
+            type_name: text(view.string(f.type_name)),
+            offset: f.offset.get(),
+            size: f.size.get(),
+            signed: f.flags.get() & EventFieldRecord::SIGNED != 0,
+        }
+    }
 }
 
-/// Writes a tracepoint as one line, with the fields of the contract's placements and those of the event's record.
+/// Writes a tracepoint as one line.
 pub fn json(view: &View<'_>, kernel: &str, traced: &Traced<'_>, out: &mut dyn Write) -> Result<()> {
     let t = &traced.tracepoint;
     let mut probe = vec![];
     t.put(&mut probe);
     let (file, line) = t.declared().unwrap_or_default();
-    let symbol = symbols::holding(view, t.object(), t.pc());
-    let unique = symbol.as_ref().is_some_and(|s| symbols::uniqueness(view, t.object(), s.record.name).unique);
-    let field = |f: &EventFieldRecord| Field {
-        name: text(view.string(f.name)),
-        type_name: text(view.string(f.type_name)),
-        offset: f.offset.get(),
-        size: f.size.get(),
-        signed: f.flags.get() & EventFieldRecord::SIGNED != 0,
+    let held = symbols::holding(view, t.object(), t.pc());
+    let object = Object {
+        kernel,
+        module: t.module().map(text),
+        probe: text(&probe),
+        function: text(t.name()),
+        system: (!t.system().is_empty()).then(|| text(t.system())),
+        file: text(file),
+        line,
+        instance: "tracepoint",
+        section: text(t.section()),
+        address: format!("{:#x}", t.address()),
+        inlined_into: [],
+        symbol: held.map(|h| text(view.string(h.record.name))),
+        offset: held.map(|h| h.offset),
+        symbol_unique: held.is_some_and(|h| symbols::uniqueness(view, t.object(), h.record.name).unique),
+        anchor: None,
+        attach: Attach {
+            kprobe: Reason::NotBoundary.name(),
+            kprobe_events: Reason::NotBoundary.name(),
+            kretprobe: Reason::NotEntry.name(),
+            fentry: Reason::NotEntry.name(),
+            raw_tracepoint: "ok",
+            tracepoint: if t.has_event() { "ok" } else { "no-event" },
+        },
+        definition: traced.definition.as_deref().ok(),
+        coverage: Coverage { instances: 1, reachable: 0 },
+        vars: traced.values.iter().map(|v| Variable::new(view, v)).collect(),
+        fields: t.fields().map(|fields| fields.iter().map(|f| Field::new(view, f)).collect()),
     };
-    let mut object = json!({
-        "kernel": kernel,
-        "module": t.module().map(text),
-        "probe": text(&probe),
-        "function": text(t.name()),
-        "system": if t.system().is_empty() { None } else { Some(text(t.system())) },
-        "file": text(file),
-        "line": line,
-        "instance": "tracepoint",
-        "section": text(t.section()),
-        "address": format!("{:#x}", t.address()),
-        "inlined_into": [],
-        "symbol": symbol.as_ref().map(|s| text(view.string(s.record.name))),
-        "offset": symbol.as_ref().map(|s| s.offset),
-        "symbol_unique": unique,
-        "anchor": null,
-        "attach": attach(t),
-        "coverage": {"instances": 1, "reachable": 0},
-        "vars": traced.values.iter().map(|v| Variable::new(view, v)).collect::<Vec<_>>(),
-    });
-    if let Ok(definition) = &traced.definition {
-        object["definition"] = json!(definition);
-    }
-    if let Some(fields) = t.fields() {
-        object["fields"] = json!(fields.iter().map(field).collect::<Vec<_>>());
-    }
     serde_json::to_writer(&mut *out, &object)?;
     out.write_all(b"\n")
 }

@@ -23,6 +23,15 @@ pub struct Definitions<'l> {
     pub(super) own: Option<Own<'l>>,
 }
 
+/// The options of an index's kernel, as a [`Target`] asks for them.
+pub fn configuration<'v>(view: &View<'v>) -> impl Fn(&str) -> Option<String> + Sync + use<'v> {
+    let view = *view;
+    move |option| {
+        let value = view.option(option.strip_prefix("CONFIG_")?.as_bytes())?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    }
+}
+
 /// A script and the aliases of it by name, in the order of an index.
 #[derive(Clone, Debug)]
 pub(super) struct Own<'l> {
@@ -65,7 +74,8 @@ impl<'l> Definitions<'l> {
         let script = parser::script(bytes, file, Origin::Script, self.stored.macros(), target);
         script.map_err(|fault| fault.into_error(|of| if of == file { path } else { self.path(of) }))
     }
-    /// For which kernel tapsets were read; scripts are to be read for the same. `config` gives options of the kernel.
+    /// For which kernel tapsets were read; scripts are to be read for the same. `config` is usually that of
+    /// [`configuration`].
     pub fn target<'a>(&'a self, config: &'a (dyn Fn(&str) -> Option<String> + Sync)) -> Target<'a> {
         let meta = self.stored.meta();
         Target {

@@ -46,7 +46,16 @@ fn local<'o>(object: &'o Value, name: &str) -> &'o Value {
 fn a_family_is_listed_as_systemtap_lists_it() {
     assert_eq!(
         lines(&["find", "tree.*"]),
-        ["tree.assembly", "tree.behind", "tree.find", "tree.made", "tree.open", "tree.optional", "tree.tick",]
+        [
+            "tree.assembly",
+            "tree.behind",
+            "tree.find",
+            "tree.made",
+            "tree.made_here",
+            "tree.open",
+            "tree.optional",
+            "tree.tick"
+        ]
     );
     let said = probeidx(&["find", "tree.*"]).err;
     assert!(said.contains("not in the index of a kernel: tree.user"), "{said}");
@@ -59,7 +68,8 @@ fn a_family_is_listed_as_systemtap_lists_it() {
         of("tree.find"),
         "tree.find name:string key:long left:long sum:long below:long $root:struct node* $key:long int"
     );
-    assert_eq!(of("tree.optional"), "tree.optional key:long $key:int");
+    // Which of its locals are there depends on the compiler.
+    assert!(of("tree.optional").starts_with("tree.optional key:long $key:int"), "{with_variables:?}");
     assert_eq!(of("tree.behind"), "tree.behind all:string $root:struct node* $key:long int");
     // The probe that saves the value at the entry counts too, and has neither the locals nor what is returned.
     assert_eq!(of("tree.made"), "tree.made _entry_tvar_tid:long $seed:int");

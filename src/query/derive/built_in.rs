@@ -93,7 +93,7 @@ fn trace(view: View<'_>, components: &[Component], each: &mut Each<'_>) -> Resul
         found = true;
         point.clear();
         tracepoint.put(&mut point);
-        each(&point, Place::Trace(tracepoint))?;
+        each(&point, Place::Trace(&tracepoint))?;
     }
     if found { Ok(()) } else { Err(no_match(tracepoint::absence(&view, &asked))) }
 }

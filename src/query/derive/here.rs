@@ -64,7 +64,7 @@ impl Context for Here<'_> {
             Root::Value(_) => asked.behind(of),
             Root::Context(name) => match self.place {
                 Place::Code { object, seen, returns } => self.in_code(asked, object, seen, returns, name),
-                Place::Trace(tracepoint) => self.in_trace(asked, tracepoint, name),
+                Place::Trace(tracepoint) => self.in_trace(asked, *tracepoint, name),
                 Place::Symbol { .. } => {
                     asked.absent(0, "nothing but registers can be read: no debug information is asked", [])
                 }

@@ -66,7 +66,7 @@ impl<'a, 'd> Listing<'a, 'd> {
                 }
             }
             Place::Trace(tracepoint) => {
-                variables.each_parameter(&tracepoint, |parameter| count(&mut merged.variables, parameter));
+                variables.each_parameter(tracepoint, |parameter| count(&mut merged.variables, parameter));
             }
             Place::Symbol { .. } | Place::Nowhere | Place::Unindexed => {}
         }

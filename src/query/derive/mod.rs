@@ -54,7 +54,7 @@ pub struct Derived<'q> {
     pub place: Place<'q>,
     /// Of each alias what was wanted behind its name.
     behind: &'q [Vec<Component>],
-    view: View<'q>,
+    view: &'q View<'q>,
 }
 
 /// Where a probe runs.
@@ -65,7 +65,7 @@ pub enum Place<'q> {
     /// A function of which only the symbol is known, or asked (`kprobe.function`).
     Symbol { object: ObjectId, symbol: SymbolId, returns: bool },
     /// A tracepoint of the kernel.
-    Trace(Tracepoint<'q>),
+    Trace(&'q Tracepoint<'q>),
     /// What is no place of the kernel: `begin`, `timer.s(1)`.
     Nowhere,
     /// What the index of a kernel cannot tell of: a program, or a function of a module that is not in it.
@@ -81,7 +81,7 @@ impl<'q> Derived<'q> {
     }
     /// What the handler sees.
     pub fn here(&self) -> Here<'q> {
-        Here::new(self.view, self.place)
+        Here::new(*self.view, self.place)
     }
 }
 
@@ -100,14 +100,14 @@ pub struct Failed<'q> {
     /// Whether that is no error.
     pub optional: bool,
     behind: &'q [Vec<Component>],
-    view: View<'q>,
+    view: &'q View<'q>,
     known: Option<Error>,
 }
 
 impl Failed<'_> {
     /// Why. Cost: where it is not known by now, a look at what there is instead.
     pub fn why(&self) -> Error {
-        self.known.clone().unwrap_or_else(|| built_in::absent(&self.view, self.components))
+        self.known.clone().unwrap_or_else(|| built_in::absent(self.view, self.components))
     }
     /// The point, with its dots.
     pub fn point(&self) -> String {
@@ -180,7 +180,7 @@ impl<'a, 'd> Deriver<'a, 'd> {
                 found = true;
                 let name = name.get_or_insert_with(|| self::name(&leaf)).as_deref().unwrap_or(point);
                 let Leaf { through, behind, conditions, .. } = leaf;
-                let view = self.view;
+                let view = &self.view;
                 let derived = Derived { name, point, through, conditions, place, behind, view };
                 each(Visited::Derived(derived)).map_err(|error| {
                     let message = error.message().to_owned();
@@ -199,7 +199,7 @@ impl<'a, 'd> Deriver<'a, 'd> {
         }
         if !found {
             let Leaf { components, through, behind, optional, .. } = leaf;
-            let (view, known) = (self.view, known.err().or(why));
+            let (view, known) = (&self.view, known.err().or(why));
             each(Visited::Failed(&Failed { components, through, behind, optional, view, known }))?;
         }
         Ok(found)

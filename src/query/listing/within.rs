@@ -3,6 +3,7 @@
 use super::probed::{Each, Met, Probed, Seen};
 use crate::error::Result;
 use crate::query::point;
+use crate::query::readable;
 use crate::query::select::{self, Placed, Scope};
 use crate::query::spec::{Callee, Filter, FunctionSpec};
 use crate::query::within::{self, Inlined, Labelled};
@@ -97,7 +98,7 @@ impl<'a> Probed<'a> {
         point::put_callee(&view, object, caller, place, filter, &mut text);
         let pc = (start != found.callee.record.entry.get()).then_some(start);
         let own = grouped.entry(text).or_insert_with(|| (object, vec![]));
-        own.1.push(Seen { pc, ..Seen::at_entry(found.callee) });
+        own.1.push(Seen { placed: found.callee, pc, block: readable::OUTERMOST });
         true
     }
 }

@@ -1,10 +1,12 @@
 //! A library to the tables of an index.
 use probeidx_format::tapset::{DefinitionKind as Kind, Tables, TapsetMeta, TapsetNameRecord, encode, order};
 use probeidx_format::zerocopy::byteorder::little_endian::U32;
+use serde::Serialize;
 
-use super::super::ast::Point;
+use super::super::ast::{Alias, Embedded, Function, Global, Point, Probe};
+use super::super::macros::Macro;
 use super::super::{Library, Target};
-use super::{Definition, Source, Stored, tree};
+use super::{Source, Stored, tree};
 
 impl Library {
     /// The tables that an index keeps, for the target that the library was read for. What is too long for them, beyond
@@ -22,28 +24,24 @@ impl Library {
         for script in &self.scripts {
             for alias in &script.aliases {
                 let names = alias.names.iter().map(Point::name).collect();
-                writing.add(Kind::Alias, names, &Definition::Alias(alias.clone()));
+                writing.add(Kind::Alias, names, &Written::Alias(alias));
             }
             for function in &script.functions {
                 let names = vec![function.name.clone()];
-                writing.add(Kind::Function, names, &Definition::Function(function.clone()));
+                writing.add(Kind::Function, names, &Written::Function(function));
             }
             for global in &script.globals {
-                writing.add(Kind::Global, vec![global.name.clone()], &Definition::Global(global.clone()));
+                writing.add(Kind::Global, vec![global.name.clone()], &Written::Global(global));
             }
             for probe in &script.probes {
-                writing.add(Kind::Probe, vec![String::new()], &Definition::Probe(probe.clone()));
+                writing.add(Kind::Probe, vec![String::new()], &Written::Probe(probe));
             }
             for embedded in &script.embedded {
-                writing.add(Kind::Embedded, vec![String::new()], &Definition::Embedded(embedded.clone()));
+                writing.add(Kind::Embedded, vec![String::new()], &Written::Embedded(embedded));
             }
         }
         for (name, of) in self.macros() {
-            writing.add(
-                Kind::Macro,
-                vec![name.to_owned()],
-                &Definition::Macro((name.to_owned(), of.clone())),
-            );
+            writing.add(Kind::Macro, vec![name.to_owned()], &Written::Macro((name, of)));
         }
         writing.into_tables(&meta)
     }
@@ -61,6 +59,17 @@ impl Stored<'static> {
     }
 }
 
+/// A [`Definition`](super::Definition) that is not copied to be written: the same variants in the same order.
+#[derive(Serialize)]
+enum Written<'a> {
+    Alias(&'a Alias),
+    Function(&'a Function),
+    Global(&'a Global),
+    Macro((&'a str, &'a Macro<'static>)),
+    Probe(&'a Probe),
+    Embedded(&'a Embedded),
+}
+
 /// Tables that grow.
 #[derive(Default)]
 struct Writing {
@@ -71,7 +80,7 @@ struct Writing {
 }
 
 impl Writing {
-    fn add(&mut self, kind: Kind, names: Vec<String>, definition: &Definition) {
+    fn add(&mut self, kind: Kind, names: Vec<String>, definition: &Written<'_>) {
         let (Ok(number), Ok(start)) =
             (u32::try_from(self.definitions.len()), u32::try_from(self.trees.len()))
         else {
