@@ -88,6 +88,10 @@ fn lines(report: &Report, kernel: &str, out: &mut dyn Write) -> io::Result<()> {
                     refused.join(", ")
                 )?;
             }
+            State::Resolves if point.inlined > 0 => {
+                let (inlined, all) = (point.inlined, point.addresses);
+                writeln!(out, "{place}: note: {name}: {inlined} of {all} addresses are inlined copies")?;
+            }
             State::Nothing => writeln!(out, "{place}: note: {name}: {}, and may", reasons(point))?,
             State::Resolves | State::Skipped => {}
         }
@@ -150,7 +154,7 @@ fn point_json(script: &str, kernel: &str, p: &Point) -> serde_json::Value {
         p.refused.iter().map(|(reason, count)| (reason.name().to_owned(), json!(count))).collect();
     json!({"script": script, "kernel": kernel, "file": p.path, "line": p.place.line, "column": p.place.column,
         "probe": p.point, "state": p.state.name(), "probes": p.probes, "addresses": p.addresses,
-        "reachable": p.reachable, "refused": refused, "why": p.why, "instead": p.instead})
+        "reachable": p.reachable, "inlined": p.inlined, "refused": refused, "why": p.why, "instead": p.instead})
 }
 
 fn finding_json(script: &str, kernel: &str, f: &Located) -> serde_json::Value {

@@ -86,7 +86,3 @@ pub fn json(kernels: &[String], all: &[Health], out: &mut dyn Write) -> io::Resu
     }
     Ok(())
 }
-
-fn broken_json(b: &Broken) -> serde_json::Value {
-    json!({"local": b.local, "variable": b.variable, "why": b.why, "instead": b.instead})
-}

@@ -47,8 +47,8 @@ fn the_slab_monitor_and_the_fault_monitor_are_right() {
         assert_eq!(code, 0, "{text}");
         let (code, text) = check(kernel, &fixture("slab.stp"), &[]);
         assert_eq!(code, 0, "{text}");
-        // Inlined wherever the size is known; some of the copies run before or outside of what can be probed.
-        let warned = text.lines().any(|l| l.contains("kmalloc") && l.contains("the kernel refuses"));
+        // Inlined wherever the size is known, so that a probe on the symbol alone misses most of it.
+        let warned = text.lines().any(|l| l.contains("kmalloc") && l.contains("are inlined copies"));
         assert!(warned, "{text}");
     }
 }

@@ -31,6 +31,8 @@ pub struct Point {
     /// How many addresses of the kernel they are at, and how many of these the kernel takes.
     pub addresses: usize,
     pub reachable: usize,
+    /// How many are inlined copies, which a probe on the name alone misses with other tools.
+    pub inlined: usize,
     /// Why it refuses the others, the reason of most first.
     pub refused: Vec<(Reason, usize)>,
     /// Why it fails: for each point that matches nothing, whether an alias leads to it.
@@ -151,7 +153,7 @@ impl<'a> Deriving<'a> {
         gathered.why.dedup();
         (checked.why, checked.instead) = (gathered.why, gathered.instead);
         let places = gathered.places.len();
-        checked.addresses = places;
+        (checked.addresses, checked.inlined) = (places, gathered.inlined);
         let mut refused: BTreeMap<&str, (Reason, usize)> = BTreeMap::new();
         for reason in gathered.places.into_values().flatten() {
             refused.entry(reason.name()).or_insert((reason, 0)).1 += 1;
@@ -204,6 +206,7 @@ impl Deriving<'_> {
 struct Gathered {
     probes: usize,
     unindexed: usize,
+    inlined: usize,
     failed: bool,
     why: Vec<String>,
     instead: Vec<String>,
@@ -235,6 +238,7 @@ impl Gathered {
             Place::Trace(_) | Place::Nowhere => return,
         };
         let key = (ObjectId::index(object) as u32, pc);
+        self.inlined += usize::from(is_inline && !self.places.contains_key(&key));
         self.places.entry(key).or_insert_with(|| match judge.verdicts(object, pc, is_inline).kprobe {
             Verdict::Ok => None,
             Verdict::No(reason) => Some(reason),
@@ -253,6 +257,7 @@ impl Point {
             probes: 0,
             addresses: 0,
             reachable: 0,
+            inlined: 0,
             refused: vec![],
             why: vec![],
             instead: vec![],
