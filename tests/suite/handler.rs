@@ -160,7 +160,7 @@ fn what_is_needed_is_refused_with_its_place_and_reason() {
         ("names = \"x\"; println(names[1])", "1:32 arity names: it has 0 indexes elsewhere, here 1"),
         ("a = 1; a = \"x\"; println(a)", "1:18 type a: this is a long elsewhere, here a string is wanted"),
         ("printf(\"%s\", 1)", "1:24 type 1: this is a long, a string is wanted"),
-        ("printf(\"%d %d\", 1)", "1:11 arity printf: the format takes 2 values, here is 1"),
+        ("printf(\"%d %d\", 1)", "1:11 arity printf: the format takes 2 values, here 1"),
         ("break", "1:11 control break: it stands in no loop"),
         (
             "println(@entry($n))",

@@ -381,7 +381,7 @@ impl<'p, 'a> Linker<'p, 'a> {
             match all.last() {
                 Some(other) => {
                     let (takes, given) = (other.parameters.len(), arguments.len());
-                    let why = format!("it takes {takes} arguments, here are {given}");
+                    let why = format!("it takes {takes} arguments, here {given}");
                     self.program.fault(place, Trouble::Arity, name, why, vec![other.to_string()]);
                 }
                 None => {

@@ -572,7 +572,7 @@ impl<'a> Types<'_, 'a> {
         let wanted = super::format::arguments(format);
         if wanted.len() != arguments.len() {
             if self.said != Said::Nothing {
-                let why = format!("the format takes {} values, here are {}", wanted.len(), arguments.len());
+                let why = format!("the format takes {} values, here {}", wanted.len(), arguments.len());
                 self.program.fault(place, Trouble::Arity, name, why, vec![]);
             }
             return;
