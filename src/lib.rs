@@ -52,6 +52,7 @@ mod write;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod lookup;
 pub mod query;
 pub mod render;
 pub mod tapset;
