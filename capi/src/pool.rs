@@ -1,0 +1,212 @@
+//! Memory of queries.
+//!
+//! While a query runs, everything that its thread allocates comes from one of a fixed number of arenas in the library's own
+//! data: claimed with one compare-and-swap, cut off from the front, and empty again when the query ends. The system's
+//! allocator is asked only by what is no query (opening and closing), and by a query that outgrows its arena or finds none
+//! free; [`overflows`] counts these.
+//!
+//! # Why this is sound
+//! * An arena is cut by one thread only: the one that claimed it and has it in `CURRENT`. Blocks never overlap, as `used`
+//!   only grows past what is handed out; it shrinks by the last block, when that is freed or moved, and to 0 when no block is
+//!   left.
+//! * A block may be freed by any thread, also when the query is over: `live` counts blocks. An arena with blocks at the end of
+//!   its query is not given back before the last one is freed, by whoever frees it.
+//! * An address tells where a block came from: between the first and the last byte of `ARENAS`, or from the system.
+//! * Nothing here unwinds, allocates, or locks.
+#![allow(unsafe_code)]
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::{Cell, UnsafeCell};
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
+
+/// How many queries can run at once without asking the system.
+pub const ARENAS_LEN: usize = 32;
+/// The memory of one, in bytes; a page of it is backed when it is first written.
+pub const ARENA_SIZE: usize = 256 << 10;
+
+#[repr(C, align(4096))]
+struct Arena {
+    bytes: UnsafeCell<[u8; ARENA_SIZE]>,
+    /// A query runs in it, or has left blocks behind.
+    claimed: AtomicBool,
+    /// The query is over; the last block that is freed gives the arena back.
+    left: AtomicBool,
+    /// Blocks that are handed out.
+    live: AtomicUsize,
+    /// Bytes from the front that are. Written by the thread that claimed it.
+    used: AtomicUsize,
+}
+
+// SAFETY: see "Why this is sound".
+unsafe impl Sync for Arena {}
+
+static ARENAS: [Arena; ARENAS_LEN] = [const {
+    Arena {
+        bytes: UnsafeCell::new([0; ARENA_SIZE]),
+        claimed: AtomicBool::new(false),
+        left: AtomicBool::new(false),
+        live: AtomicUsize::new(0),
+        used: AtomicUsize::new(0),
+    }
+}; ARENAS_LEN];
+
+static OVERFLOWS: AtomicU64 = AtomicU64::new(0);
+
+/// Where a thread's memory comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// No query runs.
+    System,
+    Arena(&'static Arena),
+    /// A query runs, and no arena was free.
+    None,
+}
+
+thread_local! {
+    static CURRENT: Cell<Source> = const { Cell::new(Source::System) };
+}
+
+/// How often queries asked the system for memory, since the program started.
+pub fn overflows() -> u64 {
+    OVERFLOWS.load(Relaxed)
+}
+
+/// While this is there, the thread allocates from an arena. They nest: a query that a callback starts has its own.
+pub struct Query {
+    before: Source,
+    own: Option<&'static Arena>,
+    of_thread: PhantomData<*mut ()>,
+}
+
+impl Query {
+    /// Claims an arena. Cost: a compare-and-swap or a few.
+    pub fn begin() -> Self {
+        // Threads start at different arenas, so that they rarely ask for the same one.
+        let hint = CURRENT.with(|c| ptr::from_ref(c) as usize >> 12) % ARENAS_LEN;
+        let all = ARENAS[hint..].iter().chain(&ARENAS[..hint]);
+        let mut free = all.filter(|a| !a.claimed.load(Relaxed));
+        let own = free.find(|a| a.claimed.compare_exchange(false, true, Acquire, Relaxed).is_ok());
+        let before = CURRENT.replace(own.map_or(Source::None, Source::Arena));
+        Self { before, own, of_thread: PhantomData }
+    }
+    /// What is allocated from here on is to outlive queries.
+    pub fn outside() -> Self {
+        Self { before: CURRENT.replace(Source::System), own: None, of_thread: PhantomData }
+    }
+}
+
+impl Drop for Query {
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+        if let Some(arena) = self.own {
+            arena.left.store(true, SeqCst);
+            arena.give_back();
+        }
+    }
+}
+
+impl Arena {
+    /// The query is over: if no block is left, the arena is free. Of those who see that, one swaps `left`.
+    fn give_back(&self) {
+        if self.live.load(SeqCst) == 0 && self.left.swap(false, SeqCst) {
+            self.used.store(0, Relaxed);
+            self.claimed.store(false, Release);
+        }
+    }
+
+    fn start(&self) -> *mut u8 {
+        self.bytes.get().cast()
+    }
+
+    /// Null where it is full.
+    fn cut(&self, layout: Layout) -> *mut u8 {
+        let used = self.used.load(Relaxed);
+        let at = (self.start() as usize + used).next_multiple_of(layout.align()) - self.start() as usize;
+        match at.checked_add(layout.size()) {
+            Some(end) if end <= ARENA_SIZE => {
+                self.used.store(end, Relaxed);
+                self.live.fetch_add(1, Relaxed);
+                // SAFETY: `at` is below the end of the arena.
+                unsafe { self.start().add(at) }
+            }
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// Whether a block is the last one that was cut off, by the thread that cuts.
+    fn is_last(&self, block: *mut u8, size: usize) -> bool {
+        let is_own = matches!(CURRENT.get(), Source::Arena(own) if ptr::eq(own, self));
+        is_own && block as usize - self.start() as usize + size == self.used.load(Relaxed)
+    }
+}
+
+/// The arena of which a block is.
+fn arena_of(block: *mut u8) -> Option<&'static Arena> {
+    let at = (block as usize).checked_sub(ARENAS.as_ptr() as usize)? / size_of::<Arena>();
+    ARENAS.get(at)
+}
+
+/// Arenas while a query runs, the system else.
+pub struct Pool;
+
+// SAFETY: see "Why this is sound".
+unsafe impl GlobalAlloc for Pool {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let source = CURRENT.get();
+        if let Source::Arena(arena) = source {
+            let block = arena.cut(layout);
+            if !block.is_null() {
+                return block;
+            }
+        }
+        if !matches!(source, Source::System) {
+            OVERFLOWS.fetch_add(1, Relaxed);
+        }
+        // SAFETY: what is asked of this is asked of the system.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        let Some(arena) = arena_of(block) else {
+            // SAFETY: it is of none of the arenas, so it is of the system.
+            return unsafe { System.dealloc(block, layout) };
+        };
+        if arena.is_last(block, layout.size()) {
+            arena.used.store(block as usize - arena.start() as usize, Relaxed);
+        }
+        if arena.live.fetch_sub(1, SeqCst) == 1 && arena.left.load(SeqCst) {
+            arena.give_back();
+        }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        match arena_of(block) {
+            // SAFETY: it is of none of the arenas, so it is of the system.
+            None => unsafe { System.realloc(block, layout, size) },
+            Some(arena) => {
+                let at = block as usize - arena.start() as usize;
+                if arena.is_last(block, layout.size()) && at + size <= ARENA_SIZE {
+                    arena.used.store(at + size, Relaxed);
+                    return block;
+                }
+                // SAFETY: the size is not 0 and the alignment that of the block, as whoever calls this promises; both
+                // blocks have at least as many bytes as are copied, and do not overlap.
+                unsafe {
+                    let new = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+                    if !new.is_null() {
+                        ptr::copy_nonoverlapping(block, new, size.min(layout.size()));
+                        self.dealloc(block, layout);
+                    }
+                    new
+                }
+            }
+        }
+    }
+}
+
+#[global_allocator]
+static POOL: Pool = Pool;
+
+#[cfg(test)]
+mod tests;
