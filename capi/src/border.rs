@@ -173,11 +173,10 @@ fn put(room: &mut [u8], text: &str) {
 pub fn ask(handle: *const Handle, error: *mut ErrorOut, question: impl FnOnce(&Pinned) -> Answer) -> i32 {
     run(error, || {
         let pinned = Pinned::of(handle);
-        // A debug build stops where the fault is.
-        assert!(
-            pinned.is_some() || handle.is_null() || !cfg!(debug_assertions),
-            "the index of this handle is not open"
-        );
+        if cfg!(debug_assertions) && pinned.is_none() && !handle.is_null() {
+            eprintln!("libprobeidx: the index of the handle {handle:p} is not open");
+            std::process::abort();
+        }
         let none = Failure::Border(
             Status::Closed,
             "the index is not open",
