@@ -22,6 +22,10 @@ pub extern "C" fn probeidx_open(
         border::give(index, std::ptr::null())?;
         let release = if release.is_null() { None } else { Some(text(release)?) };
         let path = file(path_of(path)?, release)?;
+        if !path.exists() {
+            let none = Error::new(ErrorKind::NoIndex, "there is no index").at(&path);
+            return Err(none.hint("make one with: probeidx build").into());
+        }
         let open = Open::new(Index::open(&path)?)?;
         let none = Failure::Border(Status::TooMany, "256 indexes are open", "close one");
         border::give(index, handle::put(open).ok_or(none)?)

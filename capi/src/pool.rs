@@ -9,8 +9,10 @@
 //! * An arena is cut by one thread only: the one that claimed it and has it in `CURRENT`. Blocks never overlap, as `used`
 //!   only grows past what is handed out; it shrinks by the last block, when that is freed or moved, and to 0 when no block is
 //!   left.
-//! * A block may be freed by any thread, also when the query is over: `live` counts blocks. An arena with blocks at the end of
-//!   its query is not given back before the last one is freed, by whoever frees it.
+//! * A block may be freed by any thread, also when the query is over. `handed` counts blocks, and is written by the thread of
+//!   the query alone, which also takes back there what it frees; `returned` counts what is freed in any other way. An arena
+//!   of which blocks are left at the end of its query is given back by whoever frees the last one: of those who may be that,
+//!   the one who takes `left` decides, looks again, and puts it back if a block is left.
 //! * An address tells where a block came from: between the first and the last byte of `ARENAS`, or from the system.
 //! * Nothing here unwinds, allocates, or locks.
 #![allow(unsafe_code)]
@@ -25,6 +27,9 @@ pub const ARENAS_LEN: usize = 32;
 /// The memory of one, in bytes; a page of it is backed when it is first written.
 pub const ARENA_SIZE: usize = 256 << 10;
 
+/// To which arenas are aligned: what wants more is of the system.
+const ALIGNED: usize = 4096;
+
 #[repr(C, align(4096))]
 struct Arena {
     bytes: UnsafeCell<[u8; ARENA_SIZE]>,
@@ -32,9 +37,11 @@ struct Arena {
     claimed: AtomicBool,
     /// The query is over; the last block that is freed gives the arena back.
     left: AtomicBool,
-    /// Blocks that are handed out.
-    live: AtomicUsize,
-    /// Bytes from the front that are. Written by the thread that claimed it.
+    /// Blocks that are handed out, less those that the query has freed. Written by its thread.
+    handed: AtomicUsize,
+    /// Blocks that were freed by others, or later.
+    returned: AtomicUsize,
+    /// Bytes from the front that are handed out. Written by the thread of the query.
     used: AtomicUsize,
 }
 
@@ -46,7 +53,8 @@ static ARENAS: [Arena; ARENAS_LEN] = [const {
         bytes: UnsafeCell::new([0; ARENA_SIZE]),
         claimed: AtomicBool::new(false),
         left: AtomicBool::new(false),
-        live: AtomicUsize::new(0),
+        handed: AtomicUsize::new(0),
+        returned: AtomicUsize::new(0),
         used: AtomicUsize::new(0),
     }
 }; ARENAS_LEN];
@@ -107,11 +115,17 @@ impl Drop for Query {
 }
 
 impl Arena {
-    /// The query is over: if no block is left, the arena is free. Of those who see that, one swaps `left`.
+    /// If the query is over and no block is left, the arena is free.
     fn give_back(&self) {
-        if self.live.load(SeqCst) == 0 && self.left.swap(false, SeqCst) {
-            self.used.store(0, Relaxed);
-            self.claimed.store(false, Release);
+        let is_empty = || self.handed.load(SeqCst) == self.returned.load(SeqCst);
+        while is_empty() && self.left.swap(false, SeqCst) {
+            if is_empty() {
+                self.handed.store(0, Relaxed);
+                self.returned.store(0, Relaxed);
+                self.used.store(0, Relaxed);
+                return self.claimed.store(false, Release);
+            }
+            self.left.store(true, SeqCst);
         }
     }
 
@@ -122,11 +136,12 @@ impl Arena {
     /// Null where it is full.
     fn cut(&self, layout: Layout) -> *mut u8 {
         let used = self.used.load(Relaxed);
-        let at = (self.start() as usize + used).next_multiple_of(layout.align()) - self.start() as usize;
+        // An arena is aligned as nothing else is.
+        let at = if layout.align() <= ALIGNED { (used + layout.align() - 1) & !(layout.align() - 1) } else { ARENA_SIZE };
         match at.checked_add(layout.size()) {
             Some(end) if end <= ARENA_SIZE => {
                 self.used.store(end, Relaxed);
-                self.live.fetch_add(1, Relaxed);
+                self.handed.store(self.handed.load(Relaxed) + 1, Relaxed);
                 // SAFETY: `at` is below the end of the arena.
                 unsafe { self.start().add(at) }
             }
@@ -134,10 +149,14 @@ impl Arena {
         }
     }
 
-    /// Whether a block is the last one that was cut off, by the thread that cuts.
+    /// Whether this thread cuts from it.
+    fn is_own(&self) -> bool {
+        matches!(CURRENT.get(), Source::Arena(own) if ptr::eq(own, self))
+    }
+
+    /// Whether a block is the last one that was cut off.
     fn is_last(&self, block: *mut u8, size: usize) -> bool {
-        let is_own = matches!(CURRENT.get(), Source::Arena(own) if ptr::eq(own, self));
-        is_own && block as usize - self.start() as usize + size == self.used.load(Relaxed)
+        block as usize - self.start() as usize + size == self.used.load(Relaxed)
     }
 }
 
@@ -172,10 +191,14 @@ unsafe impl GlobalAlloc for Pool {
             // SAFETY: it is of none of the arenas, so it is of the system.
             return unsafe { System.dealloc(block, layout) };
         };
-        if arena.is_last(block, layout.size()) {
-            arena.used.store(block as usize - arena.start() as usize, Relaxed);
+        if arena.is_own() {
+            if arena.is_last(block, layout.size()) {
+                arena.used.store(block as usize - arena.start() as usize, Relaxed);
+            }
+            return arena.handed.store(arena.handed.load(Relaxed) - 1, Relaxed);
         }
-        if arena.live.fetch_sub(1, SeqCst) == 1 && arena.left.load(SeqCst) {
+        arena.returned.fetch_add(1, SeqCst);
+        if arena.left.load(SeqCst) {
             arena.give_back();
         }
     }
@@ -186,7 +209,7 @@ unsafe impl GlobalAlloc for Pool {
             None => unsafe { System.realloc(block, layout, size) },
             Some(arena) => {
                 let at = block as usize - arena.start() as usize;
-                if arena.is_last(block, layout.size()) && at + size <= ARENA_SIZE {
+                if arena.is_own() && arena.is_last(block, layout.size()) && at + size <= ARENA_SIZE {
                     arena.used.store(at + size, Relaxed);
                     return block;
                 }

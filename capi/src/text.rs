@@ -42,7 +42,9 @@ impl Texts {
         if self.of_index.contains(&text.as_ptr()) {
             return Text { text: text.as_ptr().cast(), length: text.len() };
         }
-        self.keep(text.to_vec())
+        let mut own = Vec::with_capacity(text.len() + 1);
+        own.extend_from_slice(text);
+        self.keep(own)
     }
     /// A text, if there is one; else an empty one.
     pub fn of_some(&mut self, text: Option<&[u8]>) -> Text {
@@ -52,6 +54,9 @@ impl Texts {
     pub fn keep(&mut self, text: impl Into<Vec<u8>>) -> Text {
         let mut text = text.into();
         let length = text.len();
+        if length == 0 {
+            return Text::EMPTY;
+        }
         text.push(0);
         self.own.push(text);
         Text { text: self.own[self.own.len() - 1].as_ptr().cast(), length }
