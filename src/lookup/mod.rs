@@ -7,16 +7,29 @@
 //! type) its method says so.
 //!
 //! ```
-//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/example.rs"));
-//! # let index = example("mod")?;
+//! # let index = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/example.rs"));
+//! use probeidx::query::placement::Instance;
+//!
 //! let kernel = index.lookup()?;
-//! for function in kernel.functions(b"vfs_open") {
-//!     for place in function.placements() {
-//!         let symbol = place.symbol().expect("code has a symbol");
-//!         assert_eq!((symbol.name(), symbol.offset()), (&b"vfs_open"[..], 0));
-//!         assert_eq!(place.variables().count(), 2);
-//!     }
-//! }
+//! let [submit] = kernel.functions(b"submit").collect::<Vec<_>>()[..] else { panic!("there is one") };
+//! let [place] = submit.placements().collect::<Vec<_>>()[..] else { panic!("it is nowhere inlined") };
+//! assert_eq!(place.instance(), Instance::OutOfLine);
+//! let symbol = place.symbol().expect("the kernel has a symbol for it");
+//! assert_eq!((symbol.name(), symbol.offset()), (&b"submit"[..], 0));
+//!
+//! let parameters: Vec<_> = place.variables().filter(|v| v.is_parameter()).map(|v| v.name()).collect();
+//! assert_eq!(parameters, [&b"rq"[..], b"flags"]);
+//! let mut fetch = String::new();
+//! place.variables().nth(1).unwrap().write_fetch(&mut fetch).unwrap();
+//! # #[cfg(target_arch = "x86_64")]
+//! assert_eq!(fetch, "flags=%si:s32");
+//!
+//! // What the function is made of: an address in it, and the functions that are inlined there.
+//! let inlined = kernel.functions(b"clamp_value").flat_map(|f| f.placements()).find(|p| p.instance() == Instance::Inline);
+//! let inlined = inlined.expect("gcc inlines it");
+//! let frames: Vec<_> = kernel.frames(inlined.at()).map(|f| f.function()).collect();
+//! assert!(frames.contains(&&b"clamp_value"[..]) && frames.len() > 1);
+//! assert_eq!(inlined.calls().count(), frames.len() - 1);
 //! # Ok::<(), probeidx::Error>(())
 //! ```
 //!
@@ -180,6 +193,15 @@ impl<'a> Lookup<'a> {
 
     /// The types of a name: `struct file`, `file`, `unsigned long`. By kind, file and line; what is only declared if there is
     /// nothing else. Cost: a binary search; allocates a short list.
+    ///
+    /// ```
+    /// # let index = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/example.rs"));
+    /// let kernel = index.lookup()?;
+    /// let request = kernel.types("struct request").next().expect("it is defined");
+    /// let flags = request.members().find(|m| m.name() == b"flags").expect("it has flags");
+    /// assert_eq!(flags.place().and_then(|place| place.bits), Some((0, 3)));
+    /// # Ok::<(), probeidx::Error>(())
+    /// ```
     pub fn types(&self, name: &str) -> impl Iterator<Item = Type<'a>> + use<'a> {
         let own = *self;
         named::find(&self.view, name).into_iter().filter_map(move |id| Type::new(own, id))

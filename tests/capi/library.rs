@@ -1,5 +1,4 @@
 //! The library, installed in a folder.
-use crate::fixture::skipped;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -8,7 +7,7 @@ use tempfile::TempDir;
 /// Where it is installed; none where it cannot be built here.
 pub static INSTALLED: LazyLock<Option<Installed>> = LazyLock::new(|| {
     if !is_there("make") {
-        skipped("the C library: there is no make");
+        eprintln!("skipped: the C library: there is no make");
         return None;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -5,6 +5,8 @@ mod agreement;
 mod anchors;
 mod frames;
 mod installed;
+#[path = "../capi/library.rs"]
+mod library;
 mod live;
 mod perf;
 mod sample;
