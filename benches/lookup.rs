@@ -20,7 +20,9 @@ fn main() {
     });
     for name in ["vfs_read", "do_open", "kmalloc"] {
         criterion.bench_function(&format!("placements of {name}"), |b| {
-            b.iter(|| kernel.functions(name.as_bytes()).flat_map(|f| f.placements()).map(|p| p.address()).max())
+            b.iter(|| {
+                kernel.functions(name.as_bytes()).flat_map(|f| f.placements()).map(|p| p.address()).max()
+            })
         });
     }
     let addresses = addresses(kernel);

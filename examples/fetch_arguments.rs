@@ -3,9 +3,9 @@
 //! Without arguments all variables that the source has there; else those that are asked for: `file->f_mode`,
 //! `name=s->name:string`.
 use probeidx::lookup::Unfetchable;
+use probeidx::query::Index;
 use probeidx::query::argument::{self, Argument};
 use probeidx::query::spec::Filter;
-use probeidx::query::Index;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,13 +17,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let index = Index::open(Path::new(path))?;
     let kernel = index.lookup()?;
     for place in kernel.functions(function.as_bytes()).flat_map(|f| f.placements()) {
-        let symbol = place.symbol().map_or_else(String::new, |s| {
-            format!("{}+{:#x}", String::from_utf8_lossy(s.name()), s.offset())
-        });
+        let symbol = place
+            .symbol()
+            .map_or_else(String::new, |s| format!("{}+{:#x}", String::from_utf8_lossy(s.name()), s.offset()));
         println!("{symbol}  {}", place.instance().name());
         for argument in &wanted {
             let value = place.value(argument, Filter::Any)?;
-            println!("    {}", value.fetch.or(value.location).unwrap_or_else(|| value.state.name().to_owned()));
+            println!(
+                "    {}",
+                value.fetch.or(value.location).unwrap_or_else(|| value.state.name().to_owned())
+            );
         }
         let all = place.variables().filter(|_| wanted.is_empty());
         for variable in all {

@@ -10,7 +10,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for spec in spec::parse(text)? {
         kernel.resolve(&spec, &[], |place, _| {
             let anchor = place.anchor.as_ref().map_or_else(|| "nowhere".to_owned(), ToString::to_string);
-            let [function, module] = [place.function, place.module.unwrap_or(b"vmlinux")].map(String::from_utf8_lossy);
+            let [function, module] =
+                [place.function, place.module.unwrap_or(b"vmlinux")].map(String::from_utf8_lossy);
             println!("{function}  {module}  {}  {anchor}", place.instance.name());
             for (mechanism, verdict) in place.verdicts.by_mechanism(place.process.is_some()) {
                 println!("    {mechanism}: {}", verdict.name());

@@ -66,7 +66,8 @@ pub extern "C" fn probeidx_addr(
         let mut each = Each::new(each, context)?;
         let asked = bytes(text, usize::MAX)?;
         let remedy = "write 0xADDRESS, SYMBOL+OFFSET or MODULE:SYMBOL+OFFSET";
-        let parsed = address::parse(asked).ok_or(Failure::Border(Status::Usage, "the text is no address", remedy))?;
+        let parsed =
+            address::parse(asked).ok_or(Failure::Border(Status::Usage, "the text is no address", remedy))?;
         let loaded = Loaded::moved_by(&view, slide);
         let spots =
             locate(&view, &parsed, &loaded).map_err(|why| Error::new(ErrorKind::NoMatch, reason(&why)))?;

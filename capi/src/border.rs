@@ -132,8 +132,14 @@ pub struct ErrorOut {
 }
 
 impl ErrorOut {
-    const NONE: Self =
-        Self { size: size_of::<Self>(), kind: 0, reserved: 0, message: [0; 512], place: [0; 512], remedy: [0; 256] };
+    const NONE: Self = Self {
+        size: size_of::<Self>(),
+        kind: 0,
+        reserved: 0,
+        message: [0; 512],
+        place: [0; 512],
+        remedy: [0; 256],
+    };
 
     /// In the caller's buffer, as far as that reaches.
     fn write(out: *mut Self, status: Status, message: &str, place: &str, remedy: &str) {
@@ -264,7 +270,11 @@ pub fn sized<T: Sized>(given: *const T, mut whole: T) -> Answer<T> {
     // SAFETY: the structs that this is for are numbers and pointers, of which the first is the size.
     let size = unsafe { given.cast::<usize>().read() };
     if size < size_of::<usize>() {
-        return Err(Failure::Border(Status::Argument, "a struct does not say its size", "set its field size"));
+        return Err(Failure::Border(
+            Status::Argument,
+            "a struct does not say its size",
+            "set its field size",
+        ));
     }
     // SAFETY: both have that many bytes.
     unsafe {
@@ -283,7 +293,11 @@ pub fn fill<T: Sized>(out: *mut T, value: T) -> Answer {
     // SAFETY: as in `sized`.
     let size = unsafe { out.cast::<usize>().read() };
     if size < FIRST {
-        return Err(Failure::Border(Status::Argument, "a struct does not say its size", "set its field size"));
+        return Err(Failure::Border(
+            Status::Argument,
+            "a struct does not say its size",
+            "set its field size",
+        ));
     }
     // SAFETY: both have that many bytes; the first field stays.
     unsafe {
@@ -329,7 +343,11 @@ impl<T> Room<T> {
     pub fn end(self, count: *mut usize) -> Answer {
         give(count, self.count)?;
         match self.count > self.capacity {
-            true => Err(Failure::Border(Status::Short, "the buffer is too short", "make it as long as the count says")),
+            true => Err(Failure::Border(
+                Status::Short,
+                "the buffer is too short",
+                "make it as long as the count says",
+            )),
             false => Ok(()),
         }
     }

@@ -10,7 +10,17 @@ pub const VERSION: u32 = 0x00_01_00;
 
 /// What `probeidx_has` knows.
 const FEATURES: [&CStr; 11] = [
-    c"find", c"resolve", c"places", c"frames", c"lines", c"addr", c"decode", c"type", c"users", c"blacklist", c"objects",
+    c"find",
+    c"resolve",
+    c"places",
+    c"frames",
+    c"lines",
+    c"addr",
+    c"decode",
+    c"type",
+    c"users",
+    c"blacklist",
+    c"objects",
 ];
 
 /// The version of the library that runs; the header's is `PROBEIDX_VERSION`.
@@ -42,8 +52,23 @@ pub extern "C" fn probeidx_overflows() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_status_name(status: i32) -> Text {
     const NAMES: [&CStr; 17] = [
-        c"ok", c"no-match", c"usage", c"io", c"no-index", c"index-too-old", c"index-too-new", c"index-damaged",
-        c"syntax", c"unsupported", c"other", c"stopped", c"closed", c"argument", c"too-many", c"short", c"internal",
+        c"ok",
+        c"no-match",
+        c"usage",
+        c"io",
+        c"no-index",
+        c"index-too-old",
+        c"index-too-new",
+        c"index-damaged",
+        c"syntax",
+        c"unsupported",
+        c"other",
+        c"stopped",
+        c"closed",
+        c"argument",
+        c"too-many",
+        c"short",
+        c"internal",
     ];
     let at = Status::ALL.iter().position(|s| *s as i32 == status);
     at.map_or(Text::EMPTY, |at| NAMES[at].into())

@@ -58,7 +58,8 @@ fn file(path: &Path, release: Option<&str>) -> Answer<PathBuf> {
         several => {
             let names = several.iter().filter_map(|p| p.file_stem());
             let names: Vec<_> = names.map(|n| n.to_string_lossy()).collect();
-            let many = Error::new(ErrorKind::Usage, "several kernels are indexed, and no release is given").at(path);
+            let many =
+                Error::new(ErrorKind::Usage, "several kernels are indexed, and no release is given").at(path);
             Err(many.hint(format!("give one of {}", names.join(", "))).into())
         }
     }

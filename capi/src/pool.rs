@@ -137,7 +137,11 @@ impl Arena {
     fn cut(&self, layout: Layout) -> *mut u8 {
         let used = self.used.load(Relaxed);
         // An arena is aligned as nothing else is.
-        let at = if layout.align() <= ALIGNED { (used + layout.align() - 1) & !(layout.align() - 1) } else { ARENA_SIZE };
+        let at = if layout.align() <= ALIGNED {
+            (used + layout.align() - 1) & !(layout.align() - 1)
+        } else {
+            ARENA_SIZE
+        };
         match at.checked_add(layout.size()) {
             Some(end) if end <= ARENA_SIZE => {
                 self.used.store(end, Relaxed);

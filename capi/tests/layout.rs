@@ -167,8 +167,11 @@ fn every_compiler_agrees() {
             let mut said = vec![];
             let agrees = spelled.iter().any(|standard| {
                 let mut c = Command::new(compiler);
-                c.args(["-fsyntax-only", include, "-x", language, &format!("-std={standard}"), "-"]).args(WARNINGS);
-                let Ok(mut child) = c.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn() else { return false };
+                c.args(["-fsyntax-only", include, "-x", language, &format!("-std={standard}"), "-"])
+                    .args(WARNINGS);
+                let Ok(mut child) = c.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
+                    return false;
+                };
                 std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
                 let output = child.wait_with_output().unwrap();
                 said.push(String::from_utf8_lossy(&output.stderr).into_owned());
@@ -201,7 +204,9 @@ fn header_version_script_and_library_have_the_same_functions() {
         let path = entry.unwrap().path();
         if path.is_file() {
             let text = std::fs::read_to_string(path).unwrap();
-            let name = |line: &str| Some(line.strip_prefix("pub extern \"C\" fn probeidx_")?.split('(').next()?.to_owned());
+            let name = |line: &str| {
+                Some(line.strip_prefix("pub extern \"C\" fn probeidx_")?.split('(').next()?.to_owned())
+            };
             defined.extend(text.lines().filter_map(name));
         }
     }

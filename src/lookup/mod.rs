@@ -66,7 +66,9 @@ use crate::query::pattern::Pattern;
 use crate::query::placement::{self as described, Wanted};
 use crate::query::spec::{Filter, Spec, StatementSpec};
 use crate::query::verdict::Judge;
-use crate::query::{Index, address as written, loaded::Loaded, resolve, rows, select, statement, types as named};
+use crate::query::{
+    Index, address as written, loaded::Loaded, resolve, rows, select, statement, types as named,
+};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 
@@ -181,7 +183,10 @@ impl<'a> Lookup<'a> {
     }
     /// The addresses of source lines that a spec names, such as `vfs_read@fs/read_write.c:460-470`, by object and address.
     /// Cost: of the rows of the units that have code of the file; allocates a list.
-    pub fn addresses(&self, spec: &StatementSpec) -> impl Iterator<Item = (Placement<'a>, Line<'a>)> + use<'a> {
+    pub fn addresses(
+        &self,
+        spec: &StatementSpec,
+    ) -> impl Iterator<Item = (Placement<'a>, Line<'a>)> + use<'a> {
         let own = *self;
         let all = crate::query::spec::Lines::All;
         let found = statement::addresses(&self.view, spec, spec.lines.as_ref().unwrap_or(&all));

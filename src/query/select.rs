@@ -178,7 +178,8 @@ impl Scope {
             ModuleScope::Process(_) => Self::between(view, if is_user { 0..count } else { 0..0 }),
             ModuleScope::Module(_) if is_user => Self::between(view, 0..0),
             ModuleScope::Module(Pattern::Literal(name)) => {
-                let is_spelled_so = |o: &ObjectId| view.string(view.objects[o.index()].name) == name.as_bytes();
+                let is_spelled_so =
+                    |o: &ObjectId| view.string(view.objects[o.index()].name) == name.as_bytes();
                 Self::between(view, one(module(view, name.as_bytes()).filter(is_spelled_so)))
             }
             ModuleScope::Module(pattern) => {

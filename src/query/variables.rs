@@ -14,12 +14,15 @@ use super::way::{Leg, Way};
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::details::Location;
-use probeidx_format::id::{ObjectId, TypeId};
+use probeidx_format::id::{ObjectId, PlaceId, TypeId};
 
 /// Reads values. One is used for many placements: it keeps the spellings of types.
 pub struct Values<'a> {
     view: View<'a>,
     spellings: Spellings<'a>,
+    /// The variables in scope at the address that was looked at last.
+    scope: Vec<Found<'a>>,
+    scope_at: Option<(PlaceId, u32)>,
 }
 
 /// Where values are looked at.
@@ -63,7 +66,7 @@ fn is_at_entry(view: &View<'_>, place: Place<'_>) -> bool {
 impl<'a> Values<'a> {
     /// Nothing is spelled yet.
     pub fn new(view: View<'a>) -> Self {
-        Self { view, spellings: Spellings::new(view) }
+        Self { view, spellings: Spellings::new(view), scope: vec![], scope_at: None }
     }
 
     /// The variables in scope, parameters first; local ones only if they are wanted. For a return, what is returned
@@ -118,15 +121,22 @@ impl<'a> Values<'a> {
                 self.part(place, value, way, argument).map(Some)
             }
             Source::Variable(way) => {
-                let is_asked = |f: &Found<'_>| self.view.string(f.name) == way.root.as_bytes();
-                // The innermost one hides the others.
-                let Some(found) = in_scope(self.view, place.placed, place.pc).filter(is_asked).last() else {
-                    return Ok(None);
-                };
+                let Some(found) = self.named(place, way.root.as_bytes()) else { return Ok(None) };
                 let value = self.variable(place, &found, Some(argument));
                 self.part(place, value, way, argument).map(Some)
             }
         }
+    }
+
+    /// The variable of a name: the innermost one hides the others.
+    fn named(&mut self, place: Place<'a>, name: &[u8]) -> Option<Found<'a>> {
+        let at = Some((place.placed.id, place.pc));
+        if self.scope_at != at {
+            self.scope_at = at;
+            self.scope.clear();
+            self.scope.extend(in_scope(self.view, place.placed, place.pc));
+        }
+        self.scope.iter().rfind(|f| self.view.string(f.name) == name).copied()
     }
 
     fn part(&mut self, place: Place<'a>, value: ValueAt, way: &Way, argument: &Argument) -> Result<ValueAt> {

@@ -41,7 +41,8 @@ fn queries_ask_the_system_for_no_memory() {
     let Some(installed) = &*INSTALLED else { return };
     let folder = tempfile::tempdir().unwrap();
     let questions = questions(&folder);
-    let printed = run(Command::new(program(installed, &folder, "questions", &[])).arg(index()).arg(&questions));
+    let printed =
+        run(Command::new(program(installed, &folder, "questions", &[])).arg(index()).arg(&questions));
     let last = printed.lines().last().unwrap();
     assert_eq!(last, "asked the system for memory 0 times, 0 overflows", "{printed}");
     let answered = printed.lines().filter(|l| l.contains(": ok, ")).count();
@@ -108,22 +109,22 @@ fn the_shared_library_is_small_and_needs_libc_only() {
     assert!(size <= 3_000_000, "libprobeidx.so has {size} bytes");
     let dynamic = run(Command::new("readelf").args(["-d", "-W"]).arg(&library));
     let needed = |tag: &str| -> Vec<&str> {
-        dynamic
-            .lines()
-            .filter(|l| l.contains(tag))
-            .filter_map(|l| l.split(['[', ']']).nth(1))
-            .collect()
+        dynamic.lines().filter(|l| l.contains(tag)).filter_map(|l| l.split(['[', ']']).nth(1)).collect()
     };
-    let others: Vec<_> =
-        needed("(NEEDED)").into_iter().filter(|n| !n.starts_with("libc.so") && !n.starts_with("ld-linux")).collect();
+    let others: Vec<_> = needed("(NEEDED)")
+        .into_iter()
+        .filter(|n| !n.starts_with("libc.so") && !n.starts_with("ld-linux"))
+        .collect();
     assert_eq!(others, Vec::<&str>::new());
     assert_eq!(needed("(SONAME)"), ["libprobeidx.so.0"]);
     let symbols = run(Command::new("readelf").args(["--dyn-syms", "-W"]).arg(&library));
-    let exported = symbols.lines().filter(|l| l.contains("GLOBAL") && !l.contains(" UND ") && l.contains(" FUNC "));
+    let exported =
+        symbols.lines().filter(|l| l.contains("GLOBAL") && !l.contains(" UND ") && l.contains(" FUNC "));
     let mut exported: Vec<_> = exported.filter_map(|l| l.split_whitespace().nth(7)).collect();
     exported.sort_unstable();
     let script = std::fs::read_to_string(capi().join("probeidx.map")).unwrap();
-    let named = script.lines().filter_map(|l| l.trim().strip_suffix(';')).filter(|n| n.starts_with("probeidx"));
+    let named =
+        script.lines().filter_map(|l| l.trim().strip_suffix(';')).filter(|n| n.starts_with("probeidx"));
     let mut named: Vec<_> = named.map(|n| format!("{n}@@PROBEIDX_1")).collect();
     named.sort_unstable();
     assert_eq!(exported, named);
@@ -136,7 +137,9 @@ fn the_static_library_links_too() {
     let program = folder.path().join("static");
     let mut c = Command::new("gcc");
     c.args(["-std=gnu11", "-DRELEASE", "-I"]).arg(installed.file("include"));
-    c.arg(capi().join("tests/c/threads.c")).arg(installed.file("lib/libprobeidx.a")).args(["-lm", "-pthread", "-o"]);
+    c.arg(capi().join("tests/c/threads.c"))
+        .arg(installed.file("lib/libprobeidx.a"))
+        .args(["-lm", "-pthread", "-o"]);
     run(c.arg(&program));
     run(Command::new(program).arg(index()).arg(questions(&folder)));
 }
@@ -148,7 +151,12 @@ fn every_function_has_a_manual_page() {
         .unwrap()
         .map(|page| std::fs::read_to_string(page.unwrap().path()).unwrap())
         .collect();
-    for name in script.lines().filter_map(|l| l.trim().strip_suffix(';')).filter(|n| n.starts_with("probeidx")) {
-        assert!(pages.contains(&format!("{name} \\-")) || pages.contains(&format!("{name},")), "{name} has no page");
+    for name in
+        script.lines().filter_map(|l| l.trim().strip_suffix(';')).filter(|n| n.starts_with("probeidx"))
+    {
+        assert!(
+            pages.contains(&format!("{name} \\-")) || pages.contains(&format!("{name},")),
+            "{name} has no page"
+        );
     }
 }

@@ -34,7 +34,8 @@ fn a_compiler_derives_probes_and_the_code_that_reads() {
         for place in json(&["resolve", spec]) {
             let anchor = &place["anchor"];
             let symbol = anchor["symbol"].as_str().unwrap();
-            let line = format!("{symbol}+{} {}", anchor["offset"], place["attach"]["kprobe"].as_str().unwrap());
+            let line =
+                format!("{symbol}+{} {}", anchor["offset"], place["attach"]["kprobe"].as_str().unwrap());
             assert!(printed.contains(&line), "{line}\n{printed}");
         }
     }
@@ -56,10 +57,9 @@ fn a_tracer_gets_its_definitions() {
     let plain = probeidx(&["resolve", "submit", "--format", "kprobe-events", "rq->users", "flags"]).out;
     let defined: Vec<&str> = plain.lines().filter(|l| !l.starts_with('#')).collect();
     assert_eq!(printed.lines().collect::<Vec<_>>(), defined);
-    for (arguments, code, said) in [
-        (&["no_such_function"][..], 1, "kprobes: nothing matches"),
-        (&["submit", "rq->"], 2, "kprobes: "),
-    ] {
+    for (arguments, code, said) in
+        [(&["no_such_function"][..], 1, "kprobes: nothing matches"), (&["submit", "rq->"], 2, "kprobes: ")]
+    {
         let output = Command::new(&kprobes).arg(index).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
         assert!(String::from_utf8_lossy(&output.stderr).starts_with(said), "{output:?}");

@@ -44,7 +44,11 @@ impl Installed {
     fn flags(&self) -> Vec<String> {
         if !is_there("pkg-config") {
             let lib = self.file("lib").display().to_string();
-            return vec![format!("-I{}", self.file("include").display()), format!("-L{lib}"), "-lprobeidx".to_owned()];
+            return vec![
+                format!("-I{}", self.file("include").display()),
+                format!("-L{lib}"),
+                "-lprobeidx".to_owned(),
+            ];
         }
         let mut c = Command::new("pkg-config");
         c.env("PKG_CONFIG_PATH", self.file("lib/pkgconfig")).args(["--cflags", "--libs", "probeidx"]);

@@ -295,7 +295,8 @@ impl<'a> Writer<'a> {
         let steps: Vec<Step> = plan.map_or(vec![], |plan| {
             steps::steps(view, plan).iter().map(|s| step(s, &mut self.texts)).collect()
         });
-        let expression = plan.filter(|_| self.options.has(Options::EXPRESSIONS)).and_then(|p| steps::c(view, p));
+        let expression =
+            plan.filter(|_| self.options.has(Options::EXPRESSIONS)).and_then(|p| steps::c(view, p));
         let elsewhere = v.elsewhere.as_ref().map(|e| words::elsewhere(Some(e)));
         let mut keep = |text: Option<&str>| text.map_or(Text::EMPTY, |text| self.texts.keep(text));
         let value = Value {

@@ -15,7 +15,8 @@ fn a_program_over_the_c_library_traces() {
     let arguments = ["vfs_write", "count", "name=file->f_path.dentry->d_name.name:string", "position=pos[0]"];
     let printed = run(Command::new(&kprobes).arg(installed::index(&kernel)).args(arguments));
     let lines: Vec<String> = printed.lines().map(str::to_owned).collect();
-    let answers = machine.moved().boot(&[Request::Trace { lines, action: "write" }]).unwrap_or_else(|e| panic!("{e}"));
+    let answers =
+        machine.moved().boot(&[Request::Trace { lines, action: "write" }]).unwrap_or_else(|e| panic!("{e}"));
     let answer = &answers.answers[0];
     let is_seen = |line: &String| {
         ["count=0x11", "count=17"].iter().any(|count| line.contains(count))
