@@ -171,7 +171,8 @@ impl ErrorOut {
 
 /// As much as there is room for, in whole characters, with a NUL behind it.
 fn put(room: &mut [u8], text: &str) {
-    let end = text.floor_char_boundary(room.len() - 1);
+    let most = text.len().min(room.len() - 1);
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     room[..end].copy_from_slice(&text.as_bytes()[..end]);
 }
 
@@ -232,7 +233,7 @@ fn report(error: *mut ErrorOut, answer: Answer) -> Status {
 }
 
 /// Bytes that the caller gives: `length` of them, or with `usize::MAX` up to a NUL.
-pub fn bytes<'c>(text: *const c_char, length: usize) -> Answer<&'c [u8]> {
+pub(crate) fn bytes<'c>(text: *const c_char, length: usize) -> Answer<&'c [u8]> {
     if text.is_null() {
         return Err(NULL);
     }
@@ -246,7 +247,7 @@ pub fn bytes<'c>(text: *const c_char, length: usize) -> Answer<&'c [u8]> {
 }
 
 /// A text that the caller gives, ended by a NUL.
-pub fn text<'c>(text: *const c_char) -> Answer<&'c str> {
+pub(crate) fn text<'c>(text: *const c_char) -> Answer<&'c str> {
     std::str::from_utf8(bytes(text, usize::MAX)?).map_err(|_| {
         let remedy = "ask for a name that is not UTF-8 with probeidx_places";
         Failure::Border(Status::Usage, "the text is not UTF-8", remedy)
@@ -254,7 +255,7 @@ pub fn text<'c>(text: *const c_char) -> Answer<&'c str> {
 }
 
 /// Texts that the caller gives.
-pub fn texts<'c>(texts: *const *const c_char, count: usize) -> Answer<Vec<&'c str>> {
+pub(crate) fn texts<'c>(texts: *const *const c_char, count: usize) -> Answer<Vec<&'c str>> {
     if count > 0 && texts.is_null() {
         return Err(NULL);
     }
@@ -263,7 +264,7 @@ pub fn texts<'c>(texts: *const *const c_char, count: usize) -> Answer<Vec<&'c st
 }
 
 /// A struct that the caller gives, which starts with its size: what it lacks is as in `whole`. Null stands for `whole`.
-pub fn sized<T: Sized>(given: *const T, mut whole: T) -> Answer<T> {
+pub(crate) fn sized<T: Sized>(given: *const T, mut whole: T) -> Answer<T> {
     if given.is_null() {
         return Ok(whole);
     }
@@ -285,7 +286,7 @@ pub fn sized<T: Sized>(given: *const T, mut whole: T) -> Answer<T> {
 }
 
 /// Writes a struct into one of the caller's, which says its size: as far as that reaches.
-pub fn fill<T: Sized>(out: *mut T, value: T) -> Answer {
+pub(crate) fn fill<T: Sized>(out: *mut T, value: T) -> Answer {
     if out.is_null() {
         return Err(NULL);
     }
@@ -309,7 +310,7 @@ pub fn fill<T: Sized>(out: *mut T, value: T) -> Answer {
 }
 
 /// A number that the caller wants to have.
-pub fn give<T>(out: *mut T, value: T) -> Answer {
+pub(crate) fn give<T>(out: *mut T, value: T) -> Answer {
     if out.is_null() {
         return Err(NULL);
     }
