@@ -202,8 +202,10 @@ impl<'a> Values<'a> {
             plan => plan,
         };
         let (state, location, fetch, plan) = match plan {
+            // What is read of it is lowered, where that is known.
+            Ok(plan) if argument.is_some() => (State::Readable, None, None, Some(plan)),
             Ok(plan) => {
-                let (state, location, fetch) = self.lower(place, &plan, argument, &name);
+                let (state, location, fetch) = self.lower(place, &plan, None, &name);
                 (state, location, fetch, Some(plan))
             }
             Err(Missing::Elsewhere) => (State::Elsewhere, None, None, None),
@@ -320,10 +322,11 @@ impl<'a> Values<'a> {
         name: &str,
     ) -> (State, Option<String>, Option<String>) {
         let target = Target { view: &self.view, object: place.object, pc: place.pc };
-        let body = target.body(plan, argument);
-        let fetch = body.as_ref().ok().map(|body| format!("{name}={body}"));
+        let place = target.place(plan);
+        let body = target.body_at(plan, argument, &place);
+        let fetch = body.as_ref().ok().map(|body| [name, "=", body].concat());
         let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
-        match (target.place(plan), &body, argument) {
+        match (place, &body, argument) {
             (Err(why), ..) => (State::Unsupported, Some(why), None),
             // Something was asked for that cannot be written: the reason is the answer.
             (_, Err(why), Some(_)) => (State::Unsupported, Some(why.clone()), None),
