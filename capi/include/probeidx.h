@@ -12,7 +12,7 @@
  * Callbacks  Called in the thread that asks, in the order that the function says, and not after it has returned. What they
  *            get is valid until they return. A result other than 0 ends the query with PROBEIDX_STOPPED. They may ask further
  *            questions; they must not leave by longjmp or by an exception.
- * Memory     Queries ask the system for no memory: they work in arenas of the library's own (32 of 256 KiB, one for each
+ * Memory     Queries ask the system for no memory: they work in arenas of the library's own (16 of 1 MiB, one for each
  *            query that runs). One that outgrows its arena, or finds none, asks malloc; probeidx_overflows counts that.
  *            Opening and closing use malloc. Nothing that the library gives is to be freed.
  * Texts      Bytes with their length, and a NUL behind them; never NULL. Names of the kernel are mostly, not always, UTF-8.

@@ -1,5 +1,5 @@
 //! From an address to the functions whose code it is, into the caller's array.
-use crate::border::{Answer, ErrorOut, Room, ask};
+use crate::border::{self, Answer, ErrorOut, Room, ask};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
 use probeidx::{Error, ErrorKind};
@@ -36,6 +36,7 @@ pub extern "C" fn probeidx_frames(
     error: *mut ErrorOut,
 ) -> i32 {
     ask(index, error, |open| -> Answer {
+        border::give(count, 0)?;
         let lookup = open.lookup();
         let none = || Error::new(ErrorKind::NoMatch, format!("{address:#x} is in no section"));
         let at = lookup.linked(address).ok_or_else(none)?;

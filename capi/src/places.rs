@@ -41,6 +41,7 @@ pub extern "C" fn probeidx_places(
     error: *mut ErrorOut,
 ) -> i32 {
     ask(index, error, |open| -> Answer {
+        border::give(count, 0)?;
         let mut room = Room::new(places, capacity);
         for function in open.lookup().functions(border::bytes(name, length)?) {
             for place in function.placements() {

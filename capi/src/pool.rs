@@ -1,14 +1,15 @@
 //! Memory of queries.
 //!
 //! While a query runs, everything that its thread allocates comes from one of a fixed number of arenas in the library's own
-//! data: claimed with one compare-and-swap, cut off from the front, and empty again when the query ends. The system's
+//! data: claimed with one compare-and-swap, cut off from the front or used again, and empty when the query ends. The system's
 //! allocator is asked only by what is no query (opening and closing), and by a query that outgrows its arena or finds none
 //! free; [`overflows`] counts these.
 //!
 //! # Why this is sound
-//! * An arena is cut by one thread only: the one that claimed it and has it in `CURRENT`. Blocks never overlap, as `used`
-//!   only grows past what is handed out; it shrinks by the last block, when that is freed or moved, and to 0 when no block is
-//!   left.
+//! * An arena is cut by one thread only: the one that claimed it and has it in `CURRENT`. Blocks never overlap: each has the
+//!   size of its class from where it starts, `used` lies behind all of them and shrinks by the last one when that is freed,
+//!   and a block that is freed before stands in the list of its class until it is handed out again. A block behind `used`
+//!   is in no list, as those are not freed that were taken off the end.
 //! * A block may be freed by any thread, also when the query is over. `handed` counts blocks, and is written by the thread of
 //!   the query alone, which also takes back there what it frees; `returned` counts what is freed in any other way. An arena
 //!   of which blocks are left at the end of its query is given back by whoever frees the last one: of those who may be that,
@@ -23,9 +24,13 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 
 /// How many queries can run at once without asking the system.
-pub const ARENAS_LEN: usize = 32;
+pub const ARENAS_LEN: usize = 16;
 /// The memory of one, in bytes; a page of it is backed when it is first written.
-pub const ARENA_SIZE: usize = 256 << 10;
+pub const ARENA_SIZE: usize = 1 << 20;
+
+/// Blocks have 16 bytes, or twice as many, and so on: one that is freed serves for another of its size.
+const SMALLEST: usize = 16;
+const CLASSES: usize = (ARENA_SIZE / SMALLEST).ilog2() as usize + 1;
 
 /// To which arenas are aligned: what wants more is of the system.
 const ALIGNED: usize = 4096;
@@ -41,8 +46,10 @@ struct Arena {
     handed: AtomicUsize,
     /// Blocks that were freed by others, or later.
     returned: AtomicUsize,
-    /// Bytes from the front that are handed out. Written by the thread of the query.
+    /// Bytes from the front that are handed out, or were. Written by the thread of the query.
     used: AtomicUsize,
+    /// By size, the block that was freed last, and in it the one before; 0 none. Written by the thread of the query.
+    free: [AtomicUsize; CLASSES],
 }
 
 // SAFETY: see "Why this is sound".
@@ -56,6 +63,7 @@ static ARENAS: [Arena; ARENAS_LEN] = [const {
         handed: AtomicUsize::new(0),
         returned: AtomicUsize::new(0),
         used: AtomicUsize::new(0),
+        free: [const { AtomicUsize::new(0) }; CLASSES],
     }
 }; ARENAS_LEN];
 
@@ -123,6 +131,7 @@ impl Arena {
                 self.handed.store(0, Relaxed);
                 self.returned.store(0, Relaxed);
                 self.used.store(0, Relaxed);
+                self.free.iter().for_each(|first| first.store(0, Relaxed));
                 return self.claimed.store(false, Release);
             }
             self.left.store(true, SeqCst);
@@ -135,33 +144,67 @@ impl Arena {
 
     /// Null where it is full.
     fn cut(&self, layout: Layout) -> *mut u8 {
-        let used = self.used.load(Relaxed);
-        // An arena is aligned as nothing else is.
-        let at = if layout.align() <= ALIGNED {
-            (used + layout.align() - 1) & !(layout.align() - 1)
+        let Some(class) = class(layout.size()) else { return ptr::null_mut() };
+        let free = self.free[class].load(Relaxed);
+        let block = if free != 0 && layout.align() <= SMALLEST {
+            let block = self.start().wrapping_add(free - self.start() as usize);
+            // SAFETY: a block of this arena that is free has the address of the next one in its first bytes.
+            self.free[class].store(unsafe { block.cast::<usize>().read() }, Relaxed);
+            block
         } else {
-            ARENA_SIZE
-        };
-        match at.checked_add(layout.size()) {
-            Some(end) if end <= ARENA_SIZE => {
-                self.used.store(end, Relaxed);
-                self.handed.store(self.handed.load(Relaxed) + 1, Relaxed);
-                // SAFETY: `at` is below the end of the arena.
-                unsafe { self.start().add(at) }
+            let align = layout.align().max(SMALLEST);
+            // An arena is aligned as nothing else is.
+            let at = (self.used.load(Relaxed) + align - 1) & !(align - 1);
+            if align > ALIGNED || at + size_of_class(class) > ARENA_SIZE {
+                return ptr::null_mut();
             }
-            _ => ptr::null_mut(),
+            self.used.store(at + size_of_class(class), Relaxed);
+            self.start().wrapping_add(at)
+        };
+        self.handed.store(self.handed.load(Relaxed) + 1, Relaxed);
+        block
+    }
+
+    /// Takes back what the query frees.
+    fn take_back(&self, block: *mut u8, size: usize) {
+        self.handed.store(self.handed.load(Relaxed) - 1, Relaxed);
+        let Some(class) = class(size) else { return };
+        let at = block as usize - self.start() as usize;
+        if at + size_of_class(class) == self.used.load(Relaxed) {
+            return self.used.store(at, Relaxed);
         }
+        // SAFETY: nobody has the block any more, and the smallest one has room for an address.
+        unsafe { block.cast::<usize>().write(self.free[class].load(Relaxed)) };
+        self.free[class].store(block as usize, Relaxed);
+    }
+
+    /// Whether a block can have another size where it is: it has the room, or is the last one and gets it.
+    fn resize(&self, block: *mut u8, from: usize, to: usize) -> bool {
+        let (Some(old), Some(new)) = (class(from), class(to)) else { return false };
+        let at = block as usize - self.start() as usize;
+        let end = at + size_of_class(new);
+        let is_last = at + size_of_class(old) == self.used.load(Relaxed);
+        if old != new && is_last && end <= ARENA_SIZE {
+            self.used.store(end, Relaxed);
+            return true;
+        }
+        old == new
     }
 
     /// Whether this thread cuts from it.
     fn is_own(&self) -> bool {
         matches!(CURRENT.get(), Source::Arena(own) if ptr::eq(own, self))
     }
+}
 
-    /// Whether a block is the last one that was cut off.
-    fn is_last(&self, block: *mut u8, size: usize) -> bool {
-        block as usize - self.start() as usize + size == self.used.load(Relaxed)
-    }
+/// Which blocks have room for so many bytes; none if they are more than an arena has.
+fn class(size: usize) -> Option<usize> {
+    (size <= ARENA_SIZE).then(|| (size.max(SMALLEST).next_power_of_two() / SMALLEST).ilog2() as usize)
+}
+
+/// The bytes of such a block.
+fn size_of_class(class: usize) -> usize {
+    SMALLEST << class
 }
 
 /// The arena of which a block is.
@@ -196,10 +239,7 @@ unsafe impl GlobalAlloc for Pool {
             return unsafe { System.dealloc(block, layout) };
         };
         if arena.is_own() {
-            if arena.is_last(block, layout.size()) {
-                arena.used.store(block as usize - arena.start() as usize, Relaxed);
-            }
-            return arena.handed.store(arena.handed.load(Relaxed) - 1, Relaxed);
+            return arena.take_back(block, layout.size());
         }
         arena.returned.fetch_add(1, SeqCst);
         if arena.left.load(SeqCst) {
@@ -212,9 +252,7 @@ unsafe impl GlobalAlloc for Pool {
             // SAFETY: it is of none of the arenas, so it is of the system.
             None => unsafe { System.realloc(block, layout, size) },
             Some(arena) => {
-                let at = block as usize - arena.start() as usize;
-                if arena.is_own() && arena.is_last(block, layout.size()) && at + size <= ARENA_SIZE {
-                    arena.used.store(at + size, Relaxed);
+                if arena.is_own() && arena.resize(block, layout.size(), size) {
                     return block;
                 }
                 // SAFETY: the size is not 0 and the alignment that of the block, as whoever calls this promises; both

@@ -9,7 +9,7 @@ import probeidx
 kernel = probeidx.Index(sys.argv[1])
 assert kernel.release == "6.1.0-test" and kernel.counts()["objects"] > 2
 
-[place] = [p for p in kernel.resolve("submit", "rq->users", "flags")]
+[place] = [p for p in kernel.resolve("vmlinux:submit", "rq->users", "flags")]
 assert place.instance == "out-of-line" and place.symbol == "submit" and place.offset == 0 and place.anchor.startswith("_text+")
 assert place["flags"].fetch.startswith("flags=%si") and place["flags"].steps[0].register == "si"
 assert [s.op for s in place["rq->users"].steps] == ["register", "add", "read"] and place["rq->users"]
@@ -22,7 +22,7 @@ assert any(f.function == "clamp_value" and f.is_inlined for f in where.frames)
 
 assert kernel.resolve("no_such_function") == [] and kernel.find("no_such_*") == []
 assert any(line.startswith('kernel.function("submit@') for line in kernel.find("submit"))
-assert [line.line for line in kernel.lines("submit")] == sorted({line.line for line in kernel.lines("submit")})
+assert [line.line for line in kernel.lines("vmlinux:submit")] == sorted({line.line for line in kernel.lines("vmlinux:submit")})
 
 [request] = kernel.type("struct request")
 flags = next(m for m in request.members if m.name == "flags")

@@ -39,7 +39,7 @@ fn a_compiler_derives_probes_and_the_code_that_reads() {
             assert!(printed.contains(&line), "{line}\n{printed}");
         }
     }
-    assert!(printed.contains("    $rq->users: int: v = regs->di; v += "), "{printed}");
+    assert!(printed.contains("    $rq->users: int volatile: v = regs->di; v += "), "{printed}");
     assert!(printed.contains("    $flags: int: v = regs->si; "), "{printed}");
     std::fs::write(&script, "probe kernel.function(\"no_such_function\") { }\n").unwrap();
     let output = Command::new(&pass2).arg(KERNEL.db.path()).arg(&script).output().unwrap();
@@ -53,8 +53,9 @@ fn a_tracer_gets_its_definitions() {
     let folder = tempfile::tempdir().unwrap();
     let kprobes = compiled(installed, &folder, "gcc", "kprobes.c", &["-std=c99"]);
     let index = KERNEL.db.path();
-    let printed = run(Command::new(&kprobes).arg(index).args(["submit", "rq->users", "flags"]));
-    let plain = probeidx(&["resolve", "submit", "--format", "kprobe-events", "rq->users", "flags"]).out;
+    let printed = run(Command::new(&kprobes).arg(index).args(["vmlinux:submit", "rq->users", "flags"]));
+    let plain =
+        probeidx(&["resolve", "vmlinux:submit", "--format", "kprobe-events", "rq->users", "flags"]).out;
     let defined: Vec<&str> = plain.lines().filter(|l| !l.starts_with('#')).collect();
     assert_eq!(printed.lines().collect::<Vec<_>>(), defined);
     for (arguments, code, said) in
