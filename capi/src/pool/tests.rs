@@ -41,7 +41,7 @@ impl Block {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 64 }))]
 
     #[test]
     fn blocks_keep_what_is_in_them(steps in prop::collection::vec(step(), 1..60)) {
