@@ -23,7 +23,7 @@ fn questions(folder: &TempDir) -> PathBuf {
          type enum state\nmember struct request.table\nmember struct request.none\nusers struct request\n\
          decode  submit+0x4/0x1000\ndecode RIP: 0010:submit+0x4/0x1000 and lookup+0x1/0x2\nblacklist \nblacklist *\nobjects -\n"
     );
-    let path = folder.path().join("questions");
+    let path = folder.path().join("asked");
     std::fs::write(&path, text).unwrap();
     path
 }
