@@ -175,7 +175,7 @@ class Value:
     type: str
     #: ``readable``, ``constant``, ``elsewhere``, ``optimized-out`` or ``unsupported``.
     state: str
-    #: ``parameter``, ``local``, ``return`` or ``raw``.
+    #: ``parameter``, ``local``, ``return``, ``raw`` or ``field``.
     role: str
     #: Where it is, or why it cannot be read.
     location: str
@@ -460,7 +460,7 @@ def _value(v: Any) -> Value:
     steps = (v.steps[i] for i in range(v.step_count))
     read = tuple(Step(_OPS[s.op] if s.op < len(_OPS) else "?", s.value, s.size, str(s.name)) for s in steps)
     state = str(_LIBRARY.probeidx_state_name(v.state))
-    role = ("parameter", "local", "return", "raw")[v.role]
+    role = dict(enumerate(("parameter", "local", "return", "raw", "field"))).get(v.role, "?")
     return Value(str(v.name), str(v.type), state, role, str(v.location), str(v.fetch), str(v.expression), read)
 
 

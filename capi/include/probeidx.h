@@ -213,7 +213,8 @@ enum probeidx_role {
 	PROBEIDX_PARAMETER = 0,
 	PROBEIDX_LOCAL = 1,
 	PROBEIDX_RETURN_VALUE = 2,
-	PROBEIDX_RAW = 3            /* what the kernel reads by itself: $comm, %di */
+	PROBEIDX_RAW = 3,           /* what the kernel reads by itself: $comm, %di */
+	PROBEIDX_FIELD = 4          /* a field of a tracepoint's event */
 };
 enum probeidx_state {
 	PROBEIDX_READABLE = 0,

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The start of the file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -125,6 +125,26 @@ sections! {
     Frames = "frames",
     /// See [`frames`](crate::frames).
     FrameRows = "frame_rows",
+    /// `TracepointRecord`s, sorted by name, system and object.
+    Tracepoints = "tracepoints",
+    /// `EventFieldRecord`s, in the order of the record; events of one class share them.
+    EventFields = "event_fields",
+    /// See [`labels`](crate::labels).
+    Labels = "labels",
+    /// The options of the kernel: see [`config`](crate::config).
+    Configuration = "configuration",
+    /// For which target tapsets were read: see [`tapset`](crate::tapset). Empty, as are all of them, without tapsets.
+    Tapset = "tapset",
+    /// `TapsetNameRecord`s, sorted.
+    TapsetNames = "tapset_names",
+    /// The names, each with a NUL behind it.
+    TapsetStrings = "tapset_strings",
+    /// `U32`s: where the tree of each definition starts in `tapset_trees`, and where the last one ends.
+    TapsetDefinitions = "tapset_definitions",
+    /// The definitions, in the order of reading.
+    TapsetTrees = "tapset_trees",
+    /// The texts of all tapsets, those for other kernels too: [`SourcesMeta`](crate::tapset::SourcesMeta).
+    TapsetSources = "tapset_sources",
     /// An fst map from each name that a function or function symbol bears to its `NameId`.
     NameFst = "name_fst",
 }

@@ -1,4 +1,4 @@
-//! # The index file, version 4
+//! # The index file, version 5
 //!
 //! Bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -26,10 +26,12 @@
 //!   │          ├──◀ type_users, type_uses ◀── types
 //!   │          └──▶ postings ──▶ places ──▶ details (ranges, call site, where each variable is)
 //!   └────▶ symbols                 └──▶ the outer place, the unit (its files)
+//! tracepoints ──▶ the function with the parameters, event_fields
 //! address ──▶ ranges ──▶ out-of-line place, followed by its inline instances in preorder
 //!         ├──▶ sequences ──▶ line rows
 //!         ├──▶ frames ──▶ frame rows: where the canonical frame address is
 //!         └──▶ section (boundaries), sites, refused, symbol (its flags): whether it can be probed
+//! name of a tapset ──▶ tapset_names ──▶ tapset_definitions ──▶ tapset_trees
 //! ```
 //!
 //! * A table whose records own parts of another has one record more than it has entries, so that every part ends
@@ -108,6 +110,33 @@
 //!
 //! So the canonical frame address is `64(%rsp)` there, and `op` at `4(%rsp)`.
 //!
+//! ## A tracepoint, worked by hand
+//!
+//! `sched:sched_switch` of the same kernel is the symbol `__tracepoint_sched_switch` at `0xffffffff82c0a480`, and of
+//! `_ftrace_events` the pointer to `event_sched_switch`, whose `tp` leads there and whose `class` to `event_class_sched_switch`
+//! with the system `sched`. Its [`TracepointRecord`](record::TracepointRecord):
+//!
+//! ```text
+//! name, system    sched_switch, sched
+//! object, pc      0 (vmlinux), 0x1c0b480: the link address less the base
+//! prototype       __traceiter_sched_switch, include/trace/events/sched.h:222, with 5 variables: void *__data, which is no
+//!                 parameter of the tracepoint, bool preempt, struct task_struct *prev, *next, unsigned int prev_state
+//! fields, flags   7 of event_fields; 3: there is an event, and all of its fields are known
+//! ```
+//!
+//! Each [`EventFieldRecord`](record::EventFieldRecord) is a `struct trace_event_fields` of the class, with the offset that
+//! `event_define_fields` (kernel/trace/trace_events.c) gives it: behind the 8 bytes of `struct trace_entry`, aligned.
+//!
+//! ```text
+//! prev_comm   char[16]    8, 16 bytes, not signed
+//! prev_pid    pid_t      24,  4 bytes, signed
+//! prev_prio   int        28,  4 bytes, signed
+//! prev_state  long       32,  8 bytes, signed
+//! next_comm   char[16]   40, 16 bytes, not signed
+//! next_pid    pid_t      56,  4 bytes, signed
+//! next_prio   int        60,  4 bytes, signed
+//! ```
+//!
 //! ## Versions
 //!
 //! An index is a cache: a reader refuses older and newer versions, each with its own error, and the remedy is to
@@ -119,19 +148,24 @@
 //! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines`. `sites`, `refused`, `boundaries`, flags of objects and symbols |
 //! | 3 | `type_users`, `type_uses`, `frames`, `frame_rows`; `DW_OP_fbreg` by what the frame base is |
 //! | 4 | user objects: `segments`, a flag of objects, their names in `meta`; what a parameter is at the entry, as an empty range |
+//! | 5 | `tracepoints`, `event_fields`, `labels`; SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration` |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod config;
 pub mod details;
 mod error;
 pub mod expr;
 pub mod frames;
 pub mod header;
 pub mod id;
+pub mod labels;
 pub mod lines;
 pub mod meta;
 pub mod names;
 pub mod record;
+mod sites;
+pub mod tapset;
 pub mod types;
 pub mod users;
 pub mod variables;

@@ -1,5 +1,7 @@
 //! The fixed records of the tables. Little-endian, alignment 1, no padding; their sizes are asserted below.
-use crate::id::{FunctionId, Pc, PlaceId, StrId, TypeId, UnitId};
+pub use crate::sites::{RefusedBy, SiteKind};
+
+use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, TypeId, UnitId};
 use zerocopy::byteorder::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -222,6 +224,39 @@ records! {
         /// Its rows: an offset into `lines`.
         rows: U32,
     }
+    /// A tracepoint of an object: a `struct tracepoint`, and the event that records it, if there is one.
+    TracepointRecord = 28 {
+        /// Its name (`sched_switch`), which is the event's too.
+        name: StrId,
+        /// The event's system (`sched`); empty where none is known.
+        system: StrId,
+        /// Where it is.
+        object: ObjectId,
+        /// The address of its `struct tracepoint`.
+        pc: Pc,
+        /// A function with its parameters, behind one that is called `__data`; none where no function is known. File and
+        /// line of the function are those of the declaration.
+        prototype: FunctionId,
+        /// Into `event_fields`.
+        first_field: U32,
+        /// How many of them the event has, without those that all events have.
+        fields: U16,
+        /// See the `TracepointRecord::…` constants.
+        flags: U16,
+    }
+    /// A field of an event's record (tracefs, `events/SYSTEM/EVENT/format`).
+    EventFieldRecord = 16 {
+        /// Its name.
+        name: StrId,
+        /// Its type as the kernel spells it: `pid_t`, `char[16]`, `__data_loc char[]`.
+        type_name: StrId,
+        /// In bytes from the start of the record.
+        offset: U16,
+        /// In bytes.
+        size: U16,
+        /// See the `EventFieldRecord::…` constants.
+        flags: U32,
+    }
     /// A range of addresses of which frame rules are known. Sorted by start within the object.
     FrameRecord = 12 {
         /// The first address.
@@ -230,57 +265,6 @@ records! {
         end: Pc,
         /// Its rules: an offset into `frame_rows`.
         rows: U32,
-    }
-}
-
-/// What is special about a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum SiteKind {
-    /// The kernel switches it between a jump and nothing (`__jump_table`).
-    JumpLabel = 1,
-    /// The kernel writes the target of a call into it (`.static_call_sites`).
-    StaticCall = 2,
-    /// An undefined instruction that stands for a BUG or WARN (`__bug_table`).
-    Bug = 3,
-    /// The processor decides which instructions stand there. The first byte starts one that can be probed, whichever it
-    /// is; what starts behind it is not known.
-    Patched = 4,
-    /// The same, and the first instruction may be one that cannot be probed.
-    PatchedWhole = 5,
-    /// An instruction that the kernel neither copies nor emulates.
-    Unsupported = 6,
-}
-
-impl SiteKind {
-    /// The kind of this number.
-    pub fn from_number(number: u8) -> Option<Self> {
-        use SiteKind::*;
-        [JumpLabel, StaticCall, Bug, Patched, PatchedWhole, Unsupported]
-            .into_iter()
-            .find(|kind| *kind as u8 == number)
-    }
-}
-
-/// Why the kernel's list has a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum RefusedBy {
-    /// `NOKPROBE_SYMBOL` (section `_kprobe_blacklist`).
-    Nokprobe = 1,
-    /// Between `__kprobes_text_start` and `__kprobes_text_end`; of a module, the section `.kprobes.text`.
-    KprobesText = 2,
-    /// Between `__noinstr_text_start` and `__noinstr_text_end`; of a module, the section `.noinstr.text`.
-    NoinstrText = 3,
-    /// Between `__entry_text_start` and `__entry_text_end`, and what else the architecture adds.
-    EntryText = 4,
-}
-
-impl RefusedBy {
-    /// The source of this number.
-    pub fn from_number(number: u32) -> Option<Self> {
-        use RefusedBy::*;
-        [Nokprobe, KprobesText, NoinstrText, EntryText].into_iter().find(|source| *source as u32 == number)
     }
 }
 
@@ -306,6 +290,23 @@ impl ObjectRecord {
     pub fn has(&self, flag: u32) -> bool {
         self.flags.get() & flag != 0
     }
+}
+
+impl TracepointRecord {
+    /// An event records it (`TRACE_EVENT`): its system is that of the event. Without, the system is that of the header.
+    pub const EVENT: u16 = 1;
+    /// All fields of the event's record are known.
+    pub const FIELDS: u16 = 1 << 1;
+
+    /// Whether one of these flags is set.
+    pub fn has(&self, flag: u16) -> bool {
+        self.flags.get() & flag != 0
+    }
+}
+
+impl EventFieldRecord {
+    /// The kernel takes it for a signed number.
+    pub const SIGNED: u32 = 1;
 }
 
 impl SectionRecord {

@@ -1,13 +1,16 @@
 //! An index as typed slices. Opening costs the header and a bounds check per section, whatever the file's size.
+use crate::config;
 use crate::details::{self, Details};
 use crate::error::{Error, Result};
 use crate::frames;
 use crate::header::{DirectoryEntry, Header, SectionName};
 use crate::id::*;
+use crate::labels::Labels;
 use crate::lines::Rows;
 use crate::meta::Meta;
 use crate::names;
 use crate::record::*;
+use crate::tapset::{self, SourcesMeta, Tapset};
 use crate::users::Uses;
 use crate::variables::Variables;
 use crate::varint::Reader;
@@ -61,6 +64,13 @@ pub struct View<'a> {
     type_uses: &'a [u8],
     frames: &'a [FrameRecord],
     frame_rows: &'a [u8],
+    /// Sorted by name, system and object.
+    pub tracepoints: &'a [TracepointRecord],
+    event_fields: &'a [EventFieldRecord],
+    labels: &'a [u8],
+    configuration: &'a [u8],
+    /// The tapsets as they hold for this kernel.
+    pub tapset: Tapset<'a>,
 }
 
 impl<'a> View<'a> {
@@ -101,6 +111,17 @@ impl<'a> View<'a> {
             type_uses: bytes(file, directory, S::TypeUses)?,
             frames: records(file, directory, S::Frames)?,
             frame_rows: bytes(file, directory, S::FrameRows)?,
+            tracepoints: records(file, directory, S::Tracepoints)?,
+            event_fields: records(file, directory, S::EventFields)?,
+            labels: bytes(file, directory, S::Labels)?,
+            configuration: bytes(file, directory, S::Configuration)?,
+            tapset: Tapset {
+                meta: bytes(file, directory, S::Tapset)?,
+                names: records(file, directory, S::TapsetNames)?,
+                strings: bytes(file, directory, S::TapsetStrings)?,
+                definitions: records(file, directory, S::TapsetDefinitions)?,
+                trees: bytes(file, directory, S::TapsetTrees)?,
+            },
         })
     }
 
@@ -128,6 +149,17 @@ impl<'a> View<'a> {
     /// What was indexed, and from which files. Cost: decoding it.
     pub fn meta(&self) -> Result<Meta> {
         Meta::from_bytes(self.checked(SectionName::Meta)?)
+    }
+    /// The texts that the tapsets were read from. Cost: comparing the checksum, and copying them.
+    pub fn tapset_sources(&self) -> Result<SourcesMeta> {
+        let section = self.checked(SectionName::TapsetSources)?;
+        let what = "it cannot be decoded";
+        let damaged = Error::Section { section: SectionName::TapsetSources.text(), offset: 0, what };
+        if section.is_empty() { Ok(SourcesMeta::default()) } else { tapset::decode(section).ok_or(damaged) }
+    }
+    /// An option of the kernel's configuration, `CONFIG_` left away: what follows its `=`. Cost: a binary search.
+    pub fn option(&self, name: &[u8]) -> Option<&'a [u8]> {
+        config::find(self.configuration, name)
     }
     /// The sections' names and lengths.
     pub fn section_sizes(&self) -> impl Iterator<Item = (SectionName, u64)> + 'a {
@@ -208,6 +240,22 @@ impl<'a> View<'a> {
     pub fn frame_rows(&self, frame: &FrameRecord) -> frames::Rows<'a> {
         let rows = self.frame_rows.get(frame.rows.get() as usize..).unwrap_or_default();
         frames::Rows::read(rows, frame.start.get())
+    }
+    /// The tracepoints of a name, in order of system and object. Cost: a binary search.
+    pub fn tracepoints_named(&self, name: &[u8]) -> &'a [TracepointRecord] {
+        let first = self.tracepoints.partition_point(|t| self.string(t.name) < name);
+        let rest = &self.tracepoints[first..];
+        &rest[..rest.partition_point(|t| self.string(t.name) == name)]
+    }
+    /// The fields of a tracepoint's event, without those that all events have.
+    pub fn event_fields(&self, tracepoint: &TracepointRecord) -> &'a [EventFieldRecord] {
+        let first = tracepoint.first_field.get() as usize;
+        let end = first.saturating_add(tracepoint.fields.get().into());
+        self.event_fields.get(first..end).unwrap_or_default()
+    }
+    /// All labels, by placement and address.
+    pub fn labels(&self) -> Labels<'a> {
+        Labels::read(self.labels)
     }
     /// Whether an instruction starts at an offset within a section; `None` where its code was not read.
     pub fn is_boundary(&self, section: &SectionRecord, offset: u32) -> Option<bool> {

@@ -77,6 +77,10 @@ pub enum Command {
     Decode(Decode),
     /// Show how a type is laid out, or which functions take or return it
     Type(Type),
+    /// Tell whether scripts of SystemTap, or lists of probe points, are right on a kernel
+    Check(Check),
+    /// Show the aliases, functions and macros of SystemTap's tapsets
+    Tapset(Tapset),
     /// List what the kernel refuses to kprobes, and why
     Blacklist(Blacklist),
     /// Show what is in the index
@@ -107,6 +111,13 @@ pub struct Build {
     /// Leave out the modules
     #[arg(long)]
     pub no_modules: bool,
+    /// Index the tapsets below this folder, or those that an index keeps; files of an earlier one hide those of a later
+    /// one [default: /usr/share/systemtap/tapset if it is there]
+    #[arg(long, value_name = "DIR", conflicts_with = "user")]
+    pub tapset: Vec<PathBuf>,
+    /// Leave out the tapsets
+    #[arg(long, conflicts_with = "tapset")]
+    pub no_tapset: bool,
     /// Read inputs again that have not changed
     #[arg(long)]
     pub force: bool,
@@ -247,6 +258,50 @@ fn hexadecimal(text: &str) -> Result<u64, String> {
         .map_err(|_| "it is no hexadecimal number".to_owned())
 }
 
+/// `check`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Prints a table of scripts and kernels, and below it what is wrong, each with its file, line and column.\n\n\
+                        Examples:\n  probeidx check slab.stp --kernel '*'\n  \
+                        probeidx check pfiles.stp --guru --arg 1\n  \
+                        echo 'vm.pagefault' | probeidx check -"
+)]
+pub struct Check {
+    /// Scripts (.stp), or lists of probe points with one a line and # before comments; - reads one from stdin
+    #[arg(value_name = "FILE", required_unless_present = "tapset")]
+    pub files: Vec<PathBuf>,
+    /// Check the tapsets of the index: dead aliases, broken locals, points that no kernel has, functions
+    #[arg(long, conflicts_with = "files")]
+    pub tapset: bool,
+    /// What the scripts are given as $1 and @1, then $2 and @2
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub arg: Vec<String>,
+    /// The scripts run in guru mode, as with stap -g
+    #[arg(short, long)]
+    pub guru: bool,
+    /// What runs the scripts
+    #[arg(long, value_name = "RUNTIME", default_value = "kernel")]
+    pub runtime: Runs,
+    /// As which version of SystemTap they are read, as with stap --compatible
+    #[arg(long, value_name = "VERSION")]
+    pub compatible: Option<String>,
+    /// Probe points of programs and modules that are not in the index fail too
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// What runs a script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Runs {
+    /// A kernel module.
+    #[default]
+    Kernel,
+    /// A process, by Dyninst.
+    Dyninst,
+    /// The BPF virtual machine.
+    Bpf,
+}
+
 /// `blacklist`
 #[derive(Clone, Debug, clap::Args)]
 #[command(
@@ -260,6 +315,28 @@ pub struct Blacklist {
     pub modules: Vec<String>,
     /// vmlinux and all modules
     #[arg(long, conflicts_with = "modules")]
+    pub all: bool,
+}
+
+/// `tapset`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Without a pattern it prints a line each, as stap --dump-probe-aliases and --dump-functions do.\n\n\
+                        Examples:\n  probeidx tapset 'vm.*'\n  probeidx tapset -v syscall.openat\n  \
+                        probeidx tapset --functions 'task_*'"
+)]
+pub struct Tapset {
+    /// Names with * ? [..]; of aliases * is for one component and ** for several
+    #[arg(value_name = "PATTERN")]
+    pub patterns: Vec<String>,
+    /// Functions instead of aliases
+    #[arg(long)]
+    pub functions: bool,
+    /// Macros instead of aliases
+    #[arg(long, conflicts_with = "functions")]
+    pub macros: bool,
+    /// With those that begin with _ too
+    #[arg(long)]
     pub all: bool,
 }
 

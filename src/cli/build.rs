@@ -21,6 +21,7 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     let options = Options {
         db: config.db.clone(),
         modules: !args.no_modules,
+        tapsets: tapsets(args),
         force: args.force,
         jobs: args.jobs.map_or(0, std::num::NonZeroUsize::get),
     };
@@ -52,6 +53,19 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     super::output::to_stdout(|out| summary(&report, start.elapsed().as_secs_f64(), config, out))?;
     let left_out = report.skipped.iter().any(|s| s.whole_object);
     Ok(if left_out { Outcome::LeftOut } else { Outcome::Done })
+}
+
+/// Where SystemTap's packages put tapsets.
+const TAPSETS: &str = "/usr/share/systemtap/tapset";
+
+/// The folders that were given, else the usual one if it is there. A variable of SystemTap names another (session.cxx of
+/// 4.8).
+fn tapsets(args: &Build) -> Vec<PathBuf> {
+    let usual = std::env::var_os("SYSTEMTAP_TAPSET").map_or_else(|| PathBuf::from(TAPSETS), PathBuf::from);
+    match args.tapset.is_empty() && !args.no_tapset && usual.is_dir() {
+        true => vec![usual],
+        false => args.tapset.clone(),
+    }
 }
 
 /// Where the running kernel's debug information usually is.

@@ -1,4 +1,5 @@
 //! `probeidx find`
+use super::aliases::{self, At, Probe};
 use super::args::Find;
 use super::config::Config;
 use super::exit::Outcome;
@@ -13,8 +14,10 @@ use crate::query::placement::{Placement, Wanted};
 use crate::query::point::Kind;
 use crate::query::resolve::Listed;
 use crate::query::spec::{self, Filter, FunctionSpec, Point, Spec};
-use crate::query::{coverage, point, process, resolve, statement};
-use crate::render::{json, printable, words};
+use crate::query::tracepoint::Tracepoint;
+use crate::query::variables::ValueAt;
+use crate::query::{coverage, point, process, resolve, statement, traced};
+use crate::render::{json, printable, tracepoint, words};
 use probeidx_format::View;
 use rustc_hash::FxHashSet;
 use std::io::Write;
@@ -44,7 +47,7 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
 
 fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut dyn Write) -> Result<bool> {
     let view = index.view()?;
-    let Some(functions) = listing(view, specs, args.args, out)? else { return Ok(false) };
+    let Some(functions) = listing(view, specs, args.args, config, out)? else { return Ok(false) };
     name_files(&view, specs, config);
     for function in functions.iter().filter(|f| config.verbose > 0 || f.declared.name.is_literal()) {
         note_coverage(&view, function, config);
@@ -57,12 +60,23 @@ pub(super) fn listing(
     view: View<'_>,
     specs: &[Spec],
     with_variables: bool,
+    config: &Config,
     out: &mut dyn Write,
 ) -> Result<Option<Vec<FunctionSpec>>> {
     let mut lister = Lister::new(view, with_variables);
     let mut lines = Lines::default();
     let mut asked = vec![];
-    for spec in specs {
+    let points = aliases::asked(specs);
+    if !points.is_empty() {
+        let unindexed = aliases::list(view, &points, with_variables, &mut lines)?;
+        if !unindexed.is_empty() {
+            note(
+                config,
+                &format!("what these probe is not in the index of a kernel: {}", unindexed.join(", ")),
+            );
+        }
+    }
+    for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {
         let listed = resolve::listed(&view, spec)?;
         lister.list(&listed, spec.spelled, &mut lines)?;
         if let Listed::Functions { spec, kind: Kind::Function } = listed {
@@ -143,12 +157,42 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     let mut printed = FxHashSet::default();
     for spec in specs {
         let wanted = Wanted { locals: args.locals, ..Wanted::default() };
+        if let Point::Trace(asked) = &spec.point {
+            traced::resolve(view, asked, wanted, |traced| {
+                found = true;
+                if config.json {
+                    return tracepoint::json(&view, &release, &traced, out).map_err(failed);
+                }
+                lines.push(
+                    |line| put_tracepoint(&traced.tracepoint, line),
+                    |line| put_values(&traced.values, args.args, line),
+                );
+                Ok(())
+            })?;
+            continue;
+        }
+        for point in aliases::asked(std::slice::from_ref(spec)) {
+            aliases::resolve(view, &point, wanted, &mut |probe| {
+                found = true;
+                if config.json {
+                    return aliases::put_json(&view, &release, &probe, out).map_err(failed);
+                }
+                lines.push(
+                    |line| put_probe(&view, &probe, line),
+                    |line| put_values(probe.values(), args.args, line),
+                );
+                Ok(())
+            })?;
+        }
+        if matches!(spec.point, Point::Alias(_)) {
+            continue;
+        }
         resolve::resolve(view, spec, wanted, |placement, filter| {
             found = true;
             if !config.json {
                 lines.push(
                     |line| put_placement(&view, &placement, filter, line),
-                    |line| put_variables(&placement, args.args, line),
+                    |line| put_values(&placement.values, args.args, line),
                 );
                 return Ok(());
             }
@@ -187,8 +231,33 @@ fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, line: &mut 
     line.extend_from_slice(p.instance.name().as_bytes());
 }
 
-fn put_variables(p: &Placement<'_>, wanted: bool, line: &mut Vec<u8>) {
-    for v in p.values.iter().filter(|v| wanted && v.location.is_some()) {
+/// The alias, and what it leads to.
+fn put_probe(view: &View<'_>, probe: &Probe<'_, '_>, line: &mut Vec<u8>) {
+    if probe.named.name != probe.named.point {
+        line.extend_from_slice(probe.named.name.as_bytes());
+        line.push(b' ');
+    }
+    match &probe.place {
+        At::Code(placement) => put_placement(view, placement, probe.filter, line),
+        At::Trace(traced) => put_tracepoint(&traced.tracepoint, line),
+        At::Nowhere | At::Unindexed => line.extend_from_slice(probe.named.point.as_bytes()),
+    }
+}
+
+fn put_tracepoint(t: &Tracepoint<'_>, line: &mut Vec<u8>) {
+    t.put(line);
+    line.extend_from_slice(format!(" {:#x} ", t.address()).as_bytes());
+    if let Some(module) = t.module() {
+        line.extend_from_slice(module);
+        line.push(b':');
+    }
+    line.extend_from_slice(b"__tracepoint_");
+    line.extend_from_slice(t.name());
+    line.extend_from_slice(b" tracepoint");
+}
+
+fn put_values(values: &[ValueAt], wanted: bool, line: &mut Vec<u8>) {
+    for v in values.iter().filter(|v| wanted && v.location.is_some()) {
         line.extend_from_slice(b" $");
         line.extend_from_slice(v.name.trim_start_matches('$').as_bytes());
         line.push(b':');

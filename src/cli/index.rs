@@ -32,7 +32,10 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
             ("symbols", view.symbols.len()),
             ("names", count(view.names.len())),
             ("types", count(view.types.len())),
+            ("tracepoints", view.tracepoints.len()),
+            ("labels", view.labels().count()),
             ("line sequences", view.sequences.len()),
+            ("definitions of tapsets", view.tapset.definitions()),
             ("parts that could not be read", meta.skipped.len()),
         ];
         let size: u64 = view.section_sizes().map(|s| s.1).sum();

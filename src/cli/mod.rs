@@ -6,8 +6,10 @@ pub mod output;
 pub mod progress;
 
 mod addr;
+mod aliases;
 mod blacklist;
 mod build;
+mod check;
 mod decode;
 mod feed;
 mod find;
@@ -16,6 +18,7 @@ mod lines;
 mod processes;
 mod resolve;
 mod source;
+mod tapset;
 mod types;
 mod why_not;
 
@@ -56,7 +59,9 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         Command::Addr(addr) => output::to_stdout(|out| addr::run(addr, &config, out)),
         Command::Decode(decode) => output::to_stdout(|out| decode::run(decode, &config, out)),
         Command::Type(asked) => output::to_stdout(|out| types::run(asked, &config, out)),
+        Command::Tapset(tapset) => output::to_stdout(|out| tapset::run(tapset, &config, out)),
         Command::Blacklist(blacklist) => output::to_stdout(|out| blacklist::run(blacklist, &config, out)),
+        Command::Check(asked) => output::to_stdout(|out| check::run(asked, &config, out)),
         Command::Stats => output::to_stdout(|out| index::stats(&config, out)),
         Command::Verify => output::to_stdout(|out| index::verify(&config, out)),
         Command::Completions(_) => unreachable!("handled above"),

@@ -1,4 +1,5 @@
 //! `probeidx resolve`
+use super::aliases::{self, At, Probe};
 use super::args::{Format, Resolve};
 use super::config::Config;
 use super::exit::Outcome;
@@ -9,10 +10,11 @@ use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::argument::{self, Argument, Source};
 use crate::query::placement::{Placement, Wanted};
-use crate::query::spec::{Filter, Spec};
-use crate::query::variables::{Role, ValueAt};
+use crate::query::spec::{Filter, Point, Spec};
+use crate::query::traced::{self, Traced};
+use crate::query::variables::{Role, State, ValueAt};
 use crate::query::{Index, defined, process, resolve, spec, suggest};
-use crate::render::{json, kprobe_events, text};
+use crate::render::{aliases as render, json, kprobe_events, text, tracepoint};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::borrow::Cow;
@@ -41,7 +43,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let index = Index::open(&path)?;
         let view = index.view()?;
         if format == Format::Stap {
-            match find::listing(view, &specs, false, out)? {
+            match find::listing(view, &specs, false, config, out)? {
                 Some(_) => outcome = Outcome::Done,
                 None => reasons.extend(why_not(&specs, &index)?),
             }
@@ -52,15 +54,34 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let mut seen = vec![false; arguments.len()];
         let mut unread = Unread::default();
         for spec in &specs {
-            resolve::resolve(view, spec, wanted, |placement, filter| {
+            if let Point::Trace(asked) = &spec.point {
+                // What is misspelled was told.
+                traced::resolve(view, asked, wanted, |traced| {
+                    found = true;
+                    seen.fill(true);
+                    unread.add(&traced.values);
+                    printer.tracepoint(&traced, out).map_err(failed)
+                })?;
+                continue;
+            }
+            let mut look = |values: &[ValueAt]| {
                 found = true;
                 for (seen, argument) in seen.iter_mut().zip(&arguments) {
-                    let is_there = |v: &ValueAt| {
-                        v.name == argument.text && (v.type_id.is_some() || v.role != Role::Local)
-                    };
-                    *seen |= placement.values.iter().any(is_there);
+                    *seen |= values.iter().any(|v| v.name == argument.text && is_known(v));
                 }
-                unread.add(&placement.values);
+                unread.add(values);
+            };
+            for point in aliases::asked(std::slice::from_ref(spec)) {
+                aliases::resolve(view, &point, wanted, &mut |probe| {
+                    look(probe.values());
+                    printer.probe(&probe, out).map_err(failed)
+                })?;
+            }
+            if matches!(spec.point, Point::Alias(_)) {
+                continue;
+            }
+            resolve::resolve(view, spec, wanted, |placement, filter| {
+                look(&placement.values);
                 printer.placement(&placement, filter, out).map_err(failed)
             })?;
         }
@@ -82,6 +103,11 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+/// Whether there is such a variable, readable or not.
+fn is_known(value: &ValueAt) -> bool {
+    value.type_id.is_some() || value.role != Role::Local || value.state == State::Unsupported
 }
 
 /// Why nothing of what was asked for can be read, as long as nothing can.
@@ -147,12 +173,14 @@ struct Printer<'a> {
     /// The declaration of which the heading stands: object, function, file and line.
     heading: Option<(ObjectId, Vec<u8>, Vec<u8>, u32)>,
     definitions: Option<kprobe_events::Writer>,
+    /// The alias and the point of which the heading stands.
+    named: Option<(String, String)>,
 }
 
 impl<'a> Printer<'a> {
     fn new(view: &'a View<'a>, format: Format, style: text::Style) -> Self {
         let release = String::from_utf8_lossy(view.release());
-        Self { view, release, format, style, heading: None, definitions: None }
+        Self { view, release, format, style, heading: None, definitions: None, named: None }
     }
 
     fn placement(&mut self, p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> std::io::Result<()> {
@@ -177,6 +205,44 @@ impl<'a> Printer<'a> {
                 }
                 text::placement(p, self.style, out)
             }
+        }
+    }
+
+    fn tracepoint(&mut self, traced: &Traced<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+        match self.format {
+            Format::Json => tracepoint::json(self.view, &self.release, traced, out),
+            Format::KprobeEvents => {
+                let writer = match &mut self.definitions {
+                    Some(writer) => writer,
+                    none => none.insert(kprobe_events::Writer::new(self.view, out)?),
+                };
+                writer.defined += usize::from(tracepoint::definition(traced, out)?);
+                Ok(())
+            }
+            Format::Stap => Ok(()),
+            Format::Text => tracepoint::text_of(self.view, traced, self.style, out),
+        }
+    }
+
+    /// A probe of an alias.
+    fn probe(&mut self, probe: &Probe<'_, '_>, out: &mut dyn Write) -> std::io::Result<()> {
+        if self.format == Format::Json {
+            return aliases::put_json(self.view, &self.release, probe, out);
+        }
+        let Probe { named, filter, place } = probe;
+        let above = (named.name.to_owned(), named.point.to_owned());
+        if self.format == Format::Text && self.named.as_ref() != Some(&above) {
+            render::heading(named, self.style, out)?;
+            self.named = Some(above);
+        }
+        match place {
+            At::Code(placement) => self.placement(placement, *filter, out)?,
+            At::Trace(traced) => self.tracepoint(traced, out)?,
+            At::Nowhere | At::Unindexed => {}
+        }
+        match self.format {
+            Format::Text => render::locals(named.locals, self.style, out),
+            _ => Ok(()),
         }
     }
 

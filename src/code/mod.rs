@@ -4,11 +4,14 @@
 //! The rules are those of `register_kprobe` (kernel/kprobes.c, arch/x86/kernel/kprobes/core.c) and of `kprobe_events`
 //! (kernel/trace/trace_kprobe.c), read in 5.10 to 6.12 and compared with running kernels (`tests/kernel/live`).
 mod blacklist;
+mod data;
 mod decode;
+pub mod layout;
 mod rules;
 mod sites;
 mod table;
 mod text;
+pub mod tracepoints;
 mod uprobe;
 
 use crate::error::Error;

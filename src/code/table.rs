@@ -84,7 +84,8 @@ impl<'o, 'd> Tables<'o, 'd> {
         } else {
             References::InPlace { table: section.address() + from as u64, base: self.object.base }
         };
-        Ok(Some(Table { name: name.section, bytes, references }))
+        let start = section.pc.and_then(|pc| pc.checked_add(from as u32));
+        Ok(Some(Table { name: name.section, start, bytes, references }))
     }
 
     /// The ftrace sites, rising. Those of functions that were replaced at link time may be zero, and are left out.
@@ -102,6 +103,7 @@ impl<'o, 'd> Tables<'o, 'd> {
 /// The bytes of a table, and what its references lead to.
 pub struct Table<'d> {
     name: &'static str,
+    start: Option<u32>,
     bytes: &'d [u8],
     references: References,
 }
@@ -126,6 +128,10 @@ impl Table<'_> {
     /// The byte at an offset.
     pub fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
+    }
+    /// Where it lies.
+    pub fn start(&self) -> Option<u32> {
+        self.start
     }
     /// Its length.
     pub fn length(&self) -> usize {
@@ -166,7 +172,7 @@ fn target(known: &[(u32, u32)], at: usize) -> Option<u32> {
 
 /// What the relocations of a section refer to: offset and address, sorted. The place itself is not subtracted: a table
 /// with relative entries adds it again.
-fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)>> {
+pub(super) fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)>> {
     let relocations = object.relocations(index)?.unwrap_or_default();
     let mut known: Vec<(u32, u32)> = relocations
         .iter()

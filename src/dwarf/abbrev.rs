@@ -299,6 +299,7 @@ fn slot(tag: DwTag, at: DwAt) -> Slot {
         DW_TAG_lexical_block | DW_TAG_try_block | DW_TAG_catch_block => {
             matches!(slot, LowPc | HighPc | Ranges)
         }
+        DW_TAG_label => matches!(slot, Name | DeclLine | LowPc | Origin),
         DW_TAG_compile_unit | DW_TAG_partial_unit | DW_TAG_skeleton_unit | DW_TAG_type_unit => true,
         DW_TAG_member | DW_TAG_inheritance => {
             matches!(slot, Name | Type | MemberLocation | BitSize | BitOffset | DataBitOffset | ByteSize)

@@ -57,6 +57,10 @@ pub struct Gathered {
 }
 
 impl Gathered {
+    /// What was read so far.
+    pub fn so_far(&self) -> &Batch {
+        &self.batch
+    }
     /// The facts of all that was read.
     pub fn finish(mut self) -> Batch {
         self.batch.strings.freeze();

@@ -29,6 +29,7 @@ pub struct Batch {
     pub sequences: Vec<SequenceFacts>,
     /// As `probeidx_format::lines` describes.
     pub lines: Vec<u8>,
+    pub labels: Vec<LabelFacts>,
     pub frames: Vec<FrameFacts>,
     /// As `probeidx_format::frames` describes.
     pub frame_rows: Vec<u8>,
@@ -109,6 +110,17 @@ pub struct PlaceFacts {
     pub entry: u32,
     pub outer: u32,
     pub details: u32,
+}
+
+/// A label with an address.
+#[derive(Clone, Copy, Debug)]
+pub struct LabelFacts {
+    pub place: u32,
+    pub name: LocalStr,
+    pub line: u32,
+    pub pc: u32,
+    /// As in the format's label.
+    pub block: u32,
 }
 
 /// A range of an out-of-line function.

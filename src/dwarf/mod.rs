@@ -11,6 +11,7 @@ pub mod facts;
 mod frames;
 mod functions;
 mod header;
+mod labels;
 mod line;
 mod lists;
 mod locations;

@@ -4,7 +4,7 @@ use super::abbrev::{Abbrev, Slot};
 use super::attrs::{Attrs, block};
 use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
-use super::facts::{NO_PLACE, PlaceFacts, RangeFacts};
+use super::facts::{LabelFacts, NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, UnitVariable};
 use super::header::Fault;
 use super::strings::content_hash;
@@ -50,6 +50,8 @@ pub struct Frame {
     pub(super) is_own: bool,
     depth: u32,
     pub(super) nested: bool,
+    /// The number of the lexical block, as the details have it; 0 for none.
+    block: u32,
     /// In how many other functions the out-of-line function is described.
     within: u32,
     /// Of the out-of-line function.
@@ -95,8 +97,16 @@ impl<'d> Extractor<'d, '_> {
         let whole = found.iter().filter(|r| r.start < r.end);
         self.batch.ranges.extend(whole.map(|r| RangeFacts { object, start: r.start, end: r.end, place }));
         let base = frame_base(&unit.sections, &attrs);
-        let frame =
-            Frame { place, function, is_own: origin.is_none(), depth: 0, nested: false, within, base };
+        let frame = Frame {
+            place,
+            function,
+            is_own: origin.is_none(),
+            depth: 0,
+            nested: false,
+            block: 0,
+            within,
+            base,
+        };
         self.scratch.own.clear();
         self.walk_place(source, &mut cursor, abbrev.has_children, frame, entry, found, None);
         if cursor.ended {
@@ -146,6 +156,7 @@ impl<'d> Extractor<'d, '_> {
             is_own: false,
             depth: outer.depth + 1,
             nested: false,
+            block: 0,
             within: outer.within,
             base: outer.base,
         };
@@ -225,9 +236,24 @@ impl<'d> Extractor<'d, '_> {
                     self.attrs = attrs;
                     let block = writer.block(&found);
                     self.scratch.ranges = found;
-                    let inner = Frame { depth: frame.depth + 1, nested: true, ..frame };
+                    let inner =
+                        Frame { depth: frame.depth + 1, nested: true, block: writer.blocks(), ..frame };
+                    let first_label = self.batch.labels.len();
                     self.walk_scope(source, cursor, writer, inner);
-                    writer.end_block(block);
+                    if !writer.end_block(block) {
+                        let own = |l: &&mut LabelFacts| (l.place, l.block) == (frame.place, inner.block);
+                        let labels = self.batch.labels[first_label..].iter_mut();
+                        labels.filter(own).for_each(|l| l.block = frame.block);
+                    }
+                }
+                DW_TAG_label => {
+                    let mut attrs = std::mem::take(&mut self.attrs);
+                    unit.attrs(cursor, abbrev, &mut attrs);
+                    self.label(source, (frame.place, frame.block), &attrs);
+                    self.attrs = attrs;
+                    if abbrev.has_children {
+                        unit.skip_children(cursor);
+                    }
                 }
                 DW_TAG_subprogram => self.nested_function(unit, offset, cursor, abbrev, frame),
                 tag if has_members(unit, abbrev, tag) && frame.depth < DEEPEST_SCOPE => {

@@ -1,5 +1,6 @@
 //! Objects and their symbols to tables: sections, symbols by address and by name, names of all things.
 mod symbols;
+mod tracepoints;
 
 use crate::code::{self, CodeFacts, Kernel};
 use crate::error::Error;
@@ -15,6 +16,7 @@ use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 pub use symbols::Symbol;
+use tracepoints::TracepointFacts;
 
 /// What an object is to the kernel, and what it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,7 @@ pub struct ObjectFacts {
     pub sections: Vec<SectionFacts>,
     pub symbols: Vec<SymbolFacts>,
     pub code: CodeFacts,
+    pub tracepoints: TracepointFacts,
     /// Of a user object.
     segments: Vec<Segment>,
 }
@@ -122,6 +125,7 @@ impl ObjectFacts {
                 })
                 .collect(),
             code,
+            tracepoints: TracepointFacts::default(),
             segments: if is_user { with_code.segments.clone() } else { vec![] },
         }
     }
@@ -138,6 +142,8 @@ pub struct Linked {
     pub segments: Vec<SegmentRecord>,
     pub refused: Vec<RefusedRecord>,
     pub boundaries: Vec<u8>,
+    pub tracepoints: Vec<TracepointRecord>,
+    pub event_fields: Vec<EventFieldRecord>,
 }
 
 /// The tables of names.
@@ -218,6 +224,8 @@ pub fn link(
         }
         linked.objects.push(record);
     }
+    (linked.tracepoints, linked.event_fields) =
+        tracepoints::link(facts, &linked.objects, ids, strings, functions, places);
     let Linked { objects, symbols, .. } = &mut linked;
     if let Some(kernel) = objects.first_mut().filter(|o| o.name == StrId::new(0)) {
         let is_configured = facts.first().is_some_and(|o| o.code.is_configured);

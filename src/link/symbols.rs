@@ -1,7 +1,8 @@
 //! Symbol tables: what the kernel keeps of them at run time, and in which order. Of user objects all is kept.
 use super::Kind;
-use crate::load::elf::{Elf, LE};
-use object::elf::{STB_GLOBAL, STB_WEAK, STT_FILE, STT_SECTION, STT_TLS};
+use crate::load::elf::{Elf, LE, Section};
+use object::LittleEndian;
+use object::elf::{STB_GLOBAL, STB_WEAK, STT_FILE, STT_SECTION, STT_TLS, Sym64};
 use probeidx_format::record::SymbolRecord;
 use rustc_hash::FxHashSet;
 
@@ -63,17 +64,10 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>) -> Vec<Symbol<'d>> {
             continue;
         }
         let pc = match section {
-            _ if is_absolute => symbol.st_value.get(LE),
-            Some(section) => match section.pc {
-                Some(pc) if object.is_relocatable => u64::from(pc).wrapping_add(symbol.st_value.get(LE)),
-                Some(pc) => {
-                    u64::from(pc).wrapping_add(symbol.st_value.get(LE).wrapping_sub(section.address()))
-                }
-                None => continue,
-            },
-            None => continue,
+            _ if is_absolute => u32::try_from(symbol.st_value.get(LE)).ok(),
+            section => section.and_then(|section| place(object, section, symbol)),
         };
-        let Ok(pc) = u32::try_from(pc) else { continue };
+        let Some(pc) = pc else { continue };
         let mut flags = u16::from(kind) | u16::from(binding.min(3)) << SymbolRecord::BIND_SHIFT;
         if exported.contains(name) {
             flags |= SymbolRecord::EXPORTED;
@@ -102,6 +96,27 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>) -> Vec<Symbol<'d>> {
     // Names that differed in their version.
     found.dedup_by(|a, b| is_user && (a.0, a.2.name) == (b.0, b.2.name));
     found.into_iter().map(|(_, _, symbol)| symbol).collect()
+}
+
+/// The symbols of an object that have one of these names and a section, by address. Cost: a look at each name.
+pub fn symbols_where<'d>(object: &Elf<'d>, is_wanted: impl Fn(&[u8]) -> bool) -> Vec<Symbol<'d>> {
+    let wanted = object.symbols.iter().filter_map(|symbol| {
+        let name = Some(object.symbol_name(symbol)).filter(|name| is_wanted(name))?;
+        let section = symbol.st_shndx.get(LE).0;
+        let pc = place(object, object.sections.get(usize::from(section))?, symbol)?;
+        let size = symbol.st_size.get(LE).try_into().unwrap_or(u32::MAX);
+        Some(Symbol { name, pc, size, section, flags: u16::from(symbol.st_info.0 & 0xf) })
+    });
+    let mut found: Vec<_> = wanted.collect();
+    found.sort_unstable_by_key(|s| (s.pc, s.name));
+    found
+}
+
+/// Where a symbol of a section lies among the object's addresses.
+fn place(object: &Elf<'_>, section: &Section<'_>, symbol: &Sym64<LittleEndian>) -> Option<u32> {
+    let value = symbol.st_value.get(LE);
+    let within = if object.is_relocatable { value } else { value.wrapping_sub(section.address()) };
+    u32::try_from(u64::from(section.pc?).wrapping_add(within)).ok()
 }
 
 /// How symbols of one address are ordered.

@@ -2,6 +2,7 @@
 use super::decompress::{Compression, decompress};
 use super::elf::Elf;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The options that are set, `CONFIG_` left away.
@@ -41,9 +42,17 @@ impl KernelConfig {
         (!options.is_empty()).then_some(Self(options))
     }
 
+    /// The options and what follows their `=`, by name.
+    pub fn options(&self) -> BTreeMap<&str, &str> {
+        self.0.iter().map(|(name, value)| (&**name, &**value)).collect()
+    }
+    /// What follows the `=` of an option.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
     /// Whether an option is built in.
     pub fn has(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|value| value == "y")
+        self.get(name) == Some("y")
     }
 }
 

@@ -5,6 +5,7 @@ use super::intern::StringIds;
 use super::{Extracted, bases, blank};
 use crate::dwarf::facts::NO_PLACE;
 use probeidx_format::id::{Pc, PlaceId, StrId, UnitId};
+use probeidx_format::labels::{self as format, Label};
 use probeidx_format::record::{FrameRecord, PlaceRecord, RangeRecord, SequenceRecord, UnitRecord};
 use probeidx_format::varint;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
@@ -21,6 +22,8 @@ pub struct Places {
     pub ranges: Vec<RangeRecord>,
     pub sequences: Vec<SequenceRecord>,
     pub frames: Vec<FrameRecord>,
+    /// As `probeidx_format::labels` describes.
+    pub labels: Vec<u8>,
     /// With the object to which each unit belongs, in order.
     pub unit_objects: Vec<u32>,
     /// Likewise for ranges, sequences and frames.
@@ -125,6 +128,7 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
             .iter()
             .flat_map(|b| b.batch.places.iter().map(|p| p.outer == NO_PLACE))
             .collect(),
+        labels: labels(batches, ids, functions, &places, &place_bases),
         places,
         units,
         unit_files,
@@ -136,6 +140,30 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         sequences: sequences.iter().map(sequence).collect(),
         unit_objects,
     }
+}
+
+/// The labels of all batches, by placement and address.
+fn labels(
+    batches: &[Extracted],
+    ids: &StringIds,
+    functions: &Functions,
+    places: &[PlaceRecord],
+    bases: &[u32],
+) -> Vec<u8> {
+    let mut labels = vec![];
+    for (b, base) in batches.iter().zip(bases) {
+        labels.extend(b.batch.labels.iter().map(|l| {
+            let place = &places[(l.place + base) as usize];
+            let line = l.line.wrapping_sub(functions.records[place.function.index()].line.get()) as i32;
+            let distance = l.pc.wrapping_sub(place.entry.get()) as i32;
+            let name = b.string(ids, l.name);
+            Label { place: PlaceId::new(l.place + base), name, line, distance, block: l.block }
+        }));
+    }
+    labels.sort_unstable_by_key(|l| (l.place, l.distance, l.name, l.line));
+    let (mut out, mut before) = (vec![], 0);
+    labels.into_iter().for_each(|l| format::put(&mut out, &mut before, l));
+    out
 }
 
 /// The placements by function, rising; tells each function where its own start.

@@ -1,6 +1,7 @@
 //! One kernel's files to batches of facts.
 use super::Skipped;
 use super::unchanged::hex;
+use crate::code::layout::Layout;
 use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
 use crate::dwarf::{self, Extractor, Fault, Gathered, KnownTypes, ObjectSource, Sections, UnitHeader};
@@ -24,6 +25,17 @@ const BATCH: u64 = 4 << 20;
 /// Bytes of module files that are one batch.
 const GROUP: u64 = 24 << 20;
 
+/// What vmlinux gave.
+pub struct Vmlinux {
+    pub facts: ObjectFacts,
+    /// Of the kernel, where it was found.
+    pub config: Option<KernelConfig>,
+    pub extracted: Vec<Extracted>,
+    /// Where modules too have what tells of tracepoints.
+    pub layout: Option<Layout>,
+    pub skipped: Vec<Skipped>,
+}
+
 /// Reads vmlinux, its units in batches side by side.
 pub fn vmlinux(
     input: &Input,
@@ -31,20 +43,28 @@ pub fn vmlinux(
     interner: &Interner,
     types: &Firsts,
     functions: &Firsts,
-) -> Result<(ObjectFacts, Vec<Extracted>, Vec<Skipped>)> {
-    let ((facts, extracted), mut skipped) = open(input, 0, |object, code, source, faults| {
-        let path = input.path.display().to_string();
-        let facts = || {
-            let config = KernelConfig::find(&input.path, release, object);
-            let kernel = Kernel { version: code::version(release), config: config.as_ref() };
-            ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, faults)
-        };
-        Ok(rayon::join(facts, || whole(source, interner, types, functions)))
-    })?;
+) -> Result<Vmlinux> {
+    let ((facts, config, extracted, layout), mut skipped) =
+        open(input, 0, |object, code, source, faults| {
+            let path = input.path.display().to_string();
+            let facts = || {
+                let config = KernelConfig::find(&input.path, release, object);
+                let kernel = Kernel { version: code::version(release), config: config.as_ref() };
+                let facts =
+                    ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
+                (facts, config)
+            };
+            let ((facts, config), extracted) =
+                rayon::join(facts, || whole(source, interner, types, functions));
+            let layout = Layout::of(extracted.iter().map(|e| &e.batch));
+            let facts =
+                facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
+            Ok((facts, config, extracted, layout))
+        })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &input.path));
     }
-    Ok((facts, extracted, skipped))
+    Ok(Vmlinux { facts, config, extracted, layout, skipped })
 }
 
 /// Reads an object that is alone, its units in batches side by side.
@@ -120,11 +140,13 @@ pub struct Group {
     pub skipped: Vec<Skipped>,
 }
 
-/// Reads modules one after another into one batch; each file is dropped before the next is opened.
+/// Reads modules one after another into one batch; each file is dropped before the next is opened. `layout` is that of
+/// vmlinux, or none without it.
 pub fn modules(
     modules: &[Input],
     release: &str,
     known: &dyn KnownTypes,
+    layout: Option<&Layout>,
     interner: &Interner,
     observer: &dyn Observer,
 ) -> Group {
@@ -140,7 +162,13 @@ pub fn modules(
             let path = input.path.display().to_string();
             let kernel = Kernel { version: code::version(release), config: None };
             let kind = Kind::Module(input.name.as_deref().unwrap_or_default());
-            Ok(ObjectFacts::new(object, code, kind, &path, kernel, interner, faults))
+            let facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
+            if code.section("__tracepoints").is_none() {
+                return Ok(facts);
+            }
+            let own = || Layout::of(std::iter::once(gathered.so_far()));
+            let layout = layout.copied().or_else(own);
+            Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
         });
         match read {
             Ok((facts, faults)) => {

@@ -1,5 +1,6 @@
 //! The whole build: discover, load, dwarf, merge, link, write.
 mod extract;
+mod tapset;
 mod unchanged;
 mod user;
 
@@ -14,6 +15,8 @@ use probeidx_format::meta::{Meta, SkippedMeta};
 use rayon::prelude::*;
 use std::path::PathBuf;
 use std::time::Instant;
+pub use tapset::Evaluated;
+use tapset::Tapsets;
 pub use user::build_user;
 
 /// How a build is to go.
@@ -23,6 +26,8 @@ pub struct Options {
     pub db: PathBuf,
     /// Whether modules are indexed.
     pub modules: bool,
+    /// The folders of SystemTap's tapsets, the first one hiding files of the others; an index that keeps tapsets is one too.
+    pub tapsets: Vec<PathBuf>,
     /// Whether inputs are read even if the index says that they did not change.
     pub force: bool,
     /// How many threads; 0 as many as there are processors.
@@ -77,6 +82,7 @@ impl Skipped {
 
 /// Indexes all kernels found under the paths.
 pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> Result<Report> {
+    let tapsets = Tapsets::find(&options.tapsets)?;
     let found = discover::discover(paths, &discover::Options { modules: options.modules })?;
     let mut report = Report::default();
     report.skipped.extend(found.skipped.into_iter().map(Skipped::object));
@@ -84,7 +90,7 @@ pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> R
     observer.started(inputs().count(), inputs().map(|i| i.size).sum());
     let pool = threads(options)?;
     for kernel in &found.kernels {
-        let (built, skipped) = pool.install(|| build_kernel(kernel, options, observer))?;
+        let (built, skipped) = pool.install(|| build_kernel(kernel, &tapsets, options, observer))?;
         report.built.extend(built);
         report.skipped.extend(skipped);
     }
@@ -102,28 +108,36 @@ fn threads(options: &Options) -> Result<rayon::ThreadPool> {
 
 fn build_kernel(
     kernel: &KernelInputs,
+    tapsets: &Tapsets,
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<(Option<Built>, Vec<Skipped>)> {
     let index = options.db.join(format!("{}.pidx", kernel.release));
     if !options.force
-        && let Some((built, skipped)) =
-            unchanged::unchanged(&index, kernel.vmlinux.iter().chain(&kernel.modules), options)
+        && let Some((built, skipped)) = unchanged::unchanged(
+            &index,
+            kernel.vmlinux.iter().chain(&kernel.modules),
+            &tapsets.sources,
+            options,
+        )
     {
         return Ok((Some(built), skipped.iter().map(from_skipped_meta).collect()));
     }
     let start = Instant::now();
     let lap = |stage| observer.stage(stage, start.elapsed().as_secs_f64());
     let mut read = Read::default();
-    let Read { interner, types, functions, objects, batches } = &mut read;
+    let Read { interner, types, functions, objects, batches, .. } = &mut read;
     let mut inputs = vec![];
     let mut skipped = vec![];
+    let (mut layout, mut config) = (None, None);
     if let Some(input) = &kernel.vmlinux {
         match extract::vmlinux(input, &kernel.release, interner, types, functions) {
-            Ok((facts, extracted, faults)) => {
-                objects.push(facts);
-                batches.extend(extracted);
-                skipped.extend(faults);
+            Ok(vmlinux) => {
+                config = vmlinux.config;
+                objects.push(vmlinux.facts);
+                batches.extend(vmlinux.extracted);
+                layout = vmlinux.layout;
+                skipped.extend(vmlinux.skipped);
             }
             Err(error) => skipped.push(Skipped::object(error)),
         }
@@ -134,11 +148,15 @@ fn build_kernel(
     let groups = extract::groups(&kernel.modules);
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
-    let mut modules: Vec<(usize, Group)> = order
-        .into_par_iter()
-        .with_max_len(1)
-        .map(|g| (g, extract::modules(groups[g], &kernel.release, types, interner, observer)))
-        .collect();
+    let read_modules = || {
+        let (release, layout) = (&kernel.release, layout.as_ref());
+        let read = |g: usize| (g, extract::modules(groups[g], release, types, layout, interner, observer));
+        order.into_par_iter().with_max_len(1).map(read).collect::<Vec<(usize, Group)>>()
+    };
+    // Modules are of the machine that vmlinux is of; without it the first of them says which.
+    let machine = objects.first().map(|o| o.machine);
+    let of_machine = |machine| tapsets.evaluate(&kernel.release, machine, config.as_ref());
+    let (mut modules, evaluated) = rayon::join(read_modules, || machine.map(of_machine));
     modules.sort_by_key(|(g, _)| *g);
     for (_, group) in modules {
         let number = batches.len() as u32;
@@ -149,19 +167,20 @@ fn build_kernel(
         skipped.extend(group.skipped);
     }
     lap("modules");
-    if objects.is_empty() {
-        return Ok((None, skipped));
-    }
+    let Some(machine) = objects.first().map(|o| o.machine) else { return Ok((None, skipped)) };
+    let (evaluated, lost) = evaluated.unwrap_or_else(|| of_machine(machine));
+    skipped.extend(lost);
     let meta = Meta {
         release: kernel.release.clone(),
         written_by: env!("CARGO_PKG_VERSION").to_owned(),
-        machine: objects[0].machine,
+        machine,
         address_size: 8,
         inputs,
         skipped: skipped.iter().map(skipped_meta).collect(),
         without_modules: !options.modules,
         user: None,
     };
+    read.evaluated = evaluated;
     Ok((Some(read.write(index, &meta, lap)?), skipped))
 }
 
@@ -173,17 +192,18 @@ struct Read {
     functions: Firsts,
     objects: Vec<ObjectFacts>,
     batches: Vec<Extracted>,
+    evaluated: Evaluated,
 }
 
 impl Read {
     /// Merges, links and writes it.
     fn write(self, index: PathBuf, meta: &Meta, lap: impl Fn(&'static str)) -> Result<Built> {
-        let Self { interner, types, functions, objects, batches } = self;
+        let Self { interner, types, functions, objects, batches, evaluated } = self;
         let (model, ids) = merge::merge(&batches, &meta.release, interner, types, functions);
         lap("merge");
         let linked = link::link(&objects, &ids, &model.strings, &model.functions, &model.places);
         lap("link");
-        let size = crate::write::write(&index, meta, &batches, &model, &linked)?;
+        let size = crate::write::write(&index, meta, &batches, &model, &linked, &evaluated)?;
         lap("write");
         Ok(Built {
             release: meta.release.clone(),
@@ -202,7 +222,7 @@ fn skipped_meta(skipped: &Skipped) -> SkippedMeta {
     let path = skipped.error.path().map(|p| p.display().to_string()).unwrap_or_default();
     let whole = skipped.error.to_string();
     SkippedMeta {
-        message: whole.strip_prefix(&path).unwrap_or(&whole).trim_start_matches(": ").to_owned(),
+        message: whole.strip_prefix(&path).unwrap_or(&whole).trim_start_matches([':', ' ']).to_owned(),
         path,
         kind: skipped.error.kind().name().to_owned(),
         count: skipped.count,

@@ -4,6 +4,7 @@ use crate::discover::Input;
 use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::query::Index;
+use crate::tapset::sources::Sources;
 use probeidx_format::meta::{InputMeta, SkippedMeta};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 pub fn unchanged<'i>(
     index: &Path,
     inputs: impl Iterator<Item = &'i Input>,
+    tapsets: &Sources,
     options: &Options,
 ) -> Option<(Built, Vec<SkippedMeta>)> {
     let opened = Index::open(index).ok()?;
@@ -27,7 +29,8 @@ pub fn unchanged<'i>(
     let whole = meta.written_by == env!("CARGO_PKG_VERSION")
         && (meta.user.is_some() || meta.without_modules != options.modules)
         && meta.inputs.len() == inputs.len()
-        && meta.inputs.iter().zip(&inputs).all(|(known, input)| same(known, input));
+        && meta.inputs.iter().zip(&inputs).all(|(known, input)| same(known, input))
+        && view.tapset_sources().is_ok_and(|kept| tapsets.are(&kept));
     let built = Built {
         release: meta.release.clone(),
         process: meta.user.as_ref().and_then(|user| user.paths.first()).map(PathBuf::from),

@@ -11,6 +11,7 @@ use crate::load::elf::Elf;
 use crate::load::relocate::DebugSections;
 use crate::observer::Observer;
 use crate::query::process::FOLDER;
+use crate::tapset::sources::Sources;
 use probeidx_format::meta::{Meta, UserMeta};
 use std::path::{Path, PathBuf};
 
@@ -40,7 +41,8 @@ pub fn build_user(
         let index = options.db.join(FOLDER).join(file_name(&object.object.path));
         report.skipped.extend(object.strangers.iter().map(|e| Skipped::part(e.clone(), 1)));
         let inputs = || std::iter::once(&object.object).chain(&object.debug);
-        let known = (!options.force).then(|| unchanged(&index, inputs(), options)).flatten();
+        let known =
+            (!options.force).then(|| unchanged(&index, inputs(), &Sources::default(), options)).flatten();
         match known {
             Some((built, skipped)) => {
                 report.built.push(built);

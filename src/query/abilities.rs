@@ -17,6 +17,12 @@ pub enum Ability {
     DentryName,
     /// `$argN` in return probes: what was passed, saved at the entry.
     EntryArguments,
+    /// `t`: a probe of a tracepoint of vmlinux.
+    TracepointProbes,
+    /// The same of a module's.
+    ModuleTracepointProbes,
+    /// `e`: a probe of an event.
+    EventProbes,
 }
 
 /// What proves an ability.
@@ -44,6 +50,9 @@ impl Ability {
             Self::Character => ((6, 3), Witness::Function(b"print_type_char")),
             Self::DentryName => ((6, 10), Witness::Function(b"traceprobe_expand_dentry_args")),
             Self::EntryArguments => ((6, 9), Witness::Operation(b"FETCH_OP_EDATA")),
+            Self::TracepointProbes => ((6, 5), Witness::Function(b"trace_fprobe_create")),
+            Self::ModuleTracepointProbes => ((6, 12), Witness::Function(b"__tracepoint_probe_module_cb")),
+            Self::EventProbes => ((5, 15), Witness::Function(b"eprobe_dyn_event_create")),
         }
     }
 

@@ -1,9 +1,9 @@
 //! `@defined` as a question: whether a variable, or a part of it, is known where a spec leads.
 use super::argument::Argument;
 use super::placement::{Placement, Wanted};
-use super::resolve;
-use super::spec::Spec;
+use super::spec::{Point, Spec, TraceSpec};
 use super::variables::{Role, State};
+use super::{resolve, traced, tracepoint};
 use crate::error::{ErrorKind, Result};
 use probeidx_format::View;
 
@@ -31,6 +31,9 @@ impl Defined {
 /// # Errors
 /// [`ErrorKind::Usage`] for specs of kinds that cannot be resolved.
 pub fn defined(view: View<'_>, spec: &Spec, argument: &Argument) -> Result<Defined> {
+    if let Point::Trace(spec) = &spec.point {
+        return of_tracepoints(view, spec, argument);
+    }
     let mut found = Defined::default();
     let wanted = Wanted { locals: true, arguments: std::slice::from_ref(argument), ..Wanted::default() };
     // Of a line SystemTap probes one address in each copy of the function.
@@ -55,6 +58,24 @@ pub fn defined(view: View<'_>, spec: &Spec, argument: &Argument) -> Result<Defin
                 Ok(())
             })?;
             Ok(Defined { defined: 0, why: Some(error.to_string()), ..found })
+        }
+        asked => asked.map(|()| found),
+    }
+}
+
+fn of_tracepoints(view: View<'_>, spec: &TraceSpec, argument: &Argument) -> Result<Defined> {
+    let mut found = Defined::default();
+    let wanted = Wanted { arguments: std::slice::from_ref(argument), ..Wanted::default() };
+    let asked = traced::resolve(view, spec, wanted, |traced| {
+        found.places += 1;
+        found.defined +=
+            u32::from(traced.values.iter().any(|v| v.role == Role::Parameter && v.type_id.is_some()));
+        Ok(())
+    });
+    match asked {
+        Err(error) if error.kind() == ErrorKind::NoMatch => {
+            let places = tracepoint::matching(&view, spec).count() as u32;
+            Ok(Defined { places, defined: 0, why: Some(error.to_string()) })
         }
         asked => asked.map(|()| found),
     }

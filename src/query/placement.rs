@@ -72,6 +72,15 @@ impl<'a> Source<'a> {
     }
 }
 
+/// By what a place within a function was asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Within<'a> {
+    /// A label of the function.
+    Label { name: &'a [u8], line: u32 },
+    /// The function into which it is inlined.
+    Caller(&'a FunctionRecord),
+}
+
 /// One address at which a function runs.
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
@@ -92,6 +101,8 @@ pub struct Placement<'a> {
     pub pc: u32,
     /// Where a line was asked for.
     pub source: Option<Source<'a>>,
+    /// Where a place within a function was asked for.
+    pub within: Option<Within<'a>>,
     /// Innermost call first, out to the out-of-line function.
     pub inlined_into: Vec<InlineCall<'a>>,
     /// The symbol that holds the address, and the offset.
@@ -215,6 +226,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             address: symbols::address(&view, object, pc),
             pc,
             source: None,
+            within: None,
             inlined_into: vec![],
             symbol: held.map(|h| (view.string(h.record.name), h.offset)),
             uniqueness: held.map(|h| symbols::uniqueness(&view, object, h.record.name)).unwrap_or_default(),

@@ -1,9 +1,10 @@
 //! Probe points as SystemTap spells them.
-use super::placement::Placement;
+use super::placement::{Placement, Within};
 use super::process;
 use super::spec::Filter;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
+use probeidx_format::record::FunctionRecord;
 
 /// In which words an entry of a function is spelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,10 @@ pub fn put(
     put_object(view, object, out);
     out.extend_from_slice(b".function(\"");
     put_place(name, file, line, out);
+    put_filter(filter, out);
+}
+
+fn put_filter(filter: Filter, out: &mut Vec<u8>) {
     out.extend_from_slice(match filter {
         Filter::Any => b"",
         Filter::Call => b".call",
@@ -38,6 +43,38 @@ pub fn put(
         Filter::Exported => b".exported",
         Filter::Return => b".return",
     });
+}
+
+/// Writes `kernel.function("NAME@FILE:LINE").label("L")`: the line is that of the label.
+pub fn put_label(
+    view: &View<'_>,
+    object: ObjectId,
+    name: &[u8],
+    file: &[u8],
+    line: u32,
+    label: &[u8],
+    out: &mut Vec<u8>,
+) {
+    put(view, object, name, file, line, Filter::Any, out);
+    out.extend_from_slice(b".label(\"");
+    out.extend_from_slice(label);
+    out.extend_from_slice(b"\")");
+}
+
+/// Writes `kernel.function("CALLER@FILE:LINE").callee("CALLEE@FILE:LINE")` with the callee's suffix.
+pub fn put_callee(
+    view: &View<'_>,
+    object: ObjectId,
+    caller: &FunctionRecord,
+    (name, file, line): (&[u8], &[u8], u32),
+    filter: Filter,
+    out: &mut Vec<u8>,
+) {
+    let [own, own_file] = [caller.name, caller.file].map(|s| view.string(s));
+    put(view, object, own, own_file, caller.line.get(), Filter::Any, out);
+    out.extend_from_slice(b".callee(\"");
+    put_place(name, file, line, out);
+    put_filter(filter, out);
 }
 
 /// Writes `kernel.statement("NAME@FILE:LINE")`: the line is one of the function's, the file that of its declaration.
@@ -58,9 +95,16 @@ pub fn put_statement(
 
 /// Writes the probe point of a placement: one that was found for a line is a statement.
 pub fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, out: &mut Vec<u8>) {
-    match p.source {
-        Some(source) => put_statement(view, p.object, p.function, p.file, source.line, false, out),
-        None => put(view, p.object, p.function, p.file, p.line, filter, out),
+    match (p.source, p.within) {
+        (_, Some(Within::Label { name, line })) => {
+            put_label(view, p.object, p.function, p.file, line, name, out);
+        }
+        (_, Some(Within::Caller(caller))) => {
+            let callee = (p.function, p.file, p.line);
+            put_callee(view, p.object, caller, callee, filter, out);
+        }
+        (Some(source), None) => put_statement(view, p.object, p.function, p.file, source.line, false, out),
+        (None, None) => put(view, p.object, p.function, p.file, p.line, filter, out),
     }
 }
 

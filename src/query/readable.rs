@@ -24,8 +24,12 @@ pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
 
 /// Calls `each` with the position of every variable that is somewhere at an address within the placement: those of the
 /// innermost lexical block that holds it, then outwards. Of blocks side by side the first that holds it counts
-/// (`dwflpp::inner_die_containing_pc`).
-pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, each: impl FnMut(u32)) {
+/// (`dwflpp::inner_die_containing_pc`.) `start` is the number of a block to start from, as a label has it: it and those around
+/// it count even if they do not hold the address. With [`OUTERMOST`] no block counts.
+pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, start: u32, each: impl FnMut(u32)) {
+    let path = path_to(view, placed, start);
+    let mut goes_inwards = start != OUTERMOST;
+    let mut number = 0;
     let mut there = There::new(view, placed, pc);
     // The variables of each scope that is entered; how many blocks are open, and how many of them are entered.
     let mut scopes: Vec<Vec<u32>> = vec![vec![]];
@@ -33,8 +37,15 @@ pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, each: impl F
     for item in view.details(placed.record).items {
         match item {
             Item::Block(mut ranges) => {
+                number += 1;
                 let is_next = depth == entered && scopes.len() == entered + 1;
-                if is_next && ranges.any(|r| r.contains(pc)) {
+                let holds = ranges.any(|r| r.contains(pc));
+                let is_entered = match path.get(depth) {
+                    Some(wanted) => *wanted == number,
+                    None => holds && goes_inwards,
+                };
+                if is_next && is_entered {
+                    goes_inwards &= holds || number != start;
                     scopes.push(vec![]);
                     entered += 1;
                 }
@@ -51,6 +62,35 @@ pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, each: impl F
         }
     }
     scopes.into_iter().rev().flatten().for_each(each);
+}
+
+/// Whether a variable of a placement is somewhere at an address within it.
+pub fn is_there(view: &View<'_>, placed: Placed<'_>, pc: u32, location: Location<'_>) -> bool {
+    There::new(view, placed, pc).is(location)
+}
+
+/// The number of no block.
+pub const OUTERMOST: u32 = u32::MAX;
+
+/// The numbers of a block and of those around it, the outermost first.
+fn path_to(view: &View<'_>, placed: Placed<'_>, block: u32) -> Vec<u32> {
+    let (mut open, mut number) = (vec![], 0);
+    if block != 0 && block != OUTERMOST {
+        for item in view.details(placed.record).items {
+            match item {
+                Item::Block(_) => {
+                    number += 1;
+                    open.push(number);
+                    if number == block {
+                        return open;
+                    }
+                }
+                Item::End => drop(open.pop()),
+                Item::Variable(..) => {}
+            }
+        }
+    }
+    vec![]
 }
 
 /// Whether variables are somewhere at an address.

@@ -1,4 +1,6 @@
 //! From a spec to the placements that it denotes.
+mod within;
+
 use super::coverage::Coverage;
 use super::pattern::Pattern;
 use super::placement::{self, Describer, Placement, Source, Wanted};
@@ -6,6 +8,7 @@ use super::point::Kind;
 use super::select::{self, Declaration, Placed, Scope};
 use super::spec::{
     AddressKind, AddressSpec, Filter, FunctionSpec, Lines, ModuleScope, Point, Spec, Spelled, StatementSpec,
+    TraceSpec,
 };
 use super::{process, rows, statement, symbols};
 use crate::error::{Error, ErrorKind, Result};
@@ -32,7 +35,9 @@ pub fn resolve<'a>(
             None => statement::resolve(view, statement, &mut describer, &mut each),
         },
         Point::Address(address) => resolve_address(view, address, &mut describer, &mut each),
-        Point::Trace(_) => Err(not_resolved("tracepoints")),
+        // They are no code: see `traced`.
+        Point::Trace(_) => Err(Error::new(ErrorKind::Usage, "a tracepoint has no placement in code")
+            .hint("use: probeidx resolve, or find")),
         Point::Alias(_) => Err(not_resolved("tapset aliases")),
     }
 }
@@ -46,6 +51,8 @@ pub enum Listed {
     Statements(StatementSpec),
     /// One address.
     Address(AddressSpec),
+    /// Tracepoints.
+    Tracepoints(TraceSpec),
 }
 
 /// What a listing can make of a spec.
@@ -54,9 +61,6 @@ pub enum Listed {
 /// [`ErrorKind::Usage`] for specs of kinds that cannot be listed.
 pub fn listed(view: &View<'_>, spec: &Spec) -> Result<Listed> {
     match &spec.point {
-        Point::Function(function) if function.callee.is_some() || function.label.is_some() => {
-            Err(not_resolved("callees and labels"))
-        }
         Point::Function(function) => Ok(Listed::Functions { spec: function.clone(), kind: Kind::Function }),
         Point::Statement(statement) => Ok(match as_function(view, statement, spec.spelled) {
             Some(function) => {
@@ -75,7 +79,7 @@ pub fn listed(view: &View<'_>, spec: &Spec) -> Result<Listed> {
             Err(Error::new(ErrorKind::Usage, "an address cannot be listed")
                 .hint("use: probeidx resolve ADDRESS"))
         }
-        Point::Trace(_) => Err(not_resolved("tracepoints")),
+        Point::Trace(spec) => Ok(Listed::Tracepoints(spec.clone())),
         Point::Alias(_) => Err(not_resolved("tapset aliases")),
     }
 }
@@ -113,6 +117,9 @@ fn resolve_function<'a>(
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
+    if spec.label.is_some() || spec.callee.is_some() {
+        return within::resolve(view, spec, describer, each);
+    }
     let scope = Scope::new(&view, &spec.module);
     let mut scratch = vec![];
     for name in select::names(&view, &spec.declared.name) {

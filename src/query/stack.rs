@@ -193,7 +193,7 @@ fn constant(op: u8, rest: &mut &[u8]) -> Option<u64> {
 }
 
 /// Passes over what belongs to an operation (DWARF 5, 7.7.1, and GNU's before it). `None` for one that is not known.
-fn skip_operands(op: u8, rest: &mut &[u8]) -> Option<()> {
+pub(super) fn skip_operands(op: u8, rest: &mut &[u8]) -> Option<()> {
     let (numbers, bytes) = match op {
         0x08 | 0x09 | 0x15 | DEREF_SIZE | 0x95 => (0, 1),
         0x0a | 0x0b | 0x28 | 0x2f => (0, 2),

@@ -3,6 +3,7 @@ use super::elsewhere::Elsewhere;
 use super::plan::Plan;
 use super::prototype::Parameter;
 use probeidx_format::id::TypeId;
+use std::collections::HashSet;
 
 /// What can be done with a value at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub enum Role {
     Return,
     /// Something the kernel knows of itself.
     Raw,
+    /// Of the record of a tracepoint's event.
+    Field,
 }
 
 /// A value at the placement's address.
@@ -69,4 +72,37 @@ pub struct ValueAt {
     pub elsewhere: Option<Elsewhere>,
     /// It was asked for, and is not one of all variables.
     pub is_asked: bool,
+}
+
+impl ValueAt {
+    /// What was asked for and cannot be fetched.
+    pub fn unsupported(name: &str, why: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            role: Role::Local,
+            type_id: None,
+            type_name: None,
+            state: State::Unsupported,
+            location: Some(why),
+            fetch: None,
+            plan: None,
+            parameter: None,
+            elsewhere: None,
+            is_asked: true,
+        }
+    }
+}
+
+/// The fetch arguments of what was asked for and can be read, no name twice.
+pub fn arguments(values: &[ValueAt]) -> Vec<String> {
+    let mut names = HashSet::new();
+    let fetched = values.iter().filter(|v| v.is_asked).filter_map(|v| v.fetch.as_deref());
+    fetched
+        .map(|fetch| {
+            let Some((name, body)) = fetch.split_once('=') else { return fetch.to_owned() };
+            let numbered = (2..).map(|n| format!("{name}_{n}"));
+            let free = std::iter::once(name.to_owned()).chain(numbered).find(|n| names.insert(n.clone()));
+            format!("{}={body}", free.unwrap_or_default())
+        })
+        .collect()
 }

@@ -160,13 +160,14 @@ impl<'a> Values<'a> {
         if !is_known {
             return Ok(ValueAt { name, type_id, type_name, ..value });
         }
-        let (state, location, fetch) = self.lower(place, &plan, Some(argument), &fetch::name(argument));
+        let (state, location, fetch) =
+            self.lower((place.object, place.pc), &plan, Some(argument), &fetch::name(argument));
         let plan = Some(plan).filter(|p| p.pieces.is_empty());
         Ok(ValueAt { name, type_id, type_name, state, location, fetch, plan, ..value })
     }
 
     /// From a variable to what is read of it.
-    fn along(&self, mut plan: Plan, way: &Way) -> Result<Plan> {
+    pub(super) fn along(&self, mut plan: Plan, way: &Way) -> Result<Plan> {
         let view = &self.view;
         for (at, leg) in way.legs.iter().enumerate() {
             let behind = |error: Error| {
@@ -205,7 +206,7 @@ impl<'a> Values<'a> {
             // What is read of it is lowered, where that is known.
             Ok(plan) if argument.is_some() => (State::Readable, None, None, Some(plan)),
             Ok(plan) => {
-                let (state, location, fetch) = self.lower(place, &plan, None, &name);
+                let (state, location, fetch) = self.lower((place.object, place.pc), &plan, None, &name);
                 (state, location, fetch, Some(plan))
             }
             Err(Missing::Elsewhere) => (State::Elsewhere, None, None, None),
@@ -260,7 +261,7 @@ impl<'a> Values<'a> {
         let function = select::function(&self.view, place.placed.record)?;
         let type_id = self.view.variables(function).return_type?;
         let plan = Plan::of_return(type_id);
-        let (state, location, fetch) = self.lower(place, &plan, argument, "retval");
+        let (state, location, fetch) = self.lower((place.object, place.pc), &plan, argument, "retval");
         Some(ValueAt {
             name: "$retval".to_owned(),
             role: Role::Return,
@@ -314,14 +315,14 @@ impl<'a> Values<'a> {
     }
 
     /// State, place in words, and fetch argument of a plan.
-    fn lower(
+    pub(super) fn lower(
         &self,
-        place: Place<'a>,
+        (object, pc): (ObjectId, u32),
         plan: &Plan,
         argument: Option<&Argument>,
         name: &str,
     ) -> (State, Option<String>, Option<String>) {
-        let target = Target { view: &self.view, object: place.object, pc: place.pc };
+        let target = Target { view: &self.view, object, pc };
         let place = target.place(plan);
         let body = target.body_at(plan, argument, &place);
         let fetch = body.as_ref().ok().map(|body| [name, "=", body].concat());
@@ -339,7 +340,8 @@ impl<'a> Values<'a> {
         if is_entry { prototype::parameters(&self.view, place.placed) } else { vec![] }
     }
 
-    fn spelled(&mut self, type_id: Option<TypeId>) -> Option<String> {
+    /// The spelling of a type.
+    pub(super) fn spelled(&mut self, type_id: Option<TypeId>) -> Option<String> {
         let spelled = self.spellings.spelled(type_id?)?;
         Some(self.spellings.text(spelled).to_owned())
     }

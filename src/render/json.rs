@@ -170,7 +170,7 @@ struct Returns {
 }
 
 #[derive(Serialize)]
-struct Variable {
+pub(super) struct Variable {
     name: String,
     kind: &'static str,
     #[serde(rename = "type")]
@@ -223,7 +223,7 @@ struct Passed {
 }
 
 impl Variable {
-    fn new(view: &View<'_>, v: &ValueAt) -> Self {
+    pub(super) fn new(view: &View<'_>, v: &ValueAt) -> Self {
         let plan = v.plan.as_ref().filter(|_| v.is_asked);
         Self {
             name: v.name.clone(),
@@ -232,6 +232,7 @@ impl Variable {
                 Role::Local => "local",
                 Role::Return => "return",
                 Role::Raw => "raw",
+                Role::Field => "field",
             },
             type_name: v.type_name.clone(),
             state: v.state.name(),

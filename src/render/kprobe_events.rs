@@ -3,7 +3,7 @@
 use super::{printable, printable_bytes as text, words};
 use crate::query::placement::{Instance, Placement};
 use crate::query::spec::Filter;
-use crate::query::variables::ValueAt;
+use crate::query::value::{ValueAt, arguments};
 use crate::query::{process, select};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -41,20 +41,6 @@ pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Resu
         0..=LONGEST_LINE => Ok(line),
         length => Err(format!("the definition has {length} characters, and the kernel takes {LONGEST_LINE}")),
     }
-}
-
-/// The fetch arguments of what was asked for and can be read, no name twice.
-fn arguments(values: &[ValueAt]) -> Vec<String> {
-    let mut names = HashSet::new();
-    let fetched = values.iter().filter(|v| v.is_asked).filter_map(|v| v.fetch.as_deref());
-    fetched
-        .map(|fetch| {
-            let Some((name, body)) = fetch.split_once('=') else { return fetch.to_owned() };
-            let numbered = (2..).map(|n| format!("{name}_{n}"));
-            let free = std::iter::once(name.to_owned()).chain(numbered).find(|n| names.insert(n.clone()));
-            format!("{}={body}", free.unwrap_or_default())
-        })
-        .collect()
 }
 
 /// What the probes of one event must have in common: the names and types of their arguments.

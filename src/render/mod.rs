@@ -1,12 +1,17 @@
 //! Answers to text. Nothing here opens files or decides anything.
 pub mod address;
+pub mod aliases;
+pub mod check;
 pub mod frame;
+pub mod health;
 pub mod json;
 pub mod kprobe_events;
 pub mod lines;
 pub mod steps;
 pub mod tapset;
+pub mod tapset_definitions;
 pub mod text;
+pub mod tracepoint;
 pub mod types;
 pub mod types_json;
 pub mod words;

@@ -3,7 +3,13 @@
 //! Trees are no deeper than the parser allows, so that walks may recurse.
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::Place;
+use super::stored::tree;
+
+/// As it is written: one of the operators of the language, or of its statistics (`@count`).
+pub type Operator = &'static str;
 
 /// One file.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +27,7 @@ pub struct Script {
 }
 
 /// `probe name = point, point { … }`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Alias {
     /// Usually one: `probe a = b = point {}` has two.
     pub names: Vec<Point>,
@@ -35,7 +41,7 @@ pub struct Alias {
 }
 
 /// `probe point, point { … }`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Probe {
     pub points: Vec<Point>,
     pub body: Statement,
@@ -43,25 +49,26 @@ pub struct Probe {
 }
 
 /// `kernel.function("vfs_read").call ? if (x)`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
     pub components: Vec<Component>,
     /// `?` or `!`: it is no error if nothing matches.
     pub optional: bool,
     /// `!`: if it matches, the points behind it are not tried.
     pub sufficient: bool,
+    #[serde(with = "tree::shared")]
     pub condition: Option<Arc<Expression>>,
 }
 
 /// `function("vfs_read")`. The name may hold wildcards.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Component {
     pub name: String,
     pub argument: Option<Literal>,
     pub place: Place,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Literal {
     Number(i64),
     /// As it is written, with C's escapes, but `\"` as `"`.
@@ -69,15 +76,16 @@ pub enum Literal {
 }
 
 /// What a function or parameter is declared as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Type {
     Long,
     String,
     /// Not declared.
+    #[default]
     Unknown,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Function {
     pub name: String,
     /// Only for the file that declares it.
@@ -86,18 +94,26 @@ pub struct Function {
     pub result: Type,
     /// Which of several functions of the name is tried first; the lowest.
     pub priority: Option<i64>,
+    pub signature: Signature,
     pub body: FunctionBody,
     pub place: Place,
     pub comment: Option<String>,
 }
 
-#[derive(Clone, Debug)]
+/// What a function takes and gives, as SystemTap infers it from its body; else what is declared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    pub parameters: Vec<Type>,
+    pub result: Type,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum FunctionBody {
     Statement(Statement),
     Embedded(Embedded),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parameter {
     pub name: String,
     pub declared: Type,
@@ -105,7 +121,7 @@ pub struct Parameter {
 }
 
 /// `global name%[size] = value`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Global {
     pub name: String,
     pub private: bool,
@@ -117,19 +133,20 @@ pub struct Global {
 }
 
 /// `%{ … %}`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Embedded {
     pub code: String,
     pub place: Place,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Statement {
     pub place: Place,
+    #[serde(deserialize_with = "tree::deeper")]
     pub kind: StatementKind,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum StatementKind {
     Block(Vec<Statement>),
     Try {
@@ -160,7 +177,7 @@ pub enum StatementKind {
 }
 
 /// `foreach (value = [a, b+] in array[*, 1] @count- limit 10) …`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Foreach {
     pub value: Option<String>,
     pub indexes: Vec<String>,
@@ -173,22 +190,24 @@ pub struct Foreach {
 }
 
 /// In which order `foreach` goes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// By which index, from 1; 0 is the value.
     pub column: usize,
     pub descending: bool,
     /// `@count`, `@sum` and so on of the value.
-    pub statistic: Option<&'static str>,
+    #[serde(with = "tree::statistic")]
+    pub statistic: Option<Operator>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Expression {
     pub place: Place,
+    #[serde(deserialize_with = "tree::deeper")]
     pub kind: ExpressionKind,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ExpressionKind {
     Literal(Literal),
     /// A local, global or parameter.
@@ -208,23 +227,27 @@ pub enum ExpressionKind {
     },
     Print(Box<Print>),
     Unary {
-        operator: &'static str,
+        #[serde(with = "tree::operator")]
+        operator: Operator,
         operand: Box<Expression>,
     },
     /// `x++` and `x--`; before the operand they are unary.
     Postfix {
-        operator: &'static str,
+        #[serde(with = "tree::operator")]
+        operator: Operator,
         operand: Box<Expression>,
     },
     /// Also assignments.
     Binary {
-        operator: &'static str,
+        #[serde(with = "tree::operator")]
+        operator: Operator,
         left: Box<Expression>,
         right: Box<Expression>,
     },
     /// `text =~ "regex"`, `text !~ "regex"`.
     Match {
-        operator: &'static str,
+        #[serde(with = "tree::operator")]
+        operator: Operator,
         text: Box<Expression>,
         regex: String,
     },
@@ -255,14 +278,15 @@ pub enum ExpressionKind {
     },
     /// `@count(x)`, `@variance(x, shift)`.
     Statistic {
-        operator: &'static str,
+        #[serde(with = "tree::operator")]
+        operator: Operator,
         of: Box<Expression>,
         shift: Option<i64>,
     },
 }
 
 /// Something of the kernel: `&$file->f_path`, `@cast(p, "inode", "kernel")->i_ino`, `@var("jiffies")`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Variable {
     pub root: Root,
     pub path: Vec<Step>,
@@ -273,7 +297,7 @@ pub struct Variable {
     pub called: Option<Place>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Root {
     /// `$file`, with its `$`; `$$parms` and the like too.
     Context(String),
@@ -291,7 +315,7 @@ pub enum Root {
     Value(Box<Expression>),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Step {
     Member(String),
     Index(i64),
@@ -302,7 +326,7 @@ pub enum Step {
 }
 
 /// `printf("%d", x)`, `sprintln(x)`, `print(@hist_log(x))`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Print {
     pub function: String,
     /// The format of `printf`, the delimiter of `printd`.
@@ -312,7 +336,7 @@ pub struct Print {
 }
 
 /// What `[…]` can stand behind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Indexed {
     Array(String),
     /// `@hist_log(x)`, or `@hist_linear(x, low, high, width)`.
@@ -320,6 +344,13 @@ pub enum Indexed {
         of: Box<Expression>,
         bounds: Option<[i64; 3]>,
     },
+}
+
+impl Point {
+    /// The names of its components with dots between them, without arguments.
+    pub fn name(&self) -> String {
+        self.components.iter().map(|component| component.name.as_str()).collect::<Vec<_>>().join(".")
+    }
 }
 
 impl Alias {

@@ -12,6 +12,16 @@ pub trait Context {
     /// # Errors
     /// It does not exist here, cannot be read, or a member on its path does not exist.
     fn variable(&self, variable: &Variable, of: Option<Detail>) -> Result<Value, Absent>;
+
+    /// Whether the handler runs where a function returns, so that it can ask for values from its entry.
+    fn returns(&self) -> bool {
+        false
+    }
+
+    /// Whether a variable can be written without guru mode: it is one of SystemTap's, and none of the kernel's.
+    fn writable(&self, _: &Variable) -> bool {
+        false
+    }
 }
 
 /// A value that a variable of the kernel gives.

@@ -1,51 +1,167 @@
-//! What scripts can use of tapsets, looked up by name.
-use super::Library;
-use super::ast::{Alias, Function, Global, Point, Probe};
-use super::expand::{Aliases, Leaf};
-use crate::error::Result;
-use std::collections::HashMap;
+//! What a script can use: what tapsets define, and what it defines itself.
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
-/// Aliases, functions and globals by name.
+use probeidx_format::View;
+use probeidx_format::tapset::{DefinitionKind as Kind, order};
+
+use super::ast::{Alias, Embedded, Function, Global, Probe, Script};
+use super::macros::{Macro, Macros};
+use super::parser::{self, Origin};
+use super::stored::{Definition, Stored};
+use super::{Library, Target};
+use crate::error::Result;
+
+/// Aliases, functions and globals by name. Those of an index are decoded when they are asked for, each once; copies of
+/// this share what is decoded, also between threads.
+///
+/// A definition whose bytes are damaged is not there; [`Self::whole`] says so.
+#[derive(Clone, Debug)]
 pub struct Definitions<'l> {
-    library: &'l Library,
-    aliases: Aliases<'l>,
-    functions: HashMap<&'l str, Vec<&'l Function>>,
-    globals: HashMap<&'l str, Vec<&'l Global>>,
+    pub(super) stored: Arc<Stored<'l>>,
+    pub(super) own: Option<Own<'l>>,
+}
+
+/// The options of an index's kernel, as a [`Target`] asks for them.
+pub fn configuration<'v>(view: &View<'v>) -> impl Fn(&str) -> Option<String> + Sync + use<'v> {
+    let view = *view;
+    move |option| {
+        let value = view.option(option.strip_prefix("CONFIG_")?.as_bytes())?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    }
+}
+
+/// A script and the aliases of it by name, in the order of an index.
+#[derive(Clone, Debug)]
+pub(super) struct Own<'l> {
+    script: &'l Script,
+    path: &'l Path,
+    pub aliases: Vec<(String, &'l Alias)>,
 }
 
 impl<'l> Definitions<'l> {
-    /// Those of a library.
+    /// Those of an index. Cost: the names of the files.
+    ///
+    /// # Errors
+    /// [`NoIndex`](crate::ErrorKind::NoIndex) if it was built without tapsets.
+    pub fn of_index(view: &View<'l>) -> Result<Self> {
+        Ok(Self { stored: Arc::new(Stored::of_index(view.tapset)?), own: None })
+    }
+    /// Those of a library. Cost: as much as writing it to an index.
     pub fn new(library: &'l Library) -> Self {
-        let mut functions: HashMap<_, Vec<_>> = HashMap::new();
-        library.functions().for_each(|f| functions.entry(&*f.name).or_default().push(f));
-        let mut globals: HashMap<_, Vec<_>> = HashMap::new();
-        library.globals().for_each(|g| globals.entry(&*g.name).or_default().push(g));
-        Self { library, aliases: Aliases::new(library.aliases()), functions, globals }
+        Self { stored: Arc::new(Stored::of_library(library)), own: None }
+    }
+    /// The same with what a script defines, which was read by [`Self::read`]. Its functions and globals hide those of
+    /// tapsets.
+    pub fn with<'s>(&self, script: &'s Script, path: &'s Path) -> Definitions<'s>
+    where
+        'l: 's,
+    {
+        let names = |alias: &'s Alias| alias.names.iter().map(move |name| (name.name(), alias));
+        let mut aliases: Vec<_> = script.aliases.iter().flat_map(names).collect();
+        aliases.sort_by(|(left, _), (right, _)| order(left.as_bytes(), right.as_bytes()));
+        let stored: Arc<Stored<'s>> = self.stored.clone();
+        Definitions { stored, own: Some(Own { script, path, aliases }) }
     }
 
-    /// Goes to every point that no alias names: see [`Aliases::expand`].
-    pub fn expand(&self, point: &Point, visit: impl FnMut(Leaf<'_>) -> bool) -> Result<bool> {
-        self.aliases.expand(point, visit)
+    /// Reads a script that uses them.
+    ///
+    /// # Errors
+    /// [`Syntax`](crate::ErrorKind::Syntax), with the place.
+    pub fn read(&self, path: &Path, bytes: &[u8], target: &Target<'_>) -> Result<Script> {
+        let file = u32::try_from(self.stored.files.len()).unwrap_or(u32::MAX);
+        let script = parser::script(bytes, file, Origin::Script, self.stored.macros(), target);
+        script.map_err(|fault| fault.into_error(|of| if of == file { path } else { self.path(of) }))
     }
-    /// The aliases, in the order of reading.
+    /// For which kernel tapsets were read; scripts are to be read for the same. `config` is usually that of
+    /// [`configuration`].
+    pub fn target<'a>(&'a self, config: &'a (dyn Fn(&str) -> Option<String> + Sync)) -> Target<'a> {
+        let meta = self.stored.meta();
+        Target {
+            systemtap: &meta.systemtap,
+            system_map: meta.system_map,
+            ..Target::new(&meta.arch, &meta.release, config)
+        }
+    }
+
+    /// Whether SystemTap finds the kernel's functions by their symbols alone: see [`Target::system_map`].
+    pub fn system_map(&self) -> bool {
+        self.stored.meta().system_map
+    }
+
+    /// The aliases of tapsets, in the order of reading, then those of the script.
     pub fn aliases(&self) -> impl Iterator<Item = &Alias> {
-        self.library.aliases()
+        let own = self.own.iter().flat_map(|own| &own.script.aliases);
+        self.stored.in_order(Kind::Alias, Definition::alias).chain(own)
     }
-    /// The functions of a name: several, if it is overloaded.
+    /// The names of all aliases, sorted component by component. Cost: none is decoded.
+    pub fn alias_names(&self) -> BTreeSet<&str> {
+        let stored = self.names(Kind::Alias);
+        stored.chain(self.own.iter().flat_map(|own| own.aliases.iter().map(|(name, _)| &**name))).collect()
+    }
+    /// The aliases of exactly this name.
+    pub fn alias(&self, name: &str) -> impl Iterator<Item = &Alias> {
+        let stored = self.stored.of_name(Kind::Alias, name, Definition::alias);
+        let own = self.own.iter().flat_map(|own| &own.aliases);
+        stored.chain(own.filter(move |(own, _)| own == name).map(|(_, alias)| *alias))
+    }
+
+    /// All functions, in the order of reading, then those of the script.
+    pub fn all_functions(&self) -> impl Iterator<Item = &Function> {
+        let own = self.own.iter().flat_map(|own| &own.script.functions);
+        self.stored.in_order(Kind::Function, Definition::function).chain(own)
+    }
+    /// The names of the functions of tapsets. Cost: none is decoded.
+    pub fn function_names(&self) -> BTreeSet<&str> {
+        self.names(Kind::Function).collect()
+    }
+    /// The functions of a name: several, if it is overloaded, or private to files.
     pub fn functions(&self, name: &str) -> impl Iterator<Item = &Function> {
-        self.functions.get(name).into_iter().flatten().copied()
+        let own = self.own.iter().flat_map(|own| &own.script.functions);
+        let own: Vec<&Function> = own.filter(|function| function.name == name).collect();
+        let stored = own.is_empty().then(|| self.stored.of_name(Kind::Function, name, Definition::function));
+        stored.into_iter().flatten().chain(own)
     }
     /// The globals of a name: several, if they are private to their files.
     pub fn globals(&self, name: &str) -> impl Iterator<Item = &Global> {
-        self.globals.get(name).into_iter().flatten().copied()
+        let own = self.own.iter().flat_map(|own| &own.script.globals);
+        let own: Vec<&Global> = own.filter(|global| global.name == name).collect();
+        let stored = own.is_empty().then(|| self.stored.of_name(Kind::Global, name, Definition::global));
+        stored.into_iter().flatten().chain(own)
     }
     /// What the tapset of this number runs by itself once a script uses anything of it.
     pub fn probes(&self, file: u32) -> impl Iterator<Item = &Probe> {
-        self.library.scripts.iter().filter(move |s| s.file == file).flat_map(|s| &s.probes)
+        let own = self.own.iter().flat_map(|own| &own.script.probes);
+        let all = self.stored.in_order(Kind::Probe, Definition::probe).chain(own);
+        all.filter(move |probe| probe.place.file == file)
     }
+    /// The C that the tapset of this number has outside of functions.
+    pub fn embedded(&self, file: u32) -> impl Iterator<Item = &Embedded> {
+        let own = self.own.iter().flat_map(|own| &own.script.embedded);
+        let all = self.stored.in_order(Kind::Embedded, Definition::embedded).chain(own);
+        all.filter(move |embedded| embedded.place.file == file)
+    }
+    /// The macros that every file may use.
+    pub fn macros(&self) -> impl Iterator<Item = (&str, &Macro<'static>)> {
+        let macros: &Macros<'static> = self.stored.macros();
+        macros.iter().map(|(name, of)| (&**name, &**of))
+    }
+
     /// The file of a [`Place`](super::Place).
     pub fn path(&self, file: u32) -> &Path {
-        self.library.path(file)
+        let own = || self.own.as_ref().map_or(Path::new(""), |own| own.path);
+        self.stored.files.get(file as usize).map_or_else(own, |path| path.as_path())
+    }
+    /// That no definition that was asked for so far is damaged.
+    ///
+    /// # Errors
+    /// [`IndexDamaged`](crate::ErrorKind::IndexDamaged), with the section.
+    pub fn whole(&self) -> Result<()> {
+        self.stored.whole()
+    }
+
+    fn names(&self, kind: Kind) -> impl Iterator<Item = &str> {
+        self.stored.of_kind(kind).filter_map(|at| std::str::from_utf8(self.stored.name(at)).ok())
     }
 }

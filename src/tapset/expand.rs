@@ -4,10 +4,14 @@
 //! given those and says whether something matches there; behind a match that is marked `!` the rest of its list is
 //! not tried. What is wanted behind the name of an alias goes to each of its points: `vm.brk.return` is an alias
 //! nobody wrote.
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+use probeidx_format::tapset::DefinitionKind;
+
+use super::Definitions;
 use super::ast::{Alias, Component, Expression, Point};
+use super::stored::Definition;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::pattern::Pattern;
 
@@ -19,18 +23,6 @@ pub const MOST: usize = 300_000;
 /// The one point that no alias names although it begins with the name of one.
 const BUILT_IN: [&str; 3] = ["timer", "profile", "tick"];
 
-/// Aliases by the components of their names.
-pub struct Aliases<'l> {
-    root: Node<'l>,
-}
-
-#[derive(Default)]
-struct Node<'l> {
-    below: BTreeMap<&'l str, Node<'l>>,
-    /// Several, if the name is defined again.
-    here: Vec<&'l Alias>,
-}
-
 /// A point that no alias names.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'q> {
@@ -41,6 +33,8 @@ pub struct Leaf<'q> {
     pub conditions: &'q [Arc<Expression>],
     /// The aliases on the way to it, the asked one first.
     pub through: &'q [&'q Alias],
+    /// Of each of these what was wanted behind its name, as it was asked.
+    pub behind: &'q [Vec<Component>],
 }
 
 /// On the way through aliases.
@@ -53,6 +47,7 @@ struct Walk<'l, 'v> {
 #[derive(Clone, Default)]
 struct Way<'l> {
     through: Vec<&'l Alias>,
+    behind: Vec<Vec<Component>>,
     conditions: Vec<Arc<Expression>>,
     optional: bool,
 }
@@ -74,41 +69,38 @@ impl Walk<'_, '_> {
     }
 }
 
-impl<'l> Aliases<'l> {
-    /// Aliases in the order of reading.
-    pub fn new(aliases: impl IntoIterator<Item = &'l Alias>) -> Self {
-        let mut root = Node::default();
-        BUILT_IN.iter().fold(&mut root, |node, name| node.below.entry(name).or_default());
-        for alias in aliases {
-            for name in &alias.names {
-                let node = name.components.iter().fold(&mut root, |n, c| n.below.entry(&c.name).or_default());
-                node.here.push(alias);
-            }
-        }
-        Self { root }
-    }
-
+impl<'l> Definitions<'l> {
     /// Goes to every point that this one stands for, and gives whether anything matched. `*` matches in a component,
     /// `**` over several.
     ///
     /// # Errors
-    /// [`ErrorKind::Syntax`] for an alias that leads back to itself, and past [`DEEPEST`] and [`MOST`].
+    /// [`ErrorKind::Syntax`] for an alias that leads back to itself, and past [`DEEPEST`] and [`MOST`];
+    /// [`ErrorKind::IndexDamaged`] for one that cannot be decoded.
     pub fn expand(&self, point: &Point, mut visit: impl FnMut(Leaf<'_>) -> bool) -> Result<bool> {
         let mut walk = Walk { visit: &mut visit, way: Way::default(), steps: 0 };
         self.point(point, &[], &mut walk).map_err(|(Stop::Loop(error) | Stop::Beyond(error))| error)
     }
 
-    fn point(&self, point: &Point, suffix: &[Component], walk: &mut Walk<'l, '_>) -> Result<bool, Stop> {
+    fn point<'d>(
+        &'d self,
+        point: &Point,
+        suffix: &[Component],
+        walk: &mut Walk<'d, '_>,
+    ) -> Result<bool, Stop> {
         walk.step()?;
         let before = walk.way.clone();
         walk.way.conditions.extend(point.condition.clone());
         walk.way.optional |= point.optional;
         let components = [&*point.components, suffix].concat();
-        let found = match self.root.find(&components, 0, self, walk) {
+        let built_in = components.len() >= BUILT_IN.len()
+            && components.iter().zip(BUILT_IN).all(|(c, name)| c.name == name && c.argument.is_none());
+        let named = if built_in { Ok((false, false)) } else { Node::root(self).find(&components, 0, walk) };
+        let found = match named {
             Ok((found, true)) => Ok(found),
             Ok((_, false)) => {
-                let Way { through, conditions, optional } = &walk.way;
-                Ok((walk.visit)(Leaf { components: &components, optional: *optional, conditions, through }))
+                let Way { through, behind, conditions, optional } = &walk.way;
+                let optional = *optional;
+                Ok((walk.visit)(Leaf { components: &components, optional, conditions, through, behind }))
             }
             Err(Stop::Loop(_)) if point.optional || before.optional => Ok(false),
             Err(stop) => Err(stop),
@@ -118,7 +110,12 @@ impl<'l> Aliases<'l> {
     }
 
     /// The points of an alias, in order.
-    fn alias(&self, alias: &'l Alias, suffix: &[Component], walk: &mut Walk<'l, '_>) -> Result<bool, Stop> {
+    fn through<'d>(
+        &'d self,
+        alias: &'d Alias,
+        suffix: &[Component],
+        walk: &mut Walk<'d, '_>,
+    ) -> Result<bool, Stop> {
         let name = || alias.names.first().map(Point::to_string).unwrap_or_default();
         if walk.way.through.iter().any(|other| std::ptr::eq(*other, alias)) {
             return Err(Stop::Loop(wrong(format!("the alias `{}` leads back to itself", name()))));
@@ -127,6 +124,7 @@ impl<'l> Aliases<'l> {
             return Err(Stop::Beyond(wrong(format!("the alias `{}` lies behind {DEEPEST} others", name()))));
         }
         walk.way.through.push(alias);
+        walk.way.behind.push(suffix.to_vec());
         let mut any = false;
         for point in &alias.points {
             let found = self.point(point, suffix, walk)?;
@@ -136,20 +134,78 @@ impl<'l> Aliases<'l> {
             }
         }
         walk.way.through.pop();
+        walk.way.behind.pop();
         Ok(any)
     }
 }
 
-impl<'l> Node<'l> {
+/// The aliases whose names begin with the same components.
+#[derive(Clone)]
+struct Node<'d> {
+    all: &'d Definitions<'d>,
+    /// Positions in the names of the index.
+    stored: Range<usize>,
+    /// Positions in those of the script.
+    own: Range<usize>,
+    /// How long these components are, with the dot behind each.
+    length: usize,
+}
+
+impl<'d> Node<'d> {
+    fn root(all: &'d Definitions<'d>) -> Self {
+        let own = 0..all.own.as_ref().map_or(0, |own| own.aliases.len());
+        Self { all, stored: all.stored.of_kind(DefinitionKind::Alias), own, length: 0 }
+    }
+
+    fn stored_name(&self, at: usize) -> &'d [u8] {
+        self.all.stored.name(at)
+    }
+    fn own_name(&self, at: usize) -> &'d [u8] {
+        self.all.own.as_ref().map_or(&[], |own| own.aliases[at].0.as_bytes())
+    }
+
+    /// Those whose next component is this one.
+    fn below(&self, component: &[u8]) -> Option<Self> {
+        let next = |name: &'d [u8]| next_component(name, self.length);
+        let stored = narrow(self.stored.clone(), |at| next(self.stored_name(at)), component);
+        let own = narrow(self.own.clone(), |at| next(self.own_name(at)), component);
+        let length = self.length + component.len() + 1;
+        (!stored.is_empty() || !own.is_empty()).then_some(Self { all: self.all, stored, own, length })
+    }
+
+    /// The next components that there are.
+    fn components(&self) -> Vec<&'d [u8]> {
+        let next = |name: &'d [u8]| next_component(name, self.length);
+        let stored = self.stored.clone().filter_map(|at| next(self.stored_name(at)));
+        let mut components: Vec<_> =
+            stored.chain(self.own.clone().filter_map(|at| next(self.own_name(at)))).collect();
+        components.sort_unstable();
+        components.dedup();
+        components
+    }
+
+    /// The aliases whose names end here.
+    fn here(&self) -> Result<Vec<&'d Alias>, Stop> {
+        let ends = |name: &[u8]| name.len() + 1 == self.length;
+        let mut here = vec![];
+        for at in self.stored.clone().take_while(|at| ends(self.stored_name(*at))) {
+            here.extend(self.all.stored.at(at, Definition::alias));
+            self.all.whole().map_err(Stop::Beyond)?;
+        }
+        for at in self.own.clone().take_while(|at| ends(self.own_name(*at))) {
+            here.extend(self.all.own.iter().map(|own| own.aliases[at].1));
+        }
+        Ok(here)
+    }
+
     /// What matches from component `at` on, below this node: whether something did, and whether there was an alias.
     fn find(
         &self,
         components: &[Component],
         at: usize,
-        all: &Aliases<'l>,
-        walk: &mut Walk<'l, '_>,
+        walk: &mut Walk<'d, '_>,
     ) -> Result<(bool, bool), Stop> {
-        let Some(component) = components.get(at) else { return self.these(&[], all, walk) };
+        let Some(component) = components.get(at) else { return self.these(&[], walk) };
         let (mut found, mut known) = (false, false);
         if let Some((start, end)) = component.name.split_once("**") {
             // In one component, or from here over the next.
@@ -161,19 +217,20 @@ impl<'l> Node<'l> {
             more[at] = Component { argument: None, ..replaced(format!("{start}*")) };
             more.insert(at + 1, replaced(format!("**{end}")));
             for components in [one, more] {
-                let (f, k) = self.matching(&components, at, all, walk)?;
+                let (f, k) = self.matching(&components, at, walk)?;
                 (found, known) = (found | f, known | k);
             }
         } else if component.name.contains('*') {
-            (found, known) = self.matching(components, at, all, walk)?;
-        } else if let Some(below) = self.below.get(&*component.name).filter(|_| component.argument.is_none())
+            (found, known) = self.matching(components, at, walk)?;
+        } else if component.argument.is_none()
+            && let Some(below) = self.below(component.name.as_bytes())
         {
-            return below.find(components, at + 1, all, walk);
+            return below.find(components, at + 1, walk);
         }
         if found {
             return Ok((true, true));
         }
-        let (f, k) = self.these(&components[at..], all, walk)?;
+        let (f, k) = self.these(&components[at..], walk)?;
         Ok((f, known | k))
     }
 
@@ -182,41 +239,64 @@ impl<'l> Node<'l> {
         &self,
         components: &[Component],
         at: usize,
-        all: &Aliases<'l>,
-        walk: &mut Walk<'l, '_>,
+        walk: &mut Walk<'d, '_>,
     ) -> Result<(bool, bool), Stop> {
         let (mut found, mut known) = (false, false);
         if components[at].argument.is_some() {
             return Ok((false, false));
         }
         let pattern = Pattern::new(&components[at].name).map_err(Stop::Beyond)?;
-        for (name, below) in &self.below {
+        for name in self.components() {
             walk.step()?;
-            if pattern.matches(name.as_bytes()) {
-                let before = walk.way.clone();
-                match below.find(components, at + 1, all, walk) {
-                    Ok((f, k)) => (found, known) = (found | f, known | k),
-                    Err(Stop::Loop(_)) => walk.way = before,
-                    Err(stop) => return Err(stop),
-                }
+            let Some(below) = Some(name).filter(|name| pattern.matches(name)).and_then(|n| self.below(n))
+            else {
+                continue;
+            };
+            let before = walk.way.clone();
+            // What a wildcard leads to may match nothing.
+            walk.way.optional = true;
+            match below.find(components, at + 1, walk) {
+                Ok((f, k)) => (found, known) = (found | f, known | k),
+                Err(Stop::Loop(_)) => {}
+                Err(stop) => return Err(stop),
             }
+            walk.way = before;
         }
         Ok((found, known))
     }
 
     /// The aliases whose name ends here, with what is wanted behind them.
-    fn these(
-        &self,
-        suffix: &[Component],
-        all: &Aliases<'l>,
-        walk: &mut Walk<'l, '_>,
-    ) -> Result<(bool, bool), Stop> {
-        let mut found = false;
-        for alias in &self.here {
-            found |= all.alias(alias, suffix, walk)?;
+    fn these(&self, suffix: &[Component], walk: &mut Walk<'d, '_>) -> Result<(bool, bool), Stop> {
+        let (mut found, mut known) = (false, false);
+        for alias in self.here()? {
+            known = true;
+            found |= self.all.through(alias, suffix, walk)?;
         }
-        Ok((found, !self.here.is_empty()))
+        Ok((found, known))
     }
+}
+
+/// The component of a name behind those of this length; none where the name ends before.
+fn next_component(name: &[u8], length: usize) -> Option<&[u8]> {
+    name.get(length..)?.split(|byte| *byte == b'.').next()
+}
+
+/// The part of the range where the next component is this one. They are sorted by it.
+fn narrow<'n>(
+    range: Range<usize>,
+    next: impl Fn(usize) -> Option<&'n [u8]>,
+    component: &[u8],
+) -> Range<usize> {
+    let first = |range: Range<usize>, is_before: &dyn Fn(Option<&[u8]>) -> bool| {
+        let Range { mut start, mut end } = range;
+        while start < end {
+            let middle = start + (end - start) / 2;
+            if is_before(next(middle)) { start = middle + 1 } else { end = middle }
+        }
+        start
+    };
+    let start = first(range.clone(), &|found| found < Some(component));
+    start..first(start..range.end, &|found| found <= Some(component))
 }
 
 fn wrong(message: String) -> Error {

@@ -1,10 +1,12 @@
 //! Bytes to tokens, and the comments that document something.
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use super::Place;
 
 /// What a token is. Of a string the text is without quotes, of embedded C without its brackets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A name, also `$name`, `$` and `$$`.
     Identifier,
@@ -19,7 +21,7 @@ pub enum Kind {
     Junk,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Token<'a> {
     pub kind: Kind,
     /// Whether blanks or comments stand before it.
@@ -56,6 +58,10 @@ pub struct Lexer<'a> {
     /// Where the line begins.
     line_start: usize,
     comments: Vec<Comment>,
+    /// What stands behind the script on the command line of stap.
+    arguments: &'a [String],
+    /// The argument that is read in the place of its `$1`, and where that stands.
+    argument: Option<(Box<Lexer<'a>>, Place)>,
 }
 
 const KEYWORDS: [&str; 20] = [
@@ -70,7 +76,13 @@ const OPERATORS: [&str; 30] = [
 
 impl<'a> Lexer<'a> {
     pub fn new(bytes: &'a [u8], file: u32) -> Self {
-        Self { bytes, at: 0, file, line: 1, line_start: 0, comments: vec![] }
+        let arguments = &[];
+        Self { bytes, at: 0, file, line: 1, line_start: 0, comments: vec![], arguments, argument: None }
+    }
+
+    /// The same with the arguments `$1`, `@2` and so on.
+    pub fn with_arguments(self, arguments: &'a [String]) -> Self {
+        Self { arguments, ..self }
     }
 
     /// The documenting comments that were met so far, in their order.
@@ -131,6 +143,12 @@ impl<'a> Lexer<'a> {
 
     /// The next token, none at the end.
     pub fn next(&mut self) -> Option<Token<'a>> {
+        if let Some((inner, place)) = &mut self.argument {
+            if let Some(token) = inner.next() {
+                return Some(Token { place: *place, ..token });
+            }
+            self.argument = None;
+        }
         let spaced = match self.pass_blanks() {
             Ok(spaced) => spaced,
             Err(place) => return Some(self.junk(place, "this comment is never closed by `*/`")),
@@ -144,17 +162,32 @@ impl<'a> Lexer<'a> {
         match first {
             b'$' | b'@' if second == b'#' => {
                 self.pass(self.at + 2);
-                // The number of arguments on the command line of stap, of which there are none.
-                token(if first == b'$' { Kind::Number } else { Kind::String }, Cow::Borrowed("0"))
+                let count = Cow::Owned(self.arguments.len().to_string());
+                token(if first == b'$' { Kind::Number } else { Kind::String }, count)
             }
             b'$' | b'@' if second.is_ascii_digit() => {
                 self.pass(self.at + 1);
                 let digits = text(self.pass_while(|b| b.is_ascii_digit()));
-                let why = format!(
-                    "`{}{digits}` is an argument of the command line, and there are none",
-                    first as char
-                );
-                Some(self.junk(place, why))
+                let arguments = self.arguments;
+                let number = digits.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+                match number.and_then(|number| arguments.get(number)) {
+                    Some(argument) if first == b'@' => token(Kind::String, Cow::Borrowed(argument)),
+                    // It counts as if its text stood here; arguments in it are not replaced.
+                    Some(argument) => {
+                        let inner = Lexer::new(argument.as_bytes(), self.file);
+                        self.argument = Some((Box::new(inner), place));
+                        self.next()
+                    }
+                    None => {
+                        let there = match arguments.len() {
+                            0 => "there are none".to_owned(),
+                            count => format!("there are {count}"),
+                        };
+                        let sign = first as char;
+                        let why = format!("`{sign}{digits}` is an argument of the command line, and {there}");
+                        Some(self.junk(place, why))
+                    }
+                }
             }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'@' => {
                 let start = self.at;

@@ -3,20 +3,15 @@
 //! Of each folder that is given only some parts count: those of the runtime before those that are for all, those of
 //! the exact release before those of its series, those of the architecture before those of all. Macros are read
 //! first, since every tapset may use them. A file that cannot be read is an error, and the others are read.
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::ast::{Alias, Function, Global, Probe, Script};
 use super::macros::{Macro, Macros, owned};
 use super::parser::{self, Origin};
+use super::sources::{Folder, Source, Sources};
 use super::{Fault, Target};
-use crate::error::{Error, ErrorKind, Result};
-
-/// How large a file may be.
-const LARGEST: u64 = 16 << 20;
+use crate::error::{Error, Result};
 
 /// What tapsets define.
 #[derive(Debug, Default)]
@@ -32,23 +27,35 @@ pub struct Library {
 }
 
 impl Library {
-    /// Reads the tapsets of these folders, usually `/usr/share/systemtap/tapset` alone. An earlier folder hides
-    /// files of the same name in a later one.
+    /// Reads the tapsets of these folders, usually `/usr/share/systemtap/tapset` alone.
     pub fn load(folders: &[PathBuf], target: &Target<'_>) -> Self {
-        let mut library = Self::default();
-        let listed = library.list(folders, target);
-        for path in once(&listed, "stpm") {
-            if let Err(error) = library.add_macros(path, target) {
+        let mut sources = Sources::default();
+        for folder in folders {
+            if let Err(error) = sources.find(folder) {
+                sources.errors.push(error);
+            }
+        }
+        Self::read(&sources, target)
+    }
+
+    /// Reads what counts of these folders. What they keep of files that could not be read, or cannot be now, is an
+    /// error each.
+    pub fn read(sources: &Sources, target: &Target<'_>) -> Self {
+        let mut library = Self { errors: sources.errors.clone(), ..Self::default() };
+        let listed = list(sources, target);
+        for (folder, source) in once(&listed, "stpm") {
+            if let Err(error) = library.add_macros(folder.path_of(source), source, target) {
                 library.errors.push(error);
             }
         }
         let first = library.files.len();
-        library.files.extend(once(&listed, "stp"));
+        let scripts = once(&listed, "stp");
+        library.files.extend(scripts.iter().map(|(folder, source)| folder.path_of(source)));
         let read = |index: usize| {
-            let path = &library.files[index];
-            library.parse(&contents(path)?, index, Origin::Tapset, target)
+            let text = Folder::text(scripts[index].1, &library.files[first + index])?;
+            library.parse(&text, first + index, Origin::Tapset, target)
         };
-        for script in side_by_side(first..library.files.len(), read) {
+        for script in side_by_side(0..scripts.len(), read) {
             match script {
                 Ok(script) => library.scripts.push(script),
                 Err(error) => library.errors.push(error),
@@ -86,8 +93,8 @@ impl Library {
         script.map_err(|fault| self.explain(*fault))
     }
 
-    fn add_macros(&mut self, path: PathBuf, target: &Target<'_>) -> Result<()> {
-        let (file, bytes) = (number(self.files.len()), contents(&path));
+    fn add_macros(&mut self, path: PathBuf, source: &Source, target: &Target<'_>) -> Result<()> {
+        let (file, bytes) = (number(self.files.len()), Folder::text(source, &path));
         self.files.push(path);
         let (bytes, none) = (bytes?, Macros::new());
         let macros = parser::macros(&bytes, file, &none, target).map_err(|fault| self.explain(*fault))?;
@@ -114,42 +121,24 @@ impl Library {
     pub fn path(&self, file: u32) -> &Path {
         self.files.get(file as usize).map_or(Path::new(""), PathBuf::as_path)
     }
+}
 
-    /// The files in the parts of the folders that count, each with its folder.
-    fn list<'f>(&mut self, folders: &'f [PathBuf], target: &Target<'_>) -> Vec<(&'f Path, PathBuf)> {
-        let mut found = vec![];
-        for folder in folders {
-            for part in parts(target) {
-                // Without the slash behind it that joining nothing adds.
-                let place: PathBuf = folder.join(&part).components().collect();
-                match fs::read_dir(&place) {
-                    Ok(entries) => {
-                        let paths: BTreeSet<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-                        found.extend(paths.into_iter().map(|path| (folder.as_path(), path)));
-                    }
-                    // Most parts are not there.
-                    Err(e) if e.kind() == std::io::ErrorKind::NotFound && !part.as_os_str().is_empty() => {}
-                    Err(e) => {
-                        let error = Error::io(&place, "read the folder of tapsets", e);
-                        self.errors.push(error.hint("install SystemTap's tapsets, or name another folder"));
-                    }
-                }
-            }
-        }
-        found
-    }
+/// The files in the parts of the folders that count.
+fn list<'s>(sources: &'s Sources, target: &Target<'_>) -> Vec<(&'s Folder, &'s Source)> {
+    let parts = parts(target);
+    let of_folder = |folder: &'s Folder| {
+        let files = parts.iter().flat_map(|part| folder.parts.get(part).into_iter().flatten());
+        files.map(move |source| (folder, source)).collect::<Vec<_>>()
+    };
+    sources.folders.iter().flat_map(of_folder).collect()
 }
 
 /// The files of this extension, each once: not by another name, and not in a later folder again.
-fn once(listed: &[(&Path, PathBuf)], extension: &str) -> Vec<PathBuf> {
+fn once<'s>(listed: &[(&'s Folder, &'s Source)], extension: &str) -> Vec<(&'s Folder, &'s Source)> {
     let (mut identities, mut names) = (HashSet::new(), HashSet::new());
-    let files = listed.iter().filter(|(_, path)| path.extension().is_some_and(|e| e == extension));
-    let files = files.filter(|(folder, path)| {
-        let Ok(metadata) = fs::metadata(path) else { return false };
-        let new = metadata.is_file() && identities.insert((metadata.dev(), metadata.ino()));
-        new && names.insert(path.strip_prefix(folder).unwrap_or(path))
-    });
-    files.map(|(_, path)| path.clone()).collect()
+    let files = listed.iter().filter(|(_, source)| source.path.extension().is_some_and(|e| e == extension));
+    let files = files.filter(|(_, source)| identities.insert(source.identity) && names.insert(&source.path));
+    files.copied().collect()
 }
 
 /// The parts of a folder of tapsets that count for the target, in their order.
@@ -169,17 +158,6 @@ fn parts(target: &Target<'_>) -> Vec<PathBuf> {
     let of_arch: Vec<PathBuf> = of_arch.collect();
     let of_runtime = of_arch.iter().map(|part| Path::new(target.runtime.folder()).join(part));
     of_runtime.chain(of_arch.iter().cloned()).collect()
-}
-
-fn contents(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = vec![];
-    let file = File::open(path).map_err(|e| Error::io(path, "open the tapset", e))?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, "read the tapset", e))?;
-    if bytes.len() as u64 > LARGEST {
-        let why = format!("a tapset of more than {} MiB is not read", LARGEST >> 20);
-        return Err(Error::new(ErrorKind::Syntax, why).at(path));
-    }
-    Ok(bytes)
 }
 
 fn number(index: usize) -> u32 {

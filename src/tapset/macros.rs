@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::lexer::{Comment, Kind, Lexer, Token};
 use super::{Fault, Place, Result};
 
@@ -17,11 +19,28 @@ const DEEPEST: usize = 256;
 const MOST: usize = 2_000_000;
 
 /// `@define name(parameters) %( … %)`.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Macro<'a> {
     pub place: Place,
     pub parameters: Vec<Cow<'a, str>>,
+    #[serde(with = "super::stored::tree::sequence")]
     body: Arc<[Token<'a>]>,
+}
+
+impl Macro<'_> {
+    /// What it stands for, a blank where there were some.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for token in &*self.body {
+            text += if token.spaced && !text.is_empty() { " " } else { "" };
+            text += &match token.kind {
+                Kind::String => format!("\"{}\"", token.text.replace('"', "\\\"")),
+                Kind::Embedded => format!("%{{{}%}}", token.text),
+                _ => token.text.clone().into_owned(),
+            };
+        }
+        text
+    }
 }
 
 pub type Macros<'a> = HashMap<Cow<'a, str>, Arc<Macro<'a>>>;

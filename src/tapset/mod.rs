@@ -10,7 +10,11 @@
 //! | [`ast`] | what a script says |
 //! | [`expand`] | aliases to the points they stand for |
 //! | [`definitions`] | what scripts can use, by name |
+//! | [`sources`] | the folders of tapsets, and the same kept in an index |
+//! | [`stored`] | definitions as an index keeps them |
+//! | [`name`] | which names a pattern means |
 //! | [`context`] | what is known of the place where a handler runs |
+//! | [`handler`] | what handlers mean: locals, types, what is dead and what is wrong |
 //! | [`target`] | for which kernel, architecture and SystemTap a script is read |
 //! | `preprocess` → `macros` → `lexer` | bytes to tokens, each asking the next |
 //!
@@ -21,11 +25,15 @@ mod condition;
 pub mod context;
 pub mod definitions;
 pub mod expand;
+pub mod handler;
 mod lexer;
 pub mod library;
 mod macros;
+pub mod name;
 pub mod parser;
 mod preprocess;
+pub mod sources;
+pub mod stored;
 pub mod target;
 mod walk;
 

@@ -14,6 +14,10 @@ pub struct Target<'a> {
     pub privilege: Privilege,
     /// Whether `stap -g` runs the script.
     pub guru: bool,
+    /// What stands behind a script on the command line of stap: `$1`, `@1`. Tapsets have none.
+    pub arguments: &'a [String],
+    /// Whether SystemTap finds the kernel's `System.map`, and so its functions by their symbols alone.
+    pub system_map: bool,
     /// The kernel's configuration: what follows the `=` of an option, quotes included; none where it is not set.
     pub config: &'a (dyn Fn(&str) -> Option<String> + Sync),
 }
@@ -39,7 +43,8 @@ impl<'a> Target<'a> {
     /// A kernel module for this kernel, by a developer, with SystemTap 4.8.
     pub fn new(arch: &'a str, release: &'a str, config: &'a (dyn Fn(&str) -> Option<String> + Sync)) -> Self {
         let (runtime, privilege) = (Runtime::Kernel, Privilege::Stapdev);
-        Self { arch, release, systemtap: "4.8", runtime, privilege, guru: false, config }
+        let (guru, system_map) = (false, false);
+        Self { arch, release, systemtap: "4.8", runtime, privilege, guru, system_map, arguments: &[], config }
     }
 
     /// The release up to its first dash, `kernel_v`: `6.1.0` of `6.1.0-56-cloud-amd64`.
@@ -62,6 +67,19 @@ pub fn architecture(machine: &str) -> &str {
         _ if machine.starts_with("mips") => "mips",
         _ if ["sh2", "sh3", "sh4"].iter().any(|sh| machine.starts_with(sh)) => "sh",
         _ => machine,
+    }
+}
+
+/// The same for the machine of an ELF object (`e_machine`); empty for one that no kernel is indexed of.
+pub fn of_machine(machine: u16) -> &'static str {
+    match machine {
+        21 => "powerpc",
+        22 => "s390",
+        62 => "x86_64",
+        183 => "arm64",
+        243 => "riscv",
+        258 => "loongarch64",
+        _ => "",
     }
 }
 

@@ -2,6 +2,7 @@
 use crate::error::{Error, Result};
 use crate::link::Linked;
 use crate::merge::{Extracted, Model};
+use crate::pipeline::Evaluated;
 use probeidx_format::SectionName as S;
 use probeidx_format::meta::Meta;
 use probeidx_format::writer::Writer;
@@ -12,7 +13,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Writes an index to `path`, replacing what stands there in one step. Gives its length.
-pub fn write(path: &Path, meta: &Meta, batches: &[Extracted], model: &Model, linked: &Linked) -> Result<u64> {
+pub fn write(
+    path: &Path,
+    meta: &Meta,
+    batches: &[Extracted],
+    model: &Model,
+    linked: &Linked,
+    evaluated: &Evaluated,
+) -> Result<u64> {
     let io = |e| Error::io(path, "write the index", e);
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create the folder of indexes", e))?;
@@ -30,7 +38,16 @@ pub fn write(path: &Path, meta: &Meta, batches: &[Extracted], model: &Model, lin
         || write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked),
     );
     let finish = |mut writer: Writer<_>| {
-        writer.section(S::NameFst, [&fst[..]])?;
+        let Evaluated { configuration, tables, sources } = evaluated;
+        let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
+        one(S::Configuration, configuration)?;
+        one(S::Tapset, &tables.meta)?;
+        one(S::TapsetNames, tables.names.as_bytes())?;
+        one(S::TapsetStrings, &tables.strings)?;
+        one(S::TapsetDefinitions, tables.definitions.as_bytes())?;
+        one(S::TapsetTrees, &tables.trees)?;
+        one(S::TapsetSources, sources)?;
+        one(S::NameFst, &fst)?;
         writer.finish(meta.machine, model.release)
     };
     let length = writer.and_then(finish).map_err(io)?;
@@ -53,7 +70,7 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// Writes all sections but the last.
+/// Writes what is known of code.
 fn write_to<W: std::io::Write + std::io::Seek>(
     out: W,
     meta: &Meta,
@@ -94,5 +111,9 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::TypeUses, &model.users.uses)?;
     one(S::Frames, model.places.frames.as_bytes())?;
     writer.section(S::FrameRows, batches.iter().map(|b| &b.batch.frame_rows[..]))?;
+    let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
+    one(S::Tracepoints, linked.tracepoints.as_bytes())?;
+    one(S::EventFields, linked.event_fields.as_bytes())?;
+    one(S::Labels, &model.places.labels)?;
     Ok(writer)
 }

@@ -3,6 +3,7 @@
 mod addresses;
 mod agreement;
 mod anchors;
+mod check;
 mod frames;
 mod installed;
 #[path = "../capi/library.rs"]
@@ -11,5 +12,6 @@ mod live;
 mod perf;
 mod sample;
 mod tapset;
+mod tracepoints;
 mod types;
 mod user;

@@ -1,9 +1,8 @@
 //! The installed tapsets against SystemTap: every file as it prints it after parsing, every alias and every function.
 use crate::installed::{self, Kernel, needed, wanted};
 use probeidx::render;
-use probeidx::tapset::expand::Aliases;
 use probeidx::tapset::target::{Privilege, Runtime, architecture};
-use probeidx::tapset::{Library, Target};
+use probeidx::tapset::{Definitions, Library, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -146,6 +145,27 @@ fn functions_are_those_that_systemtap_dumps() {
     assert!(ours == theirs, "{}", difference(ours.iter().map(String::as_str), theirs));
 }
 
+/// The same from the index alone, by the command.
+#[test]
+fn the_index_dumps_what_systemtap_dumps() {
+    let Some(kernel) = needed(installed::kernel()) else { return };
+    let Some(aliases) = needed(stap(&kernel, &["--dump-probe-aliases"])) else { return };
+    let index = installed::index(&kernel);
+    let dumped = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_probeidx"));
+        let ran = command.arg("--db").arg(&index).arg("tapset").args(arguments).output().unwrap();
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let ours = dumped(&[]);
+    assert!(ours == aliases, "{}", difference(ours.lines(), aliases.lines()));
+    let Some(library) = needed(read(&kernel, |_| ())) else { return };
+    let functions = render::tapset::functions(library.functions());
+    assert!(dumped(&["--functions"]).lines().eq(&functions));
+    let macros = dumped(&["--macros"]);
+    let names = macros.lines().map(|line| line.split('(').next().unwrap_or_default().trim_start_matches('@'));
+    assert!(names.eq(library.macros().into_keys().filter(|name| !name.starts_with('_'))));
+}
+
 /// In points that begin as those do that SystemTap knows by itself. Some tapsets of 4.8 name aliases that are not there
 /// (`nd2_syscall.clock_adjtime`), which nobody notices because they are optional.
 #[test]
@@ -155,10 +175,10 @@ fn every_alias_of_the_installed_library_ends() {
     let Some(types) = needed(stap(&kernel, &["--dump-probe-types"])) else { return };
     let first = |point: &str| point.split(['.', '(']).next().unwrap_or_default().to_owned();
     let known: BTreeSet<String> = types.lines().map(first).collect();
-    let aliases = Aliases::new(library.aliases());
+    let definitions = Definitions::new(&library);
     let mut leaves = 0;
     for name in library.aliases().flat_map(|alias| &alias.names) {
-        let found = aliases.expand(name, |leaf| {
+        let found = definitions.expand(name, |leaf| {
             leaves += 1;
             assert!(leaf.optional || known.contains(&leaf.components[0].name), "{name}: {leaf:?}");
             false

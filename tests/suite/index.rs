@@ -18,7 +18,7 @@ pub struct Index {
 
 /// How a build of the tests goes, for as many threads.
 pub fn options(db: &Path, jobs: usize) -> Options {
-    Options { db: db.to_owned(), modules: true, force: true, jobs }
+    Options { db: db.to_owned(), modules: true, tapsets: vec![], force: true, jobs }
 }
 
 /// Indexes what lies under these paths, which is one kernel at most; the bytes are empty if it is none.

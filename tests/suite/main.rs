@@ -10,8 +10,12 @@ mod program;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod addr;
 mod agree;
+#[cfg(feature = "cli")]
+mod aliases;
 mod arguments;
 mod bad_input;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod check;
 #[cfg(feature = "cli")]
 mod command_line;
 mod covered;
@@ -23,6 +27,7 @@ mod decode;
 mod definitions;
 mod elf;
 mod frames;
+mod handler;
 mod hostile;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod image;
@@ -43,8 +48,12 @@ mod statements;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
 mod tapset;
+#[cfg(feature = "cli")]
+mod tapset_index;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod traced;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod tracepoints;
 #[cfg(feature = "cli")]
 mod types;
 #[cfg(feature = "cli")]

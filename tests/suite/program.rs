@@ -58,6 +58,8 @@ pub fn command(db: &Path) -> Command {
     for variable in ["PROBEIDX_DB", "XDG_CACHE_HOME", "HOME", "NO_COLOR"] {
         c.env_remove(variable);
     }
+    // No tapsets but those that a test names.
+    c.env("SYSTEMTAP_TAPSET", "");
     c.arg("--db").arg(db);
     c
 }

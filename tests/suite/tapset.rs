@@ -2,9 +2,8 @@
 use crate::fixture::Tree;
 use probeidx::render;
 use probeidx::tapset::ast::{Point, Root, Script, Step};
-use probeidx::tapset::expand::Aliases;
 use probeidx::tapset::target::{Privilege, Runtime};
-use probeidx::tapset::{Library, Target};
+use probeidx::tapset::{Definitions, Library, Target};
 use probeidx::{Error, ErrorKind, Result};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -511,11 +510,22 @@ fn files_that_cannot_be_read_do_not_keep_others_from_it() {
     assert_eq!(render::tapset::aliases(library.aliases()).into_iter().collect::<Vec<_>>(), ["good = begin"]);
 }
 
-/// The points that are asked about, with what they came through. With `no` or a wildcard in them they match nothing.
+/// The same whether a script defines the aliases or a library does.
 fn expanded(script: &Script, point: &str) -> (Vec<String>, Result<bool>) {
+    let mut library = Library::default();
+    library.scripts.push(script.clone());
+    let none = Library::default();
+    let of_script = leaves(&Definitions::new(&none).with(script, Path::new("a.stp")), point);
+    let (found, matched) = leaves(&Definitions::new(&library), point);
+    assert_eq!(found, of_script.0);
+    (found, matched)
+}
+
+/// The points that are asked about, with what they came through. With `no` or a wildcard in them they match nothing.
+fn leaves(definitions: &Definitions<'_>, point: &str) -> (Vec<String>, Result<bool>) {
     let asked = whole(&format!("probe {point} {{}}"));
     let mut leaves = vec![];
-    let found = Aliases::new(&script.aliases).expand(&asked.probes[0].points[0], |leaf| {
+    let found = definitions.expand(&asked.probes[0].points[0], |leaf| {
         let components = leaf.components.to_vec();
         if components.iter().any(|c| c.name.contains('*')) {
             return false;

@@ -252,7 +252,8 @@ fn damaged_objects_are_survived() {
     let program = place.compile("whole", &["-pie", "-fPIE"]);
     let whole = std::fs::read(&program).unwrap();
     let victim = place.path("victim");
-    let options = probeidx::pipeline::Options { db: place.db(), modules: true, force: true, jobs: 1 };
+    let options =
+        probeidx::pipeline::Options { db: place.db(), modules: true, tapsets: vec![], force: true, jobs: 1 };
     let mut built = 0;
     let mut build = |bytes: &[u8]| {
         std::fs::write(&victim, bytes).unwrap();

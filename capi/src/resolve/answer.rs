@@ -45,7 +45,7 @@ pub struct Value {
     pub steps: *const Step,
     /// How many steps.
     pub step_count: usize,
-    /// 0 a parameter, 1 a local variable, 2 what is returned, 3 what the kernel reads by itself.
+    /// 0 a parameter, 1 a local variable, 2 what is returned, 3 what the kernel reads by itself, 4 a field of an event.
     pub role: u32,
     /// See `probeidx_state_name`.
     pub state: u32,
@@ -313,6 +313,7 @@ impl<'a> Writer<'a> {
                 Role::Local => 1,
                 Role::Return => 2,
                 Role::Raw => 3,
+                Role::Field => 4,
             },
             state: state(v.state),
             parameter: v.parameter.map_or(0, |p| p.number),

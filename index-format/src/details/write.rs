@@ -36,6 +36,7 @@ pub struct DetailWriter<'a> {
     entry: u32,
     due: u32,
     base: FrameBase,
+    blocks: u32,
 }
 
 impl<'a> DetailWriter<'a> {
@@ -64,23 +65,31 @@ impl<'a> DetailWriter<'a> {
         if let Some((_, call)) = inlined {
             call.put(out);
         }
-        Self { buffer, entry, due: 0, base }
+        Self { buffer, entry, due: 0, base, blocks: 0 }
     }
     /// Starts a lexical block with these ranges.
     pub fn block(&mut self, ranges: &[Range]) -> Block {
         let start = self.buffer.bytes.len();
+        self.blocks += 1;
         let count = self.count(ranges.iter().copied());
         self.buffer.bytes.push(in_tag(count) << 6 | BLOCK);
         self.counted(count, ranges.iter().copied());
         Block { start, items: self.buffer.bytes.len() }
     }
-    /// Ends the lexical block that started last. One without variables is left out.
-    pub fn end_block(&mut self, block: Block) {
-        if self.buffer.bytes.len() == block.items {
-            self.buffer.bytes.truncate(block.start);
-        } else {
+    /// Ends the lexical block that started last. One without variables is left out: whether it is kept.
+    pub fn end_block(&mut self, block: Block) -> bool {
+        let is_kept = self.buffer.bytes.len() > block.items;
+        if is_kept {
             self.buffer.bytes.push(END);
+        } else {
+            self.buffer.bytes.truncate(block.start);
+            self.blocks -= 1;
         }
+        is_kept
+    }
+    /// How many lexical blocks there are so far: the number of the one that started last, from 1.
+    pub fn blocks(&self) -> u32 {
+        self.blocks
     }
     /// Ends the placement.
     pub fn end(self) {

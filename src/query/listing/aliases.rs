@@ -1,21 +1,17 @@
 //! Functions under the names that only their symbols have.
-use super::{Lines, Lister, Seen, put_point};
+use super::probed::{Asked, Each, Met, Probed, Seen, put_point};
+use crate::error::Result;
 use crate::query::placement;
-use crate::query::select::{self, Scope};
-use crate::query::spec::{Filter, FunctionSpec};
+use crate::query::select;
+use crate::query::spec::Filter;
 use probeidx_format::id::NameId;
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
 
-impl<'a> Lister<'a> {
+impl<'a> Probed<'a> {
     /// Functions that have a symbol of this name, and another one in the debug information: `malloc`, which is
     /// `__libc_malloc` there. SystemTap lists them under that (`update_symtab`, tapsets.cxx).
-    pub(super) fn list_aliases(
-        &mut self,
-        name: NameId,
-        scope: &Scope,
-        spec: &FunctionSpec,
-        lines: &mut Lines,
-    ) {
+    pub(super) fn aliases(&self, name: NameId, asked: Asked<'_>, each: &mut Each<'_, 'a>) -> Result<()> {
+        let Asked { spec, kind, scope } = asked;
         let view = self.view;
         for &id in view.symbols_named(name) {
             let Some(symbol) = select::symbol(&view, id) else { continue };
@@ -43,12 +39,12 @@ impl<'a> Lister<'a> {
             // Who asks by a mangled name is answered with one (`dwarf_query::add_probe_point`).
             let is_mangled = spec.declared.name.literal_prefix().starts_with("_Z");
             let text = if is_mangled { self.symbol_name(function) } else { own };
-            let (line, kind) = (function.line.get(), self.kind);
-            lines.push(
-                |out| put_point(&view, object, Some((file, line)), text, spec, kind, out),
-                |out| self.put_variables(&[Seen { placed, pc: None }], spec.filter, out),
-            );
+            let place = Some((file, function.line.get()));
+            let put = |out: &mut Vec<u8>| put_point(&view, object, place, text, spec, kind, out);
+            let seen = [Seen::at_entry(placed)];
+            each(&Met { object, seen: &seen, symbol: None, filter: spec.filter, put: &put })?;
         }
+        Ok(())
     }
 
     /// What the function's symbol is called: its linkage name, if it has one.

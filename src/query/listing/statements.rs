@@ -1,6 +1,6 @@
 //! Source lines as SystemTap lists them: for each function and inlined copy that is declared in the file, one address of
 //! the line. The source of the rules is `dwflpp.cxx` and `tapsets.cxx` of SystemTap 4.8.
-use super::{Lines, Lister, Seen};
+use super::probed::{Each, Met, Probed, Seen};
 use crate::error::Result;
 use crate::query::resolve::within_statement;
 use crate::query::rows::{self, Files, Row};
@@ -17,9 +17,9 @@ use std::collections::BTreeSet;
 /// The name and file of a function, and the line that is printed.
 type Printed = (StrId, StrId, u32);
 
-impl<'a> Lister<'a> {
-    /// Appends the lines of the statements of a spec. Cost: of the rows and placements of the units that have the file.
-    pub(super) fn list_statements(&mut self, spec: &StatementSpec, lines: &mut Lines) {
+impl<'a> Probed<'a> {
+    /// The lines of a spec. Cost: of the rows and placements of the units that have the file.
+    pub(super) fn statements(&self, spec: &StatementSpec, each: &mut Each<'_, 'a>) -> Result<()> {
         let view = self.view;
         for object in Scope::new(&view, &spec.module).objects() {
             let mut points: FxHashMap<Printed, Vec<Seen<'a>>> = FxHashMap::default();
@@ -43,7 +43,10 @@ impl<'a> Lister<'a> {
                 copies.sort_by_key(|c| (c.is_inline, Reverse(c.function.line.get())));
                 for_each_point(rows, &copies, spec, |copy, pc, line| {
                     let printed = (copy.function.name, copy.function.file, line);
-                    points.entry(printed).or_default().push(Seen { placed: copy.placed, pc: Some(pc) });
+                    points
+                        .entry(printed)
+                        .or_default()
+                        .push(Seen { pc: Some(pc), ..Seen::at_entry(copy.placed) });
                 });
             });
             for ((name, file, line), mut seen) in points {
@@ -52,16 +55,17 @@ impl<'a> Lister<'a> {
                 if seen.is_empty() || self.is_blocked(name, file, Filter::Any) {
                     continue;
                 }
-                lines.push(
-                    |out| point::put_statement(&view, object, name, file, line, spec.nearest, out),
-                    |out| self.put_variables(&seen, Filter::Any, out),
-                );
+                let put = |out: &mut Vec<u8>| {
+                    point::put_statement(&view, object, name, file, line, spec.nearest, out)
+                };
+                each(&Met { object, seen: &seen, symbol: None, filter: Filter::Any, put: &put })?;
             }
         }
+        Ok(())
     }
 
-    /// Appends the line of an address.
-    pub(super) fn list_address(&mut self, spec: &AddressSpec, lines: &mut Lines) -> Result<()> {
+    /// An address that is the start of a statement.
+    pub(super) fn address(&self, spec: &AddressSpec, each: &mut Each<'_, 'a>) -> Result<()> {
         let view = self.view;
         let nearest = spec.kind == AddressKind::Statement { nearest: true };
         for object in Scope::new(&view, &spec.module).objects() {
@@ -77,10 +81,9 @@ impl<'a> Lister<'a> {
                 continue;
             }
             let address = spec.address.wrapping_sub((pc - row.pc).into());
-            lines.push(
-                |out| point::put_address(&view, object, address, nearest, out),
-                |out| self.put_variables(&[Seen { placed, pc: Some(row.pc) }], Filter::Any, out),
-            );
+            let put = |out: &mut Vec<u8>| point::put_address(&view, object, address, nearest, out);
+            let seen = [Seen { pc: Some(row.pc), ..Seen::at_entry(placed) }];
+            each(&Met { object, seen: &seen, symbol: None, filter: Filter::Any, put: &put })?;
         }
         Ok(())
     }

@@ -10,9 +10,11 @@ mod lines;
 mod systemtap;
 
 pub use lines::{Declared, Lines};
+pub use systemtap::of_components;
 
 use super::pattern::Pattern;
 use crate::error::{Error, ErrorKind, Result};
+use crate::tapset::ast::Component;
 
 /// Reads one argument of the command line, or one line of a list of specs.
 ///
@@ -59,8 +61,8 @@ pub enum Point {
     /// Tracepoints.
     Trace(TraceSpec),
     /// A tapset alias with its wildcards, such as `vm.*` or `syscall.open.return`: everything dotted that does
-    /// not start with `kernel`, `module` or `process("…").function`, written without blanks.
-    Alias(String),
+    /// not start with `kernel`, `module` or `process("…").function`.
+    Alias(Vec<Component>),
 }
 
 impl Point {

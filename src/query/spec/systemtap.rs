@@ -5,15 +5,39 @@
 use super::components::{self, Argument, Chain, Component};
 use super::lines::declared;
 use super::{
-    AddressKind, AddressSpec, Callee, Filter, FunctionSpec, ModuleScope, Point, Source, Spec, Spelled,
-    StatementSpec, TraceSpec,
+    AddressKind, AddressSpec, Callee, Filter, FunctionSpec, ModuleScope, Point, Presence, Source, Spec,
+    Spelled, StatementSpec, TraceSpec,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::pattern::find_outside;
+use crate::tapset::ast as tapset;
+use std::borrow::Cow;
 
 /// Every point of a list, in the order written.
 pub(super) fn parse(source: Source<'_>, text: &str) -> Result<Vec<Spec>> {
     components::read(source, text)?.iter().map(|chain| meaning(source, chain)).collect()
+}
+
+/// What the point of a tapset or script means that names code of the kernel or of a program.
+///
+/// # Errors
+/// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage) with what was expected.
+pub fn of_components(components: &[tapset::Component]) -> Result<Spec> {
+    fn component(c: &tapset::Component) -> Component<'_> {
+        let argument = c.argument.as_ref().map(|argument| match argument {
+            tapset::Literal::String(text) => Argument::Text(Cow::Borrowed(text), 0),
+            tapset::Literal::Number(number) => Argument::Number(*number as u64),
+        });
+        Component { name: &c.name, at: 0, end: 0, argument }
+    }
+    let chain =
+        Chain { components: components.iter().map(component).collect(), presence: Presence::Required };
+    meaning(Source { whole: "", base: 0 }, &chain).map_err(|error| {
+        // Whoever asks knows the place in the file; there is no column here.
+        let message = error.message().trim_start_matches("column 1: ");
+        let plain = Error::new(error.kind(), message);
+        error.remedy().map_or(plain.clone(), |remedy| plain.hint(remedy))
+    })
 }
 
 fn meaning(source: Source<'_>, chain: &Chain<'_>) -> Result<Spec> {
@@ -27,7 +51,7 @@ fn meaning(source: Source<'_>, chain: &Chain<'_>) -> Result<Spec> {
         }
         ("kernel", Some(_)) => return Err(source.expected(head.at, "kernel without an argument")),
         ("module", _) => return Err(source.expected(head.at, "module(\"NAME\")")),
-        _ => return spec(Point::Alias(alias(&chain.components))),
+        _ => return spec(Point::Alias(chain.components.iter().map(wanted).collect())),
     };
     let kinds = "function(\"…\"), statement(\"…\") or trace(\"…\")";
     let Some((kind, suffixes)) = rest.split_first() else {
@@ -177,20 +201,13 @@ fn trace(source: Source<'_>, text: &str) -> Result<TraceSpec> {
     Ok(TraceSpec { system, event: source.from(start).pattern(&text[start..])? })
 }
 
-fn alias(components: &[Component<'_>]) -> String {
-    let mut name = String::new();
-    for component in components {
-        if !name.is_empty() {
-            name.push('.');
-        }
-        name += component.name;
-        match &component.argument {
-            Some(Argument::Text(text, _)) => name += &format!("(\"{}\")", text.replace('"', "\\\"")),
-            Some(Argument::Number(number)) => name += &format!("({number})"),
-            None => {}
-        }
-    }
-    name
+/// A component for the tapsets.
+fn wanted(component: &Component<'_>) -> tapset::Component {
+    let argument = component.argument.as_ref().map(|argument| match argument {
+        Argument::Text(text, _) => tapset::Literal::String(text.clone().into_owned()),
+        Argument::Number(number) => tapset::Literal::Number(*number as i64),
+    });
+    tapset::Component { name: component.name.to_owned(), argument, place: Default::default() }
 }
 
 #[cfg(test)]
@@ -205,6 +222,10 @@ mod tests {
 
     fn pattern(text: &str) -> Pattern {
         Pattern::new(text).unwrap()
+    }
+
+    fn dotted(components: &[tapset::Component]) -> String {
+        components.iter().map(ToString::to_string).collect::<Vec<_>>().join(".")
     }
 
     fn function(text: &str) -> FunctionSpec {
@@ -270,7 +291,7 @@ mod tests {
         let names = |text: &str| -> Vec<String> {
             let name = |point: &Point| match point {
                 Point::Function(f) => format!("{:?} {} {:?}", f.module, f.declared.name, f.filter),
-                Point::Alias(name) => name.clone(),
+                Point::Alias(components) => dotted(components),
                 other => panic!("{other:?}"),
             };
             points(text).iter().map(name).collect()
@@ -293,7 +314,8 @@ mod tests {
     #[test]
     fn aliases_keep_wildcards_and_arguments() {
         for text in ["vm.*", "syscall.open.return", "timer.ms(100)", "process(\"a\").mark(\"b\")"] {
-            assert_eq!(points(text), [Point::Alias(text.to_owned())]);
+            let [Point::Alias(components)] = &points(text)[..] else { panic!("{text}") };
+            assert_eq!(dotted(components), text);
         }
     }
 

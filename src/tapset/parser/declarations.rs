@@ -1,6 +1,6 @@
 //! Probes, aliases, functions and globals.
 use super::super::ast::{
-    Alias, Embedded, Function, FunctionBody, Global, Parameter, Point, Probe, Script, Type,
+    Alias, Embedded, Function, FunctionBody, Global, Parameter, Point, Probe, Script, Signature, Type,
 };
 use super::super::lexer::{Comment, Kind, Token};
 use super::super::macros::fault;
@@ -118,12 +118,14 @@ impl<'a> Parser<'a> {
             false => FunctionBody::Statement(self.block()?),
         };
         let (place, name) = (name.place, name.text.into_owned());
+        let signature = Signature { parameters: parameters.iter().map(|p| p.declared).collect(), result };
         script.functions.push(Function {
             name,
             private,
             parameters,
             result,
             priority,
+            signature,
             body,
             place,
             comment: None,
@@ -221,10 +223,6 @@ pub(super) fn document(script: &mut Script, comments: Vec<Comment>) {
         function.comment = find(&function.name, function.place);
     }
     for alias in &mut script.aliases {
-        let name = alias
-            .names
-            .first()
-            .map(|name| name.components.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join("."));
-        alias.comment = name.and_then(|name| find(&name, alias.place));
+        alias.comment = alias.names.first().and_then(|name| find(&name.name(), alias.place));
     }
 }

@@ -95,7 +95,9 @@ impl<'a> Parser<'a> {
             let place = Place { file, line: number(line), column: number(zero - line_start + 1) };
             return Err(Fault::new((place, None), "this is not text: it has a zero byte"));
         }
-        let tokens = Preprocessor::new(Expander::new(Lexer::new(bytes, file), macros), target);
+        let arguments = if origin == Origin::Script { target.arguments } else { &[] };
+        let lexer = Lexer::new(bytes, file).with_arguments(arguments);
+        let tokens = Preprocessor::new(Expander::new(lexer, macros), target);
         let privileged = origin == Origin::Tapset || target.guru;
         Ok(Self {
             tokens,

@@ -20,6 +20,7 @@
 //!   keeps its symbol and some code; its DIE has no address. SystemTap takes the symbol for described by the DIE
 //!   (`update_symtab`) and finds nothing at the DIE: by its name the function can not be probed, `no match`. We are
 //!   right to know it, and list it under a bare name: `find null_setkey`.
+mod aliases;
 pub mod classes;
 pub mod listing;
 mod statements;

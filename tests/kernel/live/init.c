@@ -5,7 +5,7 @@
 //     text ADDRESS         where _text is in vmlinux; all addresses are meant relative to it (KASLR)
 //     d PLACE LINE         write LINE to kprobe_events; PLACE is where it ought to land
 //     p|r|f PLACE          register_kprobe, register_kretprobe, ftrace_set_filter_ip there, through register.ko
-//     v ACTION LINES       write LINES (tabs between them) to kprobe_events, enable them, do ACTION of act.c
+//     v ACTION LINES       write LINES (tabs between them) to kprobe_events or dynamic_events, enable them, do ACTION of act.c
 //     c PATH               print a file
 // PLACE is an address, or MODULE SECTION OFFSET with commas between them; numbers are hexadecimal.
 //
@@ -36,6 +36,8 @@
 #include "register.h"
 
 #define EVENTS "/sys/kernel/tracing/kprobe_events"
+// Of tracepoints (t) and events (e), which are for this file alone.
+#define DYNAMIC "/sys/kernel/tracing/dynamic_events"
 #define LIST "/sys/kernel/debug/kprobes/list"
 // The kernel compares each new event with all that there are.
 #define BATCH BATCH_MAX
@@ -208,13 +210,18 @@ static struct probe *list(size_t *count) {
     return probes;
 }
 
-static int events = -1;
+static int events = -1, dynamic = -1;
 
 int define(const char *line) {
-    return write(events, line, strlen(line)) < 0 ? errno : 0;
+    int is_dynamic = *line == 't' || *line == 'e';
+    if (is_dynamic && dynamic < 0 && (dynamic = open(DYNAMIC, O_WRONLY | O_APPEND)) < 0)
+        fail(DYNAMIC);
+    return write(is_dynamic ? dynamic : events, line, strlen(line)) < 0 ? errno : 0;
 }
 
 void forget_all(void) {
+    if (dynamic >= 0)
+        close(open(DYNAMIC, O_WRONLY | O_TRUNC));
     int file = open(EVENTS, O_WRONLY | O_TRUNC);
     if (file < 0)
         fail("emptying " EVENTS);

@@ -1,5 +1,5 @@
 //! The kernel itself as the judge: its image boots in an emulator, and takes or refuses each probe.
-mod boot;
+pub mod boot;
 mod cases;
 mod fetches;
 mod initrd;

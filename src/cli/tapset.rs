@@ -1,0 +1,156 @@
+//! `probeidx tapset`
+use super::aliases;
+use super::args::Tapset;
+use super::config::Config;
+use super::exit::Outcome;
+use super::output::failed;
+use super::why_not::{nothing, with_near};
+use crate::error::Result;
+use crate::query::derive::explain::explain;
+use crate::query::{Index, suggest};
+use crate::render::text::Style;
+use crate::render::{aliases as meanings, printable, tapset as lines, tapset_definitions as full};
+use crate::tapset::Definitions;
+use crate::tapset::ast::Alias;
+use crate::tapset::handler::Words;
+use crate::tapset::name::NamePattern;
+use probeidx_format::View;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Shows what tapsets define: without a pattern a line each, as SystemTap dumps them.
+pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let patterns = args.patterns.iter().map(|p| NamePattern::new(p)).collect::<Result<Vec<_>>>()?;
+    let mut outcome = Outcome::Nothing;
+    let mut reasons = vec![];
+    for path in config.indexes()? {
+        let index = Index::open(&path)?;
+        let view = index.view()?;
+        let definitions = Definitions::of_index(&view).map_err(|e| e.at(&path))?;
+        let kernel = String::from_utf8_lossy(view.release());
+        let asked =
+            Asked { args, patterns: &patterns, definitions: &definitions, view, kernel: &kernel, config };
+        let any = match (args.functions, args.macros) {
+            (true, _) => asked.functions(out).map_err(failed)?,
+            (_, true) => asked.macros(out).map_err(failed)?,
+            _ => asked.aliases(out)?,
+        };
+        definitions.whole().map_err(|e| e.at(&path))?;
+        match any {
+            true => outcome = Outcome::Done,
+            false => reasons.extend(args.patterns.iter().map(|pattern| asked.near(pattern))),
+        }
+    }
+    if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
+}
+
+/// A question to one index. The answers are whether there was any.
+struct Asked<'a> {
+    args: &'a Tapset,
+    patterns: &'a [NamePattern],
+    definitions: &'a Definitions<'a>,
+    view: View<'a>,
+    kernel: &'a str,
+    config: &'a Config,
+}
+
+impl Asked<'_> {
+    fn is_asked(&self, name: &str) -> bool {
+        let shown = |hidden_too: bool| self.args.all || hidden_too || !name.starts_with('_');
+        match self.patterns {
+            [] => shown(false),
+            patterns => patterns.iter().any(|p| p.matches(name) && shown(p.asks_for_hidden())),
+        }
+    }
+    fn in_full(&self) -> bool {
+        !self.patterns.is_empty()
+    }
+
+    fn aliases(&self, out: &mut dyn Write) -> Result<bool> {
+        let definitions = self.definitions;
+        if !self.in_full() && !self.config.json {
+            let asked = definitions.aliases().filter(|alias| self.args.all || !alias.hidden());
+            let dumped = lines::aliases(asked);
+            dumped.iter().try_for_each(|line| writeln!(out, "{}", printable(line))).map_err(failed)?;
+            return Ok(!dumped.is_empty());
+        }
+        // By where they stand: an alias of several names is one, and a name can be defined again.
+        let names = definitions.alias_names().into_iter().filter(|name| self.is_asked(name));
+        let mut asked: Vec<&Alias> = vec![];
+        for alias in names.flat_map(|name| definitions.alias(name)) {
+            if !asked.iter().any(|other| std::ptr::eq(*other, alias)) {
+                asked.push(alias);
+            }
+        }
+        let words = aliases::words(self.view, definitions);
+        for alias in &asked {
+            self.alias(alias, &words, out)?;
+        }
+        Ok(!asked.is_empty())
+    }
+
+    /// One alias: its definition, and with a pattern what it means on this kernel.
+    fn alias(&self, alias: &Alias, words: &Words<'_>, out: &mut dyn Write) -> Result<()> {
+        let Self { definitions, view, config, .. } = *self;
+        let here = self.in_full().then(|| explain(view, definitions, words, alias)).transpose()?;
+        let style = Style { color: config.color };
+        if !config.json {
+            full::alias(definitions, alias, config.verbose > 0, out).map_err(failed)?;
+            return here.map_or(Ok(()), |here| meanings::explained(&here, style, out)).map_err(failed);
+        }
+        let mut line = vec![];
+        full::alias_json(definitions, self.kernel, alias, &mut line).map_err(failed)?;
+        if let Some(here) = here {
+            let here = json!({"here": meanings::explained_json(&here)});
+            meanings::add(&mut line, &here).map_err(failed)?;
+        }
+        out.write_all(&line).map_err(failed)
+    }
+
+    fn functions(&self, out: &mut dyn Write) -> std::io::Result<bool> {
+        let definitions = self.definitions;
+        if !self.in_full() && !self.config.json && !self.args.all {
+            let dumped = lines::functions(definitions.all_functions());
+            dumped.iter().try_for_each(|line| writeln!(out, "{}", printable(line)))?;
+            return Ok(!dumped.is_empty());
+        }
+        let mut any = false;
+        let names = definitions.function_names().into_iter().filter(|name| self.is_asked(name));
+        for function in names.flat_map(|name| definitions.functions(name)) {
+            if function.private && !self.in_full() && !self.args.all {
+                continue;
+            }
+            any = true;
+            match self.config.json {
+                true => full::function_json(definitions, self.kernel, function, out)?,
+                false => full::function(definitions, function, self.config.verbose > 0, out)?,
+            }
+        }
+        Ok(any)
+    }
+
+    fn macros(&self, out: &mut dyn Write) -> std::io::Result<bool> {
+        let asked: BTreeMap<_, _> =
+            self.definitions.macros().filter(|(name, _)| self.is_asked(name)).collect();
+        for (name, of) in &asked {
+            match self.config.json {
+                true => full::macro_json(self.definitions, self.kernel, name, of, out)?,
+                false => full::named_macro(self.definitions, name, of, self.in_full(), out)?,
+            }
+        }
+        Ok(!asked.is_empty())
+    }
+
+    /// What to say of a pattern that nothing matches.
+    fn near(&self, pattern: &str) -> String {
+        let definitions = self.definitions;
+        let nearest = |names: &mut dyn Iterator<Item = &str>| suggest::nearest(pattern, names, 5);
+        let (what, near) = match (self.args.functions, self.args.macros) {
+            (true, _) => ("function", nearest(&mut definitions.function_names().into_iter())),
+            (_, true) => ("macro", nearest(&mut definitions.macros().map(|(name, _)| name))),
+            _ => ("alias", nearest(&mut definitions.alias_names().into_iter())),
+        };
+        with_near(&format!("no {what} {pattern}"), &near)
+    }
+}

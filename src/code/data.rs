@@ -1,0 +1,114 @@
+//! The initialized data of an object as it is once the object is loaded: numbers, texts, and where pointers lead.
+//!
+//! In vmlinux pointers stand in place, or in `.rela.dyn` where the image is moved when it starts (arm64, riscv). A module has
+//! relocations for them. Damaged data gives no answer, never a wrong place outside of the object.
+use super::table::relocated;
+use crate::load::elf::Elf;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Offset in a section and address to which it refers, sorted.
+type Relocations = Rc<Vec<(u32, u32)>>;
+
+/// Reads data by address.
+pub struct Data<'o, 'd> {
+    object: &'o Elf<'d>,
+    /// The addresses of the sections that have bytes, in order, and their positions.
+    sections: Vec<(Range<u32>, usize)>,
+    /// Of a module, the relocations of the sections that were asked for.
+    relocated: RefCell<HashMap<usize, Relocations>>,
+    /// Of an image that is moved: link address, and the one that is put there, sorted.
+    moved: Vec<(u64, u64)>,
+}
+
+impl<'o, 'd> Data<'o, 'd> {
+    /// Cost: of the sections; of an image that is moved, of all its relocations.
+    pub fn new(object: &'o Elf<'d>) -> Self {
+        let all = object.sections.iter().enumerate().filter_map(|(index, section)| {
+            let start = section.pc?;
+            let end = start.checked_add(u32::try_from(section.raw().len()).ok()?)?;
+            (start < end).then_some((start..end, index))
+        });
+        let mut sections: Vec<_> = all.collect();
+        sections.sort_by_key(|(range, _)| range.start);
+        let moved = if object.is_relocatable { vec![] } else { moved(object) };
+        Self { object, sections, relocated: RefCell::default(), moved }
+    }
+
+    /// Where the pointer at an address leads; `None` for null and what leads out of the object.
+    pub fn pointer(&self, pc: u32) -> Option<u32> {
+        let (index, offset) = self.place(pc)?;
+        if self.object.is_relocatable {
+            let known = self.relocations(index);
+            let found = known.binary_search_by_key(&(offset as u32), |r| r.0).ok()?;
+            return Some(known[found].1);
+        }
+        let link = self.object.base.wrapping_add(pc.into());
+        let target = match self.moved.binary_search_by_key(&link, |m| m.0) {
+            Ok(found) => self.moved[found].1,
+            Err(_) => u64::from_le_bytes(*self.bytes(index, offset)?.first_chunk()?),
+        };
+        let pc = u32::try_from(target.checked_sub(self.object.base)?).ok()?;
+        self.place(pc).map(|_| pc)
+    }
+
+    /// Whether all bits of the pointer at an address are set, with which the kernel marks what is no pointer.
+    pub fn is_mark(&self, pc: u32) -> bool {
+        self.word(pc) == Some([0xff; 8])
+    }
+
+    /// Whether nothing is written at an address, now or when the object is loaded.
+    pub fn is_null(&self, pc: u32) -> bool {
+        self.word(pc) == Some([0; 8]) && self.pointer(pc).is_none()
+    }
+
+    /// The number of 32 bits at an address.
+    pub fn number(&self, pc: u32) -> Option<i32> {
+        let (index, offset) = self.place(pc)?;
+        self.bytes(index, offset)?.first_chunk().map(|b| i32::from_le_bytes(*b))
+    }
+
+    /// The text at an address, if it ends within so many bytes.
+    pub fn text(&self, pc: u32, longest: usize) -> Option<&'d [u8]> {
+        let (index, offset) = self.place(pc)?;
+        let bytes = self.bytes(index, offset)?;
+        let bytes = &bytes[..bytes.len().min(longest)];
+        Some(&bytes[..memchr::memchr(0, bytes)?])
+    }
+
+    fn word(&self, pc: u32) -> Option<[u8; 8]> {
+        let (index, offset) = self.place(pc)?;
+        self.bytes(index, offset)?.first_chunk().copied()
+    }
+
+    fn bytes(&self, index: usize, offset: usize) -> Option<&'d [u8]> {
+        self.object.sections[index].raw().get(offset..)
+    }
+
+    /// The section that holds an address, and the offset in it.
+    fn place(&self, pc: u32) -> Option<(usize, usize)> {
+        let after = self.sections.partition_point(|(range, _)| range.start <= pc);
+        let (range, index) = self.sections[..after].last().filter(|(range, _)| pc < range.end)?;
+        Some((*index, (pc - range.start) as usize))
+    }
+
+    /// Damaged ones are none: what hangs on them is missing then, which whoever reads it tells.
+    fn relocations(&self, index: usize) -> Relocations {
+        let mut all = self.relocated.borrow_mut();
+        let read = || Rc::new(relocated(self.object, index).unwrap_or_default());
+        all.entry(index).or_insert_with(read).clone()
+    }
+}
+
+/// The relative relocations of an image. (`RELATIVE` of all machines has no symbol; those of `.relr.dyn` stand in place.)
+fn moved(object: &Elf<'_>) -> Vec<(u64, u64)> {
+    let entries = object.section(".rela.dyn").map(|s| s.raw()).unwrap_or_default().chunks_exact(24);
+    let word =
+        |entry: &[u8], at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().expect("eight bytes"));
+    let mut moved: Vec<_> =
+        entries.filter(|e| word(e, 8) >> 32 == 0).map(|e| (word(e, 0), word(e, 16))).collect();
+    moved.sort_unstable();
+    moved
+}

@@ -1,0 +1,40 @@
+//! Labels that have an address: those to which code jumps, where the compiler kept a place for them.
+use super::abbrev::Slot;
+use super::attrs::Attrs;
+use super::extractor::{Extractor, Source};
+use super::facts::LabelFacts;
+use super::strings::LocalStr;
+use gimli::constants::DW_TAG_label;
+use std::rc::Rc;
+
+impl<'d> Extractor<'d, '_> {
+    /// Notes a label of a placement and of a block in it, from its entry. One without an address is none.
+    pub(super) fn label(&mut self, source: &Rc<Source<'d>>, (place, block): (u32, u32), attrs: &Attrs) {
+        let Some(pc) = attrs.get(Slot::LowPc).and_then(|low| self.pc(low)) else { return };
+        let (name, line) = match attrs.get(Slot::Origin) {
+            Some(origin) => self.declared_label(source, origin),
+            None => self.label_names(attrs),
+        };
+        if name != LocalStr::EMPTY {
+            self.batch.labels.push(LabelFacts { place, name, line, pc, block });
+        }
+    }
+
+    /// What the entry of the abstract function says of a label.
+    fn declared_label(&mut self, source: &Rc<Source<'d>>, origin: u64) -> (LocalStr, u32) {
+        let unknown = (LocalStr::EMPTY, 0);
+        let Some(source) = self.source_of(source, origin) else { return unknown };
+        let mut cursor = source.unit.cursor(origin as usize);
+        let Some(abbrev) = source.unit.abbrevs.get(cursor.uleb()).filter(|a| a.tag == DW_TAG_label) else {
+            return unknown;
+        };
+        let mut attrs = Attrs::default();
+        source.unit.attrs(&mut cursor, abbrev, &mut attrs);
+        self.label_names(&attrs)
+    }
+
+    fn label_names(&mut self, attrs: &Attrs) -> (LocalStr, u32) {
+        let name = attrs.string(Slot::Name).map_or(LocalStr::EMPTY, |name| self.string(name));
+        (name, attrs.get(Slot::DeclLine).unwrap_or(0) as u32)
+    }
+}

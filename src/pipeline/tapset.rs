@@ -1,0 +1,85 @@
+//! Tapsets as they hold for a kernel, and what scripts ask of its configuration.
+use super::Skipped;
+use crate::error::{Error, ErrorKind, Result};
+use crate::load::config::KernelConfig;
+use crate::query::Index;
+use crate::tapset::sources::Sources;
+use crate::tapset::{Library, Target, target};
+use probeidx_format::tapset::Tables;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// The folders of tapsets of a build, for all of its kernels.
+#[derive(Default)]
+pub struct Tapsets {
+    pub sources: Sources,
+    /// As an index keeps them.
+    bytes: OnceLock<Vec<u8>>,
+}
+
+/// What an index keeps of them; empty for a user object.
+#[derive(Default)]
+pub struct Evaluated {
+    /// The options of the kernel.
+    pub configuration: Vec<u8>,
+    pub tables: Tables,
+    pub sources: Vec<u8>,
+}
+
+impl Tapsets {
+    /// Finds the files below folders, and in indexes that keep some.
+    ///
+    /// # Errors
+    /// A folder or index that cannot be read, or holds no tapsets: nothing was read then.
+    pub fn find(given: &[PathBuf]) -> Result<Self> {
+        let mut sources = Sources::default();
+        for path in given {
+            if !path.is_file() {
+                sources.find(path)?;
+                continue;
+            }
+            let index = Index::open(path)?;
+            let kept = index.view()?.tapset_sources().map_err(|e| index.error(e))?;
+            if kept.folders.is_empty() {
+                let error = Error::new(ErrorKind::NoIndex, "this index was built without tapsets").at(path);
+                return Err(error.hint("name a folder of tapsets"));
+            }
+            sources.add(kept, path)?;
+        }
+        Ok(Self { sources, bytes: OnceLock::new() })
+    }
+
+    /// Reads what counts for a kernel; tells what could not be read.
+    pub fn evaluate(
+        &self,
+        release: &str,
+        machine: u16,
+        config: Option<&KernelConfig>,
+    ) -> (Evaluated, Vec<Skipped>) {
+        let configuration = config.map(|c| probeidx_format::config::encode(&c.options())).unwrap_or_default();
+        if self.sources.folders.is_empty() {
+            return (Evaluated { configuration, ..Evaluated::default() }, vec![]);
+        }
+        let option = |name: &str| Some(config?.get(name.strip_prefix("CONFIG_")?)?.to_owned());
+        let system_map = has_system_map(release);
+        let target = Target { system_map, ..Target::new(target::of_machine(machine), release, &option) };
+        let read = || {
+            let library = Library::read(&self.sources, &target);
+            (library.tables(&target), library.errors)
+        };
+        let keep = || self.bytes.get_or_init(|| self.sources.to_bytes()).clone();
+        let ((tables, errors), sources) = rayon::join(read, keep);
+        let skipped = errors.into_iter().map(Skipped::object).collect();
+        (Evaluated { configuration, tables, sources }, skipped)
+    }
+}
+
+/// Whether SystemTap finds functions in the `System.map` of a kernel (`parse_kernel_functions`, session.cxx of 4.8). That
+/// of Debian's kernels is a stub.
+fn has_system_map(release: &str) -> bool {
+    const STUB: u64 = 4096;
+    let places = [format!("/lib/modules/{release}/build/System.map"), format!("/boot/System.map-{release}")];
+    // The first that is there counts.
+    let sizes = places.iter().filter_map(|path| std::fs::metadata(path).ok());
+    sizes.map(|m| m.len() > STUB).next().unwrap_or(false)
+}

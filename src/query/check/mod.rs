@@ -1,0 +1,210 @@
+//! Whether a script is right on a kernel: every probe point, variable, member, function and type in it.
+//!
+//! The script is read for the kernel, its points are made into probes by [`derive`](super::derive), and its handlers are
+//! read together with those of the aliases on the way, as SystemTap 4.8 compiles them
+//! ([`handler`](crate::tapset::handler)). What is in no index, a program or a module, is taken to be as the script says.
+mod assumed;
+mod points;
+mod proposals;
+mod specs;
+pub mod tapset;
+
+pub use points::{Point, State};
+pub use specs::is_script;
+
+use std::path::{Path, PathBuf};
+
+use probeidx_format::View;
+
+use super::derive::here::everywhere;
+use crate::error::{Error, ErrorKind, Result};
+use crate::tapset::ast::{self, Script};
+use crate::tapset::handler::{Finding, Program, Trouble, Words};
+use crate::tapset::target::Runtime;
+use crate::tapset::{Definitions, Place};
+use std::rc::Rc;
+
+/// What is asked about scripts.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What stands behind the script on the command line of stap: `$1`, `@1`.
+    pub arguments: Vec<String>,
+    /// As with `stap -g`.
+    pub guru: bool,
+    pub runtime: Runtime,
+    /// As with `stap --compatible`.
+    pub systemtap: Option<String>,
+}
+
+/// What was found in one script on one kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// In the order of the script; the points of one probe one by one.
+    pub points: Vec<Point>,
+    /// By file, line and column.
+    pub findings: Vec<Located>,
+}
+
+/// A finding with the file that it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    pub path: PathBuf,
+    pub line: u32,
+    pub column: u32,
+    pub trouble: Trouble,
+    pub what: String,
+    pub why: String,
+    pub instead: Vec<String>,
+}
+
+/// What is to be said of a script as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Resolves,
+    /// As far as the index knows: some of its points are in programs or modules that are not in it.
+    Unindexed,
+    Fails,
+}
+
+impl Report {
+    pub fn verdict(&self) -> Verdict {
+        let fails = self.points.iter().any(|p| p.state == State::Fails)
+            || self.findings.iter().any(|f| f.trouble.breaks());
+        match (fails, self.points.iter().any(|p| p.state == State::Unindexed)) {
+            (true, _) => Verdict::Fails,
+            (false, true) => Verdict::Unindexed,
+            (false, false) => Verdict::Resolves,
+        }
+    }
+
+    /// The findings that make it fail.
+    pub fn failures(&self) -> impl Iterator<Item = &Located> {
+        self.findings.iter().filter(|finding| finding.trouble.breaks())
+    }
+}
+
+impl Verdict {
+    /// The word in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Resolves => "resolves",
+            Self::Unindexed => "unindexed",
+            Self::Fails => "fails",
+        }
+    }
+}
+
+/// Checks a script, or a list of probe points with one on each line.
+///
+/// # Errors
+/// [`ErrorKind::Syntax`] with the place, if it cannot be parsed.
+pub fn check(
+    view: View<'_>,
+    definitions: &Definitions<'_>,
+    asked: &Asked,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<Report> {
+    if !is_script(path, bytes) {
+        return specs::check(view, definitions, asked, path, bytes);
+    }
+    let script = read(&view, definitions, asked, path, bytes)?;
+    Ok(of_script(view, definitions, asked, path, &script))
+}
+
+/// Reads a script for the kernel of the index.
+fn read(
+    view: &View<'_>,
+    definitions: &Definitions<'_>,
+    asked: &Asked,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<Script> {
+    let config = |option: &str| {
+        let value = view.option(option.strip_prefix("CONFIG_")?.as_bytes())?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    };
+    let mut target = definitions.target(&config);
+    (target.guru, target.runtime, target.arguments) = (asked.guru, asked.runtime, &asked.arguments);
+    if let Some(version) = &asked.systemtap {
+        target.systemtap = version;
+    }
+    definitions.read(path, bytes, &target)
+}
+
+fn of_script(
+    view: View<'_>,
+    definitions: &Definitions<'_>,
+    asked: &Asked,
+    path: &Path,
+    script: &Script,
+) -> Report {
+    let with_own = definitions.with(script, path);
+    let mut words = Words::new(definitions, Rc::new(everywhere(view)));
+    (words.scripts, words.guru, words.runtime) = (vec![script], asked.guru, asked.runtime);
+    let mut deriving = points::Deriving::new(view, &with_own, Program::new(words));
+    let mut report = Report::default();
+    for probe in &script.probes {
+        report.points.extend(deriving.probe(probe));
+    }
+    // What a tapset runs by itself once something of it is used has to resolve as well.
+    loop {
+        let probes: Vec<&ast::Probe> = deriving.program.probes_of_tapsets();
+        if probes.is_empty() {
+            break;
+        }
+        for probe in probes {
+            report
+                .points
+                .extend(deriving.probe(probe).into_iter().filter(|point| point.state == State::Fails));
+        }
+    }
+    let file_of = |file: u32| if file == script.file { path } else { definitions.path(file) };
+    for point in &mut report.points {
+        file_of(point.place.file).clone_into(&mut point.path);
+    }
+    let no_probes = script.probes.is_empty();
+    for finding in deriving.program.check() {
+        let mut located = Located::new(file_of(finding.place.file), finding);
+        if located.trouble == Trouble::Variable && located.instead.is_empty() {
+            located.instead = proposals::of_member(&view, &located.what);
+        }
+        report.findings.push(located);
+    }
+    if no_probes {
+        report.findings.push(Located::of_whole(path, "there are no probes in it"));
+    }
+    report.findings.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
+    report
+}
+
+impl Located {
+    fn new(path: &Path, finding: Finding) -> Self {
+        let Finding { place: Place { line, column, .. }, trouble, what, why, instead } = finding;
+        Self { path: path.to_owned(), line, column, trouble, what, why, instead }
+    }
+
+    fn of_whole(path: &Path, why: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            line: 1,
+            column: 1,
+            trouble: Trouble::Control,
+            what: "the script".to_owned(),
+            why: why.to_owned(),
+            instead: vec![],
+        }
+    }
+}
+
+/// That there is a tapset to check scripts with.
+///
+/// # Errors
+/// [`ErrorKind::NoIndex`], with the remedy.
+pub fn definitions<'v>(view: &View<'v>) -> Result<Definitions<'v>> {
+    Definitions::of_index(view).map_err(|error| match error.kind() {
+        ErrorKind::NoIndex => Error::new(ErrorKind::NoIndex, "the index was built without tapsets")
+            .hint("build it again with: probeidx build --tapset DIR"),
+        _ => error,
+    })
+}

@@ -1,0 +1,296 @@
+//! The probe points of a script: what each leads to, and which handlers run there.
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use probeidx_format::View;
+use probeidx_format::id::ObjectId;
+
+use super::assumed::Assumed;
+use super::proposals;
+use crate::error::ErrorKind;
+use crate::query::derive::{Derived, Deriver, Place, Visited};
+use crate::query::reason::Reason;
+use crate::query::select;
+use crate::query::verdict::{Judge, Verdict};
+use crate::tapset::ast::{self, Alias, Expression};
+use crate::tapset::handler::Program;
+use crate::tapset::{Definitions, Place as Written, expand};
+
+/// A probe point of a script on one kernel.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Where it is written, in a file as definitions count them.
+    pub place: Written,
+    pub path: PathBuf,
+    /// As it is written: `vm.pagefault`, `kernel.function("vfs_*")?`.
+    pub point: String,
+    pub state: State,
+    /// How many probes it makes.
+    pub probes: usize,
+    /// How many addresses of the kernel they are at, and how many of these the kernel takes.
+    pub addresses: usize,
+    pub reachable: usize,
+    /// Why it refuses the others, the reason of most first.
+    pub refused: Vec<(Reason, usize)>,
+    /// Why it fails: for each point that matches nothing, whether an alias leads to it.
+    pub why: Vec<String>,
+    pub instead: Vec<String>,
+}
+
+/// What becomes of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Resolves,
+    /// It matches nothing, and may.
+    Nothing,
+    /// An earlier point of its probe was sufficient.
+    Skipped,
+    /// What it names is not in the index: a program, or a module.
+    Unindexed,
+    Fails,
+}
+
+impl State {
+    /// The word in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Resolves => "resolves",
+            Self::Nothing => "nothing",
+            Self::Skipped => "skipped",
+            Self::Unindexed => "unindexed",
+            Self::Fails => "fails",
+        }
+    }
+}
+
+/// How many reasons a point that fails names: one that stands for thousands could name as many.
+const REASONS: usize = 8;
+
+/// Makes probes of points and gathers their handlers.
+pub(super) struct Deriving<'a> {
+    view: View<'a>,
+    definitions: &'a Definitions<'a>,
+    deriver: Deriver<'a, 'a>,
+    judge: Judge<'a>,
+    pub program: Program<'a>,
+}
+
+impl<'a> Deriving<'a> {
+    pub fn new(view: View<'a>, definitions: &'a Definitions<'a>, program: Program<'a>) -> Self {
+        let (deriver, judge) = (Deriver::new(view, definitions), Judge::new(view));
+        Self { view, definitions, deriver, judge, program }
+    }
+
+    /// The points of a probe, from left to right; behind one that is sufficient and matches the rest is skipped.
+    pub fn probe(&mut self, probe: &'a ast::Probe) -> Vec<Point> {
+        let mut points: Vec<Point> = vec![];
+        let mut enough = false;
+        for point in &probe.points {
+            let checked = if enough { Point::new(point, probe) } else { self.point(point, probe) };
+            enough |= point.sufficient && checked.probes > 0;
+            points.push(checked);
+        }
+        points
+    }
+
+    fn point(&mut self, point: &'a ast::Point, probe: &'a ast::Probe) -> Point {
+        let mut checked = Point::new(point, probe);
+        let Self { view, definitions, deriver, judge, program } = self;
+        let mut gathered = Gathered::default();
+        // Handlers with the same answers make one.
+        let mut handlers: HashSet<(Vec<*const Alias>, u64)> = HashSet::new();
+        let found = deriver.visit(point, &mut |visited| {
+            match visited {
+                Visited::Derived(derived) => {
+                    gathered.probe(view, judge, &derived);
+                    let seen = Assumed::new(&derived);
+                    let through = own(definitions, derived.through);
+                    let parts = parts(&through, &probe.body);
+                    let key = through.iter().map(|alias| std::ptr::from_ref(*alias)).collect();
+                    if handlers.insert((key, seen.fingerprint(&parts))) {
+                        let conditions = conditions(derived.conditions, point, &through);
+                        program.add(&parts, &conditions, &seen);
+                    }
+                }
+                Visited::Failed(failed) if !failed.optional => {
+                    gathered.failed = true;
+                    if gathered.why.len() < REASONS {
+                        gathered.why.push(failed.why().message().to_owned());
+                        let named = failed.why().remedy().map(str::to_owned);
+                        gathered
+                            .instead
+                            .extend(named.into_iter().chain(proposals::of_function(view, failed.components)));
+                    }
+                }
+                Visited::Failed(failed) => {
+                    gathered.maybe.get_or_insert_with(|| failed.why().message().to_owned());
+                }
+            }
+            Ok(())
+        });
+        let found = found.unwrap_or_else(|error| {
+            gathered.failed |= !point.optional || error.kind() == ErrorKind::IndexDamaged;
+            gathered.why.push(error.message().to_owned());
+            false
+        });
+        if found && !point.optional && !point.components.iter().any(|c| c.name.contains('*')) {
+            gathered.missing(self.missing(point, 0));
+        }
+        checked.probes = gathered.probes;
+        checked.state = match (found, point.optional) {
+            _ if gathered.failed => State::Fails,
+            (true, _) if gathered.unindexed > 0 => State::Unindexed,
+            (true, _) => State::Resolves,
+            (false, true) => State::Nothing,
+            (false, false) => State::Fails,
+        };
+        if gathered.why.is_empty() && !found {
+            gathered.why.extend(gathered.maybe.take());
+        }
+        gathered.why.dedup();
+        (checked.why, checked.instead) = (gathered.why, gathered.instead);
+        let places = gathered.places.len();
+        checked.addresses = places;
+        let mut refused: BTreeMap<&str, (Reason, usize)> = BTreeMap::new();
+        for reason in gathered.places.into_values().flatten() {
+            refused.entry(reason.name()).or_insert((reason, 0)).1 += 1;
+        }
+        checked.refused = refused.into_values().collect();
+        checked.refused.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        checked.reachable = places - checked.refused.iter().map(|(_, count)| count).sum::<usize>();
+        checked
+    }
+}
+
+impl Deriving<'_> {
+    /// The first point that an alias needs on the way and that matches nothing, although another of its points does:
+    /// SystemTap refuses that (elaborate.cxx of 4.8, `derive_probes`).
+    fn missing(&mut self, point: &ast::Point, depth: usize) -> Option<String> {
+        let definitions = self.definitions;
+        let plain = point.components.iter().take_while(|c| c.argument.is_none()).count();
+        let prefix = |length: usize| {
+            let names: Vec<_> = point.components[..length].iter().map(|c| &*c.name).collect();
+            names.join(".")
+        };
+        let length = (1..=plain).rev().find(|length| definitions.alias(&prefix(*length)).next().is_some())?;
+        if depth == expand::DEEPEST {
+            return None;
+        }
+        for alias in definitions.alias(&prefix(length)) {
+            for inner in &alias.points {
+                let components = [&inner.components[..], &point.components[length..]].concat();
+                let inner = ast::Point { components, ..inner.clone() };
+                let found = self.deriver.visit(&inner, &mut |_| Ok(())).unwrap_or(false);
+                if !found && !inner.optional {
+                    return Some(format!("nothing matches {inner}, which {} needs", prefix(length)));
+                }
+                if found && !inner.optional {
+                    let deeper = self.missing(&inner, depth + 1);
+                    if deeper.is_some() {
+                        return deeper;
+                    }
+                }
+                if found && inner.sufficient {
+                    break;
+                }
+            }
+        }
+        None
+    }
+}
+
+#[derive(Default)]
+struct Gathered {
+    probes: usize,
+    unindexed: usize,
+    failed: bool,
+    why: Vec<String>,
+    instead: Vec<String>,
+    /// Why something matches nothing that may.
+    maybe: Option<String>,
+    /// The addresses, and why the kernel refuses them.
+    places: BTreeMap<(u32, u32), Option<Reason>>,
+}
+
+impl Gathered {
+    fn missing(&mut self, why: Option<String>) {
+        self.failed |= why.is_some();
+        self.why.extend(why);
+    }
+
+    fn probe(&mut self, view: &View<'_>, judge: &Judge<'_>, derived: &Derived<'_>) {
+        self.probes += 1;
+        let (object, pc, is_inline) = match derived.place {
+            Place::Code { object, seen, .. } => {
+                let record = seen.placed.record;
+                let is_inline = seen.pc.is_none() && seen.placed.is_inline(view);
+                (object, seen.pc.unwrap_or(record.entry.get()), is_inline)
+            }
+            Place::Symbol { object, symbol, .. } => match select::symbol(view, symbol) {
+                Some(symbol) => (object, symbol.pc.get(), false),
+                None => return,
+            },
+            Place::Unindexed => return self.unindexed += 1,
+            Place::Trace(_) | Place::Nowhere => return,
+        };
+        let key = (ObjectId::index(object) as u32, pc);
+        self.places.entry(key).or_insert_with(|| match judge.verdicts(object, pc, is_inline).kprobe {
+            Verdict::Ok => None,
+            Verdict::No(reason) => Some(reason),
+        });
+    }
+}
+
+impl Point {
+    /// One of which nothing is known yet.
+    pub(super) fn of_text(text: &str, path: &Path, place: Written) -> Self {
+        Self {
+            place,
+            path: path.to_owned(),
+            point: text.to_owned(),
+            state: State::Skipped,
+            probes: 0,
+            addresses: 0,
+            reachable: 0,
+            refused: vec![],
+            why: vec![],
+            instead: vec![],
+        }
+    }
+
+    fn new(point: &ast::Point, probe: &ast::Probe) -> Self {
+        let place = point.components.first().map_or(probe.place, |c| c.place);
+        Self::of_text(&point.to_string(), Path::new(""), place)
+    }
+}
+
+/// The same aliases, for as long as the definitions live.
+fn own<'a>(definitions: &'a Definitions<'a>, through: &[&Alias]) -> Vec<&'a Alias> {
+    let one = |alias: &&Alias| {
+        let name = alias.names.first()?.name();
+        definitions.alias(&name).find(|own| std::ptr::eq(*own, *alias))
+    };
+    through.iter().filter_map(one).collect()
+}
+
+/// What runs: see [`Derived::handler`].
+fn parts<'a>(through: &[&'a Alias], body: &'a ast::Statement) -> Vec<&'a ast::Statement> {
+    let prologues = through.iter().rev().filter_map(|alias| alias.prologue.as_ref());
+    let epilogues = through.iter().filter_map(|alias| alias.epilogue.as_ref());
+    prologues.chain([body]).chain(epilogues).collect()
+}
+
+/// The same conditions, for as long as the script and the aliases live that they stand in.
+fn conditions<'a>(
+    met: &[Arc<Expression>],
+    point: &'a ast::Point,
+    through: &[&'a Alias],
+) -> Vec<&'a Expression> {
+    let all = || std::iter::once(point).chain(through.iter().flat_map(|alias| &alias.points));
+    let own = |condition: &Arc<Expression>| {
+        let mut written = all().filter_map(|point| point.condition.as_ref());
+        written.find(|own| Arc::ptr_eq(own, condition)).map(|own| &**own)
+    };
+    met.iter().filter_map(own).collect()
+}

@@ -1,0 +1,184 @@
+//! What to say where nothing matched.
+use super::absence::{Absence, absence};
+use super::pattern::Pattern;
+use super::spec::{Callee, Filter, FunctionSpec, ModuleScope, Point, Spec, StatementSpec};
+use super::statement::{self, Around};
+use super::{suggest, tracepoint};
+use probeidx_format::View;
+use probeidx_format::id::{NameId, StrId};
+use std::collections::BTreeSet;
+
+/// Why nothing in this index matched, where that can be told, or which names are near.
+pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
+    let view = *view;
+    let mut reasons = vec![];
+    for spec in specs {
+        let (module, name, file, filter) = match &spec.point {
+            Point::Function(f) => (&f.module, Some(&f.declared.name), f.declared.file.as_ref(), f.filter),
+            Point::Statement(s) => (&s.module, s.function.as_ref(), s.file.as_ref(), Filter::Any),
+            Point::Address(a) => {
+                reasons.push(format!("no code is at {:#x}", a.address));
+                continue;
+            }
+            Point::Trace(asked) => {
+                reasons.push(tracepoint::absence(&view, asked));
+                continue;
+            }
+            // What the tapset of the index says of it, others know.
+            Point::Alias(_) => continue,
+        };
+        if let ModuleScope::Module(Pattern::Literal(module)) = module {
+            let mut names = view.object_ids().map(|o| view.string(view.objects[o.index()].name));
+            if !names.any(|n| n == module.as_bytes()) {
+                reasons.push(no_module(&view, module));
+                continue;
+            }
+        }
+        let is_known =
+            |name: &Pattern| !matches!(name, Pattern::Literal(text) if view.name(text.as_bytes()).is_none());
+        if let Point::Function(asked) = &spec.point
+            && let Some(what) = nothing_within(asked).filter(|_| name.is_none_or(is_known))
+        {
+            reasons.push(what);
+            continue;
+        }
+        if let Point::Statement(asked) = &spec.point
+            && asked.lines.is_some()
+            && name.is_none_or(is_known)
+        {
+            let why = match name {
+                Some(Pattern::Literal(text)) => view
+                    .name(text.as_bytes())
+                    .map(|id| absence(&view, id, module, file, filter))
+                    .filter(|why| matches!(why, Absence::Refused | Absence::Discarded(_)))
+                    .map(|why| explain(text, &why)),
+                _ => None,
+            };
+            reasons.push(why.unwrap_or_else(|| no_line(&view, asked)));
+            continue;
+        }
+        let Some(Pattern::Literal(name)) = name else {
+            reasons.push("nothing matches".to_owned());
+            continue;
+        };
+        match view.name(name.as_bytes()) {
+            Some(id) => reasons.push(explain(name, &absence(&view, id, module, file, filter))),
+            None => {
+                let count = view.names.len().saturating_sub(1);
+                let of_functions = |n: &usize| !view.functions_named(NameId::new(*n as u32)).is_empty();
+                let texts = (0..count).filter(of_functions).map(|n| view.string(view.names[n].name));
+                let near = suggest::nearest(name, texts.filter_map(|n| std::str::from_utf8(n).ok()), 5);
+                let without_modules = view.meta().is_ok_and(|m| m.without_modules);
+                let scope = if without_modules { " in vmlinux, and no modules are indexed" } else { "" };
+                reasons.push(with_near(&format!("no function {name}{scope}"), &near));
+            }
+        }
+    }
+    reasons
+}
+
+/// What to say of functions that are there, where a place within them was asked for.
+fn nothing_within(asked: &FunctionSpec) -> Option<String> {
+    let name = &asked.declared.name;
+    match (&asked.label, &asked.callee) {
+        (Some(label), _) => Some(format!("{name} has no label {label} with an address")),
+        (None, Some(Callee::Named(callee))) => {
+            Some(format!("nothing called {} is inlined into {name}", callee.name))
+        }
+        (None, Some(Callee::Every { .. })) => Some(format!("nothing is inlined into {name}")),
+        (None, None) => None,
+    }
+}
+
+/// What to say of source lines of which nothing was listed: which lines near them have code.
+fn no_line(view: &View<'_>, asked: &StatementSpec) -> String {
+    const MOST: usize = 3;
+    let name = asked.function.as_ref().filter(|name| !name.matches_all());
+    let within = name.map_or(String::new(), |name| format!(" in {name}"));
+    let around = statement::around(view, asked);
+    let said = |a: &Around<'_>| {
+        let file = String::from_utf8_lossy(a.file);
+        let lines = match a.asked {
+            (first, last) if first == last => format!("line {first}"),
+            (first, last) => format!("lines {first} to {last}"),
+        };
+        let near: Vec<_> = [a.before, a.behind].into_iter().flatten().map(|l| l.to_string()).collect();
+        match a.has_code {
+            true => format!(
+                "SystemTap lists nothing at {lines} of {file}; see: probeidx resolve {file}:{}",
+                a.asked.0
+            ),
+            false => {
+                let are = if near.len() > 1 { "nearest are" } else { "nearest is" };
+                format!("no code at {lines} of {file}{within}; {are} {}", near.join(" and "))
+            }
+        }
+    };
+    match (&around[..], &asked.file) {
+        ([], Some(file)) if statement::files(view, asked).is_empty() => no_file(view, file),
+        ([], Some(file)) => format!("nothing to probe in {file}{within}"),
+        ([], None) => format!("no lines{within}"),
+        (around, _) => {
+            let more = if around.len() > MOST { "; and so in other files" } else { "" };
+            around.iter().take(MOST).map(said).collect::<Vec<_>>().join("; ") + more
+        }
+    }
+}
+
+/// What to say of a file without code.
+fn no_file(view: &View<'_>, file: &Pattern) -> String {
+    let what = format!("no code of a file {file}");
+    let Pattern::Literal(name) = file else { return what };
+    // What is near is so in as many components of the path.
+    let depth = name.matches('/').count();
+    let units = view.object_ids().flat_map(|o| view.units_of(o)).collect::<Vec<_>>();
+    let all: BTreeSet<StrId> = units.into_iter().flat_map(|unit| view.unit_files(unit)).copied().collect();
+    let paths = all.iter().filter_map(|f| std::str::from_utf8(view.string(*f)).ok());
+    let tails: BTreeSet<&str> =
+        paths.map(|p| p.rmatch_indices('/').nth(depth).map_or(p, |(at, _)| &p[at + 1..])).collect();
+    with_near(&what, &suggest::nearest(name, tails.into_iter(), 3))
+}
+
+/// What to say of a module that is not there.
+pub fn no_module(view: &View<'_>, module: &str) -> String {
+    let names = view.object_ids().map(|o| view.string(view.objects[o.index()].name));
+    let near = suggest::nearest(module, names.filter_map(|n| std::str::from_utf8(n).ok()), 3);
+    with_near(&format!("module {module} is not indexed"), &near)
+}
+
+/// What to say of a name that exists and was not listed.
+fn explain(text: &str, why: &Absence) -> String {
+    let list = |names: &[String]| {
+        let shown: Vec<&str> =
+            names.iter().take(5).map(|n| if n.is_empty() { "vmlinux" } else { n }).collect();
+        let more = if names.len() > shown.len() { ", and others" } else { "" };
+        format!("{}{more}", shown.join(", "))
+    };
+    match why {
+        Absence::SymbolOnly => format!("{text} is a symbol, but no function with debug information"),
+        Absence::Merged => {
+            format!("{text} was merged with a function that does the same; see: probeidx find {text}")
+        }
+        Absence::NoCode => format!("{text} exists, but the compiler kept no code of it"),
+        Absence::InOthers(objects) => format!("{text} runs in {}, not where it was asked for", list(objects)),
+        Absence::Refused => {
+            format!(
+                "{text} is a function that SystemTap refuses by name or file; see: probeidx resolve {text}"
+            )
+        }
+        Absence::Discarded(section) => format!(
+            "{text} exists only in {section}, which is gone once the kernel runs; see: probeidx resolve {text}"
+        ),
+        Absence::OnlyInline(1) => format!("{text} is only inlined, at 1 place; see: probeidx resolve {text}"),
+        Absence::OnlyInline(places) => {
+            format!("{text} is only inlined, at {places} places; see: probeidx resolve {text}")
+        }
+        Absence::NeverInline => format!("{text} is never inlined"),
+        Absence::InOtherFiles(files) => format!("{text} is declared in {}", list(files)),
+    }
+}
+
+/// What is not there, and what is near.
+pub fn with_near(what: &str, near: &[String]) -> String {
+    if near.is_empty() { what.to_owned() } else { format!("{what}; did you mean {}?", near.join(", ")) }
+}

@@ -1,0 +1,170 @@
+//! Placements of aliases: what stands beside those of functions and tracepoints.
+use super::printable;
+use super::text::Style;
+use crate::query::derive::explain::{Arm, Explained, Outcome};
+use crate::query::derive::{Local, Locals};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::io::{Result, Write};
+
+/// An alias, and what a handler has by it at a place.
+pub struct Named<'a> {
+    /// The name under which it was asked.
+    pub name: &'a str,
+    /// The aliases on the way, the asked one first.
+    pub through: &'a [String],
+    /// The point that they lead to.
+    pub point: &'a str,
+    pub locals: &'a Locals,
+}
+
+impl Local {
+    /// As JSON names it.
+    fn state(&self) -> &'static str {
+        match (&self.broken, self.kind) {
+            (Some(_), _) => "broken",
+            (None, "unknown") => "untyped",
+            (None, _) => "fine",
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    alias: &'a str,
+    through: &'a [String],
+    point: &'a str,
+    locals: Vec<Fields<'a>>,
+}
+
+/// A local as JSON.
+#[derive(Serialize)]
+struct Fields<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variable: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    instead: &'a [String],
+    /// The variable of the kernel that it is a copy of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copy_of: Option<&'a str>,
+}
+
+fn fields(local: &Local) -> Fields<'_> {
+    let broken = local.broken.as_ref();
+    Fields {
+        name: &local.name,
+        kind: local.kind,
+        state: local.state(),
+        variable: broken.map(|b| &*b.variable),
+        why: broken.map(|b| &*b.why),
+        instead: broken.map_or(&[], |b| &b.instead),
+        copy_of: local.copy_of.as_deref(),
+    }
+}
+
+/// Adds the fields of an alias to a line of JSON.
+pub fn extend(line: &mut Vec<u8>, named: &Named<'_>) -> Result<()> {
+    let Named { name: alias, through, point, locals } = *named;
+    let object = Object { alias, through, point, locals: locals.own.iter().map(fields).collect() };
+    add(line, &object)
+}
+
+/// Adds the fields of one object to a line of JSON.
+pub fn add(line: &mut Vec<u8>, object: &impl Serialize) -> Result<()> {
+    let more = serde_json::to_string(object)?;
+    while line.pop().is_some_and(|b| b != b'}') {}
+    let between = if line.ends_with(b"{") { "" } else { "," };
+    writeln!(line, "{between}{}", &more[1..])
+}
+
+/// Writes the line that stands above what an alias leads to.
+pub fn heading(named: &Named<'_>, style: Style, out: &mut dyn Write) -> Result<()> {
+    let through: Vec<_> = named.through.iter().skip(1).map(|name| printable(name)).collect();
+    let through = if through.is_empty() { String::new() } else { format!(" through {}", through.join(", ")) };
+    writeln!(out, "{}{through}: {}", style.bold(printable(named.name)), printable(named.point))
+}
+
+/// Writes the locals, below a placement.
+pub fn locals(locals: &Locals, style: Style, out: &mut dyn Write) -> Result<()> {
+    let width = locals.own.iter().map(|l| l.name.len()).max().unwrap_or(0);
+    for local in &locals.own {
+        let what = match (&local.broken, &local.copy_of) {
+            (Some(broken), _) => {
+                let instead = match broken.instead.len() {
+                    0 => String::new(),
+                    _ => format!("; there is {}", broken.instead.join(", ")),
+                };
+                style.verdict(format!("broken: {}: {}{instead}", broken.variable, broken.why), false)
+            }
+            (None, Some(variable)) => variable.clone(),
+            (None, None) => String::new(),
+        };
+        let line = format!("    local {:width$}  {:7}  {}", printable(&local.name), local.kind, what);
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Writes what an alias means on a kernel, indented under its definition.
+pub fn explained(explained: &Explained, style: Style, out: &mut dyn Write) -> Result<()> {
+    explained.arms.iter().try_for_each(|arm| put_arm(arm, 1, style, out))?;
+    let all: usize = explained.locals.iter().map(|(_, count)| count).sum();
+    for (own, count) in explained.locals.iter().filter(|(own, _)| !own.own.is_empty()) {
+        if *count != all {
+            writeln!(out, "    at {count} of {all} places:")?;
+        }
+        locals(own, style, out)?;
+    }
+    Ok(())
+}
+
+fn put_arm(arm: &Arm, depth: usize, style: Style, out: &mut dyn Write) -> Result<()> {
+    let what = match &arm.outcome {
+        Outcome::Probes { places, reachable, ends } => {
+            let places = match (places, reachable) {
+                (1, 1) => "1 place".to_owned(),
+                (places, reachable) if places == reachable => format!("{places} places"),
+                (places, reachable) => format!("{places} places, the kernel takes {reachable}"),
+            };
+            style.verdict(format!("{places}{}", if *ends { ", and no further" } else { "" }), true)
+        }
+        Outcome::Nothing { why } => style.verdict(printable(why), false),
+        Outcome::NotTried => style.dim("not tried"),
+        Outcome::Unindexed => style.dim("not in the index"),
+    };
+    writeln!(out, "{:1$}{2}  {what}", "", 2 * depth, printable(&arm.point))?;
+    arm.inner.iter().try_for_each(|inner| put_arm(inner, depth + 1, style, out))
+}
+
+/// The same as JSON: `{"points": […], "locals": […]}`.
+pub fn explained_json(explained: &Explained) -> Value {
+    let locals = explained.locals.iter().map(
+        |(own, count)| json!({"places": count, "locals": own.own.iter().map(fields).collect::<Vec<_>>()}),
+    );
+    json!({
+        "points": explained.arms.iter().map(arm_json).collect::<Vec<_>>(),
+        "locals": locals.collect::<Vec<_>>(),
+    })
+}
+
+fn arm_json(arm: &Arm) -> Value {
+    let mut object = match &arm.outcome {
+        Outcome::Probes { places, reachable, ends } => {
+            json!({"state": "resolved", "places": places, "reachable": reachable, "ends": ends})
+        }
+        Outcome::Nothing { why } => json!({"state": "nothing", "why": why}),
+        Outcome::NotTried => json!({"state": "not-tried"}),
+        Outcome::Unindexed => json!({"state": "unindexed"}),
+    };
+    object["point"] = json!(arm.point);
+    if !arm.inner.is_empty() {
+        object["through"] = json!(arm.inner.iter().map(arm_json).collect::<Vec<_>>());
+    }
+    object
+}

@@ -1,0 +1,160 @@
+//! What was found in scripts: a table of scripts and kernels, what is wrong below it, and JSON Lines.
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use super::printable;
+use crate::error::Error;
+use crate::query::check::{Located, Point, Report, State, Verdict};
+
+/// What became of one script on one kernel.
+pub type Outcome = Result<Report, Error>;
+
+/// One script on all kernels that were asked.
+pub struct Row {
+    /// As it was given.
+    pub script: String,
+    /// In the order of the kernels.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// The table, and below it what is wrong, then what else is to be known.
+pub fn text(kernels: &[String], rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
+    let names = rows.iter().map(|row| printable(&row.script).chars().count()).chain([6]).max().unwrap_or(6);
+    let widths: Vec<usize> = kernels
+        .iter()
+        .enumerate()
+        .map(|(at, kernel)| {
+            let cells = rows.iter().map(|row| row.outcomes.get(at).map_or(0, |o| cell(o).len()));
+            cells.chain([kernel.len()]).max().unwrap_or(0)
+        })
+        .collect();
+    let line = |first: &str, cells: Vec<String>| {
+        let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:width$}"));
+        format!("{first:names$}{}", cells.collect::<String>()).trim_end().to_owned()
+    };
+    writeln!(out, "{}", line("script", kernels.to_vec()))?;
+    for row in rows {
+        writeln!(out, "{}", line(&printable(&row.script), row.outcomes.iter().map(cell).collect()))?;
+    }
+    for row in rows {
+        for (at, outcome) in row.outcomes.iter().enumerate() {
+            // The kernel is named where there are several.
+            let kernel = if kernels.len() > 1 { format!("{}: ", kernels[at]) } else { String::new() };
+            match outcome {
+                Ok(report) => lines(report, &kernel, out)?,
+                Err(error) => writeln!(out, "{kernel}{}", printable(&error.to_string()))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cell(outcome: &Outcome) -> String {
+    let Ok(report) = outcome else { return "unreadable".to_owned() };
+    match report.verdict() {
+        Verdict::Resolves => "ok".to_owned(),
+        Verdict::Unindexed => "not indexed".to_owned(),
+        Verdict::Fails => {
+            let points = report.points.iter().filter(|p| p.state == State::Fails).count();
+            format!("fails ({})", points + report.failures().count())
+        }
+    }
+}
+
+fn lines(report: &Report, kernel: &str, out: &mut dyn Write) -> io::Result<()> {
+    for point in &report.points {
+        let place = format!(
+            "{kernel}{}:{}:{}",
+            printable(&point.path.display().to_string()),
+            point.place.line,
+            point.place.column
+        );
+        let name = printable(&point.point);
+        match point.state {
+            State::Fails => writeln!(out, "{place}: {name}: {}{}", reasons(point), instead(&point.instead))?,
+            State::Unindexed => writeln!(out, "{place}: note: {name}: it is not in the index")?,
+            State::Resolves if point.reachable < point.addresses => {
+                let refused: Vec<_> = point
+                    .refused
+                    .iter()
+                    .map(|(reason, count)| format!("{count} {}", reason.name()))
+                    .collect();
+                writeln!(
+                    out,
+                    "{place}: warning: {name}: the kernel refuses {} of {} addresses: {}",
+                    point.addresses - point.reachable,
+                    point.addresses,
+                    refused.join(", ")
+                )?;
+            }
+            State::Nothing => writeln!(out, "{place}: note: {name}: {}, and may", reasons(point))?,
+            State::Resolves | State::Skipped => {}
+        }
+    }
+    for finding in &report.findings {
+        let Located { path, line, column, what, why, .. } = finding;
+        let warning = if finding.trouble.breaks() { "" } else { "warning: " };
+        let path = path.display().to_string();
+        let place = printable(&path);
+        let (what, instead) = (printable(what), instead(&finding.instead));
+        writeln!(out, "{kernel}{place}:{line}:{column}: {warning}{what}: {}{instead}", printable(why))?;
+    }
+    Ok(())
+}
+
+fn reasons(point: &Point) -> String {
+    match point.why.is_empty() {
+        true => "nothing matches".to_owned(),
+        false => printable(&point.why.join("; ")).into_owned(),
+    }
+}
+
+fn instead(instead: &[String]) -> String {
+    match instead.is_empty() {
+        true => String::new(),
+        false => format!("; instead: {}", printable(&instead.join(", "))),
+    }
+}
+
+/// One object for each probe point and finding of a script, and one for the script.
+pub fn json(kernels: &[String], rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
+    for row in rows {
+        for (kernel, outcome) in kernels.iter().zip(&row.outcomes) {
+            let script = &row.script;
+            let verdict = match outcome {
+                Ok(report) => {
+                    for point in &report.points {
+                        writeln!(out, "{}", point_json(script, kernel, point))?;
+                    }
+                    for finding in &report.findings {
+                        writeln!(out, "{}", finding_json(script, kernel, finding))?;
+                    }
+                    report.verdict().name()
+                }
+                Err(error) => {
+                    let finding = json!({"script": script, "kernel": kernel, "finding": error.kind().name(),
+                        "why": error.to_string(), "breaks": true});
+                    writeln!(out, "{finding}")?;
+                    "unreadable"
+                }
+            };
+            writeln!(out, "{}", json!({"script": script, "kernel": kernel, "verdict": verdict}))?;
+        }
+    }
+    Ok(())
+}
+
+fn point_json(script: &str, kernel: &str, p: &Point) -> serde_json::Value {
+    let refused: serde_json::Map<_, _> =
+        p.refused.iter().map(|(reason, count)| (reason.name().to_owned(), json!(count))).collect();
+    json!({"script": script, "kernel": kernel, "file": p.path, "line": p.place.line, "column": p.place.column,
+        "probe": p.point, "state": p.state.name(), "probes": p.probes, "addresses": p.addresses,
+        "reachable": p.reachable, "refused": refused, "why": p.why, "instead": p.instead})
+}
+
+fn finding_json(script: &str, kernel: &str, f: &Located) -> serde_json::Value {
+    json!({"script": script, "kernel": kernel, "file": f.path, "line": f.line, "column": f.column,
+        "finding": f.trouble.name(), "what": f.what, "why": f.why, "instead": f.instead,
+        "breaks": f.trouble.breaks()})
+}

@@ -1,0 +1,218 @@
+//! Definitions of tapsets for reading: a line each, one in full, as JSON.
+use super::printable;
+use crate::tapset::ast::{Alias, Function, Point, Statement};
+use crate::tapset::{Definitions, Macro, Place};
+use serde::Serialize;
+use std::io::{Result, Write};
+
+/// An alias in full: where it is, what it says of itself, its points in order, what it gives to its handlers.
+/// `whole` for all of its comment, not the first paragraph alone.
+pub fn alias(definitions: &Definitions<'_>, alias: &Alias, whole: bool, out: &mut dyn Write) -> Result<()> {
+    let names: Vec<String> = alias.names.iter().map(Point::to_string).collect();
+    writeln!(out, "{}  {}", printable(&names.join(" = ")), place(definitions, alias.place))?;
+    comment(alias.comment.as_deref(), whole, out)?;
+    for point in &alias.points {
+        writeln!(out, "    {}", printable(&point.to_string()))?;
+    }
+    for (body, what) in [(&alias.prologue, "before"), (&alias.epilogue, "behind")] {
+        for (name, value) in body.iter().flat_map(Statement::assignments) {
+            writeln!(out, "  {what}: {} = {}", printable(name), printable(&value.to_string()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A function in full.
+pub fn function(
+    definitions: &Definitions<'_>,
+    function: &Function,
+    whole: bool,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let private = if function.private { "private " } else { "" };
+    let (line, place) = (function.to_string(), place(definitions, function.place));
+    writeln!(out, "{private}{}  {place}", printable(&line))?;
+    comment(function.comment.as_deref(), whole, out)
+}
+
+/// A macro: `@name(a, b)`, and in full what it stands for.
+pub fn named_macro(
+    definitions: &Definitions<'_>,
+    name: &str,
+    of: &Macro<'_>,
+    whole: bool,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let parameters = match of.parameters.is_empty() {
+        true => String::new(),
+        false => format!("({})", of.parameters.join(", ")),
+    };
+    write!(out, "@{}{}", printable(name), printable(&parameters))?;
+    match whole {
+        true => writeln!(out, "  {}\n    {}", place(definitions, of.place), printable(&of.text())),
+        false => writeln!(out),
+    }
+}
+
+fn place(definitions: &Definitions<'_>, place: Place) -> String {
+    format!("{}:{}", printable(&definitions.path(place.file).to_string_lossy()), place.line)
+}
+
+/// What a comment says, without its first line, which repeats the name, up to the first empty one or to its end.
+fn comment(comment: Option<&str>, whole: bool, out: &mut dyn Write) -> Result<()> {
+    let Some(comment) = comment else { return Ok(()) };
+    let (first, rest) = comment.split_once('\n').unwrap_or((comment, ""));
+    let first = first.split_once(" - ").map_or(first, |(_, about)| about);
+    let rest = rest.lines().take_while(|line| whole || !line.trim().is_empty());
+    for line in [first].into_iter().chain(rest) {
+        let line = printable(line.trim_end());
+        if line.is_empty() { writeln!(out)? } else { writeln!(out, "  {line}")? }
+    }
+    Ok(())
+}
+
+/// An alias as JSON.
+#[derive(Serialize)]
+struct JsonAlias<'a> {
+    kernel: &'a str,
+    alias: Vec<String>,
+    file: String,
+    line: u32,
+    comment: Option<&'a str>,
+    points: Vec<JsonPoint>,
+    before: Vec<Assignment<'a>>,
+    behind: Vec<Assignment<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonPoint {
+    point: String,
+    optional: bool,
+    sufficient: bool,
+    #[serde(rename = "if")]
+    condition: Option<String>,
+}
+
+/// What a body gives to a name that handlers see.
+#[derive(Serialize)]
+struct Assignment<'a> {
+    name: &'a str,
+    value: String,
+    line: u32,
+}
+
+/// An alias as a line of JSON.
+pub fn alias_json(
+    definitions: &Definitions<'_>,
+    kernel: &str,
+    alias: &Alias,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let point = |point: &Point| JsonPoint {
+        point: Point { optional: false, sufficient: false, condition: None, ..point.clone() }.to_string(),
+        optional: point.optional,
+        sufficient: point.sufficient,
+        condition: point.condition.as_ref().map(|condition| condition.to_string()),
+    };
+    fn assignments(body: &Option<Statement>) -> Vec<Assignment<'_>> {
+        let all = body.iter().flat_map(Statement::assignments);
+        all.map(|(name, value)| Assignment { name, value: value.to_string(), line: value.place.line })
+            .collect()
+    }
+    line(
+        &JsonAlias {
+            kernel,
+            alias: alias.names.iter().map(Point::to_string).collect(),
+            file: file(definitions, alias.place),
+            line: alias.place.line,
+            comment: alias.comment.as_deref(),
+            points: alias.points.iter().map(point).collect(),
+            before: assignments(&alias.prologue),
+            behind: assignments(&alias.epilogue),
+        },
+        out,
+    )
+}
+
+/// A function as JSON. Types are those that SystemTap infers.
+#[derive(Serialize)]
+struct JsonFunction<'a> {
+    kernel: &'a str,
+    function: &'a str,
+    private: bool,
+    parameters: Vec<JsonParameter<'a>>,
+    result: String,
+    marks: Vec<&'a str>,
+    file: String,
+    line: u32,
+    comment: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonParameter<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    of: String,
+}
+
+/// A function as a line of JSON.
+pub fn function_json(
+    definitions: &Definitions<'_>,
+    kernel: &str,
+    function: &Function,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let inferred = &function.signature.parameters;
+    let parameters = function.parameters.iter().enumerate().map(|(i, parameter)| JsonParameter {
+        name: &parameter.name,
+        of: inferred.get(i).unwrap_or(&parameter.declared).to_string(),
+    });
+    line(
+        &JsonFunction {
+            kernel,
+            function: &function.name,
+            private: function.private,
+            parameters: parameters.collect(),
+            result: function.signature.result.to_string(),
+            marks: function.marks(),
+            file: file(definitions, function.place),
+            line: function.place.line,
+            comment: function.comment.as_deref(),
+        },
+        out,
+    )
+}
+
+/// A macro as JSON.
+#[derive(Serialize)]
+struct JsonMacro<'a> {
+    kernel: &'a str,
+    #[serde(rename = "macro")]
+    name: &'a str,
+    parameters: Vec<&'a str>,
+    body: String,
+    file: String,
+    line: u32,
+}
+
+/// A macro as a line of JSON.
+pub fn macro_json(
+    definitions: &Definitions<'_>,
+    kernel: &str,
+    name: &str,
+    of: &Macro<'_>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let parameters = of.parameters.iter().map(|parameter| &**parameter).collect();
+    let (file, number) = (file(definitions, of.place), of.place.line);
+    line(&JsonMacro { kernel, name, parameters, body: of.text(), file, line: number }, out)
+}
+
+fn file(definitions: &Definitions<'_>, place: Place) -> String {
+    definitions.path(place.file).to_string_lossy().into_owned()
+}
+
+fn line(value: &impl Serialize, out: &mut dyn Write) -> Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    writeln!(out)
+}

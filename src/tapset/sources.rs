@@ -1,0 +1,251 @@
+//! The folders of tapsets with all of their files, whichever kernel they are for.
+//!
+//! A folder lies on disk, or is kept in an index that was built from it: both are read in the same way, so that an index
+//! serves wherever a folder is expected.
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How large a file may be.
+const LARGEST: u64 = 16 << 20;
+/// How many entries a folder of tapsets may have, what is no tapset included.
+const MOST: usize = 100_000;
+/// How deep the parts of a folder may lie: runtime, version, architecture.
+const DEEPEST: usize = 3;
+
+/// Folders of tapsets, in their order. An earlier one hides files of the same name in a later one.
+#[derive(Debug, Default)]
+pub struct Sources {
+    pub folders: Vec<Folder>,
+    /// Parts of folders that could not be read, each with its reason.
+    pub errors: Vec<Error>,
+}
+
+/// A folder of tapsets.
+#[derive(Debug)]
+pub struct Folder {
+    pub path: PathBuf,
+    /// By the part of the folder in which they lie, then by path: `linux/x86_64`, or empty.
+    pub(super) parts: BTreeMap<PathBuf, Vec<Source>>,
+}
+
+/// A file of tapsets, `.stp` or `.stpm`.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// Below the folder.
+    pub path: PathBuf,
+    /// Device and inode: what has the same ones is one file under several names.
+    pub identity: (u64, u64),
+    pub size: u64,
+    /// In nanoseconds since 1970.
+    pub modified: i64,
+    text: Text,
+}
+
+#[derive(Debug)]
+enum Text {
+    OnDisk,
+    Kept(Arc<[u8]>, std::ops::Range<usize>),
+    /// It could not be read when it was to be kept.
+    Lost,
+}
+
+impl Sources {
+    /// Adds the files of a folder; reads none.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or has too many entries. A part of it that cannot be read is among the errors.
+    pub fn find(&mut self, path: &Path) -> Result<()> {
+        let mut folder = Folder { path: path.to_owned(), parts: BTreeMap::new() };
+        folder.list(Path::new(""), 0, &mut 0, &mut self.errors)?;
+        self.folders.push(folder);
+        Ok(())
+    }
+}
+
+impl Folder {
+    /// Finds the files in a part of the folder, and in the parts below it.
+    fn list(
+        &mut self,
+        part: &Path,
+        depth: usize,
+        entries: &mut usize,
+        errors: &mut Vec<Error>,
+    ) -> Result<()> {
+        // Without the slash behind it that joining nothing adds.
+        let place: PathBuf = self.path.join(part).components().collect();
+        let failed = |e| {
+            let error = Error::io(&place, "read the folder of tapsets", e);
+            error.hint("install SystemTap's tapsets, or name another folder")
+        };
+        let mut names = vec![];
+        for entry in fs::read_dir(&place).map_err(failed)? {
+            *entries += 1;
+            if *entries > MOST {
+                let why = format!("a folder of tapsets has at most {MOST} entries");
+                return Err(Error::new(ErrorKind::Usage, why).at(&self.path));
+            }
+            names.push(entry.map_err(failed)?.file_name());
+        }
+        names.sort_unstable();
+        let mut files = vec![];
+        for name in names {
+            let path = part.join(&name);
+            // What is gone by now, or leads nowhere, is not there.
+            let Ok(metadata) = fs::metadata(place.join(&name)) else { continue };
+            let tapset = path.extension().is_some_and(|e| e == "stp" || e == "stpm");
+            if metadata.is_dir() && depth < DEEPEST {
+                if let Err(error) = self.list(&path, depth + 1, entries, errors) {
+                    errors.push(error);
+                }
+            } else if metadata.is_file() && tapset {
+                let nanoseconds = metadata.mtime().wrapping_mul(1_000_000_000);
+                files.push(Source {
+                    path,
+                    identity: (metadata.dev(), metadata.ino()),
+                    size: metadata.len(),
+                    modified: nanoseconds.wrapping_add(metadata.mtime_nsec()),
+                    text: Text::OnDisk,
+                });
+            }
+        }
+        self.parts.insert(part.to_owned(), files);
+        Ok(())
+    }
+
+    /// The path of a file, as it was on disk.
+    pub(super) fn path_of(&self, source: &Source) -> PathBuf {
+        self.path.join(&source.path)
+    }
+
+    /// What a file says. `path` is [`Self::path_of`] it.
+    pub(super) fn text<'s>(source: &'s Source, path: &Path) -> Result<Cow<'s, [u8]>> {
+        match &source.text {
+            Text::OnDisk => contents(path).map(Cow::Owned),
+            Text::Kept(texts, range) => Ok(Cow::Borrowed(texts.get(range.clone()).unwrap_or_default())),
+            Text::Lost => {
+                let why = "the tapset could not be read when the index was built";
+                Err(Error::new(ErrorKind::Io, why).at(path).hint("build that index again"))
+            }
+        }
+    }
+}
+
+fn contents(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = vec![];
+    let file = File::open(path).map_err(|e| Error::io(path, "open the tapset", e))?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, "read the tapset", e))?;
+    if bytes.len() as u64 > LARGEST {
+        let why = format!("a tapset of more than {} MiB is not read", LARGEST >> 20);
+        return Err(Error::new(ErrorKind::Syntax, why).at(path));
+    }
+    Ok(bytes)
+}
+
+/// Keeping them in an index.
+#[cfg(feature = "build")]
+mod kept {
+    use super::*;
+    use flate2::Compression;
+    use flate2::read::ZlibDecoder;
+    use flate2::write::ZlibEncoder;
+    use probeidx_format::tapset::{FolderMeta, SourceMeta, SourcesMeta};
+    use std::collections::HashMap;
+    use std::io::Write;
+
+    /// How long the texts that an index keeps may be together.
+    const MOST_TEXT: u64 = 256 << 20;
+
+    impl Sources {
+        /// The files as an index lists them, without what they say.
+        pub fn listing(&self) -> Vec<FolderMeta> {
+            let mut identities = HashMap::new();
+            let mut file = |source: &Source| {
+                let next = u32::try_from(identities.len()).unwrap_or(u32::MAX);
+                SourceMeta {
+                    path: source.path.to_string_lossy().into_owned(),
+                    identity: *identities.entry(source.identity).or_insert(next),
+                    size: source.size,
+                    modified: source.modified,
+                    text: None,
+                }
+            };
+            let mut folder = |folder: &Folder| FolderMeta {
+                path: folder.path.to_string_lossy().into_owned(),
+                files: folder.parts.values().flatten().map(&mut file).collect(),
+            };
+            self.folders.iter().map(&mut folder).collect()
+        }
+
+        /// Whether these are the files that an index keeps, by path, size and time of change.
+        pub fn are(&self, kept: &SourcesMeta) -> bool {
+            let without_texts = |mut folder: FolderMeta| {
+                folder.files.iter_mut().for_each(|file| file.text = None);
+                folder
+            };
+            self.listing().into_iter().eq(kept.folders.iter().cloned().map(without_texts))
+        }
+
+        /// The bytes that an index keeps of them. What cannot be read is kept as such. Cost: reading and compressing all.
+        pub fn to_bytes(&self) -> Vec<u8> {
+            let mut folders = self.listing();
+            let mut texts = ZlibEncoder::new(vec![], Compression::new(7));
+            let mut kept = 0;
+            for (folder, meta) in self.folders.iter().zip(&mut folders) {
+                for (source, file) in folder.parts.values().flatten().zip(&mut meta.files) {
+                    let Ok(text) = Folder::text(source, &folder.path_of(source)) else { continue };
+                    let length = text.len() as u64;
+                    // Writing to memory does not fail.
+                    if kept + length <= MOST_TEXT && texts.write_all(&text).is_ok() {
+                        (file.text, kept) = (Some(length), kept + length);
+                    }
+                }
+            }
+            let texts = texts.finish().unwrap_or_default();
+            probeidx_format::tapset::encode(&SourcesMeta { folders, texts })
+        }
+
+        /// Adds the folders that an index keeps.
+        ///
+        /// # Errors
+        /// [`ErrorKind::IndexDamaged`] if their texts cannot be decompressed.
+        pub fn add(&mut self, kept: SourcesMeta, index: &Path) -> Result<()> {
+            let mut texts = vec![];
+            let decoder = ZlibDecoder::new(&kept.texts[..]);
+            decoder.take(MOST_TEXT).read_to_end(&mut texts).map_err(|e| {
+                let why = format!("the texts of tapsets cannot be decompressed: {e}");
+                Error::new(ErrorKind::IndexDamaged, why).at(index).section("tapset_sources")
+            })?;
+            let texts: Arc<[u8]> = texts.into();
+            // Numbers that no device has with another folder's.
+            let device = u64::MAX - self.folders.len() as u64;
+            let mut at = 0usize;
+            for folder in kept.folders {
+                let mut parts: BTreeMap<PathBuf, Vec<Source>> = BTreeMap::new();
+                for file in folder.files {
+                    let text = match file.text {
+                        Some(length) => {
+                            let start = at;
+                            at = at.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+                            Text::Kept(texts.clone(), start..at)
+                        }
+                        None => Text::Lost,
+                    };
+                    let path = PathBuf::from(file.path);
+                    let part = path.parent().unwrap_or(Path::new("")).to_owned();
+                    let identity = (device, u64::from(file.identity));
+                    let (size, modified) = (file.size, file.modified);
+                    parts.entry(part).or_default().push(Source { path, identity, size, modified, text });
+                }
+                self.folders.push(Folder { path: folder.path.into(), parts });
+            }
+            Ok(())
+        }
+    }
+}

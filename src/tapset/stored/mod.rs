@@ -1,0 +1,160 @@
+//! Definitions as an index keeps them: found by name, decoded one by one when they are asked for.
+pub(super) mod tree;
+mod write;
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use probeidx_format::tapset::{DefinitionKind as Kind, Tables, Tapset, TapsetMeta};
+use serde::{Deserialize, Serialize};
+
+use super::ast::{Alias, Embedded, Function, Global, Probe};
+use super::macros::{Macro, Macros};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Whatever a tapset defines.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Definition {
+    Alias(Alias),
+    Function(Function),
+    Global(Global),
+    Macro((String, Macro<'static>)),
+    Probe(Probe),
+    Embedded(Embedded),
+}
+
+/// What a definition is, if it is of one kind.
+type Part<'s, T> = fn(&'s Definition) -> Option<&'s T>;
+
+macro_rules! parts {
+    ($($name:ident: $variant:ident($of:ty),)*) => {
+        impl Definition {
+            $(pub fn $name(&self) -> Option<&$of> {
+                if let Self::$variant(of) = self { Some(of) } else { None }
+            })*
+        }
+    };
+}
+
+parts! {
+    alias: Alias(Alias),
+    function: Function(Function),
+    global: Global(Global),
+    named_macro: Macro((String, Macro<'static>)),
+    probe: Probe(Probe),
+    embedded: Embedded(Embedded),
+}
+
+/// The definitions of an index, or of a library that is in none.
+#[derive(Debug)]
+pub(super) struct Stored<'v> {
+    tables: Source<'v>,
+    meta: TapsetMeta,
+    pub files: Vec<PathBuf>,
+    /// By number; none where the bytes are no definition.
+    decoded: Vec<OnceLock<Option<Box<Definition>>>>,
+    /// The first definition whose bytes are none.
+    damaged: OnceLock<usize>,
+    macros: OnceLock<Macros<'static>>,
+}
+
+#[derive(Debug)]
+enum Source<'v> {
+    Index(Tapset<'v>),
+    Library(Tables),
+}
+
+impl<'v> Stored<'v> {
+    pub fn of_index(tapset: Tapset<'v>) -> Result<Self> {
+        if tapset.is_empty() {
+            let error = Error::new(ErrorKind::NoIndex, "the index was built without tapsets");
+            return Err(error.hint("build it again with: probeidx build --force --tapset DIR"));
+        }
+        let meta = tapset.meta().map_err(|e| {
+            Error::new(ErrorKind::IndexDamaged, e.to_string()).section("tapset").hint("build the index again")
+        })?;
+        Ok(Self::new(Source::Index(tapset), meta))
+    }
+
+    fn new(tables: Source<'v>, meta: TapsetMeta) -> Self {
+        let count = match &tables {
+            Source::Index(tapset) => tapset.definitions(),
+            Source::Library(tables) => tables.as_tapset().definitions(),
+        };
+        Self {
+            tables,
+            files: meta.files.iter().map(PathBuf::from).collect(),
+            meta,
+            decoded: (0..count).map(|_| OnceLock::new()).collect(),
+            damaged: OnceLock::new(),
+            macros: OnceLock::new(),
+        }
+    }
+
+    pub fn meta(&self) -> &TapsetMeta {
+        &self.meta
+    }
+
+    fn tapset(&self) -> Tapset<'_> {
+        match &self.tables {
+            Source::Index(tapset) => *tapset,
+            Source::Library(tables) => tables.as_tapset(),
+        }
+    }
+
+    /// The positions of the names of a kind, sorted component by component.
+    pub fn of_kind(&self, kind: Kind) -> Range<usize> {
+        self.tapset().of_kind(kind)
+    }
+    /// The name at a position.
+    pub fn name(&self, position: usize) -> &[u8] {
+        self.tapset().name(position)
+    }
+    /// The definition of the name at a position, as what it is to be; none where its bytes are no such thing: see
+    /// [`Self::whole`].
+    pub fn at<'s, T>(&'s self, position: usize, of: Part<'s, T>) -> Option<&'s T> {
+        self.definition(self.tapset().definition(position), of)
+    }
+    fn definition<'s, T>(&'s self, number: usize, of: Part<'s, T>) -> Option<&'s T> {
+        let decode = || tree::decode::<Definition>(self.tapset().tree(number)).map(Box::new);
+        let found =
+            self.decoded.get(number).and_then(|slot| slot.get_or_init(decode).as_deref()).and_then(of);
+        if found.is_none() {
+            let _ = self.damaged.set(number);
+        }
+        found
+    }
+    /// The definitions of a name.
+    pub fn of_name<'s, T>(&'s self, kind: Kind, name: &str, of: Part<'s, T>) -> impl Iterator<Item = &'s T> {
+        self.tapset().named(kind, name.as_bytes()).filter_map(move |at| self.at(at, of))
+    }
+    /// The definitions of a kind, in the order of reading.
+    pub fn in_order<'s, T>(&'s self, kind: Kind, of: Part<'s, T>) -> impl Iterator<Item = &'s T> {
+        let tapset = self.tapset();
+        let mut numbers: Vec<usize> = tapset.of_kind(kind).map(|at| tapset.definition(at)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.into_iter().filter_map(move |number| self.definition(number, of))
+    }
+    /// The macros of all files.
+    pub fn macros(&self) -> &Macros<'static> {
+        self.macros.get_or_init(|| {
+            let macros = self.in_order(Kind::Macro, Definition::named_macro);
+            macros.map(|(name, of)| (Cow::Owned(name.clone()), Arc::new(of.clone()))).collect()
+        })
+    }
+
+    /// That nothing that was asked for so far was damaged.
+    pub fn whole(&self) -> Result<()> {
+        match self.damaged.get() {
+            None => Ok(()),
+            Some(number) => {
+                let error =
+                    Error::new(ErrorKind::IndexDamaged, format!("definition {number} cannot be decoded"));
+                Err(error.section("tapset_trees").hint("build the index again"))
+            }
+        }
+    }
+}

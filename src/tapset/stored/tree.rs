@@ -1,0 +1,253 @@
+//! How trees become bytes, where it is not as serde derives it.
+//!
+//! A place is written as its difference from the one before, an operator as its number in [`OPERATORS`]. Reading bears
+//! any bytes: no tree is deeper than [`DEEPEST`].
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
+use serde::ser::SerializeTuple;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::super::Place;
+use super::super::ast::Operator;
+
+/// How deep a tree may be: deeper than the parser makes one, which bounds nesting and chains of operators.
+const DEEPEST: u32 = 700;
+
+/// All operators and statistics. Part of the format: new ones go to the end.
+const OPERATORS: [&str; 47] = [
+    "",
+    "=",
+    "<<<",
+    "+=",
+    "-=",
+    "*=",
+    "/=",
+    "%=",
+    "<<=",
+    ">>=",
+    "&=",
+    "^=",
+    "|=",
+    ".=",
+    "+",
+    "-",
+    "!",
+    "~",
+    "++",
+    "--",
+    "||",
+    "&&",
+    "|",
+    "^",
+    "&",
+    "in",
+    "<",
+    ">",
+    "==",
+    "!=",
+    "<=",
+    ">=",
+    "=~",
+    "!~",
+    "<<",
+    ">>",
+    ">>>",
+    ".",
+    "*",
+    "/",
+    "%",
+    "@avg",
+    "@variance",
+    "@count",
+    "@sum",
+    "@min",
+    "@max",
+];
+
+thread_local! {
+    /// The place that was written or read last.
+    static LAST: Cell<Place> = const { Cell::new(Place { file: 0, line: 0, column: 0 }) };
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The bytes of a tree.
+pub fn encode(tree: &impl Serialize) -> Vec<u8> {
+    LAST.set(Place::default());
+    probeidx_format::tapset::encode(tree)
+}
+
+/// The tree of these bytes; none for bytes that are no tree.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    LAST.set(Place::default());
+    DEPTH.set(0);
+    probeidx_format::tapset::decode(bytes)
+}
+
+/// Reads what may hold itself.
+pub fn deeper<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    let depth = DEPTH.get() + 1;
+    if depth > DEEPEST {
+        return Err(D::Error::custom("the tree is too deep"));
+    }
+    DEPTH.set(depth);
+    let read = T::deserialize(from);
+    DEPTH.set(depth - 1);
+    read
+}
+
+/// In the same line a number without its lowest bit: by how many columns it is farther right. Else with that bit, the
+/// column; then by how many lines it is farther down, and in the lowest bit whether a file follows.
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let last = LAST.replace(*self);
+        let mut parts = to.serialize_tuple(3)?;
+        if (self.file, self.line) == (last.file, last.line) {
+            parts.serialize_element(&(zigzag(self.column, last.column) << 1))?;
+            return parts.end();
+        }
+        parts.serialize_element(&(u64::from(self.column) << 1 | 1))?;
+        let another = self.file != last.file;
+        parts.serialize_element(&(zigzag(self.line, last.line) << 1 | u64::from(another)))?;
+        if another {
+            parts.serialize_element(&self.file)?;
+        }
+        parts.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Place {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Parts;
+        impl<'de> Visitor<'de> for Parts {
+            type Value = Place;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a place")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Place, A::Error> {
+                let mut number = || parts.next_element::<u64>().map(Option::unwrap_or_default);
+                let mut place = LAST.get();
+                let column = number()?;
+                if column & 1 == 0 {
+                    place.column = moved(place.column, column >> 1);
+                    return Ok(place);
+                }
+                place.column = (column >> 1) as u32;
+                let line = number()?;
+                place.line = moved(place.line, line >> 1);
+                if line & 1 != 0 {
+                    place.file = number()? as u32;
+                }
+                Ok(place)
+            }
+        }
+        let place = from.deserialize_tuple(3, Parts)?;
+        LAST.set(place);
+        Ok(place)
+    }
+}
+
+fn zigzag(to: u32, from: u32) -> u64 {
+    probeidx_format::varint::zigzag(i64::from(to) - i64::from(from))
+}
+
+fn moved(from: u32, by: u64) -> u32 {
+    i64::from(from).wrapping_add(probeidx_format::varint::unzigzag(by)) as u32
+}
+
+/// An operator as its number.
+pub mod operator {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(operator: &Operator, to: S) -> Result<S::Ok, S::Error> {
+        let number = OPERATORS.iter().position(|known| known == operator).unwrap_or_default();
+        to.serialize_u8(number as u8)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Operator, D::Error> {
+        let number = u8::deserialize(from)?;
+        OPERATORS.get(usize::from(number)).copied().ok_or_else(|| D::Error::custom("no such operator"))
+    }
+}
+
+/// A statistic, or none, as its number among the operators.
+pub mod statistic {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(statistic: &Option<Operator>, to: S) -> Result<S::Ok, S::Error> {
+        operator::serialize(&statistic.unwrap_or_default(), to)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Operator>, D::Error> {
+        operator::deserialize(from).map(|name| Some(name).filter(|name| !name.is_empty()))
+    }
+}
+
+/// What several hold together, or none.
+pub mod shared {
+    use super::*;
+    use std::sync::Arc;
+
+    pub fn serialize<T: Serialize, S: Serializer>(of: &Option<Arc<T>>, to: S) -> Result<S::Ok, S::Error> {
+        of.as_deref().serialize(to)
+    }
+    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Arc<T>>, D::Error> {
+        Ok(Option::<T>::deserialize(from)?.map(Arc::new))
+    }
+}
+
+/// A list that several hold together.
+pub mod sequence {
+    use super::*;
+    use std::sync::Arc;
+
+    pub fn serialize<T: Serialize, S: Serializer>(of: &Arc<[T]>, to: S) -> Result<S::Ok, S::Error> {
+        (**of).serialize(to)
+    }
+    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Arc<[T]>, D::Error> {
+        Vec::deserialize(from).map(Arc::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tapset::ast::{Expression, ExpressionKind, Literal};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn places_are_read_as_they_were_written(places: Vec<(u8, u32, u32)>) {
+            let places: Vec<Place> =
+                places.into_iter().map(|(file, line, column)| Place { file: file.into(), line, column }).collect();
+            prop_assert_eq!(decode::<Vec<Place>>(&encode(&places)), Some(places));
+        }
+
+        #[test]
+        fn any_bytes_are_a_tree_or_none(bytes: Vec<u8>) {
+            let _ = decode::<Vec<Expression>>(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_tree_that_is_too_deep_is_none() {
+        let nested = |depth: usize| {
+            let zero =
+                Expression { place: Place::default(), kind: ExpressionKind::Literal(Literal::Number(0)) };
+            (0..depth).fold(zero, |inner, _| Expression {
+                place: Place::default(),
+                kind: ExpressionKind::Unary { operator: "-", operand: Box::new(inner) },
+            })
+        };
+        // Without optimisation the stack of a test's thread is too small for what the parser allows.
+        let read = move || {
+            assert!(decode::<Expression>(&encode(&nested(650))).is_some());
+            assert!(decode::<Expression>(&encode(&nested(2_000))).is_none());
+        };
+        let thread = std::thread::Builder::new().stack_size(128 << 20).spawn(read).unwrap();
+        thread.join().unwrap();
+    }
+}
