@@ -2,24 +2,24 @@
 //!
 //! `build` reads the debug information of vmlinux and its modules into one file; everything else asks that file.
 //!
-//! ```no_run
-//! use probeidx::query::{Index, resolve, spec};
-//!
-//! # fn main() -> probeidx::Result<()> {
-//! let index = Index::open("6.1.0-56-cloud-amd64.pidx".as_ref())?;
-//! for wanted in spec::parse("do_open@fs/namei.c")? {
-//!     resolve::resolve(index.view()?, &wanted, Default::default(), |place, _| {
-//!         println!("{:#x} in {}", place.address, String::from_utf8_lossy(place.section));
-//!         Ok(())
-//!     })?;
-//! }
-//! # Ok(())
-//! # }
 //! ```
+//! # let index = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/example.rs"));
+//! // let index = probeidx::query::Index::open("6.1.0-56-cloud-amd64.pidx".as_ref())?;
+//! let kernel = index.lookup()?;
+//! for function in kernel.functions(b"clamp_value") {
+//!     for place in function.placements() {
+//!         println!("{:#x} in {}", place.address(), String::from_utf8_lossy(place.section()));
+//!     }
+//! }
+//! # Ok::<(), probeidx::Error>(())
+//! ```
+//!
+//! The library alone, without the indexer and the command line, is `default-features = false`.
 //!
 //! | module | what it is for |
 //! | --- | --- |
-//! | [`query`] | questions to an index: open, patterns, listings, placements |
+//! | [`lookup`] | handles for programs: functions, placements, variables, frames, types, each asked for what is wanted |
+//! | [`query`] | whole answers: open, patterns, specs, listings, placements |
 //! | [`render`] | answers to text and JSON |
 //! | [`tapset`] | SystemTap's language: scripts and tapsets to values |
 //! | [`error`] | kind, place and remedy of every failure |
@@ -52,6 +52,7 @@ mod write;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod lookup;
 pub mod query;
 pub mod render;
 pub mod tapset;

@@ -7,11 +7,11 @@ use super::output::failed;
 use super::processes;
 use super::source::{Places, Source};
 use super::why_not::{nothing, why_not};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::query::lines::{self, Line, Listing, Point};
 use crate::query::placement::{Describer, Placement, Wanted};
 use crate::query::select::Placed;
-use crate::query::spec::{Filter, Point as Asked, Spec, StatementSpec};
+use crate::query::spec::{Filter, StatementSpec};
 use crate::query::{Index, spec};
 use crate::render::{json, lines as text};
 use probeidx_format::View;
@@ -26,7 +26,7 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for (file, specs) in processes::asked(config, &specs)? {
-        let asked: Vec<StatementSpec> = specs.iter().map(statement).collect::<Result<_>>()?;
+        let asked: Vec<StatementSpec> = specs.iter().map(lines::asked).collect::<Result<_>>()?;
         let index = Index::open(&file)?;
         let view = index.view()?;
         let release = String::from_utf8_lossy(view.release());
@@ -51,24 +51,6 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
-}
-
-/// What a spec says of functions, files and lines.
-fn statement(spec: &Spec) -> Result<StatementSpec> {
-    match &spec.point {
-        Asked::Statement(statement) => Ok(statement.clone()),
-        Asked::Function(f) if f.callee.is_none() && f.label.is_none() && f.offset.is_none() => {
-            Ok(StatementSpec {
-                module: f.module.clone(),
-                function: Some(f.declared.name.clone()),
-                file: f.declared.file.clone(),
-                lines: None,
-                nearest: false,
-            })
-        }
-        _ => Err(Error::new(ErrorKind::Usage, "only functions and files have lines")
-            .hint("ask for NAME, NAME@FILE, FILE, NAME:FROM-TO or FILE:FROM-TO")),
-    }
 }
 
 /// Shows listings of one index.

@@ -70,6 +70,14 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// How far the kernel was moved, if the log has told it.
+    pub fn slide(&self) -> Option<u64> {
+        match self.base {
+            Base::Told(slide) => Some(slide),
+            Base::Unknown | Base::Given => None,
+        }
+    }
+
     /// Where a frame is. Numbers mean something only where it is known how far the kernel was moved; frames that have both,
     /// number and symbol, tell it.
     pub fn locate(&mut self, frame: &Frame<'_>) -> Result<Located, Absent> {

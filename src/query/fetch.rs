@@ -36,9 +36,25 @@ impl Target<'_> {
     /// # Errors
     /// Why the kernel cannot read it so.
     pub fn body(&self, plan: &Plan, argument: Option<&Argument>) -> Result<String, String> {
+        self.body_at(plan, argument, &self.place(plan))
+    }
+
+    /// The same where it is known what [`Target::place`] says of the plan.
+    pub(super) fn body_at(
+        &self,
+        plan: &Plan,
+        argument: Option<&Argument>,
+        place: &Result<String, String>,
+    ) -> Result<String, String> {
         let cast = argument.and_then(|a| a.cast.as_ref());
-        let (plan, type_text) = self.typed(plan, cast)?;
-        let body = self.place(&plan)? + ":" + &type_text;
+        let (typed, type_text) = self.typed(plan, cast)?;
+        let is_there = typed.ops == plan.ops
+            && (typed.in_memory, typed.user_from) == (plan.in_memory, plan.user_from)
+            && typed.pieces == plan.pieces;
+        let mut body = if is_there { place.clone() } else { self.place(&typed) }?;
+        body.reserve_exact(type_text.len() + 1);
+        body.push(':');
+        body += &type_text;
         check_length(&body, body.len())?;
         Ok(body)
     }

@@ -2,9 +2,10 @@
 use super::placement::Source;
 use super::rows::Row;
 use super::select::{self, Placed};
-use super::spec::{Lines, StatementSpec};
+use super::spec::{Lines, Point as Asked, Spec, StatementSpec};
 use super::statement::{self, Found};
 use super::verdict::Judge;
+use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
 use probeidx_format::details::CallSite;
 use probeidx_format::id::{ObjectId, PlaceId, StrId};
@@ -83,6 +84,27 @@ pub fn lines<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Listing<'a>> {
         lines: lines.into_values().collect(),
     };
     gathered.into_iter().map(listing).collect()
+}
+
+/// What a spec says of functions, files and lines.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for what has no lines.
+pub fn asked(spec: &Spec) -> Result<StatementSpec> {
+    match &spec.point {
+        Asked::Statement(statement) => Ok(statement.clone()),
+        Asked::Function(f) if f.callee.is_none() && f.label.is_none() && f.offset.is_none() => {
+            Ok(StatementSpec {
+                module: f.module.clone(),
+                function: Some(f.declared.name.clone()),
+                file: f.declared.file.clone(),
+                lines: None,
+                nearest: false,
+            })
+        }
+        _ => Err(Error::new(ErrorKind::Usage, "only functions and files have lines")
+            .hint("ask for NAME, NAME@FILE, FILE, NAME:FROM-TO or FILE:FROM-TO")),
+    }
 }
 
 /// The address of a line that is best probed in any of the copies of its function: one that `register_kprobe` takes, in

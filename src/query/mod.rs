@@ -15,6 +15,7 @@ pub mod elsewhere;
 pub mod fetch;
 pub mod frames;
 pub mod further;
+pub mod in_scope;
 mod index;
 pub mod instead;
 pub mod layout;

@@ -7,8 +7,8 @@ mod tests;
 
 pub(super) use parse::Parser;
 pub use parse::parse;
-pub(super) use walk::position;
-pub use walk::{walk, walk_path};
+pub(crate) use walk::position;
+pub use walk::{Position, walk, walk_path};
 
 use probeidx_format::id::TypeId;
 use std::fmt;

@@ -19,7 +19,10 @@ pub struct Declaration {
 impl Declaration {
     /// The functions, which differ in their variables only.
     pub fn functions(&self) -> impl Iterator<Item = FunctionId> + use<> {
-        (self.first..self.end).map(FunctionId::new)
+        self.ids().map(FunctionId::new)
+    }
+    pub(crate) fn ids(&self) -> Range<u32> {
+        self.first..self.end
     }
 }
 
@@ -70,25 +73,41 @@ pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
 
 /// The declarations of a name, by file and line.
 pub fn declarations<'a>(view: &View<'a>, name: NameId, file: Option<&Pattern>) -> Vec<Declaration> {
-    let range = view.functions_named(name);
-    let mut found: Vec<Declaration> = vec![];
-    for (at, f) in view.functions[range.clone()].iter().enumerate() {
-        let at = (range.start + at) as u32;
-        match found.last_mut() {
-            Some(d) if d.file == f.file && d.line == f.line.get() => d.end = at + 1,
-            _ => found.push(Declaration {
-                name: f.name,
-                file: f.file,
-                line: f.line.get(),
-                first: at,
-                end: at + 1,
-            }),
-        }
+    let matches = |d: &Declaration| file.is_none_or(|pattern| pattern.matches_path(view.string(d.file)));
+    Declarations::of(*view, Some(name)).filter(matches).collect()
+}
+
+/// Declarations by file and line: iterate. Allocates nothing.
+#[derive(Clone)]
+pub struct Declarations<'a> {
+    view: View<'a>,
+    rest: Range<usize>,
+}
+
+impl<'a> Declarations<'a> {
+    /// Those of a name, if it is one.
+    pub fn of(view: View<'a>, name: Option<NameId>) -> Self {
+        Self { view, rest: name.map_or(0..0, |name| view.functions_named(name)) }
     }
-    if let Some(pattern) = file {
-        found.retain(|d| pattern.matches_path(view.string(d.file)));
+}
+
+impl Iterator for Declarations<'_> {
+    type Item = Declaration;
+
+    fn next(&mut self) -> Option<Declaration> {
+        let functions = self.view.functions.get(self.rest.clone())?;
+        let first = functions.first()?;
+        let is_same = |f: &&FunctionRecord| f.file == first.file && f.line == first.line;
+        let start = self.rest.start;
+        self.rest.start += functions.iter().take_while(is_same).count();
+        Some(Declaration {
+            name: first.name,
+            file: first.file,
+            line: first.line.get(),
+            first: start as u32,
+            end: self.rest.start as u32,
+        })
     }
-    found
 }
 
 /// Name and line of the functions that are declared in a file. Cost: a look at each function.
@@ -133,44 +152,76 @@ pub fn module(view: &View<'_>, name: &[u8]) -> Option<ObjectId> {
 
 /// Which objects are asked.
 pub struct Scope {
-    asked: Vec<bool>,
-    first: u32,
-    end: u32,
+    asked: Asked,
+    /// The placements of these objects lie between those.
+    places: Range<u32>,
+}
+
+/// Objects.
+enum Asked {
+    /// From the first on, below the second.
+    Between(u32, u32),
+    /// Those that a pattern matches, by number.
+    Those(Vec<bool>),
 }
 
 impl Scope {
-    /// The objects that a spec asks.
+    /// The objects that a spec asks. Cost: of a pattern with wildcards a look at each module's name.
     pub fn new(view: &View<'_>, scope: &ModuleScope) -> Self {
-        let name = |object: &ObjectRecord| view.string(object.name);
-        let asks = |object: &ObjectRecord| match scope {
-            ModuleScope::Any => true,
-            ModuleScope::Kernel => name(object).is_empty(),
-            ModuleScope::Module(pattern) => {
-                !object.has(ObjectRecord::USER) && !name(object).is_empty() && pattern.matches(name(object))
-            }
+        let count = view.objects.len().saturating_sub(1) as u32;
+        let one = |object: Option<ObjectId>| object.map_or(0..0, |o| o.get()..o.get() + 1);
+        let is_user = view.objects.first().is_some_and(|o| o.has(ObjectRecord::USER));
+        match scope {
+            ModuleScope::Any => Self::between(view, 0..count),
+            ModuleScope::Kernel => Self::between(view, one(kernel(view))),
             // There is one in an index, and whoever opened that has looked at its names.
-            ModuleScope::Process(_) => object.has(ObjectRecord::USER),
-        };
-        Self::those(view, view.object_ids().map(|o| asks(&view.objects[o.index()])).collect())
+            ModuleScope::Process(_) => Self::between(view, if is_user { 0..count } else { 0..0 }),
+            ModuleScope::Module(_) if is_user => Self::between(view, 0..0),
+            ModuleScope::Module(Pattern::Literal(name)) => {
+                let is_spelled_so =
+                    |o: &ObjectId| view.string(view.objects[o.index()].name) == name.as_bytes();
+                Self::between(view, one(module(view, name.as_bytes()).filter(is_spelled_so)))
+            }
+            ModuleScope::Module(pattern) => {
+                let name = |object: ObjectId| view.string(view.objects[object.index()].name);
+                let asks = |object: ObjectId| !name(object).is_empty() && pattern.matches(name(object));
+                Self::those(view, view.object_ids().map(asks).collect())
+            }
+        }
     }
     /// One object.
     pub fn of(view: &View<'_>, object: ObjectId) -> Self {
-        Self::those(view, view.object_ids().map(|o| o == object).collect())
+        Self::between(view, object.get()..object.get().saturating_add(1))
+    }
+    fn between(view: &View<'_>, objects: Range<u32>) -> Self {
+        let places = first_place(view, objects.start)..first_place(view, objects.end);
+        Self { asked: Asked::Between(objects.start, objects.end), places }
     }
     fn those(view: &View<'_>, asked: Vec<bool>) -> Self {
         let first = asked.iter().position(|a| *a).unwrap_or(0);
         let end = asked.iter().rposition(|a| *a).map_or(0, |last| last + 1);
-        let place = |object: usize| view.objects.get(object).map_or(0, |o| o.first_place.get());
-        Self { asked, first: place(first), end: place(end) }
+        let places = first_place(view, first as u32)..first_place(view, end as u32);
+        Self { asked: Asked::Those(asked), places }
     }
     /// Whether this object is asked.
     pub fn contains(&self, object: ObjectId) -> bool {
-        self.asked.get(object.index()).copied().unwrap_or(false)
+        match &self.asked {
+            Asked::Between(first, end) => (*first..*end).contains(&object.get()),
+            Asked::Those(asked) => asked.get(object.index()).copied().unwrap_or(false),
+        }
     }
     /// The objects that are asked, in order.
     pub fn objects(&self) -> impl Iterator<Item = ObjectId> + '_ {
-        (0..self.asked.len()).filter(|o| self.asked[*o]).map(|o| ObjectId::new(o as u32))
+        let all = match &self.asked {
+            Asked::Between(first, end) => *first..*end,
+            Asked::Those(asked) => 0..asked.len() as u32,
+        };
+        all.map(ObjectId::new).filter(|o| self.contains(*o))
     }
+}
+
+fn first_place(view: &View<'_>, object: u32) -> u32 {
+    view.objects.get(object as usize).map_or(0, |o| o.first_place.get())
 }
 
 /// Calls `each` with every asked object in which a declaration has placements, and with these in the order of the
@@ -184,8 +235,8 @@ pub fn places<'a>(
 ) {
     scratch.clear();
     for function in declaration.functions() {
-        let postings = view.places_of_function(function).skip_while(|p| p.get() < scope.first);
-        for id in postings.take_while(|p| p.get() < scope.end) {
+        let postings = view.places_of_function(function).skip_while(|p| p.get() < scope.places.start);
+        for id in postings.take_while(|p| p.get() < scope.places.end) {
             if let Some(record) = view.places.get(id.index()).filter(|r| r.entry.get() != 0) {
                 scratch.push(Placed { id, record });
             }

@@ -52,7 +52,7 @@ pub(super) fn resolve<'a>(
 
 /// An address of a line.
 #[derive(Clone, Copy)]
-pub(super) struct Found<'a> {
+pub(crate) struct Found<'a> {
     pub object: ObjectId,
     pub row: Row,
     /// Whose line it is; `None` where the debug information has no function.
@@ -141,7 +141,7 @@ fn coverage<'a>(
 }
 
 /// The addresses of these lines: by function, object, file, line, copy of the function and address.
-pub(super) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines) -> Vec<Found<'a>> {
+pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines) -> Vec<Found<'a>> {
     let mut files = spec.file.as_ref().map(Files::new);
     let name = spec.function.as_ref().filter(|name| !name.matches_all());
     // What is declared elsewhere has lines of a file only where that file was asked for.

@@ -3,6 +3,7 @@ use super::abilities::Ability;
 use super::argument::{Argument, Source};
 use super::elsewhere;
 use super::fetch::{self, Target};
+use super::in_scope::{Found, in_scope};
 use super::plan::{At, Missing, Plan};
 use super::prototype::{self, Parameter, Proof, Slot};
 use super::readable::{Spellings, after_fentry};
@@ -12,13 +13,16 @@ pub use super::value::{Role, State, ValueAt};
 use super::way::{Leg, Way};
 use crate::error::{Error, ErrorKind, Result};
 use probeidx_format::View;
-use probeidx_format::details::{Item, Location};
-use probeidx_format::id::{ObjectId, StrId, TypeId};
+use probeidx_format::details::Location;
+use probeidx_format::id::{ObjectId, PlaceId, TypeId};
 
 /// Reads values. One is used for many placements: it keeps the spellings of types.
 pub struct Values<'a> {
     view: View<'a>,
     spellings: Spellings<'a>,
+    /// The variables in scope at the address that was looked at last.
+    scope: Vec<Found<'a>>,
+    scope_at: Option<(PlaceId, u32)>,
 }
 
 /// Where values are looked at.
@@ -33,25 +37,42 @@ pub struct Place<'a> {
     pub with_lines: bool,
 }
 
-/// A variable in scope.
-struct Found<'a> {
-    position: u32,
-    name: StrId,
-    is_parameter: bool,
-    type_id: Option<TypeId>,
-    location: Location<'a>,
+/// How a variable is read at a place, not at a return.
+///
+/// # Errors
+/// Why there is no plan.
+pub fn plan_of<'a>(view: &View<'a>, place: Place<'a>, found: &Found<'a>) -> Result<Plan, Missing> {
+    let later = later(view, place);
+    let is_entry = later.is_some() || is_at_entry(view, place);
+    let at = |pc| {
+        Plan::of_variable(view, found.location, found.type_id, At { object: place.object, pc, is_entry })
+    };
+    match (at(place.pc), later) {
+        (Err(Missing::Elsewhere), Some(later)) => at(later),
+        (plan, _) => plan,
+    }
+}
+
+/// Behind the call to `__fentry__`, where the address is that of the entry.
+fn later(view: &View<'_>, place: Place<'_>) -> Option<u32> {
+    let is_start = place.pc == place.placed.record.entry.get();
+    is_start.then(|| after_fentry(view, place.placed)).flatten()
+}
+
+fn is_at_entry(view: &View<'_>, place: Place<'_>) -> bool {
+    select::root(view, place.placed).record.entry.get() == place.pc
 }
 
 impl<'a> Values<'a> {
     /// Nothing is spelled yet.
     pub fn new(view: View<'a>) -> Self {
-        Self { view, spellings: Spellings::new(view) }
+        Self { view, spellings: Spellings::new(view), scope: vec![], scope_at: None }
     }
 
     /// The variables in scope, parameters first; local ones only if they are wanted. For a return, what is returned
     /// comes before them.
     pub fn variables(&mut self, place: Place<'a>, with_locals: bool) -> Vec<ValueAt> {
-        let mut scope = self.in_scope(place);
+        let mut scope: Vec<Found<'a>> = in_scope(self.view, place.placed, place.pc).collect();
         scope.retain(|f| f.is_parameter || with_locals);
         scope.sort_by_key(|f| !f.is_parameter);
         let parameters = self.parameters(place);
@@ -88,7 +109,7 @@ impl<'a> Values<'a> {
                 Ok(Some(self.missing(argument, Role::Raw, State::Unsupported, why)))
             }
             Source::Raw(text) => {
-                let is_entry = select::root(&self.view, place.placed).record.entry.get() == place.pc;
+                let is_entry = is_at_entry(&self.view, place);
                 Ok(Some(self.raw(text, argument, place.at_return, is_entry)))
             }
             Source::Returned(_) if !place.at_return => {
@@ -100,16 +121,22 @@ impl<'a> Values<'a> {
                 self.part(place, value, way, argument).map(Some)
             }
             Source::Variable(way) => {
-                let scope = self.in_scope(place);
-                // The innermost one hides the others.
-                let Some(found) = scope.iter().rfind(|f| self.view.string(f.name) == way.root.as_bytes())
-                else {
-                    return Ok(None);
-                };
-                let value = self.variable(place, found, Some(argument));
+                let Some(found) = self.named(place, way.root.as_bytes()) else { return Ok(None) };
+                let value = self.variable(place, &found, Some(argument));
                 self.part(place, value, way, argument).map(Some)
             }
         }
+    }
+
+    /// The variable of a name: the innermost one hides the others.
+    fn named(&mut self, place: Place<'a>, name: &[u8]) -> Option<Found<'a>> {
+        let at = Some((place.placed.id, place.pc));
+        if self.scope_at != at {
+            self.scope_at = at;
+            self.scope.clear();
+            self.scope.extend(in_scope(self.view, place.placed, place.pc));
+        }
+        self.scope.iter().rfind(|f| self.view.string(f.name) == name).copied()
     }
 
     fn part(&mut self, place: Place<'a>, value: ValueAt, way: &Way, argument: &Argument) -> Result<ValueAt> {
@@ -168,16 +195,7 @@ impl<'a> Values<'a> {
 
     fn variable(&mut self, place: Place<'a>, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
         let view = self.view;
-        let entry = place.placed.record.entry.get();
-        let later = (place.pc == entry).then(|| after_fentry(&view, place.placed)).flatten();
-        let is_entry = later.is_some() || select::root(&view, place.placed).record.entry.get() == place.pc;
-        let at = |pc| {
-            Plan::of_variable(&view, found.location, found.type_id, At { object: place.object, pc, is_entry })
-        };
-        let plan = match (at(place.pc), later) {
-            (Err(Missing::Elsewhere), Some(later)) => at(later),
-            (plan, _) => plan,
-        };
+        let plan = plan_of(&view, place, found);
         let name = String::from_utf8_lossy(view.string(found.name)).into_owned();
         // Registers and memory are others when the function returns.
         let plan = match plan {
@@ -185,8 +203,10 @@ impl<'a> Values<'a> {
             plan => plan,
         };
         let (state, location, fetch, plan) = match plan {
+            // What is read of it is lowered, where that is known.
+            Ok(plan) if argument.is_some() => (State::Readable, None, None, Some(plan)),
             Ok(plan) => {
-                let (state, location, fetch) = self.lower((place.object, place.pc), &plan, argument, &name);
+                let (state, location, fetch) = self.lower((place.object, place.pc), &plan, None, &name);
                 (state, location, fetch, Some(plan))
             }
             Err(Missing::Elsewhere) => (State::Elsewhere, None, None, None),
@@ -198,7 +218,9 @@ impl<'a> Values<'a> {
         let nearest = || match found.location {
             Location::Everywhere(_) if found.is_parameter && view.is_user(place.object) => {
                 let behind = elsewhere::behind_prologue(&view, place.object, place.pc, with_line)?;
-                (is_entry && at(behind.pc).is_ok()).then_some(behind)
+                let at = At { object: place.object, pc: behind.pc, is_entry: true };
+                let there = Plan::of_variable(&view, found.location, found.type_id, at);
+                (is_at_entry(&view, place) && there.is_ok()).then_some(behind)
             }
             location => elsewhere::nearest(&view, place.object, location, place.pc, with_line),
         };
@@ -301,10 +323,11 @@ impl<'a> Values<'a> {
         name: &str,
     ) -> (State, Option<String>, Option<String>) {
         let target = Target { view: &self.view, object, pc };
-        let body = target.body(plan, argument);
-        let fetch = body.as_ref().ok().map(|body| format!("{name}={body}"));
+        let place = target.place(plan);
+        let body = target.body_at(plan, argument, &place);
+        let fetch = body.as_ref().ok().map(|body| [name, "=", body].concat());
         let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
-        match (target.place(plan), &body, argument) {
+        match (place, &body, argument) {
             (Err(why), ..) => (State::Unsupported, Some(why), None),
             // Something was asked for that cannot be written: the reason is the answer.
             (_, Err(why), Some(_)) => (State::Unsupported, Some(why.clone()), None),
@@ -315,39 +338,6 @@ impl<'a> Values<'a> {
     fn parameters(&self, place: Place<'a>) -> Vec<(u32, Parameter)> {
         let is_entry = place.pc == place.placed.record.entry.get() && !place.placed.is_inline(&self.view);
         if is_entry { prototype::parameters(&self.view, place.placed) } else { vec![] }
-    }
-
-    fn in_scope(&mut self, place: Place<'a>) -> Vec<Found<'a>> {
-        let view = self.view;
-        let Place { placed, pc, .. } = place;
-        self.spellings.enter(placed.record.function);
-        let entry = placed.record.entry.get();
-        let mut found = vec![];
-        // Whether the enclosing blocks hold the address.
-        let mut open = vec![];
-        for item in view.details(placed.record).items {
-            match item {
-                Item::Block(mut ranges) => open.push(pc != entry && ranges.any(|r| r.contains(pc))),
-                Item::End => {
-                    open.pop();
-                }
-                Item::Variable(position, location) if !open.contains(&false) => {
-                    let Some(variable) = self.spellings.variable(position) else { continue };
-                    if variable.name != StrId::new(0) {
-                        let (name, is_parameter) = (variable.name, variable.parameter);
-                        found.push(Found {
-                            position,
-                            name,
-                            is_parameter,
-                            type_id: variable.type_id,
-                            location,
-                        });
-                    }
-                }
-                Item::Variable(..) => {}
-            }
-        }
-        found
     }
 
     /// The spelling of a type.

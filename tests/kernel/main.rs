@@ -6,6 +6,8 @@ mod anchors;
 mod check;
 mod frames;
 mod installed;
+#[path = "../capi/library.rs"]
+mod library;
 mod live;
 mod perf;
 mod sample;

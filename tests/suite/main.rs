@@ -35,6 +35,8 @@ mod image;
 mod lines;
 #[cfg(feature = "cli")]
 mod listing;
+#[cfg(feature = "cli")]
+mod lookup;
 mod nesting;
 mod packaging;
 #[cfg(feature = "cli")]

@@ -86,6 +86,17 @@ pub fn start(line: &[u8]) -> usize {
 }
 
 impl Reader {
+    /// One that remembers what [`Reader::memory`] gave.
+    pub fn remembering(stack: u32, stopped_at: &[u8]) -> Self {
+        let stacks = [Stack::None, Stack::Kernel, Stack::SystemTap, Stack::Perf];
+        let stack = stacks.into_iter().find(|s| *s as u32 == stack).unwrap_or_default();
+        Self { stack, stopped_at: stopped_at.to_vec() }
+    }
+    /// What it remembers of the lines before, for whoever keeps that between lines: whose stack it reads, and where a processor
+    /// stopped.
+    pub fn memory(&self) -> (u32, &[u8]) {
+        (self.stack as u32, &self.stopped_at)
+    }
     /// Appends the frames of a line, in order. Those that have been decoded before are left out.
     pub fn frames<'l>(&mut self, line: &'l [u8], found: &mut Vec<Frame<'l>>) {
         let start = start(line);

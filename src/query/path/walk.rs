@@ -188,7 +188,7 @@ impl Walked {
 
 /// Where a member stands in its struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::query) struct Position {
+pub struct Position {
     /// In bytes; of a bit-field, of the number of its type that holds it, aligned as such numbers are.
     pub offset: u64,
     /// The lowest bit within that number, and the width.
@@ -196,7 +196,7 @@ pub(in crate::query) struct Position {
 }
 
 /// Where a member stands in its struct.
-pub(in crate::query) fn position(view: &View<'_>, member: &MemberRecord) -> Position {
+pub(crate) fn position(view: &View<'_>, member: &MemberRecord) -> Position {
     let bit = member.value.get() as u64 & 0xffff_ffff_ffff;
     let width = (member.value.get() as u64 >> 48) as u32;
     if width == 0 {

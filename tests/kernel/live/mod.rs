@@ -8,6 +8,7 @@ mod listed;
 mod parts;
 mod sample;
 mod symbols;
+mod tracer;
 mod uprobes;
 mod values;
 mod verdicts;

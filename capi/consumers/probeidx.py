@@ -1,0 +1,515 @@
+"""Where a Linux kernel can be probed, what can be read there, and whether the kernel takes it.
+
+This asks an index that ``probeidx build`` wrote, through ``libprobeidx``. Nothing is read but the index; a question takes some
+microseconds in the library and some more here::
+
+    >>> import probeidx
+    >>> kernel = probeidx.Index("6.1.0-56-cloud-amd64.pidx")
+    >>> for place in kernel.resolve("vfs_read", "file->f_mode", "count"):
+    ...     print(place.definition or place.verdicts["kprobe_events"])
+    p:probeidx/vfs_read _text+3452560 f_mode=+68(%di):x32 count=%dx:x64
+
+The library is looked for as the dynamic linker does it; ``PROBEIDX_LIBRARY`` names another file.
+
+Which question to ask:
+
+====================================================  ==================================
+where does a function run, can it be probed, ...      :meth:`Index.resolve`
+what does ``stap -l`` list                            :meth:`Index.find`
+which lines of a function can be probed               :meth:`Index.lines`
+what stands at an address                             :meth:`Index.address`
+the same for every frame of a log                     :meth:`Index.decode`
+what does a struct consist of, where is a member      :meth:`Index.type`, :meth:`Index.member`
+which functions take a type                           :meth:`Index.users`
+what does the kernel refuse                           :meth:`Index.blacklist`
+====================================================  ==================================
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+import os
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable, Iterator, Optional
+
+__all__ = [
+    "Error", "Index", "Placement", "Value", "Step", "Call", "Line", "Frame", "Where", "Type", "Member", "User", "Refused",
+    "version",
+]
+
+
+class _Text(c.Structure):
+    _fields_ = [("text", c.c_void_p), ("length", c.c_size_t)]
+
+    def __str__(self) -> str:
+        return c.string_at(self.text, self.length).decode("utf-8", "surrogateescape")
+
+
+class _Error(c.Structure):
+    _fields_ = [
+        ("size", c.c_size_t), ("kind", c.c_int32), ("reserved", c.c_uint32),
+        ("message", c.c_char * 512), ("place", c.c_char * 512), ("remedy", c.c_char * 256),
+    ]
+
+
+def _struct(name: str, *fields: Any) -> type:
+    return type(name, (c.Structure,), {"_fields_": [("size", c.c_size_t), *fields]})
+
+
+def _texts(names: str) -> list[tuple[str, type]]:
+    return [(name, _Text) for name in names.split()]
+
+
+def _numbers(names: str) -> list[tuple[str, type]]:
+    return [(name, c.c_uint32) for name in names.split()]
+
+
+_Summary = _struct(
+    "_Summary", *_texts("release process"), *_numbers("machine format"),
+    *[(n, c.c_uint64) for n in "objects units functions placements symbols names types bytes".split()],
+    ("reserved", c.c_uint64 * 4))
+
+
+class _Step(c.Structure):
+    _fields_ = [("op", c.c_uint32), ("size", c.c_uint32), ("value", c.c_int64), ("name", _Text)]
+
+
+class _Frame(c.Structure):
+    _fields_ = [*_texts("function declared_file file"), *_numbers("declared_line line column is_inlined")]
+
+
+class _Place(c.Structure):
+    _fields_ = [("address", c.c_uint64), *_numbers("object pc place instance")]
+
+
+_Value = _struct(
+    "_Value", *_texts("name type location fetch expression"), ("steps", c.POINTER(_Step)), ("step_count", c.c_size_t),
+    *_numbers("role state parameter proof"), ("convention_register", c.c_int32), ("is_asked", c.c_uint32))
+_Call = _struct("_Call", *_texts("function file"), *_numbers("line column"))
+_Placement = _struct(
+    "_Placement",
+    *_texts("kernel module process function file section symbol anchor anchor_module anchor_symbol definition instead source_file"),
+    ("address", c.c_uint64), ("anchor_offset", c.c_uint64),
+    ("inlined_into", c.POINTER(c.POINTER(_Call))), ("inlined_into_count", c.c_size_t),
+    ("values", c.POINTER(c.POINTER(_Value))), ("value_count", c.c_size_t),
+    *_numbers("line instance symbol_offset flags kprobe kprobe_events kretprobe fentry shift source_line source_column instances "
+              "reachable reachable_events object pc"))
+_Options = _struct("_Options", *_numbers("flags reserved"))
+_Line = _struct(
+    "_Line", *_texts("module function file"), ("places", c.POINTER(_Place)), ("place_count", c.c_size_t),
+    *_numbers("line best is_reachable declared_line"))
+_Where = _struct(
+    "_Where", *_texts("module section symbol"), ("frames", c.POINTER(_Frame)), ("frame_count", c.c_size_t),
+    ("address", c.c_uint64), *_numbers("symbol_offset symbol_size ground gone is_stmt object pc reserved32"),
+    ("reserved", c.c_uint64 * 2))
+_Log = _struct(
+    "_Log", ("slide", c.c_uint64), *_numbers("flags stack stopped_at_length reserved32"), ("stopped_at", c.c_ubyte * 256),
+    ("reserved", c.c_uint64 * 4))
+_Decoded = _struct(
+    "_Decoded", *_texts("text behind below"), ("places", c.POINTER(_Where)), ("place_count", c.c_size_t), ("why", _Text),
+    ("end", c.c_size_t), *_numbers("role is_exact"))
+_Member = _struct(
+    "_Member", *_texts("name type"), ("offset", c.c_uint64), ("bytes", c.c_uint64), ("value", c.c_int64),
+    *_numbers("lowest_bit width type_id"))
+_Type = _struct(
+    "_Type", *_texts("name spelled file"), ("members", c.POINTER(c.POINTER(_Member))), ("member_count", c.c_size_t),
+    ("bytes", c.c_uint64), *_numbers("line kind id"))
+_User = _struct(
+    "_User", *_texts("function file"), ("uses", c.POINTER(c.c_uint32)), ("use_count", c.c_size_t),
+    *_numbers("line is_inlined object_count"))
+_Refused = _struct(
+    "_Refused", *_texts("module symbol section"), ("start", c.c_uint64), ("end", c.c_uint64), ("reason", c.c_uint32))
+
+_NO_SIZE = 2**64 - 1
+
+
+def _load() -> c.CDLL:
+    library = c.CDLL(os.environ.get("PROBEIDX_LIBRARY", "libprobeidx.so.0"))
+    for name in ("status", "verdict", "verdict_phrase", "state", "instance"):
+        function = getattr(library, f"probeidx_{name}_name" if name != "verdict_phrase" else "probeidx_verdict_phrase")
+        function.restype = _Text
+        function.argtypes = [c.c_int32 if name == "status" else c.c_uint32]
+    library.probeidx_version.restype = c.c_uint32
+    library.probeidx_close.argtypes = [c.c_void_p]
+    return library
+
+
+_LIBRARY = _load()
+
+
+def version() -> str:
+    """The version of the library that is loaded, such as ``0.1.0``."""
+    number = _LIBRARY.probeidx_version()
+    return f"{number >> 16}.{number >> 8 & 255}.{number & 255}"
+
+
+class Error(Exception):
+    """A question that has no answer: ``kind`` (``no-match``, ``usage``, ``no-index`` ...), ``message``, ``place``, ``remedy``."""
+
+    def __init__(self, kind: str, message: str, place: str, remedy: str) -> None:
+        self.kind, self.message, self.place, self.remedy = kind, message, place, remedy
+        head = f"{place}: " if place else ""
+        super().__init__(head + message + (f"; {remedy}" if remedy else ""))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of reading a value, on one 64-bit number: ``op`` is ``register``, ``constant``, ``address``, ``returned``,
+    ``passed``, ``add``, ``read``, ``read_user``, ``bits``, ``bits_signed`` or ``in_place``."""
+
+    op: str
+    value: int
+    size: int
+    register: str = ""
+
+
+_OPS = "register constant address returned passed add read read_user bits bits_signed in_place".split()
+
+
+@dataclass(frozen=True)
+class Value:
+    """A variable at a placement, or what was asked for."""
+
+    name: str
+    #: As SystemTap spells it; empty where it has none.
+    type: str
+    #: ``readable``, ``constant``, ``elsewhere``, ``optimized-out`` or ``unsupported``.
+    state: str
+    #: ``parameter``, ``local``, ``return``, ``raw`` or ``field``.
+    role: str
+    #: Where it is, or why it cannot be read.
+    location: str
+    #: An argument for kprobe_events; empty where none is right.
+    fetch: str
+    #: In C, over the kernel's ``struct pt_regs *regs``.
+    expression: str
+    #: How it is read.
+    steps: tuple[Step, ...] = field(repr=False, default=())
+
+    def __bool__(self) -> bool:
+        """Whether a probe there can have it."""
+        return self.state in ("readable", "constant")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that was inlined: the caller, and where it calls."""
+
+    function: str
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One address at which a function runs, and all that is known of probing there."""
+
+    kernel: str
+    #: Empty for vmlinux.
+    module: str
+    function: str
+    file: str
+    line: int
+    #: ``out-of-line``, ``inline`` or ``statement``.
+    instance: str
+    section: str
+    #: A link address; in a module an offset within the section.
+    address: int
+    #: That the kernel prints for the address, and how far behind its start.
+    symbol: str
+    offset: int
+    #: What to write to the kernel: this address and no other.
+    anchor: str
+    #: By mechanism ``ok``, or why not: ``kprobe``, ``kprobe_events``, ``kretprobe``, ``fentry``.
+    verdicts: dict[str, str]
+    #: A line for kprobe_events; empty where they refuse it.
+    definition: str
+    #: What is possible where it is refused.
+    instead: str
+    inlined_into: tuple[Call, ...]
+    values: tuple[Value, ...]
+    #: At how many addresses the function runs, and how many of them kprobes reach.
+    instances: int
+    reachable: int
+    is_unique: bool
+    is_nested: bool
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of a name."""
+        for value in self.values:
+            if value.name == name:
+                return value
+        raise KeyError(name)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A source line that has code: its addresses, and which is best probed."""
+
+    module: str
+    function: str
+    file: str
+    line: int
+    addresses: tuple[int, ...]
+    best: int
+    is_reachable: bool
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A function whose code an address is, and where in it: its own line, or that of the call of the frame before."""
+
+    function: str
+    file: str
+    line: int
+    column: int
+    is_inlined: bool
+
+
+@dataclass(frozen=True)
+class Where:
+    """What stands at an address: the functions, the innermost first."""
+
+    module: str
+    section: str
+    symbol: str
+    offset: int
+    address: int
+    frames: tuple[Frame, ...]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a struct or union, or an enumerator. Offsets are in bytes."""
+
+    name: str
+    type: str
+    offset: int
+    size: Optional[int]
+    value: int
+    #: Of a bit-field: its lowest bit within the number at the offset, and its width; else ``None``.
+    bits: Optional[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Type:
+    """A type: its size in bytes, and its members."""
+
+    name: str
+    spelled: str
+    file: str
+    line: int
+    size: Optional[int]
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class User:
+    """A function that takes or returns a type: each use is 0 for what it returns or the number of the parameter, and how many
+    pointers lead to the type."""
+
+    function: str
+    file: str
+    line: int
+    is_inlined: bool
+    uses: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A range that the kernel refuses to kprobes."""
+
+    module: str
+    symbol: str
+    section: str
+    start: int
+    end: int
+    reason: str
+
+
+class Index:
+    """An index, open. ``path`` is a file, or a folder of which ``release`` says which (none: the only one there). Threads may
+    share it. Closed by ``close``, at the end of a ``with``, or when nothing refers to it any more."""
+
+    def __init__(self, path: str | os.PathLike[str], release: Optional[str] = None) -> None:
+        self._handle = c.c_void_p()
+        wanted = release.encode() if release is not None else None
+        self._ask("open", os.fsencode(path), wanted, c.byref(self._handle))
+
+    def close(self) -> None:
+        """Closes the index: questions after that are errors of kind ``closed``."""
+        handle, self._handle = self._handle, c.c_void_p()
+        _LIBRARY.probeidx_close(handle)
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self.close()
+
+    @property
+    def release(self) -> str:
+        """The kernel's, as ``uname -r`` prints it."""
+        return str(self._summary().release)
+
+    def counts(self) -> dict[str, int]:
+        """How many objects, functions, placements ... are in it."""
+        summary = self._summary()
+        return {n: getattr(summary, n) for n in "objects units functions placements symbols names types bytes".split()}
+
+    def find(self, pattern: str, args: bool = False) -> list[str]:
+        """The probe points that match, as ``stap -l`` prints them; with ``args`` as ``stap -L``. None is an empty list."""
+        return self._each(_Text, str, "find", pattern.encode(), c.c_uint32(args))
+
+    def resolve(self, spec: str, *arguments: str, locals: bool = False) -> list[Placement]:
+        """Every placement of a spec (``vfs_read``, ``do_open@fs/namei.c``, ``kernel.function("vfs_*").call``). ``arguments``
+        are what to read there: ``file``, ``s->name:string``, ``$retval``; without them all parameters, and with ``locals``
+        the local variables. None is an empty list."""
+        wanted = (c.c_char_p * len(arguments))(*(a.encode() for a in arguments))
+        options = _Options(c.sizeof(_Options), 2 | bool(locals), 0)
+        count = c.c_size_t(len(arguments))
+        return self._each(_Placement, _placement, "resolve", spec.encode(), wanted, count, c.byref(options))
+
+    def lines(self, spec: str) -> list[Line]:
+        """The lines of a function or file that have code: ``vfs_read``, ``fs/open.c``, ``vfs_read@fs/read_write.c:460-470``."""
+        return self._each(_Line, _line, "lines", spec.encode())
+
+    def address(self, text: str | int, slide: int = 0) -> list[Where]:
+        """What stands at an address: a number, ``symbol+0x10``, ``module:symbol+16``. Numbers are those of a kernel that was
+        moved by ``slide``. Several answers where symbols of a name cannot be told apart."""
+        asked = hex(text) if isinstance(text, int) else text
+        return self._each(_Where, _where, "addr", asked.encode(), c.c_uint64(slide))
+
+    def decode(self, lines: Iterable[str]) -> Iterator[str]:
+        """The lines of a log with what is known of the frames in them: files, lines, inlined functions."""
+        log = _Log(c.sizeof(_Log))
+        for line in lines:
+            raw = line.rstrip("\n").encode("utf-8", "surrogateescape")
+            found = self._each(_Decoded, _decoded, "decode", c.byref(log), raw, c.c_size_t(len(raw)))
+            parts, below, at = [], [], 0
+            for end, behind, lower in found:
+                parts += [raw[at:end], behind]
+                below.append(lower)
+                at = end
+            text = b"".join([*parts, raw[at:]])
+            indent = raw[: len(raw) - len(raw.lstrip())]
+            yield (text + b"".join(below).replace(b"\n", b"\n" + indent)).decode("utf-8", "surrogateescape")
+
+    def type(self, name: str) -> list[Type]:
+        """All definitions of a type: ``struct file``, ``file``, ``gfp_t``, ``unsigned long``."""
+        return self._each(_Type, _type, "type", name.encode())
+
+    def member(self, path: str) -> list[Member]:
+        """A member by its path: ``struct file.f_path.dentry``, ``task_struct->comm``."""
+        return self._each(_Member, _member, "member", path.encode())
+
+    def users(self, name: str) -> list[User]:
+        """The functions that take or return a type."""
+        return self._each(_User, _user, "users", name.encode())
+
+    def blacklist(self, module: Optional[str] = None) -> list[Refused]:
+        """What the kernel refuses to kprobes, in vmlinux or in modules."""
+        return self._each(_Refused, _refused, "blacklist", module.encode() if module is not None else None)
+
+    def _summary(self) -> Any:
+        summary = _Summary(c.sizeof(_Summary))
+        self._ask("stats", self._handle, c.byref(summary))
+        return summary
+
+    def _each(self, struct: type, convert: Callable[[Any], Any], name: str, *arguments: Any) -> list[Any]:
+        found: list[Any] = []
+        failed: list[BaseException] = []
+
+        def call(_: object, one: Any) -> int:
+            # What is raised here cannot go through the library.
+            try:
+                found.append(convert(one.contents))
+            except BaseException as error:  # noqa: BLE001
+                failed.append(error)
+            return len(failed)
+
+        callback = c.CFUNCTYPE(c.c_int32, c.c_void_p, c.POINTER(struct))(call)
+        try:
+            self._ask(name, self._handle, *arguments, callback, None)
+        except Error as error:
+            if failed:
+                raise failed[0] from None
+            # Nothing by that name: a pattern that matches nothing is an answer.
+            if error.kind != "no-match":
+                raise
+        return found
+
+    def _ask(self, name: str, *arguments: Any) -> None:
+        error = _Error(c.sizeof(_Error))
+        status = getattr(_LIBRARY, f"probeidx_{name}")(*arguments, c.byref(error))
+        if status:
+            texts = [t.decode("utf-8", "replace") for t in (error.message, error.place, error.remedy)]
+            raise Error(str(_LIBRARY.probeidx_status_name(status)), *texts)
+
+
+def _verdict(number: int) -> str:
+    return str(_LIBRARY.probeidx_verdict_name(number))
+
+
+def _value(v: Any) -> Value:
+    steps = (v.steps[i] for i in range(v.step_count))
+    read = tuple(Step(_OPS[s.op] if s.op < len(_OPS) else "?", s.value, s.size, str(s.name)) for s in steps)
+    state = str(_LIBRARY.probeidx_state_name(v.state))
+    role = dict(enumerate(("parameter", "local", "return", "raw", "field"))).get(v.role, "?")
+    return Value(str(v.name), str(v.type), state, role, str(v.location), str(v.fetch), str(v.expression), read)
+
+
+def _placement(p: Any) -> Placement:
+    calls = (p.inlined_into[i].contents for i in range(p.inlined_into_count))
+    return Placement(
+        kernel=str(p.kernel), module=str(p.module), function=str(p.function), file=str(p.file), line=p.line,
+        instance=str(_LIBRARY.probeidx_instance_name(p.instance)), section=str(p.section), address=p.address,
+        symbol=str(p.symbol), offset=p.symbol_offset, anchor=str(p.anchor),
+        verdicts={n: _verdict(getattr(p, n)) for n in ("kprobe", "kprobe_events", "kretprobe", "fentry")},
+        definition=str(p.definition), instead=str(p.instead),
+        inlined_into=tuple(Call(str(x.function), str(x.file), x.line, x.column) for x in calls),
+        values=tuple(_value(p.values[i].contents) for i in range(p.value_count)),
+        instances=p.instances, reachable=p.reachable, is_unique=bool(p.flags & 1), is_nested=bool(p.flags & 2))
+
+
+def _line(l: Any) -> Line:
+    addresses = tuple(l.places[i].address for i in range(l.place_count))
+    return Line(str(l.module), str(l.function), str(l.file), l.line, addresses, addresses[l.best], bool(l.is_reachable))
+
+
+def _where(w: Any) -> Where:
+    frames = (w.frames[i] for i in range(w.frame_count))
+    chain = tuple(Frame(str(f.function), str(f.file), f.line, f.column, bool(f.is_inlined)) for f in frames)
+    return Where(str(w.module), str(w.section), str(w.symbol), w.symbol_offset, w.address, chain)
+
+
+def _decoded(d: Any) -> tuple[int, bytes, bytes]:
+    return d.end, c.string_at(d.behind.text, d.behind.length), c.string_at(d.below.text, d.below.length)
+
+
+def _size(number: int) -> Optional[int]:
+    return None if number == _NO_SIZE else number
+
+
+def _member(m: Any) -> Member:
+    bits = (m.lowest_bit, m.width) if m.width else None
+    return Member(str(m.name), str(m.type), m.offset, _size(m.bytes), m.value, bits)
+
+
+def _type(t: Any) -> Type:
+    members = tuple(_member(t.members[i].contents) for i in range(t.member_count))
+    return Type(str(t.name), str(t.spelled), str(t.file), t.line, _size(t.bytes), members)
+
+
+def _user(u: Any) -> User:
+    uses = tuple((u.uses[2 * i], u.uses[2 * i + 1]) for i in range(u.use_count))
+    return User(str(u.function), str(u.file), u.line, bool(u.is_inlined), uses)
+
+
+def _refused(r: Any) -> Refused:
+    return Refused(str(r.module), str(r.symbol), str(r.section), r.start, r.end, _verdict(r.reason))

@@ -1,0 +1,126 @@
+//! What stands at an address.
+use crate::border::{Answer, Each, EachFn, ErrorOut, Failure, Status, ask, bytes};
+use crate::frames::Frame;
+use crate::handle::Handle;
+use crate::names::verdict;
+use crate::text::{Text, Texts};
+use probeidx::query::address;
+use probeidx::query::loaded::Loaded;
+use probeidx::query::locate::locate;
+use probeidx::query::reverse::{Cursor, Ground, Where};
+use probeidx::query::symbols;
+use probeidx::render::address::reason;
+use probeidx::{Error, ErrorKind};
+use probeidx_format::View;
+use std::ffi::{c_char, c_void};
+
+/// `struct probeidx_where`
+#[repr(C)]
+pub struct Spot {
+    /// Of the struct.
+    pub size: usize,
+    /// Empty for vmlinux.
+    pub module: Text,
+    /// Which holds the address.
+    pub section: Text,
+    /// Which the kernel prints for it; empty where it prints none.
+    pub symbol: Text,
+    /// The functions whose code it is, the innermost first.
+    pub frames: *const Frame,
+    /// How many.
+    pub frame_count: usize,
+    /// As it was linked; in a module an offset within the section.
+    pub address: u64,
+    /// Behind the symbol's start.
+    pub symbol_offset: u32,
+    /// Up to the next symbol.
+    pub symbol_size: u32,
+    /// 0 code, 1 padding, 2 data, 3 nothing.
+    pub ground: u32,
+    /// Why the code is not there once the kernel runs: see `probeidx_verdict_name`; 0 it is.
+    pub gone: u32,
+    /// Whether the row of the line is a recommended breakpoint location.
+    pub is_stmt: u32,
+    /// The number of the object.
+    pub object: u32,
+    /// Less the base of the object.
+    pub pc: u32,
+    /// 0.
+    pub reserved32: u32,
+    /// 0.
+    pub reserved: [u64; 2],
+}
+
+/// Calls `each` with the places that an address can mean; numbers are less `slide`.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_addr(
+    index: *const Handle,
+    text: *const c_char,
+    slide: u64,
+    each: EachFn<Spot>,
+    context: *mut c_void,
+    error: *mut ErrorOut,
+) -> i32 {
+    ask(index, error, |open| -> Answer {
+        let view = *open.lookup().view();
+        let mut each = Each::new(each, context)?;
+        let asked = bytes(text, usize::MAX)?;
+        let remedy = "write 0xADDRESS, SYMBOL+OFFSET or MODULE:SYMBOL+OFFSET";
+        let parsed =
+            address::parse(asked).ok_or(Failure::Border(Status::Usage, "the text is no address", remedy))?;
+        let loaded = Loaded::moved_by(&view, slide);
+        let spots =
+            locate(&view, &parsed, &loaded).map_err(|why| Error::new(ErrorKind::NoMatch, reason(&why)))?;
+        let mut cursor = Cursor::new(view);
+        let result = spots.into_iter().try_for_each(|(object, pc)| {
+            let mut texts = Texts::new(view.strings());
+            let at = cursor.at(object, pc);
+            let frames = frames(at, &mut texts);
+            each.call(&spot(&view, at, &frames, &mut texts))
+        });
+        each.end(result, "there is nothing")
+    })
+}
+
+/// The functions of a place, as C has them.
+pub fn frames(at: &Where<'_>, texts: &mut Texts) -> Vec<Frame> {
+    let levels = at.chain.iter().zip(1..);
+    let frame = |(level, number): (&probeidx::query::reverse::Level<'_>, usize)| Frame {
+        function: texts.of(level.function),
+        declared_file: texts.of(level.declared.0),
+        file: texts.of(level.file),
+        declared_line: level.declared.1,
+        line: level.line,
+        column: level.column,
+        is_inlined: (number < at.chain.len()).into(),
+    };
+    levels.map(frame).collect()
+}
+
+/// A place as C has it.
+pub fn spot(view: &View<'_>, at: &Where<'_>, frames: &[Frame], texts: &mut Texts) -> Spot {
+    let module = view.objects.get(at.object.index()).map_or(&[][..], |o| view.string(o.name));
+    Spot {
+        size: size_of::<Spot>(),
+        module: texts.of(module),
+        section: texts.of_some(at.section.map(|s| view.string(s.name))),
+        symbol: texts.of_some(at.symbol.map(|(held, _)| view.string(held.record.name))),
+        frames: frames.as_ptr(),
+        frame_count: frames.len(),
+        address: symbols::address(view, at.object, at.pc),
+        symbol_offset: at.symbol.map_or(0, |s| s.0.offset),
+        symbol_size: at.symbol.map_or(0, |s| s.1.size),
+        ground: match at.ground {
+            Ground::Code => 0,
+            Ground::Padding => 1,
+            Ground::Data => 2,
+            Ground::Nothing => 3,
+        },
+        gone: verdict(at.gone),
+        is_stmt: at.is_stmt.into(),
+        object: at.object.get(),
+        pc: at.pc,
+        reserved32: 0,
+        reserved: [0; 2],
+    }
+}

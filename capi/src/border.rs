@@ -1,0 +1,399 @@
+//! What every function does before and after its question.
+//!
+//! # Why this is sound
+//! Pointers come from the caller, who promises what the header says of them: texts end with a NUL or are as long as is said;
+//! a buffer has the room that is said; a struct has the size that its first field says. Null is always tested for.
+#![allow(unsafe_code)]
+use crate::handle::{Handle, Pinned};
+use crate::pool::Query;
+use probeidx::{Error, ErrorKind};
+use std::ffi::{CStr, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a function gives back: 0, or why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Status {
+    /// Done.
+    Ok = 0,
+    /// Nothing matched.
+    NoMatch = 1,
+    /// A spec, a pattern or an argument is wrong.
+    Usage = 2,
+    /// A file cannot be read.
+    Io = 3,
+    /// There is no index.
+    NoIndex = 4,
+    /// Written by an older version.
+    IndexTooOld = 5,
+    /// Written by a newer version.
+    IndexTooNew = 6,
+    /// Its bytes are not whole.
+    IndexDamaged = 7,
+    /// A script is not in SystemTap's language.
+    Syntax = 8,
+    /// What is asked for is not supported.
+    Unsupported = 9,
+    /// Any other kind.
+    Other = 10,
+    /// A callback gave something else than 0.
+    Stopped = 32,
+    /// The handle is null, closed, or none.
+    Closed = 33,
+    /// A pointer is null that must not be, or a size is wrong.
+    Argument = 34,
+    /// As many indexes are open as can be.
+    TooMany = 35,
+    /// The buffer is too short: the count says how long it must be.
+    Short = 36,
+    /// A fault of this library.
+    Internal = 37,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Self; 17] = {
+        use Status::*;
+        [
+            Ok,
+            NoMatch,
+            Usage,
+            Io,
+            NoIndex,
+            IndexTooOld,
+            IndexTooNew,
+            IndexDamaged,
+            Syntax,
+            Unsupported,
+            Other,
+            Stopped,
+            Closed,
+            Argument,
+            TooMany,
+            Short,
+            Internal,
+        ]
+    };
+    fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::NoMatch => Self::NoMatch,
+            ErrorKind::Usage => Self::Usage,
+            ErrorKind::Io => Self::Io,
+            ErrorKind::NoIndex => Self::NoIndex,
+            ErrorKind::IndexTooOld => Self::IndexTooOld,
+            ErrorKind::IndexTooNew => Self::IndexTooNew,
+            ErrorKind::IndexDamaged => Self::IndexDamaged,
+            ErrorKind::Syntax => Self::Syntax,
+            ErrorKind::Unsupported => Self::Unsupported,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Failure {
+    /// Of the library's.
+    Error(Error),
+    /// Of the border's: what, and what to do about it.
+    Border(Status, &'static str, &'static str),
+    /// A callback wanted no more.
+    Stopped,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// The result of a question.
+pub type Answer<T = ()> = Result<T, Failure>;
+
+/// A pointer that must not be null is.
+pub const NULL: Failure = Failure::Border(Status::Argument, "a pointer is null that must not be", "");
+
+/// `struct probeidx_error`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct ErrorOut {
+    /// Of the struct as the caller knows it.
+    pub size: usize,
+    /// A [`Status`].
+    pub kind: i32,
+    /// 0.
+    pub reserved: u32,
+    /// What was wrong.
+    pub message: [u8; 512],
+    /// File, section and offset, or line.
+    pub place: [u8; 512],
+    /// What to do about it.
+    pub remedy: [u8; 256],
+}
+
+impl ErrorOut {
+    const NONE: Self = Self {
+        size: size_of::<Self>(),
+        kind: 0,
+        reserved: 0,
+        message: [0; 512],
+        place: [0; 512],
+        remedy: [0; 256],
+    };
+
+    /// In the caller's buffer, as far as that reaches.
+    fn write(out: *mut Self, status: Status, message: &str, place: &str, remedy: &str) {
+        if out.is_null() {
+            return;
+        }
+        let mut own = Self { kind: status as i32, ..Self::NONE };
+        put(&mut own.message, message);
+        put(&mut own.place, place);
+        put(&mut own.remedy, remedy);
+        // SAFETY: not null, and a struct of the size that it says.
+        let known = unsafe { (*out).size }.min(size_of::<Self>());
+        let first = std::mem::offset_of!(Self, kind);
+        if known < first + size_of::<i32>() {
+            return;
+        }
+        let texts = std::mem::offset_of!(Self, message);
+        // SAFETY: both have that many bytes, and are not the same.
+        unsafe {
+            let (from, to) = (std::ptr::from_ref(&own).cast::<u8>(), out.cast::<u8>());
+            std::ptr::copy_nonoverlapping(from.add(first), to.add(first), known - first);
+            // A text that is cut off ends all the same.
+            if known > texts && known < size_of::<Self>() {
+                *to.add(known - 1) = 0;
+            }
+        }
+    }
+}
+
+/// As much as there is room for, in whole characters, with a NUL behind it.
+fn put(room: &mut [u8], text: &str) {
+    let most = text.len().min(room.len() - 1);
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    room[..end].copy_from_slice(&text.as_bytes()[..end]);
+}
+
+/// Asks an index.
+pub fn ask(handle: *const Handle, error: *mut ErrorOut, question: impl FnOnce(&Pinned) -> Answer) -> i32 {
+    run(error, || {
+        let pinned = Pinned::of(handle);
+        if cfg!(debug_assertions) && pinned.is_none() && !handle.is_null() {
+            eprintln!("libprobeidx: the index of the handle {handle:p} is not open");
+            std::process::abort();
+        }
+        let none = Failure::Border(
+            Status::Closed,
+            "the index is not open",
+            "use the handle between probeidx_open and probeidx_close",
+        );
+        question(&pinned.ok_or(none)?)
+    })
+}
+
+/// Does something with memory of a query.
+pub fn run(error: *mut ErrorOut, work: impl FnOnce() -> Answer) -> i32 {
+    caught(error, || {
+        let _query = Query::begin();
+        report(error, work())
+    })
+}
+
+/// Does something that leaves memory behind.
+pub fn outside(error: *mut ErrorOut, work: impl FnOnce() -> Answer) -> i32 {
+    caught(error, || {
+        let _outside = Query::outside();
+        report(error, work())
+    })
+}
+
+fn caught(error: *mut ErrorOut, work: impl FnOnce() -> Status) -> i32 {
+    // What a panic leaves half done is of this question alone: answers are made anew each time.
+    let status = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let what = "the library has a fault: it gave this question up";
+        ErrorOut::write(error, Status::Internal, what, "", "report it with the question and the index");
+        Status::Internal
+    });
+    status as i32
+}
+
+fn report(error: *mut ErrorOut, answer: Answer) -> Status {
+    let (status, message, place, remedy) = match &answer {
+        Ok(()) => return Status::Ok,
+        Err(Failure::Stopped) => (Status::Stopped, "the callback wanted no more", String::new(), ""),
+        Err(Failure::Border(status, message, remedy)) => (*status, *message, String::new(), *remedy),
+        Err(Failure::Error(e)) => {
+            (Status::of(e.kind()), e.message(), e.place().unwrap_or_default(), e.remedy().unwrap_or_default())
+        }
+    };
+    ErrorOut::write(error, status, message, &place, remedy);
+    status
+}
+
+/// Bytes that the caller gives: `length` of them, or with `usize::MAX` up to a NUL.
+pub(crate) fn bytes<'c>(text: *const c_char, length: usize) -> Answer<&'c [u8]> {
+    if text.is_null() {
+        return Err(NULL);
+    }
+    // SAFETY: not null, and so long or ended by a NUL.
+    Ok(unsafe {
+        match length {
+            usize::MAX => CStr::from_ptr(text).to_bytes(),
+            _ => std::slice::from_raw_parts(text.cast(), length),
+        }
+    })
+}
+
+/// A text that the caller gives, ended by a NUL.
+pub(crate) fn text<'c>(text: *const c_char) -> Answer<&'c str> {
+    std::str::from_utf8(bytes(text, usize::MAX)?).map_err(|_| {
+        let remedy = "ask for a name that is not UTF-8 with probeidx_places";
+        Failure::Border(Status::Usage, "the text is not UTF-8", remedy)
+    })
+}
+
+/// Texts that the caller gives.
+pub(crate) fn texts<'c>(texts: *const *const c_char, count: usize) -> Answer<Vec<&'c str>> {
+    if count > 0 && texts.is_null() {
+        return Err(NULL);
+    }
+    // SAFETY: not null, and so many.
+    (0..count).map(|at| text(unsafe { *texts.add(at) })).collect()
+}
+
+/// A struct that the caller gives, which starts with its size: what it lacks is as in `whole`. Null stands for `whole`.
+pub(crate) fn sized<T: Sized>(given: *const T, mut whole: T) -> Answer<T> {
+    if given.is_null() {
+        return Ok(whole);
+    }
+    // SAFETY: the structs that this is for are numbers and pointers, of which the first is the size.
+    let size = unsafe { given.cast::<usize>().read() };
+    if size < size_of::<usize>() {
+        return Err(Failure::Border(
+            Status::Argument,
+            "a struct does not say its size",
+            "set its field size",
+        ));
+    }
+    // SAFETY: both have that many bytes.
+    unsafe {
+        let to = std::ptr::from_mut(&mut whole).cast::<u8>();
+        std::ptr::copy_nonoverlapping(given.cast::<u8>(), to, size.min(size_of::<T>()));
+    }
+    Ok(whole)
+}
+
+/// Writes a struct into one of the caller's, which says its size: as far as that reaches.
+pub(crate) fn fill<T: Sized>(out: *mut T, value: T) -> Answer {
+    if out.is_null() {
+        return Err(NULL);
+    }
+    const FIRST: usize = size_of::<usize>();
+    // SAFETY: as in `sized`.
+    let size = unsafe { out.cast::<usize>().read() };
+    if size < FIRST {
+        return Err(Failure::Border(
+            Status::Argument,
+            "a struct does not say its size",
+            "set its field size",
+        ));
+    }
+    // SAFETY: both have that many bytes; the first field stays.
+    unsafe {
+        let from = std::ptr::from_ref(&value).cast::<u8>();
+        let length = size.min(size_of::<T>()) - FIRST;
+        std::ptr::copy_nonoverlapping(from.add(FIRST), out.cast::<u8>().add(FIRST), length);
+    }
+    Ok(())
+}
+
+/// A number that the caller wants to have.
+pub(crate) fn give<T>(out: *mut T, value: T) -> Answer {
+    if out.is_null() {
+        return Err(NULL);
+    }
+    // SAFETY: not null, and of this type.
+    unsafe { out.write(value) };
+    Ok(())
+}
+
+/// The caller's array.
+pub struct Room<T> {
+    first: *mut T,
+    capacity: usize,
+    /// How many there are, whether there was room for them or not.
+    pub count: usize,
+}
+
+impl<T> Room<T> {
+    /// For so many elements; null has none.
+    pub fn new(first: *mut T, capacity: usize) -> Self {
+        Self { first, capacity: if first.is_null() { 0 } else { capacity }, count: 0 }
+    }
+    /// Adds one, if there is room.
+    pub fn push(&mut self, value: T) {
+        if self.count < self.capacity {
+            // SAFETY: within the array.
+            unsafe { self.first.add(self.count).write(value) };
+        }
+        self.count += 1;
+    }
+    /// Gives the count, and whether all had room.
+    pub fn end(self, count: *mut usize) -> Answer {
+        give(count, self.count)?;
+        match self.count > self.capacity {
+            true => Err(Failure::Border(
+                Status::Short,
+                "the buffer is too short",
+                "make it as long as the count says",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A callback with its context.
+pub struct Each<T> {
+    call: extern "C" fn(*mut std::ffi::c_void, *const T) -> i32,
+    context: *mut std::ffi::c_void,
+    /// It wanted no more.
+    pub stopped: bool,
+    /// How often it was called.
+    pub count: usize,
+}
+
+/// As C declares it.
+pub type EachFn<T> = Option<extern "C" fn(*mut std::ffi::c_void, *const T) -> i32>;
+
+impl<T> Each<T> {
+    /// With what the caller gives.
+    pub fn new(call: EachFn<T>, context: *mut std::ffi::c_void) -> Answer<Self> {
+        Ok(Self { call: call.ok_or(NULL)?, context, stopped: false, count: 0 })
+    }
+    /// Calls it. What comes back as an error ends the question, and is no error.
+    ///
+    /// # Errors
+    /// It wants no more.
+    pub fn call(&mut self, value: &T) -> probeidx::Result<()> {
+        self.count += 1;
+        if (self.call)(self.context, value) != 0 {
+            self.stopped = true;
+            return Err(Error::new(ErrorKind::Usage, "stopped"));
+        }
+        Ok(())
+    }
+    /// What became of a question.
+    ///
+    /// # Errors
+    /// Those of the question; that there was no answer; that the callback wanted no more.
+    pub fn end(self, result: probeidx::Result<()>, nothing: &str) -> Answer {
+        match result {
+            Err(_) if self.stopped => Err(Failure::Stopped),
+            Err(error) => Err(error.into()),
+            Ok(()) if self.count == 0 => Err(Error::new(ErrorKind::NoMatch, nothing).into()),
+            Ok(()) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Lists, as SystemTap prints them.
+use crate::border::{Answer, Each, EachFn, ErrorOut, ask, text};
+use crate::handle::Handle;
+use crate::text::{Text, Texts};
+use probeidx::query::listing::{Lines, Lister};
+use probeidx::query::{resolve, spec};
+use std::ffi::{c_char, c_void};
+
+/// Calls `each` with the lines that `probeidx find` prints, or with `flags` 1 `find --args`.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_find(
+    index: *const Handle,
+    pattern: *const c_char,
+    flags: u32,
+    each: EachFn<Text>,
+    context: *mut c_void,
+    error: *mut ErrorOut,
+) -> i32 {
+    const ARGS: u32 = 1;
+    ask(index, error, |open| -> Answer {
+        let view = *open.lookup().view();
+        let mut each = Each::new(each, context)?;
+        let mut lister = Lister::new(view, flags & ARGS != 0);
+        let mut lines = Lines::default();
+        for spec in spec::parse(text(pattern)?)? {
+            lister.list(&resolve::listed(&view, &spec)?, spec.spelled, &mut lines)?;
+        }
+        lines.sort();
+        let mut result = Ok(());
+        for line in lines.iter() {
+            let mut texts = Texts::new(view.strings());
+            result = each.call(&texts.keep(line));
+            if result.is_err() {
+                break;
+            }
+        }
+        each.end(result, "nothing matches")
+    })
+}

@@ -1,0 +1,61 @@
+//! From an address to the functions whose code it is, into the caller's array.
+use crate::border::{self, Answer, ErrorOut, Room, ask};
+use crate::handle::Handle;
+use crate::text::{Text, Texts};
+use probeidx::{Error, ErrorKind};
+
+/// `struct probeidx_frame`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Frame {
+    /// The function.
+    pub function: Text,
+    /// The file of its declaration.
+    pub declared_file: Text,
+    /// Of the code: of the call of the frame before, of the innermost one the row of its line. Empty where it is not known.
+    pub file: Text,
+    /// The line of the declaration.
+    pub declared_line: u32,
+    /// The line of the code.
+    pub line: u32,
+    /// From 1; 0 unknown.
+    pub column: u32,
+    /// Whether it is inlined into the next.
+    pub is_inlined: u32,
+}
+
+/// The functions whose code an address of vmlinux (or of a program) is, as it was linked: the innermost first.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_frames(
+    index: *const Handle,
+    address: u64,
+    with_line: i32,
+    frames: *mut Frame,
+    capacity: usize,
+    count: *mut usize,
+    error: *mut ErrorOut,
+) -> i32 {
+    ask(index, error, |open| -> Answer {
+        border::give(count, 0)?;
+        let lookup = open.lookup();
+        let none = || Error::new(ErrorKind::NoMatch, format!("{address:#x} is in no section"));
+        let at = lookup.linked(address).ok_or_else(none)?;
+        let mut room = Room::new(frames, capacity);
+        let mut texts = Texts::new(lookup.view().strings());
+        let mut line = if with_line != 0 { lookup.line_at(at) } else { None };
+        for frame in lookup.frames(at) {
+            let own = line.take();
+            room.push(Frame {
+                function: texts.of(frame.function()),
+                declared_file: texts.of(frame.file()),
+                file: own.map_or(Text::EMPTY, |l| texts.of(l.file)),
+                declared_line: frame.line(),
+                line: own.map_or(0, |l| l.line),
+                column: own.map_or(0, |l| l.column),
+                is_inlined: frame.is_inlined().into(),
+            });
+            line = frame.call();
+        }
+        room.end(count)
+    })
+}

@@ -1,0 +1,170 @@
+//! What a `probeidx_index *` leads to.
+//!
+//! The pointer is no address but a ticket: the number of a slot and the slot's generation. A ticket that was never given, or
+//! whose index is closed, is told from others by comparing numbers, and nothing is read through it.
+//!
+//! # Why this is sound
+//! A slot's `state` has its generation, whether it is being closed, and how many queries use it. A query enters by adding
+//! itself while the generation is right and the slot open; the index is dropped by whoever takes the last step: `close` where
+//! no query is in, else the last query that leaves. Only after that the generation rises and the slot is free. So the index
+//! is there as long as a query is in, and dropped once.
+#![allow(unsafe_code)]
+use probeidx::lookup::Lookup;
+use probeidx::query::Index;
+use probeidx::{Error, ErrorKind, Result};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+
+/// Opaque: never an address.
+pub enum Handle {}
+
+/// An index that is open.
+pub struct Open {
+    /// Of `index`: goes before it.
+    lookup: Lookup<'static>,
+    index: Index,
+}
+
+impl Open {
+    /// Makes an index ready for questions.
+    ///
+    /// # Errors
+    /// [`ErrorKind::IndexDamaged`].
+    pub fn new(index: Index) -> Result<Self> {
+        let lookup = index.lookup()?;
+        // Every text is handed out with the NUL behind it: the last one must have it too.
+        if lookup.view().strings().last() != Some(&0) {
+            let damaged = Error::new(ErrorKind::IndexDamaged, "the strings do not end").at(index.path());
+            return Err(damaged.hint("build it again with: probeidx build --force"));
+        }
+        // SAFETY: it borrows from the mapping, which stays where it is when `index` is moved, is never written, and is unmapped
+        // when `index` is dropped, together with this. `lookup()` gives it out for no longer than `self` is borrowed.
+        let lookup = unsafe { std::mem::transmute::<Lookup<'_>, Lookup<'static>>(lookup) };
+        Ok(Self { lookup, index })
+    }
+    /// To be asked.
+    pub fn lookup(&self) -> Lookup<'_> {
+        self.lookup
+    }
+    /// The file.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+}
+
+/// How many indexes can be open at once.
+pub const SLOTS_LEN: usize = 256;
+
+/// In `state`: queries below, then whether it is closing, whether it is in use, and the generation.
+const CLOSING: u64 = 1 << 30;
+const IN_USE: u64 = 1 << 31;
+const QUERIES: u64 = CLOSING - 1;
+const GENERATION: u32 = 32;
+
+struct Slot {
+    state: AtomicU64,
+    open: UnsafeCell<Option<Box<Open>>>,
+}
+
+// SAFETY: see "Why this is sound".
+unsafe impl Sync for Slot {}
+
+static SLOTS: [Slot; SLOTS_LEN] =
+    [const { Slot { state: AtomicU64::new(0), open: UnsafeCell::new(None) } }; SLOTS_LEN];
+
+/// An index that cannot go away while this is there.
+pub struct Pinned(&'static Slot);
+
+impl Pinned {
+    /// The index of a ticket; `None` if there is none. Cost: a compare-and-swap.
+    pub fn of(ticket: *const Handle) -> Option<Self> {
+        let (slot, generation) = find(ticket)?;
+        let mut state = slot.state.load(Relaxed);
+        loop {
+            let is_open = state & (IN_USE | CLOSING) == IN_USE && state >> GENERATION == generation;
+            if !is_open || state & QUERIES == QUERIES {
+                return None;
+            }
+            match slot.state.compare_exchange_weak(state, state + 1, Acquire, Relaxed) {
+                Ok(_) => return Some(Self(slot)),
+                Err(now) => state = now,
+            }
+        }
+    }
+}
+
+impl std::ops::Deref for Pinned {
+    type Target = Open;
+    fn deref(&self) -> &Open {
+        // SAFETY: this query is in, so that the index is there, and nobody has it to write.
+        let open = unsafe { &*self.0.open.get() };
+        open.as_deref().expect("a slot in use has an index")
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let before = self.0.state.fetch_sub(1, AcqRel);
+        if before & (QUERIES | CLOSING) == CLOSING + 1 {
+            self.0.clear();
+        }
+    }
+}
+
+impl Slot {
+    /// Drops the index: by the one who took the last step.
+    fn clear(&self) {
+        // SAFETY: no query is in, none can enter a slot that is closing, and only one sees the last one leave.
+        let open = unsafe { (*self.open.get()).take() };
+        let generation = (self.state.load(Relaxed) >> GENERATION).wrapping_add(1) as u32;
+        let _outside = crate::pool::Query::outside();
+        drop(open);
+        self.state.store(u64::from(generation) << GENERATION, Release);
+    }
+}
+
+/// Gives a ticket for an index; `None` where as many are open as can be.
+pub fn put(open: Open) -> Option<*const Handle> {
+    let open = Box::new(open);
+    for (slot, number) in SLOTS.iter().zip(1u64..) {
+        let state = slot.state.load(Relaxed);
+        // While it is filled, queries find it closing.
+        let taken = state | IN_USE | CLOSING;
+        if state & IN_USE != 0 || slot.state.compare_exchange(state, taken, Acquire, Relaxed).is_err() {
+            continue;
+        }
+        // SAFETY: the slot was free and is now of this thread alone.
+        unsafe { *slot.open.get() = Some(open) };
+        slot.state.store(state | IN_USE, Release);
+        let generation = state >> GENERATION;
+        return Some(std::ptr::without_provenance((generation << 16 | number << 4) as usize));
+    }
+    None
+}
+
+/// Closes the index of a ticket: whether it was open. Queries that run go on to their end.
+pub fn close(ticket: *const Handle) -> bool {
+    let Some((slot, generation)) = find(ticket) else { return false };
+    let mut state = slot.state.load(Relaxed);
+    loop {
+        if state & (IN_USE | CLOSING) != IN_USE || state >> GENERATION != generation {
+            return false;
+        }
+        match slot.state.compare_exchange_weak(state, state | CLOSING, AcqRel, Relaxed) {
+            Ok(_) => break,
+            Err(now) => state = now,
+        }
+    }
+    if state & QUERIES == 0 {
+        slot.clear();
+    }
+    true
+}
+
+/// Number and generation of a ticket.
+fn find(ticket: *const Handle) -> Option<(&'static Slot, u64)> {
+    let ticket = ticket.addr() as u64;
+    let number = (ticket & 0xffff) >> 4;
+    let slot = SLOTS.get((number as usize).checked_sub(1)?).filter(|_| ticket & 15 == 0)?;
+    Some((slot, ticket >> 16))
+}

@@ -1,0 +1,90 @@
+//! Which lines of a function or file can be probed.
+use crate::border::{Answer, Each, EachFn, ErrorOut, ask, text};
+use crate::handle::Handle;
+use crate::places::Place;
+use crate::text::{Text, Texts};
+use probeidx::query::lines::{self, Point};
+use probeidx::query::spec;
+use probeidx::query::{symbols, verdict::Judge};
+use std::ffi::{c_char, c_void};
+
+/// `struct probeidx_line`
+#[repr(C)]
+pub struct Line {
+    /// Of the struct.
+    pub size: usize,
+    /// Empty for vmlinux.
+    pub module: Text,
+    /// The function, if functions were asked for.
+    pub function: Text,
+    /// The path, as the line table spells it.
+    pub file: Text,
+    /// Its addresses.
+    pub places: *const Place,
+    /// How many addresses.
+    pub place_count: usize,
+    /// From 1.
+    pub line: u32,
+    /// Which of the addresses is best probed.
+    pub best: u32,
+    /// Whether kprobes take that.
+    pub is_reachable: u32,
+    /// Of the line of the function's declaration; 0 where none was asked for.
+    pub declared_line: u32,
+    /// 0.
+    pub reserved: [u64; 2],
+}
+
+/// Calls `each` with the lines of the functions or files that a spec names.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_lines(
+    index: *const Handle,
+    spec: *const c_char,
+    each: EachFn<Line>,
+    context: *mut c_void,
+    error: *mut ErrorOut,
+) -> i32 {
+    ask(index, error, |open| -> Answer {
+        let lookup = open.lookup();
+        let view = lookup.view();
+        let judge = Judge::new(*view);
+        let mut each = Each::new(each, context)?;
+        let mut result = Ok(());
+        for spec in spec::parse(text(spec)?)? {
+            for listing in lines::lines(view, &lines::asked(&spec)?) {
+                result = listing.lines.iter().filter(|l| !l.points.is_empty()).try_for_each(|line| {
+                    let mut texts = Texts::new(view.strings());
+                    let place = |p: &Point<'_>| Place {
+                        address: symbols::address(view, listing.object, p.row.pc),
+                        object: listing.object.get(),
+                        pc: p.row.pc,
+                        place: p.placed.map_or(u32::MAX, |p| p.id.get()),
+                        instance: 2,
+                    };
+                    let places: Vec<Place> = line.points.iter().map(place).collect();
+                    let best = lines::best(view, &judge, listing.object, &line.points);
+                    let is_best = |p: &Point<'_>| best.is_some_and(|best| std::ptr::eq(best, p));
+                    each.call(&Line {
+                        size: size_of::<Line>(),
+                        module: texts.of(lookup.object_name(listing.object)),
+                        function: texts.of_some(listing.function.map(|f| view.string(f.name))),
+                        file: texts.of(view.string(listing.file)),
+                        places: places.as_ptr(),
+                        place_count: places.len(),
+                        line: line.number,
+                        best: line.points.iter().position(is_best).unwrap_or(0) as u32,
+                        is_reachable: best
+                            .is_some_and(|b| judge.kprobe(listing.object, b.row.pc).is_ok())
+                            .into(),
+                        declared_line: listing.function.map_or(0, |f| f.line),
+                        reserved: [0; 2],
+                    })
+                });
+                if result.is_err() {
+                    break;
+                }
+            }
+        }
+        each.end(result, "there are no such lines")
+    })
+}

@@ -1,0 +1,163 @@
+//! Words for enumerators; what this version has.
+use crate::border::Status;
+use crate::text::Text;
+use probeidx::query::reason::Reason;
+use probeidx::query::value::State;
+use std::ffi::{CStr, c_char};
+
+/// The version of this library: major, minor and patch in a byte each, from bit 16 down.
+pub const VERSION: u32 = 0x00_01_00;
+
+/// What `probeidx_has` knows.
+const FEATURES: [&CStr; 11] = [
+    c"find",
+    c"resolve",
+    c"places",
+    c"frames",
+    c"lines",
+    c"addr",
+    c"decode",
+    c"type",
+    c"users",
+    c"blacklist",
+    c"objects",
+];
+
+/// The version of the library that runs; the header's is `PROBEIDX_VERSION`.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_version() -> u32 {
+    VERSION
+}
+
+/// The version of index files that it reads.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_format_version() -> u32 {
+    probeidx_format::VERSION
+}
+
+/// Whether it can answer a kind of question.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_has(feature: *const c_char) -> i32 {
+    let asked = crate::border::bytes(feature, usize::MAX);
+    i32::from(asked.is_ok_and(|asked| FEATURES.iter().any(|f| f.to_bytes() == asked)))
+}
+
+/// How often queries had to ask the system for memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_overflows() -> u64 {
+    crate::pool::overflows()
+}
+
+/// The name of a status.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_status_name(status: i32) -> Text {
+    const NAMES: [&CStr; 17] = [
+        c"ok",
+        c"no-match",
+        c"usage",
+        c"io",
+        c"no-index",
+        c"index-too-old",
+        c"index-too-new",
+        c"index-damaged",
+        c"syntax",
+        c"unsupported",
+        c"other",
+        c"stopped",
+        c"closed",
+        c"argument",
+        c"too-many",
+        c"short",
+        c"internal",
+    ];
+    let at = Status::ALL.iter().position(|s| *s as i32 == status);
+    at.map_or(Text::EMPTY, |at| NAMES[at].into())
+}
+
+/// The reasons in their order: the number of one is its place, from 1.
+const REASONS: [(Reason, &CStr, &CStr); 21] = [
+    (Reason::InitText, c"init-text", c"in init code"),
+    (Reason::ExitText, c"exit-text", c"in exit code"),
+    (Reason::Discarded, c"discarded", c"in discarded code"),
+    (Reason::DeadCode, c"dead-code", c"in code that nothing leads to"),
+    (Reason::Blacklist, c"blacklist", c"in a NOKPROBE function"),
+    (Reason::Noinstr, c"noinstr", c"in a noinstr function"),
+    (Reason::EntryText, c"entry-text", c"in entry code"),
+    (Reason::KprobesText, c"kprobes-text", c"in a __kprobes function"),
+    (Reason::JumpLabel, c"jump-label", c"on a jump label"),
+    (Reason::StaticCall, c"static-call", c"on a static call"),
+    (Reason::BugSite, c"bug-site", c"on a BUG or WARN"),
+    (Reason::Patched, c"patched", c"within patched instructions"),
+    (Reason::NotBoundary, c"not-boundary", c"within an instruction"),
+    (Reason::UnsupportedInstruction, c"unsupported-instruction", c"on an instruction that cannot be probed"),
+    (Reason::NoFtraceSite, c"no-ftrace-site", c"without an ftrace site"),
+    (Reason::NotEntry, c"not-entry", c"not at an entry"),
+    (Reason::Inline, c"inline", c"inlined"),
+    (Reason::PrefixSymbol, c"prefix-symbol", c"in a prefix symbol"),
+    (Reason::KretprobeBlacklist, c"kretprobe-blacklist", c"in a function that returns elsewhere"),
+    (Reason::NoSymbol, c"no-symbol", c"outside of all symbols"),
+    (Reason::Undecided, c"undecided", c"undecided"),
+];
+
+/// The number of a verdict: 0 is ok.
+pub fn verdict(reason: Option<Reason>) -> u32 {
+    let at = |reason| REASONS.iter().position(|(r, ..)| *r == reason);
+    reason.map_or(0, |reason| at(reason).map_or(REASONS.len() as u32, |at| at as u32 + 1))
+}
+
+/// `ok`, or the name of the reason.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_verdict_name(verdict: u32) -> Text {
+    match verdict.checked_sub(1) {
+        None => c"ok".into(),
+        Some(at) => REASONS.get(at as usize).map_or(Text::EMPTY, |r| r.1.into()),
+    }
+}
+
+/// The reason as a phrase.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_verdict_phrase(verdict: u32) -> Text {
+    match verdict.checked_sub(1) {
+        None => c"ok".into(),
+        Some(at) => REASONS.get(at as usize).map_or(Text::EMPTY, |r| r.2.into()),
+    }
+}
+
+/// The number of a state.
+pub fn state(state: State) -> u32 {
+    match state {
+        State::Readable => 0,
+        State::Constant => 1,
+        State::Elsewhere => 2,
+        State::OptimizedOut => 3,
+        State::Unsupported => 4,
+    }
+}
+
+/// The name of a state.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_state_name(state: u32) -> Text {
+    const NAMES: [&CStr; 5] = [c"readable", c"constant", c"elsewhere", c"optimized-out", c"unsupported"];
+    NAMES.get(state as usize).map_or(Text::EMPTY, |name| (*name).into())
+}
+
+/// The name of a kind of placement.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_instance_name(instance: u32) -> Text {
+    const NAMES: [&CStr; 4] = [c"out-of-line", c"inline", c"statement", c"tracepoint"];
+    NAMES.get(instance as usize).map_or(Text::EMPTY, |name| (*name).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_library() {
+        for (at, (reason, name, phrase)) in REASONS.iter().enumerate() {
+            assert_eq!(*reason as usize, at, "the order of {reason:?}");
+            assert_eq!((name.to_str(), phrase.to_str()), (Ok(reason.name()), Ok(reason.phrase())));
+            assert_eq!(verdict(Some(*reason)), at as u32 + 1);
+        }
+    }
+}

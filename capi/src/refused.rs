@@ -1,0 +1,69 @@
+//! The kernel's own list of what kprobes must not touch.
+use crate::border::{Answer, Each, EachFn, ErrorOut, ask, text};
+use crate::handle::Handle;
+use crate::names::verdict;
+use crate::text::{Text, Texts};
+use probeidx::query::pattern::Pattern;
+use probeidx::query::reason::Reason;
+use probeidx::query::refused;
+use probeidx::query::select::Scope;
+use probeidx::query::spec::ModuleScope;
+use std::ffi::{c_char, c_void};
+
+/// `struct probeidx_refused`
+#[repr(C)]
+pub struct Refused {
+    /// Of the struct.
+    pub size: usize,
+    /// Empty for vmlinux.
+    pub module: Text,
+    /// The symbol at its start.
+    pub symbol: Text,
+    /// Which holds it.
+    pub section: Text,
+    /// The first address.
+    pub start: u64,
+    /// The first address after it.
+    pub end: u64,
+    /// See `probeidx_verdict_name`.
+    pub reason: u32,
+    /// 0.
+    pub reserved32: u32,
+    /// 0.
+    pub reserved: [u64; 2],
+}
+
+/// Calls `each` with the ranges of vmlinux, or of the modules that a pattern matches.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_blacklist(
+    index: *const Handle,
+    module: *const c_char,
+    each: EachFn<Refused>,
+    context: *mut c_void,
+    error: *mut ErrorOut,
+) -> i32 {
+    ask(index, error, |open| -> Answer {
+        let lookup = open.lookup();
+        let mut each = Each::new(each, context)?;
+        let scope = match module.is_null() {
+            true => ModuleScope::Kernel,
+            false => ModuleScope::Module(Pattern::new(&text(module)?.replace('-', "_"))?),
+        };
+        let asked = Scope::new(lookup.view(), &scope);
+        let result = refused::refused(lookup.view(), &asked).into_iter().try_for_each(|range| {
+            let mut texts = Texts::new(lookup.view().strings());
+            each.call(&Refused {
+                size: size_of::<Refused>(),
+                module: texts.of_some(range.module),
+                symbol: texts.of(range.name),
+                section: texts.of(range.section),
+                start: range.start,
+                end: range.end,
+                reason: verdict(Some(Reason::from(range.source))),
+                reserved32: 0,
+                reserved: [0; 2],
+            })
+        });
+        each.end(result, "the list is empty")
+    })
+}

@@ -1,0 +1,90 @@
+//! From an address to the functions whose code it is.
+use super::{Address, Lookup};
+use crate::query::placement;
+use crate::query::rows::Row;
+use crate::query::select::{self, Placed};
+use probeidx_format::View;
+use probeidx_format::record::FunctionRecord;
+
+/// A source line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// The path, as the line table spells it.
+    pub file: &'a [u8],
+    /// From 1; 0 where the code belongs to no line.
+    pub line: u32,
+    /// From 1; 0 unknown.
+    pub column: u32,
+    /// Whether the compiler recommends the address for breakpoints; always of calls.
+    pub is_stmt: bool,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn of(view: &View<'a>, row: Row) -> Self {
+        let Row { file, line, column, is_stmt, .. } = row;
+        Self { file: view.string(file), line, column, is_stmt }
+    }
+}
+
+/// A function whose code an address is.
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    lookup: Lookup<'a>,
+    placed: Placed<'a>,
+}
+
+impl<'a> Frame<'a> {
+    /// The function's name.
+    pub fn function(&self) -> &'a [u8] {
+        self.record().map_or(&[], |f| self.lookup.view.string(f.name))
+    }
+    /// The file of its declaration.
+    pub fn file(&self) -> &'a [u8] {
+        self.record().map_or(&[], |f| self.lookup.view.string(f.file))
+    }
+    /// The line of its declaration, from 1; 0 unknown.
+    pub fn line(&self) -> u32 {
+        self.record().map_or(0, |f| f.line.get())
+    }
+    /// Where the next frame calls it; `None` if it is not inlined. Cost: of the ranges of the copy.
+    pub fn call(&self) -> Option<Line<'a>> {
+        let view = &self.lookup.view;
+        let call = view.details(self.placed.record).call?;
+        let file = view.string(view.unit_file(view.unit_of_place(self.placed.id), call.file));
+        Some(Line { file, line: call.line, column: call.column, is_stmt: true })
+    }
+    /// Whether it is inlined into the next frame.
+    pub fn is_inlined(&self) -> bool {
+        self.placed.is_inline(&self.lookup.view)
+    }
+    fn record(&self) -> Option<&'a FunctionRecord> {
+        select::function(&self.lookup.view, self.placed.record)
+    }
+}
+
+/// The functions whose code an address is, the innermost first: iterate.
+#[derive(Clone, Copy)]
+pub struct Frames<'a> {
+    lookup: Lookup<'a>,
+    next: Option<Placed<'a>>,
+}
+
+impl<'a> Frames<'a> {
+    pub(super) fn new(lookup: Lookup<'a>, Address { object, pc }: Address) -> Self {
+        Self::from_placed(lookup, placement::holding(&lookup.view, object, pc))
+    }
+    /// From a placement outwards.
+    pub(super) fn from_placed(lookup: Lookup<'a>, next: Option<Placed<'a>>) -> Self {
+        Self { lookup, next }
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Frame<'a>;
+
+    fn next(&mut self) -> Option<Frame<'a>> {
+        let placed = self.next?;
+        self.next = placed.outer(&self.lookup.view);
+        Some(Frame { lookup: self.lookup, placed })
+    }
+}

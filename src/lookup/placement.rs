@@ -1,0 +1,158 @@
+//! One address at which a function runs, asked question by question.
+use super::{Address, Frame, Frames, Line, Lookup, Symbol, VariablesAt};
+use crate::error::Result;
+use crate::query::argument::Argument;
+use crate::query::coverage::{self, Coverage};
+use crate::query::placement::Instance;
+use crate::query::select::{self, Placed};
+use crate::query::spec::Filter;
+use crate::query::symbols::{self, Anchor};
+use crate::query::variables::{Place, ValueAt, Values};
+use crate::query::verdict::Verdicts;
+use probeidx_format::id::{ObjectId, PlaceId};
+use probeidx_format::record::FunctionRecord;
+
+/// An address with one map of readable variables: the entry of a function, the start of an inlined copy, or an address
+/// within one. Several placements can share an address.
+#[derive(Clone, Copy)]
+pub struct Placement<'a> {
+    pub(super) lookup: Lookup<'a>,
+    pub(super) placed: Placed<'a>,
+    object: ObjectId,
+    pc: u32,
+    instance: Instance,
+}
+
+impl<'a> Placement<'a> {
+    /// At the entry of a placement of the index.
+    pub(super) fn entry(lookup: Lookup<'a>, placed: Placed<'a>) -> Self {
+        let instance = if placed.is_inline(&lookup.view) { Instance::Inline } else { Instance::OutOfLine };
+        let object = lookup.view.object_of_place(placed.id);
+        Self { lookup, placed, object, pc: placed.record.entry.get(), instance }
+    }
+    /// At an address within a placement.
+    pub(super) fn statement(lookup: Lookup<'a>, placed: Placed<'a>, address: Address) -> Self {
+        let Address { object, pc } = address;
+        Self { lookup, placed, object, pc, instance: Instance::Statement }
+    }
+    /// At another address of the same copy, such as one behind the prologue. `None` where the copy has no such address.
+    pub fn moved_to(&self, address: Address) -> Option<Self> {
+        let mut ranges = self.lookup.view.details(self.placed.record).ranges;
+        let is_within = address.object == self.object && ranges.any(|r| r.contains(address.pc));
+        is_within.then(|| Self::statement(self.lookup, self.placed, address))
+    }
+
+    /// Its number in the index.
+    pub fn id(&self) -> PlaceId {
+        self.placed.id
+    }
+    /// The function's name.
+    pub fn function(&self) -> &'a [u8] {
+        self.record().map_or(&[], |f| self.lookup.view.string(f.name))
+    }
+    /// The file of its declaration.
+    pub fn file(&self) -> &'a [u8] {
+        self.record().map_or(&[], |f| self.lookup.view.string(f.file))
+    }
+    /// The line of its declaration, from 1; 0 unknown.
+    pub fn line(&self) -> u32 {
+        self.record().map_or(0, |f| f.line.get())
+    }
+    /// What kind of place it is.
+    pub fn instance(&self) -> Instance {
+        self.instance
+    }
+    /// The module's name; empty for vmlinux.
+    pub fn module(&self) -> &'a [u8] {
+        self.lookup.object_name(self.object)
+    }
+    /// Where it is.
+    pub fn at(&self) -> Address {
+        Address { object: self.object, pc: self.pc }
+    }
+    /// The address as the debug information has it: a link address, or in a module an offset within the section.
+    pub fn address(&self) -> u64 {
+        symbols::address(&self.lookup.view, self.object, self.pc)
+    }
+    /// The section that holds it; empty where none does.
+    pub fn section(&self) -> &'a [u8] {
+        symbols::section(&self.lookup.view, self.object, self.pc)
+            .map_or(&[], |s| self.lookup.view.string(s.name))
+    }
+    /// The symbol that the kernel prints for the address. Cost: a binary search.
+    pub fn symbol(&self) -> Option<Symbol<'a>> {
+        Symbol::at(self.lookup, self.at())
+    }
+    /// What each mechanism does with it. Cost: some binary searches, about a microsecond.
+    pub fn verdicts(&self) -> Verdicts {
+        self.lookup.judge.verdicts(self.object, self.pc, self.instance == Instance::Inline)
+    }
+    /// What to write to the kernel so that it lands there and nowhere else; of an entry that starts with `endbr64`, behind
+    /// that where the kernel puts the probe there. Cost: that of the verdicts, and in modules a few look-ups.
+    pub fn anchor(&self) -> Option<Anchor<'a>> {
+        symbols::anchor(&self.lookup.view, self.object, self.pc + self.verdicts().shift)
+    }
+    /// The calls through which it is inlined, the innermost first; none if it is not.
+    pub fn calls(&self) -> Calls<'a> {
+        let next = Some(self.placed);
+        Calls(Frames::from_placed(self.lookup, next))
+    }
+    /// Whether it lies within another copy of the same function: a call passes both.
+    pub fn is_nested(&self) -> bool {
+        coverage::is_nested(&self.lookup.view, self.placed)
+    }
+    /// How much of the function can be probed in this object. Cost: a verdict for each of its places; allocates a list of
+    /// them.
+    pub fn coverage(&self) -> Coverage {
+        let view = &self.lookup.view;
+        let Some(function) = self.record() else { return Coverage::default() };
+        let Some(name) = view.name(view.string(function.name)) else { return Coverage::default() };
+        let mut found = Coverage::default();
+        let scope = select::Scope::of(view, self.object);
+        for declaration in select::Declarations::of(*view, Some(name)) {
+            if (declaration.file, declaration.line) == (function.file, function.line.get()) {
+                select::places(view, &declaration, &scope, &mut vec![], |object, own| {
+                    found = Coverage::of(view, &self.lookup.judge, object, own);
+                });
+            }
+        }
+        found
+    }
+
+    /// The variables that the source has there, outer blocks before inner ones, in the order of the debug information; at an
+    /// entry those of the outermost block.
+    pub fn variables(&self) -> VariablesAt<'a> {
+        VariablesAt::new(*self)
+    }
+    /// What is asked for: whether it can be read, as what, and how. `filter` says whether a return probe is meant.
+    /// Allocates what the answer holds.
+    ///
+    /// # Errors
+    /// Those of the path through the types: no such member, an arrow where a dot is due.
+    pub fn value(&self, argument: &Argument, filter: Filter) -> Result<ValueAt> {
+        let place = Place { at_return: filter == Filter::Return, ..self.place() };
+        Values::new(self.lookup.view).argument(place, argument)
+    }
+
+    pub(super) fn place(&self) -> Place<'a> {
+        let Self { object, placed, pc, .. } = *self;
+        Place { object, placed, pc, at_return: false, with_lines: false }
+    }
+    fn record(&self) -> Option<&'a FunctionRecord> {
+        select::function(&self.lookup.view, self.placed.record)
+    }
+}
+
+/// The calls through which a placement is inlined: the caller, and where it calls. Iterate.
+#[derive(Clone, Copy)]
+pub struct Calls<'a>(Frames<'a>);
+
+impl<'a> Iterator for Calls<'a> {
+    type Item = (Frame<'a>, Line<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let call = self.0.next()?.call()?;
+        let mut outer = self.0;
+        Some((outer.next()?, call))
+    }
+}

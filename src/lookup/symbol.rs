@@ -1,0 +1,80 @@
+//! Symbols.
+use super::{Address, Lookup};
+use crate::query::select;
+use crate::query::symbols;
+use probeidx_format::id::{ObjectId, SymbolId};
+use probeidx_format::record::SymbolRecord;
+
+/// A symbol, or an address within one.
+#[derive(Clone, Copy)]
+pub struct Symbol<'a> {
+    lookup: Lookup<'a>,
+    object: ObjectId,
+    record: &'a SymbolRecord,
+    offset: u32,
+}
+
+impl<'a> Symbol<'a> {
+    pub(super) fn at(lookup: Lookup<'a>, Address { object, pc }: Address) -> Option<Self> {
+        let held = symbols::holding(&lookup.view, object, pc)?;
+        Some(Self { lookup, object, record: held.record, offset: held.offset })
+    }
+    /// Its name, with all suffixes.
+    pub fn name(&self) -> &'a [u8] {
+        self.lookup.view.string(self.record.name)
+    }
+    /// How many bytes the address lies behind its start.
+    pub fn offset(&self) -> u32 {
+        self.offset
+    }
+    /// vmlinux, or the module, that has it.
+    pub fn object(&self) -> ObjectId {
+        self.object
+    }
+    /// Its start.
+    pub fn start(&self) -> Address {
+        Address { object: self.object, pc: self.record.pc.get() }
+    }
+    /// In bytes, up to the next symbol as the kernel counts. Cost: a binary search.
+    pub fn size(&self) -> u32 {
+        symbols::reach(&self.lookup.view, self.object, self.record).size
+    }
+    /// Whether it is a function, or a label of assembly.
+    pub fn is_code(&self) -> bool {
+        symbols::is_code(&self.lookup.view, self.object, self.record)
+    }
+    /// Whether the running kernel has it in its table.
+    pub fn is_kept(&self) -> bool {
+        self.record.has(SymbolRecord::KEPT)
+    }
+    /// Whether its name stands once among vmlinux and all indexed modules, data counted. Cost: of the symbols of the name.
+    pub fn is_unique(&self) -> bool {
+        symbols::uniqueness(&self.lookup.view, self.object, self.record.name).unique
+    }
+}
+
+/// Symbols of one name: iterate.
+#[derive(Clone)]
+pub struct Symbols<'a> {
+    lookup: Lookup<'a>,
+    ids: std::slice::Iter<'a, SymbolId>,
+}
+
+impl<'a> Symbols<'a> {
+    pub(super) fn new(lookup: Lookup<'a>, name: &[u8]) -> Self {
+        let ids = lookup.view.name(name).map(|n| lookup.view.symbols_named(n)).unwrap_or_default();
+        Self { lookup, ids: ids.iter() }
+    }
+}
+
+impl<'a> Iterator for Symbols<'a> {
+    type Item = Symbol<'a>;
+
+    fn next(&mut self) -> Option<Symbol<'a>> {
+        let lookup = self.lookup;
+        self.ids.find_map(|&id| {
+            let record = select::symbol(&lookup.view, id)?;
+            Some(Symbol { lookup, object: lookup.view.object_of_symbol(id), record, offset: 0 })
+        })
+    }
+}

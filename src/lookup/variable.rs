@@ -1,0 +1,96 @@
+//! What can be read at a placement.
+use super::{Placement, Type};
+use crate::query::fetch::Target;
+use crate::query::in_scope::{Found, InScope, in_scope};
+use crate::query::plan::{Missing, Plan};
+use crate::query::value::State;
+use crate::query::variables::plan_of;
+use std::fmt;
+
+/// A variable at a placement.
+#[derive(Clone, Copy)]
+pub struct Variable<'a> {
+    at: Placement<'a>,
+    found: Found<'a>,
+}
+
+impl<'a> Variable<'a> {
+    /// Its name.
+    pub fn name(&self) -> &'a [u8] {
+        self.at.lookup.view().string(self.found.name)
+    }
+    /// Whether it is a parameter, and not a local variable.
+    pub fn is_parameter(&self) -> bool {
+        self.found.is_parameter
+    }
+    /// Its type; `None` where the debug information gives none.
+    pub fn type_of(&self) -> Option<Type<'a>> {
+        Type::new(self.at.lookup, self.found.type_id?)
+    }
+    /// What a probe there can do with it. Cost: that of the plan.
+    pub fn state(&self) -> State {
+        match self.plan() {
+            Ok(plan) if plan.constant().is_some() => State::Constant,
+            Ok(_) => State::Readable,
+            Err(Missing::Elsewhere) => State::Elsewhere,
+            Err(Missing::OptimizedOut) => State::OptimizedOut,
+            Err(Missing::Unsupported(_)) => State::Unsupported,
+        }
+    }
+    /// How it is read, step by step, for whoever reads it; on entry, not when the function returns. Cost: of its location;
+    /// allocates the steps.
+    ///
+    /// # Errors
+    /// Why it cannot be read there.
+    pub fn plan(&self) -> Result<Plan, Missing> {
+        plan_of(self.at.lookup.view(), self.at.place(), &self.found)
+    }
+    /// Writes the argument of kprobe_events that reads it: `file=%di:x64`. Nothing is written where there is none.
+    /// Allocates texts on the way.
+    ///
+    /// # Errors
+    /// Why the kernel cannot read it so; or that `out` failed.
+    pub fn write_fetch(&self, out: &mut impl fmt::Write) -> Result<(), Unfetchable> {
+        let plan = self.plan().map_err(|missing| match missing {
+            Missing::Elsewhere => Unfetchable::Not("it is elsewhere".to_owned()),
+            Missing::OptimizedOut => Unfetchable::Not("it is optimized out".to_owned()),
+            Missing::Unsupported(why) => Unfetchable::Not(why),
+        })?;
+        let super::Address { object, pc } = self.at.at();
+        let target = Target { view: self.at.lookup.view(), object, pc };
+        let body = target.body(&plan, None).map_err(Unfetchable::Not)?;
+        write!(out, "{}={body}", String::from_utf8_lossy(self.name())).map_err(|_| Unfetchable::Full)
+    }
+}
+
+/// Why there is no fetch argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfetchable {
+    /// The kernel cannot read it so: why.
+    Not(String),
+    /// What it was written to took no more.
+    Full,
+}
+
+/// The variables at a placement: iterate. Allocates nothing.
+#[derive(Clone)]
+pub struct VariablesAt<'a> {
+    at: Placement<'a>,
+    scope: InScope<'a>,
+}
+
+impl<'a> VariablesAt<'a> {
+    pub(super) fn new(at: Placement<'a>) -> Self {
+        let super::Address { pc, .. } = at.at();
+        Self { at, scope: in_scope(*at.lookup.view(), at.placed, pc) }
+    }
+}
+
+impl<'a> Iterator for VariablesAt<'a> {
+    type Item = Variable<'a>;
+
+    fn next(&mut self) -> Option<Variable<'a>> {
+        let found = self.scope.next()?;
+        Some(Variable { at: self.at, found })
+    }
+}

@@ -1,0 +1,12 @@
+//! The C library as it is shipped: built, linked and installed by `capi/Makefile`, asked by programs in C, C++ and Python on
+//! the fixture's index. What a machine lacks is said to be skipped.
+#![cfg(feature = "cli")]
+mod abi;
+mod consumers;
+#[allow(dead_code)]
+#[path = "../suite/fixture.rs"]
+mod fixture;
+mod library;
+#[allow(dead_code)]
+#[path = "../suite/program.rs"]
+mod program;
