@@ -35,6 +35,8 @@ mod packaging;
 #[cfg(feature = "cli")]
 mod placements;
 mod raw;
+#[cfg(feature = "cli")]
+mod serve;
 mod snapshot;
 #[cfg(feature = "cli")]
 mod statements;

@@ -1,0 +1,97 @@
+//! What can be read where a spec leads: `file->f_path.dentry`, `$retval`, `name=s->name:string`.
+use super::Candidate;
+use super::member;
+use crate::error::{Error, ErrorKind};
+use crate::query::path;
+use crate::query::placement::Wanted;
+use crate::query::resolve;
+use crate::query::spec::Spec;
+use probeidx_format::View;
+use probeidx_format::id::TypeId;
+
+/// At so many places variables are looked for.
+const PLACES: usize = 64;
+
+/// The types of kprobe_events (Documentation/trace/kprobetrace.rst, Linux 6.12).
+const TYPES: [&str; 18] = [
+    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "x8", "x16", "x32", "x64", "char", "string",
+    "ustring", "symbol", "symstr", "user",
+];
+
+/// A variable, and what it is.
+struct Variable {
+    name: String,
+    type_id: Option<TypeId>,
+    about: String,
+}
+
+/// What an argument of `resolve` can be.
+pub fn arguments(view: &View<'_>, specs: &[Spec], typed: &str) -> Vec<Candidate> {
+    if let Some((value, of)) = typed.rsplit_once(':') {
+        let types = TYPES.iter().filter(|known| known.starts_with(of));
+        return types.map(|name| Candidate::new(format!("{value}:{name}"), "")).collect();
+    }
+    let (head, value) = typed.split_at(typed.find('=').map_or(0, |at| at + 1));
+    let start = value.find(|c: char| !matches!(c, '$' | '*' | '&')).unwrap_or(value.len());
+    // `$retval` has its dollar sign, all others may have one.
+    let (marks, bare) = value.split_at(start);
+    let found = match member::split(bare) {
+        Some((before, _)) => of_members(view, specs, before, bare),
+        None => of_variables(view, specs, bare),
+    };
+    let spelled = |text: &str| match (text.strip_prefix('$'), marks.ends_with('$')) {
+        (Some(special), true) => Some(format!("{head}{marks}{special}")),
+        (Some(_), false) if !bare.is_empty() => None,
+        _ => Some(format!("{head}{marks}{text}")),
+    };
+    found.into_iter().filter_map(|c| Some(Candidate { text: spelled(&c.text)?, ..c })).collect()
+}
+
+fn of_variables(view: &View<'_>, specs: &[Spec], typed: &str) -> Vec<Candidate> {
+    let plain = |name: &str| name.strip_prefix('$').unwrap_or(name).starts_with(typed);
+    let found: Vec<Variable> = variables(view, specs).into_iter().filter(|v| plain(&v.name)).collect();
+    let is_only = found.len() == 1;
+    let mut candidates = vec![];
+    for variable in found {
+        let step = variable.type_id.and_then(|id| member::step(view, id));
+        if let Some(step) = step.filter(|_| is_only) {
+            candidates.push(Candidate::going_on(variable.name.clone() + step, ""));
+        }
+        let Variable { name: text, about, .. } = variable;
+        candidates.push(Candidate { text, about, goes_on: step.is_some() });
+    }
+    candidates
+}
+
+fn of_members(view: &View<'_>, specs: &[Spec], before: &str, typed: &str) -> Vec<Candidate> {
+    let Ok(path) = path::parse(before) else { return vec![] };
+    let named = |v: &Variable| v.name.strip_prefix('$').unwrap_or(&v.name) == path.root;
+    let root = variables(view, specs).into_iter().find(named).and_then(|v| v.type_id);
+    let at = root.and_then(|root| path::walk_path(view, root, &path).ok()?.type_id);
+    at.map_or(vec![], |at| member::members(view, at, typed, false))
+}
+
+/// The variables at the first places, each name once.
+fn variables(view: &View<'_>, specs: &[Spec]) -> Vec<Variable> {
+    let mut found: Vec<Variable> = vec![];
+    let wanted = Wanted { locals: true, lines: false, arguments: &[] };
+    let mut places = 0;
+    for spec in specs {
+        // What cannot be resolved has no variables.
+        let _ = resolve::resolve(*view, spec, wanted, |placement, _| {
+            for value in placement.values {
+                match found.iter_mut().find(|known| known.name == value.name) {
+                    Some(known) => known.type_id = known.type_id.or(value.type_id),
+                    None => found.push(Variable {
+                        name: value.name,
+                        type_id: value.type_id,
+                        about: value.type_name.unwrap_or_default(),
+                    }),
+                }
+            }
+            places += 1;
+            if places < PLACES { Ok(()) } else { Err(Error::new(ErrorKind::NoMatch, "that is enough")) }
+        });
+    }
+    found
+}
