@@ -293,7 +293,7 @@ pub enum Format {
                         other commands, its parameters are their arguments and options. Answers are lines with the same id: \
                         any number of \"item\" and \"note\", then one \"done\" or \"error\". What is asked is answered side by \
                         side; {\"method\":\"cancel\",\"params\":{\"id\":1}} ends an answer early, {\"method\":\"methods\"} lists \
-                        what can be asked.\n\n\
+                        what can be asked; docs/protocol.md says all of it.\n\n\
                         Example:\n  echo '{\"id\":1,\"method\":\"addr\",\"params\":{\"addresses\":[\"vfs_read+0x10\"]}}' | probeidx serve --stdio"
 )]
 pub struct Serve {

@@ -59,6 +59,8 @@ fn page(root: &Command, command: &Command) -> String {
         ".TH {} 1 {DATE} \"probeidx {version}\" \"User Commands\"",
         escaped(&title.to_uppercase())
     ));
+    // Neither hyphens within words nor blanks between them: what stands there may be code.
+    page.line(".nh\n.ad l");
     page.section("NAME");
     page.line(&format!("{} \\- {}", escaped(&title), escaped(&text(command.get_about()))));
     page.section("SYNOPSIS");

@@ -14,6 +14,8 @@ mod arguments;
 mod bad_input;
 #[cfg(feature = "cli")]
 mod command_line;
+#[cfg(feature = "cli")]
+mod completion;
 mod covered;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod damaged_tables;
@@ -30,6 +32,8 @@ mod image;
 mod lines;
 #[cfg(feature = "cli")]
 mod listing;
+#[cfg(feature = "cli")]
+mod manual;
 mod nesting;
 mod packaging;
 #[cfg(feature = "cli")]

@@ -99,7 +99,11 @@ fn an_answer_is_what_the_command_prints() {
         ),
         ("lines", json!({"spec": "lookup"}), &["lines", "lookup"]),
         ("addr", json!({"addresses": ["lookup+1", "lookup"]}), &["addr", "lookup+1", "lookup"]),
-        ("blacklist", json!({"all": true, "verbose": 2}), &["blacklist", "--all", "-vv"]),
+        (
+            "type",
+            json!({"name": "struct node", "users": true, "verbose": 2}),
+            &["type", "struct node", "--users", "-vv"],
+        ),
         ("kernels", json!({}), &["kernels"]),
         ("stats", json!({"quiet": true}), &["stats"]),
         ("verify", Value::Null, &["verify"]),
@@ -169,12 +173,12 @@ fn errors_are_those_of_the_command() {
 #[test]
 fn a_part_of_an_answer_and_the_next() {
     let mut serving = serve();
-    let all = json(&["blacklist", "--all"]);
-    assert!(all.len() > 4);
+    let all = json(&["find", "*"]);
+    assert!(all.len() > 8);
     let mut parts = vec![];
     for skip in (0..).step_by(3) {
         let request =
-            json!({"id": skip, "method": "blacklist", "params": {"all": true}, "limit": 3, "skip": skip});
+            json!({"id": skip, "method": "find", "params": {"patterns": "*"}, "limit": 3, "skip": skip});
         let lines = serving.ask(&request);
         let done = &lines.last().unwrap()["done"];
         assert_eq!(done["items"], lines.len() - 1);
@@ -185,9 +189,9 @@ fn a_part_of_an_answer_and_the_next() {
         assert_eq!((&done["end"], &done["items"]), (&json!("truncated"), &json!(3)));
     }
     assert_eq!(parts, all);
-    let none = serving.ask(&json!({"method": "blacklist", "params": {"all": true}, "limit": 0}));
+    let none = serving.ask(&json!({"method": "find", "params": {"patterns": "*"}, "limit": 0}));
     assert_eq!(none, [json!({"id": null, "done": {"code": 0, "end": "truncated", "items": 0}})]);
-    let beyond = serving.ask(&json!({"method": "blacklist", "params": {"all": true}, "skip": 1_000_000}));
+    let beyond = serving.ask(&json!({"method": "find", "params": {"patterns": "*"}, "skip": 1_000_000}));
     assert_eq!(beyond, [json!({"id": null, "done": {"code": 0, "end": "complete", "items": 0}})]);
 }
 
@@ -284,7 +288,7 @@ fn what_is_wrong_is_answered_and_nothing_ends() {
     }
     // What looks like an option is a pattern.
     let error = serving.ask(&json!({"method": "find", "params": {"patterns": ["--args"]}}));
-    assert!(error[0]["error"]["message"].as_str().unwrap().contains("column 1"), "{error:?}");
+    assert!(error[0]["error"]["message"].as_str().unwrap().contains("no function --args"), "{error:?}");
     serving.send(b"\r\n  \n{\"id\":2,\"method\":\"verify\"}\r");
     assert_eq!(serving.answer().len(), 2);
     let (rest, run) = serving.end();

@@ -2,7 +2,7 @@
 use super::Candidate;
 
 /// How many there are at most.
-const MOST: usize = 200;
+pub const MOST: usize = 200;
 
 /// The candidates in order, each once. Where there are too many, those with the same next word of their name
 /// (`tcp_v4_connect`, `tcp_v4_rcv`) become one, as files do in the name of their folder; where these are too many still, some
@@ -36,7 +36,7 @@ fn grouped(found: Vec<Candidate>, typed: usize) -> Vec<Candidate> {
 }
 
 /// Up to the end of the first word of what is not typed yet, with the underscore behind it.
-fn first_word(text: &str, typed: usize) -> &str {
+pub fn first_word(text: &str, typed: usize) -> &str {
     let rest = text.get(typed..).unwrap_or_default();
     let word = rest.find(|c| c != '_').unwrap_or(rest.len());
     rest[word..].find('_').map_or(text, |end| &text[..typed + word + end + 1])

@@ -63,7 +63,8 @@ pub fn run(args: &Complete, config: &Config, out: &mut dyn Write) -> Result<Outc
     };
     let command = slot::command();
     let slot = Slot::find(&command, &typed.words);
-    let Some(found) = candidates(&slot, config) else {
+    let found = if typed.is_file { None } else { candidates(&slot, config) };
+    let Some(found) = found else {
         let line = if config.json { json!({"files": true}).to_string() } else { FILES.to_owned() };
         writeln!(out, "{line}").map_err(failed)?;
         return Ok(Outcome::Done);

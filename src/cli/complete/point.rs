@@ -1,5 +1,6 @@
 //! Probe points: names of functions, files, modules, and SystemTap's way to write them.
 use super::Candidate;
+use super::bounded;
 use crate::query::pattern::Pattern;
 use crate::query::select;
 use probeidx_format::View;
@@ -33,8 +34,9 @@ pub fn addresses(view: &View<'_>, typed: &str) -> Vec<Candidate> {
             .map(|name| Candidate::going_on(format!("{module}:{name}"), ""))
             .collect();
     }
-    let names = names(view, typed).map(|(_, name)| Candidate::going_on(name, ""));
-    names.chain(scopes(view, typed)).collect()
+    let mut found = names(view, typed, |_| true);
+    found.extend(scopes(view, typed));
+    found
 }
 
 /// Names of modules.
@@ -60,9 +62,9 @@ fn bare(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     if typed.contains('/') {
         return files(view, typed).map(|file| Candidate::going_on(file, "")).collect();
     }
-    let functions = names(view, typed).filter(|(name, _)| has_code(view, *name, None));
-    let functions = functions.map(|(_, name)| Candidate::going_on(name, ""));
-    functions.chain(scopes(view, typed)).collect()
+    let mut found = names(view, typed, |name| has_code(view, name, None));
+    found.extend(scopes(view, typed));
+    found
 }
 
 /// Modules, as they stand before a name.
@@ -113,19 +115,47 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
             functions_in(view, object, value).into_iter().map(|name| candidate(name.to_owned())).collect()
         }
         scope => {
-            let named = names(view, value).filter(|(name, _)| has_code(view, *name, scope));
-            named.map(|(_, name)| candidate(name.to_owned())).collect()
+            let named = names(view, value, |name| has_code(view, name, scope)).into_iter();
+            // What is short of a name is not closed.
+            named
+                .map(|name| match name.about.is_empty() {
+                    true => candidate(name.text),
+                    false => Candidate::going_on(format!("{head}{}", name.text), name.about),
+                })
+                .collect()
         }
     }
 }
 
-/// Names of functions and symbols that start so.
-fn names<'a>(view: &View<'a>, typed: &str) -> impl Iterator<Item = (NameId, &'a str)> {
-    let view = *view;
-    select::names_starting(&view, typed.as_bytes()).filter_map(move |at| {
-        let text = std::str::from_utf8(view.string(view.names[at].name)).ok()?;
-        Some((NameId::new(at as u32), text))
-    })
+/// Names that start so and are wanted. Where they are many, those that share their next word are one, and what makes them
+/// wanted is asked of no more than two: all names take no longer than some.
+fn names(view: &View<'_>, typed: &str, is_wanted: impl Fn(NameId) -> bool) -> Vec<Candidate> {
+    let all = select::names_starting(view, typed.as_bytes());
+    let text = |at: usize| std::str::from_utf8(view.string(view.names[at].name)).ok();
+    let wanted = |at: &usize| text(*at).is_some() && is_wanted(NameId::new(*at as u32));
+    let whole = |at: usize| text(at).map(|name| Candidate::going_on(name, ""));
+    let first: Vec<usize> = all.clone().filter(wanted).take(bounded::MOST + 1).collect();
+    if first.len() <= bounded::MOST {
+        return first.into_iter().filter_map(whole).collect();
+    }
+    let mut found = vec![];
+    let mut at = all.start;
+    while at < all.end {
+        let name = text(at).unwrap_or_default();
+        let start = bounded::first_word(name, typed.len());
+        let has_start =
+            |n: &probeidx_format::record::NameRecord| view.string(n.name).starts_with(start.as_bytes());
+        let length =
+            if start == name { 1 } else { view.names[at..all.end].partition_point(has_start).max(1) };
+        let mut own = (at..at + length).filter(wanted);
+        found.extend(match (own.next(), own.next()) {
+            (Some(_), Some(_)) => Some(Candidate::going_on(start, "…")),
+            (Some(only), None) => whole(only),
+            (None, _) => None,
+        });
+        at += length;
+    }
+    found
 }
 
 /// Whether there is code of a function of this name, in this object or any.

@@ -12,12 +12,14 @@ pub struct Typed {
     quote: Option<char>,
     /// How much of the last word stays when the shell puts something in place of the rest.
     kept: usize,
+    /// The last word is no argument, but the file to which `>` or `<` leads.
+    pub is_file: bool,
 }
 
 impl Typed {
     /// Words that were read already.
     pub fn words(words: &[String]) -> Self {
-        Self { words: words.to_vec(), quote: None, kept: 0 }
+        Self { words: words.to_vec(), quote: None, kept: 0, is_file: false }
     }
 
     /// The word at the cursor.
@@ -55,12 +57,23 @@ pub fn read(line: &str, breaks: &str) -> Typed {
     let mut quote = None;
     let mut kept = 0;
     let mut kept_before_quote = 0;
+    let mut is_file = false;
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
         let is_blank = quote.is_none() && matches!(c, ' ' | '\t' | '\n');
         if is_blank {
-            words.extend(word.take());
+            if let Some(word) = word.take()
+                && !std::mem::take(&mut is_file)
+            {
+                words.push(word);
+            }
             kept = 0;
+            continue;
+        }
+        if quote.is_none() && matches!(c, '<' | '>') {
+            // The number of a file before it is no argument either.
+            words.extend(word.take().filter(|word| !word.bytes().all(|b| b.is_ascii_digit())));
+            (is_file, kept) = (true, 0);
             continue;
         }
         let text = word.get_or_insert_default();
@@ -82,9 +95,13 @@ pub fn read(line: &str, breaks: &str) -> Typed {
             }
             (None, '\\') => text.extend(chars.next()),
             (None, c) => {
+                // readline leaves these to what it replaces, as they tell it what is completed (`rl_special_prefixes`,
+                // bash 5.2): `@` in front of a host, `$` of a variable.
+                let is_prefix = matches!(c, '@' | '$');
+                let before = text.len();
                 text.push(c);
                 if breaks.contains(c) {
-                    kept = text.len();
+                    kept = if is_prefix { before } else { text.len() };
                 }
             }
         }
@@ -94,7 +111,7 @@ pub fn read(line: &str, breaks: &str) -> Typed {
     if words.is_empty() {
         words.push(String::new());
     }
-    Typed { words, quote, kept }
+    Typed { words, quote, kept, is_file }
 }
 
 #[cfg(test)]
@@ -117,7 +134,7 @@ mod tests {
                 "probeidx find vfs_read@fs/re",
                 &["find", "vfs_read@fs/re"],
                 "vfs_read@fs/read_write.c",
-                "fs/read_write.c ",
+                "@fs/read_write.c ",
             ),
             ("p find --kernel=6", &["find", "--kernel=6"], "--kernel=6.1", "6.1 "),
             ("p find nfs:do", &["find", "nfs:do"], "nfs:do_open", "do_open "),
@@ -152,7 +169,7 @@ mod tests {
                 "file->f_path",
                 "file->f_path",
             ),
-            ("p find '*'@f", &["find", "*@f"], "*@fs/x.c", "fs/x.c "),
+            ("p find '*'@f", &["find", "*@f"], "*@fs/x.c", "@fs/x.c "),
             ("p find 'a'b", &["find", "ab"], "abc", "abc "),
         ] {
             assert_eq!(
@@ -161,6 +178,18 @@ mod tests {
                 "{line}"
             );
         }
+    }
+
+    /// A shell that is not told otherwise writes to a file of this name.
+    #[test]
+    fn an_arrow_without_quotes_leads_to_a_file() {
+        assert!(read("p resolve vfs_read file->f_pa", USUAL_BREAKS).is_file);
+        assert!(read("p find a 2> ", USUAL_BREAKS).is_file);
+        for line in ["p find >out a", "p find 2> out a", "p find a"] {
+            assert_eq!(read(line, USUAL_BREAKS), read("p find a", USUAL_BREAKS), "{line}");
+        }
+        assert_eq!(completed("p resolve f file-\\>f", "file->f_path").1, "file-\\>f_path ");
+        assert_eq!(completed("p resolve f fi", "file->").1, "file-\\> ");
     }
 
     #[test]
