@@ -4,12 +4,13 @@ use super::member;
 use crate::error::{Error, ErrorKind};
 use crate::query::path;
 use crate::query::placement::Wanted;
-use crate::query::resolve;
-use crate::query::spec::Spec;
+use crate::query::spec::{Filter, Point, Spec};
+use crate::query::spelling::spell;
+use crate::query::{resolve, select};
 use probeidx_format::View;
-use probeidx_format::id::TypeId;
+use probeidx_format::id::{FunctionId, StrId, TypeId};
 
-/// At so many places variables are looked for.
+/// Of so many declarations, or at so many places, variables are looked for.
 const PLACES: usize = 64;
 
 /// The types of kprobe_events (Documentation/trace/kprobetrace.rst, Linux 6.12).
@@ -71,27 +72,64 @@ fn of_members(view: &View<'_>, specs: &[Spec], before: &str, typed: &str) -> Vec
     at.map_or(vec![], |at| member::members(view, at, typed, false))
 }
 
-/// The variables at the first places, each name once.
+/// The variables of functions, or those at the first places of something else, each name once.
 fn variables(view: &View<'_>, specs: &[Spec]) -> Vec<Variable> {
-    let mut found: Vec<Variable> = vec![];
-    let wanted = Wanted { locals: true, lines: false, arguments: &[] };
-    let mut places = 0;
+    let mut found = Found::default();
     for spec in specs {
+        match &spec.point {
+            Point::Function(asked) if asked.callee.is_none() && asked.label.is_none() => {
+                let names = select::names(view, &asked.declared.name).into_iter();
+                let declared =
+                    names.flat_map(|name| select::declarations(view, name, asked.declared.file.as_ref()));
+                for function in declared.take(PLACES).flat_map(|d| d.functions()) {
+                    found.of_function(view, function, asked.filter == Filter::Return);
+                }
+            }
+            _ => found.at_places(view, spec),
+        }
+    }
+    found.variables
+}
+
+#[derive(Default)]
+struct Found {
+    variables: Vec<Variable>,
+    places: usize,
+}
+
+impl Found {
+    fn of_function(&mut self, view: &View<'_>, function: FunctionId, is_return: bool) {
+        let Some(record) = view.functions.get(function.index()) else { return };
+        let declared = view.variables(record);
+        if let Some(type_id) = declared.return_type.filter(|_| is_return) {
+            self.add("$retval".to_owned(), Some(type_id), || spelled(view, Some(type_id)));
+        }
+        for variable in declared.filter(|v| v.name != StrId::new(0)) {
+            let name = String::from_utf8_lossy(view.string(variable.name)).into_owned();
+            self.add(name, variable.type_id, || spelled(view, variable.type_id));
+        }
+    }
+
+    fn at_places(&mut self, view: &View<'_>, spec: &Spec) {
+        let wanted = Wanted { locals: true, lines: false, arguments: &[] };
         // What cannot be resolved has no variables.
         let _ = resolve::resolve(*view, spec, wanted, |placement, _| {
             for value in placement.values {
-                match found.iter_mut().find(|known| known.name == value.name) {
-                    Some(known) => known.type_id = known.type_id.or(value.type_id),
-                    None => found.push(Variable {
-                        name: value.name,
-                        type_id: value.type_id,
-                        about: value.type_name.unwrap_or_default(),
-                    }),
-                }
+                self.add(value.name, value.type_id, || value.type_name.unwrap_or_default());
             }
-            places += 1;
-            if places < PLACES { Ok(()) } else { Err(Error::new(ErrorKind::NoMatch, "that is enough")) }
+            self.places += 1;
+            if self.places < PLACES { Ok(()) } else { Err(Error::new(ErrorKind::NoMatch, "that is enough")) }
         });
     }
-    found
+
+    fn add(&mut self, name: String, type_id: Option<TypeId>, about: impl FnOnce() -> String) {
+        match self.variables.iter_mut().find(|known| known.name == name) {
+            Some(known) => known.type_id = known.type_id.or(type_id),
+            None => self.variables.push(Variable { name, type_id, about: about() }),
+        }
+    }
+}
+
+fn spelled(view: &View<'_>, type_id: Option<TypeId>) -> String {
+    type_id.and_then(|id| spell(view, id)).unwrap_or_default()
 }

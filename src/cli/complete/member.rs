@@ -1,10 +1,12 @@
 //! Types, and the members on the way through them.
 use super::Candidate;
+use super::bounded::{self, Chosen};
 use crate::query::layout::{self, Aggregate, Body, Member};
 use crate::query::path::{self, Step};
 use crate::query::types;
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
+use probeidx_format::record::TypeRecord;
 use probeidx_format::types::TypeKind;
 
 /// `struct NAME`, `NAME`, `struct NAME.member->member`.
@@ -27,9 +29,9 @@ pub fn types(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     let kinds = KINDS.iter().filter(|word| kind.is_none() && word.starts_with(typed));
     let mut found: Vec<Candidate> = kinds.map(|word| Candidate::going_on(*word, "")).collect();
     if kind.is_none() || word.ends_with(' ') {
-        let named =
-            types::names(view, kind).skip_while(|known| *known < name).take_while(|n| n.starts_with(name));
-        found.extend(named.map(|name| Candidate::going_on(format!("{word}{name}"), "")));
+        found.extend(
+            names(view, kind, name).into_iter().map(|c| Candidate { text: word.to_owned() + &c.text, ..c }),
+        );
     }
     found.dedup_by(|a, b| a.text == b.text);
     if let [only] = &found[..]
@@ -38,6 +40,30 @@ pub fn types(view: &View<'_>, typed: &str) -> Vec<Candidate> {
         return vec![Candidate::going_on(format!("{typed}."), "")];
     }
     found
+}
+
+/// Names of types of a kind, or of all, that start so, or what many of them start with.
+fn names(view: &View<'_>, kind: Option<TypeKind>, typed: &str) -> Vec<Candidate> {
+    let all = types::all_named(view);
+    let name = |at: usize| view.string(view.types[at].name);
+    let first =
+        all.start + view.types[all.clone()].partition_point(|t| view.string(t.name) < typed.as_bytes());
+    let starts = |t: &TypeRecord| view.string(t.name).starts_with(typed.as_bytes());
+    let end = first + view.types[first..all.end].partition_point(starts);
+    let text = |at: usize| std::str::from_utf8(name(at)).unwrap_or_default();
+    let wanted = |at: usize| {
+        // Of several types of a name the first one.
+        let is_kind = |at: usize| kind.is_none_or(|kind| TypeKind::from_u8(view.types[at].kind) == kind);
+        let before = (first..at).rev().take_while(|before| name(*before) == name(at));
+        !text(at).is_empty() && is_kind(at) && !before.into_iter().any(is_kind)
+    };
+    let chosen = bounded::choose(first..end, typed.len(), text, wanted).into_iter();
+    chosen
+        .map(|chosen| match chosen {
+            Chosen::Whole(at) => Candidate::going_on(text(at), ""),
+            Chosen::Start(start) => Candidate::going_on(start, "…"),
+        })
+        .collect()
 }
 
 /// Where the name of a member begins: behind the last `.` or `->`. Gives what stands before that, and the name.

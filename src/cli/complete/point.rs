@@ -1,6 +1,6 @@
 //! Probe points: names of functions, files, modules, and SystemTap's way to write them.
 use super::Candidate;
-use super::bounded;
+use super::bounded::{self, Chosen};
 use crate::query::pattern::Pattern;
 use crate::query::select;
 use probeidx_format::View;
@@ -127,35 +127,18 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     }
 }
 
-/// Names that start so and are wanted. Where they are many, those that share their next word are one, and what makes them
-/// wanted is asked of no more than two: all names take no longer than some.
+/// Names that start so and are wanted, or what many of them start with.
 fn names(view: &View<'_>, typed: &str, is_wanted: impl Fn(NameId) -> bool) -> Vec<Candidate> {
     let all = select::names_starting(view, typed.as_bytes());
-    let text = |at: usize| std::str::from_utf8(view.string(view.names[at].name)).ok();
-    let wanted = |at: &usize| text(*at).is_some() && is_wanted(NameId::new(*at as u32));
-    let whole = |at: usize| text(at).map(|name| Candidate::going_on(name, ""));
-    let first: Vec<usize> = all.clone().filter(wanted).take(bounded::MOST + 1).collect();
-    if first.len() <= bounded::MOST {
-        return first.into_iter().filter_map(whole).collect();
-    }
-    let mut found = vec![];
-    let mut at = all.start;
-    while at < all.end {
-        let name = text(at).unwrap_or_default();
-        let start = bounded::first_word(name, typed.len());
-        let has_start =
-            |n: &probeidx_format::record::NameRecord| view.string(n.name).starts_with(start.as_bytes());
-        let length =
-            if start == name { 1 } else { view.names[at..all.end].partition_point(has_start).max(1) };
-        let mut own = (at..at + length).filter(wanted);
-        found.extend(match (own.next(), own.next()) {
-            (Some(_), Some(_)) => Some(Candidate::going_on(start, "…")),
-            (Some(only), None) => whole(only),
-            (None, _) => None,
-        });
-        at += length;
-    }
-    found
+    let text = |at: usize| std::str::from_utf8(view.string(view.names[at].name)).unwrap_or_default();
+    let wanted = |at: usize| !text(at).is_empty() && is_wanted(NameId::new(at as u32));
+    let chosen = bounded::choose(all, typed.len(), text, wanted).into_iter();
+    chosen
+        .map(|chosen| match chosen {
+            Chosen::Whole(at) => Candidate::going_on(text(at), ""),
+            Chosen::Start(start) => Candidate::going_on(start, "…"),
+        })
+        .collect()
 }
 
 /// Whether there is code of a function of this name, in this object or any.
