@@ -304,6 +304,7 @@ pub struct Serve {
 
 /// `complete`
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Example:\n  probeidx complete -- type 'struct file.f_p'")]
 pub struct Complete {
     /// The words of a command line without the name of the program; the last one is completed
     #[arg(value_name = "WORD", allow_hyphen_values = true, trailing_var_arg = true)]

@@ -69,11 +69,8 @@ fn shared<'a>(
     while at < all.end && found.len() <= most {
         let whole = text(at);
         let start = share.start(whole, typed);
-        let end = if start.len() < whole.len() || share == Share::Letter && start.len() > typed {
-            end_of(at..all.end, start, text)
-        } else {
-            at + 1
-        };
+        let is_share = share == Share::Letter || share == Share::Word && start.ends_with('_');
+        let end = if start.len() > typed && is_share { end_of(at..all.end, start, text) } else { at + 1 };
         let mut own = (at..end).filter(|at| is_wanted(*at));
         match (own.next(), own.next()) {
             (Some(_), Some(_)) => found.push(Chosen::Start(start)),

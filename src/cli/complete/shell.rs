@@ -109,7 +109,9 @@ pub fn read(line: &str, breaks: &str) -> Typed {
     words.push(word.unwrap_or_default());
     words.remove(0);
     if words.is_empty() {
+        // The cursor stands in the name of the program.
         words.push(String::new());
+        (quote, kept) = (None, 0);
     }
     Typed { words, quote, kept, is_file }
 }
