@@ -57,6 +57,11 @@ fn probe_points_of_systemtap() {
 #[test]
 fn types_and_members() {
     assert_eq!(completed(&["type", "str"])[0], "struct ");
+    let structs = completed(&["type", "struct "]);
+    assert!(
+        structs.len() > 5 && structs.iter().all(|s| s.len() > 7 && s.starts_with("struct ")),
+        "{structs:?}"
+    );
     assert!(completed(&["type", "struct no"]).contains(&"struct node".to_owned()));
     assert!(completed(&["type", "nod"]).contains(&"node".to_owned()));
     assert!(!completed(&["type", "union no"]).contains(&"union node".to_owned()));

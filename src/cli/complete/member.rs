@@ -23,16 +23,12 @@ pub fn types(view: &View<'_>, typed: &str) -> Vec<Candidate> {
         return at.map_or(vec![], |at| members(view, at, typed, is_first));
     }
     const KINDS: [&str; 4] = ["struct ", "union ", "enum ", "typedef "];
-    let (kind, name) = types::split(typed);
-    // The word before the name, as it is typed: a blank behind it may still be missing.
-    let word = &typed[..typed.len() - name.len()];
-    let kinds = KINDS.iter().filter(|word| kind.is_none() && word.starts_with(typed));
-    let mut found: Vec<Candidate> = kinds.map(|word| Candidate::going_on(*word, "")).collect();
-    if kind.is_none() || word.ends_with(' ') {
-        found.extend(
-            names(view, kind, name).into_iter().map(|c| Candidate { text: word.to_owned() + &c.text, ..c }),
-        );
-    }
+    let word = KINDS.into_iter().find(|word| typed.starts_with(word)).unwrap_or_default();
+    let (kind, _) = types::split(&format!("{word}x"));
+    let kinds = KINDS.into_iter().filter(|known| word.is_empty() && known.starts_with(typed));
+    let mut found: Vec<Candidate> = kinds.map(|word| Candidate::going_on(word, "")).collect();
+    let named = names(view, kind, &typed[word.len()..]).into_iter();
+    found.extend(named.map(|c| Candidate { text: word.to_owned() + &c.text, ..c }));
     found.dedup_by(|a, b| a.text == b.text);
     if let [only] = &found[..]
         && only.text == typed
