@@ -18,6 +18,7 @@ use probeidx_format::id::ObjectId;
 use std::cell::LazyCell;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Tells what stands at addresses.
 pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
@@ -35,7 +36,7 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         }
         files => files?,
     };
-    let indexes: Vec<Index> = files.iter().map(|path| Index::open(path)).collect::<Result<_>>()?;
+    let indexes: Vec<Arc<Index>> = files.iter().map(|path| config.open(path)).collect::<Result<_>>()?;
     let users = LazyCell::new(|| {
         processes::all(config).unwrap_or_else(|error| {
             note(config, &error.to_string());
@@ -69,7 +70,7 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
             answer(&mut group.iter().map(|a| a.as_bytes()), out)?;
             continue;
         }
-        feed::pieces(std::io::stdin(), |piece, ended| {
+        feed::pieces(config.session.input(), |piece, ended| {
             let end = if ended { piece.len() } else { memchr::memrchr(b'\n', piece).map_or(0, |at| at + 1) };
             // What is longer than any address is one line that is none.
             let end = if end == 0 && piece.len() > LONGEST { piece.len() } else { end };

@@ -6,7 +6,6 @@ use super::note;
 use super::output::failed;
 use super::why_not::{no_module, nothing};
 use crate::error::Result;
-use crate::query::Index;
 use crate::query::pattern::Pattern;
 use crate::query::refused;
 use crate::query::select::Scope;
@@ -20,7 +19,7 @@ pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Out
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for path in config.indexes()? {
-        let index = Index::open(&path)?;
+        let index = config.open(&path)?;
         let view = index.view()?;
         let release = String::from_utf8_lossy(view.release());
         for scope in scopes(args)? {

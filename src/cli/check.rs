@@ -7,7 +7,6 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::Index;
 use crate::query::check::{self, Asked, Verdict};
 use crate::render::check::{Row, json, text};
 use crate::render::health;
@@ -32,14 +31,14 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
         systemtap: args.compatible.clone(),
     };
     let scripts: Vec<(PathBuf, Result<Vec<u8>>)> =
-        args.files.iter().map(|path| (path.clone(), contents(path))).collect();
+        args.files.iter().map(|path| (path.clone(), contents(path, config))).collect();
     let mut kernels = vec![];
     let mut rows: Vec<Row> = scripts
         .iter()
         .map(|(path, _)| Row { script: path.display().to_string(), outcomes: vec![] })
         .collect();
     for path in config.indexes()? {
-        let index = Index::open(&path)?;
+        let index = config.open(&path)?;
         let view = index.view()?;
         let definitions = check::definitions(&view).map_err(|error| error.at(&path))?;
         kernels.push(String::from_utf8_lossy(view.release()).into_owned());
@@ -58,7 +57,7 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
 fn tapset(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let (mut kernels, mut all) = (vec![], vec![]);
     for path in config.indexes()? {
-        let index = Index::open(&path)?;
+        let index = config.open(&path)?;
         let view = index.view()?;
         let definitions = check::definitions(&view).map_err(|error| error.at(&path))?;
         kernels.push(String::from_utf8_lossy(view.release()).into_owned());
@@ -85,10 +84,10 @@ fn outcome(rows: Vec<Row>, strict: bool) -> Result<Outcome> {
     Ok(if fails { Outcome::Nothing } else { Outcome::Done })
 }
 
-fn contents(path: &Path) -> Result<Vec<u8>> {
+fn contents(path: &Path, config: &Config) -> Result<Vec<u8>> {
     let mut bytes = vec![];
     let read = match path.to_str() {
-        Some("-") => std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes),
+        Some("-") => config.session.input().take(LARGEST + 1).read_to_end(&mut bytes),
         _ => std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
     };
     read.map_err(|e| Error::io(path, "read the script", e))?;

@@ -2,13 +2,16 @@
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::args::{Global, When};
+use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::Index;
 use crate::query::pattern::Pattern;
 
 /// How the program behaves, whatever the command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// One index file, or a folder of `<release>.pidx`.
     pub db: PathBuf,
@@ -26,6 +29,8 @@ pub struct Config {
     pub quiet: bool,
     /// How much more to say.
     pub verbose: u8,
+    /// Where input comes from and notes go.
+    pub session: Session,
 }
 
 impl Config {
@@ -43,6 +48,37 @@ impl Config {
     /// Those of [`choose`].
     pub fn indexes(&self) -> Result<Vec<PathBuf>> {
         choose(&self.db, self.kernel.as_deref(), self.running.as_deref())
+    }
+
+    /// The releases of the kernels that are indexed in the folder, in the order of their bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the folder cannot be read, or is none.
+    pub fn releases(&self) -> Result<Vec<String>> {
+        releases(&self.db)
+    }
+
+    /// Opens an index, or gives the one that is open.
+    ///
+    /// # Errors
+    /// Those of [`Index::open`].
+    pub fn open(&self, path: &Path) -> Result<Arc<Index>> {
+        self.session.open(path)
+    }
+
+    /// For a request that has options of its own: what they leave open is as it is here, but nobody watches.
+    pub fn for_request(&self, asked: &Global, session: Session) -> Self {
+        Self {
+            db: asked.db.clone().unwrap_or_else(|| self.db.clone()),
+            kernel: asked.kernel.clone().or_else(|| self.kernel.clone()),
+            running: self.running.clone(),
+            json: asked.json,
+            color: asked.color == When::Always,
+            terminal: false,
+            quiet: asked.quiet || self.quiet,
+            verbose: asked.verbose,
+            session,
+        }
     }
 
     fn merge(global: &Global, environment: Environment) -> Result<Self> {
@@ -74,6 +110,7 @@ impl Config {
             terminal,
             quiet: global.quiet,
             verbose: global.verbose,
+            session: Session::Process,
         })
     }
 }

@@ -54,14 +54,14 @@ fn as_text(error: &Error) -> String {
     format!("probeidx: error: {}", printable(&error.to_string()))
 }
 
-/// The object of the contract. Section and offset, which it has no fields for, lead the message.
 fn as_json(error: &Error) -> String {
+    format!("{{\"error\":{}}}", object(error))
+}
+
+/// The object of the contract as JSON. Section and offset, which it has no fields for, lead the message.
+pub fn object(error: &Error) -> String {
     #[derive(Serialize)]
-    struct Outer<'a> {
-        error: Inner<'a>,
-    }
-    #[derive(Serialize)]
-    struct Inner<'a> {
+    struct Fields<'a> {
         kind: &'a str,
         message: &'a str,
         path: Option<Cow<'a, str>>,
@@ -76,8 +76,8 @@ fn as_json(error: &Error) -> String {
     } else {
         Cow::Owned(format!("{within}: {}", error.message()))
     };
-    let inner = Inner { kind: error.kind().name(), message: &message, path, hint: error.remedy() };
-    serde_json::to_string(&Outer { error: inner }).expect("strings are always JSON")
+    let fields = Fields { kind: error.kind().name(), message: &message, path, hint: error.remedy() };
+    serde_json::to_string(&fields).expect("strings are always JSON")
 }
 
 #[cfg(test)]

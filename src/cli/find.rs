@@ -31,7 +31,7 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     let mut found = false;
     let mut reasons = vec![];
     for (path, specs) in processes::asked(config, &specs)? {
-        let index = Index::open(&path)?;
+        let index = config.open(&path)?;
         let any = if args.each || config.json {
             each(args, &specs, &index, config, out)?
         } else {

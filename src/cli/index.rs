@@ -1,20 +1,35 @@
-//! `probeidx stats`, `verify`, `completions`.
+//! `probeidx kernels`, `stats`, `verify`.
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use super::processes;
 use crate::error::Result;
-use crate::query::{Index, process};
-use clap::CommandFactory;
+use crate::query::process;
+use crate::render::printable;
 use probeidx_format::SectionName;
 use probeidx_format::id::PlaceId;
 use serde_json::json;
 use std::io::Write;
 
+/// Which kernels are indexed, by release, and where.
+pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    for path in super::config::choose(&config.db, Some(config.kernel.as_deref().unwrap_or("*")), None)? {
+        let index = config.open(&path)?;
+        let view = index.view()?;
+        let release = String::from_utf8_lossy(view.release());
+        let written = match config.json {
+            true => writeln!(out, "{}", json!({"kernel": release, "index": path})),
+            false => writeln!(out, "{}  {}", printable(&release), path.display()),
+        };
+        written.map_err(failed)?;
+    }
+    Ok(Outcome::Done)
+}
+
 /// What is in the index.
 pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
-        let index = Index::open(&path)?;
+        let index = config.open(&path)?;
         let view = index.view()?;
         let meta = view.meta().map_err(|e| index.error(e))?;
         let count = |table: usize| table.saturating_sub(1);
@@ -76,7 +91,7 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
 /// Whether the bytes of the index are whole: the checksum of every section.
 pub fn verify(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
-        let index = Index::open(&path)?;
+        let index = config.open(&path)?;
         let view = index.view()?;
         for name in SectionName::ALL {
             view.checked(*name).map_err(|e| index.error(e))?;
@@ -88,13 +103,5 @@ pub fn verify(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
             writeln!(out, "{}: whole", path.display()).map_err(failed)?;
         }
     }
-    Ok(Outcome::Done)
-}
-
-/// A script that completes the command line in this shell.
-pub fn completions(shell: clap_complete::Shell, out: &mut dyn Write) -> Result<Outcome> {
-    let mut script = vec![];
-    clap_complete::generate(shell, &mut super::args::Args::command(), "probeidx", &mut script);
-    out.write_all(&script).map_err(failed)?;
     Ok(Outcome::Done)
 }

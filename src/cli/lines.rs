@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::query::lines::{self, Line, Listing, Point};
 use crate::query::placement::{Describer, Placement, Wanted};
 use crate::query::select::Placed;
+use crate::query::spec;
 use crate::query::spec::{Filter, StatementSpec};
-use crate::query::{Index, spec};
 use crate::render::{json, lines as text};
 use probeidx_format::View;
 use probeidx_format::id::StrId;
@@ -27,7 +27,7 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
     let mut reasons = vec![];
     for (file, specs) in processes::asked(config, &specs)? {
         let asked: Vec<StatementSpec> = specs.iter().map(lines::asked).collect::<Result<_>>()?;
-        let index = Index::open(&file)?;
+        let index = config.open(&file)?;
         let view = index.view()?;
         let release = String::from_utf8_lossy(view.release());
         let places = Places::new(args.source.as_deref(), &release);

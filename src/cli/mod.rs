@@ -4,25 +4,29 @@ pub mod config;
 pub mod exit;
 pub mod output;
 pub mod progress;
+pub mod session;
 
 mod addr;
 mod aliases;
 mod blacklist;
 mod build;
 mod check;
+mod complete;
 mod decode;
 mod feed;
 mod find;
 mod index;
 mod lines;
+mod man;
 mod processes;
 mod resolve;
+mod serve;
 mod source;
 mod tapset;
 mod types;
 mod why_not;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use args::{Args, Command, Request};
 use config::Config;
 use exit::Outcome;
@@ -47,30 +51,48 @@ fn show(out: &mut dyn Write, text: &str) -> Result<Outcome> {
 }
 
 fn dispatch(args: &Args) -> Result<Outcome> {
-    if let Command::Completions(completions) = &args.command {
-        return output::to_stdout(|out| index::completions(completions.shell, out));
-    }
-    let config = Config::new(&args.global)?;
     match &args.command {
-        Command::Build(build) => build::run(build, &config),
-        Command::Find(find) => output::to_stdout(|out| find::run(find, &config, out)),
-        Command::Resolve(resolve) => output::to_stdout(|out| resolve::run(resolve, &config, out)),
-        Command::Lines(lines) => output::to_stdout(|out| lines::run(lines, &config, out)),
-        Command::Addr(addr) => output::to_stdout(|out| addr::run(addr, &config, out)),
-        Command::Decode(decode) => output::to_stdout(|out| decode::run(decode, &config, out)),
-        Command::Type(asked) => output::to_stdout(|out| types::run(asked, &config, out)),
-        Command::Tapset(tapset) => output::to_stdout(|out| tapset::run(tapset, &config, out)),
-        Command::Blacklist(blacklist) => output::to_stdout(|out| blacklist::run(blacklist, &config, out)),
-        Command::Check(asked) => output::to_stdout(|out| check::run(asked, &config, out)),
-        Command::Stats => output::to_stdout(|out| index::stats(&config, out)),
-        Command::Verify => output::to_stdout(|out| index::verify(&config, out)),
-        Command::Completions(_) => unreachable!("handled above"),
+        Command::Build(build) => build::run(build, &Config::new(&args.global)?),
+        Command::Serve(_) => serve::run(&Config::new(&args.global)?),
+        Command::Completions(completions) => {
+            output::to_stdout(|out| complete::script(completions.shell, out))
+        }
+        Command::Man(man) => output::to_stdout(|out| man::run(man, out)),
+        question => {
+            let config = Config::new(&args.global)?;
+            output::to_stdout(|out| answer(question, &config, out))
+        }
+    }
+}
+
+/// Answers a question to the index.
+///
+/// # Errors
+/// Those of the command; [`ErrorKind::Usage`] for one that asks nothing.
+fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    match question {
+        Command::Find(find) => find::run(find, config, out),
+        Command::Resolve(resolve) => resolve::run(resolve, config, out),
+        Command::Lines(lines) => lines::run(lines, config, out),
+        Command::Addr(addr) => addr::run(addr, config, out),
+        Command::Decode(decode) => decode::run(decode, config, out),
+        Command::Type(asked) => types::run(asked, config, out),
+        Command::Tapset(tapset) => tapset::run(tapset, config, out),
+        Command::Check(asked) => check::run(asked, config, out),
+        Command::Blacklist(blacklist) => blacklist::run(blacklist, config, out),
+        Command::Kernels => index::kernels(config, out),
+        Command::Stats => index::stats(config, out),
+        Command::Verify => index::verify(config, out),
+        Command::Complete(complete) => complete::run(complete, config, out),
+        Command::Build(_) | Command::Serve(_) | Command::Completions(_) | Command::Man(_) => {
+            Err(Error::new(ErrorKind::Usage, "this command asks nothing of the index"))
+        }
     }
 }
 
 /// Whatever a stream of suggestions and warnings is to say, unless it is to be quiet.
 fn note(config: &Config, text: &str) {
     if !config.quiet {
-        let _ = writeln!(std::io::stderr().lock(), "probeidx: {}", crate::render::printable(text));
+        config.session.note(text);
     }
 }

@@ -7,6 +7,7 @@ use crate::query::spec::{ModuleScope, Spec};
 use crate::query::{Index, process};
 use probeidx_format::meta::UserMeta;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The index files that a list of specs asks, each with those of the list that it can answer.
 ///
@@ -79,9 +80,9 @@ pub fn every(config: &Config) -> Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// [`ErrorKind::Io`] if the folder cannot be read.
-pub fn all(config: &Config) -> Result<Vec<(UserMeta, Index)>> {
+pub fn all(config: &Config) -> Result<Vec<(UserMeta, Arc<Index>)>> {
     let open = |path: &PathBuf| {
-        let index = Index::open(path).ok()?;
+        let index = config.open(path).ok()?;
         let user = index.view().ok()?.meta().ok()?.user?;
         Some((user, index))
     };
@@ -89,7 +90,7 @@ pub fn all(config: &Config) -> Result<Vec<(UserMeta, Index)>> {
 }
 
 /// The same, for addresses in them.
-pub fn further(users: &[(UserMeta, Index)]) -> Vec<Further<'_>> {
+pub fn further(users: &[(UserMeta, Arc<Index>)]) -> Vec<Further<'_>> {
     users.iter().filter_map(|(user, index)| Some(Further::new(user, index.view().ok()?))).collect()
 }
 
@@ -105,7 +106,7 @@ fn matching(config: &Config, is_right: &Named<'_>) -> Result<(Vec<PathBuf>, Opti
     let mut found = vec![];
     let mut unread = None;
     for path in files(config)? {
-        let meta = Index::open(&path).and_then(|index| index.view()?.meta().map_err(|e| index.error(e)));
+        let meta = config.open(&path).and_then(|index| index.view()?.meta().map_err(|e| index.error(e)));
         match meta.map(|meta| meta.user) {
             Ok(Some(user)) if is_right(&user) => found.push((user.paths, path)),
             Ok(_) => {}
@@ -142,7 +143,7 @@ fn files(config: &Config) -> Result<Vec<PathBuf>> {
 fn not_indexed(config: &Config, pattern: &Pattern) -> Error {
     let mut known = vec![];
     for path in files(config).unwrap_or_default() {
-        let index = Index::open(&path);
+        let index = config.open(&path);
         let object = index.as_ref().ok().and_then(|index| process::path(&index.view().ok()?));
         known.extend(object.map(|path| String::from_utf8_lossy(path).into_owned()));
     }

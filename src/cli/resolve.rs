@@ -13,7 +13,7 @@ use crate::query::placement::{Placement, Wanted};
 use crate::query::spec::{Filter, Point, Spec};
 use crate::query::traced::{self, Traced};
 use crate::query::variables::{Role, State, ValueAt};
-use crate::query::{Index, defined, process, resolve, spec, suggest};
+use crate::query::{defined, process, resolve, spec, suggest};
 use crate::render::{aliases as render, json, kprobe_events, text, tracepoint};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -40,7 +40,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for (path, specs) in processes::asked(config, &specs)? {
-        let index = Index::open(&path)?;
+        let index = config.open(&path)?;
         let view = index.view()?;
         if format == Format::Stap {
             match find::listing(view, &specs, false, config, out)? {
@@ -146,7 +146,7 @@ fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write)
     let argument = argument::parse(asked)?;
     let mut outcome = Outcome::Done;
     for (path, specs) in processes::asked(config, specs)? {
-        let index = Index::open(&path)?;
+        let index = config.open(&path)?;
         let view = index.view()?;
         for spec in &specs {
             let found = defined::defined(view, spec, &argument)?;

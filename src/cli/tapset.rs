@@ -7,7 +7,7 @@ use super::output::failed;
 use super::why_not::{nothing, with_near};
 use crate::error::Result;
 use crate::query::derive::explain::explain;
-use crate::query::{Index, suggest};
+use crate::query::suggest;
 use crate::render::text::Style;
 use crate::render::{aliases as meanings, printable, tapset as lines, tapset_definitions as full};
 use crate::tapset::Definitions;
@@ -25,7 +25,7 @@ pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcom
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for path in config.indexes()? {
-        let index = Index::open(&path)?;
+        let index = config.open(&path)?;
         let view = index.view()?;
         let definitions = Definitions::of_index(&view).map_err(|e| e.at(&path))?;
         let kernel = String::from_utf8_lossy(view.release());

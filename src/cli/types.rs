@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::query::declaration::keyword;
 use crate::query::layout::{Body, layout};
 use crate::query::path::{self, Path, Step};
-use crate::query::{Index, suggest, types, users};
+use crate::query::{suggest, types, users};
 use crate::render::{types as text, types_json as json};
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
@@ -27,7 +27,7 @@ pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for file in config.indexes()? {
-        let index = Index::open(&file)?;
+        let index = config.open(&file)?;
         let view = index.view()?;
         let release = String::from_utf8_lossy(view.release());
         let asked = Asked { view: &view, release: &release, path: &path, json: config.json };

@@ -107,8 +107,8 @@ pub fn is_declared(view: &View<'_>, type_id: TypeId) -> bool {
     view.types.get(type_id.index()).is_some_and(|t| t.flags.get() & TypeRecord::DECLARED != 0)
 }
 
-/// The positions of the types that have names.
-fn all_named(view: &View<'_>) -> Range<usize> {
+/// The positions of the types that have names, sorted by these.
+pub fn all_named(view: &View<'_>) -> Range<usize> {
     let types = &view.types[..view.types.len().saturating_sub(1)];
     0..types.partition_point(|t| t.name.get() != 0)
 }

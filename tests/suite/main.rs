@@ -18,6 +18,8 @@ mod bad_input;
 mod check;
 #[cfg(feature = "cli")]
 mod command_line;
+#[cfg(feature = "cli")]
+mod completion;
 mod covered;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod damaged_tables;
@@ -37,11 +39,15 @@ mod lines;
 mod listing;
 #[cfg(feature = "cli")]
 mod lookup;
+#[cfg(feature = "cli")]
+mod manual;
 mod nesting;
 mod packaging;
 #[cfg(feature = "cli")]
 mod placements;
 mod raw;
+#[cfg(feature = "cli")]
+mod serve;
 mod snapshot;
 #[cfg(feature = "cli")]
 mod statements;

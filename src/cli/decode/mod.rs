@@ -19,6 +19,7 @@ use crate::render::address;
 use probeidx_format::meta::UserMeta;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Adds to the frames of a log what is known of them.
 pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
@@ -26,13 +27,13 @@ pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcom
         Some(_) => config.indexes()?,
         None => config::choose(&config.db, Some("*"), None)?,
     };
-    let opened: Vec<(String, Result<Index>)> = files
+    let opened: Vec<(String, Result<Arc<Index>>)> = files
         .iter()
-        .map(|file| (file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), Index::open(file)))
+        .map(|file| (file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), config.open(file)))
         .collect();
     let users = processes::all(config)?;
     let mut log = Log::new(&opened, &users, &args.loaded, config)?;
-    feed::pieces(std::io::stdin(), |piece, ended| {
+    feed::pieces(config.session.input(), |piece, ended| {
         let done = log.piece(piece, ended, out)?;
         out.flush().map_err(failed)?;
         Ok(done)
@@ -47,7 +48,7 @@ const LONGEST: usize = 64 << 10;
 struct Log<'a> {
     kernels: Vec<Kernel<'a>>,
     /// Programs and libraries of user space.
-    users: &'a [(UserMeta, Index)],
+    users: &'a [(UserMeta, Arc<Index>)],
     args: &'a args::Loaded,
     config: &'a Config,
     /// The kernel that wrote what is read.
@@ -68,7 +69,7 @@ struct Log<'a> {
 /// A kernel that may have written the log.
 struct Kernel<'a> {
     release: &'a str,
-    index: &'a Result<Index>,
+    index: &'a Result<Arc<Index>>,
     asked: Option<Asked<'a>>,
     /// The log is of another build of this release.
     is_other: bool,
@@ -86,8 +87,8 @@ struct Placed {
 
 impl<'a> Log<'a> {
     fn new(
-        opened: &'a [(String, Result<Index>)],
-        users: &'a [(UserMeta, Index)],
+        opened: &'a [(String, Result<Arc<Index>>)],
+        users: &'a [(UserMeta, Arc<Index>)],
         args: &'a args::Loaded,
         config: &'a Config,
     ) -> Result<Self> {

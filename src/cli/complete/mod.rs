@@ -1,0 +1,145 @@
+//! `probeidx complete`: what the word at the cursor can become, from the command line's definition and from the index. The
+//! scripts that `probeidx completions` prints ask it for every press of the tab key.
+mod argument;
+mod bounded;
+mod member;
+mod point;
+mod shell;
+mod slot;
+
+use super::args::{Complete, Shell};
+use super::config::{self, Config};
+use super::exit::Outcome;
+use super::output::failed;
+use crate::error::{ErrorKind, Result};
+use crate::query::Index;
+use probeidx_format::View;
+use serde_json::json;
+use shell::Typed;
+use slot::{Slot, Source, Wanted};
+use std::io::Write;
+use std::sync::Arc;
+
+/// What a word can become.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Candidate {
+    /// The whole word.
+    pub text: String,
+    /// What it is, in a few words; may be empty.
+    pub about: String,
+    /// Something may follow it without a space.
+    pub goes_on: bool,
+}
+
+impl Candidate {
+    fn new(text: impl Into<String>, about: impl Into<String>) -> Self {
+        Self { text: text.into(), about: about.into(), goes_on: false }
+    }
+    fn going_on(text: impl Into<String>, about: impl Into<String>) -> Self {
+        Self { goes_on: true, ..Self::new(text, about) }
+    }
+}
+
+/// Stands alone where the shell is to complete names of files.
+const FILES: &str = ":files";
+
+/// A script that completes the command line in this shell.
+pub fn script(shell: Shell, out: &mut dyn Write) -> Result<Outcome> {
+    let script = match shell {
+        Shell::Bash => include_str!("probeidx.bash"),
+        Shell::Zsh => include_str!("_probeidx"),
+        Shell::Fish => include_str!("probeidx.fish"),
+    };
+    out.write_all(script.as_bytes()).map_err(failed)?;
+    Ok(Outcome::Done)
+}
+
+/// Prints what the last word can become: for bash what is to stand in its place, for others the word, a tab, what it is, and
+/// where something may follow it a tab and a plus sign.
+pub fn run(args: &Complete, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let typed = match &args.line {
+        Some(line) => shell::read(line, args.breaks.as_deref().unwrap_or(shell::USUAL_BREAKS)),
+        None => Typed::words(&args.words),
+    };
+    let command = slot::command();
+    let slot = Slot::find(&command, &typed.words);
+    let found = if typed.is_file { None } else { candidates(&slot, config) };
+    let Some(found) = found else {
+        let line = if config.json { json!({"files": true}).to_string() } else { FILES.to_owned() };
+        writeln!(out, "{line}").map_err(failed)?;
+        return Ok(Outcome::Done);
+    };
+    let mut found = bounded::bounded(found, slot.typed.len());
+    let is_only = found.len() == 1;
+    for candidate in &mut found {
+        candidate.text.insert_str(0, slot.head);
+    }
+    // What stands before the cursor stays as it was typed.
+    found.retain(|candidate| candidate.text.starts_with(typed.last()));
+    for candidate in &found {
+        let Candidate { text, about, goes_on } = candidate;
+        let written = match (&args.line, config.json) {
+            (_, true) => writeln!(out, "{}", json!({"text": text, "about": about, "goes_on": goes_on})),
+            (Some(_), _) => writeln!(out, "{}", typed.insertion(text, is_only && !goes_on)),
+            (None, _) => writeln!(out, "{text}\t{about}{}", if *goes_on { "\t+" } else { "" }),
+        };
+        written.map_err(failed)?;
+    }
+    Ok(if found.is_empty() { Outcome::Nothing } else { Outcome::Done })
+}
+
+/// What can stand there; `None` for a file.
+fn candidates(slot: &Slot<'_>, config: &Config) -> Option<Vec<Candidate>> {
+    let mut config = config.clone();
+    config.db = slot.option("db").map_or(config.db, Into::into);
+    config.kernel = slot.option("kernel").map(str::to_owned).or(config.kernel);
+    let source = match &slot.wanted {
+        Wanted::Nothing => return Some(vec![]),
+        Wanted::Choice(choices) => return Some(choices.clone()),
+        Wanted::File => return None,
+        Wanted::Value(Source::Kernel) => return Some(kernels(&config)),
+        Wanted::Value(source) => *source,
+    };
+    let Some(index) = index(&config) else { return Some(vec![]) };
+    let Ok(view) = index.view() else { return Some(vec![]) };
+    let typed = slot.typed;
+    Some(match source {
+        Source::Kernel => vec![],
+        Source::Point => point::points(&view, typed),
+        Source::Lines => point::lines(&view, typed),
+        Source::Address => point::addresses(&view, typed),
+        Source::Module => point::modules(&view, typed),
+        Source::Type => member::types(&view, typed),
+        Source::Argument => slot.first().map_or(vec![], |spec| of_spec(spec, &config, &view, typed)),
+    })
+}
+
+/// What can be read where the spec leads, in the index that it asks.
+fn of_spec(spec: &str, config: &Config, view: &View<'_>, typed: &str) -> Vec<Candidate> {
+    let Ok(specs) = crate::query::spec::parse(spec) else { return vec![] };
+    let is_of_kernel = specs
+        .iter()
+        .all(|spec| !matches!(spec.point.scope(), Some(crate::query::spec::ModuleScope::Process(_))));
+    if is_of_kernel {
+        return argument::arguments(view, &specs, typed);
+    }
+    let asked = super::processes::asked(config, &specs).unwrap_or_default();
+    let opened = asked.first().and_then(|(path, specs)| Some((config.open(path).ok()?, specs)));
+    let Some((index, specs)) = opened else { return vec![] };
+    index.view().map_or(vec![], |view| argument::arguments(&view, specs, typed))
+}
+
+/// The index that a command would ask; of several without a choice the last.
+fn index(config: &Config) -> Option<Arc<Index>> {
+    let files = match config.indexes() {
+        Err(error) if error.kind() == ErrorKind::Usage => config::choose(&config.db, Some("*"), None),
+        files => files,
+    };
+    config.open(files.ok()?.last()?).ok()
+}
+
+fn kernels(config: &Config) -> Vec<Candidate> {
+    let releases = config.releases().unwrap_or_default();
+    let all = (releases.len() > 1).then(|| Candidate::new("*", "all kernels that are indexed"));
+    all.into_iter().chain(releases.into_iter().map(|release| Candidate::new(release, ""))).collect()
+}

@@ -1,0 +1,148 @@
+//! `probeidx serve --stdio`: requests and answers, a line of JSON each. `docs/protocol.md` says what they look like.
+//!
+//! One thread reads lines and puts requests into a [`queue`](queue::Queue); some workers take them, run the command that the
+//! request names, and write its answer through the one [`Outlet`]. The reader writes nothing, so that it can cancel what
+//! waits for someone to read; it stops to read where too much waits.
+mod answer;
+mod lines;
+mod parameters;
+mod queue;
+mod request;
+
+use std::io::{Read, Write};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use serde_json::json;
+
+use super::config::Config;
+use super::exit::Outcome;
+use super::output;
+use super::session::{self, OpenIndexes, Session};
+use crate::error::{Error, ErrorKind, Result};
+use answer::{Answer, Outlet};
+use lines::Line;
+use parameters::Methods;
+use queue::Queue;
+use request::{Id, Method, Request};
+
+/// The version of the protocol; one that a program of before would misunderstand has another.
+const PROTOCOL: u32 = 1;
+
+/// Answers what comes on stdin, on stdout.
+pub fn run(config: &Config) -> Result<Outcome> {
+    // Memory and disk are not waited for: more workers than processors answer nothing sooner, and fewer than two would let a
+    // long answer stand before a short one.
+    let workers = thread::available_parallelism().map_or(2, NonZeroUsize::get).clamp(2, 8);
+    connect(std::io::stdin(), std::io::stdout(), config, workers)
+}
+
+/// Answers what comes in until it ends and all is answered, or nobody reads the answers any more.
+///
+/// # Errors
+/// [`ErrorKind::Io`] where the answers cannot be written, or the requests not be read.
+fn connect(
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    config: &Config,
+    workers: usize,
+) -> Result<Outcome> {
+    let shared = Arc::new(Shared {
+        outlet: Outlet::new(Box::new(output)),
+        queue: Queue::default(),
+        open: Arc::new(OpenIndexes::default()),
+        failed: Mutex::default(),
+    });
+    let theirs = Arc::clone(&shared);
+    // Not waited for at the end: it may hang in a read for ever.
+    thread::spawn(move || theirs.read(input));
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| shared.work(config));
+        }
+    });
+    let failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match failed.map_or_else(|| shared.outlet.failed().map(output::failed), Some) {
+        Some(error) => Err(error),
+        None => Ok(Outcome::Done),
+    }
+}
+
+/// What the reader and the workers have in common.
+struct Shared {
+    outlet: Outlet,
+    queue: Queue,
+    open: Arc<OpenIndexes>,
+    /// Why the requests could not be read to their end.
+    failed: Mutex<Option<Error>>,
+}
+
+impl Shared {
+    fn read(&self, input: impl Read) {
+        let read = lines::each(input, |line| {
+            match line {
+                Line::Whole(line) => self.take(line),
+                Line::TooLong => {
+                    let what = format!("a line is longer than {} bytes", lines::LONGEST);
+                    self.queue.put(Request::wrong(Id::none(), &Error::new(ErrorKind::Usage, what)));
+                }
+            }
+            !self.queue.is_closed()
+        });
+        if let Err(error) = read {
+            let error = Error::new(ErrorKind::Io, format!("cannot read the requests: {error}"));
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
+        self.queue.end();
+    }
+
+    fn take(&self, line: &[u8]) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        let mut request = Request::parse(line).unwrap_or_else(|(id, error)| Request::wrong(id, &error));
+        if let Method::Cancel(id) = &request.method {
+            let code = u8::from(self.queue.cancel(id) == 0);
+            let done = json!({"code": code, "items": 0, "end": "complete"}).to_string();
+            request.method = Method::Answered { field: "done", value: done };
+        }
+        self.queue.put(request);
+    }
+
+    fn work(&self, config: &Config) {
+        let mut methods = Methods::new();
+        while let Some(request) = self.queue.next() {
+            self.answer(&request, &mut methods, config);
+            self.queue.done(&request);
+            if self.outlet.is_closed() {
+                self.queue.close();
+            }
+        }
+    }
+
+    fn answer(&self, request: &Request, methods: &mut Methods, config: &Config) {
+        if let Method::Answered { field, value } = &request.method {
+            let line = format!("{{\"id\":{},\"{field}\":{value}}}\n", request.id);
+            return self.outlet.send(line.as_bytes());
+        }
+        let mut out = Answer::new(&self.outlet, request);
+        let own = Arc::new(session::Request {
+            input: Arc::clone(&request.input),
+            notes: Mutex::default(),
+            open: Arc::clone(&self.open),
+        });
+        let result = match &request.method {
+            _ if out.is_cancelled() => Ok(Outcome::Done),
+            Method::Methods => methods.list(&mut out).map_err(output::failed).map(|()| Outcome::Done),
+            Method::Question(name) => methods.parse(name, &request.params).and_then(|args| {
+                out.is_text = !args.global.json;
+                let config = config.for_request(&args.global, Session::Request(Arc::clone(&own)));
+                super::answer(&args.command, &config, &mut out)
+            }),
+            Method::Cancel(_) | Method::Answered { .. } => Ok(Outcome::Done),
+        };
+        let notes = std::mem::take(&mut *own.notes.lock().unwrap_or_else(PoisonError::into_inner));
+        out.end(&result, &notes);
+    }
+}

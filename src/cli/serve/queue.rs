@@ -1,0 +1,96 @@
+//! Requests that wait or are answered now.
+use super::request::{Id, Request};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How many requests wait at most, and of how many bytes: then no more is read until one is taken.
+const MOST: usize = 4096;
+const MOST_BYTES: usize = 32 << 20;
+
+/// First in, first out.
+#[derive(Default)]
+pub struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Arc<Request>>,
+    bytes: usize,
+    running: Vec<Arc<Request>>,
+    /// Nothing comes any more.
+    has_ended: bool,
+    /// Nothing is to be answered any more.
+    is_closed: bool,
+}
+
+impl Queue {
+    /// Adds a request, once there is room for it.
+    pub fn put(&self, request: Request) {
+        let mut state = self.lock();
+        while !state.is_closed
+            && !state.waiting.is_empty()
+            && (state.waiting.len() >= MOST || state.bytes + request.length > MOST_BYTES)
+        {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.bytes += request.length;
+        state.waiting.push_back(Arc::new(request));
+        self.changed.notify_all();
+    }
+
+    /// The next request, once there is one; `None` at the end. [`Queue::done`] is to be called with it.
+    pub fn next(&self) -> Option<Arc<Request>> {
+        let mut state = self.lock();
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            if let Some(request) = state.waiting.pop_front() {
+                state.bytes -= request.length;
+                state.running.push(Arc::clone(&request));
+                self.changed.notify_all();
+                return Some(request);
+            }
+            if state.has_ended {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// It is answered.
+    pub fn done(&self, request: &Arc<Request>) {
+        self.lock().running.retain(|running| !Arc::ptr_eq(running, request));
+    }
+
+    /// Cancels all requests of an id, and says how many that were.
+    pub fn cancel(&self, id: &Id) -> usize {
+        let state = self.lock();
+        let of_id = state.running.iter().chain(&state.waiting).filter(|request| request.id == *id);
+        of_id.map(|request| request.is_cancelled.store(true, Ordering::Relaxed)).count()
+    }
+
+    /// Nothing comes any more: what waits is still answered.
+    pub fn end(&self) {
+        self.lock().has_ended = true;
+        self.changed.notify_all();
+    }
+
+    /// Nobody wants answers any more.
+    pub fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether that is so.
+    pub fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
