@@ -93,19 +93,22 @@ impl Asked<'_> {
     /// One alias: its definition, and with a pattern what it means on this kernel.
     fn alias(&self, alias: &Alias, words: &Words<'_>, out: &mut dyn Write) -> Result<()> {
         let Self { definitions, view, config, .. } = *self;
-        let here = self.in_full().then(|| explain(view, definitions, words, alias)).transpose()?;
-        let style = Style { color: config.color };
-        if !config.json {
-            full::alias(definitions, alias, config.verbose > 0, out).map_err(failed)?;
-            return here.map_or(Ok(()), |here| meanings::explained(&here, style, out)).map_err(failed);
+        let explained = || explain(view, definitions, words, alias);
+        if config.json {
+            let mut line = vec![];
+            full::alias_json(definitions, self.kernel, alias, &mut line).map_err(failed)?;
+            if self.in_full() {
+                let here = json!({"here": meanings::explained_json(&explained()?)});
+                meanings::add(&mut line, &here).map_err(failed)?;
+            }
+            return out.write_all(&line).map_err(failed);
         }
-        let mut line = vec![];
-        full::alias_json(definitions, self.kernel, alias, &mut line).map_err(failed)?;
-        if let Some(here) = here {
-            let here = json!({"here": meanings::explained_json(&here)});
-            meanings::add(&mut line, &here).map_err(failed)?;
-        }
-        out.write_all(&line).map_err(failed)
+        let (here, style) = (explained()?, Style { color: config.color });
+        full::alias(definitions, alias, config.verbose > 0, out)
+            .and_then(|()| meanings::arms(&here, style, out))
+            .and_then(|()| full::assignments(alias, out))
+            .and_then(|()| meanings::all_locals(&here, style, out))
+            .map_err(failed)
     }
 
     fn functions(&self, out: &mut dyn Write) -> std::io::Result<bool> {

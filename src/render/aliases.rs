@@ -111,9 +111,13 @@ pub fn locals(locals: &Locals, style: Style, out: &mut dyn Write) -> Result<()> 
     Ok(())
 }
 
-/// Writes what an alias means on a kernel, indented under its definition.
-pub fn explained(explained: &Explained, style: Style, out: &mut dyn Write) -> Result<()> {
-    explained.arms.iter().try_for_each(|arm| put_arm(arm, 1, style, out))?;
+/// Writes the points of an alias in order, and what each comes to on a kernel.
+pub fn arms(explained: &Explained, style: Style, out: &mut dyn Write) -> Result<()> {
+    explained.arms.iter().try_for_each(|arm| put_arm(arm, 2, style, out))
+}
+
+/// Writes the locals of an alias on a kernel, apart for the places where they differ.
+pub fn all_locals(explained: &Explained, style: Style, out: &mut dyn Write) -> Result<()> {
     let all: usize = explained.locals.iter().map(|(_, count)| count).sum();
     for (own, count) in explained.locals.iter().filter(|(own, _)| !own.own.is_empty()) {
         if *count != all {

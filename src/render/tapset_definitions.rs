@@ -10,10 +10,11 @@ use std::io::{Result, Write};
 pub fn alias(definitions: &Definitions<'_>, alias: &Alias, whole: bool, out: &mut dyn Write) -> Result<()> {
     let names: Vec<String> = alias.names.iter().map(Point::to_string).collect();
     writeln!(out, "{}  {}", printable(&names.join(" = ")), place(definitions, alias.place))?;
-    comment(alias.comment.as_deref(), whole, out)?;
-    for point in &alias.points {
-        writeln!(out, "    {}", printable(&point.to_string()))?;
-    }
+    comment(alias.comment.as_deref(), whole, out)
+}
+
+/// What the bodies of an alias give to handlers.
+pub fn assignments(alias: &Alias, out: &mut dyn Write) -> Result<()> {
     for (body, what) in [(&alias.prologue, "before"), (&alias.epilogue, "behind")] {
         for (name, value) in body.iter().flat_map(Statement::assignments) {
             writeln!(out, "  {what}: {} = {}", printable(name), printable(&value.to_string()))?;

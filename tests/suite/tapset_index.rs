@@ -75,8 +75,9 @@ fn definitions_are_shown_from_the_index_alone() {
     );
     assert_eq!(
         indexed.shown(&["vm.f*"]),
-        "vm.fault  /a/vm.stp:7\n  A fault\n  of a page\n    kernel.function(\"fault\")!\n    \
-         kernel.trace(\"fault\")? if (on)\n  before: name = \"fault\"\n  \
+        "vm.fault  /a/vm.stp:7\n  A fault\n  of a page\n    \
+         kernel.function(\"fault\")!  no function fault in vmlinux, and no modules are indexed\n    \
+         kernel.trace(\"fault\")? if (on)  no tracepoint fault\n  before: name = \"fault\"\n  \
          before: address = (@defined($addr))?($addr):(0)\n  behind: done = 1\n"
     );
     // An alias of two names is one; hidden ones are to be asked for.
