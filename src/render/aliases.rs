@@ -121,7 +121,7 @@ pub fn all_locals(explained: &Explained, style: Style, out: &mut dyn Write) -> R
     let all: usize = explained.locals.iter().map(|(_, count)| count).sum();
     for (own, count) in explained.locals.iter().filter(|(own, _)| !own.own.is_empty()) {
         if *count != all {
-            writeln!(out, "    at {count} of {all} places:")?;
+            writeln!(out, "    in {count} of {all} probes:")?;
         }
         locals(own, style, out)?;
     }
@@ -132,9 +132,9 @@ fn put_arm(arm: &Arm, depth: usize, style: Style, out: &mut dyn Write) -> Result
     let what = match &arm.outcome {
         Outcome::Probes { places, reachable, ends } => {
             let places = match (places, reachable) {
-                (1, 1) => "1 place".to_owned(),
-                (places, reachable) if places == reachable => format!("{places} places"),
-                (places, reachable) => format!("{places} places, the kernel takes {reachable}"),
+                (1, 1) => "1 probe".to_owned(),
+                (places, reachable) if places == reachable => format!("{places} probes"),
+                (places, reachable) => format!("{places} probes, the kernel takes {reachable}"),
             };
             style.verdict(format!("{places}{}", if *ends { ", and no further" } else { "" }), true)
         }

@@ -84,7 +84,7 @@ fn definitions_are_shown_from_the_index_alone() {
     assert_eq!(indexed.shown(&["vm.o*"]).lines().next(), Some("vm.old = vm.o  /a/vm.stp:9"));
     assert_eq!(indexed.shown(&["vm.o", "vm.old"]).lines().count(), 2);
     assert_eq!(indexed.tapset(&["*.hidden"]).code, 1);
-    assert_eq!(indexed.shown(&["_*.hidden"]), "_vm.hidden  /a/vm.stp:10\n    end\n");
+    assert_eq!(indexed.shown(&["_*.hidden"]), "_vm.hidden  /a/vm.stp:10\n    end  1 probe\n");
     assert_eq!(indexed.shown(&["--functions"]), "f:long (s:string)\n");
     assert_eq!(indexed.shown(&["--functions", "h"]), "private h:unknown ()  /a/string.stp:3\n");
     assert_eq!(indexed.shown(&["--macros"]), "@choose(a)\n@plain\n");
