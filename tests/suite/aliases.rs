@@ -224,3 +224,17 @@ fn without_tapsets_the_remedy_is_named() {
     assert_ne!(run.code, 0, "{run:?}");
     assert!(run.err.contains("tapset"), "{run:?}");
 }
+
+#[test]
+fn names_are_completed_component_by_component() {
+    let completed = |words: &[&str]| -> Vec<String> {
+        let all = [&["complete", "--"], words].concat();
+        probeidx(&all).out.lines().map(|l| l.split('\t').next().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(completed(&["find", "grov"]), ["grove."]);
+    assert_eq!(completed(&["tapset", "t"]), ["tree."]);
+    assert_eq!(completed(&["tapset", "tree.op"]), ["tree.open", "tree.optional"]);
+    assert_eq!(completed(&["resolve", "tree.made_h"]), ["tree.made_here", "tree.made_here."]);
+    assert_eq!(completed(&["tapset", "_"]), ["__tree."]);
+    assert_eq!(completed(&["tapset", "--macros", ""]), ["choose_defined"]);
+}

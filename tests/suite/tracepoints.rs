@@ -341,3 +341,17 @@ fn no_word_of_the_data_is_trusted() {
         }
     }
 }
+
+#[test]
+fn names_are_completed_behind_their_system() {
+    let completed = |typed: &str| -> Vec<String> {
+        let run = FIXED.run(&["complete", "--", "find", typed]);
+        run.out.lines().map(|l| l.split('\t').next().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(completed("kernel.t"), ["kernel.trace(\""]);
+    let systems = ["kernel.trace(\"alpha:", "kernel.trace(\"old:", "kernel.trace(\"sched:"];
+    assert_eq!(completed("kernel.trace(\""), systems);
+    let switch = "kernel.trace(\"sched:task_switch\")";
+    assert!(completed("kernel.trace(\"sched:").contains(&switch.to_owned()));
+    assert_eq!(completed("kernel.trace(\"task_s"), ["kernel.trace(\"task_switch\")"]);
+}

@@ -1,5 +1,6 @@
 //! `probeidx complete`: what the word at the cursor can become, from the command line's definition and from the index. The
 //! scripts that `probeidx completions` prints ask it for every press of the tab key.
+mod alias;
 mod argument;
 mod bounded;
 mod member;
@@ -110,6 +111,13 @@ fn candidates(slot: &Slot<'_>, config: &Config) -> Option<Vec<Candidate>> {
         Source::Address => point::addresses(&view, typed),
         Source::Module => point::modules(&view, typed),
         Source::Type => member::types(&view, typed),
+        Source::Alias => {
+            let of_macros = slot.option("macros").is_some();
+            match of_macros || slot.option("functions").is_some() {
+                false => alias::aliases(&view, typed),
+                true => alias::definitions(&view, typed, of_macros),
+            }
+        }
         Source::Argument => slot.first().map_or(vec![], |spec| of_spec(spec, &config, &view, typed)),
     })
 }

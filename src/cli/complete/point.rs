@@ -1,5 +1,6 @@
 //! Probe points: names of functions, files, modules, and SystemTap's way to write them.
 use super::Candidate;
+use super::alias;
 use super::bounded::{self, Chosen};
 use crate::query::pattern::Pattern;
 use crate::query::select;
@@ -12,10 +13,11 @@ pub fn points(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     if typed.contains('(') {
         return systemtap(view, typed);
     }
-    let heads = ["kernel.function(\"", "kernel.statement(\"", "module(\""];
+    let heads = ["kernel.function(\"", "kernel.statement(\"", "kernel.trace(\"", "module(\""];
     let heads = heads.iter().filter(|head| head.starts_with(typed));
     let mut found = bare(view, typed);
     found.extend(heads.map(|head| Candidate::going_on(*head, "")));
+    found.extend(alias::aliases(view, typed));
     found
 }
 
@@ -80,14 +82,29 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     if let Some((value, suffix)) = value.split_once('"') {
         let suffixes: &[&str] = match head.rsplit('.').next() {
             _ if is_module => &[").function(\"", ").statement(\""],
-            Some("function(\"") => {
-                &[")", ").call", ").inline", ").return", ").exported", ").callee(\"", ").callees"]
-            }
+            Some("function(\"") => &[
+                ")",
+                ").call",
+                ").inline",
+                ").return",
+                ").exported",
+                ").callee(\"",
+                ").callees",
+                ").label(\"",
+            ],
             Some("statement(\"") => &[")", ").nearest"],
+            Some("trace(\"") => &[")"],
             _ => &[],
         };
         let suffixes = suffixes.iter().filter(|known| known.starts_with(suffix));
         return suffixes.map(|suffix| Candidate::going_on(format!("{head}{value}\"{suffix}"), "")).collect();
+    }
+    if head.ends_with("kernel.trace(\"") {
+        let close = |c: Candidate| match c.goes_on {
+            true => Candidate { text: format!("{head}{}", c.text), ..c },
+            false => Candidate { text: format!("{head}{}\")", c.text), ..c },
+        };
+        return alias::tracepoints(view, value).into_iter().map(close).collect();
     }
     if is_module {
         let found = modules(view, value).into_iter();

@@ -38,6 +38,8 @@ pub enum Source {
     Address,
     Module,
     Type,
+    /// What tapsets define.
+    Alias,
     /// What can be read where the first argument leads.
     Argument,
 }
@@ -49,6 +51,7 @@ impl Source {
         match (command, name) {
             (_, "RELEASE") => Some(Self::Kernel),
             ("lines", "SPEC") => Some(Self::Lines),
+            ("tapset", "PATTERN") => Some(Self::Alias),
             ("find", "PATTERN") | (_, "SPEC") => Some(Self::Point),
             (_, "ADDR") => Some(Self::Address),
             (_, "MODULE") => Some(Self::Module),
@@ -91,7 +94,10 @@ impl<'w> Slot<'w> {
                 let id = option(command, name).map(|arg| arg.get_id().to_string());
                 slot.options.extend(id.map(|id| (id, value)));
             } else {
-                open = option(command, word).filter(|arg| takes_value(arg));
+                let found = option(command, word);
+                open = found.filter(|arg| takes_value(arg));
+                let flag = found.filter(|arg| !takes_value(arg));
+                slot.options.extend(flag.map(|arg| (arg.get_id().to_string(), "")));
             }
         }
         let name = command.get_name();
@@ -120,7 +126,7 @@ impl<'w> Slot<'w> {
         slot
     }
 
-    /// The value of an option that stands before.
+    /// The value of an option that stands before; empty for one that takes none.
     pub fn option(&self, id: &str) -> Option<&'w str> {
         self.options.iter().rfind(|(known, _)| known == id).map(|(_, value)| *value)
     }
@@ -208,6 +214,7 @@ mod tests {
             ("type ", Source::Type),
             ("-vq addr ", Source::Address),
             ("blacklist ", Source::Module),
+            ("tapset vm.", Source::Alias),
         ] {
             assert_eq!(wanted(line).0, Wanted::Value(source), "{line}");
         }
