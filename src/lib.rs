@@ -29,6 +29,7 @@
 //!
 //! The file itself is specified in the documentation of [`probeidx_format`].
 #![deny(unsafe_code)]
+#![warn(missing_docs)]
 pub mod error;
 mod mapping;
 pub mod observer;
@@ -38,7 +39,7 @@ mod code;
 #[cfg(feature = "build")]
 pub mod discover;
 #[cfg(feature = "build")]
-pub mod dwarf;
+mod dwarf;
 #[cfg(feature = "build")]
 mod link;
 #[cfg(feature = "build")]

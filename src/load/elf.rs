@@ -14,6 +14,7 @@ const FIRST_PC: u32 = 0x1000;
 
 /// A section of an object.
 pub struct Section<'d> {
+    /// As the section header string table has it: `.text`, `.init.text`.
     pub name: &'d str,
     header: &'d SectionHeader64<LittleEndian>,
     /// Empty for a section without bytes in the file.
@@ -79,11 +80,13 @@ pub struct Elf<'d> {
     pub machine: u16,
     /// A module or object file (`ET_REL`): its sections have no addresses but those that we give them.
     pub is_relocatable: bool,
+    /// In the order of the section headers, the null section included.
     pub sections: Vec<Section<'d>>,
     /// What is added to a `Pc` for an address as the debug information has it.
     pub base: u64,
     /// The first address of code, as a `Pc`.
     pub first_pc: u32,
+    /// The table of symbols, `.symtab`; empty in a stripped object.
     pub symbols: &'d [Sym64<LittleEndian>],
     symbol_names: &'d [u8],
     /// What the dynamic linker knows of symbols (`.dynsym`): stripping leaves them.

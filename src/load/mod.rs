@@ -10,7 +10,9 @@ use std::path::Path;
 
 /// An object file's bytes: mapped, or decompressed into memory of their own.
 pub enum Image {
+    /// The file as it is on disk.
     Mapped(Mapping),
+    /// What a compressed file holds.
     Inflated(Vec<u8>),
 }
 

@@ -15,7 +15,7 @@ use probeidx_format::meta::{Meta, SkippedMeta};
 use rayon::prelude::*;
 use std::path::PathBuf;
 use std::time::Instant;
-pub use tapset::Evaluated;
+pub(crate) use tapset::Evaluated;
 use tapset::Tapsets;
 pub use user::build_user;
 
@@ -41,11 +41,15 @@ pub struct Built {
     pub release: String,
     /// The path of a user object.
     pub process: Option<PathBuf>,
+    /// The file that holds the index.
     pub index: PathBuf,
     /// Nothing had changed: nothing was read.
     pub unchanged: bool,
+    /// How many objects it has: vmlinux and modules.
     pub objects: u64,
+    /// How many functions, each declaration once.
     pub functions: u64,
+    /// How many placements of them, entries and inline instances.
     pub places: u64,
     /// Of the index, in bytes.
     pub size: u64,
@@ -54,6 +58,7 @@ pub struct Built {
 /// What a build did.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// In the order in which they were found.
     pub built: Vec<Built>,
     /// Objects that were left out, and parts of objects.
     pub skipped: Vec<Skipped>,
@@ -62,6 +67,7 @@ pub struct Report {
 /// Something that was not indexed.
 #[derive(Clone, Debug)]
 pub struct Skipped {
+    /// Why, and which file.
     pub error: Error,
     /// How often it happened in this file.
     pub count: u64,

@@ -12,9 +12,11 @@ pub enum Address<'t> {
 /// A symbol and an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbolic<'t> {
+    /// The module, if one is named.
     pub scope: Scope<'t>,
     /// With all suffixes; or the name of a section, `.text`.
     pub name: &'t [u8],
+    /// In bytes from the symbol's start.
     pub offset: u64,
     /// How far the symbol reaches: tells symbols of one name apart.
     pub size: Option<u64>,
@@ -89,7 +91,9 @@ fn symbol(text: &[u8]) -> Option<(Symbolic<'_>, &[u8])> {
 /// The object named behind a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object<'t> {
+    /// The module, the kernel, or a path.
     pub scope: Scope<'t>,
+    /// As hexadecimal digits.
     pub build_id: Option<&'t [u8]>,
 }
 

@@ -9,6 +9,7 @@ pub struct Argument {
     pub text: String,
     /// What it is to be called.
     pub name: Option<String>,
+    /// What is fetched.
     pub source: Source,
     /// The type that the kernel is to take it for.
     pub cast: Option<Cast>,

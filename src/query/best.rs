@@ -6,16 +6,21 @@ use std::cmp::Reverse;
 /// An address of a line, and what it is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
+    /// The object that holds the address.
     pub object: ObjectId,
+    /// The address, as a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
     /// The function or inlined copy to which the line belongs there.
     pub copy: Option<PlaceId>,
+    /// The source file, as the line table has it.
     pub file: StrId,
+    /// From 1.
     pub line: u32,
     /// Whether `register_kprobe` takes it.
     pub can_be_probed: bool,
     /// How many of the variables that were asked for are readable there.
     pub readable: usize,
+    /// The line table marks it as the start of a statement.
     pub is_stmt: bool,
 }
 

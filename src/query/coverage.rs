@@ -37,9 +37,13 @@ pub struct Reached {
 /// How many addresses each mechanism takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByMechanism {
+    /// The kernel's `register_kprobe`.
     pub kprobe: u32,
+    /// Events written to `kprobe_events`.
     pub kprobe_events: u32,
+    /// Kretprobes: places that are entries.
     pub kretprobe: u32,
+    /// The call of ftrace at the entry.
     pub fentry: u32,
 }
 
@@ -102,11 +106,15 @@ impl Coverage {
 /// The coverage of a function in one object.
 #[derive(Clone, Debug)]
 pub struct Covered<'a> {
+    /// The object in which its places are counted.
     pub object: ObjectId,
+    /// The function's name.
     pub function: &'a [u8],
+    /// The file of the declaration; empty where it is not known.
     pub file: &'a [u8],
     /// Of the declaration.
     pub line: u32,
+    /// Of all its places in the object that the spec asks for.
     pub coverage: Coverage,
 }
 

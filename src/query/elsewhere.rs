@@ -8,6 +8,7 @@ use probeidx_format::id::{ObjectId, StrId};
 /// The closest address at which a variable has a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
+    /// As a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
     /// As a placement's.
     pub address: u64,

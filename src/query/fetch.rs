@@ -24,7 +24,9 @@ const SIGNED: [u8; 2] = [5, 6];
 /// Where a plan is lowered.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
+    /// The index of the kernel.
     pub view: &'a View<'a>,
+    /// The object that holds the probe.
     pub object: ObjectId,
     /// Where the probe stands.
     pub pc: u32,

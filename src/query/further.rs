@@ -10,6 +10,7 @@ use probeidx_format::meta::UserMeta;
 pub struct Further<'a> {
     /// Paths, or names of the file.
     pub names: Vec<Vec<u8>>,
+    /// Its index.
     pub view: View<'a>,
 }
 

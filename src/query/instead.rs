@@ -22,11 +22,13 @@ pub enum Instead<'a> {
 /// An address close to a refused one that kprobes take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearby<'a> {
+    /// As a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
     /// As a placement's.
     pub address: u64,
     /// The symbol that holds it, and the offset.
     pub symbol: (&'a [u8], u32),
+    /// What to write for it; none where no symbol is unique.
     pub anchor: Option<symbols::Anchor<'a>>,
     /// The variables that can be read there, of those that were asked for.
     pub readable: Vec<String>,

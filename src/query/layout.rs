@@ -16,18 +16,22 @@ pub struct Layout<'a> {
     pub chain: Vec<Definition<'a>>,
     /// In bytes; `None` where it has none or is only declared.
     pub size: Option<u64>,
+    /// Members, enumerators or neither.
     pub body: Body<'a>,
 }
 
 /// A type, and where it is defined.
 #[derive(Clone, Debug)]
 pub struct Definition<'a> {
+    /// Its number in the index.
     pub type_id: TypeId,
+    /// Struct, union, enum, typedef and so on.
     pub kind: TypeKind,
     /// Empty for a type without a name.
     pub name: &'a [u8],
     /// As the debug information has it; may be empty.
     pub file: &'a [u8],
+    /// From 1; 0 where it is not known.
     pub line: u32,
     /// As C writes the type: `struct file`, `int (*)(void *)`; of a typedef what it names.
     pub spelled: String,
@@ -49,9 +53,11 @@ pub enum Body<'a> {
 /// A struct or union.
 #[derive(Clone, Debug)]
 pub struct Aggregate<'a> {
+    /// Struct or union.
     pub kind: TypeKind,
     /// In bytes.
     pub size: u64,
+    /// In the order of their declaration.
     pub members: Vec<Member<'a>>,
     /// Between members, each before the member of this position.
     pub holes: Vec<(usize, Hole)>,
@@ -64,6 +70,7 @@ pub struct Aggregate<'a> {
 pub struct Member<'a> {
     /// Empty for an anonymous one.
     pub name: &'a [u8],
+    /// Its type; none for one that is not described.
     pub type_id: Option<TypeId>,
     /// With its name, as C writes it, without the width of a bit-field.
     pub declaration: String,

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The lines of a function, or of a file, in one object.
 #[derive(Clone, Debug)]
 pub struct Listing<'a> {
+    /// The object that holds the code.
     pub object: ObjectId,
     /// The function, if functions were asked for.
     pub function: Option<Declared>,
@@ -26,8 +27,11 @@ pub struct Listing<'a> {
 /// How a function is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Declared {
+    /// The name as declared, without suffixes of the compiler.
     pub name: StrId,
+    /// The file of the declaration.
     pub file: StrId,
+    /// From 1; 0 where it is not known.
     pub line: u32,
 }
 
@@ -47,6 +51,7 @@ pub struct Line<'a> {
 pub struct Point<'a> {
     /// The innermost placement that holds it; none in assembly.
     pub placed: Option<Placed<'a>>,
+    /// The row of the line table.
     pub row: Row,
 }
 

@@ -18,6 +18,7 @@ use std::fmt;
 pub struct Path {
     /// A variable or a type: what stands before the first step.
     pub root: String,
+    /// From the left.
     pub steps: Vec<Step>,
 }
 
@@ -61,6 +62,7 @@ pub enum Move {
 /// Where a way leads. Two additions never follow one another, and none is of 0 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walked {
+    /// In the order in which they are made.
     pub moves: Vec<Move>,
     /// What stands there; `None` for void.
     pub type_id: Option<TypeId>,

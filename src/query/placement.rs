@@ -45,14 +45,18 @@ pub struct InlineCall<'a> {
     pub function: &'a [u8],
     /// Where it calls.
     pub file: &'a [u8],
+    /// From 1; 0 where it is not known.
     pub line: u32,
+    /// From 1; 0 where it is not known.
     pub column: u32,
 }
 
 /// The source line for which an address was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source<'a> {
+    /// As the line table has it.
     pub file: &'a [u8],
+    /// From 1.
     pub line: u32,
     /// From 1; 0 unknown.
     pub column: u32,
@@ -76,7 +80,12 @@ impl<'a> Source<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum Within<'a> {
     /// A label of the function.
-    Label { name: &'a [u8], line: u32 },
+    Label {
+        /// The label's name.
+        name: &'a [u8],
+        /// Where it stands, in the function's file, from 1.
+        line: u32,
+    },
     /// The function into which it is inlined.
     Caller(&'a FunctionRecord),
 }
@@ -84,20 +93,25 @@ pub enum Within<'a> {
 /// One address at which a function runs.
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
+    /// The object that holds the address.
     pub object: ObjectId,
     /// The module's name; `None` for vmlinux, and in a program or shared library.
     pub module: Option<&'a [u8]>,
     /// The path of the program or shared library.
     pub process: Option<&'a [u8]>,
+    /// The function's name.
     pub function: &'a [u8],
+    /// The file of the declaration.
     pub file: &'a [u8],
     /// Of the declaration.
     pub line: u32,
+    /// Whether it is an entry, an inline instance and so on.
     pub instance: Instance,
     /// The section's name; empty where none holds the address.
     pub section: &'a [u8],
     /// A link address; in a module an offset within the section.
     pub address: u64,
+    /// The same as a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
     /// Where a line was asked for.
     pub source: Option<Source<'a>>,
@@ -107,6 +121,7 @@ pub struct Placement<'a> {
     pub inlined_into: Vec<InlineCall<'a>>,
     /// The symbol that holds the address, and the offset.
     pub symbol: Option<(&'a [u8], u32)>,
+    /// Whether the symbol's name denotes it alone.
     pub uniqueness: Uniqueness,
     /// Of the address at which the probe stands in the end: that of the placement, or `endbr64` passed over.
     pub anchor: Option<Anchor<'a>>,

@@ -55,7 +55,9 @@ pub struct Plan {
 /// Some bits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
+    /// Counted from the bit of the least weight, which is 0.
     pub lowest: u32,
+    /// How many bits.
     pub width: u32,
     /// The highest one is a sign, which fills those above it.
     pub is_signed: bool,
@@ -64,7 +66,9 @@ pub struct Bits {
 /// A part of a value that is somewhere else than the other parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
+    /// How many bits of the value it gives.
     pub bits: u64,
+    /// What reads it, to its number.
     pub plan: Result<Plan, Missing>,
 }
 
@@ -82,7 +86,9 @@ pub enum Missing {
 /// Where a variable is looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
+    /// The object that holds the address.
     pub object: ObjectId,
+    /// The address, as a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
     /// The registers hold what the function was called with.
     pub is_entry: bool,

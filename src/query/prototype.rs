@@ -45,8 +45,11 @@ pub enum Slot {
 /// A parameter by its number, from 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
+    /// From 1, as in the declaration.
     pub number: u32,
+    /// Where the convention puts it.
     pub slot: Slot,
+    /// Whether it is there in fact.
     pub proof: Proof,
 }
 

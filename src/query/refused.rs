@@ -12,10 +12,13 @@ pub struct Refused<'a> {
     pub module: Option<&'a [u8]>,
     /// Link addresses in vmlinux, offsets within the section in a module.
     pub start: u64,
+    /// Counted as `start`.
     pub end: u64,
     /// The symbol at its start.
     pub name: &'a [u8],
+    /// The section's name; empty where none holds it.
     pub section: &'a [u8],
+    /// Which of the kernel's rules refuses it.
     pub source: RefusedBy,
 }
 

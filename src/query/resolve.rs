@@ -46,7 +46,12 @@ pub fn resolve<'a>(
 #[derive(Clone, Debug)]
 pub enum Listed {
     /// Entries and inline instances.
-    Functions { spec: FunctionSpec, kind: Kind },
+    Functions {
+        /// Which functions, and which of their places.
+        spec: FunctionSpec,
+        /// Whether entries or returns are meant.
+        kind: Kind,
+    },
     /// Source lines.
     Statements(StatementSpec),
     /// One address.

@@ -13,7 +13,9 @@ use probeidx_format::record::{SectionRecord, SequenceRecord, SymbolRecord};
 /// What is known of an address.
 #[derive(Clone, Debug)]
 pub struct Where<'a> {
+    /// The object that holds it.
     pub object: ObjectId,
+    /// As a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
     /// What stands there.
     pub ground: Ground,
@@ -46,11 +48,13 @@ pub enum Ground {
 /// A function, and where in it the address is: the line of its own code, or of the call of the function before.
 #[derive(Clone, Copy, Debug)]
 pub struct Level<'a> {
+    /// The function's name.
     pub function: &'a [u8],
     /// The path, as the line table spells it; empty where it is not known.
     pub file: &'a [u8],
     /// From 1; 0 where it is not known.
     pub line: u32,
+    /// From 1; 0 where it is not known.
     pub column: u32,
     /// Where the function is declared; empty and 0 where it is not known.
     pub declared: (&'a [u8], u32),

@@ -9,8 +9,11 @@ use std::ops::Range;
 /// Functions of one declaration: they agree in name, file and line.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
+    /// The name, without suffixes of the compiler.
     pub name: StrId,
+    /// The file of the declaration.
     pub file: StrId,
+    /// The line of the declaration, from 1.
     pub line: u32,
     first: u32,
     end: u32,
@@ -119,7 +122,9 @@ pub fn declared_in<'a>(view: &View<'a>, file: StrId) -> impl Iterator<Item = (St
 /// A placement with its record.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'a> {
+    /// Its number in the index.
     pub id: PlaceId,
+    /// What the index holds of it.
     pub record: &'a PlaceRecord,
 }
 

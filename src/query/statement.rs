@@ -220,12 +220,15 @@ pub fn files<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<&'a [u8]> {
 /// The lines of a file that have code, around those that were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around<'a> {
+    /// The file's path, as the line table has it.
     pub file: &'a [u8],
     /// The first and the last line that was asked for.
     pub asked: (u32, u32),
     /// Whether one of the asked lines has code.
     pub has_code: bool,
+    /// The last line with code before those that were asked for.
     pub before: Option<u32>,
+    /// The first line with code behind them.
     pub behind: Option<u32>,
 }
 
@@ -289,9 +292,13 @@ fn absolute(view: &View<'_>, spec: &StatementSpec, file: StrId) -> Vec<RangeIncl
 
 /// A function or an inlined copy of it that a spec names.
 pub struct Copy<'a> {
+    /// The placement.
     pub placed: Placed<'a>,
+    /// The function, as declared.
     pub function: &'a FunctionRecord,
+    /// Inlined; else out of line.
     pub is_inline: bool,
+    /// Where its code lies, rising.
     pub ranges: Vec<Range>,
 }
 

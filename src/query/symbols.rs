@@ -7,7 +7,9 @@ use probeidx_format::record::{SectionRecord, SymbolRecord};
 /// A symbol that holds an address, and how far into it the address lies.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
+    /// The symbol.
     pub record: &'a SymbolRecord,
+    /// In bytes from the symbol's start.
     pub offset: u32,
 }
 
@@ -182,11 +184,18 @@ pub enum Anchor<'a> {
     Symbol {
         /// The module in which the symbol is looked up.
         module: Option<&'a [u8]>,
+        /// The symbol's name, as the kernel's table has it.
         symbol: &'a [u8],
+        /// In bytes from the symbol's start.
         offset: u32,
     },
     /// An offset in a file, for uprobes.
-    File { path: &'a [u8], offset: u64 },
+    File {
+        /// The file's path.
+        path: &'a [u8],
+        /// In bytes from the file's start.
+        offset: u64,
+    },
 }
 
 impl Anchor<'_> {

@@ -16,6 +16,7 @@ use probeidx_format::record::EventFieldRecord;
 
 /// One tracepoint.
 pub struct Traced<'a> {
+    /// Its name, module and fields.
     pub tracepoint: Tracepoint<'a>,
     /// Its parameters, or what was asked for.
     pub values: Vec<ValueAt>,

@@ -8,8 +8,11 @@ use probeidx_format::users::Use;
 /// A function that takes or returns a type.
 #[derive(Clone, Debug)]
 pub struct User<'a> {
+    /// The function's name.
     pub name: &'a [u8],
+    /// The file of the declaration.
     pub file: &'a [u8],
+    /// The line of the declaration, from 1; 0 where it is not known.
     pub line: u32,
     /// Whether it is inlined somewhere.
     pub is_inlined: bool,

@@ -40,7 +40,9 @@ impl State {
 /// What a value is to the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
+    /// A parameter.
     Parameter,
+    /// A variable of a block.
     Local,
     /// What it returns.
     Return,
@@ -55,10 +57,13 @@ pub enum Role {
 pub struct ValueAt {
     /// The variable's, or the argument as it was asked for.
     pub name: String,
+    /// A parameter, a local, or what the kernel knows.
     pub role: Role,
+    /// Its type; none where it is not described.
     pub type_id: Option<TypeId>,
     /// In SystemTap's spelling; `None` if it has none.
     pub type_name: Option<String>,
+    /// Whether a probe can have it.
     pub state: State,
     /// Where it is, or why it cannot be fetched.
     pub location: Option<String>,

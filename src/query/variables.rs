@@ -28,8 +28,11 @@ pub struct Values<'a> {
 /// Where values are looked at.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
+    /// The object that holds the address.
     pub object: ObjectId,
+    /// The placement that holds the address.
     pub placed: Placed<'a>,
+    /// As a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
     /// When the function returns, not at the address.
     pub at_return: bool,

@@ -11,6 +11,7 @@ use probeidx_format::labels::Label;
 pub struct Inlined<'a> {
     /// The copy into which it is inlined.
     pub caller: Placed<'a>,
+    /// The inlined copy of the called function.
     pub callee: Placed<'a>,
 }
 
@@ -54,10 +55,13 @@ fn is_declared(view: &View<'_>, placed: &Placed<'_>, asked: &Declared) -> bool {
 /// A label of a placement.
 #[derive(Clone, Copy, Debug)]
 pub struct Labelled<'a> {
+    /// The placement that has the label.
     pub placed: Placed<'a>,
+    /// The label's name.
     pub name: StrId,
     /// Where it stands, in the function's file.
     pub line: u32,
+    /// Where it stands, as a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
     /// The lexical block in which it stands: see [`Label::block`].
     pub block: u32,

@@ -201,8 +201,11 @@ impl From<&Level<'_>> for Step {
 /// What beside the address itself is told of a place.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
+    /// The kernel's release.
     pub kernel: &'a str,
+    /// The address as it was asked.
     pub asked: &'a [u8],
+    /// Which of the places it is that the address can mean.
     pub of: Candidate,
     /// Whether it was looked up as it is; else as a return address, at the call before it.
     pub exact: bool,

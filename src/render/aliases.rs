@@ -15,6 +15,7 @@ pub struct Named<'a> {
     pub through: &'a [String],
     /// The point that they lead to.
     pub point: &'a str,
+    /// What a handler has there, by the aliases on the way.
     pub locals: &'a Locals,
 }
 

@@ -11,27 +11,56 @@ use serde::Serialize;
 #[serde(tag = "op", rename_all = "lowercase")]
 pub enum Step {
     /// Take a register, by the kernel's name where it has one, and by DWARF's number.
-    Register { name: Option<String>, dwarf: u8 },
+    Register {
+        /// As the kernel's `pt_regs` and kprobe_events name it: `di`.
+        name: Option<String>,
+        /// DWARF's number.
+        dwarf: u8,
+    },
     /// Take a number.
-    Constant { value: i64 },
+    Constant {
+        /// The number.
+        value: i64,
+    },
     /// Take a link address, to which the kernel's slide is to be added.
-    Address { value: String },
+    Address {
+        /// Hexadecimal, with `0x`.
+        value: String,
+    },
     /// Take what the function returned.
     Return,
     /// Take what was passed as this argument when the function was entered.
-    Argument { number: u32 },
+    Argument {
+        /// From 1: of the arguments that registers pass.
+        number: u32,
+    },
     /// Add; the sum wraps.
-    Add { value: i64 },
+    Add {
+        /// What is added.
+        value: i64,
+    },
     /// Read so many bytes at the value; of memory of the user's.
     Read {
+        /// In bytes.
         size: u64,
+        /// Whose memory it is: the user's, else the kernel's.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         user: bool,
     },
     /// Keep these bits, from the lowest on; the highest one may be a sign.
-    Bits { offset: u32, width: u32, signed: bool },
+    Bits {
+        /// The lowest bit to keep, from 0.
+        offset: u32,
+        /// How many bits to keep.
+        width: u32,
+        /// Whether the highest one is a sign, which fills those above it.
+        signed: bool,
+    },
     /// The value is an address: what lies there is no number.
-    Place { size: Option<u64> },
+    Place {
+        /// Of what lies there, in bytes; none where it is not known.
+        size: Option<u64>,
+    },
 }
 
 /// The steps of a plan, to the value where that is a number, else to its address.

@@ -26,6 +26,7 @@ const BUILT_IN: [&str; 3] = ["timer", "profile", "tick"];
 /// A point that no alias names.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'q> {
+    /// Its names, from the left, with their arguments.
     pub components: &'q [Component],
     /// Whether it or an alias on the way to it may match nothing.
     pub optional: bool,

@@ -64,12 +64,15 @@ impl Library {
         library
     }
 
+    /// The aliases of all scripts, in the order of the files.
     pub fn aliases(&self) -> impl Iterator<Item = &Alias> {
         self.scripts.iter().flat_map(|script| &script.aliases)
     }
+    /// The functions of all scripts, in the order of the files.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         self.scripts.iter().flat_map(|script| &script.functions)
     }
+    /// The globals of all scripts, in the order of the files.
     pub fn globals(&self) -> impl Iterator<Item = &Global> {
         self.scripts.iter().flat_map(|script| &script.globals)
     }

@@ -21,7 +21,9 @@ const MOST: usize = 2_000_000;
 /// `@define name(parameters) %( … %)`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Macro<'a> {
+    /// Of its `@define`.
     pub place: Place,
+    /// Their names, in their order.
     pub parameters: Vec<Cow<'a, str>>,
     #[serde(with = "super::stored::tree::sequence")]
     body: Arc<[Token<'a>]>,

@@ -52,7 +52,9 @@ use crate::error::{Error, ErrorKind};
 pub struct Place {
     /// Which file, counted in the order of [`Library::files`].
     pub file: u32,
+    /// From 1.
     pub line: u32,
+    /// From 1, in bytes.
     pub column: u32,
 }
 

@@ -22,6 +22,7 @@ const DEEPEST: usize = 3;
 /// Folders of tapsets, in their order. An earlier one hides files of the same name in a later one.
 #[derive(Debug, Default)]
 pub struct Sources {
+    /// Those that came first count first.
     pub folders: Vec<Folder>,
     /// Parts of folders that could not be read, each with its reason.
     pub errors: Vec<Error>,
@@ -30,6 +31,7 @@ pub struct Sources {
 /// A folder of tapsets.
 #[derive(Debug)]
 pub struct Folder {
+    /// Where the folder is, as it was given.
     pub path: PathBuf,
     /// By the part of the folder in which they lie, then by path: `linux/x86_64`, or empty.
     pub(super) parts: BTreeMap<PathBuf, Vec<Source>>,

@@ -10,7 +10,9 @@ pub struct Target<'a> {
     pub release: &'a str,
     /// The version of SystemTap whose behaviour is asked for, `systemtap_v`.
     pub systemtap: &'a str,
+    /// What runs it, `--runtime`.
     pub runtime: Runtime,
+    /// What its user may do, `--privilege`.
     pub privilege: Privilege,
     /// Whether `stap -g` runs the script.
     pub guru: bool,
@@ -27,15 +29,20 @@ pub struct Target<'a> {
 pub enum Runtime {
     /// A kernel module.
     Kernel,
+    /// A process that dyninst instruments, without a kernel module.
     Dyninst,
+    /// A program of the kernel's BPF virtual machine.
     Bpf,
 }
 
 /// What the user of SystemTap may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privilege {
+    /// The group `stapdev`: everything.
     Stapdev,
+    /// The group `stapsys`: scripts that a server of SystemTap has compiled and signed.
     Stapsys,
+    /// The group `stapusr`: such scripts too, and only if they touch nothing but the processes of the user.
     Stapusr,
 }
 
@@ -84,6 +91,7 @@ pub fn of_machine(machine: u16) -> &'static str {
 }
 
 impl Runtime {
+    /// As `%( runtime == … %)` compares it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
@@ -102,6 +110,7 @@ impl Runtime {
 }
 
 impl Privilege {
+    /// As `%( systemtap_privilege == … %)` compares it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stapdev => "stapdev",

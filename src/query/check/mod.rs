@@ -3,6 +3,7 @@
 //! The script is read for the kernel, its points are made into probes by [`derive`](super::derive), and its handlers are
 //! read together with those of the aliases on the way, as SystemTap 4.8 compiles them
 //! ([`handler`](crate::tapset::handler)). What is in no index, a program or a module, is taken to be as the script says.
+#![allow(missing_docs)]
 mod assumed;
 mod points;
 mod proposals;

@@ -14,6 +14,7 @@
 //! | `listing` | probes as SystemTap lists them |
 //! | [`explain`] | an alias point by point |
 //! | `placements` | probes to placements with verdicts |
+#![allow(missing_docs)]
 mod built_in;
 pub mod explain;
 pub mod forms;

@@ -26,11 +26,13 @@ pub struct Probed<'a> {
 
 /// A probe point and its placements: a line of SystemTap's listing.
 pub struct Met<'a, 's> {
+    /// The object that holds the placements.
     pub object: ObjectId,
     /// In SystemTap's order; none where only the symbol table knows the function.
     pub seen: &'s [Seen<'a>],
     /// The symbol, where nothing else is known.
     pub symbol: Option<SymbolId>,
+    /// The part of the function that is probed: its call, inline instances and so on.
     pub filter: Filter,
     pub(super) put: &'s dyn Fn(&mut Vec<u8>),
 }
@@ -45,6 +47,7 @@ impl Met<'_, '_> {
 /// Where variables are looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
+    /// The placement.
     pub placed: Placed<'a>,
     /// An address within the placement; `None` is its entry, at which lexical blocks do not count.
     pub pc: Option<u32>,

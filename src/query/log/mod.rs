@@ -11,11 +11,13 @@ pub use told::{Told, told};
 /// An address in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'l> {
+    /// As the line has it.
     pub address: Address<'l>,
     /// The text of the address, with its module.
     pub text: &'l [u8],
     /// Where in the line it ends: what is known of it goes there.
     pub end: usize,
+    /// What the address is to the line.
     pub role: Role,
     /// The address as a number, where it stands beside the symbol.
     pub number: Option<u64>,

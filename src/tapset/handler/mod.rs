@@ -13,6 +13,7 @@
 //! | `loops` | arrays that change while a loop goes over them |
 //! | `program` | handlers side by side, with the functions and globals that they use |
 //! | [`finding`] | what is wrong |
+#![allow(missing_docs)]
 mod effects;
 pub mod finding;
 mod fold;
