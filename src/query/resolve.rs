@@ -49,7 +49,7 @@ pub enum Listed {
     Functions {
         /// Which functions, and which of their places.
         spec: FunctionSpec,
-        /// Whether entries or returns are meant.
+        /// In which words their entries are spelled.
         kind: Kind,
     },
     /// Source lines.
