@@ -2,7 +2,7 @@
 pub mod config;
 pub mod decompress;
 pub mod elf;
-pub mod relocate;
+pub(crate) mod relocate;
 
 use crate::error::Result;
 use crate::mapping::Mapping;

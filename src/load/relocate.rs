@@ -102,10 +102,6 @@ impl<'d> DebugSections<'d> {
             eh_frame_address: self.eh_frame_address,
         }
     }
-    /// The length of all of them.
-    pub fn length(&self) -> u64 {
-        self.sections.iter().map(|s| s.len() as u64).sum()
-    }
 }
 
 /// The address that an allocated section has for its relocations.

@@ -39,6 +39,7 @@ pub struct Folder {
 
 /// A file of tapsets, `.stp` or `.stpm`.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "build"), expect(dead_code, reason = "only the indexer keeps files"))]
 pub(super) struct Source {
     /// Below the folder.
     pub path: PathBuf,
@@ -51,6 +52,7 @@ pub(super) struct Source {
 }
 
 #[derive(Debug)]
+#[cfg_attr(not(feature = "build"), expect(dead_code, reason = "only the indexer keeps files"))]
 enum Text {
     OnDisk,
     Kept(Arc<[u8]>, std::ops::Range<usize>),
