@@ -88,7 +88,7 @@ uint32_t probeidx_version(void);
 /* Of the index files that it reads. */
 uint32_t probeidx_format_version(void);
 /* 1 if it can answer a kind of question, else 0: "find", "resolve", "places", "frames", "lines", "addr", "decode", "type",
- * "users", "blacklist", "objects"; of later versions "tapset", "check", "tracepoints". */
+ * "users", "blacklist", "objects", "tracepoints", "tapset"; of later versions "check". */
 int32_t probeidx_has(const char *feature);
 /* How often queries had to ask malloc, since the program started. */
 uint64_t probeidx_overflows(void);
@@ -144,7 +144,10 @@ int32_t probeidx_objects(probeidx_index *index, probeidx_each_object each, void 
 enum probeidx_instance {
 	PROBEIDX_OUT_OF_LINE = 0,
 	PROBEIDX_INLINE = 1,
-	PROBEIDX_STATEMENT = 2
+	PROBEIDX_STATEMENT = 2,
+	PROBEIDX_TRACEPOINT = 3,     /* a struct tracepoint: no code, but the kernel calls who registers there */
+	PROBEIDX_NOWHERE = 4,        /* of an alias: no place of the kernel, such as begin or timer.s(1) */
+	PROBEIDX_UNINDEXED = 5       /* of an alias: in a program, or a module that is not in the index */
 };
 
 /* One address at which a function runs. */
@@ -266,6 +269,61 @@ struct probeidx_call {
 #define PROBEIDX_BEST 32u           /* of the addresses of the line the best to probe */
 #define PROBEIDX_SYSTEMTAPS 64u     /* of these the one that SystemTap takes */
 
+/* A field of the record that a tracepoint's event writes. */
+struct probeidx_field {
+	size_t size;
+	struct probeidx_text name;
+	struct probeidx_text type;          /* as the event's format spells it */
+	uint32_t offset;                    /* in the record, in bytes */
+	uint32_t bytes;
+	uint32_t is_signed;
+	uint32_t reserved32;
+};
+
+/* Of a tracepoint: what a placement in code has not. */
+struct probeidx_tracepoint {
+	size_t size;
+	struct probeidx_text system;        /* "sched"; empty where it is not known */
+	struct probeidx_text refusal;       /* why dynamic_events take none of it; empty where there is a definition */
+	const struct probeidx_field *const *fields;  /* without those that all events have */
+	size_t field_count;
+	uint32_t has_event;                 /* tracefs and perf know it */
+	uint32_t has_fields;                /* the fields are all known */
+	uint64_t reserved[2];
+};
+
+enum probeidx_usable {
+	PROBEIDX_FINE = 0,
+	PROBEIDX_UNTYPED = 1,       /* nothing tells whether it is a number or a text */
+	PROBEIDX_BROKEN = 2         /* a script that uses it is refused */
+};
+/* What a tapset alias gives to a handler. */
+struct probeidx_local {
+	size_t size;
+	struct probeidx_text name;
+	struct probeidx_text type;          /* "long", "string", "stats", "unknown" */
+	struct probeidx_text copy_of;       /* the variable of the kernel that it is a copy of, "$vma->vm_mm"; else empty */
+	struct probeidx_text variable;      /* of a broken one the part that is missing, ... */
+	struct probeidx_text why;           /* ... why, ... */
+	const struct probeidx_text *instead;/* ... and what there is */
+	size_t instead_count;
+	uint32_t state;                     /* a probeidx_usable */
+	uint32_t reserved32;
+	uint64_t reserved[2];
+};
+
+/* How a tapset alias leads to a placement. */
+struct probeidx_alias {
+	size_t size;
+	struct probeidx_text name;          /* under which it was asked, as stap -L lists it */
+	struct probeidx_text point;         /* to which it leads: kernel.function("vfs_read@fs/read_write.c:450") */
+	const struct probeidx_text *through;/* the aliases on the way, the asked one first */
+	size_t through_count;
+	const struct probeidx_local *const *locals;
+	size_t local_count;
+	uint64_t reserved[2];
+};
+
 /* One address, and all that is known of probing there. */
 struct probeidx_placement {
 	size_t size;
@@ -279,7 +337,8 @@ struct probeidx_placement {
 	struct probeidx_text anchor;        /* what to write to the kernel: this address and no other */
 	struct probeidx_text anchor_module; /* the same in parts */
 	struct probeidx_text anchor_symbol; /* of a program its path */
-	struct probeidx_text definition;    /* a line for kprobe_events with the arguments asked for; empty where they refuse it */
+	struct probeidx_text definition;    /* a line for kprobe_events with the arguments asked for; empty where they refuse it;
+					     * of a tracepoint for dynamic_events */
 	struct probeidx_text instead;       /* what is possible where it is refused; may be empty */
 	struct probeidx_text source_file;   /* of the line for which the address was found; empty where none was asked for */
 	uint64_t address;
@@ -302,9 +361,11 @@ struct probeidx_placement {
 	uint32_t instances;                 /* at how many addresses the function runs in this object ... */
 	uint32_t reachable;                 /* ... and how many kprobes reach, ... */
 	uint32_t reachable_events;          /* ... and kprobe_events */
-	uint32_t object;
+	uint32_t object;                    /* UINT32_MAX where nothing of the kernel is meant */
 	uint32_t pc;
-	uint64_t reserved[4];
+	const struct probeidx_alias *alias; /* of what a tapset alias leads to; else NULL */
+	const struct probeidx_tracepoint *tracepoint;  /* of a tracepoint; else NULL */
+	uint64_t reserved[2];
 };
 
 #define PROBEIDX_LOCALS 1u          /* local variables too */
@@ -320,10 +381,19 @@ struct probeidx_options {
 /* Every placement of a spec, in one of the two spellings: "vfs_read", "do_open@fs/namei.c", "ext4:ext4_open+16",
  * "kernel.function(\"vfs_*\").call", "kernel.statement(\"vfs_read@fs/read_write.c:*\")". `arguments` are what to read there:
  * "file", "s->name:string", "$retval"; with none of them, all parameters. By name, file and line of the declaration, object,
- * and in the order of the debug information. `options` may be NULL. */
+ * and in the order of the debug information. `options` may be NULL.
+ *
+ * "sched:sched_switch" and "kernel.trace(\"sched:*\")" are tracepoints; arguments are their parameters, or fields.
+ * "vm.pagefault" and "syscall.open.return" are aliases of the tapsets that are in the index: every probe that SystemTap makes of
+ * them, in its order. An argument that is a local of the alias stands for the variable that the local is a copy of. */
 typedef int32_t (*probeidx_each_placement)(void *context, const struct probeidx_placement *placement);
 int32_t probeidx_resolve(probeidx_index *index, const char *spec, const char *const *arguments, size_t argument_count,
 			 const struct probeidx_options *options, probeidx_each_placement each, void *context,
+			 struct probeidx_error *error);
+
+/* The names of the tapsets' aliases that a pattern matches ("vm.*", "syscall.**": `*` within a component, `**` over several;
+ * NULL: all but those that begin with `_`), sorted. */
+int32_t probeidx_aliases(probeidx_index *index, const char *pattern, probeidx_each_text each, void *context,
 			 struct probeidx_error *error);
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */

@@ -51,8 +51,16 @@ fn structs() -> Vec<Struct> {
             size kernel module process function file section symbol anchor anchor_module anchor_symbol definition instead
             source_file address anchor_offset inlined_into inlined_into_count values value_count line instance
             symbol_offset flags kprobe kprobe_events kretprobe fentry shift source_line source_column instances reachable
-            reachable_events object pc reserved
+            reachable_events object pc alias tracepoint reserved
         }
+        "field" resolve::Field { size name type_name offset bytes is_signed reserved32 }
+        "tracepoint" resolve::Tracepoint {
+            size system refusal fields field_count has_event has_fields reserved
+        }
+        "local" resolve::Local {
+            size name type_name copy_of variable why instead instead_count state reserved32 reserved
+        }
+        "alias" resolve::Alias { size name point through through_count locals local_count reserved }
         "options" resolve::Options { size flags reserved }
         "line" lines::Line {
             size module function file places place_count line best is_reachable declared_line reserved
@@ -137,6 +145,9 @@ fn assertions() -> String {
         ("TAIL_CALLS", Placement::TAIL_CALLS),
         ("BEST", Placement::BEST),
         ("SYSTEMTAPS", Placement::SYSTEMTAP),
+        ("TRACEPOINT", Placement::TRACEPOINT),
+        ("NOWHERE", Placement::NOWHERE),
+        ("UNINDEXED", Placement::UNINDEXED),
         ("LOG_MOVED", probeidx_capi::decode::Log::MOVED),
         ("LOG_GIVEN", probeidx_capi::decode::Log::GIVEN),
         ("KIND_RVALUE_REFERENCE", probeidx_format::types::TypeKind::RvalueReference as u32),

@@ -2,6 +2,7 @@
 pub mod abilities;
 pub mod absence;
 pub mod address;
+pub mod aliased;
 pub mod argument;
 pub mod best;
 pub mod blocklist;
