@@ -363,7 +363,7 @@ struct probeidx_placement {
 	uint32_t reachable_events;          /* ... and kprobe_events */
 	uint32_t object;                    /* UINT32_MAX where nothing of the kernel is meant */
 	uint32_t pc;
-	const struct probeidx_alias *alias; /* of what a tapset alias leads to; else NULL */
+	const struct probeidx_alias *alias; /* of what a tapset alias, or timer.s(1) and its like, leads to; else NULL */
 	const struct probeidx_tracepoint *tracepoint;  /* of a tracepoint; else NULL */
 	uint64_t reserved[2];
 };
@@ -383,7 +383,7 @@ struct probeidx_options {
  * "file", "s->name:string", "$retval"; with none of them, all parameters. By name, file and line of the declaration, object,
  * and in the order of the debug information. `options` may be NULL.
  *
- * "sched:sched_switch" and "kernel.trace(\"sched:*\")" are tracepoints; arguments are their parameters, or fields.
+ * "kernel.trace(\"sched:sched_switch\")" is a tracepoint; arguments are its parameters, or fields of its event.
  * "vm.pagefault" and "syscall.open.return" are aliases of the tapsets that are in the index: every probe that SystemTap makes of
  * them, in its order. An argument that is a local of the alias stands for the variable that the local is a copy of. */
 typedef int32_t (*probeidx_each_placement)(void *context, const struct probeidx_placement *placement);
