@@ -88,7 +88,7 @@ uint32_t probeidx_version(void);
 /* Of the index files that it reads. */
 uint32_t probeidx_format_version(void);
 /* 1 if it can answer a kind of question, else 0: "find", "resolve", "places", "frames", "lines", "addr", "decode", "type",
- * "users", "blacklist", "objects", "tracepoints", "tapset"; of later versions "check". */
+ * "users", "blacklist", "objects", "tracepoints", "tapset", "check". */
 int32_t probeidx_has(const char *feature);
 /* How often queries had to ask malloc, since the program started. */
 uint64_t probeidx_overflows(void);
@@ -395,6 +395,73 @@ int32_t probeidx_resolve(probeidx_index *index, const char *spec, const char *co
  * NULL: all but those that begin with `_`), sorted. */
 int32_t probeidx_aliases(probeidx_index *index, const char *pattern, probeidx_each_text each, void *context,
 			 struct probeidx_error *error);
+
+/* ---- scripts ----------------------------------------------------------------------------------------------------- */
+
+#define PROBEIDX_GURU 1u            /* as with stap -g */
+
+/* With which options stap is to run a script. */
+struct probeidx_stap {
+	size_t size;
+	const char *const *arguments;       /* behind the script: $1, @1 */
+	size_t argument_count;
+	const char *compatible;             /* as with --compatible: "4.8"; may be NULL */
+	uint32_t flags;
+	uint32_t runtime;                   /* 0 a kernel module, 1 Dyninst, 2 BPF */
+};
+
+enum probeidx_trouble {
+	PROBEIDX_POINT = 0,         /* a probe point, right or wrong: the state says it */
+	PROBEIDX_BAD_VARIABLE = 1,  /* a variable of the kernel, or a member, that is not there */
+	PROBEIDX_BAD_FUNCTION = 2,  /* a function that nothing defines */
+	PROBEIDX_BAD_ARITY = 3,
+	PROBEIDX_BAD_NAME = 4,
+	PROBEIDX_BAD_TYPE = 5,
+	PROBEIDX_BAD_UNTYPED = 6,   /* nothing tells whether a value is a number or a text */
+	PROBEIDX_BAD_CONTROL = 7,
+	PROBEIDX_BAD_PRIVILEGE = 8, /* what needs guru mode, another runtime or more privileges */
+	PROBEIDX_UNASSIGNED = 9     /* read but never given a value: the script runs */
+};
+enum probeidx_point_state {
+	PROBEIDX_POINT_RESOLVES = 0,
+	PROBEIDX_POINT_NOTHING = 1,     /* it matches nothing, and may */
+	PROBEIDX_POINT_SKIPPED = 2,     /* an earlier point of its probe was sufficient */
+	PROBEIDX_POINT_UNINDEXED = 3,   /* in a program, or a module that is not in the index */
+	PROBEIDX_POINT_FAILS = 4
+};
+struct probeidx_finding {
+	size_t size;
+	struct probeidx_text file;          /* the script, or a tapset */
+	struct probeidx_text what;          /* the point as it is written, or what is wrong */
+	struct probeidx_text why;           /* why it fails; may be empty */
+	const struct probeidx_text *instead;/* what there is */
+	size_t instead_count;
+	uint32_t line;
+	uint32_t column;
+	uint32_t kind;                      /* a probeidx_trouble */
+	uint32_t state;                     /* of a point a probeidx_point_state */
+	uint32_t breaks;                    /* SystemTap refuses the script for it */
+	uint32_t probes;                    /* of a point: how many probes it makes, ... */
+	uint32_t addresses;                 /* ... at how many addresses, ... */
+	uint32_t reachable;                 /* ... of which the kernel takes so many, ... */
+	uint32_t inlined;                   /* ... and so many are inlined copies */
+	uint32_t reserved32;
+	uint64_t reserved[2];
+};
+
+enum probeidx_script_verdict {
+	PROBEIDX_SCRIPT_RESOLVES = 0,
+	PROBEIDX_SCRIPT_UNINDEXED = 1,  /* as far as the index knows */
+	PROBEIDX_SCRIPT_FAILS = 2
+};
+/* Whether a script, or a list of probe points with one on each line, is right on this kernel: its points in their order, then
+ * what is wrong in its handlers by file, line and column. At most 16 MiB. `name` is for the places (NULL: "script.stp"), and
+ * one that ends with .stp is a script whatever it looks like. PROBEIDX_SYNTAX where it cannot be read. `options` and `verdict`
+ * may be NULL. What it needs of the tapsets is decoded for it: most scripts outgrow the arena, and ask malloc. */
+typedef int32_t (*probeidx_each_finding)(void *context, const struct probeidx_finding *finding);
+int32_t probeidx_check(probeidx_index *index, const char *name, const char *script, size_t length,
+		       const struct probeidx_stap *options, probeidx_each_finding each, void *context, uint32_t *verdict,
+		       struct probeidx_error *error);
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 

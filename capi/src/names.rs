@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_char};
 pub const VERSION: u32 = 0x00_01_00;
 
 /// What `probeidx_has` knows.
-const FEATURES: [&CStr; 13] = [
+const FEATURES: [&CStr; 14] = [
     c"find",
     c"resolve",
     c"places",
@@ -23,6 +23,7 @@ const FEATURES: [&CStr; 13] = [
     c"objects",
     c"tracepoints",
     c"tapset",
+    c"check",
 ];
 
 /// The version of the library that runs; the header's is `PROBEIDX_VERSION`.

@@ -61,6 +61,11 @@ fn structs() -> Vec<Struct> {
             size name type_name copy_of variable why instead instead_count state reserved32 reserved
         }
         "alias" resolve::Alias { size name point through through_count locals local_count reserved }
+        "stap" check::Stap { size arguments argument_count compatible flags runtime }
+        "finding" check::Finding {
+            size file what why instead instead_count line column kind state breaks probes addresses reachable inlined
+            reserved32 reserved
+        }
         "options" resolve::Options { size flags reserved }
         "line" lines::Line {
             size module function file places place_count line best is_reachable declared_line reserved
@@ -148,6 +153,7 @@ fn assertions() -> String {
         ("TRACEPOINT", Placement::TRACEPOINT),
         ("NOWHERE", Placement::NOWHERE),
         ("UNINDEXED", Placement::UNINDEXED),
+        ("GURU", probeidx_capi::check::Stap::GURU),
         ("LOG_MOVED", probeidx_capi::decode::Log::MOVED),
         ("LOG_GIVEN", probeidx_capi::decode::Log::GIVEN),
         ("KIND_RVALUE_REFERENCE", probeidx_format::types::TypeKind::RvalueReference as u32),

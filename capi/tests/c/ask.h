@@ -106,6 +106,18 @@ static inline int32_t see_placement(void *context, const struct probeidx_placeme
 	return 0;
 }
 
+static inline int32_t see_finding(void *context, const struct probeidx_finding *finding)
+{
+	struct seen *seen = context;
+	seen->count++;
+	CHECK(finding->size == sizeof *finding && finding->what.length && finding->line > 0);
+	see(seen, finding->file), see(seen, finding->what), see(seen, finding->why);
+	see_number(seen, finding->line), see_number(seen, finding->kind), see_number(seen, finding->state);
+	for (size_t i = 0; i < finding->instead_count; i++)
+		see(seen, finding->instead[i]);
+	return 0;
+}
+
 static inline int32_t see_line(void *context, const struct probeidx_line *line)
 {
 	struct seen *seen = context;
@@ -220,6 +232,14 @@ static inline int32_t ask(probeidx_index *index, const char *question, struct se
 		return probeidx_resolve(index, text, arguments, count, &options, see_placement, seen, error);
 	if (!strcmp(line, "aliases"))
 		return probeidx_aliases(index, *text ? text : NULL, see_text, seen, error);
+	if (!strcmp(line, "check")) {
+		struct probeidx_stap stap = { .size = sizeof stap };
+		uint32_t verdict = 9;
+		int32_t status = probeidx_check(index, NULL, text, PROBEIDX_NUL, &stap, see_finding, seen, &verdict, error);
+		CHECK(status || verdict <= PROBEIDX_SCRIPT_FAILS);
+		see_number(seen, verdict);
+		return status;
+	}
 	if (!strcmp(line, "lines"))
 		return probeidx_lines(index, text, see_line, seen, error);
 	if (!strcmp(line, "addr"))
