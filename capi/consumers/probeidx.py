@@ -17,6 +17,7 @@ Which question to ask:
 where does a function run, can it be probed, ...      :meth:`Index.resolve`
 what does ``stap -l`` list                            :meth:`Index.find`
 which aliases do the tapsets have                     :meth:`Index.aliases`
+is a script right on this kernel                      :meth:`Index.check`
 which lines of a function can be probed               :meth:`Index.lines`
 what stands at an address                             :meth:`Index.address`
 the same for every frame of a log                     :meth:`Index.decode`
@@ -35,6 +36,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 
 __all__ = [
     "Error", "Index", "Placement", "Alias", "Local", "Tracepoint", "Field", "Value", "Step", "Call", "Line", "Frame", "Where", "Type", "Member", "User", "Refused",
+    "Finding",
     "version",
 ]
 
@@ -106,6 +108,12 @@ _Placement = _struct(
     *_numbers("line instance symbol_offset flags kprobe kprobe_events kretprobe fentry shift source_line source_column instances "
               "reachable reachable_events object pc"),
     ("alias", c.POINTER(_Alias)), ("tracepoint", c.POINTER(_Tracepoint)))
+_Stap = _struct(
+    "_Stap", ("arguments", c.POINTER(c.c_char_p)), ("argument_count", c.c_size_t), ("compatible", c.c_char_p),
+    *_numbers("flags runtime"))
+_Finding = _struct(
+    "_Finding", *_texts("file what why"), ("instead", c.POINTER(_Text)), ("instead_count", c.c_size_t),
+    *_numbers("line column kind state breaks probes addresses reachable inlined reserved32"))
 _Options = _struct("_Options", *_numbers("flags reserved"))
 _Line = _struct(
     "_Line", *_texts("module function file"), ("places", c.POINTER(_Place)), ("place_count", c.c_size_t),
@@ -399,6 +407,29 @@ class Refused:
     reason: str
 
 
+@dataclass(frozen=True)
+class Finding:
+    """A probe point of a script and what becomes of it, or what is wrong in a handler."""
+
+    file: str
+    line: int
+    column: int
+    #: ``point``, or of what is wrong: ``variable``, ``function``, ``arity``, ``name``, ``type``, ``untyped``, ``control``,
+    #: ``privilege``, ``unassigned``.
+    kind: str
+    #: The point as it is written, or what is wrong.
+    what: str
+    why: str
+    instead: tuple[str, ...]
+    #: Of a point ``resolves``, ``nothing``, ``skipped``, ``unindexed`` or ``fails``; else empty.
+    state: str
+    #: Whether SystemTap refuses the script for it.
+    breaks: bool
+    #: Of a point: at how many addresses its probes are, and how many of these the kernel takes.
+    addresses: int
+    reachable: int
+
+
 class Index:
     """An index, open. ``path`` is a file, or a folder of which ``release`` says which (none: the only one there). Threads may
     share it. Closed by ``close``, at the end of a ``with``, or when nothing refers to it any more."""
@@ -452,6 +483,17 @@ class Index:
         without a pattern all that are meant for scripts."""
         return self._each(_Text, str, "aliases", None if pattern is None else pattern.encode())
 
+    def check(self, script: str, *arguments: str, guru: bool = False, name: str = "script.stp") -> tuple[str, list[Finding]]:
+        """Whether a script is right on this kernel, or a list of probe points (with a ``name`` that does not end with
+        ``.stp``): ``resolves``, ``unindexed`` or ``fails``, and its points, then what is wrong in its handlers. ``arguments``
+        are those of the script. One that cannot be read is an error of kind ``syntax``."""
+        wanted = (c.c_char_p * len(arguments))(*(a.encode() for a in arguments))
+        stap = _Stap(c.sizeof(_Stap), c.cast(wanted, c.POINTER(c.c_char_p)), len(arguments), None, int(guru), 0)
+        verdict, text = c.c_uint32(), script.encode("utf-8", "surrogateescape")
+        found = self._each(_Finding, _finding, "check", os.fsencode(name), text, c.c_size_t(len(text)), c.byref(stap),
+                           behind=(c.byref(verdict),))
+        return dict(enumerate(("resolves", "unindexed", "fails"))).get(verdict.value, "?"), found
+
     def lines(self, spec: str) -> list[Line]:
         """The lines of a function or file that have code: ``vfs_read``, ``fs/open.c``, ``vfs_read@fs/read_write.c:460-470``."""
         return self._each(_Line, _line, "lines", spec.encode())
@@ -498,7 +540,8 @@ class Index:
         self._ask("stats", self._handle, c.byref(summary))
         return summary
 
-    def _each(self, struct: type, convert: Callable[[Any], Any], name: str, *arguments: Any) -> list[Any]:
+    def _each(self, struct: type, convert: Callable[[Any], Any], name: str, *arguments: Any,
+              behind: tuple[Any, ...] = ()) -> list[Any]:
         found: list[Any] = []
         failed: list[BaseException] = []
 
@@ -512,7 +555,7 @@ class Index:
 
         callback = c.CFUNCTYPE(c.c_int32, c.c_void_p, c.POINTER(struct))(call)
         try:
-            self._ask(name, self._handle, *arguments, callback, None)
+            self._ask(name, self._handle, *arguments, callback, None, *behind)
         except Error as error:
             if failed:
                 raise failed[0] from None
@@ -571,6 +614,19 @@ def _tracepoint(t: Any) -> Tracepoint:
     fields = (t.fields[i].contents for i in range(t.field_count))
     known = tuple(Field(str(f.name), str(f.type), f.offset, f.bytes, bool(f.is_signed)) for f in fields)
     return Tracepoint(str(t.system), bool(t.has_event), known if t.has_fields else None, str(t.refusal))
+
+
+_KINDS = "point variable function arity name type untyped control privilege unassigned".split()
+
+
+def _finding(f: Any) -> Finding:
+    kind = _KINDS[f.kind] if f.kind < len(_KINDS) else "?"
+    states = dict(enumerate(("resolves", "nothing", "skipped", "unindexed", "fails")))
+    return Finding(
+        file=str(f.file), line=f.line, column=f.column, kind=kind, what=str(f.what), why=str(f.why),
+        instead=tuple(str(f.instead[i]) for i in range(f.instead_count)),
+        state=states.get(f.state, "?") if kind == "point" else "", breaks=bool(f.breaks),
+        addresses=f.addresses, reachable=f.reachable)
 
 
 def _line(l: Any) -> Line:

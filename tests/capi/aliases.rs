@@ -169,3 +169,50 @@ fn aliases_ask_the_system_for_no_memory() {
     let sanitized = program(installed, &folder, "questions", &with_gcc);
     run(Command::new(sanitized).arg(ALIASES.db.path()).arg(&asked));
 }
+
+/// Of a script what is in it, and what is wrong: the same as from the command line.
+#[test]
+fn scripts_are_checked_as_on_the_command_line() {
+    let Some(installed) = &*INSTALLED else { return };
+    if !is_there("python3") {
+        skipped("scripts over the C library: there is no python3");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let texts = [
+        "probe tree.find { print(key, left) }\n",
+        "probe tree.open { print(lost) }\nprobe tree.never { nothing(1) }\n",
+        "probe kernel.function(\"find_node\") { print($key + $kye) } probe kernel.function(\"no_such\")? { }\n",
+    ];
+    let mut breaking = 0;
+    for text in texts {
+        let script = folder.path().join("one.stp");
+        std::fs::write(&script, text).unwrap();
+        let program = "import json, sys, probeidx\n\
+                       verdict, found = probeidx.Index(sys.argv[1]).check(open(sys.argv[2]).read(), name=sys.argv[2])\n\
+                       for f in found: print(json.dumps(vars(f)))\n\
+                       print(json.dumps({'verdict': verdict}))\n";
+        let mut python = Command::new("python3");
+        python.args(["-c", program]).arg(ALIASES.db.path()).arg(&script);
+        python.env("PROBEIDX_LIBRARY", installed.file("lib/libprobeidx.so"));
+        python.env("PYTHONPATH", capi().join("consumers")).env("PYTHONDONTWRITEBYTECODE", "1");
+        let own = run(&mut python);
+        let told =
+            run_in(ALIASES.db.path(), [OsStr::new("check"), OsStr::new("--json"), script.as_ref()]).out;
+        assert_eq!(own.lines().count(), told.lines().count(), "{text}\n{own}\n{told}");
+        for (own, told) in own.lines().zip(told.lines()) {
+            let [own, told]: [Value; 2] = [own, told].map(|line| serde_json::from_str(line).unwrap());
+            for name in ["verdict", "file", "line", "column", "instead"] {
+                assert_eq!(own[name], told[name], "{name} of {own}, {told}");
+            }
+            if told["verdict"].is_null() {
+                let what = if told["probe"].is_null() { "what" } else { "probe" };
+                assert_eq!(own["what"], told[what]);
+                let breaks = told["breaks"].as_bool().unwrap_or(told["state"] == "fails");
+                assert_eq!(own["breaks"], json!(breaks), "{own}");
+                breaking += usize::from(breaks);
+            }
+        }
+    }
+    assert!(breaking >= 3, "only {breaking} findings break");
+}
