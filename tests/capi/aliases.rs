@@ -150,6 +150,41 @@ fn tracepoints_are_those_of_the_command_line() {
     assert!(fields > 0, "no event has fields");
 }
 
+/// What a compiler makes of them: a body that uses locals of an alias, and a tracepoint's parameters.
+#[test]
+fn a_compiler_derives_aliases_and_tracepoints() {
+    let Some(installed) = &*INSTALLED else { return };
+    if !is_there("g++") {
+        skipped("pass2 with aliases: there is no g++");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pass2 = folder.path().join("pass2");
+    installed.compile("g++", &["-std=c++17", "-pedantic"], &capi().join("consumers/pass2.cpp"), &pass2);
+    let script = folder.path().join("script");
+    let derived = |of: &Indexed, text: &str| {
+        std::fs::write(&script, text).unwrap();
+        run(Command::new(&pass2).arg(of.db.path()).arg(&script))
+    };
+    let printed =
+        derived(&ALIASES, "probe tree.find { print(key, $root) }\nprobe tree.tick { print(count) }\n");
+    let place = &told(&ALIASES, "tree.find")[0];
+    let point = place["point"].as_str().unwrap();
+    assert!(printed.contains(&format!(" by tree.find of {point}\n")), "{printed}");
+    assert!(printed.contains("\n    key: long: $key\n"), "{printed}");
+    assert!(printed.contains("\n    $root: struct node*: v = regs->"), "{printed}");
+    assert!(!printed.contains("    left:"), "what the body does not use is not read: {printed}");
+    assert!(printed.contains("no place ok  by tree.tick of timer.s(1)\n    count: long: by the prologue"));
+    let printed = derived(&ALIASES, "probe tree.open { print(lost) }\n");
+    assert!(printed.contains("    lost: unknown: error: $nothing"), "{printed}");
+    if cfg!(target_arch = "x86_64") {
+        let printed =
+            derived(&TRACEPOINTS, "probe kernel.trace(\"sched:task_switch\") { print($preempt) }\n");
+        assert!(printed.contains("trace sched:task_switch ok task_switch@"), "{printed}");
+        assert!(printed.contains("    $preempt: bool: v = saved_argument(1); "), "{printed}");
+    }
+}
+
 #[test]
 fn aliases_ask_the_system_for_no_memory() {
     let Some(installed) = &*INSTALLED else { return };
