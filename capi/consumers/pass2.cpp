@@ -4,12 +4,15 @@
 //
 //     probe kernel.function("vfs_read").call { print($file->f_mode, $count) }
 //     probe kernel.statement("do_sys_openat2@fs/open.c:*") { print($how) }
+//     probe kernel.trace("sched:sched_switch") { print($prev->pid) }
+//     probe vm.brk { print(address, length) }
 //
 // Each becomes derived probes, one for each place: where it goes, whether the kernel takes it, and for each variable that the
-// body uses the code that reads it. What cannot be derived is an error, with what the library says about it. --time says on
+// body uses the code that reads it; of a tapset's alias the locals that the body uses too. What cannot be derived is an error, with what the library says about it. --time says on
 // stderr how long it took.
 #include <probeidx.h>
 
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cstdio>
@@ -45,10 +48,11 @@ private:
 	probeidx_index *handle_ = nullptr;
 };
 
-// A probe of the script: its point, and the context variables that its body uses.
+// A probe of the script: its point, the context variables that its body uses, and the other words of it.
 struct probe {
 	std::string point;
 	std::vector<std::string> variables;
+	std::vector<std::string> words;
 };
 
 // A place of a probe, with what is to be generated for it.
@@ -78,6 +82,14 @@ std::string variable(const std::string &body, size_t &at)
 	return body.substr(start, at - start);
 }
 
+std::string word(const std::string &body, size_t &at)
+{
+	size_t start = at;
+	while (at < body.size() && is_of_name(body[at]))
+		at++;
+	return body.substr(start, at - start);
+}
+
 std::vector<probe> parse(const std::string &script)
 {
 	std::vector<probe> probes;
@@ -93,6 +105,8 @@ std::vector<probe> parse(const std::string &script)
 		for (size_t i = 0; i < body.size();)
 			if (body[i] == '$' && i + 1 < body.size() && is_of_name(body[i + 1]))
 				p.variables.push_back(variable(body, i));
+			else if (is_of_name(body[i]))
+				p.words.push_back(word(body, i));
 			else
 				i++;
 		probes.push_back(std::move(p));
@@ -126,14 +140,41 @@ std::string code(const probeidx_value &value)
 	return code;
 }
 
-derived derive(const probeidx_placement &p)
+// What an alias gives to the body, where that uses it.
+std::string local(const probeidx_local &l)
+{
+	const std::string head = text(l.name) + ": " + text(l.type) + ": ";
+	switch (l.state) {
+	case PROBEIDX_BROKEN: return head + "error: " + text(l.variable) + ": " + text(l.why);
+	case PROBEIDX_UNTYPED: return head + "error: nothing tells its type";
+	default: return head + (l.copy_of.length ? text(l.copy_of) : "by the prologue");
+	}
+}
+
+derived derive(const probeidx_placement &p, const probe &asked)
 {
 	derived d;
-	d.anchor = text(p.anchor);
-	d.where = text(p.function) + "@" + text(p.file) + ":" + std::to_string(p.line);
+	switch (p.instance) {
+	case PROBEIDX_TRACEPOINT: d.anchor = "trace " + text(p.tracepoint->system) + ":" + text(p.function); break;
+	case PROBEIDX_NOWHERE: d.anchor = "no place"; break;
+	case PROBEIDX_UNINDEXED: d.anchor = "not in the index"; break;
+	default: d.anchor = text(p.anchor);
+	}
+	if (p.function.length)
+		d.where = text(p.function) + "@" + text(p.file) + ":" + std::to_string(p.line);
+	if (p.alias) {
+		d.where += " by " + text(p.alias->name) + " of " + text(p.alias->point);
+		for (size_t i = 0; i < p.alias->local_count; i++) {
+			const probeidx_local &l = *p.alias->locals[i];
+			if (std::find(asked.words.begin(), asked.words.end(), text(l.name)) != asked.words.end())
+				d.reads.push_back(local(l));
+		}
+	}
 	for (size_t i = 0; i < p.inlined_into_count; i++)
 		d.where += " < " + text(p.inlined_into[i]->function);
-	d.verdict = text(probeidx_verdict_name(p.flags & PROBEIDX_IS_RETURN ? p.kretprobe : p.kprobe));
+	// Verdicts are of code: a tracepoint is registered, and what is no place of the kernel needs none.
+	const bool is_code = p.instance < PROBEIDX_TRACEPOINT;
+	d.verdict = is_code ? text(probeidx_verdict_name(p.flags & PROBEIDX_IS_RETURN ? p.kretprobe : p.kprobe)) : "ok";
 	for (size_t i = 0; i < p.value_count; i++) {
 		const probeidx_value &v = *p.values[i];
 		if (!v.is_asked)
@@ -145,11 +186,17 @@ derived derive(const probeidx_placement &p)
 	return d;
 }
 
+struct collected {
+	const probe &asked;
+	std::vector<derived> found;
+};
+
 // Only a matching exception specification is needed to be called from C: nothing is thrown through the library.
 extern "C" int32_t each(void *context, const probeidx_placement *placement) noexcept
 {
 	try {
-		static_cast<std::vector<derived> *>(context)->push_back(derive(*placement));
+		collected &all = *static_cast<collected *>(context);
+		all.found.push_back(derive(*placement, all.asked));
 		return 0;
 	} catch (...) {
 		return 1;
@@ -162,12 +209,12 @@ std::vector<derived> resolve(const index &i, const probe &p, std::string &why)
 	std::vector<const char *> arguments;
 	for (const std::string &v : p.variables)
 		arguments.push_back(v.c_str());
-	std::vector<derived> found;
+	collected all{p, {}};
 	probeidx_error error{};
 	error.size = sizeof error;
-	if (probeidx_resolve(i.handle(), p.point.c_str(), arguments.data(), arguments.size(), nullptr, each, &found, &error))
+	if (probeidx_resolve(i.handle(), p.point.c_str(), arguments.data(), arguments.size(), nullptr, each, &all, &error))
 		why = std::string(error.message) + (error.remedy[0] ? std::string("; ") + error.remedy : "");
-	return found;
+	return std::move(all.found);
 }
 
 } // namespace

@@ -16,6 +16,8 @@ Which question to ask:
 ====================================================  ==================================
 where does a function run, can it be probed, ...      :meth:`Index.resolve`
 what does ``stap -l`` list                            :meth:`Index.find`
+which aliases do the tapsets have                     :meth:`Index.aliases`
+is a script right on this kernel                      :meth:`Index.check`
 which lines of a function can be probed               :meth:`Index.lines`
 what stands at an address                             :meth:`Index.address`
 the same for every frame of a log                     :meth:`Index.decode`
@@ -33,7 +35,8 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 __all__ = [
-    "Error", "Index", "Placement", "Value", "Step", "Call", "Line", "Frame", "Where", "Type", "Member", "User", "Refused",
+    "Error", "Index", "Placement", "Alias", "Local", "Tracepoint", "Field", "Value", "Step", "Call", "Line", "Frame", "Where", "Type", "Member", "User", "Refused",
+    "Finding",
     "version",
 ]
 
@@ -86,6 +89,16 @@ _Value = _struct(
     "_Value", *_texts("name type location fetch expression"), ("steps", c.POINTER(_Step)), ("step_count", c.c_size_t),
     *_numbers("role state parameter proof"), ("convention_register", c.c_int32), ("is_asked", c.c_uint32))
 _Call = _struct("_Call", *_texts("function file"), *_numbers("line column"))
+_Field = _struct("_Field", *_texts("name type"), *_numbers("offset bytes is_signed reserved32"))
+_Tracepoint = _struct(
+    "_Tracepoint", *_texts("system refusal"), ("fields", c.POINTER(c.POINTER(_Field))), ("field_count", c.c_size_t),
+    *_numbers("has_event has_fields"))
+_Local = _struct(
+    "_Local", *_texts("name type copy_of variable why"), ("instead", c.POINTER(_Text)), ("instead_count", c.c_size_t),
+    *_numbers("state reserved32"))
+_Alias = _struct(
+    "_Alias", *_texts("name point"), ("through", c.POINTER(_Text)), ("through_count", c.c_size_t),
+    ("locals", c.POINTER(c.POINTER(_Local))), ("local_count", c.c_size_t))
 _Placement = _struct(
     "_Placement",
     *_texts("kernel module process function file section symbol anchor anchor_module anchor_symbol definition instead source_file"),
@@ -93,7 +106,14 @@ _Placement = _struct(
     ("inlined_into", c.POINTER(c.POINTER(_Call))), ("inlined_into_count", c.c_size_t),
     ("values", c.POINTER(c.POINTER(_Value))), ("value_count", c.c_size_t),
     *_numbers("line instance symbol_offset flags kprobe kprobe_events kretprobe fentry shift source_line source_column instances "
-              "reachable reachable_events object pc"))
+              "reachable reachable_events object pc"),
+    ("alias", c.POINTER(_Alias)), ("tracepoint", c.POINTER(_Tracepoint)))
+_Stap = _struct(
+    "_Stap", ("arguments", c.POINTER(c.c_char_p)), ("argument_count", c.c_size_t), ("compatible", c.c_char_p),
+    *_numbers("flags runtime"))
+_Finding = _struct(
+    "_Finding", *_texts("file what why"), ("instead", c.POINTER(_Text)), ("instead_count", c.c_size_t),
+    *_numbers("line column kind state breaks probes addresses reachable inlined reserved32"))
 _Options = _struct("_Options", *_numbers("flags reserved"))
 _Line = _struct(
     "_Line", *_texts("module function file"), ("places", c.POINTER(_Place)), ("place_count", c.c_size_t),
@@ -202,6 +222,61 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Local:
+    """A local that the aliases of a tapset give to a handler."""
+
+    name: str
+    #: ``long``, ``string``, ``stats`` or ``unknown``.
+    type: str
+    #: ``fine``, ``untyped`` or ``broken``: a script that uses a broken one is refused.
+    state: str
+    #: The variable of the kernel that it is a copy of; empty where it is not just that.
+    copy_of: str
+    #: Of a broken one the part of the kernel's variable that is missing, why, and what there is.
+    variable: str
+    why: str
+    instead: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Alias:
+    """How an alias of a tapset leads to a placement."""
+
+    #: Under which it was asked.
+    name: str
+    #: To which it leads, such as ``kernel.function("vfs_read@fs/read_write.c:450")``.
+    point: str
+    #: The aliases on the way, the asked one first.
+    through: tuple[str, ...]
+    locals: tuple[Local, ...]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the record that a tracepoint's event writes. Offset and size are in bytes."""
+
+    name: str
+    type: str
+    offset: int
+    size: int
+    is_signed: bool
+
+
+@dataclass(frozen=True)
+class Tracepoint:
+    """What a placement that is a tracepoint has, and one in code has not."""
+
+    #: Such as ``sched``; empty where it is not known.
+    system: str
+    #: Whether tracefs and perf know it.
+    has_event: bool
+    #: Without those that all events have; ``None`` where not all are known.
+    fields: Optional[tuple[Field, ...]]
+    #: Why dynamic_events take none of it; empty where there is a definition.
+    refusal: str
+
+
+@dataclass(frozen=True)
 class Placement:
     """One address at which a function runs, and all that is known of probing there."""
 
@@ -211,7 +286,7 @@ class Placement:
     function: str
     file: str
     line: int
-    #: ``out-of-line``, ``inline`` or ``statement``.
+    #: ``out-of-line``, ``inline``, ``statement`` or ``tracepoint``; of an alias also ``none`` (``begin``) and ``unindexed``.
     instance: str
     section: str
     #: A link address; in a module an offset within the section.
@@ -223,7 +298,7 @@ class Placement:
     anchor: str
     #: By mechanism ``ok``, or why not: ``kprobe``, ``kprobe_events``, ``kretprobe``, ``fentry``.
     verdicts: dict[str, str]
-    #: A line for kprobe_events; empty where they refuse it.
+    #: A line for kprobe_events, of a tracepoint for dynamic_events; empty where they refuse it.
     definition: str
     #: What is possible where it is refused.
     instead: str
@@ -234,6 +309,10 @@ class Placement:
     reachable: int
     is_unique: bool
     is_nested: bool
+    #: Of what an alias of a tapset leads to.
+    alias: Optional[Alias] = None
+    #: Of a tracepoint.
+    tracepoint: Optional[Tracepoint] = None
 
     def __getitem__(self, name: str) -> Value:
         """The value of a name."""
@@ -328,6 +407,29 @@ class Refused:
     reason: str
 
 
+@dataclass(frozen=True)
+class Finding:
+    """A probe point of a script and what becomes of it, or what is wrong in a handler."""
+
+    file: str
+    line: int
+    column: int
+    #: ``point``, or of what is wrong: ``variable``, ``function``, ``arity``, ``name``, ``type``, ``untyped``, ``control``,
+    #: ``privilege``, ``unassigned``.
+    kind: str
+    #: The point as it is written, or what is wrong.
+    what: str
+    why: str
+    instead: tuple[str, ...]
+    #: Of a point ``resolves``, ``nothing``, ``skipped``, ``unindexed`` or ``fails``; else empty.
+    state: str
+    #: Whether SystemTap refuses the script for it.
+    breaks: bool
+    #: Of a point: at how many addresses its probes are, and how many of these the kernel takes.
+    addresses: int
+    reachable: int
+
+
 class Index:
     """An index, open. ``path`` is a file, or a folder of which ``release`` says which (none: the only one there). Threads may
     share it. Closed by ``close``, at the end of a ``with``, or when nothing refers to it any more."""
@@ -367,13 +469,30 @@ class Index:
         return self._each(_Text, str, "find", pattern.encode(), c.c_uint32(args))
 
     def resolve(self, spec: str, *arguments: str, locals: bool = False) -> list[Placement]:
-        """Every placement of a spec (``vfs_read``, ``do_open@fs/namei.c``, ``kernel.function("vfs_*").call``). ``arguments``
+        """Every placement of a spec (``vfs_read``, ``do_open@fs/namei.c``, ``kernel.function("vfs_*").call``; tracepoints:
+        ``kernel.trace("sched:sched_switch")``; aliases of tapsets: ``vm.brk``). ``arguments``
         are what to read there: ``file``, ``s->name:string``, ``$retval``; without them all parameters, and with ``locals``
         the local variables. None is an empty list."""
         wanted = (c.c_char_p * len(arguments))(*(a.encode() for a in arguments))
         options = _Options(c.sizeof(_Options), 2 | bool(locals), 0)
         count = c.c_size_t(len(arguments))
         return self._each(_Placement, _placement, "resolve", spec.encode(), wanted, count, c.byref(options))
+
+    def aliases(self, pattern: Optional[str] = None) -> list[str]:
+        """The names of the tapsets' aliases that match ``vm.*`` (``*`` within a component, ``**`` over several), sorted;
+        without a pattern all that are meant for scripts."""
+        return self._each(_Text, str, "aliases", None if pattern is None else pattern.encode())
+
+    def check(self, script: str, *arguments: str, guru: bool = False, name: str = "script.stp") -> tuple[str, list[Finding]]:
+        """Whether a script is right on this kernel, or a list of probe points (with a ``name`` that does not end with
+        ``.stp``): ``resolves``, ``unindexed`` or ``fails``, and its points, then what is wrong in its handlers. ``arguments``
+        are those of the script. One that cannot be read is an error of kind ``syntax``."""
+        wanted = (c.c_char_p * len(arguments))(*(a.encode() for a in arguments))
+        stap = _Stap(c.sizeof(_Stap), c.cast(wanted, c.POINTER(c.c_char_p)), len(arguments), None, int(guru), 0)
+        verdict, text = c.c_uint32(), script.encode("utf-8", "surrogateescape")
+        found = self._each(_Finding, _finding, "check", os.fsencode(name), text, c.c_size_t(len(text)), c.byref(stap),
+                           behind=(c.byref(verdict),))
+        return dict(enumerate(("resolves", "unindexed", "fails"))).get(verdict.value, "?"), found
 
     def lines(self, spec: str) -> list[Line]:
         """The lines of a function or file that have code: ``vfs_read``, ``fs/open.c``, ``vfs_read@fs/read_write.c:460-470``."""
@@ -421,7 +540,8 @@ class Index:
         self._ask("stats", self._handle, c.byref(summary))
         return summary
 
-    def _each(self, struct: type, convert: Callable[[Any], Any], name: str, *arguments: Any) -> list[Any]:
+    def _each(self, struct: type, convert: Callable[[Any], Any], name: str, *arguments: Any,
+              behind: tuple[Any, ...] = ()) -> list[Any]:
         found: list[Any] = []
         failed: list[BaseException] = []
 
@@ -435,7 +555,7 @@ class Index:
 
         callback = c.CFUNCTYPE(c.c_int32, c.c_void_p, c.POINTER(struct))(call)
         try:
-            self._ask(name, self._handle, *arguments, callback, None)
+            self._ask(name, self._handle, *arguments, callback, None, *behind)
         except Error as error:
             if failed:
                 raise failed[0] from None
@@ -474,7 +594,39 @@ def _placement(p: Any) -> Placement:
         definition=str(p.definition), instead=str(p.instead),
         inlined_into=tuple(Call(str(x.function), str(x.file), x.line, x.column) for x in calls),
         values=tuple(_value(p.values[i].contents) for i in range(p.value_count)),
-        instances=p.instances, reachable=p.reachable, is_unique=bool(p.flags & 1), is_nested=bool(p.flags & 2))
+        instances=p.instances, reachable=p.reachable, is_unique=bool(p.flags & 1), is_nested=bool(p.flags & 2),
+        alias=_alias(p.alias.contents) if p.alias else None,
+        tracepoint=_tracepoint(p.tracepoint.contents) if p.tracepoint else None)
+
+
+def _alias(a: Any) -> Alias:
+    through = tuple(str(a.through[i]) for i in range(a.through_count))
+    return Alias(str(a.name), str(a.point), through, tuple(_local(a.locals[i].contents) for i in range(a.local_count)))
+
+
+def _local(l: Any) -> Local:
+    state = dict(enumerate(("fine", "untyped", "broken"))).get(l.state, "?")
+    instead = tuple(str(l.instead[i]) for i in range(l.instead_count))
+    return Local(str(l.name), str(l.type), state, str(l.copy_of), str(l.variable), str(l.why), instead)
+
+
+def _tracepoint(t: Any) -> Tracepoint:
+    fields = (t.fields[i].contents for i in range(t.field_count))
+    known = tuple(Field(str(f.name), str(f.type), f.offset, f.bytes, bool(f.is_signed)) for f in fields)
+    return Tracepoint(str(t.system), bool(t.has_event), known if t.has_fields else None, str(t.refusal))
+
+
+_KINDS = "point variable function arity name type untyped control privilege unassigned".split()
+
+
+def _finding(f: Any) -> Finding:
+    kind = _KINDS[f.kind] if f.kind < len(_KINDS) else "?"
+    states = dict(enumerate(("resolves", "nothing", "skipped", "unindexed", "fails")))
+    return Finding(
+        file=str(f.file), line=f.line, column=f.column, kind=kind, what=str(f.what), why=str(f.why),
+        instead=tuple(str(f.instead[i]) for i in range(f.instead_count)),
+        state=states.get(f.state, "?") if kind == "point" else "", breaks=bool(f.breaks),
+        addresses=f.addresses, reachable=f.reachable)
 
 
 def _line(l: Any) -> Line:

@@ -88,7 +88,7 @@ uint32_t probeidx_version(void);
 /* Of the index files that it reads. */
 uint32_t probeidx_format_version(void);
 /* 1 if it can answer a kind of question, else 0: "find", "resolve", "places", "frames", "lines", "addr", "decode", "type",
- * "users", "blacklist", "objects"; of later versions "tapset", "check", "tracepoints". */
+ * "users", "blacklist", "objects", "tracepoints", "tapset", "check". */
 int32_t probeidx_has(const char *feature);
 /* How often queries had to ask malloc, since the program started. */
 uint64_t probeidx_overflows(void);
@@ -144,7 +144,10 @@ int32_t probeidx_objects(probeidx_index *index, probeidx_each_object each, void 
 enum probeidx_instance {
 	PROBEIDX_OUT_OF_LINE = 0,
 	PROBEIDX_INLINE = 1,
-	PROBEIDX_STATEMENT = 2
+	PROBEIDX_STATEMENT = 2,
+	PROBEIDX_TRACEPOINT = 3,     /* a struct tracepoint: no code, but the kernel calls who registers there */
+	PROBEIDX_NOWHERE = 4,        /* of an alias: no place of the kernel, such as begin or timer.s(1) */
+	PROBEIDX_UNINDEXED = 5       /* of an alias: in a program, or a module that is not in the index */
 };
 
 /* One address at which a function runs. */
@@ -266,6 +269,61 @@ struct probeidx_call {
 #define PROBEIDX_BEST 32u           /* of the addresses of the line the best to probe */
 #define PROBEIDX_SYSTEMTAPS 64u     /* of these the one that SystemTap takes */
 
+/* A field of the record that a tracepoint's event writes. */
+struct probeidx_field {
+	size_t size;
+	struct probeidx_text name;
+	struct probeidx_text type;          /* as the event's format spells it */
+	uint32_t offset;                    /* in the record, in bytes */
+	uint32_t bytes;
+	uint32_t is_signed;
+	uint32_t reserved32;
+};
+
+/* Of a tracepoint: what a placement in code has not. */
+struct probeidx_tracepoint {
+	size_t size;
+	struct probeidx_text system;        /* "sched"; empty where it is not known */
+	struct probeidx_text refusal;       /* why dynamic_events take none of it; empty where there is a definition */
+	const struct probeidx_field *const *fields;  /* without those that all events have */
+	size_t field_count;
+	uint32_t has_event;                 /* tracefs and perf know it */
+	uint32_t has_fields;                /* the fields are all known */
+	uint64_t reserved[2];
+};
+
+enum probeidx_usable {
+	PROBEIDX_FINE = 0,
+	PROBEIDX_UNTYPED = 1,       /* nothing tells whether it is a number or a text */
+	PROBEIDX_BROKEN = 2         /* a script that uses it is refused */
+};
+/* What a tapset alias gives to a handler. */
+struct probeidx_local {
+	size_t size;
+	struct probeidx_text name;
+	struct probeidx_text type;          /* "long", "string", "stats", "unknown" */
+	struct probeidx_text copy_of;       /* the variable of the kernel that it is a copy of, "$vma->vm_mm"; else empty */
+	struct probeidx_text variable;      /* of a broken one the part that is missing, ... */
+	struct probeidx_text why;           /* ... why, ... */
+	const struct probeidx_text *instead;/* ... and what there is */
+	size_t instead_count;
+	uint32_t state;                     /* a probeidx_usable */
+	uint32_t reserved32;
+	uint64_t reserved[2];
+};
+
+/* How a tapset alias leads to a placement. */
+struct probeidx_alias {
+	size_t size;
+	struct probeidx_text name;          /* under which it was asked, as stap -L lists it */
+	struct probeidx_text point;         /* to which it leads: kernel.function("vfs_read@fs/read_write.c:450") */
+	const struct probeidx_text *through;/* the aliases on the way, the asked one first */
+	size_t through_count;
+	const struct probeidx_local *const *locals;
+	size_t local_count;
+	uint64_t reserved[2];
+};
+
 /* One address, and all that is known of probing there. */
 struct probeidx_placement {
 	size_t size;
@@ -279,7 +337,8 @@ struct probeidx_placement {
 	struct probeidx_text anchor;        /* what to write to the kernel: this address and no other */
 	struct probeidx_text anchor_module; /* the same in parts */
 	struct probeidx_text anchor_symbol; /* of a program its path */
-	struct probeidx_text definition;    /* a line for kprobe_events with the arguments asked for; empty where they refuse it */
+	struct probeidx_text definition;    /* a line for kprobe_events with the arguments asked for; empty where they refuse it;
+					     * of a tracepoint for dynamic_events */
 	struct probeidx_text instead;       /* what is possible where it is refused; may be empty */
 	struct probeidx_text source_file;   /* of the line for which the address was found; empty where none was asked for */
 	uint64_t address;
@@ -302,9 +361,11 @@ struct probeidx_placement {
 	uint32_t instances;                 /* at how many addresses the function runs in this object ... */
 	uint32_t reachable;                 /* ... and how many kprobes reach, ... */
 	uint32_t reachable_events;          /* ... and kprobe_events */
-	uint32_t object;
+	uint32_t object;                    /* UINT32_MAX where nothing of the kernel is meant */
 	uint32_t pc;
-	uint64_t reserved[4];
+	const struct probeidx_alias *alias; /* of what a tapset alias, or timer.s(1) and its like, leads to; else NULL */
+	const struct probeidx_tracepoint *tracepoint;  /* of a tracepoint; else NULL */
+	uint64_t reserved[2];
 };
 
 #define PROBEIDX_LOCALS 1u          /* local variables too */
@@ -320,11 +381,87 @@ struct probeidx_options {
 /* Every placement of a spec, in one of the two spellings: "vfs_read", "do_open@fs/namei.c", "ext4:ext4_open+16",
  * "kernel.function(\"vfs_*\").call", "kernel.statement(\"vfs_read@fs/read_write.c:*\")". `arguments` are what to read there:
  * "file", "s->name:string", "$retval"; with none of them, all parameters. By name, file and line of the declaration, object,
- * and in the order of the debug information. `options` may be NULL. */
+ * and in the order of the debug information. `options` may be NULL.
+ *
+ * "kernel.trace(\"sched:sched_switch\")" is a tracepoint; arguments are its parameters, or fields of its event.
+ * "vm.pagefault" and "syscall.open.return" are aliases of the tapsets that are in the index: every probe that SystemTap makes of
+ * them, in its order. An argument that is a local of the alias stands for the variable that the local is a copy of. */
 typedef int32_t (*probeidx_each_placement)(void *context, const struct probeidx_placement *placement);
 int32_t probeidx_resolve(probeidx_index *index, const char *spec, const char *const *arguments, size_t argument_count,
 			 const struct probeidx_options *options, probeidx_each_placement each, void *context,
 			 struct probeidx_error *error);
+
+/* The names of the tapsets' aliases that a pattern matches ("vm.*", "syscall.**": `*` within a component, `**` over several;
+ * NULL: all but those that begin with `_`), sorted. */
+int32_t probeidx_aliases(probeidx_index *index, const char *pattern, probeidx_each_text each, void *context,
+			 struct probeidx_error *error);
+
+/* ---- scripts ----------------------------------------------------------------------------------------------------- */
+
+#define PROBEIDX_GURU 1u            /* as with stap -g */
+
+/* With which options stap is to run a script. */
+struct probeidx_stap {
+	size_t size;
+	const char *const *arguments;       /* behind the script: $1, @1 */
+	size_t argument_count;
+	const char *compatible;             /* as with --compatible: "4.8"; may be NULL */
+	uint32_t flags;
+	uint32_t runtime;                   /* 0 a kernel module, 1 Dyninst, 2 BPF */
+};
+
+enum probeidx_trouble {
+	PROBEIDX_POINT = 0,         /* a probe point, right or wrong: the state says it */
+	PROBEIDX_BAD_VARIABLE = 1,  /* a variable of the kernel, or a member, that is not there */
+	PROBEIDX_BAD_FUNCTION = 2,  /* a function that nothing defines */
+	PROBEIDX_BAD_ARITY = 3,
+	PROBEIDX_BAD_NAME = 4,
+	PROBEIDX_BAD_TYPE = 5,
+	PROBEIDX_BAD_UNTYPED = 6,   /* nothing tells whether a value is a number or a text */
+	PROBEIDX_BAD_CONTROL = 7,
+	PROBEIDX_BAD_PRIVILEGE = 8, /* what needs guru mode, another runtime or more privileges */
+	PROBEIDX_UNASSIGNED = 9     /* read but never given a value: the script runs */
+};
+enum probeidx_point_state {
+	PROBEIDX_POINT_RESOLVES = 0,
+	PROBEIDX_POINT_NOTHING = 1,     /* it matches nothing, and may */
+	PROBEIDX_POINT_SKIPPED = 2,     /* an earlier point of its probe was sufficient */
+	PROBEIDX_POINT_UNINDEXED = 3,   /* in a program, or a module that is not in the index */
+	PROBEIDX_POINT_FAILS = 4
+};
+struct probeidx_finding {
+	size_t size;
+	struct probeidx_text file;          /* the script, or a tapset */
+	struct probeidx_text what;          /* the point as it is written, or what is wrong */
+	struct probeidx_text why;           /* why it fails; may be empty */
+	const struct probeidx_text *instead;/* what there is */
+	size_t instead_count;
+	uint32_t line;
+	uint32_t column;
+	uint32_t kind;                      /* a probeidx_trouble */
+	uint32_t state;                     /* of a point a probeidx_point_state */
+	uint32_t breaks;                    /* SystemTap refuses the script for it */
+	uint32_t probes;                    /* of a point: how many probes it makes, ... */
+	uint32_t addresses;                 /* ... at how many addresses, ... */
+	uint32_t reachable;                 /* ... of which the kernel takes so many, ... */
+	uint32_t inlined;                   /* ... and so many are inlined copies */
+	uint32_t reserved32;
+	uint64_t reserved[2];
+};
+
+enum probeidx_script_verdict {
+	PROBEIDX_SCRIPT_RESOLVES = 0,
+	PROBEIDX_SCRIPT_UNINDEXED = 1,  /* as far as the index knows */
+	PROBEIDX_SCRIPT_FAILS = 2
+};
+/* Whether a script, or a list of probe points with one on each line, is right on this kernel: its points in their order, then
+ * what is wrong in its handlers by file, line and column. At most 16 MiB. `name` is for the places (NULL: "script.stp"), and
+ * one that ends with .stp is a script whatever it looks like. PROBEIDX_SYNTAX where it cannot be read. `options` and `verdict`
+ * may be NULL. What it needs of the tapsets is decoded for it: most scripts outgrow the arena, and ask malloc. */
+typedef int32_t (*probeidx_each_finding)(void *context, const struct probeidx_finding *finding);
+int32_t probeidx_check(probeidx_index *index, const char *name, const char *script, size_t length,
+		       const struct probeidx_stap *options, probeidx_each_finding each, void *context, uint32_t *verdict,
+		       struct probeidx_error *error);
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 

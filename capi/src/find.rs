@@ -3,7 +3,9 @@ use crate::border::{Answer, Each, EachFn, ErrorOut, ask, text};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
 use probeidx::query::listing::{Lines, Lister};
-use probeidx::query::{resolve, spec};
+use probeidx::query::spec::Point;
+use probeidx::query::{aliased, resolve, spec};
+use probeidx::tapset::Definitions;
 use std::ffi::{c_char, c_void};
 
 /// Calls `each` with the lines that `probeidx find` prints, or with `flags` 1 `find --args`.
@@ -22,8 +24,14 @@ pub extern "C" fn probeidx_find(
         let mut each = Each::new(each, context)?;
         let mut lister = Lister::new(view, flags & ARGS != 0);
         let mut lines = Lines::default();
-        for spec in spec::parse(text(pattern)?)? {
-            lister.list(&resolve::listed(&view, &spec)?, spec.spelled, &mut lines)?;
+        let specs = spec::parse(text(pattern)?)?;
+        let points = aliased::asked(&specs);
+        if !points.is_empty() {
+            let definitions = Definitions::of_index(&view)?;
+            aliased::list(view, &definitions, &points, flags & ARGS != 0, &mut lines)?;
+        }
+        for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {
+            lister.list(&resolve::listed(&view, spec)?, spec.spelled, &mut lines)?;
         }
         lines.sort();
         let mut result = Ok(());

@@ -9,14 +9,16 @@
 //! | `names` | words for enumerators; versions |
 //! | `open` | opening, closing, what is in an index |
 //! | `places`, `frames` | the quick questions, answered into the caller's buffers |
-//! | `find`, `resolve`, `lines`, `addr`, `decode`, `types`, `refused` | one for each command |
+//! | `check`, `find`, `resolve`, `aliases`, `lines`, `addr`, `decode`, `types`, `refused` | one for each command |
 //!
 //! `unsafe` is in `pool`, `handle` and `border` with its argument; elsewhere only what the border has checked is used.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 
 pub mod addr;
+pub mod aliases;
 pub mod border;
+pub mod check;
 pub mod decode;
 pub mod find;
 pub mod frames;

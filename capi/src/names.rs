@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_char};
 pub const VERSION: u32 = 0x00_01_00;
 
 /// What `probeidx_has` knows.
-const FEATURES: [&CStr; 11] = [
+const FEATURES: [&CStr; 14] = [
     c"find",
     c"resolve",
     c"places",
@@ -21,6 +21,9 @@ const FEATURES: [&CStr; 11] = [
     c"users",
     c"blacklist",
     c"objects",
+    c"tracepoints",
+    c"tapset",
+    c"check",
 ];
 
 /// The version of the library that runs; the header's is `PROBEIDX_VERSION`.
@@ -144,7 +147,7 @@ pub extern "C" fn probeidx_state_name(state: u32) -> Text {
 /// The name of a kind of placement.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_instance_name(instance: u32) -> Text {
-    const NAMES: [&CStr; 4] = [c"out-of-line", c"inline", c"statement", c"tracepoint"];
+    const NAMES: [&CStr; 6] = [c"out-of-line", c"inline", c"statement", c"tracepoint", c"none", c"unindexed"];
     NAMES.get(instance as usize).map_or(Text::EMPTY, |name| (*name).into())
 }
 

@@ -2,6 +2,7 @@
 use crate::border::{self, Answer, Each, EachFn, ErrorOut, Failure, NULL, Status, ask, fill, outside, text};
 use crate::handle::{self, Handle, Open};
 use crate::text::{Text, Texts};
+use probeidx::query::derive::forms;
 use probeidx::query::{Index, process};
 use probeidx::{Error, ErrorKind};
 use std::ffi::{c_char, c_void};
@@ -27,6 +28,9 @@ pub extern "C" fn probeidx_open(
             return Err(none.hint("make one with: probeidx build").into());
         }
         let open = Open::new(Index::open(&path)?)?;
+        // The table of SystemTap's points is made once and stays: its memory must not be that of a query. An empty point
+        // has no form, which is no matter here.
+        let _ = forms::each(&[], &mut |_| {});
         let none = Failure::Border(Status::TooMany, "256 indexes are open", "close one");
         border::give(index, handle::put(open).ok_or(none)?)
     })

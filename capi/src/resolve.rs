@@ -1,13 +1,21 @@
 //! Everything that a spec means: placements with anchors, verdicts, coverage and values.
+mod alias;
 mod answer;
+mod placement;
+mod tracepoint;
+mod value;
 
-pub use answer::{Call, Placement, Step, Value};
+pub use alias::{Alias, Local};
+pub use placement::{Call, Placement};
+pub use tracepoint::{Field, Tracepoint};
+pub use value::{Step, Value};
 
 use crate::border::{Answer, Each, EachFn, ErrorOut, ask, sized, text, texts};
 use crate::handle::Handle;
 use answer::Writer;
 use probeidx::query::placement::Wanted;
-use probeidx::query::{argument, resolve, spec};
+use probeidx::query::spec::Point;
+use probeidx::query::{aliased, argument, resolve, spec, traced};
 use std::ffi::{c_char, c_void};
 
 /// `struct probeidx_options`
@@ -63,15 +71,19 @@ pub extern "C" fn probeidx_resolve(
             lines: options.has(Options::LINES),
             arguments: &arguments,
         };
-        let mut result = Ok(());
-        for one in spec::parse(text(spec)?)? {
-            result = resolve::resolve(*lookup.view(), &one, wanted, |placement, filter| {
-                each.call(Writer::new(lookup, options).placement(&placement, filter).as_ref())
-            });
-            if result.is_err() {
-                break;
-            }
-        }
+        let view = *lookup.view();
+        let writer = || Writer::new(lookup, options);
+        let result = spec::parse(text(spec)?)?.iter().try_for_each(|one| match &one.point {
+            Point::Trace(asked) => traced::resolve(view, asked, wanted, |traced| {
+                each.call(writer().tracepoint(&traced).as_ref())
+            }),
+            Point::Alias(_) => aliased::asked(std::slice::from_ref(one)).iter().try_for_each(|point| {
+                aliased::resolve(view, point, wanted, &mut |probe| each.call(writer().probe(&probe).as_ref()))
+            }),
+            _ => resolve::resolve(view, one, wanted, |placement, filter| {
+                each.call(writer().placement(&placement, filter).as_ref())
+            }),
+        });
         each.end(result, "nothing matches")
     })
 }

@@ -51,7 +51,20 @@ fn structs() -> Vec<Struct> {
             size kernel module process function file section symbol anchor anchor_module anchor_symbol definition instead
             source_file address anchor_offset inlined_into inlined_into_count values value_count line instance
             symbol_offset flags kprobe kprobe_events kretprobe fentry shift source_line source_column instances reachable
-            reachable_events object pc reserved
+            reachable_events object pc alias tracepoint reserved
+        }
+        "field" resolve::Field { size name type_name offset bytes is_signed reserved32 }
+        "tracepoint" resolve::Tracepoint {
+            size system refusal fields field_count has_event has_fields reserved
+        }
+        "local" resolve::Local {
+            size name type_name copy_of variable why instead instead_count state reserved32 reserved
+        }
+        "alias" resolve::Alias { size name point through through_count locals local_count reserved }
+        "stap" check::Stap { size arguments argument_count compatible flags runtime }
+        "finding" check::Finding {
+            size file what why instead instead_count line column kind state breaks probes addresses reachable inlined
+            reserved32 reserved
         }
         "options" resolve::Options { size flags reserved }
         "line" lines::Line {
@@ -137,6 +150,10 @@ fn assertions() -> String {
         ("TAIL_CALLS", Placement::TAIL_CALLS),
         ("BEST", Placement::BEST),
         ("SYSTEMTAPS", Placement::SYSTEMTAP),
+        ("TRACEPOINT", Placement::TRACEPOINT),
+        ("NOWHERE", Placement::NOWHERE),
+        ("UNINDEXED", Placement::UNINDEXED),
+        ("GURU", probeidx_capi::check::Stap::GURU),
         ("LOG_MOVED", probeidx_capi::decode::Log::MOVED),
         ("LOG_GIVEN", probeidx_capi::decode::Log::GIVEN),
         ("KIND_RVALUE_REFERENCE", probeidx_format::types::TypeKind::RvalueReference as u32),
@@ -167,7 +184,8 @@ fn every_compiler_agrees() {
                 let Ok(mut child) = c.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
                     return false;
                 };
-                std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+                // One that does not know the standard goes before it has read all.
+                let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes());
                 let output = child.wait_with_output().unwrap();
                 said.push(String::from_utf8_lossy(&output.stderr).into_owned());
                 output.status.success()

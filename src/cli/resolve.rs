@@ -1,5 +1,5 @@
 //! `probeidx resolve`
-use super::aliases::{self, At, Probe};
+use super::aliases;
 use super::args::{Format, Resolve};
 use super::config::Config;
 use super::exit::Outcome;
@@ -8,6 +8,7 @@ use super::output::failed;
 use super::processes;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::aliased::{self, At, Probe};
 use crate::query::argument::{self, Argument, Source};
 use crate::query::placement::{Placement, Wanted};
 use crate::query::spec::{Filter, Point, Spec};
@@ -71,8 +72,8 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                 }
                 unread.add(values);
             };
-            for point in aliases::asked(std::slice::from_ref(spec)) {
-                aliases::resolve(view, &point, wanted, &mut |probe| {
+            for point in aliased::asked(std::slice::from_ref(spec)) {
+                aliased::resolve(view, &point, wanted, &mut |probe| {
                     look(probe.values());
                     printer.probe(&probe, out).map_err(failed)
                 })?;

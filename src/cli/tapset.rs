@@ -1,11 +1,11 @@
 //! `probeidx tapset`
-use super::aliases;
 use super::args::Tapset;
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use super::why_not::{nothing, with_near};
 use crate::error::Result;
+use crate::query::aliased;
 use crate::query::derive::explain::explain;
 use crate::query::suggest;
 use crate::render::text::Style;
@@ -83,7 +83,7 @@ impl Asked<'_> {
                 asked.push(alias);
             }
         }
-        let words = aliases::words(self.view, definitions);
+        let words = aliased::words(self.view, definitions);
         for alias in &asked {
             self.alias(alias, &words, out)?;
         }

@@ -2,6 +2,7 @@
 pub(crate) mod abilities;
 pub(crate) mod absence;
 pub mod address;
+pub mod aliased;
 pub mod argument;
 pub mod best;
 pub(crate) mod blocklist;

@@ -1,23 +1,12 @@
 //! Placements of aliases: what stands beside those of functions and tracepoints.
 use super::printable;
 use super::text::Style;
+use crate::query::aliased::Named;
 use crate::query::derive::explain::{Arm, Explained, Outcome};
 use crate::query::derive::{Local, Locals};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{Result, Write};
-
-/// An alias, and what a handler has by it at a place.
-pub struct Named<'a> {
-    /// The name under which it was asked.
-    pub name: &'a str,
-    /// The aliases on the way, the asked one first.
-    pub through: &'a [String],
-    /// The point that they lead to.
-    pub point: &'a str,
-    /// What a handler has there, by the aliases on the way.
-    pub locals: &'a Locals,
-}
 
 impl Local {
     /// As JSON names it.

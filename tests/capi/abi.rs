@@ -29,7 +29,7 @@ fn questions(folder: &TempDir) -> PathBuf {
 }
 
 /// Compiles one of the programs in `capi/tests/c`.
-fn program(installed: &Installed, folder: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
+pub fn program(installed: &Installed, folder: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
     let program = folder.path().join(name);
     let flags = [&["-std=gnu11", "-DRELEASE", "-O1"], flags].concat();
     installed.compile("gcc", &flags, &capi().join(format!("tests/c/{name}.c")), &program);

@@ -2,6 +2,7 @@
 //! the fixture's index. What a machine lacks is said to be skipped.
 #![cfg(feature = "cli")]
 mod abi;
+mod aliases;
 mod consumers;
 #[allow(dead_code)]
 #[path = "../suite/fixture.rs"]

@@ -41,6 +41,34 @@ static inline int32_t see_text(void *context, const struct probeidx_text *text)
 	return 0;
 }
 
+static inline void see_tracepoint(struct seen *seen, const struct probeidx_tracepoint *tracepoint)
+{
+	CHECK(tracepoint->size == sizeof *tracepoint && tracepoint->has_fields >= !!tracepoint->field_count);
+	see(seen, tracepoint->system), see(seen, tracepoint->refusal), see_number(seen, tracepoint->has_event);
+	for (size_t i = 0; i < tracepoint->field_count; i++) {
+		const struct probeidx_field *field = tracepoint->fields[i];
+		CHECK(field->size == sizeof *field);
+		see(seen, field->name), see(seen, field->type);
+		see_number(seen, field->offset), see_number(seen, field->bytes), see_number(seen, field->is_signed);
+	}
+}
+
+static inline void see_alias(struct seen *seen, const struct probeidx_alias *alias)
+{
+	CHECK(alias->size == sizeof *alias && alias->name.length && alias->point.length);
+	see(seen, alias->name), see(seen, alias->point);
+	for (size_t i = 0; i < alias->through_count; i++)
+		see(seen, alias->through[i]);
+	for (size_t i = 0; i < alias->local_count; i++) {
+		const struct probeidx_local *local = alias->locals[i];
+		CHECK(local->size == sizeof *local && (local->state == PROBEIDX_BROKEN) == !!local->why.length);
+		see(seen, local->name), see(seen, local->type), see(seen, local->copy_of);
+		see(seen, local->variable), see(seen, local->why), see_number(seen, local->state);
+		for (size_t n = 0; n < local->instead_count; n++)
+			see(seen, local->instead[n]);
+	}
+}
+
 static inline int32_t see_placement(void *context, const struct probeidx_placement *p)
 {
 	struct seen *seen = context;
@@ -70,6 +98,23 @@ static inline int32_t see_placement(void *context, const struct probeidx_placeme
 			see_number(seen, value->steps[s].size), see(seen, value->steps[s].name);
 		}
 	}
+	CHECK((p->instance == PROBEIDX_TRACEPOINT) == (p->tracepoint != NULL));
+	if (p->tracepoint)
+		see_tracepoint(seen, p->tracepoint);
+	if (p->alias)
+		see_alias(seen, p->alias);
+	return 0;
+}
+
+static inline int32_t see_finding(void *context, const struct probeidx_finding *finding)
+{
+	struct seen *seen = context;
+	seen->count++;
+	CHECK(finding->size == sizeof *finding && finding->what.length && finding->line > 0);
+	see(seen, finding->file), see(seen, finding->what), see(seen, finding->why);
+	see_number(seen, finding->line), see_number(seen, finding->kind), see_number(seen, finding->state);
+	for (size_t i = 0; i < finding->instead_count; i++)
+		see(seen, finding->instead[i]);
 	return 0;
 }
 
@@ -185,6 +230,16 @@ static inline int32_t ask(probeidx_index *index, const char *question, struct se
 		return probeidx_find(index, text, PROBEIDX_FIND_ARGS, see_text, seen, error);
 	if (!strcmp(line, "resolve"))
 		return probeidx_resolve(index, text, arguments, count, &options, see_placement, seen, error);
+	if (!strcmp(line, "aliases"))
+		return probeidx_aliases(index, *text ? text : NULL, see_text, seen, error);
+	if (!strcmp(line, "check")) {
+		struct probeidx_stap stap = { .size = sizeof stap };
+		uint32_t verdict = 9;
+		int32_t status = probeidx_check(index, NULL, text, PROBEIDX_NUL, &stap, see_finding, seen, &verdict, error);
+		CHECK(status || verdict <= PROBEIDX_SCRIPT_FAILS);
+		see_number(seen, verdict);
+		return status;
+	}
 	if (!strcmp(line, "lines"))
 		return probeidx_lines(index, text, see_line, seen, error);
 	if (!strcmp(line, "addr"))

@@ -1,0 +1,229 @@
+//! Whether a script is right on the kernel of an index.
+use crate::border::{self, Answer, Each, EachFn, ErrorOut, Failure, Status, ask, sized, text, texts};
+use crate::handle::Handle;
+use crate::text::{Text, Texts};
+use probeidx::query::check::{self, Asked, Located, Point, State, Verdict};
+use probeidx::tapset::handler::Trouble;
+use probeidx::tapset::target::Runtime;
+use std::ffi::{c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// How large a script may be, in bytes.
+const LARGEST: usize = 16 << 20;
+
+/// `struct probeidx_stap`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Stap {
+    /// Of the struct as the caller knows it.
+    pub size: usize,
+    /// What stands behind the script: `$1`, `@1`.
+    pub arguments: *const *const c_char,
+    /// How many.
+    pub argument_count: usize,
+    /// As with `--compatible`; may be null.
+    pub compatible: *const c_char,
+    /// See the constants.
+    pub flags: u32,
+    /// 0 a kernel module, 1 Dyninst, 2 BPF.
+    pub runtime: u32,
+}
+
+impl Stap {
+    /// As with `-g`.
+    pub const GURU: u32 = 1;
+    const NONE: Self = Self {
+        size: size_of::<Self>(),
+        arguments: std::ptr::null(),
+        argument_count: 0,
+        compatible: std::ptr::null(),
+        flags: 0,
+        runtime: 0,
+    };
+
+    fn asked(&self) -> Answer<Asked> {
+        Ok(Asked {
+            arguments: texts(self.arguments, self.argument_count)?.into_iter().map(str::to_owned).collect(),
+            guru: self.flags & Self::GURU != 0,
+            runtime: match self.runtime {
+                0 => Runtime::Kernel,
+                1 => Runtime::Dyninst,
+                2 => Runtime::Bpf,
+                _ => {
+                    return Err(Failure::Border(
+                        Status::Argument,
+                        "there is no such runtime",
+                        "ask for 0, 1 or 2",
+                    ));
+                }
+            },
+            systemtap: match self.compatible.is_null() {
+                true => None,
+                false => Some(text(self.compatible)?.to_owned()),
+            },
+        })
+    }
+}
+
+/// `struct probeidx_finding`
+#[repr(C)]
+pub struct Finding {
+    /// Of the struct.
+    pub size: usize,
+    /// The script, or a tapset.
+    pub file: Text,
+    /// The probe point as it is written, or what is wrong.
+    pub what: Text,
+    /// Why it fails.
+    pub why: Text,
+    /// What there is.
+    pub instead: *const Text,
+    /// How many.
+    pub instead_count: usize,
+    /// From 1.
+    pub line: u32,
+    /// From 1.
+    pub column: u32,
+    /// 0 a probe point; else see the header.
+    pub kind: u32,
+    /// Of a point what becomes of it: see the header.
+    pub state: u32,
+    /// Whether SystemTap refuses the script for it.
+    pub breaks: u32,
+    /// Of a point how many probes it makes.
+    pub probes: u32,
+    /// At how many addresses.
+    pub addresses: u32,
+    /// How many of these the kernel takes.
+    pub reachable: u32,
+    /// How many are inlined copies.
+    pub inlined: u32,
+    /// 0.
+    pub reserved32: u32,
+    /// 0.
+    pub reserved: [u64; 2],
+}
+
+/// Checks a script, or a list of probe points, and calls `each` with its points, then with what is wrong in its handlers.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_check(
+    index: *const Handle,
+    name: *const c_char,
+    script: *const c_char,
+    length: usize,
+    options: *const Stap,
+    each: EachFn<Finding>,
+    context: *mut c_void,
+    verdict: *mut u32,
+    error: *mut ErrorOut,
+) -> i32 {
+    ask(index, error, |open| -> Answer {
+        let view = *open.lookup().view();
+        let mut each = Each::new(each, context)?;
+        let asked = sized(options, Stap::NONE)?.asked()?;
+        let name = match name.is_null() {
+            true => Path::new("script.stp"),
+            false => Path::new(std::ffi::OsStr::from_bytes(border::bytes(name, usize::MAX)?)),
+        };
+        let script = border::bytes(script, length)?;
+        if script.len() > LARGEST {
+            return Err(Failure::Border(Status::Usage, "the script has more than 16 MiB", "check its parts"));
+        }
+        let definitions = check::definitions(&view)?;
+        let report = check::check(view, &definitions, &asked, name, script)?;
+        let mut told = || {
+            report.points.iter().try_for_each(|point| {
+                let mut texts = Texts::new(view.strings());
+                let instead = keep(&point.instead, &mut texts);
+                each.call(&of_point(point, &instead, &mut texts))
+            })?;
+            report.findings.iter().try_for_each(|found| {
+                let mut texts = Texts::new(view.strings());
+                let instead = keep(&found.instead, &mut texts);
+                each.call(&of_handler(found, &instead, &mut texts))
+            })
+        };
+        let result = told();
+        if !verdict.is_null() {
+            let number = match report.verdict() {
+                Verdict::Resolves => 0,
+                Verdict::Unindexed => 1,
+                Verdict::Fails => 2,
+            };
+            border::give(verdict, number)?;
+        }
+        match each.stopped {
+            true => Err(Failure::Stopped),
+            false => Ok(result?),
+        }
+    })
+}
+
+fn keep(names: &[String], texts: &mut Texts) -> Vec<Text> {
+    names.iter().map(|name| texts.keep(&**name)).collect()
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn of_point(point: &Point, instead: &[Text], texts: &mut Texts) -> Finding {
+    Finding {
+        size: size_of::<Finding>(),
+        file: texts.keep(point.path.as_os_str().as_bytes()),
+        what: texts.keep(&*point.point),
+        why: texts.keep(point.why.join("; ")),
+        instead: instead.as_ptr(),
+        instead_count: instead.len(),
+        line: point.place.line,
+        column: point.place.column,
+        kind: 0,
+        state: match point.state {
+            State::Resolves => 0,
+            State::Nothing => 1,
+            State::Skipped => 2,
+            State::Unindexed => 3,
+            State::Fails => 4,
+        },
+        breaks: (point.state == State::Fails).into(),
+        probes: number(point.probes),
+        addresses: number(point.addresses),
+        reachable: number(point.reachable),
+        inlined: number(point.inlined),
+        reserved32: 0,
+        reserved: [0; 2],
+    }
+}
+
+fn of_handler(found: &Located, instead: &[Text], texts: &mut Texts) -> Finding {
+    Finding {
+        size: size_of::<Finding>(),
+        file: texts.keep(found.path.as_os_str().as_bytes()),
+        what: texts.keep(&*found.what),
+        why: texts.keep(&*found.why),
+        instead: instead.as_ptr(),
+        instead_count: instead.len(),
+        line: found.line,
+        column: found.column,
+        kind: match found.trouble {
+            Trouble::Variable => 1,
+            Trouble::Function => 2,
+            Trouble::Arity => 3,
+            Trouble::Name => 4,
+            Trouble::Type => 5,
+            Trouble::Untyped => 6,
+            Trouble::Control => 7,
+            Trouble::Privilege => 8,
+            Trouble::Unassigned => 9,
+        },
+        state: 0,
+        breaks: found.trouble.breaks().into(),
+        probes: 0,
+        addresses: 0,
+        reachable: 0,
+        inlined: 0,
+        reserved32: 0,
+        reserved: [0; 2],
+    }
+}

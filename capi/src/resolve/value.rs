@@ -1,0 +1,140 @@
+//! What can be read at a placement, as C has it.
+use super::Options;
+use crate::names::state;
+use crate::text::{Text, Texts};
+use probeidx::lookup::Lookup;
+use probeidx::query::prototype::{Proof, Slot};
+use probeidx::query::value::{Role, ValueAt};
+use probeidx::render::{steps, words};
+
+/// `struct probeidx_step`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Step {
+    /// What is done: see the header.
+    pub op: u32,
+    /// Of a read, in bytes; of bits, how many.
+    pub size: u32,
+    /// A number, a distance, the number of a register, the lowest bit.
+    pub value: i64,
+    /// Of a register, as the kernel calls it; else empty.
+    pub name: Text,
+}
+
+/// `struct probeidx_value`
+#[repr(C)]
+pub struct Value {
+    /// Of the struct.
+    pub size: usize,
+    /// The variable's, or the argument as it was asked for.
+    pub name: Text,
+    /// As SystemTap spells it; empty where it has none.
+    pub type_name: Text,
+    /// Where it is, or why it cannot be fetched.
+    pub location: Text,
+    /// The argument of kprobe_events that reads it.
+    pub fetch: Text,
+    /// As an expression in C.
+    pub expression: Text,
+    /// How it is read.
+    pub steps: *const Step,
+    /// How many steps.
+    pub step_count: usize,
+    /// 0 a parameter, 1 a local variable, 2 what is returned, 3 what the kernel reads by itself, 4 a field of an event.
+    pub role: u32,
+    /// See `probeidx_state_name`.
+    pub state: u32,
+    /// Of a parameter at an entry its number, from 1; else 0.
+    pub parameter: u32,
+    /// 0 unknown, 1 it is where the calling convention puts it, 2 it is elsewhere, 3 it is not passed.
+    pub proof: u32,
+    /// DWARF's number of the register in which the convention passes it, or -1.
+    pub convention_register: i32,
+    /// It was asked for.
+    pub is_asked: u32,
+    /// 0.
+    pub reserved: [u64; 2],
+}
+
+/// Values in their order, with all to which they point but the texts.
+#[derive(Default)]
+pub struct Values {
+    _values: Vec<Value>,
+    /// What a placement points to.
+    pub pointers: Vec<*const Value>,
+    _steps: Vec<Vec<Step>>,
+}
+
+impl Values {
+    /// As they were found.
+    pub fn new(lookup: Lookup<'_>, options: Options, values: &[ValueAt], texts: &mut Texts) -> Self {
+        let (values, steps): (Vec<_>, Vec<_>) =
+            values.iter().map(|v| value(lookup, options, v, texts)).unzip();
+        let pointers = values.iter().map(std::ptr::from_ref).collect();
+        Self { _values: values, pointers, _steps: steps }
+    }
+}
+
+fn value(lookup: Lookup<'_>, options: Options, v: &ValueAt, texts: &mut Texts) -> (Value, Vec<Step>) {
+    let view = lookup.view();
+    let plan = v.plan.as_ref();
+    let steps: Vec<Step> =
+        plan.map_or(vec![], |plan| steps::steps(view, plan).iter().map(|s| step(s, texts)).collect());
+    let expression = plan.filter(|_| options.has(Options::EXPRESSIONS)).and_then(|p| steps::c(view, p));
+    let elsewhere = v.elsewhere.as_ref().map(|e| words::elsewhere(Some(e)));
+    let mut keep = |text: Option<&str>| text.map_or(Text::EMPTY, |text| texts.keep(text));
+    let value = Value {
+        size: size_of::<Value>(),
+        name: keep(Some(&v.name)),
+        type_name: keep(v.type_name.as_deref()),
+        location: keep(v.location.as_deref().or(elsewhere.as_deref())),
+        fetch: keep(v.fetch.as_deref()),
+        expression: keep(expression.as_deref()),
+        steps: steps.as_ptr(),
+        step_count: steps.len(),
+        role: match v.role {
+            Role::Parameter => 0,
+            Role::Local => 1,
+            Role::Return => 2,
+            Role::Raw => 3,
+            Role::Field => 4,
+        },
+        state: state(v.state),
+        parameter: v.parameter.map_or(0, |p| p.number),
+        proof: v.parameter.map_or(0, |p| match p.proof {
+            Proof::Unknown => 0,
+            Proof::Proved => 1,
+            Proof::Moved => 2,
+            Proof::Gone => 3,
+        }),
+        convention_register: v.parameter.map_or(-1, |p| match p.slot {
+            Slot::Register(register) => register.into(),
+            Slot::Stack(_) => -1,
+        }),
+        is_asked: v.is_asked.into(),
+        reserved: [0; 2],
+    };
+    (value, steps)
+}
+
+fn step(step: &steps::Step, texts: &mut Texts) -> Step {
+    use steps::Step as S;
+    let plain = |op, size, value| Step { op, size, value, name: Text::EMPTY };
+    match step {
+        S::Register { name, dwarf } => {
+            let name = name.as_deref().map_or(Text::EMPTY, |name| texts.keep(name));
+            Step { name, ..plain(0, 8, (*dwarf).into()) }
+        }
+        S::Constant { value } => plain(1, 8, *value),
+        S::Address { value } => {
+            let digits = value.strip_prefix("0x").unwrap_or(value);
+            plain(2, 8, u64::from_str_radix(digits, 16).unwrap_or(0) as i64)
+        }
+        S::Return => plain(3, 8, 0),
+        S::Argument { number } => plain(4, 8, (*number).into()),
+        S::Add { value } => plain(5, 8, *value),
+        S::Read { size, user } => plain(if *user { 7 } else { 6 }, *size as u32, 0),
+        S::Bits { offset, width, signed } => plain(if *signed { 9 } else { 8 }, *width, (*offset).into()),
+        S::Place { size } => plain(10, 0, size.map_or(-1, |size| size as i64)),
+    }
+}
