@@ -109,6 +109,14 @@ impl Failed<'_> {
     pub fn why(&self) -> Error {
         self.known.clone().unwrap_or_else(|| built_in::absent(self.view, self.components))
     }
+    /// The same without what is near. Cost: little, so that it can be asked of every point of a library.
+    pub fn briefly(&self) -> String {
+        let known = self.known.as_ref().map(|error| error.message().to_owned());
+        known.or_else(|| built_in::unknown_function(self.view, self.components)).unwrap_or_else(|| {
+            let why = self.why();
+            why.message().to_owned()
+        })
+    }
     /// The point, with its dots.
     pub fn point(&self) -> String {
         built_in::spelled(self.components)
