@@ -30,6 +30,8 @@ pub struct Leaf<'q> {
     pub components: &'q [Component],
     /// Whether it or an alias on the way to it may match nothing.
     pub optional: bool,
+    /// How it is itself marked: `?`, `!`, or nothing.
+    pub mark: &'static str,
     /// What has to hold for its handler to run.
     pub conditions: &'q [Arc<Expression>],
     /// The aliases on the way to it, the asked one first.
@@ -124,7 +126,13 @@ impl<'l> Definitions<'l> {
             Ok((_, false)) => {
                 let Way { through, behind, conditions, optional } = &walk.way;
                 let optional = *optional;
-                Ok((walk.visit)(Leaf { components: &components, optional, conditions, through, behind }))
+                let mark = match point {
+                    Point { sufficient: true, .. } => "!",
+                    Point { optional: true, .. } => "?",
+                    _ => "",
+                };
+                let components = &components;
+                Ok((walk.visit)(Leaf { components, optional, mark, conditions, through, behind }))
             }
             Err(Stop::Loop(_)) if point.optional || before.optional => Ok(false),
             Err(stop) => Err(stop),

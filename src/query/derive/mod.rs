@@ -43,7 +43,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub struct Derived<'q> {
     /// Under which name SystemTap lists it: that of the first alias on the way, with what was wanted behind it, else
-    /// the point (`derived_probe::script_location`).
+    /// the point with its mark (`derived_probe::script_location`).
     pub name: &'q [u8],
     /// The point in its canonical spelling: `kernel.function("vfs_read@fs/read_write.c:450")`.
     pub point: &'q [u8],
@@ -186,7 +186,16 @@ impl<'a, 'd> Deriver<'a, 'd> {
         let known = forms::each(leaf.components, &mut |components| {
             let mut derived = |point: &[u8], place: Place<'_>| {
                 found = true;
-                let name = name.get_or_insert_with(|| self::name(&leaf)).as_deref().unwrap_or(point);
+                let marked;
+                let name = match name.get_or_insert_with(|| self::name(&leaf)) {
+                    Some(name) => name.as_slice(),
+                    None if leaf.mark.is_empty() => point,
+                    // As `probe_point::print` of 4.8: `vm.*.*` lists the points of `vm.brk` with their marks.
+                    None => {
+                        marked = [point, leaf.mark.as_bytes()].concat();
+                        marked.as_slice()
+                    }
+                };
                 let Leaf { through, behind, conditions, .. } = leaf;
                 let view = &self.view;
                 let derived = Derived { name, point, through, conditions, place, behind, view };
