@@ -186,8 +186,12 @@ impl<'a> Tapset<'a> {
 
 /// The order of names: component by component.
 pub fn order(left: &[u8], right: &[u8]) -> Ordering {
-    let components = |name| <[u8]>::split(name, |byte: &u8| *byte == b'.');
-    components(left).cmp(components(right))
+    // A dot ends a component, so that it comes before every other byte.
+    let rank = |byte: &u8| if *byte == b'.' { 0 } else { u16::from(*byte) + 1 };
+    match left.iter().zip(right).find(|(l, r)| l != r) {
+        Some((l, r)) => rank(l).cmp(&rank(r)),
+        None => left.len().cmp(&right.len()),
+    }
 }
 
 /// The bytes of a tree, or of what is described above.

@@ -34,6 +34,11 @@ pub struct Request {
 }
 
 impl Session {
+    /// Whether the process ends with the answer, and what it holds with it.
+    pub fn ends_with_the_answer(&self) -> bool {
+        matches!(self, Self::Process)
+    }
+
     /// What the command reads.
     pub fn input(&self) -> Box<dyn Read + Send> {
         match self {

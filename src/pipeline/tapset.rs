@@ -44,7 +44,7 @@ impl Tapsets {
                 let error = Error::new(ErrorKind::NoIndex, "this index was built without tapsets").at(path);
                 return Err(error.hint("name a folder of tapsets"));
             }
-            sources.add(kept, path)?;
+            sources.unpack(kept, path)?;
         }
         Ok(Self { sources, bytes: OnceLock::new() })
     }

@@ -75,22 +75,29 @@ pub struct Named<'a> {
     pub through: &'a [String],
     /// The point that they lead to.
     pub point: &'a str,
+    /// What a handler has there, by the aliases on the way.
     pub locals: &'a Locals,
 }
 
 /// What is given for each probe of an alias.
 pub struct Probe<'p, 'a> {
+    /// By which alias.
     pub named: Named<'p>,
+    /// Whether it is a probe of a return.
     pub filter: Filter,
+    /// Where it runs.
     pub place: At<'a>,
 }
 
 /// Where it runs.
 pub enum At<'a> {
+    /// Code of the kernel.
     Code(Box<Placement<'a>>),
+    /// A tracepoint.
     Trace(Box<Traced<'a>>),
     /// It is no place of the kernel.
     Nowhere,
+    /// The index of a kernel cannot tell: a program.
     Unindexed,
 }
 

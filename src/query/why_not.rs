@@ -68,9 +68,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
                 let of_functions = |n: &usize| !view.functions_named(NameId::new(*n as u32)).is_empty();
                 let texts = (0..count).filter(of_functions).map(|n| view.string(view.names[n].name));
                 let near = suggest::nearest(name, texts.filter_map(|n| std::str::from_utf8(n).ok()), 5);
-                let without_modules = view.meta().is_ok_and(|m| m.without_modules);
-                let scope = if without_modules { " in vmlinux, and no modules are indexed" } else { "" };
-                reasons.push(with_near(&format!("no function {name}{scope}"), &near));
+                reasons.push(with_near(&no_function(&view, name), &near));
             }
         }
     }
@@ -137,6 +135,13 @@ fn no_file(view: &View<'_>, file: &Pattern) -> String {
     let tails: BTreeSet<&str> =
         paths.map(|p| p.rmatch_indices('/').nth(depth).map_or(p, |(at, _)| &p[at + 1..])).collect();
     with_near(&what, &suggest::nearest(name, tails.into_iter(), 3))
+}
+
+/// What to say of a function of which not even the name is there.
+pub fn no_function(view: &View<'_>, name: &str) -> String {
+    let without_modules = view.meta().is_ok_and(|m| m.without_modules);
+    let scope = if without_modules { " in vmlinux, and no modules are indexed" } else { "" };
+    format!("no function {name}{scope}")
 }
 
 /// What to say of a module that is not there.

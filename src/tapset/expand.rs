@@ -4,6 +4,7 @@
 //! given those and says whether something matches there; behind a match that is marked `!` the rest of its list is
 //! not tried. What is wanted behind the name of an alias goes to each of its points: `vm.brk.return` is an alias
 //! nobody wrote.
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub struct Leaf<'q> {
     pub components: &'q [Component],
     /// Whether it or an alias on the way to it may match nothing.
     pub optional: bool,
+    /// How it is itself marked: `?`, `!`, or nothing.
+    pub mark: &'static str,
     /// What has to hold for its handler to run.
     pub conditions: &'q [Arc<Expression>],
     /// The aliases on the way to it, the asked one first.
@@ -45,12 +48,32 @@ struct Walk<'l, 'v> {
     steps: usize,
 }
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Way<'l> {
     through: Vec<&'l Alias>,
     behind: Vec<Vec<Component>>,
     conditions: Vec<Arc<Expression>>,
     optional: bool,
+}
+
+/// A point of a way to which it goes back.
+#[derive(Clone, Copy)]
+struct Mark {
+    aliases: usize,
+    conditions: usize,
+    optional: bool,
+}
+
+impl Way<'_> {
+    fn mark(&self) -> Mark {
+        Mark { aliases: self.through.len(), conditions: self.conditions.len(), optional: self.optional }
+    }
+    fn back(&mut self, to: Mark) {
+        self.through.truncate(to.aliases);
+        self.behind.truncate(to.aliases);
+        self.conditions.truncate(to.conditions);
+        self.optional = to.optional;
+    }
 }
 
 /// Why a walk goes no further.
@@ -89,10 +112,13 @@ impl<'l> Definitions<'l> {
         walk: &mut Walk<'d, '_>,
     ) -> Result<bool, Stop> {
         walk.step()?;
-        let before = walk.way.clone();
+        let before = walk.way.mark();
         walk.way.conditions.extend(point.condition.clone());
         walk.way.optional |= point.optional;
-        let components = [&*point.components, suffix].concat();
+        let components = match suffix {
+            [] => Cow::Borrowed(&*point.components),
+            _ => Cow::Owned([&*point.components, suffix].concat()),
+        };
         let built_in = components.len() >= BUILT_IN.len()
             && components.iter().zip(BUILT_IN).all(|(c, name)| c.name == name && c.argument.is_none());
         let named = if built_in { Ok((false, false)) } else { Node::root(self).find(&components, 0, walk) };
@@ -101,12 +127,18 @@ impl<'l> Definitions<'l> {
             Ok((_, false)) => {
                 let Way { through, behind, conditions, optional } = &walk.way;
                 let optional = *optional;
-                Ok((walk.visit)(Leaf { components: &components, optional, conditions, through, behind }))
+                let mark = match point {
+                    Point { sufficient: true, .. } => "!",
+                    Point { optional: true, .. } => "?",
+                    _ => "",
+                };
+                let components = &components;
+                Ok((walk.visit)(Leaf { components, optional, mark, conditions, through, behind }))
             }
             Err(Stop::Loop(_)) if point.optional || before.optional => Ok(false),
             Err(stop) => Err(stop),
         };
-        walk.way = before;
+        walk.way.back(before);
         found
     }
 
@@ -253,7 +285,7 @@ impl<'d> Node<'d> {
             else {
                 continue;
             };
-            let before = walk.way.clone();
+            let before = walk.way.mark();
             // What a wildcard leads to may match nothing.
             walk.way.optional = true;
             match below.find(components, at + 1, walk) {
@@ -261,7 +293,7 @@ impl<'d> Node<'d> {
                 Err(Stop::Loop(_)) => {}
                 Err(stop) => return Err(stop),
             }
-            walk.way = before;
+            walk.way.back(before);
         }
         Ok((found, known))
     }
@@ -296,8 +328,16 @@ fn narrow<'n>(
         }
         start
     };
-    let start = first(range.clone(), &|found| found < Some(component));
-    start..first(start..range.end, &|found| found <= Some(component))
+    let Range { start, end } = range;
+    let start = first(start..end, &|found| found < Some(component));
+    // Few are alike: the end is near.
+    let is_it = |found: Option<&[u8]>| found <= Some(component);
+    let (mut from, mut step) = (start, 1);
+    while from + step < end && is_it(next(from + step)) {
+        from += step;
+        step *= 2;
+    }
+    start..first(from..end.min(from + step), &is_it)
 }
 
 fn wrong(message: String) -> Error {

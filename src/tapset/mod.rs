@@ -10,7 +10,8 @@
 //! | [`ast`] | what a script says |
 //! | [`expand`] | aliases to the points they stand for |
 //! | [`definitions`] | what scripts can use, by name |
-//! | [`sources`] | the folders of tapsets, and the same kept in an index |
+//! | [`sources`] | the folders of tapsets, on disk or kept in an index |
+//! | `packed` | those folders to bytes of an index and back |
 //! | [`stored`] | definitions as an index keeps them |
 //! | [`name`] | which names a pattern means |
 //! | [`context`] | what is known of the place where a handler runs |
@@ -30,6 +31,8 @@ mod lexer;
 pub mod library;
 mod macros;
 pub mod name;
+#[cfg(feature = "build")]
+mod packed;
 pub mod parser;
 mod preprocess;
 pub mod sources;

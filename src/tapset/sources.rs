@@ -3,12 +3,14 @@
 //! A folder lies on disk, or is kept in an index that was built from it: both are read in the same way, so that an index
 //! serves wherever a folder is expected.
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use probeidx_format::tapset::{FolderMeta, SourceMeta, SourcesMeta};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -70,6 +72,61 @@ impl Sources {
         folder.list(Path::new(""), 0, &mut 0, &mut self.errors)?;
         self.folders.push(folder);
         Ok(())
+    }
+
+    /// Adds folders that an index keeps; `texts` is what their files say, one behind the other.
+    pub fn add(&mut self, folders: Vec<FolderMeta>, texts: &Arc<[u8]>) {
+        // Numbers that no device has with another index's.
+        let device = u64::MAX - self.folders.len() as u64;
+        let mut at = 0usize;
+        for folder in folders {
+            let mut parts: BTreeMap<PathBuf, Vec<Source>> = BTreeMap::new();
+            for file in folder.files {
+                let text = match file.text {
+                    Some(length) => {
+                        let start = at;
+                        at = at.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+                        Text::Kept(texts.clone(), start..at)
+                    }
+                    None => Text::Lost,
+                };
+                let path = PathBuf::from(file.path);
+                let part = path.parent().unwrap_or(Path::new("")).to_owned();
+                let identity = (device, u64::from(file.identity));
+                let (size, modified) = (file.size, file.modified);
+                parts.entry(part).or_default().push(Source { path, identity, size, modified, text });
+            }
+            self.folders.push(Folder { path: folder.path.into(), parts });
+        }
+    }
+
+    /// The files as an index lists them, without what they say.
+    pub fn listing(&self) -> Vec<FolderMeta> {
+        let mut identities = HashMap::new();
+        let mut file = |source: &Source| {
+            let next = u32::try_from(identities.len()).unwrap_or(u32::MAX);
+            SourceMeta {
+                path: source.path.to_string_lossy().into_owned(),
+                identity: *identities.entry(source.identity).or_insert(next),
+                size: source.size,
+                modified: source.modified,
+                text: None,
+            }
+        };
+        let mut folder = |folder: &Folder| FolderMeta {
+            path: folder.path.to_string_lossy().into_owned(),
+            files: folder.parts.values().flatten().map(&mut file).collect(),
+        };
+        self.folders.iter().map(&mut folder).collect()
+    }
+
+    /// Whether these are the files that an index keeps, by path, size and time of change.
+    pub fn are(&self, kept: &SourcesMeta) -> bool {
+        let without_texts = |mut folder: FolderMeta| {
+            folder.files.iter_mut().for_each(|file| file.text = None);
+            folder
+        };
+        self.listing().into_iter().eq(kept.folders.iter().cloned().map(without_texts))
     }
 }
 
@@ -150,106 +207,4 @@ fn contents(path: &Path) -> Result<Vec<u8>> {
         return Err(Error::new(ErrorKind::Syntax, why).at(path));
     }
     Ok(bytes)
-}
-
-/// Keeping them in an index.
-#[cfg(feature = "build")]
-mod kept {
-    use super::*;
-    use flate2::Compression;
-    use flate2::read::ZlibDecoder;
-    use flate2::write::ZlibEncoder;
-    use probeidx_format::tapset::{FolderMeta, SourceMeta, SourcesMeta};
-    use std::collections::HashMap;
-    use std::io::Write;
-
-    /// How long the texts that an index keeps may be together.
-    const MOST_TEXT: u64 = 256 << 20;
-
-    impl Sources {
-        /// The files as an index lists them, without what they say.
-        pub fn listing(&self) -> Vec<FolderMeta> {
-            let mut identities = HashMap::new();
-            let mut file = |source: &Source| {
-                let next = u32::try_from(identities.len()).unwrap_or(u32::MAX);
-                SourceMeta {
-                    path: source.path.to_string_lossy().into_owned(),
-                    identity: *identities.entry(source.identity).or_insert(next),
-                    size: source.size,
-                    modified: source.modified,
-                    text: None,
-                }
-            };
-            let mut folder = |folder: &Folder| FolderMeta {
-                path: folder.path.to_string_lossy().into_owned(),
-                files: folder.parts.values().flatten().map(&mut file).collect(),
-            };
-            self.folders.iter().map(&mut folder).collect()
-        }
-
-        /// Whether these are the files that an index keeps, by path, size and time of change.
-        pub fn are(&self, kept: &SourcesMeta) -> bool {
-            let without_texts = |mut folder: FolderMeta| {
-                folder.files.iter_mut().for_each(|file| file.text = None);
-                folder
-            };
-            self.listing().into_iter().eq(kept.folders.iter().cloned().map(without_texts))
-        }
-
-        /// The bytes that an index keeps of them. What cannot be read is kept as such. Cost: reading and compressing all.
-        pub fn to_bytes(&self) -> Vec<u8> {
-            let mut folders = self.listing();
-            let mut texts = ZlibEncoder::new(vec![], Compression::new(7));
-            let mut kept = 0;
-            for (folder, meta) in self.folders.iter().zip(&mut folders) {
-                for (source, file) in folder.parts.values().flatten().zip(&mut meta.files) {
-                    let Ok(text) = Folder::text(source, &folder.path_of(source)) else { continue };
-                    let length = text.len() as u64;
-                    // Writing to memory does not fail.
-                    if kept + length <= MOST_TEXT && texts.write_all(&text).is_ok() {
-                        (file.text, kept) = (Some(length), kept + length);
-                    }
-                }
-            }
-            let texts = texts.finish().unwrap_or_default();
-            probeidx_format::tapset::encode(&SourcesMeta { folders, texts })
-        }
-
-        /// Adds the folders that an index keeps.
-        ///
-        /// # Errors
-        /// [`ErrorKind::IndexDamaged`] if their texts cannot be decompressed.
-        pub fn add(&mut self, kept: SourcesMeta, index: &Path) -> Result<()> {
-            let mut texts = vec![];
-            let decoder = ZlibDecoder::new(&kept.texts[..]);
-            decoder.take(MOST_TEXT).read_to_end(&mut texts).map_err(|e| {
-                let why = format!("the texts of tapsets cannot be decompressed: {e}");
-                Error::new(ErrorKind::IndexDamaged, why).at(index).section("tapset_sources")
-            })?;
-            let texts: Arc<[u8]> = texts.into();
-            // Numbers that no device has with another folder's.
-            let device = u64::MAX - self.folders.len() as u64;
-            let mut at = 0usize;
-            for folder in kept.folders {
-                let mut parts: BTreeMap<PathBuf, Vec<Source>> = BTreeMap::new();
-                for file in folder.files {
-                    let text = match file.text {
-                        Some(length) => {
-                            let start = at;
-                            at = at.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
-                            Text::Kept(texts.clone(), start..at)
-                        }
-                        None => Text::Lost,
-                    };
-                    let path = PathBuf::from(file.path);
-                    let part = path.parent().unwrap_or(Path::new("")).to_owned();
-                    let identity = (device, u64::from(file.identity));
-                    let (size, modified) = (file.size, file.modified);
-                    parts.entry(part).or_default().push(Source { path, identity, size, modified, text });
-                }
-                self.folders.push(Folder { path: folder.path.into(), parts });
-            }
-            Ok(())
-        }
-    }
 }

@@ -108,7 +108,7 @@ fn an_index_serves_as_a_folder() {
     // Files for other kernels are kept too: read for another architecture they count.
     let index = Index::open(&second.file()).unwrap();
     let mut sources = probeidx::tapset::sources::Sources::default();
-    sources.add(index.view().unwrap().tapset_sources().unwrap(), &second.file()).unwrap();
+    sources.unpack(index.view().unwrap().tapset_sources().unwrap(), &second.file()).unwrap();
     let library = Library::read(&sources, &Target::new("arm64", "6.12.0", &|_| None));
     assert!(library.errors.is_empty(), "{:?}", library.errors);
     assert_eq!(library.aliases().filter(|alias| alias.names[0].name() == "arm.only").count(), 1);

@@ -7,7 +7,7 @@ use crate::query::resolve;
 use crate::query::select;
 use crate::query::spec::{self, Filter, Point, Spelled};
 use crate::query::tracepoint;
-use crate::query::why_not::why_not;
+use crate::query::why_not::{self, why_not};
 use crate::tapset::ast::{Component, Literal};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, SymbolId};
@@ -50,6 +50,14 @@ pub(super) fn absent(view: &View<'_>, components: &[Component]) -> Error {
         ([], _) => no_match("nothing matches"),
         (reasons, _) => no_match(reasons.join("; ")),
     }
+}
+
+/// What to say of a function of a name that the index does not have; `None` where it is not that.
+pub(super) fn unknown_function(view: &View<'_>, components: &[Component]) -> Option<String> {
+    let spec = spec::of_components(components).ok()?;
+    let Point::Function(asked) = &spec.point else { return None };
+    let Pattern::Literal(name) = &asked.declared.name else { return None };
+    view.name(name.as_bytes()).is_none().then(|| why_not::no_function(view, name))
 }
 
 fn no_match(message: impl Into<String>) -> Error {

@@ -47,6 +47,8 @@ pub enum Outcome {
     Unindexed,
 }
 
+/// How many reasons are given of a point.
+const MOST_WHYS: usize = 3;
 /// How deep aliases within aliases are shown.
 const DEEPEST: usize = 8;
 
@@ -140,10 +142,11 @@ impl Explainer<'_, '_> {
                     met(derived.through, derived.behind, &mut inner);
                 }
                 Visited::Failed(failed) => {
-                    let why = failed.why();
-                    let why = why.message().to_owned();
-                    if whys.len() < 3 && !whys.contains(&why) && failed.through.is_empty() {
-                        whys.push(why);
+                    if failed.through.is_empty() && whys.len() < MOST_WHYS {
+                        let why = failed.briefly();
+                        if !whys.contains(&why) {
+                            whys.push(why);
+                        }
                     }
                     met(failed.through, failed.behind, &mut inner);
                 }

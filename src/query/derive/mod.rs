@@ -44,7 +44,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub struct Derived<'q> {
     /// Under which name SystemTap lists it: that of the first alias on the way, with what was wanted behind it, else
-    /// the point (`derived_probe::script_location`).
+    /// the point with its mark (`derived_probe::script_location`).
     pub name: &'q [u8],
     /// The point in its canonical spelling: `kernel.function("vfs_read@fs/read_write.c:450")`.
     pub point: &'q [u8],
@@ -110,6 +110,14 @@ impl Failed<'_> {
     pub fn why(&self) -> Error {
         self.known.clone().unwrap_or_else(|| built_in::absent(self.view, self.components))
     }
+    /// The same without what is near. Cost: little, so that it can be asked of every point of a library.
+    pub fn briefly(&self) -> String {
+        let known = self.known.as_ref().map(|error| error.message().to_owned());
+        known.or_else(|| built_in::unknown_function(self.view, self.components)).unwrap_or_else(|| {
+            let why = self.why();
+            why.message().to_owned()
+        })
+    }
     /// The point, with its dots.
     pub fn point(&self) -> String {
         built_in::spelled(self.components)
@@ -145,7 +153,7 @@ impl<'a, 'd> Deriver<'a, 'd> {
         Self { view, definitions, probed: Probed::new(view) }
     }
 
-    /// As [`derive`].
+    /// As [`derive()`].
     ///
     /// # Errors
     /// The same.
@@ -179,7 +187,16 @@ impl<'a, 'd> Deriver<'a, 'd> {
         let known = forms::each(leaf.components, &mut |components| {
             let mut derived = |point: &[u8], place: Place<'_>| {
                 found = true;
-                let name = name.get_or_insert_with(|| self::name(&leaf)).as_deref().unwrap_or(point);
+                let marked;
+                let name = match name.get_or_insert_with(|| self::name(&leaf)) {
+                    Some(name) => name.as_slice(),
+                    None if leaf.mark.is_empty() => point,
+                    // As `probe_point::print` of 4.8: `vm.*.*` lists the points of `vm.brk` with their marks.
+                    None => {
+                        marked = [point, leaf.mark.as_bytes()].concat();
+                        marked.as_slice()
+                    }
+                };
                 let Leaf { through, behind, conditions, .. } = leaf;
                 let view = &self.view;
                 let derived = Derived { name, point, through, conditions, place, behind, view };

@@ -290,7 +290,7 @@ impl<'a> Program<'a> {
             falls_through: false,
             reached: false,
         };
-        if let FunctionBody::Embedded(embedded) = &declaration.body {
+        if let (false, FunctionBody::Embedded(embedded)) = (self.brief, &declaration.body) {
             function.acts = !embedded.code.contains("/* pure */");
             function.falls_through = embedded.code.contains("STAP_NEXT;");
             (function.reads, function.writes) = self.named_in_c(&embedded.code, embedded.place);
