@@ -86,3 +86,7 @@ pub fn json(kernels: &[String], all: &[Health], out: &mut dyn Write) -> io::Resu
     }
     Ok(())
 }
+
+fn broken_json(broken: &Broken) -> serde_json::Value {
+    json!({"local": broken.local, "variable": broken.variable, "why": broken.why, "instead": broken.instead})
+}
