@@ -37,9 +37,18 @@ pub struct Leaf<'q> {
     pub behind: &'q [Vec<Component>],
 }
 
+/// What is met on the way through aliases.
+#[derive(Clone, Copy, Debug)]
+pub enum Met<'q> {
+    Leaf(Leaf<'q>),
+    /// A point that names aliases of which nothing matched, although the alias before it needs it: SystemTap refuses that
+    /// (elaborate.cxx of 4.8, `derive_probes`).
+    Missing(Leaf<'q>),
+}
+
 /// On the way through aliases.
 struct Walk<'l, 'v> {
-    visit: &'v mut dyn FnMut(Leaf<'_>) -> bool,
+    visit: &'v mut dyn FnMut(Met<'_>) -> bool,
     way: Way<'l>,
     steps: usize,
 }
@@ -50,6 +59,15 @@ struct Way<'l> {
     behind: Vec<Vec<Component>>,
     conditions: Vec<Arc<Expression>>,
     optional: bool,
+    /// Whether a wildcard led here: what it leads to may match nothing.
+    wild: bool,
+}
+
+impl Way<'_> {
+    /// Whether what is here may match nothing.
+    fn may_miss(&self) -> bool {
+        self.optional || self.wild
+    }
 }
 
 /// Why a walk goes no further.
@@ -77,6 +95,14 @@ impl<'l> Definitions<'l> {
     /// [`ErrorKind::Syntax`] for an alias that leads back to itself, and past [`DEEPEST`] and [`MOST`];
     /// [`ErrorKind::IndexDamaged`] for one that cannot be decoded.
     pub fn expand(&self, point: &Point, mut visit: impl FnMut(Leaf<'_>) -> bool) -> Result<bool> {
+        self.walk(point, |met| matches!(met, Met::Leaf(leaf) if visit(leaf)))
+    }
+
+    /// As [`Self::expand`], with what is missing on the way; what is said of that counts for nothing.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn walk(&self, point: &Point, mut visit: impl FnMut(Met<'_>) -> bool) -> Result<bool> {
         let mut walk = Walk { visit: &mut visit, way: Way::default(), steps: 0 };
         self.point(point, &[], &mut walk).map_err(|(Stop::Loop(error) | Stop::Beyond(error))| error)
     }
@@ -95,14 +121,17 @@ impl<'l> Definitions<'l> {
         let built_in = components.len() >= BUILT_IN.len()
             && components.iter().zip(BUILT_IN).all(|(c, name)| c.name == name && c.argument.is_none());
         let named = if built_in { Ok((false, false)) } else { Node::root(self).find(&components, 0, walk) };
+        let Way { through, behind, conditions, .. } = &walk.way;
+        let optional = walk.way.may_miss();
+        let leaf = Leaf { components: &components, optional, conditions, through, behind };
         let found = match named {
-            Ok((found, true)) => Ok(found),
-            Ok((_, false)) => {
-                let Way { through, behind, conditions, optional } = &walk.way;
-                let optional = *optional;
-                Ok((walk.visit)(Leaf { components: &components, optional, conditions, through, behind }))
+            Ok((false, true)) if !optional && !through.is_empty() => {
+                (walk.visit)(Met::Missing(leaf));
+                Ok(false)
             }
-            Err(Stop::Loop(_)) if point.optional || before.optional => Ok(false),
+            Ok((found, true)) => Ok(found),
+            Ok((_, false)) => Ok((walk.visit)(Met::Leaf(leaf))),
+            Err(Stop::Loop(_)) if point.optional || before.may_miss() => Ok(false),
             Err(stop) => Err(stop),
         };
         walk.way = before;
@@ -125,6 +154,10 @@ impl<'l> Definitions<'l> {
         }
         walk.way.through.push(alias);
         walk.way.behind.push(suffix.to_vec());
+        // A wildcard forgives what an alias throws. One with nothing wanted behind its name throws nothing: it says at once
+        // what is wrong (elaborate.cxx of 4.8, `derive_probes`: `rethrow_errors`).
+        let before = walk.way.wild;
+        walk.way.wild &= !suffix.is_empty();
         let mut any = false;
         for point in &alias.points {
             let found = self.point(point, suffix, walk)?;
@@ -133,6 +166,7 @@ impl<'l> Definitions<'l> {
                 break;
             }
         }
+        walk.way.wild = before;
         walk.way.through.pop();
         walk.way.behind.pop();
         Ok(any)
@@ -253,8 +287,7 @@ impl<'d> Node<'d> {
                 continue;
             };
             let before = walk.way.clone();
-            // What a wildcard leads to may match nothing.
-            walk.way.optional = true;
+            walk.way.wild = true;
             match below.find(components, at + 1, walk) {
                 Ok((f, k)) => (found, known) = (found | f, known | k),
                 Err(Stop::Loop(_)) => {}

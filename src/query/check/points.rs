@@ -15,7 +15,7 @@ use crate::query::select;
 use crate::query::verdict::{Judge, Verdict};
 use crate::tapset::ast::{self, Alias, Expression};
 use crate::tapset::handler::Program;
-use crate::tapset::{Definitions, Place as Written, expand};
+use crate::tapset::{Definitions, Place as Written};
 
 /// A probe point of a script on one kernel.
 #[derive(Clone, Debug)]
@@ -125,9 +125,11 @@ impl<'a> Deriving<'a> {
                             .extend(named.into_iter().chain(proposals::of_function(view, failed.components)));
                     }
                 }
-                Visited::Failed(failed) => {
-                    gathered.maybe.get_or_insert_with(|| failed.why().message().to_owned());
+                Visited::Missing(missing) => {
+                    gathered.failed = true;
+                    gathered.missing.get_or_insert_with(|| missing.why().message().to_owned());
                 }
+                Visited::Failed(_) => {}
             }
             Ok(())
         });
@@ -136,9 +138,6 @@ impl<'a> Deriving<'a> {
             gathered.why.push(error.message().to_owned());
             false
         });
-        if found && !point.optional && !point.components.iter().any(|c| c.name.contains('*')) {
-            gathered.missing(self.missing(point, 0));
-        }
         checked.probes = gathered.probes;
         checked.state = match (found, point.optional) {
             _ if gathered.failed => State::Fails,
@@ -148,7 +147,10 @@ impl<'a> Deriving<'a> {
             (false, false) => State::Fails,
         };
         if gathered.why.is_empty() && !found {
-            gathered.why.extend(gathered.maybe.take());
+            gathered.why.extend(first_reason(deriver, point));
+        }
+        if gathered.why.is_empty() {
+            gathered.why.extend(gathered.missing.take());
         }
         gathered.why.dedup();
         (checked.why, checked.instead) = (gathered.why, gathered.instead);
@@ -165,43 +167,6 @@ impl<'a> Deriving<'a> {
     }
 }
 
-impl Deriving<'_> {
-    /// The first point that an alias needs on the way and that matches nothing, although another of its points does:
-    /// SystemTap refuses that (elaborate.cxx of 4.8, `derive_probes`).
-    fn missing(&mut self, point: &ast::Point, depth: usize) -> Option<String> {
-        let definitions = self.definitions;
-        let plain = point.components.iter().take_while(|c| c.argument.is_none()).count();
-        let prefix = |length: usize| {
-            let names: Vec<_> = point.components[..length].iter().map(|c| &*c.name).collect();
-            names.join(".")
-        };
-        let length = (1..=plain).rev().find(|length| definitions.alias(&prefix(*length)).next().is_some())?;
-        if depth == expand::DEEPEST {
-            return None;
-        }
-        for alias in definitions.alias(&prefix(length)) {
-            for inner in &alias.points {
-                let components = [&inner.components[..], &point.components[length..]].concat();
-                let inner = ast::Point { components, ..inner.clone() };
-                let found = self.deriver.visit(&inner, &mut |_| Ok(())).unwrap_or(false);
-                if !found && !inner.optional {
-                    return Some(format!("nothing matches {inner}, which {} needs", prefix(length)));
-                }
-                if found && !inner.optional {
-                    let deeper = self.missing(&inner, depth + 1);
-                    if deeper.is_some() {
-                        return deeper;
-                    }
-                }
-                if found && inner.sufficient {
-                    break;
-                }
-            }
-        }
-        None
-    }
-}
-
 #[derive(Default)]
 struct Gathered {
     probes: usize,
@@ -210,18 +175,13 @@ struct Gathered {
     failed: bool,
     why: Vec<String>,
     instead: Vec<String>,
-    /// Why something matches nothing that may.
-    maybe: Option<String>,
+    /// What an alias needs although each of the points that it leads to may match nothing.
+    missing: Option<String>,
     /// The addresses, and why the kernel refuses them.
     places: BTreeMap<(u32, u32), Option<Reason>>,
 }
 
 impl Gathered {
-    fn missing(&mut self, why: Option<String>) {
-        self.failed |= why.is_some();
-        self.why.extend(why);
-    }
-
     fn probe(&mut self, view: &View<'_>, judge: &Judge<'_>, derived: &Derived<'_>) {
         self.probes += 1;
         let (object, pc, is_inline) = match derived.place {
@@ -268,6 +228,19 @@ impl Point {
         let place = point.components.first().map_or(probe.place, |c| c.place);
         Self::of_text(&point.to_string(), Path::new(""), place)
     }
+}
+
+/// Why the first of the points matches nothing that one of which nothing came leads to. What may match nothing fails often,
+/// and to tell why takes long: it is asked where it is said.
+fn first_reason(deriver: &mut Deriver<'_, '_>, point: &ast::Point) -> Option<String> {
+    let mut why = None;
+    let walked = deriver.visit(point, &mut |visited| {
+        if let Visited::Failed(failed) = visited {
+            why.get_or_insert_with(|| failed.why().message().to_owned());
+        }
+        Ok(())
+    });
+    walked.ok().and(why)
 }
 
 /// The same aliases, for as long as the definitions live.

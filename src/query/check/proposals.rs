@@ -46,6 +46,5 @@ pub(super) fn close_to(view: &View<'_>, name: &str) -> Vec<String> {
     }
     let names = (0..view.names.len().saturating_sub(1))
         .filter(|id| !view.functions_named(NameId::new(*id as u32)).is_empty());
-    let names = names.filter_map(|id| std::str::from_utf8(view.string(view.names[id].name)).ok());
-    suggest::nearest(name, names, MOST)
+    suggest::nearest(name, names.map(|id| view.string(view.names[id].name)), MOST)
 }

@@ -139,6 +139,7 @@ impl Explainer<'_, '_> {
                     });
                     met(derived.through, derived.behind, &mut inner);
                 }
+                Visited::Missing(_) => {}
                 Visited::Failed(failed) => {
                     let why = failed.why();
                     let why = why.message().to_owned();
