@@ -9,9 +9,11 @@ use probeidx_format::id::ObjectId;
 use super::assumed::Assumed;
 use super::proposals;
 use crate::error::ErrorKind;
+use crate::query::coverage;
 use crate::query::derive::{Derived, Deriver, Place, Visited};
 use crate::query::reason::Reason;
 use crate::query::select;
+use crate::query::spec::{self, Point as Asked, Spec};
 use crate::query::verdict::{Judge, Verdict};
 use crate::tapset::ast::{self, Alias, Expression};
 use crate::tapset::handler::Program;
@@ -33,6 +35,9 @@ pub struct Point {
     pub reachable: usize,
     /// How many are inlined copies, which a probe on the name alone misses with other tools.
     pub inlined: usize,
+    /// How many inlined copies there are besides, in code that is gone once the kernel runs: SystemTap leaves them out.
+    /// Counted where a function is named.
+    pub left_out: usize,
     /// Why it refuses the others, the reason of most first.
     pub refused: Vec<(Reason, usize)>,
     /// Why it fails: for each point that matches nothing, whether an alias leads to it.
@@ -118,11 +123,9 @@ impl<'a> Deriving<'a> {
                 Visited::Failed(failed) if !failed.optional => {
                     gathered.failed = true;
                     if gathered.why.len() < REASONS {
-                        gathered.why.push(failed.why().message().to_owned());
-                        let named = failed.why().remedy().map(str::to_owned);
-                        gathered
-                            .instead
-                            .extend(named.into_iter().chain(proposals::of_function(view, failed.components)));
+                        let (why, instead) = proposals::of_failed(view, failed);
+                        gathered.why.push(why);
+                        gathered.instead.extend(instead);
                     }
                 }
                 Visited::Missing(missing) => {
@@ -156,6 +159,9 @@ impl<'a> Deriving<'a> {
         (checked.why, checked.instead) = (gathered.why, gathered.instead);
         let places = gathered.places.len();
         (checked.addresses, checked.inlined) = (places, gathered.inlined);
+        if checked.inlined > 0 {
+            checked.left_out = left_out(view, &point.components);
+        }
         let mut refused: BTreeMap<&str, (Reason, usize)> = BTreeMap::new();
         for reason in gathered.places.into_values().flatten() {
             refused.entry(reason.name()).or_insert((reason, 0)).1 += 1;
@@ -218,6 +224,7 @@ impl Point {
             addresses: 0,
             reachable: 0,
             inlined: 0,
+            left_out: 0,
             refused: vec![],
             why: vec![],
             instead: vec![],
@@ -228,6 +235,16 @@ impl Point {
         let place = point.components.first().map_or(probe.place, |c| c.place);
         Self::of_text(&point.to_string(), Path::new(""), place)
     }
+}
+
+/// The copies of a function in code that is gone once the kernel runs.
+fn left_out(view: &View<'_>, components: &[ast::Component]) -> usize {
+    let Ok(Spec { point: Asked::Function(asked), .. }) = spec::of_components(components) else { return 0 };
+    if !asked.declared.name.is_literal() {
+        return 0;
+    }
+    let all = coverage::of_spec(view, &asked);
+    all.iter().flat_map(|covered| &covered.coverage.left_out).map(|(_, count)| *count as usize).sum()
 }
 
 /// Why the first of the points matches nothing that one of which nothing came leads to. What may match nothing fails often,
