@@ -152,7 +152,7 @@ fn what_is_needed_is_refused_with_its_place_and_reason() {
         ("noisy($none)", "1:17 variable $none: it is not here"),
         ("println(nosuch(1))", "1:19 function nosuch: no tapset has a function of this name"),
         ("println(hidden())", "1:19 function hidden: no tapset has a function of this name"),
-        ("println(text(1, 2))", "1:19 arity text: it takes 1 arguments, here are 2"),
+        ("println(text(1, 2))", "1:19 arity text: it takes 1 arguments, here 2"),
         ("println(text(\"x\"))", "1:24 type \"x\": this is a string, a long is wanted"),
         ("guru_only()", "1:11 privilege guru_only: it needs guru mode (stap -g)"),
         ("$n = 1", "1:11 variable $n: writing to the kernel needs guru mode (stap -g)"),
