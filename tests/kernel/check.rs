@@ -139,9 +139,11 @@ fn call(file: PathBuf) -> Call {
             _ if !behind && word == name => behind = true,
             "-x" | "-c" | "-d" => options.extend([word.clone(), words.next().unwrap_or_default()]),
             _ if word.starts_with("--") => options.push(word),
-            // `-gp4` is `-g -p4`.
-            _ if word.starts_with('-') && word.contains("p4") => {
-                let others = word.chars().skip(1).filter(|c| !"p4".contains(*c));
+            // `-gp4` is `-g -p4`: how far to go is ours to say.
+            _ if word.starts_with('-')
+                && word.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with('p') =>
+            {
+                let others = word.chars().skip(1).filter(|c| *c != 'p' && !c.is_ascii_digit());
                 options.extend(others.map(|option| format!("-{option}")));
             }
             _ if word.starts_with('-') => options.push(word),
@@ -154,7 +156,7 @@ fn call(file: PathBuf) -> Call {
 /// The words of a command line, as a shell has them; what a command or variable would give is a plain number.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (vec![], None::<String>, None);
-    for c in line.replace("$$ ", "1 ").chars() {
+    for c in line.replace("$$", "1").chars() {
         match (quote, c) {
             (Some(open), _) if open == c => {
                 quote = None;

@@ -114,7 +114,7 @@ fn the_tapsets_themselves_are_checked() {
 fn a_wildcard_forgives_no_alias_what_it_needs() {
     let aliases = "probe own.good = kernel.function(\"find_node\") {} probe own.bad = own.gone {} probe own.gone = \
                    kernel.function(\"no_such\") ? {} ";
-    for (point, fails) in [("own.*", true), ("own.* ?", false), ("own.g*", false), ("own.b*.call", false)] {
+    for (point, fails) in [("own.*", true), ("own.* ?", false), ("own.g*", false), ("own.*.call", false)] {
         let run = check("a.stp", &format!("{aliases} probe {point} {{}} probe begin {{}}"), &["--json"]);
         let all = objects(&run);
         let state = all.iter().find(|o| o["probe"].is_string()).unwrap();
