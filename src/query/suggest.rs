@@ -8,22 +8,26 @@
 ///
 /// A name is close if at most a third of `wanted` (at least one letter, at most four) was mistyped, a swap of
 /// neighbours counted once, or if it starts with, ends with or holds `wanted`. One pass, no allocation per name.
-pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>, n: usize) -> Vec<String> {
-    let mut best: Vec<(u32, &str)> = Vec::with_capacity(n + 1);
+pub fn nearest<'a, N>(wanted: &str, names: impl Iterator<Item = &'a N>, n: usize) -> Vec<String>
+where
+    N: AsRef<[u8]> + ?Sized + 'a,
+{
+    let mut best: Vec<(u32, &[u8])> = Vec::with_capacity(n + 1);
     if n == 0 || wanted.is_empty() {
         return Vec::new();
     }
     let mut search = Search::new(wanted.as_bytes());
     for name in names {
+        let name = name.as_ref();
         let limit = if best.len() == n { best[n - 1].0 } else { u32::MAX };
-        let Some(far) = search.distance(name.as_bytes(), limit) else { continue };
+        let Some(far) = search.distance(name, limit) else { continue };
         let place = best.partition_point(|&known| known < (far, name));
         if best.get(place) != Some(&(far, name)) {
             best.insert(place, (far, name));
             best.truncate(n);
         }
     }
-    best.into_iter().map(|(_, name)| name.to_owned()).collect()
+    best.into_iter().map(|(_, name)| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
 /// What one mistake costs, in quarters: a letter of context that was left out costs one.
@@ -47,6 +51,10 @@ impl<'w> Search<'w> {
 
     /// How far a name is; `None` if it is not close or farther than `limit`.
     fn distance(&mut self, name: &[u8], limit: u32) -> Option<u32> {
+        // Too long or short to be mistyped, and too short to hold it.
+        if name.len() + self.mistakes < self.wanted.len() {
+            return None;
+        }
         let letters = letters(name);
         let missing = (self.letters & !letters).count_ones() as usize;
         let held = if missing == 0 && self.wanted.len() >= 3 { held(self.wanted, name) } else { None };

@@ -67,7 +67,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
                 let count = view.names.len().saturating_sub(1);
                 let of_functions = |n: &usize| !view.functions_named(NameId::new(*n as u32)).is_empty();
                 let texts = (0..count).filter(of_functions).map(|n| view.string(view.names[n].name));
-                let near = suggest::nearest(name, texts.filter_map(|n| std::str::from_utf8(n).ok()), 5);
+                let near = suggest::nearest(name, texts, 5);
                 reasons.push(with_near(&no_function(&view, name), &near));
             }
         }

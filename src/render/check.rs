@@ -74,26 +74,12 @@ fn lines(report: &Report, kernel: &str, out: &mut dyn Write) -> io::Result<()> {
         match point.state {
             State::Fails => writeln!(out, "{place}: {name}: {}{}", reasons(point), instead(&point.instead))?,
             State::Unindexed => writeln!(out, "{place}: note: {name}: it is not in the index")?,
-            State::Resolves if point.reachable < point.addresses => {
-                let refused: Vec<_> = point
-                    .refused
-                    .iter()
-                    .map(|(reason, count)| format!("{count} {}", reason.name()))
-                    .collect();
-                writeln!(
-                    out,
-                    "{place}: warning: {name}: the kernel refuses {} of {} addresses: {}",
-                    point.addresses - point.reachable,
-                    point.addresses,
-                    refused.join(", ")
-                )?;
-            }
-            State::Resolves if point.inlined > 0 => {
-                let (inlined, all) = (point.inlined, point.addresses);
-                writeln!(out, "{place}: note: {name}: {inlined} of {all} addresses are inlined copies")?;
+            State::Resolves => {
+                refused(point, &place, &name, out)?;
+                inlined(point, &place, &name, out)?;
             }
             State::Nothing => writeln!(out, "{place}: note: {name}: {}, and may", reasons(point))?,
-            State::Resolves | State::Skipped => {}
+            State::Skipped => {}
         }
     }
     for finding in &report.findings {
@@ -105,6 +91,32 @@ fn lines(report: &Report, kernel: &str, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{kernel}{place}:{line}:{column}: {warning}{what}: {}{instead}", printable(why))?;
     }
     Ok(())
+}
+
+/// What the kernel refuses.
+fn refused(point: &Point, place: &str, name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let (refused, all) = (point.addresses - point.reachable, point.addresses);
+    if refused == 0 {
+        return Ok(());
+    }
+    let why: Vec<_> =
+        point.refused.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
+    let why = why.join(", ");
+    writeln!(out, "{place}: warning: {name}: the kernel refuses {refused} of {all} addresses: {why}")
+}
+
+/// What a probe on the symbol, as other tools place it, misses; and what nothing can reach.
+fn inlined(point: &Point, place: &str, name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let (inlined, all) = (point.inlined, point.addresses);
+    if inlined == 0 {
+        return Ok(());
+    }
+    let more = match point.left_out {
+        0 => String::new(),
+        1 => "; 1 more is gone once the kernel runs, and left out".to_owned(),
+        more => format!("; {more} more are gone once the kernel runs, and left out"),
+    };
+    writeln!(out, "{place}: note: {name}: {inlined} of {all} addresses are inlined copies{more}")
 }
 
 fn reasons(point: &Point) -> String {
@@ -154,7 +166,8 @@ fn point_json(script: &str, kernel: &str, p: &Point) -> serde_json::Value {
         p.refused.iter().map(|(reason, count)| (reason.name().to_owned(), json!(count))).collect();
     json!({"script": script, "kernel": kernel, "file": p.path, "line": p.place.line, "column": p.place.column,
         "probe": p.point, "state": p.state.name(), "probes": p.probes, "addresses": p.addresses,
-        "reachable": p.reachable, "inlined": p.inlined, "refused": refused, "why": p.why, "instead": p.instead})
+        "reachable": p.reachable, "inlined": p.inlined, "left_out": p.left_out,
+        "refused": refused, "why": p.why, "instead": p.instead})
 }
 
 fn finding_json(script: &str, kernel: &str, f: &Located) -> serde_json::Value {

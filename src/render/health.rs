@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::printable;
 use crate::query::check::State;
-use crate::query::check::tapset::{AliasHealth, Health};
+use crate::query::check::tapset::{AliasHealth, Broken, Health};
 
 /// The points of aliases that match nothing on any of the kernels, each with its alias and place.
 fn untaken(all: &[Health]) -> Vec<(String, String, String)> {
@@ -69,10 +69,7 @@ pub fn json(kernels: &[String], all: &[Health], out: &mut dyn Write) -> io::Resu
     for (kernel, health) in kernels.iter().zip(all) {
         for a in &health.aliases {
             let arms: Vec<_> = a.arms.iter().map(|(arm, m)| json!({"point": arm, "matches": m})).collect();
-            let broken = a.broken.iter().map(
-                |b| json!({"local": b.local, "variable": b.variable, "why": b.why, "instead": b.instead}),
-            );
-            let broken: Vec<_> = broken.collect();
+            let broken: Vec<_> = a.broken.iter().map(broken_json).collect();
             let state = if a.state == State::Fails { "dead" } else { a.state.name() };
             let line = json!({"kernel": kernel, "alias": a.name, "file": a.path, "line": a.line,
                 "column": a.column, "state": state, "arms": arms, "broken": broken});
@@ -88,4 +85,8 @@ pub fn json(kernels: &[String], all: &[Health], out: &mut dyn Write) -> io::Resu
         writeln!(out, "{}", json!({"untaken": arm, "alias": alias, "place": place}))?;
     }
     Ok(())
+}
+
+fn broken_json(broken: &Broken) -> serde_json::Value {
+    json!({"local": broken.local, "variable": broken.variable, "why": broken.why, "instead": broken.instead})
 }

@@ -41,9 +41,19 @@ pub struct Leaf<'q> {
     pub behind: &'q [Vec<Component>],
 }
 
+/// What is met on the way through aliases.
+#[derive(Clone, Copy, Debug)]
+pub enum Met<'q> {
+    /// A point that no alias names.
+    Leaf(Leaf<'q>),
+    /// A point that names aliases of which nothing matched, although the alias before it needs it: SystemTap refuses that
+    /// (elaborate.cxx of 4.8, `derive_probes`).
+    Missing(Leaf<'q>),
+}
+
 /// On the way through aliases.
 struct Walk<'l, 'v> {
-    visit: &'v mut dyn FnMut(Leaf<'_>) -> bool,
+    visit: &'v mut dyn FnMut(Met<'_>) -> bool,
     way: Way<'l>,
     steps: usize,
 }
@@ -54,6 +64,8 @@ struct Way<'l> {
     behind: Vec<Vec<Component>>,
     conditions: Vec<Arc<Expression>>,
     optional: bool,
+    /// Whether a wildcard led here: what it leads to may match nothing.
+    wild: bool,
 }
 
 /// A point of a way to which it goes back.
@@ -62,17 +74,23 @@ struct Mark {
     aliases: usize,
     conditions: usize,
     optional: bool,
+    wild: bool,
 }
 
 impl Way<'_> {
+    /// Whether what is here may match nothing.
+    fn may_miss(&self) -> bool {
+        self.optional || self.wild
+    }
     fn mark(&self) -> Mark {
-        Mark { aliases: self.through.len(), conditions: self.conditions.len(), optional: self.optional }
+        let (aliases, conditions) = (self.through.len(), self.conditions.len());
+        Mark { aliases, conditions, optional: self.optional, wild: self.wild }
     }
     fn back(&mut self, to: Mark) {
         self.through.truncate(to.aliases);
         self.behind.truncate(to.aliases);
         self.conditions.truncate(to.conditions);
-        self.optional = to.optional;
+        (self.optional, self.wild) = (to.optional, to.wild);
     }
 }
 
@@ -101,6 +119,14 @@ impl<'l> Definitions<'l> {
     /// [`ErrorKind::Syntax`] for an alias that leads back to itself, and past [`DEEPEST`] and [`MOST`];
     /// [`ErrorKind::IndexDamaged`] for one that cannot be decoded.
     pub fn expand(&self, point: &Point, mut visit: impl FnMut(Leaf<'_>) -> bool) -> Result<bool> {
+        self.walk(point, |met| matches!(met, Met::Leaf(leaf) if visit(leaf)))
+    }
+
+    /// As [`Self::expand`], with what is missing on the way; what is said of that counts for nothing.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn walk(&self, point: &Point, mut visit: impl FnMut(Met<'_>) -> bool) -> Result<bool> {
         let mut walk = Walk { visit: &mut visit, way: Way::default(), steps: 0 };
         self.point(point, &[], &mut walk).map_err(|(Stop::Loop(error) | Stop::Beyond(error))| error)
     }
@@ -122,20 +148,22 @@ impl<'l> Definitions<'l> {
         let built_in = components.len() >= BUILT_IN.len()
             && components.iter().zip(BUILT_IN).all(|(c, name)| c.name == name && c.argument.is_none());
         let named = if built_in { Ok((false, false)) } else { Node::root(self).find(&components, 0, walk) };
+        let Way { through, behind, conditions, .. } = &walk.way;
+        let optional = walk.way.may_miss();
+        let mark = match point {
+            Point { sufficient: true, .. } => "!",
+            Point { optional: true, .. } => "?",
+            _ => "",
+        };
+        let leaf = Leaf { components: &components, optional, mark, conditions, through, behind };
         let found = match named {
-            Ok((found, true)) => Ok(found),
-            Ok((_, false)) => {
-                let Way { through, behind, conditions, optional } = &walk.way;
-                let optional = *optional;
-                let mark = match point {
-                    Point { sufficient: true, .. } => "!",
-                    Point { optional: true, .. } => "?",
-                    _ => "",
-                };
-                let components = &components;
-                Ok((walk.visit)(Leaf { components, optional, mark, conditions, through, behind }))
+            Ok((false, true)) if !optional && !through.is_empty() => {
+                (walk.visit)(Met::Missing(leaf));
+                Ok(false)
             }
-            Err(Stop::Loop(_)) if point.optional || before.optional => Ok(false),
+            Ok((found, true)) => Ok(found),
+            Ok((_, false)) => Ok((walk.visit)(Met::Leaf(leaf))),
+            Err(Stop::Loop(_)) if point.optional || before.optional || before.wild => Ok(false),
             Err(stop) => Err(stop),
         };
         walk.way.back(before);
@@ -158,6 +186,10 @@ impl<'l> Definitions<'l> {
         }
         walk.way.through.push(alias);
         walk.way.behind.push(suffix.to_vec());
+        // A wildcard forgives what an alias throws. One with nothing wanted behind its name throws nothing: it says at once
+        // what is wrong (elaborate.cxx of 4.8, `derive_probes`: `rethrow_errors`).
+        let before = walk.way.wild;
+        walk.way.wild &= !suffix.is_empty();
         let mut any = false;
         for point in &alias.points {
             let found = self.point(point, suffix, walk)?;
@@ -166,6 +198,7 @@ impl<'l> Definitions<'l> {
                 break;
             }
         }
+        walk.way.wild = before;
         walk.way.through.pop();
         walk.way.behind.pop();
         Ok(any)
@@ -286,8 +319,7 @@ impl<'d> Node<'d> {
                 continue;
             };
             let before = walk.way.mark();
-            // What a wildcard leads to may match nothing.
-            walk.way.optional = true;
+            walk.way.wild = true;
             match below.find(components, at + 1, walk) {
                 Ok((f, k)) => (found, known) = (found | f, known | k),
                 Err(Stop::Loop(_)) => {}

@@ -107,3 +107,61 @@ fn the_tapsets_themselves_are_checked() {
     assert!(broken.contains(&"lost".into()), "{open}");
     assert!(all.iter().any(|o| o["untaken"].is_string()), "{all:?}");
 }
+
+/// SystemTap 4.8 refuses `nd_syscall.*` where System.map is missing: an alias that a wildcard leads to says itself what it
+/// misses, unless something is wanted behind its name.
+#[test]
+fn a_wildcard_forgives_no_alias_what_it_needs() {
+    let aliases = "probe own.good = kernel.function(\"find_node\") {} probe own.bad = own.gone {} probe own.gone = \
+                   kernel.function(\"no_such\") ? {} ";
+    for (point, fails) in [("own.*", true), ("own.* ?", false), ("own.g*", false), ("own.*.call", false)] {
+        let run = check("a.stp", &format!("{aliases} probe {point} {{}} probe begin {{}}"), &["--json"]);
+        let all = objects(&run);
+        let state = all.iter().find(|o| o["probe"].is_string()).unwrap();
+        assert_eq!((state["state"] == "fails", run.code), (fails, i32::from(fails)), "{point}: {run:?}");
+    }
+    let run = check("a.stp", &format!("{aliases} probe own.* {{}}"), &[]);
+    assert!(run.out.contains("nothing matches own.gone, which own.bad needs"), "{run:?}");
+}
+
+#[test]
+fn a_script_of_which_nothing_is_left_fails() {
+    let gone = "probe kernel.function(\"no_such\") ? {}";
+    let run = check("a.stp", gone, &[]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.out.contains("no probes are left"), "{run:?}");
+    let run = check("a.stp", &format!("{gone} probe begin {{}}"), &[]);
+    assert_eq!(run.code, 0, "{run:?}");
+    // A line of a list is no script.
+    assert_eq!(check("points", "kernel.function(\"no_such\") ?\n", &[]).code, 0);
+}
+
+#[test]
+fn an_unknown_function_is_named_once_with_what_is_near() {
+    let run = check("a.stp", "probe kernel.function(\"find_nod\") {}", &["--json"]);
+    let all = objects(&run);
+    let point = all.iter().find(|o| o["state"] == "fails").unwrap();
+    assert_eq!(point["why"], serde_json::json!(["no function find_nod"]), "{point}");
+    assert_eq!(point["instead"][0], "find_node", "{point}");
+}
+
+/// Typed in one program, the parameter of `shared` would be text for one caller and a number for the other.
+#[test]
+fn functions_of_tapsets_are_checked_each_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "function shared(x) { return 1 } function of_text(a:string) { return shared(a) }
+                function of_number(a:long) { return shared(a) } function wrong(a:long) { return a . \"x\" }";
+    std::fs::write(folder.path().join("own.stp"), text).unwrap();
+    let db = tempfile::tempdir().unwrap();
+    let built = run_in(
+        db.path(),
+        [OsStr::new("build"), INDEX.tree.path().as_ref(), OsStr::new("--tapset"), folder.path().as_ref()],
+    );
+    assert_eq!(built.code, 0, "{built:?}");
+    let run = run_in(db.path(), ["check", "--tapset", "--json"].map(OsStr::new));
+    let findings: Vec<_> = objects(&run).into_iter().filter(|o| o["finding"].is_string()).collect();
+    assert!(
+        !findings.is_empty() && findings.iter().all(|f| f["line"] == 2 && f["column"].as_u64() > Some(60)),
+        "{findings:?}"
+    );
+}

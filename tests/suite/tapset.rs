@@ -559,9 +559,9 @@ fn aliases_stand_for_points() {
         ),
         ("v.fir*", &[">yes.a?"], true),
         ("v.fir*.return", &[">yes.a.return?"], true),
-        ("v.*eep.*", &[">yes.d?"], true),
-        ("v.d**", &[">yes.d?"], true),
-        ("**er", &[">yes.d?"], true),
+        ("v.*eep.*", &[">yes.d"], true),
+        ("v.d**", &[">yes.d"], true),
+        ("**er", &[">yes.d"], true),
         ("v.none", &["v.none"], true),
         ("no.such(1)", &["no.such(1)"], false),
         (

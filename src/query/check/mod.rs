@@ -110,7 +110,17 @@ pub fn check(
         return specs::check(view, definitions, asked, path, bytes);
     }
     let script = read(&view, definitions, asked, path, bytes)?;
-    Ok(of_script(view, definitions, asked, path, &script))
+    let mut report = of_script(view, definitions, asked, path, &script);
+    // SystemTap wants something to run (elaborate.cxx of 4.8, `semantic_pass`).
+    let none = match () {
+        () if script.probes.is_empty() => Some("there are no probes in it"),
+        () if report.points.iter().all(|p| p.probes == 0 && p.state != State::Fails) => {
+            Some("no probes are left: none of its points matches anything, and all may")
+        }
+        () => None,
+    };
+    report.findings.splice(..0, none.map(|why| Located::of_whole(path, why)));
+    Ok(report)
 }
 
 /// Reads a script for the kernel of the index.
@@ -164,16 +174,12 @@ fn of_script(
     for point in &mut report.points {
         file_of(point.place.file).clone_into(&mut point.path);
     }
-    let no_probes = script.probes.is_empty();
     for finding in deriving.program.check() {
         let mut located = Located::new(file_of(finding.place.file), finding);
         if located.trouble == Trouble::Variable && located.instead.is_empty() {
             located.instead = proposals::of_member(&view, &located.what);
         }
         report.findings.push(located);
-    }
-    if no_probes {
-        report.findings.push(Located::of_whole(path, "there are no probes in it"));
     }
     report.findings.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
     report

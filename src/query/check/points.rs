@@ -9,13 +9,15 @@ use probeidx_format::id::ObjectId;
 use super::assumed::Assumed;
 use super::proposals;
 use crate::error::ErrorKind;
+use crate::query::coverage;
 use crate::query::derive::{Derived, Deriver, Place, Visited};
 use crate::query::reason::Reason;
 use crate::query::select;
+use crate::query::spec::{self, Point as Asked, Spec};
 use crate::query::verdict::{Judge, Verdict};
 use crate::tapset::ast::{self, Alias, Expression};
 use crate::tapset::handler::Program;
-use crate::tapset::{Definitions, Place as Written, expand};
+use crate::tapset::{Definitions, Place as Written};
 
 /// A probe point of a script on one kernel.
 #[derive(Clone, Debug)]
@@ -33,6 +35,9 @@ pub struct Point {
     pub reachable: usize,
     /// How many are inlined copies, which a probe on the name alone misses with other tools.
     pub inlined: usize,
+    /// How many inlined copies there are besides, in code that is gone once the kernel runs: SystemTap leaves them out.
+    /// Counted where a function is named.
+    pub left_out: usize,
     /// Why it refuses the others, the reason of most first.
     pub refused: Vec<(Reason, usize)>,
     /// Why it fails: for each point that matches nothing, whether an alias leads to it.
@@ -118,16 +123,16 @@ impl<'a> Deriving<'a> {
                 Visited::Failed(failed) if !failed.optional => {
                     gathered.failed = true;
                     if gathered.why.len() < REASONS {
-                        gathered.why.push(failed.why().message().to_owned());
-                        let named = failed.why().remedy().map(str::to_owned);
-                        gathered
-                            .instead
-                            .extend(named.into_iter().chain(proposals::of_function(view, failed.components)));
+                        let (why, instead) = proposals::of_failed(view, failed);
+                        gathered.why.push(why);
+                        gathered.instead.extend(instead);
                     }
                 }
-                Visited::Failed(failed) => {
-                    gathered.maybe.get_or_insert_with(|| failed.why().message().to_owned());
+                Visited::Missing(missing) => {
+                    gathered.failed = true;
+                    gathered.missing.get_or_insert_with(|| missing.why().message().to_owned());
                 }
+                Visited::Failed(_) => {}
             }
             Ok(())
         });
@@ -136,9 +141,6 @@ impl<'a> Deriving<'a> {
             gathered.why.push(error.message().to_owned());
             false
         });
-        if found && !point.optional && !point.components.iter().any(|c| c.name.contains('*')) {
-            gathered.missing(self.missing(point, 0));
-        }
         checked.probes = gathered.probes;
         checked.state = match (found, point.optional) {
             _ if gathered.failed => State::Fails,
@@ -148,12 +150,18 @@ impl<'a> Deriving<'a> {
             (false, false) => State::Fails,
         };
         if gathered.why.is_empty() && !found {
-            gathered.why.extend(gathered.maybe.take());
+            gathered.why.extend(first_reason(deriver, point));
+        }
+        if gathered.why.is_empty() {
+            gathered.why.extend(gathered.missing.take());
         }
         gathered.why.dedup();
         (checked.why, checked.instead) = (gathered.why, gathered.instead);
         let places = gathered.places.len();
         (checked.addresses, checked.inlined) = (places, gathered.inlined);
+        if checked.inlined > 0 {
+            checked.left_out = left_out(view, &point.components);
+        }
         let mut refused: BTreeMap<&str, (Reason, usize)> = BTreeMap::new();
         for reason in gathered.places.into_values().flatten() {
             refused.entry(reason.name()).or_insert((reason, 0)).1 += 1;
@@ -165,43 +173,6 @@ impl<'a> Deriving<'a> {
     }
 }
 
-impl Deriving<'_> {
-    /// The first point that an alias needs on the way and that matches nothing, although another of its points does:
-    /// SystemTap refuses that (elaborate.cxx of 4.8, `derive_probes`).
-    fn missing(&mut self, point: &ast::Point, depth: usize) -> Option<String> {
-        let definitions = self.definitions;
-        let plain = point.components.iter().take_while(|c| c.argument.is_none()).count();
-        let prefix = |length: usize| {
-            let names: Vec<_> = point.components[..length].iter().map(|c| &*c.name).collect();
-            names.join(".")
-        };
-        let length = (1..=plain).rev().find(|length| definitions.alias(&prefix(*length)).next().is_some())?;
-        if depth == expand::DEEPEST {
-            return None;
-        }
-        for alias in definitions.alias(&prefix(length)) {
-            for inner in &alias.points {
-                let components = [&inner.components[..], &point.components[length..]].concat();
-                let inner = ast::Point { components, ..inner.clone() };
-                let found = self.deriver.visit(&inner, &mut |_| Ok(())).unwrap_or(false);
-                if !found && !inner.optional {
-                    return Some(format!("nothing matches {inner}, which {} needs", prefix(length)));
-                }
-                if found && !inner.optional {
-                    let deeper = self.missing(&inner, depth + 1);
-                    if deeper.is_some() {
-                        return deeper;
-                    }
-                }
-                if found && inner.sufficient {
-                    break;
-                }
-            }
-        }
-        None
-    }
-}
-
 #[derive(Default)]
 struct Gathered {
     probes: usize,
@@ -210,18 +181,13 @@ struct Gathered {
     failed: bool,
     why: Vec<String>,
     instead: Vec<String>,
-    /// Why something matches nothing that may.
-    maybe: Option<String>,
+    /// What an alias needs although each of the points that it leads to may match nothing.
+    missing: Option<String>,
     /// The addresses, and why the kernel refuses them.
     places: BTreeMap<(u32, u32), Option<Reason>>,
 }
 
 impl Gathered {
-    fn missing(&mut self, why: Option<String>) {
-        self.failed |= why.is_some();
-        self.why.extend(why);
-    }
-
     fn probe(&mut self, view: &View<'_>, judge: &Judge<'_>, derived: &Derived<'_>) {
         self.probes += 1;
         let (object, pc, is_inline) = match derived.place {
@@ -258,6 +224,7 @@ impl Point {
             addresses: 0,
             reachable: 0,
             inlined: 0,
+            left_out: 0,
             refused: vec![],
             why: vec![],
             instead: vec![],
@@ -268,6 +235,29 @@ impl Point {
         let place = point.components.first().map_or(probe.place, |c| c.place);
         Self::of_text(&point.to_string(), Path::new(""), place)
     }
+}
+
+/// The copies of a function in code that is gone once the kernel runs.
+fn left_out(view: &View<'_>, components: &[ast::Component]) -> usize {
+    let Ok(Spec { point: Asked::Function(asked), .. }) = spec::of_components(components) else { return 0 };
+    if !asked.declared.name.is_literal() {
+        return 0;
+    }
+    let all = coverage::of_spec(view, &asked);
+    all.iter().flat_map(|covered| &covered.coverage.left_out).map(|(_, count)| *count as usize).sum()
+}
+
+/// Why the first of the points matches nothing that one of which nothing came leads to. What may match nothing fails often,
+/// and to tell why takes long: it is asked where it is said.
+fn first_reason(deriver: &mut Deriver<'_, '_>, point: &ast::Point) -> Option<String> {
+    let mut why = None;
+    let walked = deriver.visit(point, &mut |visited| {
+        if let Visited::Failed(failed) = visited {
+            why.get_or_insert_with(|| failed.why().message().to_owned());
+        }
+        Ok(())
+    });
+    walked.ok().and(why)
 }
 
 /// The same aliases, for as long as the definitions live.

@@ -3,6 +3,7 @@ use probeidx_format::View;
 use probeidx_format::id::{NameId, TypeId};
 use probeidx_format::types::TypeKind;
 
+use crate::query::derive::Failed;
 use crate::query::{suggest, types};
 use crate::tapset::ast::{Component, Literal};
 
@@ -32,8 +33,31 @@ pub(super) fn of_member(view: &View<'_>, path: &str) -> Vec<String> {
     if names.len() > MOST { vec![] } else { names }
 }
 
+/// Why a point fails, and what could be written instead.
+pub(super) fn of_failed(view: &View<'_>, failed: &Failed<'_>) -> (String, Vec<String>) {
+    if let Some(name) = unknown_function(view, failed.components) {
+        return (format!("no function {name}"), close_to(view, name));
+    }
+    let why = failed.why();
+    let mut instead: Vec<_> = why.remedy().map(str::to_owned).into_iter().collect();
+    instead.extend(of_function(view, failed.components));
+    (why.message().to_owned(), instead)
+}
+
+/// The function that is asked of vmlinux, where nothing in the index has its name.
+fn unknown_function<'c>(view: &View<'_>, components: &'c [Component]) -> Option<&'c str> {
+    let [Component { name: head, .. }, Component { name: of, argument: Some(Literal::String(text)), .. }, ..] =
+        components
+    else {
+        return None;
+    };
+    let name = text.split('@').next().unwrap_or(text);
+    let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
+    (head == "kernel" && of == "function" && is_plain && view.name(name.as_bytes()).is_none()).then_some(name)
+}
+
 /// Names close to that of the function of a point.
-pub(super) fn of_function(view: &View<'_>, components: &[Component]) -> Vec<String> {
+fn of_function(view: &View<'_>, components: &[Component]) -> Vec<String> {
     let function = components.iter().find(|c| c.name == "function");
     let Some(Literal::String(text)) = function.and_then(|c| c.argument.as_ref()) else { return vec![] };
     close_to(view, text.split('@').next().unwrap_or(text))
@@ -46,6 +70,5 @@ pub(super) fn close_to(view: &View<'_>, name: &str) -> Vec<String> {
     }
     let names = (0..view.names.len().saturating_sub(1))
         .filter(|id| !view.functions_named(NameId::new(*id as u32)).is_empty());
-    let names = names.filter_map(|id| std::str::from_utf8(view.string(view.names[id].name)).ok());
-    suggest::nearest(name, names, MOST)
+    suggest::nearest(name, names.map(|id| view.string(view.names[id].name)), MOST)
 }

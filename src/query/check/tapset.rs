@@ -14,7 +14,7 @@ use crate::query::derive::here::everywhere;
 use crate::query::derive::{Deriver, Place, Visited};
 use crate::tapset::Definitions;
 use crate::tapset::ast::{Alias, Point};
-use crate::tapset::handler::{self, Program, Words};
+use crate::tapset::handler::{self, Words};
 
 /// A library on one kernel.
 #[derive(Clone, Debug, Default)]
@@ -65,14 +65,12 @@ pub fn health(view: View<'_>, definitions: &Definitions<'_>) -> Result<Health> {
             health.aliases.push(of_alias(alias, name, &words, &mut deriver));
         }
     }
-    let mut program = Program::new(words);
     for function in definitions.all_functions() {
         health.functions += 1;
-        program.use_function(function);
-    }
-    for finding in program.check_functions() {
-        let path = definitions.path(finding.place.file);
-        health.findings.push(Located::new(path, finding));
+        for finding in handler::check_function(&words, function) {
+            let path = definitions.path(finding.place.file);
+            health.findings.push(Located::new(path, finding));
+        }
     }
     definitions.whole()?;
     Ok(health)

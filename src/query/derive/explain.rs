@@ -141,6 +141,7 @@ impl Explainer<'_, '_> {
                     });
                     met(derived.through, derived.behind, &mut inner);
                 }
+                Visited::Missing(_) => {}
                 Visited::Failed(failed) => {
                     if failed.through.is_empty() && whys.len() < MOST_WHYS {
                         let why = failed.briefly();

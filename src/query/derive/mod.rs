@@ -35,7 +35,7 @@ use super::tracepoint::Tracepoint;
 use crate::error::{Error, Result};
 use crate::tapset::Definitions;
 use crate::tapset::ast::{Alias, Component, Expression, Point, Statement};
-use crate::tapset::expand::Leaf;
+use crate::tapset::expand::{Leaf, Met};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, SymbolId};
 use std::sync::Arc;
@@ -92,6 +92,8 @@ pub enum Visited<'q> {
     Derived(Derived<'q>),
     /// Nothing is there.
     Failed(&'q Failed<'q>),
+    /// A point of an alias that needs it, and of which all failed that it leads to.
+    Missing(&'q Failed<'q>),
 }
 
 /// A point of which nothing came.
@@ -160,7 +162,7 @@ impl<'a, 'd> Deriver<'a, 'd> {
     pub fn derive(&mut self, point: &Point, each: &mut dyn FnMut(Derived<'_>) -> Result<()>) -> Result<bool> {
         self.visit(point, &mut |visited| match visited {
             Visited::Derived(derived) => each(derived),
-            Visited::Failed(_) => Ok(()),
+            Visited::Failed(_) | Visited::Missing(_) => Ok(()),
         })
     }
 
@@ -171,14 +173,28 @@ impl<'a, 'd> Deriver<'a, 'd> {
     pub fn visit(&mut self, point: &Point, each: &mut Visit<'_>) -> Result<bool> {
         let definitions = self.definitions;
         let mut stopped = None;
-        let found = definitions.expand(point, |leaf| {
-            let found = if stopped.is_none() { self.leaf(leaf, each) } else { Ok(false) };
+        let found = definitions.walk(point, |met| {
+            let found = match met {
+                _ if stopped.is_some() => Ok(false),
+                Met::Leaf(leaf) => self.leaf(leaf, each),
+                Met::Missing(leaf) => self.missing(leaf, each),
+            };
             found.unwrap_or_else(|error| {
                 stopped = Some(error);
                 false
             })
         })?;
         stopped.map_or(Ok(found), Err)
+    }
+
+    fn missing(&self, leaf: Leaf<'_>, each: &mut Visit<'_>) -> Result<bool> {
+        let Leaf { components, through, behind, optional, .. } = leaf;
+        let alias = through.last().and_then(|alias| alias.names.first()).map(Point::to_string);
+        let point = built_in::spelled(components);
+        let why = format!("nothing matches {point}, which {} needs", alias.unwrap_or_default());
+        let known = Some(Error::new(crate::error::ErrorKind::NoMatch, why));
+        each(Visited::Missing(&Failed { components, through, behind, optional, view: &self.view, known }))?;
+        Ok(false)
     }
 
     fn leaf(&mut self, leaf: Leaf<'_>, each: &mut Visit<'_>) -> Result<bool> {

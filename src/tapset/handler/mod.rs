@@ -104,21 +104,16 @@ fn first_broken(node: &Node<'_>) -> Option<Place> {
     place
 }
 
-impl<'a> Program<'a> {
-    /// Adds a function that nobody has to call.
-    pub fn use_function(&mut self, function: &'a Function) {
-        self.function(function);
-    }
-
-    /// What is wrong in the functions, whoever calls them: what they are given may yet be of any type.
-    pub fn check_functions(mut self) -> Vec<Finding> {
-        self.link_functions();
-        self.infer();
-        self.functions.iter_mut().for_each(|function| function.reached = true);
-        self.complain();
-        self.findings.retain(|finding| finding.trouble != Trouble::Untyped);
-        self.findings
-    }
+/// What is wrong in a function, whoever calls it: what it is given may yet be of any type. Those that it calls are taken
+/// by their signatures.
+pub fn check_function<'a>(words: &Words<'a>, function: &'a Function) -> Vec<Finding> {
+    let mut program = Program::of_function(words.clone(), function);
+    program.link_functions();
+    program.infer();
+    program.functions.iter_mut().for_each(|function| function.reached = true);
+    program.complain();
+    program.findings.retain(|finding| finding.trouble != Trouble::Untyped);
+    program.findings
 }
 
 impl Program<'_> {

@@ -50,6 +50,8 @@ pub struct Program<'a> {
     pub(super) findings: Vec<Finding>,
     /// Whether functions are taken by what [`Words::signature`] says of them, without their bodies.
     brief: bool,
+    /// The one that is read nevertheless.
+    alone: Option<FunctionId>,
     /// The files of tapsets of which something is used, in the order in which they were met.
     files: Vec<u32>,
     /// How many functions are read, with their bodies.
@@ -193,6 +195,7 @@ impl<'a> Program<'a> {
             handlers: vec![],
             findings: vec![],
             brief: false,
+            alone: None,
             files: vec![],
             linked: 0,
             given: 0,
@@ -206,6 +209,13 @@ impl<'a> Program<'a> {
     /// One that takes functions by their signatures: enough to say what the locals of a handler are.
     pub(super) fn brief(words: Words<'a>) -> Self {
         Self { brief: true, ..Self::new(words) }
+    }
+
+    /// One that reads this function alone, and takes others by their signatures.
+    pub(super) fn of_function(words: Words<'a>, function: &'a ast::Function) -> Self {
+        let mut program = Self::brief(words);
+        program.alone = Some(program.function(function));
+        program
     }
 
     /// Adds a handler: its parts in the order in which they run, and what must hold for it.
@@ -242,7 +252,8 @@ impl<'a> Program<'a> {
     pub(super) fn link_functions(&mut self) {
         while let Some(function) = self.functions.get(self.linked) {
             let next = self.linked;
-            if let (false, FunctionBody::Statement(body)) = (self.brief, &function.declaration.body) {
+            let is_read = !self.brief || self.alone == Some(FunctionId(next as u32));
+            if let (true, FunctionBody::Statement(body)) = (is_read, &function.declaration.body) {
                 let parameters = function.parameters.clone();
                 let everywhere = self.words.everywhere.clone();
                 let mut linker =
