@@ -4,6 +4,8 @@ use crate::handle::{self, Handle, Open};
 use crate::text::{Text, Texts};
 use probeidx::query::derive::forms;
 use probeidx::query::{Index, process};
+use probeidx::tapset::Place;
+use probeidx::tapset::ast::Component;
 use probeidx::{Error, ErrorKind};
 use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
@@ -28,9 +30,9 @@ pub extern "C" fn probeidx_open(
             return Err(none.hint("make one with: probeidx build").into());
         }
         let open = Open::new(Index::open(&path)?)?;
-        // The table of SystemTap's points is made once and stays: its memory must not be that of a query. An empty point
-        // has no form, which is no matter here.
-        let _ = forms::each(&[], &mut |_| {});
+        // The table of SystemTap's points is made by who asks for one first, and stays: its memory must not be a query's.
+        let begin = Component { name: "begin".to_owned(), argument: None, place: Place::default() };
+        forms::each(&[begin], &mut |_| {})?;
         let none = Failure::Border(Status::TooMany, "256 indexes are open", "close one");
         border::give(index, handle::put(open).ok_or(none)?)
     })
