@@ -41,7 +41,6 @@ pub struct Folder {
 
 /// A file of tapsets, `.stp` or `.stpm`.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "build"), expect(dead_code, reason = "only the indexer keeps files"))]
 pub(super) struct Source {
     /// Below the folder.
     pub path: PathBuf,
@@ -54,7 +53,6 @@ pub(super) struct Source {
 }
 
 #[derive(Debug)]
-#[cfg_attr(not(feature = "build"), expect(dead_code, reason = "only the indexer keeps files"))]
 enum Text {
     OnDisk,
     Kept(Arc<[u8]>, std::ops::Range<usize>),

@@ -568,7 +568,7 @@ fn aliases_stand_for_points() {
             "star",
             &[
                 ">>>no.trace(\"open\")?",
-                ">>>kernel.function(\"open\")? if a",
+                ">>>kernel.function(\"open\") if a",
                 ">>>>no.trace(\"open\")? if b",
                 ">>>>kernel.function(\"open\")? if b if a",
             ],
