@@ -130,7 +130,7 @@ impl<'a> Deriving<'a> {
                 }
                 Visited::Missing(missing) => {
                     gathered.failed = true;
-                    gathered.missing.get_or_insert_with(|| missing.why().message().to_owned());
+                    gathered.missing.get_or_insert_with(|| missing.briefly());
                 }
                 Visited::Failed(_) => {}
             }
@@ -253,7 +253,7 @@ fn first_reason(deriver: &mut Deriver<'_, '_>, point: &ast::Point) -> Option<Str
     let mut why = None;
     let walked = deriver.visit(point, &mut |visited| {
         if let Visited::Failed(failed) = visited {
-            why.get_or_insert_with(|| failed.why().message().to_owned());
+            why.get_or_insert_with(|| failed.briefly());
         }
         Ok(())
     });
