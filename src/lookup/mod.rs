@@ -43,7 +43,6 @@
 //! | what is at this address | [`Lookup::frames`], [`Lookup::symbol_at`], [`Lookup::line_at`] | [`Frame`], [`Symbol`], [`Line`] |
 //! | which addresses has this line | [`Lookup::addresses`] | [`Placement`] |
 //! | what does this type consist of | [`Lookup::types`] | [`Type`] → [`Member`] |
-#![warn(missing_docs)]
 
 mod address;
 mod frame;
