@@ -10,6 +10,7 @@ use super::types;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, TypeId};
 use probeidx_format::types::TypeKind;
+use std::borrow::Cow;
 
 /// The kernel's limits.
 const LONGEST_BODY: usize = 63;
@@ -53,10 +54,10 @@ impl Target<'_> {
         let is_there = typed.ops == plan.ops
             && (typed.in_memory, typed.user_from) == (plan.in_memory, plan.user_from)
             && typed.pieces == plan.pieces;
-        let mut body = if is_there { place.clone() } else { self.place(&typed) }?;
-        body.reserve_exact(type_text.len() + 1);
-        body.push(':');
-        body += &type_text;
+        let body = match is_there {
+            true => [place.as_ref().map_err(String::clone)?, ":", &type_text].concat(),
+            false => [&self.place(&typed)?, ":", &type_text].concat(),
+        };
         check_length(&body, body.len())?;
         Ok(body)
     }
@@ -79,30 +80,34 @@ impl Target<'_> {
             return Err(self.pieces(plan));
         }
         let (first, rest) = plan.ops.split_first().ok_or("it is nowhere")?;
-        let mut steps = rest.to_vec();
-        if plan.in_memory {
-            steps.push(Op::Read(8));
-        }
+        // What is in memory is read in the end.
+        let steps = || rest.iter().copied().chain(plan.in_memory.then_some(Op::Read(8)));
+        let (mut distance, mut depth, mut taken) = (0i64, 0usize, 0usize);
         let mut text = match first {
             Op::Register(number) => registers::kernel_register(*number, self.view.machine())
-                .ok_or_else(|| format!("the kernel has no name for DWARF register {number}"))?,
+                .ok_or_else(|| format!("the kernel has no name for DWARF register {number}"))?
+                .to_owned(),
             Op::Constant(value) => format!("\\{value}"),
             Op::Returned => "$retval".to_owned(),
             Op::Argument(number) => format!("$arg{number}"),
             Op::Address(address) if self.view.is_user(self.object) => {
-                steps.insert(0, Op::Add(self.away(*address)));
+                distance = self.away(*address);
                 let name = registers::instruction_pointer(self.view.machine());
                 name.ok_or("the kernel's name of the instruction pointer is not known")?.to_owned()
             }
-            Op::Address(address) => self.symbol(*address, &mut steps)?,
+            Op::Address(address) => {
+                let name;
+                (name, taken) = self.symbol(*address, steps())?;
+                name
+            }
             Op::Add(_) | Op::Read(_) => return Err("it starts nowhere".to_owned()),
         };
-        let (mut distance, mut depth) = (0i64, 0usize);
         // The one of `@SYMBOL` is none of these.
         let first_read = usize::from(matches!(first, Op::Address(_)));
-        let reads = first_read + steps.iter().filter(|s| matches!(s, Op::Read(_))).count();
-        let last = steps.len().saturating_sub(1);
-        for (at, step) in steps.into_iter().enumerate() {
+        let steps = || steps().skip(taken);
+        let reads = first_read + steps().filter(|s| matches!(s, Op::Read(_))).count();
+        let last = steps().count().saturating_sub(1);
+        for (at, step) in steps().enumerate() {
             match step {
                 Op::Add(more) => distance = distance.wrapping_add(more),
                 // The last one reads what the type has.
@@ -153,15 +158,14 @@ impl Target<'_> {
         format!("in pieces: {}", all.join(", "))
     }
 
-    /// `@SYMBOL+offset`, which is a read already: takes the first one of the steps.
-    fn symbol(&self, address: u64, steps: &mut Vec<Op>) -> Result<String, String> {
+    /// `@SYMBOL+offset`, which is a read already; and how many of the steps are in it.
+    fn symbol(&self, address: u64, mut steps: impl Iterator<Item = Op>) -> Result<(String, usize), String> {
         let moved = || format!("the address {address:#x}, which moves with the kernel");
-        let distance = match steps.first() {
-            Some(Op::Add(distance)) => *distance,
-            _ => 0,
+        let (distance, read, taken) = match steps.next() {
+            Some(Op::Add(distance)) => (distance, steps.next(), 2),
+            read => (0, read, 1),
         };
-        let read = usize::from(distance != 0);
-        if steps.get(read) != Some(&Op::Read(8)) {
+        if read != Some(Op::Read(8)) {
             return Err(moved());
         }
         let base = self.view.objects.get(self.object.index()).map_or(0, |o| o.base.get());
@@ -171,11 +175,11 @@ impl Target<'_> {
         if !symbols::uniqueness(self.view, self.object, symbol.record.name).unique {
             return Err(format!("in {name}, of which there are several: the kernel takes the first"));
         }
-        steps.drain(..=read);
-        match i64::from(symbol.offset).wrapping_add(distance) {
-            0 => Ok(format!("@{name}")),
-            offset => Ok(format!("@{name}{offset:+}")),
-        }
+        let text = match i64::from(symbol.offset).wrapping_add(distance) {
+            0 => format!("@{name}"),
+            offset => format!("@{name}{offset:+}"),
+        };
+        Ok((text, taken))
     }
 
     /// How far an address of a program or library is from the probe: data moves with code. Uprobes have `@+OFFSET` for that,
@@ -185,9 +189,13 @@ impl Target<'_> {
     }
 
     /// The plan and the type that the kernel is to take what it reads for.
-    fn typed(&self, plan: &Plan, cast: Option<&Cast>) -> Result<(Plan, String), String> {
+    fn typed<'p>(
+        &self,
+        plan: &'p Plan,
+        cast: Option<&'p Cast>,
+    ) -> Result<(Cow<'p, Plan>, Cow<'p, str>), String> {
         match cast {
-            Some(Cast::Text(text)) => Ok((self.text(plan)?, text.clone())),
+            Some(Cast::Text(text)) => Ok((self.text(plan)?, text.into())),
             Some(Cast::As(text)) => {
                 check_type(self.view, text)?;
                 if text.ends_with(']') && !plan.in_memory {
@@ -200,17 +208,17 @@ impl Target<'_> {
                 {
                     return Err(format!("{text} reads more than {}", words(bits)));
                 }
-                Ok((plan.clone(), text.clone()))
+                Ok((Cow::Borrowed(plan), text.into()))
             }
             Some(Cast::DentryName(text)) => {
                 self.dentry_name(plan, text)?;
-                Ok((plan.clone(), text.clone()))
+                Ok((Cow::Borrowed(plan), text.into()))
             }
             Some(Cast::Radix(radix)) => {
                 let (plan, natural) = self.natural(plan)?;
                 match natural.strip_prefix(['x', 'u', 's']) {
                     Some(bits) if bits.bytes().all(|b| b.is_ascii_digit()) => {
-                        Ok((plan, format!("{radix}{bits}")))
+                        Ok((plan, format!("{radix}{bits}").into()))
                     }
                     _ => Err(format!("{natural} is not a number of which the radix could be chosen")),
                 }
@@ -220,13 +228,13 @@ impl Target<'_> {
     }
 
     /// As a string: what a pointer points to, or an array.
-    fn text(&self, plan: &Plan) -> Result<Plan, String> {
+    fn text<'p>(&self, plan: &'p Plan) -> Result<Cow<'p, Plan>, String> {
         if let Some(pointee) = plan.clone().pointee(self.view) {
-            return Ok(pointee);
+            return Ok(Cow::Owned(pointee));
         }
         let is_array = self.kind(plan.type_id) == Some(TypeKind::Array);
         match is_array && plan.in_memory {
-            true => Ok(plan.clone()),
+            true => Ok(Cow::Borrowed(plan)),
             false => Err("no pointer and no array: a string is read from memory".to_owned()),
         }
     }
@@ -254,10 +262,11 @@ impl Target<'_> {
     }
 
     /// The type that the variable has: width and sign of a number, a pointer in hexadecimal.
-    fn natural(&self, plan: &Plan) -> Result<(Plan, String), String> {
+    fn natural<'p>(&self, plan: &'p Plan) -> Result<(Cow<'p, Plan>, Cow<'static, str>), String> {
         let view = self.view;
+        let as_it_is = |text| Ok((Cow::Borrowed(plan), text));
         if plan.is_pointer && plan.bits.is_none() {
-            return Ok((plan.clone(), "x64".to_owned()));
+            return as_it_is(Cow::Borrowed("x64"));
         }
         let stripped = plan.type_id.and_then(|t| types::strip(view, t)).ok_or("its type is void")?;
         let record = view.types.get(stripped.index()).ok_or("its type is not known")?;
@@ -272,11 +281,11 @@ impl Target<'_> {
                 }
                 let is_character = size_of_one == 1 && self.is_character(element);
                 if is_character {
-                    return Ok((plan.clone(), "string".to_owned()));
+                    return as_it_is(Cow::Borrowed("string"));
                 }
                 let one = self.scalar(element)?;
                 match size / size_of_one {
-                    count @ 1..=64 => Ok((plan.clone(), format!("{one}[{count}]"))),
+                    count @ 1..=64 => as_it_is(format!("{one}[{count}]").into()),
                     count => {
                         Err(format!("an array of {count} elements, and the kernel takes 1 to 64: name one"))
                     }
@@ -287,7 +296,9 @@ impl Target<'_> {
                 if matches!(size, 1 | 2 | 4 | 8) && view.members(stripped).len() == 1 =>
             {
                 let only = view.members(stripped)[0].target.some();
-                self.natural(&Plan { type_id: only, ..plan.clone() })
+                let plan = Plan { type_id: only, ..plan.clone() };
+                let (plan, text) = self.natural(&plan)?;
+                Ok((Cow::Owned(plan.into_owned()), text))
             }
             TypeKind::Struct | TypeKind::Union | TypeKind::Class => Err(format!(
                 "a {} of {size} bytes: name a member",
@@ -297,25 +308,26 @@ impl Target<'_> {
                 Some(bits) => {
                     let is_signed = SIGNED.contains(&record.encoding);
                     if is_signed && bits.is_signed && bits.lowest == 0 && matches!(bits.width, 8 | 16 | 32) {
-                        return Ok((plan.clone(), format!("s{}", bits.width)));
+                        return as_it_is(format!("s{}", bits.width).into());
                     }
                     let is_whole = is_signed && u64::from(bits.width) == size * 8;
-                    Ok((plan.clone(), bit_field(bits, is_whole, plan.in_memory.then_some(size))?))
+                    as_it_is(bit_field(bits, is_whole, plan.in_memory.then_some(size))?.into())
                 }
-                None => Ok((plan.clone(), self.scalar(stripped)?)),
+                None => as_it_is(self.scalar(stripped)?.into()),
             },
         }
     }
 
-    fn scalar(&self, type_id: TypeId) -> Result<String, String> {
+    fn scalar(&self, type_id: TypeId) -> Result<&'static str, String> {
         let stripped = types::strip(self.view, type_id).ok_or("its type is void")?;
         let record = self.view.types.get(stripped.index()).ok_or("its type is not known")?;
         let size = types::size_of(self.view, stripped).unwrap_or(0);
         match (TypeKind::from_u8(record.kind), size) {
-            (TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference, _) => Ok("x64".to_owned()),
+            (TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference, _) => Ok("x64"),
             (TypeKind::Base | TypeKind::Enum, 1 | 2 | 4 | 8) => {
-                let radix = if SIGNED.contains(&record.encoding) { 's' } else { 'x' };
-                Ok(format!("{radix}{}", size * 8))
+                let width = size.trailing_zeros() as usize;
+                let is_signed = SIGNED.contains(&record.encoding);
+                Ok(if is_signed { ["s8", "s16", "s32", "s64"] } else { ["x8", "x16", "x32", "x64"] }[width])
             }
             (_, size) => Err(format!("a value of {size} bytes: the kernel reads 1, 2, 4 or 8")),
         }
@@ -408,16 +420,20 @@ pub fn check_record(before: &mut u32, fetch: &str) -> Result<(), String> {
 }
 
 /// The name of an argument that was given none: that of the last member, else of the variable.
-pub fn name(argument: &Argument) -> String {
+pub fn name(argument: &Argument) -> Cow<'_, str> {
     if let Some(name) = &argument.name {
-        return name.clone();
+        return name.into();
     }
     match &argument.source {
-        Source::Variable(way) | Source::Returned(way) => way.name().chars().take(32).collect(),
+        Source::Variable(way) | Source::Returned(way) => {
+            let name = way.name();
+            let end = name.char_indices().nth(32).map_or(name.len(), |(end, _)| end);
+            name[..end].into()
+        }
         // `%di` is called di, `$stack2` stack2.
         Source::Raw(text) => {
             let plain = text.strip_prefix(['%', '$']).unwrap_or_default();
-            if argument::is_name(plain) { plain.to_owned() } else { "arg".to_owned() }
+            if argument::is_name(plain) { plain.into() } else { "arg".into() }
         }
     }
 }

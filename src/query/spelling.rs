@@ -16,7 +16,7 @@ fn spell_at(view: &View<'_>, type_id: TypeId, depth: u32) -> Option<String> {
     if depth > DEEPEST {
         return None;
     }
-    let mut out = String::new();
+    let mut out = String::with_capacity(32);
     let mut subroutine = None;
     if !modifiers(view, Some(type_id), &mut out, &mut subroutine, depth) {
         return None;

@@ -142,31 +142,39 @@ impl<'a> Values<'a> {
         self.scope.iter().rfind(|f| self.view.string(f.name) == name).copied()
     }
 
-    fn part(&mut self, place: Place<'a>, value: ValueAt, way: &Way, argument: &Argument) -> Result<ValueAt> {
-        let name = argument.text.clone();
+    /// From the value of a variable to what was asked for of it.
+    fn part(
+        &mut self,
+        place: Place<'a>,
+        mut value: ValueAt,
+        way: &Way,
+        argument: &Argument,
+    ) -> Result<ValueAt> {
         // Whether there is such a member does not depend on the place.
         let is_known = value.plan.is_some();
-        let plan = value.plan.clone().unwrap_or_else(|| Plan::anywhere(value.type_id));
+        let plan = value.plan.take().unwrap_or_else(|| Plan::anywhere(value.type_id));
         let plan = match self.along(plan, way) {
             Ok(plan) => plan,
-            Err(error) if error.kind() == ErrorKind::Usage && is_known => {
-                let location = Some(error.message().to_owned());
-                let state = State::Unsupported;
-                return Ok(ValueAt { name, state, location, fetch: None, plan: None, ..value });
+            Err(error) if error.kind() == ErrorKind::Usage => {
+                value.type_name = self.spelled(value.type_id);
+                if is_known {
+                    let location = Some(error.message().to_owned());
+                    return Ok(ValueAt { state: State::Unsupported, location, fetch: None, ..value });
+                }
+                return Ok(value);
             }
-            Err(error) if error.kind() == ErrorKind::Usage => return Ok(ValueAt { name, ..value }),
             Err(error) => return Err(error),
         };
         let type_id = plan.type_id;
         let star = if plan.is_pointer { "*" } else { "" };
         let type_name = self.spelled(type_id).map(|t| t + star);
         if !is_known {
-            return Ok(ValueAt { name, type_id, type_name, ..value });
+            return Ok(ValueAt { type_id, type_name, ..value });
         }
         let (state, location, fetch) =
             self.lower((place.object, place.pc), &plan, Some(argument), &fetch::name(argument));
         let plan = Some(plan).filter(|p| p.pieces.is_empty());
-        Ok(ValueAt { name, type_id, type_name, state, location, fetch, plan, ..value })
+        Ok(ValueAt { type_id, type_name, state, location, fetch, plan, ..value })
     }
 
     /// From a variable to what is read of it.
@@ -196,10 +204,11 @@ impl<'a> Values<'a> {
         Ok(plan)
     }
 
+    /// With an argument only what leads to a [`part`](Self::part) of it is found, which spells the type and lowers the plan.
     fn variable(&mut self, place: Place<'a>, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
         let view = self.view;
         let plan = plan_of(&view, place, found);
-        let name = String::from_utf8_lossy(view.string(found.name)).into_owned();
+        let name = String::from_utf8_lossy(view.string(found.name));
         // Registers and memory are others when the function returns.
         let plan = match plan {
             Ok(_) if place.at_return => self.passed(place, found),
@@ -228,10 +237,10 @@ impl<'a> Values<'a> {
             location => elsewhere::nearest(&view, place.object, location, place.pc, with_line),
         };
         ValueAt {
-            name,
+            name: argument.map_or_else(|| name.into_owned(), |a| a.text.clone()),
             role,
             type_id: found.type_id,
-            type_name: self.spelled(found.type_id),
+            type_name: if argument.is_some() { None } else { self.spelled(found.type_id) },
             state,
             location,
             fetch,
@@ -266,7 +275,7 @@ impl<'a> Values<'a> {
         let plan = Plan::of_return(type_id);
         let (state, location, fetch) = self.lower((place.object, place.pc), &plan, argument, "retval");
         Some(ValueAt {
-            name: "$retval".to_owned(),
+            name: argument.map_or("$retval", |a| &a.text).to_owned(),
             role: Role::Return,
             type_id: Some(type_id),
             type_name: self.spelled(Some(type_id)),

@@ -99,7 +99,7 @@ pub fn elsewhere(elsewhere: Option<&Elsewhere>) -> String {
 /// Where the calling convention passes a parameter.
 pub fn slot(slot: Slot, machine: u16) -> String {
     match slot {
-        Slot::Register(number) => kernel_register(number, machine).unwrap_or_default(),
+        Slot::Register(number) => kernel_register(number, machine).unwrap_or_default().to_owned(),
         Slot::Stack(distance) => format!("+{distance}(%sp)"),
     }
 }

@@ -3,7 +3,6 @@
 //! The script is read for the kernel, its points are made into probes by [`derive`](super::derive), and its handlers are
 //! read together with those of the aliases on the way, as SystemTap 4.8 compiles them
 //! ([`handler`](crate::tapset::handler)). What is in no index, a program or a module, is taken to be as the script says.
-#![allow(missing_docs)]
 mod assumed;
 mod points;
 mod proposals;
@@ -32,6 +31,7 @@ pub struct Asked {
     pub arguments: Vec<String>,
     /// As with `stap -g`.
     pub guru: bool,
+    /// As with `stap --runtime`: what the conditions of tapsets ask for.
     pub runtime: Runtime,
     /// As with `stap --compatible`.
     pub systemtap: Option<String>,
@@ -49,25 +49,35 @@ pub struct Report {
 /// A finding with the file that it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
+    /// The file, as it was given or as the index has it.
     pub path: PathBuf,
+    /// From 1.
     pub line: u32,
+    /// From 1, in characters.
     pub column: u32,
+    /// Of what kind it is, and with that whether the script fails.
     pub trouble: Trouble,
+    /// The expression or name, as it is written.
     pub what: String,
+    /// The reason, in lower case and without a full stop.
     pub why: String,
+    /// What could be written instead, the likeliest first.
     pub instead: Vec<String>,
 }
 
 /// What is to be said of a script as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// Every point has a place or needs none, and nothing breaks a handler.
     Resolves,
     /// As far as the index knows: some of its points are in programs or modules that are not in it.
     Unindexed,
+    /// A point or a handler does not hold on this kernel.
     Fails,
 }
 
 impl Report {
+    /// What follows from the points and findings for the whole.
     pub fn verdict(&self) -> Verdict {
         let fails = self.points.iter().any(|p| p.state == State::Fails)
             || self.findings.iter().any(|f| f.trouble.breaks());

@@ -24,14 +24,17 @@ use crate::tapset::{Definitions, Place as Written};
 pub struct Point {
     /// Where it is written, in a file as definitions count them.
     pub place: Written,
+    /// The file that it is in.
     pub path: PathBuf,
     /// As it is written: `vm.pagefault`, `kernel.function("vfs_*")?`.
     pub point: String,
+    /// What becomes of it.
     pub state: State,
     /// How many probes it makes.
     pub probes: usize,
-    /// How many addresses of the kernel they are at, and how many of these the kernel takes.
+    /// How many addresses of the kernel they are at.
     pub addresses: usize,
+    /// How many of the addresses the kernel takes.
     pub reachable: usize,
     /// How many are inlined copies, which a probe on the name alone misses with other tools.
     pub inlined: usize,
@@ -42,12 +45,14 @@ pub struct Point {
     pub refused: Vec<(Reason, usize)>,
     /// Why it fails: for each point that matches nothing, whether an alias leads to it.
     pub why: Vec<String>,
+    /// What could be written instead, the likeliest first.
     pub instead: Vec<String>,
 }
 
 /// What becomes of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
+    /// It has probes.
     Resolves,
     /// It matches nothing, and may.
     Nothing,
@@ -55,6 +60,7 @@ pub enum State {
     Skipped,
     /// What it names is not in the index: a program, or a module.
     Unindexed,
+    /// It matches nothing, and must.
     Fails,
 }
 

@@ -30,9 +30,13 @@ pub struct Health {
 /// An alias on one kernel.
 #[derive(Clone, Debug)]
 pub struct AliasHealth {
+    /// As the tapset writes it, with its components.
     pub name: String,
+    /// The file that defines it.
     pub path: PathBuf,
+    /// From 1.
     pub line: u32,
+    /// From 1, in characters.
     pub column: u32,
     /// `Fails` where none of its points resolves.
     pub state: State,
@@ -45,10 +49,13 @@ pub struct AliasHealth {
 /// A local that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
+    /// Its name.
     pub local: String,
     /// The part of the kernel's variable that is missing.
     pub variable: String,
+    /// The reason, in lower case and without a full stop.
     pub why: String,
+    /// What could be written instead, the likeliest first.
     pub instead: Vec<String>,
 }
 

@@ -22,6 +22,7 @@ pub struct Explained {
 pub struct Arm {
     /// As the tapset has it, with its mark and condition.
     pub point: String,
+    /// What came of it.
     pub outcome: Outcome,
     /// The points of the aliases that it names.
     pub inner: Vec<Arm>,
@@ -40,7 +41,10 @@ pub enum Outcome {
         ends: bool,
     },
     /// It has none.
-    Nothing { why: String },
+    Nothing {
+        /// The reason.
+        why: String,
+    },
     /// One before it was enough.
     NotTried,
     /// It is about programs, which the index of a kernel cannot tell of.

@@ -28,6 +28,7 @@ pub enum Saved {
 /// A local.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
+    /// As handlers write it.
     pub name: String,
     /// `long`, `string`, `stats`, or `unknown`.
     pub kind: &'static str,
@@ -42,7 +43,9 @@ pub struct Local {
 pub struct Broken {
     /// The part of the kernel's variable that is missing: `$bytes_req`.
     pub variable: String,
+    /// The reason, in lower case and without a full stop.
     pub why: String,
+    /// What could be read instead, the likeliest first.
     pub instead: Vec<String>,
 }
 

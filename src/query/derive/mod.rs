@@ -14,7 +14,6 @@
 //! | `listing` | probes as SystemTap lists them |
 //! | [`explain`] | an alias point by point |
 //! | `placements` | probes to placements with verdicts |
-#![allow(missing_docs)]
 mod built_in;
 pub mod explain;
 pub mod forms;
@@ -52,6 +51,7 @@ pub struct Derived<'q> {
     pub through: &'q [&'q Alias],
     /// What has to hold for the handler to run.
     pub conditions: &'q [Arc<Expression>],
+    /// Where it runs.
     pub place: Place<'q>,
     /// Of each alias what was wanted behind its name.
     behind: &'q [Vec<Component>],
@@ -62,9 +62,23 @@ pub struct Derived<'q> {
 #[derive(Clone, Copy)]
 pub enum Place<'q> {
     /// Code that the debug information describes; at the return of the function, or not.
-    Code { object: ObjectId, seen: Seen<'q>, returns: bool },
+    Code {
+        /// The object that has it.
+        object: ObjectId,
+        /// What the debug information has there.
+        seen: Seen<'q>,
+        /// It runs when the function returns.
+        returns: bool,
+    },
     /// A function of which only the symbol is known, or asked (`kprobe.function`).
-    Symbol { object: ObjectId, symbol: SymbolId, returns: bool },
+    Symbol {
+        /// The object that has it.
+        object: ObjectId,
+        /// The symbol at whose address it runs.
+        symbol: SymbolId,
+        /// It runs when the function returns.
+        returns: bool,
+    },
     /// A tracepoint of the kernel.
     Trace(&'q Tracepoint<'q>),
     /// What is no place of the kernel: `begin`, `timer.s(1)`.
@@ -98,7 +112,9 @@ pub enum Visited<'q> {
 
 /// A point of which nothing came.
 pub struct Failed<'q> {
+    /// What was left of it when nothing came of it.
     pub components: &'q [Component],
+    /// The aliases on the way, the asked one first.
     pub through: &'q [&'q Alias],
     /// Whether that is no error.
     pub optional: bool,

@@ -85,29 +85,30 @@ impl Walked {
 
     /// Goes to a member of the struct or union.
     fn member(&mut self, view: &View<'_>, name: &str) -> Result<(), Failure> {
-        let spelled = self.spelled(view);
+        let start = self.type_id;
+        let spelled = || spelled(view, start);
         let stripped = self.type_id.and_then(|t| types::strip(view, t));
         let Some(aggregate) = stripped.filter(|_| self.kind(view).is_some_and(TypeKind::is_aggregate)) else {
             return match self.type_id {
                 None => failure("void has no members".to_owned(), CAST),
-                Some(_) => failure(format!("{spelled} has no members"), ""),
+                Some(_) => failure(format!("{} has no members", spelled()), ""),
             };
         };
         if types::is_declared(view, aggregate) {
             let hint = "it is incomplete, or defined in several ways; a cast says which is meant";
             return failure(
-                format!("{spelled} is only declared here, so that its members are not known"),
+                format!("{} is only declared here, so that its members are not known", spelled()),
                 hint,
             );
         }
-        let members = members(view, aggregate);
-        let found = members.iter().find(|(_, m)| view.string(m.name) == name.as_bytes());
+        let found = members(view, aggregate).find(|(_, m)| view.string(m.name) == name.as_bytes());
         let Some((offset, record)) = found else {
-            let known = members.iter().filter_map(|(_, m)| std::str::from_utf8(view.string(m.name)).ok());
+            let names = members(view, aggregate).map(|(_, m)| view.string(m.name));
+            let known = names.filter_map(|name| std::str::from_utf8(name).ok());
             let near = suggest::nearest(name, known, 3);
             let hint =
                 if near.is_empty() { String::new() } else { format!("did you mean {}?", near.join(", ")) };
-            return failure(format!("{spelled} has no member {name}"), hint);
+            return failure(format!("{} has no member {name}", spelled()), hint);
         };
         let place = position(view, record);
         self.add(offset.wrapping_add(place.offset));
@@ -117,10 +118,9 @@ impl Walked {
 
     /// Reads the pointer and goes to the `n`th element of what it points to.
     fn follow(&mut self, view: &View<'_>, n: i64) -> Result<(), Failure> {
-        let spelled = self.spelled(view);
         let target = self.type_id.and_then(|t| view.types[types::strip(view, t)?.index()].target.some());
         if target.is_none_or(|t| types::strip(view, t).is_none()) {
-            return failure(format!("{spelled} is a void pointer"), CAST);
+            return failure(format!("{} is a void pointer", self.spelled(view)), CAST);
         }
         self.moves.push(Move::Deref);
         (self.type_id, self.indexed) = (target, 0);
@@ -155,10 +155,7 @@ impl Walked {
                 self.add((n as u64).wrapping_mul(size));
                 Ok(())
             }
-            None => {
-                let spelled = element.and_then(|e| spell(view, e)).unwrap_or_else(|| "void".to_owned());
-                failure(format!("the size of {spelled} is not known"), CAST)
-            }
+            None => failure(format!("the size of {} is not known", spelled(view, element)), CAST),
         }
     }
 
@@ -178,12 +175,16 @@ impl Walked {
     }
 
     fn spelled(&self, view: &View<'_>) -> String {
-        self.type_id.and_then(|t| spell(view, t)).unwrap_or_else(|| "void".to_owned())
+        spelled(view, self.type_id)
     }
 
     fn no_pointer(&self, view: &View<'_>) -> String {
         format!("{} is no pointer", self.spelled(view))
     }
+}
+
+fn spelled(view: &View<'_>, type_id: Option<TypeId>) -> String {
+    type_id.and_then(|t| spell(view, t)).unwrap_or_else(|| "void".to_owned())
 }
 
 /// Where a member stands in its struct.
@@ -215,22 +216,26 @@ const MOST_ANONYMOUS: usize = 1024;
 
 /// The members of a struct or union, then those of the anonymous ones among them, each with the offset in bytes of the
 /// one that holds it.
-fn members<'a>(view: &View<'a>, aggregate: TypeId) -> Vec<(u64, &'a MemberRecord)> {
-    let mut found = vec![];
-    let mut open = vec![(0, aggregate)];
-    let mut at = 0;
-    while let Some(&(base, within)) = open.get(at) {
-        at += 1;
-        for member in view.members(within) {
-            let stripped = member.target.some().and_then(|t| types::strip(view, t));
-            let aggregate = stripped.filter(|t| types::kind(view, *t).is_some_and(TypeKind::is_aggregate));
-            match aggregate {
-                Some(anonymous) if member.name.get() == 0 && open.len() < MOST_ANONYMOUS => {
-                    open.push((position(view, member).offset.wrapping_add(base), anonymous));
-                }
-                _ => found.push((base, member)),
+fn members<'a>(view: &View<'a>, aggregate: TypeId) -> impl Iterator<Item = (u64, &'a MemberRecord)> {
+    let mut open = vec![];
+    let mut next = 0;
+    let (mut base, mut within) = (0, view.members(aggregate).iter());
+    std::iter::from_fn(move || {
+        loop {
+            let Some(member) = within.next() else {
+                let &(offset, anonymous) = open.get(next)?;
+                next += 1;
+                (base, within) = (offset, view.members(anonymous).iter());
+                continue;
+            };
+            let stripped = || types::strip(view, member.target.some()?);
+            let aggregate =
+                || stripped().filter(|t| types::kind(view, *t).is_some_and(TypeKind::is_aggregate));
+            let is_looked_through = member.name.get() == 0 && open.len() < MOST_ANONYMOUS;
+            match is_looked_through.then(aggregate).flatten() {
+                Some(anonymous) => open.push((position(view, member).offset.wrapping_add(base), anonymous)),
+                None => return Some((base, member)),
             }
         }
-    }
-    found
+    })
 }

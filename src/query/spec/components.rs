@@ -76,6 +76,11 @@ impl<'a> Reader<'a> {
                 self.at -= 1;
                 return Err(self.expected("the end of the point after the `?` or `!` in braces"));
             }
+            if self.peek() != Some(b'{') {
+                let component = self.component()?;
+                chains.iter_mut().for_each(|chain| chain.components.push(component.clone()));
+                continue;
+            }
             let tails = self.part(depth)?;
             if chains.len() * tails.len() > MOST_POINTS {
                 return Err(self.too_many());

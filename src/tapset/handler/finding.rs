@@ -4,7 +4,9 @@ use super::super::Place;
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
+    /// Where it is written.
     pub place: Place,
+    /// Of what kind it is.
     pub trouble: Trouble,
     /// The expression or name, as it is written.
     pub what: String,

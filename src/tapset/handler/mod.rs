@@ -13,7 +13,6 @@
 //! | `loops` | arrays that change while a loop goes over them |
 //! | `program` | handlers side by side, with the functions and globals that they use |
 //! | [`finding`] | what is wrong |
-#![allow(missing_docs)]
 mod effects;
 pub mod finding;
 mod fold;
@@ -47,13 +46,16 @@ pub struct Reading<'a> {
     pub dead: Vec<&'a Variable>,
     /// Whether it asks for values from the entry of the function (`@entry`).
     pub saves: bool,
+    /// What is wrong, in the order of reading.
     pub findings: Vec<Finding>,
 }
 
 /// A local of a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local<'a> {
+    /// As it is written.
     pub name: &'a str,
+    /// Where it is written first.
     pub place: Place,
     /// `Unknown` where nothing says it, most often since it is broken.
     pub sort: Sort,

@@ -18,11 +18,13 @@ pub const MOST: usize = 4_000_000;
 /// What the names of a script may mean.
 #[derive(Clone)]
 pub struct Words<'a> {
+    /// The macros, functions, globals and aliases of the tapset library.
     pub definitions: &'a Definitions<'a>,
     /// Scripts of the user, whose names come first.
     pub scripts: Vec<&'a Script>,
     /// Whether `stap -g` runs it.
     pub guru: bool,
+    /// What is compiled for: what conditions on the runtime ask for.
     pub runtime: Runtime,
     /// What functions can see, which run anywhere: types, and globals of the kernel.
     pub everywhere: Rc<dyn Context + 'a>,
@@ -36,7 +38,9 @@ type Shape = (Sort, Option<Vec<Sort>>);
 /// What a function takes and gives, as far as its own body says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
+    /// What it takes, in order.
     pub parameters: Vec<Sort>,
+    /// What it gives.
     pub result: Sort,
 }
 
@@ -187,6 +191,7 @@ impl<'a> Words<'a> {
 }
 
 impl<'a> Program<'a> {
+    /// No handler yet.
     pub fn new(words: Words<'a>) -> Self {
         Self {
             words,

@@ -17,7 +17,9 @@ pub enum Sort {
     /// Nothing says it.
     #[default]
     Unknown,
+    /// A 64-bit number with a sign.
     Long,
+    /// A text.
     String,
     /// An aggregate, filled by `<<<`.
     Statistics,
