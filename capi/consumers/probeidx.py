@@ -16,14 +16,22 @@ Which question to ask:
 ====================================================  ==================================
 where does a function run, can it be probed, ...      :meth:`Index.resolve`
 what does ``stap -l`` list                            :meth:`Index.find`
+nothing was found: what may have been meant           :meth:`Index.why_not`
+is a variable known wherever a spec leads             :meth:`Index.defined`
 which aliases do the tapsets have                     :meth:`Index.aliases`
+what does an alias mean on this kernel                :meth:`Index.tapset`
+which functions and macros do they have               :meth:`Index.functions`, :meth:`Index.macros`
 is a script right on this kernel                      :meth:`Index.check`
+which aliases are of no use here                      :meth:`Index.check_tapset`
 which lines of a function can be probed               :meth:`Index.lines`
 what stands at an address                             :meth:`Index.address`
 the same for every frame of a log                     :meth:`Index.decode`
 what does a struct consist of, where is a member      :meth:`Index.type`, :meth:`Index.member`
 which functions take a type                           :meth:`Index.users`
 what does the kernel refuse                           :meth:`Index.blacklist`
+which indexes are there                               :func:`kernels`
+what is in an index, and is it whole                  :meth:`Index.counts`, :meth:`Index.objects`, :meth:`Index.sections`,
+                                                      :meth:`Index.skipped`, :meth:`Index.verify`
 ====================================================  ==================================
 """
 
@@ -35,9 +43,9 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 __all__ = [
-    "Error", "Index", "Placement", "Alias", "Local", "Tracepoint", "Field", "Value", "Step", "Call", "Line", "Frame", "Where", "Type", "Member", "User", "Refused",
-    "Finding",
-    "version",
+    "Error", "Index", "Placement", "Alias", "Local", "Tracepoint", "Field", "Value", "Step", "Call", "Line", "Frame", "Where",
+    "Type", "Member", "User", "Refused", "Finding", "Missing", "Definition", "Arm", "Assignment", "Function", "Macro", "Health",
+    "Skipped", "Object", "File", "kernels", "version",
 ]
 
 
@@ -70,7 +78,15 @@ def _numbers(names: str) -> list[tuple[str, type]]:
 _Summary = _struct(
     "_Summary", *_texts("release process"), *_numbers("machine format"),
     *[(n, c.c_uint64) for n in "objects units functions placements symbols names types bytes".split()],
-    ("reserved", c.c_uint64 * 4))
+    *[(n, c.c_uint64) for n in "inline_instances tracepoints labels line_sequences definitions skipped".split()],
+    ("written_by", c.c_char * 32))
+_File = _struct("_File", *_texts("path release process why"), ("status", c.c_int32))
+_Object = _struct("_Object", *_numbers("object flags"), *_texts("name path build_id"))
+_Section = _struct("_Section", *_texts("name"), ("bytes", c.c_uint64))
+_Skipped = _struct("_Skipped", *_texts("path kind why"), ("count", c.c_uint64), ("is_whole_object", c.c_uint32))
+_Missing = _struct(
+    "_Missing", ("why", _Text), ("near", c.POINTER(_Text)), ("near_count", c.c_size_t), ("is_known", c.c_uint32))
+_Defined = _struct("_Defined", *_numbers("places defined"))
 
 
 class _Step(c.Structure):
@@ -96,6 +112,28 @@ _Tracepoint = _struct(
 _Local = _struct(
     "_Local", *_texts("name type copy_of variable why"), ("instead", c.POINTER(_Text)), ("instead_count", c.c_size_t),
     *_numbers("state reserved32"))
+_Arm = _struct(
+    "_Arm", *_texts("point condition why"), ("through", c.c_void_p), ("through_count", c.c_size_t),
+    ("probes", c.c_uint64), ("reachable", c.c_uint64), *_numbers("outcome flags"))
+_Assignment = _struct("_Assignment", *_texts("name value"), *_numbers("line is_behind"))
+_Group = _struct(
+    "_Group", ("probes", c.c_uint64), ("locals", c.POINTER(c.POINTER(_Local))), ("local_count", c.c_size_t))
+_Definition = _struct(
+    "_Definition", ("names", c.POINTER(_Text)), ("name_count", c.c_size_t), *_texts("file comment"),
+    ("arms", c.POINTER(c.POINTER(_Arm))), ("arm_count", c.c_size_t),
+    ("assignments", c.POINTER(c.POINTER(_Assignment))), ("assignment_count", c.c_size_t),
+    ("groups", c.POINTER(c.POINTER(_Group))), ("group_count", c.c_size_t), ("line", c.c_uint32))
+_Parameter = _struct("_Parameter", *_texts("name type"))
+_Function = _struct(
+    "_Function", *_texts("name result"), ("parameters", c.POINTER(c.POINTER(_Parameter))), ("parameter_count", c.c_size_t),
+    ("marks", c.POINTER(_Text)), ("mark_count", c.c_size_t), *_texts("file comment"), *_numbers("line is_private"))
+_Macro = _struct(
+    "_Macro", ("name", _Text), ("parameters", c.POINTER(_Text)), ("parameter_count", c.c_size_t), *_texts("body file"),
+    ("line", c.c_uint32))
+_Health = _struct(
+    "_Health", *_texts("name file"), ("points", c.POINTER(_Text)), ("point_count", c.c_size_t),
+    ("matches", c.POINTER(c.c_uint32)), ("broken", c.POINTER(c.POINTER(_Local))), ("broken_count", c.c_size_t),
+    *_numbers("line column state"))
 _Alias = _struct(
     "_Alias", *_texts("name point"), ("through", c.POINTER(_Text)), ("through_count", c.c_size_t),
     ("locals", c.POINTER(c.POINTER(_Local))), ("local_count", c.c_size_t))
@@ -107,7 +145,9 @@ _Placement = _struct(
     ("values", c.POINTER(c.POINTER(_Value))), ("value_count", c.c_size_t),
     *_numbers("line instance symbol_offset flags kprobe kprobe_events kretprobe fentry shift source_line source_column instances "
               "reachable reachable_events object pc"),
-    ("alias", c.POINTER(_Alias)), ("tracepoint", c.POINTER(_Tracepoint)))
+    ("alias", c.POINTER(_Alias)), ("tracepoint", c.POINTER(_Tracepoint)),
+    ("collides_with", c.POINTER(_Text)), ("collides_with_count", c.c_size_t), *_texts("probe instead_anchor"),
+    ("instead_address", c.c_uint64))
 _Stap = _struct(
     "_Stap", ("arguments", c.POINTER(c.c_char_p)), ("argument_count", c.c_size_t), ("compatible", c.c_char_p),
     *_numbers("flags runtime"))
@@ -130,13 +170,13 @@ _Decoded = _struct(
     ("end", c.c_size_t), *_numbers("role is_exact"))
 _Member = _struct(
     "_Member", *_texts("name type"), ("offset", c.c_uint64), ("bytes", c.c_uint64), ("value", c.c_int64),
-    *_numbers("lowest_bit width type_id"))
+    *_numbers("lowest_bit width type_id reserved32"), ("steps", c.POINTER(_Step)), ("step_count", c.c_size_t))
 _Type = _struct(
     "_Type", *_texts("name spelled file"), ("members", c.POINTER(c.POINTER(_Member))), ("member_count", c.c_size_t),
     ("bytes", c.c_uint64), *_numbers("line kind id"))
 _User = _struct(
     "_User", *_texts("function file"), ("uses", c.POINTER(c.c_uint32)), ("use_count", c.c_size_t),
-    *_numbers("line is_inlined object_count"))
+    *_numbers("line is_inlined object_count reserved32"), ("objects", c.POINTER(c.c_uint32)))
 _Refused = _struct(
     "_Refused", *_texts("module symbol section"), ("start", c.c_uint64), ("end", c.c_uint64), ("reason", c.c_uint32))
 
@@ -309,6 +349,10 @@ class Placement:
     reachable: int
     is_unique: bool
     is_nested: bool
+    #: The point as SystemTap spells it; the modules in which the symbol's name stands too; an anchor nearby that is not refused.
+    probe: str = ""
+    collides_with: tuple[str, ...] = ()
+    instead_anchor: str = ""
     #: Of what an alias of a tapset leads to.
     alias: Optional[Alias] = None
     #: Of a tracepoint.
@@ -369,6 +413,8 @@ class Member:
     value: int
     #: Of a bit-field: its lowest bit within the number at the offset, and its width; else ``None``.
     bits: Optional[tuple[int, int]]
+    #: Of a path the way to it: steps that add and read.
+    steps: tuple[Step, ...] = field(repr=False, default=())
 
 
 @dataclass(frozen=True)
@@ -393,6 +439,8 @@ class User:
     line: int
     is_inlined: bool
     uses: tuple[tuple[int, int], ...]
+    #: The numbers of the objects in which it has code.
+    objects: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -430,14 +478,141 @@ class Finding:
     reachable: int
 
 
+@dataclass(frozen=True)
+class Missing:
+    """Why nothing was found, and which names are near, the nearest first."""
+
+    why: str
+    near: tuple[str, ...]
+    #: The name is there, and something else is wrong with it.
+    is_known: bool
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A point of an alias, and what becomes of it on this kernel."""
+
+    #: As it is written, with its mark and condition.
+    point: str
+    condition: str
+    #: ``probes``, ``nothing``, ``not-tried``, ``unindexed``, or ``unasked``.
+    outcome: str
+    why: str
+    probes: int
+    reachable: int
+    #: It has probes and is marked ``!``: what stands behind it was not tried.
+    ends: bool
+    #: The points of the aliases that it names.
+    through: tuple[Arm, ...]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What the body of an alias gives to handlers, before or behind them."""
+
+    name: str
+    value: str
+    line: int
+    is_behind: bool
+
+
+@dataclass(frozen=True)
+class Definition:
+    """An alias of a tapset: what it says, and what it means on this kernel."""
+
+    names: tuple[str, ...]
+    file: str
+    line: int
+    comment: str
+    arms: tuple[Arm, ...]
+    assignments: tuple[Assignment, ...]
+    #: How many probes have which locals.
+    groups: tuple[tuple[int, tuple[Local, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a tapset, with the types that SystemTap infers: ``long``, ``string``, ``unknown``."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    result: str
+    marks: tuple[str, ...]
+    file: str
+    line: int
+    comment: str
+    is_private: bool
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A macro of a tapset, without the ``@``, and what it stands for."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Health:
+    """An alias, as far as it is of use on this kernel."""
+
+    name: str
+    file: str
+    line: int
+    #: ``resolves``, ``unindexed``, or ``fails`` where none of its points matches.
+    state: str
+    #: Its points as they are written, and whether each matches anything by itself.
+    points: tuple[tuple[str, bool], ...]
+    broken: tuple[Local, ...]
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A part of the input that could not be read when the index was built, and how often that was."""
+
+    path: str
+    kind: str
+    why: str
+    count: int
+    is_whole_object: bool
+
+
+@dataclass(frozen=True)
+class Object:
+    """vmlinux (no name) or a module."""
+
+    number: int
+    name: str
+    path: str
+    build_id: str
+    #: A table could not be read whole: verdicts may be ``undecided``.
+    is_unsure: bool
+
+
+@dataclass(frozen=True)
+class File:
+    """An index file: of a kernel its release, of a program its path, and why it cannot be opened, if so."""
+
+    path: str
+    release: str
+    process: str
+    why: str
+
+
 class Index:
     """An index, open. ``path`` is a file, or a folder of which ``release`` says which (none: the only one there). Threads may
-    share it. Closed by ``close``, at the end of a ``with``, or when nothing refers to it any more."""
+    share it. With ``kallsyms``, a copy of ``/proc/kallsyms``, addresses are those at run time. Closed by ``close``, at the end of a ``with``, or when nothing refers to it any more."""
 
-    def __init__(self, path: str | os.PathLike[str], release: Optional[str] = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], release: Optional[str] = None, kallsyms: Optional[bytes] = None) -> None:
         self._handle = c.c_void_p()
         wanted = release.encode() if release is not None else None
-        self._ask("open", os.fsencode(path), wanted, c.byref(self._handle))
+        if kallsyms is None:
+            _ask("open", os.fsencode(path), wanted, c.byref(self._handle))
+        else:
+            _ask("open_running", os.fsencode(path), wanted, kallsyms, c.c_size_t(len(kallsyms)), c.byref(self._handle))
 
     def close(self) -> None:
         """Closes the index: questions after that are errors of kind ``closed``."""
@@ -462,7 +637,39 @@ class Index:
     def counts(self) -> dict[str, int]:
         """How many objects, functions, placements ... are in it."""
         summary = self._summary()
-        return {n: getattr(summary, n) for n in "objects units functions placements symbols names types bytes".split()}
+        return {name: getattr(summary, name) for name, kind in _Summary._fields_ if kind is c.c_uint64}
+
+    def objects(self) -> list[Object]:
+        """vmlinux, then the modules by name."""
+        return self._each(_Object, _object, "objects")
+
+    def sections(self) -> dict[str, int]:
+        """The parts of the index file, and how many bytes each has."""
+        return dict(self._each(_Section, lambda s: (str(s.name), s.bytes), "sections"))
+
+    def skipped(self) -> list[Skipped]:
+        """What could not be read when the index was built."""
+        return self._each(_Skipped, _skipped, "skipped")
+
+    def verify(self) -> None:
+        """Reads all of the file: an error of kind ``index-damaged`` if its bytes are not whole."""
+        _ask("verify", self._handle)
+
+    def why_not(self, asked: str, kind: str = "spec") -> list[Missing]:
+        """Why nothing was found, and what may have been meant. ``kind`` is what was asked for: ``spec``, ``type``, ``module``;
+        of tapsets ``alias``, ``function``, ``macro``."""
+        sought = "spec type module alias function macro".split().index(kind)
+        return self._each(_Missing, _missing, "why_not", c.c_uint32(sought), asked.encode())
+
+    def defined(self, spec: str, argument: str) -> tuple[int, int]:
+        """At how many placements of a spec an argument is known, as SystemTap's ``@defined`` asks, and how many there are."""
+        defined = _Defined(c.sizeof(_Defined))
+        try:
+            _ask("defined", self._handle, spec.encode(), argument.encode(), c.byref(defined))
+        except Error as error:
+            if error.kind != "no-match":
+                raise
+        return defined.defined, defined.places
 
     def find(self, pattern: str, args: bool = False) -> list[str]:
         """The probe points that match, as ``stap -l`` prints them; with ``args`` as ``stap -L``. None is an empty list."""
@@ -482,6 +689,33 @@ class Index:
         """The names of the tapsets' aliases that match ``vm.*`` (``*`` within a component, ``**`` over several), sorted;
         without a pattern all that are meant for scripts."""
         return self._each(_Text, str, "aliases", None if pattern is None else pattern.encode())
+
+    def tapset(self, pattern: Optional[str] = None, explained: bool = True, hidden: bool = False) -> list[Definition]:
+        """The definitions of the aliases that a pattern matches, as for ``aliases``; if ``explained`` with what becomes of
+        their points on this kernel and what handlers have by them. ``hidden`` ones begin with ``_``."""
+        flags = c.c_uint32(int(hidden) | 2 * int(explained))
+        return self._each(_Definition, _definition, "tapset", None if pattern is None else pattern.encode(), flags)
+
+    def functions(self, pattern: Optional[str] = None, hidden: bool = False) -> list[Function]:
+        """The functions of the tapsets that ``task_*`` matches; without a pattern all that are meant for scripts."""
+        asked = None if pattern is None else pattern.encode()
+        return self._each(_Function, _function, "functions", asked, c.c_uint32(hidden))
+
+    def macros(self, pattern: Optional[str] = None, hidden: bool = False) -> list[Macro]:
+        """The macros of the tapsets, the same way."""
+        asked = None if pattern is None else pattern.encode()
+        return self._each(_Macro, _macro, "macros", asked, c.c_uint32(hidden))
+
+    def check_tapset(self) -> tuple[list[Health], list[Finding]]:
+        """Every alias of the tapsets as far as it is of use here, and what is wrong in their functions."""
+        findings: list[Finding] = []
+
+        def call(_: object, one: Any) -> int:
+            findings.append(_finding(one.contents))
+            return 0
+
+        found = c.CFUNCTYPE(c.c_int32, c.c_void_p, c.POINTER(_Finding))(call)
+        return self._each(_Health, _health, "check_tapset", between=(found,)), findings
 
     def check(self, script: str, *arguments: str, guru: bool = False, name: str = "script.stp") -> tuple[str, list[Finding]]:
         """Whether a script is right on this kernel, or a list of probe points (with a ``name`` that does not end with
@@ -537,48 +771,67 @@ class Index:
 
     def _summary(self) -> Any:
         summary = _Summary(c.sizeof(_Summary))
-        self._ask("stats", self._handle, c.byref(summary))
+        _ask("stats", self._handle, c.byref(summary))
         return summary
 
     def _each(self, struct: type, convert: Callable[[Any], Any], name: str, *arguments: Any,
-              behind: tuple[Any, ...] = ()) -> list[Any]:
-        found: list[Any] = []
-        failed: list[BaseException] = []
+              between: tuple[Any, ...] = (), behind: tuple[Any, ...] = ()) -> list[Any]:
+        return _each(struct, convert, name, self._handle, *arguments, between=between, behind=behind)
 
-        def call(_: object, one: Any) -> int:
-            # What is raised here cannot go through the library.
-            try:
-                found.append(convert(one.contents))
-            except BaseException as error:  # noqa: BLE001
-                failed.append(error)
-            return len(failed)
 
-        callback = c.CFUNCTYPE(c.c_int32, c.c_void_p, c.POINTER(struct))(call)
+def kernels(path: str | os.PathLike[str]) -> list[File]:
+    """The indexes in a folder: those of kernels by release, then those of programs and libraries."""
+    return _each(_File, _file, "kernels", os.fsencode(path))
+
+
+def _each(struct: type, convert: Callable[[Any], Any], name: str, *arguments: Any,
+          between: tuple[Any, ...] = (), behind: tuple[Any, ...] = ()) -> list[Any]:
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def call(_: object, one: Any) -> int:
+        # What is raised here cannot go through the library.
         try:
-            self._ask(name, self._handle, *arguments, callback, None, *behind)
-        except Error as error:
-            if failed:
-                raise failed[0] from None
-            # Nothing by that name: a pattern that matches nothing is an answer.
-            if error.kind != "no-match":
-                raise
-        return found
+            found.append(convert(one.contents))
+        except BaseException as error:  # noqa: BLE001
+            failed.append(error)
+        return len(failed)
 
-    def _ask(self, name: str, *arguments: Any) -> None:
-        error = _Error(c.sizeof(_Error))
-        status = getattr(_LIBRARY, f"probeidx_{name}")(*arguments, c.byref(error))
-        if status:
-            texts = [t.decode("utf-8", "replace") for t in (error.message, error.place, error.remedy)]
-            raise Error(str(_LIBRARY.probeidx_status_name(status)), *texts)
+    callback = c.CFUNCTYPE(c.c_int32, c.c_void_p, c.POINTER(struct))(call)
+    try:
+        _ask(name, *arguments, callback, *between, None, *behind)
+    except Error as error:
+        if failed:
+            raise failed[0] from None
+        # Nothing by that name: a pattern that matches nothing is an answer.
+        if error.kind != "no-match":
+            raise
+    return found
+
+
+def _ask(name: str, *arguments: Any) -> None:
+    error = _Error(c.sizeof(_Error))
+    status = getattr(_LIBRARY, f"probeidx_{name}")(*arguments, c.byref(error))
+    if status:
+        texts = [t.decode("utf-8", "replace") for t in (error.message, error.place, error.remedy)]
+        raise Error(str(_LIBRARY.probeidx_status_name(status)), *texts)
+
+
+def _strings(texts: Any, count: int) -> tuple[str, ...]:
+    return tuple(str(texts[i]) for i in range(count))
 
 
 def _verdict(number: int) -> str:
     return str(_LIBRARY.probeidx_verdict_name(number))
 
 
+def _steps(steps: Any, count: int) -> tuple[Step, ...]:
+    own = (steps[i] for i in range(count))
+    return tuple(Step(_OPS[s.op] if s.op < len(_OPS) else "?", s.value, s.size, str(s.name)) for s in own)
+
+
 def _value(v: Any) -> Value:
-    steps = (v.steps[i] for i in range(v.step_count))
-    read = tuple(Step(_OPS[s.op] if s.op < len(_OPS) else "?", s.value, s.size, str(s.name)) for s in steps)
+    read = _steps(v.steps, v.step_count)
     state = str(_LIBRARY.probeidx_state_name(v.state))
     role = dict(enumerate(("parameter", "local", "return", "raw", "field"))).get(v.role, "?")
     return Value(str(v.name), str(v.type), state, role, str(v.location), str(v.fetch), str(v.expression), read)
@@ -595,18 +848,20 @@ def _placement(p: Any) -> Placement:
         inlined_into=tuple(Call(str(x.function), str(x.file), x.line, x.column) for x in calls),
         values=tuple(_value(p.values[i].contents) for i in range(p.value_count)),
         instances=p.instances, reachable=p.reachable, is_unique=bool(p.flags & 1), is_nested=bool(p.flags & 2),
+        probe=str(p.probe), instead_anchor=str(p.instead_anchor),
+        collides_with=_strings(p.collides_with, p.collides_with_count),
         alias=_alias(p.alias.contents) if p.alias else None,
         tracepoint=_tracepoint(p.tracepoint.contents) if p.tracepoint else None)
 
 
 def _alias(a: Any) -> Alias:
-    through = tuple(str(a.through[i]) for i in range(a.through_count))
+    through = _strings(a.through, a.through_count)
     return Alias(str(a.name), str(a.point), through, tuple(_local(a.locals[i].contents) for i in range(a.local_count)))
 
 
 def _local(l: Any) -> Local:
     state = dict(enumerate(("fine", "untyped", "broken"))).get(l.state, "?")
-    instead = tuple(str(l.instead[i]) for i in range(l.instead_count))
+    instead = _strings(l.instead, l.instead_count)
     return Local(str(l.name), str(l.type), state, str(l.copy_of), str(l.variable), str(l.why), instead)
 
 
@@ -616,16 +871,71 @@ def _tracepoint(t: Any) -> Tracepoint:
     return Tracepoint(str(t.system), bool(t.has_event), known if t.has_fields else None, str(t.refusal))
 
 
+def _missing(m: Any) -> Missing:
+    return Missing(str(m.why), _strings(m.near, m.near_count), bool(m.is_known))
+
+
+_OUTCOMES = "probes nothing not-tried unindexed unasked".split()
+
+
+def _arm(a: Any) -> Arm:
+    through = c.cast(a.through, c.POINTER(c.POINTER(_Arm)))
+    return Arm(
+        point=str(a.point), condition=str(a.condition), why=str(a.why), probes=a.probes, reachable=a.reachable,
+        outcome=_OUTCOMES[a.outcome] if a.outcome < len(_OUTCOMES) else "?", ends=bool(a.flags & 4),
+        through=tuple(_arm(through[i].contents) for i in range(a.through_count)))
+
+
+def _definition(d: Any) -> Definition:
+    given = (d.assignments[i].contents for i in range(d.assignment_count))
+    groups = (d.groups[i].contents for i in range(d.group_count))
+    return Definition(
+        names=_strings(d.names, d.name_count), file=str(d.file), line=d.line, comment=str(d.comment),
+        arms=tuple(_arm(d.arms[i].contents) for i in range(d.arm_count)),
+        assignments=tuple(Assignment(str(g.name), str(g.value), g.line, bool(g.is_behind)) for g in given),
+        groups=tuple((g.probes, tuple(_local(g.locals[i].contents) for i in range(g.local_count))) for g in groups))
+
+
+def _function(f: Any) -> Function:
+    parameters = (f.parameters[i].contents for i in range(f.parameter_count))
+    return Function(
+        str(f.name), tuple((str(p.name), str(p.type)) for p in parameters), str(f.result), _strings(f.marks, f.mark_count),
+        str(f.file), f.line, str(f.comment), bool(f.is_private))
+
+
+def _macro(m: Any) -> Macro:
+    return Macro(str(m.name), _strings(m.parameters, m.parameter_count), str(m.body), str(m.file), m.line)
+
+
+def _health(h: Any) -> Health:
+    points = tuple((str(h.points[i]), bool(h.matches[i])) for i in range(h.point_count))
+    broken = tuple(_local(h.broken[i].contents) for i in range(h.broken_count))
+    return Health(str(h.name), str(h.file), h.line, _STATES[h.state] if h.state < len(_STATES) else "?", points, broken)
+
+
+def _skipped(s: Any) -> Skipped:
+    return Skipped(str(s.path), str(s.kind), str(s.why), s.count, bool(s.is_whole_object))
+
+
+def _object(o: Any) -> Object:
+    build_id = c.string_at(o.build_id.text, o.build_id.length).hex()
+    return Object(o.object, str(o.name), str(o.path), build_id, bool(o.flags & 1))
+
+
+def _file(f: Any) -> File:
+    return File(str(f.path), str(f.release), str(f.process), str(f.why))
+
+
+_STATES = "resolves nothing skipped unindexed fails".split()
 _KINDS = "point variable function arity name type untyped control privilege unassigned".split()
 
 
 def _finding(f: Any) -> Finding:
     kind = _KINDS[f.kind] if f.kind < len(_KINDS) else "?"
-    states = dict(enumerate(("resolves", "nothing", "skipped", "unindexed", "fails")))
     return Finding(
         file=str(f.file), line=f.line, column=f.column, kind=kind, what=str(f.what), why=str(f.why),
-        instead=tuple(str(f.instead[i]) for i in range(f.instead_count)),
-        state=states.get(f.state, "?") if kind == "point" else "", breaks=bool(f.breaks),
+        instead=_strings(f.instead, f.instead_count),
+        state=dict(enumerate(_STATES)).get(f.state, "?") if kind == "point" else "", breaks=bool(f.breaks),
         addresses=f.addresses, reachable=f.reachable)
 
 
@@ -650,7 +960,7 @@ def _size(number: int) -> Optional[int]:
 
 def _member(m: Any) -> Member:
     bits = (m.lowest_bit, m.width) if m.width else None
-    return Member(str(m.name), str(m.type), m.offset, _size(m.bytes), m.value, bits)
+    return Member(str(m.name), str(m.type), m.offset, _size(m.bytes), m.value, bits, _steps(m.steps, m.step_count))
 
 
 def _type(t: Any) -> Type:
@@ -660,7 +970,8 @@ def _type(t: Any) -> Type:
 
 def _user(u: Any) -> User:
     uses = tuple((u.uses[2 * i], u.uses[2 * i + 1]) for i in range(u.use_count))
-    return User(str(u.function), str(u.file), u.line, bool(u.is_inlined), uses)
+    objects = tuple(u.objects[i] for i in range(u.object_count))
+    return User(str(u.function), str(u.file), u.line, bool(u.is_inlined), uses, objects)
 
 
 def _refused(r: Any) -> Refused:

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-static ALIASES: LazyLock<Indexed> =
+pub static ALIASES: LazyLock<Indexed> =
     LazyLock::new(|| indexed(Tree::compile(&USUAL), &[OsStr::new("--tapset"), fixture("aliases").as_ref()]));
 
 static TRACEPOINTS: LazyLock<Indexed> = LazyLock::new(|| {
@@ -191,13 +191,19 @@ fn aliases_ask_the_system_for_no_memory() {
     let folder = tempfile::tempdir().unwrap();
     let asked = folder.path().join("asked");
     let text = "resolve tree.find\nresolve tree.find\tkey\tleft\nresolve tree.open\nresolve tree.*\nresolve tree.gone\n\
-                resolve no.such\nfind tree.*\naliases tree.*\naliases \naliases none.*\nresolve kernel.trace(\"x\")\n";
+                resolve no.such\nfind tree.*\naliases tree.*\naliases \naliases none.*\nresolve kernel.trace(\"x\")\n\
+                tapset tree.open\ntapset tree.*\ntapset \ntapset none.*\nmacros \nmacros choose*\nfunctions \nfunctions none\n\
+                why-not 0tree.fnd\nwhy-not 0tree.gone\nwhy-not 3tree.fnd\nwhy-not 5choose_defind\n\
+                check tree.find\ncheck tree.gone\ncheck tree.find tree.open\nhealth -\n";
     std::fs::write(&asked, text).unwrap();
     let printed =
         run(Command::new(program(installed, &folder, "questions", &[])).arg(ALIASES.db.path()).arg(&asked));
     let last = printed.lines().last().unwrap();
     assert_eq!(last, "asked the system for memory 0 times, 0 overflows", "{printed}");
-    for question in ["resolve no.such", "resolve tree.gone", "aliases none.*"] {
+    for question in ["why-not 0tree.fnd", "why-not 0tree.gone", "why-not 3tree.fnd", "tapset tree.open", "macros choose*"] {
+        assert!(printed.contains(&format!("{question}: ok, 1\n")), "{printed}");
+    }
+    for question in ["resolve no.such", "resolve tree.gone", "aliases none.*", "tapset none.*", "functions none"] {
         assert!(printed.contains(&format!("{question}: no-match, 0")), "{printed}");
     }
     let with_gcc = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DWITHOUT_COUNTING"];

@@ -74,9 +74,6 @@ fn an_analyst_asks_from_python() {
         skipped("probeidx.py: there is no python3");
         return;
     }
-    let mut python = Command::new("python3");
-    python.arg(capi().join("tests/analyst.py")).arg(KERNEL.db.path());
-    python.env("PROBEIDX_LIBRARY", installed.file("lib/libprobeidx.so"));
-    python.env("PYTHONPATH", capi().join("consumers")).env("PYTHONDONTWRITEBYTECODE", "1");
-    assert_eq!(run(&mut python), "all as expected\n");
+    let program = capi().join("tests/analyst.py");
+    assert_eq!(installed.python(&[program.to_str().unwrap()], KERNEL.db.path()), "all as expected\n");
 }

@@ -11,3 +11,4 @@ mod library;
 #[allow(dead_code)]
 #[path = "../suite/program.rs"]
 mod program;
+mod tapset;
