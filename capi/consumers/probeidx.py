@@ -637,7 +637,7 @@ class Index:
     def counts(self) -> dict[str, int]:
         """How many objects, functions, placements ... are in it."""
         summary = self._summary()
-        return {name: getattr(summary, name) for name, kind in _Summary._fields_ if kind is c.c_uint64}
+        return {name: getattr(summary, name) for name, kind in _Summary._fields_[1:] if kind is c.c_uint64}
 
     def objects(self) -> list[Object]:
         """vmlinux, then the modules by name."""
