@@ -140,7 +140,8 @@ pub extern "C" fn probeidx_check(
             report.points.iter().try_for_each(|point| {
                 let mut texts = Texts::new(view.strings());
                 let instead = keep(&point.instead, &mut texts);
-                let pair = |(reason, count): &(Reason, usize)| [verdict_number(Some(*reason)), number(*count)];
+                let pair =
+                    |(reason, count): &(Reason, usize)| [verdict_number(Some(*reason)), number(*count)];
                 let refused: Vec<u32> = point.refused.iter().flat_map(pair).collect();
                 each.call(&of_point(point, &instead, &refused, &mut texts))
             })?;

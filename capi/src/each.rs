@@ -53,9 +53,7 @@ impl<T> Each<T> {
     pub fn end(&self, answer: Answer, nothing: Option<&str>) -> Answer {
         match (answer, nothing) {
             (Err(_), _) if self.stopped => Err(Failure::Stopped),
-            (Ok(()), Some(nothing)) if self.count == 0 => {
-                Err(Error::new(ErrorKind::NoMatch, nothing).into())
-            }
+            (Ok(()), Some(nothing)) if self.count == 0 => Err(Error::new(ErrorKind::NoMatch, nothing).into()),
             (answer, _) => answer,
         }
     }

@@ -14,10 +14,10 @@ use crate::border::{ErrorOut, ask, fill, sized, text, texts};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use answer::Writer;
-use probeidx::{Error, ErrorKind};
 use probeidx::query::placement::Wanted;
 use probeidx::query::spec::Point;
 use probeidx::query::{aliased, argument, defined, resolve, spec, traced};
+use probeidx::{Error, ErrorKind};
 use std::ffi::{c_char, c_void};
 
 /// `struct probeidx_options`

@@ -2,9 +2,9 @@
 use crate::border::{ErrorOut, text};
 use crate::each::{Each, EachFn, answers};
 use crate::handle::Handle;
+use crate::resolve::Step;
 use crate::text::{Text, Texts};
 use probeidx::lookup::{self, Lookup};
-use crate::resolve::Step;
 use probeidx::query::path::{self, Move};
 use probeidx::query::users;
 use probeidx::render::types::{size, spelled};

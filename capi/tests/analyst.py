@@ -34,7 +34,7 @@ assert {m.name: m.value for m in kernel.type("enum state")[0].members}["STATE_GO
 
 assert users.steps[-1].op == "add" and users.steps[-1].value == users.offset
 assert kernel.why_not("submti")[0].near[0] == "submit" and not kernel.why_not("submti")[0].is_known
-assert kernel.defined("submit", "rq") == (1, 1)
+assert kernel.defined("vmlinux:submit", "rq") == (1, 1)
 assert place.probe.startswith('kernel.function("submit@') and probeidx.kernels(sys.argv[1])[0].release == kernel.release
 assert len(kernel.objects()) == kernel.counts()["objects"] and kernel.skipped() == [] and not kernel.verify()
 text = b"ffffffff81000000 T _text\n"

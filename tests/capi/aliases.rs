@@ -200,10 +200,14 @@ fn aliases_ask_the_system_for_no_memory() {
         run(Command::new(program(installed, &folder, "questions", &[])).arg(ALIASES.db.path()).arg(&asked));
     let last = printed.lines().last().unwrap();
     assert_eq!(last, "asked the system for memory 0 times, 0 overflows", "{printed}");
-    for question in ["why-not 0tree.fnd", "why-not 0tree.gone", "why-not 3tree.fnd", "tapset tree.open", "macros choose*"] {
+    for question in
+        ["why-not 0tree.fnd", "why-not 0tree.gone", "why-not 3tree.fnd", "tapset tree.open", "macros choose*"]
+    {
         assert!(printed.contains(&format!("{question}: ok, 1\n")), "{printed}");
     }
-    for question in ["resolve no.such", "resolve tree.gone", "aliases none.*", "tapset none.*", "functions none"] {
+    for question in
+        ["resolve no.such", "resolve tree.gone", "aliases none.*", "tapset none.*", "functions none"]
+    {
         assert!(printed.contains(&format!("{question}: no-match, 0")), "{printed}");
     }
     let with_gcc = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DWITHOUT_COUNTING"];

@@ -43,12 +43,30 @@ fn arm(own: &Value) -> Value {
 
 #[test]
 fn aliases_are_explained_as_on_the_command_line() {
+    // Without those that lead back to themselves, which are an error.
+    const PATTERNS: [&str; 9] = [
+        "tree.f*",
+        "tree.o*",
+        "__tree.*",
+        "tree.g*",
+        "tree.made",
+        "tree.b*",
+        "tree.t*",
+        "tree.user",
+        "grove.**",
+    ];
     let db = ALIASES.db.path();
-    let Some(own) = python(db, "for d in kernel.tapset('**', hidden=True): say(d)\n") else { return };
-    let told = told(db, &["tapset", "**", "--all"]);
-    assert_eq!(own.len(), told.len());
+    let (mut own, mut known) = (vec![], vec![]);
+    for pattern in PATTERNS {
+        let Some(more) = python(db, &format!("for d in kernel.tapset('{pattern}'): say(d)\n")) else {
+            return;
+        };
+        own.extend(more);
+        known.extend(told(db, &["tapset", pattern]));
+    }
+    assert_eq!(own.len(), known.len());
     let mut outcomes = vec![];
-    for (own, told) in own.iter().zip(&told) {
+    for (own, told) in own.iter().zip(&known) {
         assert_eq!(own["names"], told["alias"]);
         let name = &told["alias"];
         assert_eq!((&own["file"], &own["line"]), (&told["file"], &told["line"]), "{name}");
@@ -100,10 +118,16 @@ fn macros_and_the_health_of_aliases_are_those_of_the_command_line() {
         assert_eq!((&own["name"], &own["line"]), (&told["alias"], &told["line"]));
         dead += usize::from(told["state"] == "dead");
         assert_eq!(own["state"] == "fails", told["state"] == "dead", "{own}");
-        let points: Vec<_> = told["arms"].as_array().unwrap().iter().map(|a| json!([a["point"], a["matches"]])).collect();
+        let points: Vec<_> =
+            told["arms"].as_array().unwrap().iter().map(|a| json!([a["point"], a["matches"]])).collect();
         assert_eq!(own["points"], json!(points));
         let broken = |of: &Value, name: &str| -> Vec<Value> {
-            of["broken"].as_array().unwrap().iter().map(|b| json!([b[name], b["variable"], b["why"], b["instead"]])).collect()
+            of["broken"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|b| json!([b[name], b["variable"], b["why"], b["instead"]]))
+                .collect()
         };
         assert_eq!(broken(own, "name"), broken(told, "local"));
     }
@@ -115,7 +139,7 @@ fn macros_and_the_health_of_aliases_are_those_of_the_command_line() {
 fn what_is_missing_is_named_as_on_the_command_line() {
     let asked = [
         ("spec", "submti", "find"),
-        ("spec", "kernel.function(\"clamp_value\").return", "find"),
+        ("spec", "kernel.function(\"submit\").inline", "find"),
         ("spec", "kernel.statement(\"submit@core.c:1\")", "find"),
         ("spec", "nothing_is_like_this_at_all", "find"),
         ("spec", "betta:lookup", "find"),
@@ -149,7 +173,7 @@ fn what_is_missing_is_named_as_on_the_command_line() {
 fn what_is_in_an_index_is_what_the_command_line_counts() {
     let db = KERNEL.db.path();
     let program = "say(kernel.counts()); say(kernel.sections()); say(kernel.skipped()); kernel.verify()\n\
-                   say(probeidx.kernels(sys.argv[1]))\nsay([kernel.defined('submit', a) for a in ('rq->name', 'rq->nome')])\n";
+                   say(probeidx.kernels(sys.argv[1]))\nsay([kernel.defined('vmlinux:submit', a) for a in ('rq->name', 'rq->nome')])\n";
     let Some(own) = python(db, program) else { return };
     let told = &told(db, &["stats"])[0];
     for (name, count) in own[0].as_object().unwrap() {
@@ -181,6 +205,11 @@ fn damage_is_found() {
     let ran = run_in(&path, ["verify"]);
     assert_eq!((ran.code, own.len()), (3, 1), "{ran:?}");
     assert_eq!(own[0][0], "index-damaged");
-    let section = ran.err.split("section ").nth(1).and_then(|rest| rest.split([',', ':', ' ', ';']).next()).unwrap_or("damaged");
+    let section = ran
+        .err
+        .split("section ")
+        .nth(1)
+        .and_then(|rest| rest.split([',', ':', ' ', ';']).next())
+        .unwrap_or("damaged");
     assert!(own[0][1].as_str().unwrap().contains(section), "{own:?}\n{}", ran.err);
 }

@@ -4,14 +4,14 @@ use super::alias::Alias;
 use super::placement::{Call, Placement};
 use super::tracepoint;
 use super::value::Values;
+use crate::kept::Kept;
 use crate::names::verdict;
 use crate::places::instance;
-use crate::kept::Kept;
 use crate::text::Texts;
 use probeidx::lookup::Lookup;
 use probeidx::query::aliased::{At, Named, Probe};
-use probeidx::query::placement as query;
 use probeidx::query::instead::Instead;
+use probeidx::query::placement as query;
 use probeidx::query::placement::InlineCall;
 use probeidx::query::point;
 use probeidx::query::reason::Reason;
@@ -142,9 +142,8 @@ impl<'a> Writer<'a> {
             collides_with,
             collides_with_count,
             probe: texts.keep(probe),
-            instead_anchor: texts.keep(
-                nearby.and_then(|n| n.anchor.as_ref()).map_or(String::new(), ToString::to_string),
-            ),
+            instead_anchor: texts
+                .keep(nearby.and_then(|n| n.anchor.as_ref()).map_or(String::new(), ToString::to_string)),
             instead_address: nearby.map_or(0, |n| n.address),
             entries_refused,
             entries_refused_count,

@@ -62,9 +62,11 @@ static inline int32_t ask(probeidx_index *index, const char *question, struct se
 	if (!strcmp(line, "stats")) {
 		struct probeidx_summary summary = { .size = sizeof summary };
 		int32_t status = probeidx_stats(index, &summary, error);
+		if (status)
+			return status;
 		see(seen, summary.release), see_number(seen, summary.placements), see_number(seen, summary.labels);
 		see_number(seen, summary.inline_instances), see_number(seen, summary.skipped);
-		CHECK(status || (summary.written_by[0] && summary.inline_instances <= summary.placements));
+		CHECK(summary.written_by[0] && summary.inline_instances <= summary.placements);
 		return status;
 	}
 	if (!strcmp(line, "lines"))
