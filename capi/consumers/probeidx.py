@@ -632,11 +632,11 @@ class Index:
     @property
     def release(self) -> str:
         """The kernel's, as ``uname -r`` prints it."""
-        return str(self._summary().release)
+        return str(self._summary(_Summary.inline_instances.offset).release)
 
     def counts(self) -> dict[str, int]:
         """How many objects, functions, placements ... are in it."""
-        summary = self._summary()
+        summary = self._summary(c.sizeof(_Summary))
         return {name: getattr(summary, name) for name, kind in _Summary._fields_[1:] if kind is c.c_uint64}
 
     def objects(self) -> list[Object]:
@@ -769,8 +769,9 @@ class Index:
         """What the kernel refuses to kprobes, in vmlinux or in modules."""
         return self._each(_Refused, _refused, "blacklist", module.encode() if module is not None else None)
 
-    def _summary(self) -> Any:
-        summary = _Summary(c.sizeof(_Summary))
+    def _summary(self, size: int) -> Any:
+        # What stands last in it must be counted, which takes time.
+        summary = _Summary(size)
         _ask("stats", self._handle, c.byref(summary))
         return summary
 

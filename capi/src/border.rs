@@ -310,6 +310,12 @@ pub(crate) fn fill<T: Sized>(out: *mut T, value: T) -> Answer {
     Ok(())
 }
 
+/// Whether a struct that the caller gives, which says its size, has anything from this offset on.
+pub(crate) fn reaches<T: Sized>(out: *const T, offset: usize) -> bool {
+    // SAFETY: as in `sized`.
+    !out.is_null() && unsafe { out.cast::<usize>().read() } > offset
+}
+
 /// A number that the caller wants to have.
 pub(crate) fn give<T>(out: *mut T, value: T) -> Answer {
     if out.is_null() {

@@ -1,11 +1,12 @@
 //! What is in an index, and whether it is whole.
-use crate::border::{ErrorOut, ask, fill, put};
+use crate::border::{ErrorOut, ask, fill, put, reaches};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
 use probeidx::query::{process, refused};
 use probeidx_format::id::PlaceId;
 use std::ffi::c_void;
+use std::mem::offset_of;
 
 /// `struct probeidx_summary`
 #[repr(C)]
@@ -58,12 +59,17 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
     ask(index, error, |open| {
         let lookup = open.lookup();
         let view = lookup.view();
-        let meta = view.meta().map_err(|e| open.index().error(e))?;
         let mut texts = Texts::new(view.strings());
-        let ids = (0u32..).map(PlaceId::new).zip(view.places);
-        let inline = ids.filter(|(id, p)| view.outer(*id, p).is_some()).count();
-        let mut written_by = [0; 32];
-        put(&mut written_by, &meta.written_by);
+        let (mut inline, mut labels, mut skipped, mut written_by) = (0, 0, 0, [0; 32]);
+        // These are counted, and read from a list of all inputs: who only wants to know the release need not wait.
+        if reaches(out, offset_of!(Summary, inline_instances)) {
+            let meta = view.meta().map_err(|e| open.index().error(e))?;
+            let ids = (0u32..).map(PlaceId::new).zip(view.places);
+            inline = ids.filter(|(id, p)| view.outer(*id, p).is_some()).count() as u64;
+            labels = view.labels().count() as u64;
+            skipped = meta.skipped.len() as u64;
+            put(&mut written_by, &meta.written_by);
+        }
         let count = |table: usize| table.saturating_sub(1) as u64;
         let summary = Summary {
             size: size_of::<Summary>(),
@@ -79,12 +85,12 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
             names: count(view.names.len()),
             types: count(view.types.len()),
             bytes: view.section_sizes().map(|s| s.1).sum(),
-            inline_instances: inline as u64,
+            inline_instances: inline,
             tracepoints: view.tracepoints.len() as u64,
-            labels: view.labels().count() as u64,
+            labels,
             line_sequences: view.sequences.len() as u64,
             definitions: view.tapset.definitions() as u64,
-            skipped: meta.skipped.len() as u64,
+            skipped,
             written_by,
         };
         fill(out, summary)

@@ -10,7 +10,7 @@
 //! | `names` | words for enumerators; versions |
 //! | `open`, `contents` | which indexes there are, opening, closing; what is in one, whether it is whole |
 //! | `places`, `frames` | the quick questions, answered into the caller's buffers |
-//! | `find`, `resolve`, `aliases`, `tapset`, `lines`, `addr`, `decode`, `types`, `refused`, `check`, `health` | one for each command, or two |
+//! | `find`, `resolve`, `aliases`, `tapset`, `functions`, `lines`, `addr`, `decode`, `types`, `refused`, `check`, `health` | one for each command, or two |
 //! | `missing` | why there is no answer |
 //!
 //! `unsafe` is in `pool`, `handle` and `border` with its argument; elsewhere only what the border has checked is used.
@@ -26,6 +26,7 @@ pub mod decode;
 pub mod each;
 pub mod find;
 pub mod frames;
+pub mod functions;
 pub mod handle;
 pub mod health;
 pub mod kept;

@@ -76,11 +76,11 @@ fn structs() -> Vec<Struct> {
             size names name_count file comment arms arm_count assignments assignment_count groups group_count line reserved32
             reserved
         }
-        "parameter" tapset::Parameter { size name type_name }
-        "function" tapset::Function {
+        "parameter" functions::Parameter { size name type_name }
+        "function" functions::Function {
             size name result parameters parameter_count marks mark_count file comment line is_private reserved
         }
-        "macro" tapset::Macro { size name parameters parameter_count body file line reserved32 reserved }
+        "macro" functions::Macro { size name parameters parameter_count body file line reserved32 reserved }
         "defined" resolve::Defined { size places defined }
         "missing" missing::Missing { size why near near_count is_known reserved32 reserved }
         "health" health::Health {
