@@ -3,6 +3,7 @@ use crate::abi::program;
 use crate::fixture::{Tree, USUAL, run_all, skipped};
 use crate::library::{INSTALLED, Installed, capi, is_there, run};
 use crate::program::{Indexed, run_in};
+use crate::python::python;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -45,11 +46,9 @@ fn indexed(tree: Tree, more: &[&OsStr]) -> Indexed {
 
 /// What the library says of a spec with arguments, each behind a tab.
 fn answers(installed: &Installed, of: &Indexed, asked: &str) -> Vec<Value> {
-    let mut python = Command::new("python3");
-    python.arg(capi().join("tests/answers.py")).arg(of.db.path()).arg(asked);
-    python.env("PROBEIDX_LIBRARY", installed.file("lib/libprobeidx.so"));
-    python.env("PYTHONPATH", capi().join("consumers")).env("PYTHONDONTWRITEBYTECODE", "1");
-    run(&mut python).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let program = capi().join("tests/answers.py");
+    let printed = python(installed, &[program.as_ref(), of.db.path().as_ref(), asked.as_ref()]);
+    printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The same from the command line.
@@ -237,11 +236,8 @@ fn scripts_are_checked_as_on_the_command_line() {
                        verdict, found = probeidx.Index(sys.argv[1]).check(open(sys.argv[2]).read(), name=sys.argv[2])\n\
                        for f in found: print(json.dumps(vars(f)))\n\
                        print(json.dumps({'verdict': verdict}))\n";
-        let mut python = Command::new("python3");
-        python.args(["-c", program]).arg(ALIASES.db.path()).arg(&script);
-        python.env("PROBEIDX_LIBRARY", installed.file("lib/libprobeidx.so"));
-        python.env("PYTHONPATH", capi().join("consumers")).env("PYTHONDONTWRITEBYTECODE", "1");
-        let own = run(&mut python);
+        let arguments = ["-c".as_ref(), program.as_ref(), ALIASES.db.path().as_ref(), script.as_ref()];
+        let own = python(installed, &arguments);
         let told =
             run_in(ALIASES.db.path(), [OsStr::new("check"), OsStr::new("--json"), script.as_ref()]).out;
         assert_eq!(own.lines().count(), told.lines().count(), "{text}\n{own}\n{told}");

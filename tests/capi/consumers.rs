@@ -2,6 +2,7 @@
 use crate::fixture::skipped;
 use crate::library::{INSTALLED, Installed, capi, is_there, run};
 use crate::program::{KERNEL, json, probeidx};
+use crate::python::python;
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
@@ -75,5 +76,5 @@ fn an_analyst_asks_from_python() {
         return;
     }
     let program = capi().join("tests/analyst.py");
-    assert_eq!(installed.python(&[program.to_str().unwrap()], KERNEL.db.path()), "all as expected\n");
+    assert_eq!(python(installed, &[program.as_ref(), KERNEL.db.path().as_ref()]), "all as expected\n");
 }

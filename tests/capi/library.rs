@@ -32,13 +32,6 @@ impl Installed {
     pub fn file(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
     }
-    /// What Python prints, with the module of the library, for an index.
-    #[track_caller]
-    pub fn python(&self, program: &[&str], index: &Path) -> String {
-        let mut python = Command::new("python3");
-        python.args(program).arg(index).env("PROBEIDX_LIBRARY", self.file("lib/libprobeidx.so"));
-        run(python.env("PYTHONPATH", capi().join("consumers")).env("PYTHONDONTWRITEBYTECODE", "1"))
-    }
     /// Compiles and links a program with pkg-config's flags, or those that it would give.
     #[track_caller]
     pub fn compile(&self, compiler: &str, flags: &[&str], source: &Path, program: &Path) {

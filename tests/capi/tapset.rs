@@ -4,11 +4,12 @@ use crate::aliases::ALIASES;
 use crate::fixture::{RELEASE, skipped};
 use crate::library::{INSTALLED, is_there};
 use crate::program::{KERNEL, probeidx, run_in};
+use crate::python::python;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// What a program in Python prints, as JSON, with the index as `kernel`; none where there is no Python.
-fn python(db: &Path, program: &str) -> Option<Vec<Value>> {
+fn asked(db: &Path, program: &str) -> Option<Vec<Value>> {
     let installed = INSTALLED.as_ref()?;
     if !is_there("python3") {
         skipped("tapsets over the C library: there is no python3");
@@ -16,7 +17,7 @@ fn python(db: &Path, program: &str) -> Option<Vec<Value>> {
     }
     let head = "import json, sys, dataclasses, probeidx\nkernel = probeidx.Index(sys.argv[1])\n\
                 def say(one): print(json.dumps(one, default=dataclasses.asdict))\n";
-    let printed = installed.python(&["-c", &format!("{head}{program}")], db);
+    let printed = python(installed, &["-c".as_ref(), format!("{head}{program}").as_ref(), db.as_ref()]);
     Some(printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
@@ -58,7 +59,7 @@ fn aliases_are_explained_as_on_the_command_line() {
     let db = ALIASES.db.path();
     let (mut own, mut known) = (vec![], vec![]);
     for pattern in PATTERNS {
-        let Some(more) = python(db, &format!("for d in kernel.tapset('{pattern}'): say(d)\n")) else {
+        let Some(more) = asked(db, &format!("for d in kernel.tapset('{pattern}'): say(d)\n")) else {
             return;
         };
         own.extend(more);
@@ -99,7 +100,7 @@ fn aliases_are_explained_as_on_the_command_line() {
 #[test]
 fn macros_and_the_health_of_aliases_are_those_of_the_command_line() {
     let db = ALIASES.db.path();
-    let Some(own) = python(db, "for m in kernel.macros(): say(m)\n") else { return };
+    let Some(own) = asked(db, "for m in kernel.macros(): say(m)\n") else { return };
     let told_of = told(db, &["tapset", "--macros"]);
     assert_eq!(own.len(), told_of.len());
     for (own, told) in own.iter().zip(&told_of) {
@@ -109,7 +110,7 @@ fn macros_and_the_health_of_aliases_are_those_of_the_command_line() {
         }
     }
     assert!(!own.is_empty());
-    let own = python(db, "for h in kernel.check_tapset()[0]: say(h)\n").unwrap();
+    let own = asked(db, "for h in kernel.check_tapset()[0]: say(h)\n").unwrap();
     let told = told(db, &["check", "--tapset"]);
     let told: Vec<_> = told.iter().filter(|line| !line["state"].is_null()).collect();
     assert_eq!(own.len(), told.len());
@@ -137,7 +138,7 @@ fn macros_and_the_health_of_aliases_are_those_of_the_command_line() {
 /// Both say the same of what is not there; the library has the names apart.
 #[test]
 fn what_is_missing_is_named_as_on_the_command_line() {
-    let asked = [
+    let names = [
         ("spec", "submti", "find"),
         ("spec", "kernel.function(\"submit\").inline", "find"),
         ("spec", "kernel.statement(\"submit@core.c:1\")", "find"),
@@ -148,9 +149,9 @@ fn what_is_missing_is_named_as_on_the_command_line() {
         ("module", "betta", "blacklist"),
     ];
     let (mut near, mut known) = (0, 0);
-    for (kind, name, command) in asked {
+    for (kind, name, command) in names {
         let program = format!("for m in kernel.why_not({name:?}, {kind:?}): say(m)\n");
-        let Some(own) = python(KERNEL.db.path(), &program) else { return };
+        let Some(own) = asked(KERNEL.db.path(), &program) else { return };
         let ran = probeidx(&[command, name]);
         assert_eq!(ran.code, 1, "{name}");
         for one in &own {
@@ -174,7 +175,7 @@ fn what_is_in_an_index_is_what_the_command_line_counts() {
     let db = KERNEL.db.path();
     let program = "say(kernel.counts()); say(kernel.sections()); say(kernel.skipped()); kernel.verify()\n\
                    say(probeidx.kernels(sys.argv[1]))\nsay([kernel.defined('vmlinux:submit', a) for a in ('rq->name', 'rq->nome')])\n";
-    let Some(own) = python(db, program) else { return };
+    let Some(own) = asked(db, program) else { return };
     let told = &told(db, &["stats"])[0];
     for (name, count) in own[0].as_object().unwrap() {
         let told = match &**name {
@@ -201,7 +202,7 @@ fn damage_is_found() {
     bytes[at] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     let program = "try:\n    kernel.verify()\nexcept probeidx.Error as e:\n    say([e.kind, str(e)])\n";
-    let Some(own) = python(&path, program) else { return };
+    let Some(own) = asked(&path, program) else { return };
     let ran = run_in(&path, ["verify"]);
     assert_eq!((ran.code, own.len()), (3, 1), "{ran:?}");
     assert_eq!(own[0][0], "index-damaged");
