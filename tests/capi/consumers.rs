@@ -72,7 +72,7 @@ fn a_tracer_gets_its_definitions() {
 fn an_analyst_asks_from_python() {
     let Some(installed) = &*INSTALLED else { return };
     if !is_there("python3") {
-        skipped("probeidx.py: there is no python3");
+        skipped("the package for Python: there is no python3");
         return;
     }
     let program = capi().join("tests/analyst.py");
