@@ -1,4 +1,4 @@
-// pass2 INDEX [SCRIPT]: what the second pass of a compiler like SystemTap's does, with libprobeidx in the place of elfutils.
+// pass2 [--time|--list] INDEX [SCRIPT]: what the second pass of a compiler like SystemTap's does, with libprobeidx in the place of elfutils.
 //
 // A script is probes, one behind another:
 //
@@ -9,7 +9,7 @@
 //
 // Each becomes derived probes, one for each place: where it goes, whether the kernel takes it, and for each variable that the
 // body uses the code that reads it; of a tapset's alias the locals that the body uses too. What cannot be derived is an error, with what the library says about it. --time says on
-// stderr how long it took.
+// stderr how long it took; --list prints instead what `stap -L` lists for the probes.
 #include <probeidx.h>
 
 #include <algorithm>
@@ -217,14 +217,33 @@ std::vector<derived> resolve(const index &i, const probe &p, std::string &why)
 	return std::move(all.found);
 }
 
+// A line as `stap -L` prints it.
+extern "C" int32_t each_line(void *context, const probeidx_text *line) noexcept
+{
+	try {
+		*static_cast<std::ostream *>(context) << text(*line) << "\n";
+		return 0;
+	} catch (...) {
+		return 1;
+	}
+}
+
+void list(const index &i, const std::vector<probe> &probes)
+{
+	// What matches nothing lists nothing.
+	for (const probe &p : probes)
+		probeidx_find(i.handle(), p.point.c_str(), PROBEIDX_FIND_ARGS, each_line, &std::cout, nullptr);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 try {
-	const bool timed = argc > 1 && std::string_view(argv[1]) == "--time";
-	argv += timed, argc -= timed;
+	const std::string_view option = argc > 1 ? argv[1] : "";
+	const bool timed = option == "--time", listed = option == "--list";
+	argv += timed || listed, argc -= timed || listed;
 	if (argc < 2) {
-		std::cerr << "usage: pass2 [--time] INDEX [SCRIPT]\n";
+		std::cerr << "usage: pass2 [--time|--list] INDEX [SCRIPT]\n";
 		return 2;
 	}
 	std::ifstream file;
@@ -235,6 +254,10 @@ try {
 
 	const auto start = std::chrono::steady_clock::now();
 	const index i(argv[1]);
+	if (listed) {
+		list(i, parse(script));
+		return 0;
+	}
 	std::ostringstream out;
 	size_t failed = 0, places = 0, probes = 0;
 	for (const probe &p : parse(script)) {

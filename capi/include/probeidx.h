@@ -13,8 +13,9 @@
  *            get is valid until they return. A result other than 0 ends the query with PROBEIDX_STOPPED. They may ask further
  *            questions; they must not leave by longjmp or by an exception.
  * Memory     Queries ask the system for no memory: they work in arenas of the library's own (16 of 1 MiB, one for each
- *            query that runs). One that outgrows its arena, or finds none, asks malloc; probeidx_overflows counts that.
- *            Opening and closing use malloc. Nothing that the library gives is to be freed.
+ *            query that runs). One that outgrows its arena, or finds none, asks malloc; probeidx_overflows counts that, and
+ *            the functions of which it is to be expected say so. Opening, closing and listing what can be opened use malloc.
+ *            Nothing that the library gives is to be freed.
  * Texts      Bytes with their length, and a NUL behind them; never NULL. Names of the kernel are mostly, not always, UTF-8.
  *            Texts that are asked for end with a NUL; where a length is given, it may be PROBEIDX_NUL instead.
  * Structs    Each starts with its size. In one that the library gives, this is the library's: fields of later versions stand
@@ -24,6 +25,18 @@
  * Versions   Symbols are versioned (PROBEIDX_1). Functions and enumerators are added, never changed or removed, within a
  *            soname. Unknown numbers in enumerations are to be expected of later libraries.
  * Addresses  Those of vmlinux are as it was linked; in a module they are offsets within the section.
+ *
+ * What `probeidx` answers on the command line is here under these names; building an index, serving requests and completing
+ * command lines are for the program alone.
+ *
+ *   find --args   probeidx_find         addr            probeidx_addr, _frames     check           probeidx_check
+ *   find --each   probeidx_resolve      --kallsyms      probeidx_open_running      check --tapset  probeidx_check_tapset
+ *   resolve       probeidx_resolve      decode          probeidx_decode            blacklist       probeidx_blacklist
+ *   --defined     probeidx_defined      type            probeidx_type, _member     kernels         probeidx_kernels
+ *   lines         probeidx_lines        type --users    probeidx_users             stats           probeidx_stats, _objects,
+ *   "did you      probeidx_why_not      tapset          probeidx_tapset, _aliases                  _sections, _skipped
+ *    mean"                              --functions     probeidx_functions         verify          probeidx_verify
+ *                                       --macros        probeidx_macros
  */
 #ifndef PROBEIDX_H
 #define PROBEIDX_H
@@ -88,7 +101,8 @@ uint32_t probeidx_version(void);
 /* Of the index files that it reads. */
 uint32_t probeidx_format_version(void);
 /* 1 if it can answer a kind of question, else 0: "find", "resolve", "places", "frames", "lines", "addr", "decode", "type",
- * "users", "blacklist", "objects", "tracepoints", "tapset", "check". */
+ * "users", "blacklist", "objects", "tracepoints", "tapset", "check", "explain", "functions", "macros", "check-tapset", "why-not",
+ * "defined", "verify", "skipped", "sections", "kernels", "running". */
 int32_t probeidx_has(const char *feature);
 /* How often queries had to ask malloc, since the program started. */
 uint64_t probeidx_overflows(void);
@@ -101,14 +115,36 @@ struct probeidx_text probeidx_instance_name(uint32_t instance);   /* "out-of-lin
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* Opens `path`: an index, or a folder of them, of which `release` says which (NULL: the only one there). Costs 20
- * microseconds, whatever the size. */
+/* Opens `path`: an index, or a folder of them, of which `release` says which (NULL: the only one there). Costs some tens of
+ * microseconds, whatever the size: the file is mapped, and its header read. */
 int32_t probeidx_open(const char *path, const char *release, probeidx_index **index, struct probeidx_error *error);
+
+/* The same, of a kernel that runs or ran: `kallsyms`, a copy of its /proc/kallsyms of `length` bytes, tells where vmlinux and
+ * its modules lie. probeidx_addr and probeidx_decode then take addresses as they are at run time. Costs the reading of the
+ * text, some ten milliseconds. */
+int32_t probeidx_open_running(const char *path, const char *release, const char *kallsyms, size_t length,
+			      probeidx_index **index, struct probeidx_error *error);
+
+/* An index that can be opened, or not. */
+struct probeidx_file {
+	size_t size;
+	struct probeidx_text path;       /* for probeidx_open */
+	struct probeidx_text release;    /* empty for a program */
+	struct probeidx_text process;    /* of a program or shared library its path */
+	struct probeidx_text why;        /* it cannot be opened; empty where it can */
+	int32_t status;                  /* a probeidx_status: what probeidx_open says of it */
+	uint32_t reserved32;
+	uint64_t reserved[2];
+};
+/* The indexes in a folder: those of kernels by release, then those of programs and libraries; or the one that `path` is. */
+typedef int32_t (*probeidx_each_file)(void *context, const struct probeidx_file *file);
+int32_t probeidx_kernels(const char *path, probeidx_each_file each, void *context, struct probeidx_error *error);
 
 /* Closes it; NULL is none. PROBEIDX_CLOSED if it is closed already, also by another thread just now. */
 int32_t probeidx_close(probeidx_index *index);
 
-/* What is in an index. The texts are valid until it is closed. */
+/* What is in an index. The texts are valid until it is closed. Costs a microsecond with a size that ends before
+ * `inline_instances`; what stands from there on is counted, which costs some ten milliseconds. */
 struct probeidx_summary {
 	size_t size;
 	struct probeidx_text release;    /* as `uname -r` prints it; empty for a program */
@@ -122,22 +158,58 @@ struct probeidx_summary {
 	uint64_t symbols;
 	uint64_t names;
 	uint64_t types;
-	uint64_t bytes;
-	uint64_t reserved[4];
+	uint64_t bytes;                  /* of all sections */
+	uint64_t inline_instances;       /* of the placements */
+	uint64_t tracepoints;
+	uint64_t labels;
+	uint64_t line_sequences;
+	uint64_t definitions;            /* of tapsets */
+	uint64_t skipped;                /* parts of the input that could not be read */
+	char written_by[32];             /* the version of the program */
 };
 int32_t probeidx_stats(probeidx_index *index, struct probeidx_summary *summary, struct probeidx_error *error);
+
+#define PROBEIDX_UNSURE 1u       /* a table could not be read whole: verdicts may be "undecided", the blacklist may lack something */
 
 /* vmlinux, then the modules by name. */
 struct probeidx_object {
 	size_t size;
 	uint32_t object;                 /* its number */
-	uint32_t reserved;
+	uint32_t flags;                  /* PROBEIDX_UNSURE */
 	struct probeidx_text name;       /* empty for vmlinux */
 	struct probeidx_text path;       /* of the file that was indexed */
 	struct probeidx_text build_id;   /* 20 bytes, which may be NUL; all 0 where there is none */
 };
 typedef int32_t (*probeidx_each_object)(void *context, const struct probeidx_object *object);
 int32_t probeidx_objects(probeidx_index *index, probeidx_each_object each, void *context, struct probeidx_error *error);
+
+/* A part of the index file. */
+struct probeidx_section {
+	size_t size;
+	struct probeidx_text name;
+	uint64_t bytes;
+};
+/* All parts, in the order of the file. */
+typedef int32_t (*probeidx_each_section)(void *context, const struct probeidx_section *section);
+int32_t probeidx_sections(probeidx_index *index, probeidx_each_section each, void *context, struct probeidx_error *error);
+
+/* A part of the input that could not be read. */
+struct probeidx_skipped {
+	size_t size;
+	struct probeidx_text path;       /* of the debug file */
+	struct probeidx_text kind;       /* the class of the failure */
+	struct probeidx_text why;        /* where in the file, why, and what to do */
+	uint64_t count;                  /* how often, in this file */
+	uint32_t is_whole_object;        /* not a part of it alone */
+	uint32_t reserved32;
+};
+/* What was left out when the index was built. That nothing was is no error. */
+typedef int32_t (*probeidx_each_skipped)(void *context, const struct probeidx_skipped *skipped);
+int32_t probeidx_skipped(probeidx_index *index, probeidx_each_skipped each, void *context, struct probeidx_error *error);
+
+/* Whether the bytes of the index are whole: PROBEIDX_INDEX_DAMAGED, with the section, where they are not. Costs the reading of
+ * the file, a tenth of a second for 100 MB. */
+int32_t probeidx_verify(probeidx_index *index, struct probeidx_error *error);
 
 /* ---- names and addresses, quickly -------------------------------------------------------------------------------- */
 
@@ -249,7 +321,9 @@ struct probeidx_value {
 	uint32_t proof;
 	int32_t convention_register;       /* DWARF's number of the one that passes it; -1 none */
 	uint32_t is_asked;
-	uint64_t reserved[2];
+	uint64_t elsewhere;                /* an address at which it is known; 0 where it is known here or nowhere */
+	uint32_t elsewhere_line;           /* the line there, if PROBEIDX_LINES is asked for; 0 unknown */
+	int32_t convention_stack;          /* of one that is passed on the stack: bytes above its pointer at the entry; -1 none */
 };
 
 /* A call that was inlined. */
@@ -365,6 +439,23 @@ struct probeidx_placement {
 	uint32_t pc;
 	const struct probeidx_alias *alias; /* of what a tapset alias, or timer.s(1) and its like, leads to; else NULL */
 	const struct probeidx_tracepoint *tracepoint;  /* of a tracepoint; else NULL */
+	const struct probeidx_text *collides_with;  /* the modules in which the symbol's name stands too */
+	size_t collides_with_count;
+	struct probeidx_text probe;         /* the point in SystemTap's spelling; empty where an alias says it */
+	struct probeidx_text instead_anchor;/* where it is refused: an anchor nearby that is not; may be empty */
+	uint64_t instead_address;           /* its address; 0 none */
+	const uint32_t *entries_refused;    /* pairs, a verdict and how often: the entries that kprobes are refused ... */
+	size_t entries_refused_count;       /* of pairs */
+	const uint32_t *copies_refused;     /* ... and the inlined copies, ... */
+	size_t copies_refused_count;
+	const uint32_t *left_out;           /* ... and what does not count, as it is gone once the kernel runs */
+	size_t left_out_count;
+	uint32_t copies;                    /* of `instances` so many are inlined, ... */
+	uint32_t copies_reachable;          /* ... and kprobes reach so many of them */
+	uint32_t callers;                   /* into so many functions it is inlined */
+	uint32_t reachable_kretprobe;       /* of `instances`, by kprobe_events */
+	uint32_t reachable_fentry;
+	uint32_t source_is_stmt;            /* the row of `source_line` is a recommended breakpoint location */
 	uint64_t reserved[2];
 };
 
@@ -391,10 +482,151 @@ int32_t probeidx_resolve(probeidx_index *index, const char *spec, const char *co
 			 const struct probeidx_options *options, probeidx_each_placement each, void *context,
 			 struct probeidx_error *error);
 
+struct probeidx_defined {
+	size_t size;                        /* in: sizeof */
+	uint32_t places;                    /* placements of the spec */
+	uint32_t defined;                   /* those at which the argument is known */
+};
+/* Whether an argument is known wherever a spec leads, as SystemTap's @defined asks. PROBEIDX_NO_MATCH where it is not at some
+ * placement, with the numbers filled in, and in the message why, as far as that does not depend on the placement. */
+int32_t probeidx_defined(probeidx_index *index, const char *spec, const char *argument, struct probeidx_defined *defined,
+			 struct probeidx_error *error);
+
+enum probeidx_sought {
+	PROBEIDX_SOUGHT_SPEC = 0,           /* in one of the two spellings; an alias too */
+	PROBEIDX_SOUGHT_TYPE = 1,
+	PROBEIDX_SOUGHT_MODULE = 2,
+	PROBEIDX_SOUGHT_ALIAS = 3,          /* of the tapsets, as are ... */
+	PROBEIDX_SOUGHT_FUNCTION = 4,
+	PROBEIDX_SOUGHT_MACRO = 5
+};
+struct probeidx_missing {
+	size_t size;
+	struct probeidx_text why;           /* "no function vfs_raed", "foo is only inlined, at 3 places; ..." */
+	const struct probeidx_text *near;   /* names that are near, the nearest first */
+	size_t near_count;
+	uint32_t is_known;                  /* the name is there: `why` says what is wrong with it */
+	uint32_t reserved32;
+	uint64_t reserved[2];
+};
+/* To be asked where an answer was PROBEIDX_NO_MATCH: why, and what may have been meant. `sought` is a probeidx_sought. Costs,
+ * for the name of a function that is not there, a walk over all names: some milliseconds. PROBEIDX_NO_MATCH where nothing can be
+ * said. */
+typedef int32_t (*probeidx_each_missing)(void *context, const struct probeidx_missing *missing);
+int32_t probeidx_why_not(probeidx_index *index, uint32_t sought, const char *asked, probeidx_each_missing each, void *context,
+			 struct probeidx_error *error);
+
 /* The names of the tapsets' aliases that a pattern matches ("vm.*", "syscall.**": `*` within a component, `**` over several;
  * NULL: all but those that begin with `_`), sorted. */
 int32_t probeidx_aliases(probeidx_index *index, const char *pattern, probeidx_each_text each, void *context,
 			 struct probeidx_error *error);
+
+/* ---- tapsets ----------------------------------------------------------------------------------------------------- */
+
+#define PROBEIDX_HIDDEN 1u          /* those that begin with `_` too, whatever the pattern; and private functions */
+#define PROBEIDX_EXPLAINED 2u       /* what becomes of each point on this kernel */
+
+enum probeidx_outcome {
+	PROBEIDX_ARM_PROBES = 0,    /* it has probes */
+	PROBEIDX_ARM_NOTHING = 1,   /* it has none: `why` says it */
+	PROBEIDX_ARM_NOT_TRIED = 2, /* one before it was sufficient */
+	PROBEIDX_ARM_UNINDEXED = 3, /* it is about programs, of which the index of a kernel cannot tell */
+	PROBEIDX_ARM_UNASKED = 4    /* PROBEIDX_EXPLAINED was not asked for */
+};
+#define PROBEIDX_OPTIONAL 1u        /* marked ? or ! */
+#define PROBEIDX_SUFFICIENT 2u      /* marked ! */
+#define PROBEIDX_ENDS 4u            /* it has probes and is marked !: what stands behind it was not tried */
+/* A point of an alias. */
+struct probeidx_arm {
+	size_t size;
+	struct probeidx_text point;         /* as it is written, with its mark and condition */
+	struct probeidx_text condition;     /* behind `if`; mostly empty */
+	struct probeidx_text why;
+	const struct probeidx_arm *const *through;  /* the points of the aliases that it names */
+	size_t through_count;
+	uint64_t probes;
+	uint64_t reachable;                 /* of them the kernel takes so many */
+	uint32_t outcome;                   /* a probeidx_outcome */
+	uint32_t flags;
+	uint64_t reserved[2];
+};
+/* What the body of an alias gives to handlers. */
+struct probeidx_assignment {
+	size_t size;
+	struct probeidx_text name;
+	struct probeidx_text value;         /* the expression, as SystemTap spells it */
+	uint32_t line;
+	uint32_t is_behind;                 /* the handler; else before it */
+};
+/* Probes of an alias at which a handler has the same. */
+struct probeidx_group {
+	size_t size;
+	uint64_t probes;
+	const struct probeidx_local *const *locals;
+	size_t local_count;
+};
+/* An alias. */
+struct probeidx_definition {
+	size_t size;
+	const struct probeidx_text *names;  /* usually one */
+	size_t name_count;
+	struct probeidx_text file;
+	struct probeidx_text comment;       /* that documents it; may be empty */
+	const struct probeidx_arm *const *arms;  /* its points, in the order in which they are tried */
+	size_t arm_count;
+	const struct probeidx_assignment *const *assignments;
+	size_t assignment_count;
+	const struct probeidx_group *const *groups;  /* only if explained */
+	size_t group_count;
+	uint32_t line;
+	uint32_t reserved32;
+	uint64_t reserved[2];
+};
+/* What the tapsets say of the aliases that a pattern matches, as for probeidx_aliases, and if PROBEIDX_EXPLAINED is asked for
+ * what they mean on this kernel. Aliases are decoded as they are met: a few fit the arena, hundreds ask malloc. */
+typedef int32_t (*probeidx_each_definition)(void *context, const struct probeidx_definition *definition);
+int32_t probeidx_tapset(probeidx_index *index, const char *pattern, uint32_t flags, probeidx_each_definition each,
+			void *context, struct probeidx_error *error);
+
+struct probeidx_parameter {
+	size_t size;
+	struct probeidx_text name;
+	struct probeidx_text type;          /* "long", "string", "unknown", as SystemTap infers it */
+};
+struct probeidx_function {
+	size_t size;
+	struct probeidx_text name;
+	struct probeidx_text result;        /* a type; "unknown" of one that gives nothing */
+	const struct probeidx_parameter *const *parameters;
+	size_t parameter_count;
+	const struct probeidx_text *marks;  /* of embedded C: "pure", "unprivileged" ... */
+	size_t mark_count;
+	struct probeidx_text file;
+	struct probeidx_text comment;
+	uint32_t line;
+	uint32_t is_private;                /* for the file that defines it */
+	uint64_t reserved[2];
+};
+/* The tapsets' functions that a pattern matches (`* ? [..]`; NULL: all that are meant for scripts), by name. */
+typedef int32_t (*probeidx_each_function)(void *context, const struct probeidx_function *function);
+int32_t probeidx_functions(probeidx_index *index, const char *pattern, uint32_t flags, probeidx_each_function each,
+			   void *context, struct probeidx_error *error);
+
+struct probeidx_macro {
+	size_t size;
+	struct probeidx_text name;          /* without the @ */
+	const struct probeidx_text *parameters;
+	size_t parameter_count;
+	struct probeidx_text body;
+	struct probeidx_text file;
+	uint32_t line;
+	uint32_t reserved32;
+	uint64_t reserved[2];
+};
+/* The tapsets' macros, the same way. */
+typedef int32_t (*probeidx_each_macro)(void *context, const struct probeidx_macro *macro);
+int32_t probeidx_macros(probeidx_index *index, const char *pattern, uint32_t flags, probeidx_each_macro each, void *context,
+			struct probeidx_error *error);
 
 /* ---- scripts ----------------------------------------------------------------------------------------------------- */
 
@@ -444,9 +676,10 @@ struct probeidx_finding {
 	uint32_t probes;                    /* of a point: how many probes it makes, ... */
 	uint32_t addresses;                 /* ... at how many addresses, ... */
 	uint32_t reachable;                 /* ... of which the kernel takes so many, ... */
-	uint32_t inlined;                   /* ... and so many are inlined copies */
-	uint32_t reserved32;
-	uint64_t reserved[2];
+	uint32_t inlined;                   /* ... and so many are inlined copies; ... */
+	uint32_t left_out;                  /* ... so many more are gone once the kernel runs */
+	const uint32_t *refused;            /* pairs, a verdict and how often: why it takes the others not */
+	size_t refused_count;               /* of pairs */
 };
 
 enum probeidx_script_verdict {
@@ -455,13 +688,35 @@ enum probeidx_script_verdict {
 	PROBEIDX_SCRIPT_FAILS = 2
 };
 /* Whether a script, or a list of probe points with one on each line, is right on this kernel: its points in their order, then
- * what is wrong in its handlers by file, line and column. At most 16 MiB. `name` is for the places (NULL: "script.stp"), and
+ * what is wrong in its handlers by file, line and column. The script may have up to 16 MiB. `name` is for the places (NULL: "script.stp"), and
  * one that ends with .stp is a script whatever it looks like. PROBEIDX_SYNTAX where it cannot be read. `options` and `verdict`
  * may be NULL. What it needs of the tapsets is decoded for it: most scripts outgrow the arena, and ask malloc. */
 typedef int32_t (*probeidx_each_finding)(void *context, const struct probeidx_finding *finding);
 int32_t probeidx_check(probeidx_index *index, const char *name, const char *script, size_t length,
 		       const struct probeidx_stap *options, probeidx_each_finding each, void *context, uint32_t *verdict,
 		       struct probeidx_error *error);
+
+/* An alias of the tapsets, as far as it is of use. */
+struct probeidx_health {
+	size_t size;
+	struct probeidx_text name;
+	struct probeidx_text file;
+	const struct probeidx_text *points; /* as they are written */
+	size_t point_count;
+	const uint32_t *matches;            /* of each point whether it matches anything by itself */
+	const struct probeidx_local *const *broken;  /* locals that no script can use: name, variable, why, instead */
+	size_t broken_count;
+	uint32_t line;
+	uint32_t column;
+	uint32_t state;                     /* a probeidx_point_state: PROBEIDX_POINT_FAILS where nothing matches */
+	uint32_t reserved32;
+	uint64_t reserved[2];
+};
+/* Every alias of the tapsets in the order of reading, then what is wrong in their functions; both callbacks get `context`. Costs
+ * what deriving all of them costs, a second or so, and asks malloc. */
+typedef int32_t (*probeidx_each_health)(void *context, const struct probeidx_health *health);
+int32_t probeidx_check_tapset(probeidx_index *index, probeidx_each_health each, probeidx_each_finding finding, void *context,
+			      struct probeidx_error *error);
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
@@ -510,13 +765,14 @@ struct probeidx_where {
 	uint64_t reserved[2];
 };
 /* "0xffffffff8136139d", "symbol+0xoff", "module:symbol+off", "symbol+0xoff/0xsize [module]": the places that it can mean.
- * Numbers are those of a kernel that was moved by `slide`. */
+ * Numbers are those of a kernel that was moved by `slide` (KASLR); of an index of probeidx_open_running a slide of 0 means as the
+ * kernel ran. */
 typedef int32_t (*probeidx_each_where)(void *context, const struct probeidx_where *where);
 int32_t probeidx_addr(probeidx_index *index, const char *text, uint64_t slide, probeidx_each_where each, void *context,
 		      struct probeidx_error *error);
 
 #define PROBEIDX_LOG_MOVED 1u       /* slide is known: the log told it */
-#define PROBEIDX_LOG_GIVEN 2u       /* slide is known: the caller told it */
+#define PROBEIDX_LOG_GIVEN 2u       /* slide is known: the caller told it (probeidx_open_running knows more: leave it) */
 
 /* What is remembered of a log between its lines. The caller's: all 0 at the start but for the size; a log is read by one
  * thread at a time. */
@@ -579,7 +835,8 @@ struct probeidx_member {
 	uint32_t width;                     /* of a bit-field; else 0 */
 	uint32_t type_id;                   /* for probeidx_type_of; UINT32_MAX where it has none */
 	uint32_t reserved32;
-	uint64_t reserved[2];
+	const struct probeidx_step *steps;  /* of probeidx_member the way to it: PROBEIDX_ADD and PROBEIDX_READ; else none */
+	size_t step_count;
 };
 struct probeidx_type {
 	size_t size;
@@ -592,10 +849,13 @@ struct probeidx_type {
 	uint32_t line;
 	uint32_t kind;                      /* a probeidx_kind */
 	uint32_t id;
-	uint32_t reserved32;
-	uint64_t reserved[2];
+	uint32_t target;                    /* for probeidx_type_of: what a typedef, pointer, array, qualified type or function
+					     * is of; UINT32_MAX none */
+	const uint32_t *objects;            /* where the name has several definitions: the objects that use this one */
+	size_t object_count;
 };
-/* "struct file", "file", "gfp_t", "unsigned long": all definitions of the name, by kind, file and line. */
+/* "struct file", "file", "gfp_t", "unsigned long": all definitions of the name, by kind, file and line; where there is none, what is
+ * only declared (no size). Holes are what no member covers. */
 typedef int32_t (*probeidx_each_type)(void *context, const struct probeidx_type *type);
 int32_t probeidx_type(probeidx_index *index, const char *name, probeidx_each_type each, void *context,
 		      struct probeidx_error *error);
@@ -614,9 +874,10 @@ struct probeidx_user {
 	size_t use_count;                   /* of pairs */
 	uint32_t line;
 	uint32_t is_inlined;
-	uint32_t object_count;              /* in how many objects it has code */
+	uint32_t object_count;              /* in how many objects it has code, ... */
 	uint32_t reserved32;
-	uint64_t reserved[2];
+	const uint32_t *objects;            /* ... and in which */
+	uint64_t reserved;
 };
 /* The functions that take or return a type, by name, file and line. */
 typedef int32_t (*probeidx_each_user)(void *context, const struct probeidx_user *user);
@@ -636,7 +897,7 @@ struct probeidx_refused {
 	uint32_t reserved32;
 	uint64_t reserved[2];
 };
-/* The ranges of vmlinux (`module` is NULL), or of the modules that a pattern matches, in the order of
+/* The ranges of vmlinux (`module` is NULL), or of the modules that a pattern ("*": all) matches, in the order of
  * /sys/kernel/debug/kprobes/blacklist. */
 typedef int32_t (*probeidx_each_refused)(void *context, const struct probeidx_refused *refused);
 int32_t probeidx_blacklist(probeidx_index *index, const char *module, probeidx_each_refused each, void *context,

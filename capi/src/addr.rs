@@ -1,5 +1,6 @@
 //! What stands at an address.
-use crate::border::{Answer, Each, EachFn, ErrorOut, Failure, Status, ask, bytes};
+use crate::border::{ErrorOut, Failure, Status, bytes};
+use crate::each::{EachFn, answers};
 use crate::frames::Frame;
 use crate::handle::Handle;
 use crate::names::verdict;
@@ -61,24 +62,23 @@ pub extern "C" fn probeidx_addr(
     context: *mut c_void,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
+    answers(index, (each, context), error, Some("there is nothing"), |open, each| {
         let view = *open.lookup().view();
-        let mut each = Each::new(each, context)?;
         let asked = bytes(text, usize::MAX)?;
         let remedy = "write 0xADDRESS, SYMBOL+OFFSET or MODULE:SYMBOL+OFFSET";
         let parsed =
             address::parse(asked).ok_or(Failure::Border(Status::Usage, "the text is no address", remedy))?;
-        let loaded = Loaded::moved_by(&view, slide);
+        let moved = (slide != 0 || open.loaded().is_none()).then(|| Loaded::moved_by(&view, slide));
+        let Some(loaded) = moved.as_ref().or(open.loaded()) else { return Ok(()) };
         let spots =
-            locate(&view, &parsed, &loaded).map_err(|why| Error::new(ErrorKind::NoMatch, reason(&why)))?;
+            locate(&view, &parsed, loaded).map_err(|why| Error::new(ErrorKind::NoMatch, reason(&why)))?;
         let mut cursor = Cursor::new(view);
-        let result = spots.into_iter().try_for_each(|(object, pc)| {
+        Ok(spots.into_iter().try_for_each(|(object, pc)| {
             let mut texts = Texts::new(view.strings());
             let at = cursor.at(object, pc);
             let frames = frames(at, &mut texts);
             each.call(&spot(&view, at, &frames, &mut texts))
-        });
-        each.end(result, "there is nothing")
+        })?)
     })
 }
 

@@ -1,5 +1,6 @@
 //! The aliases of the tapsets that an index holds.
-use crate::border::{Answer, Each, EachFn, ErrorOut, ask, text};
+use crate::border::{ErrorOut, text};
+use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
 use probeidx::tapset::Definitions;
@@ -15,19 +16,17 @@ pub extern "C" fn probeidx_aliases(
     context: *mut c_void,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
+    answers(index, (each, context), error, Some("there is no such alias"), |open, each| {
         let lookup = open.lookup();
-        let mut each = Each::new(each, context)?;
         let asked = NamePattern::new(if pattern.is_null() { "**" } else { text(pattern)? })?;
         let definitions = Definitions::of_index(lookup.view())?;
         // As SystemTap's dump: those that are not meant for scripts only where the pattern says so.
         let is_meant = |name: &str| !name.starts_with('_') || asked.asks_for_hidden();
         let names =
             definitions.alias_names().into_iter().filter(|name| is_meant(name) && asked.matches(name));
-        let result = names.into_iter().try_for_each(|name| {
+        Ok(names.into_iter().try_for_each(|name| {
             let mut texts = Texts::new(lookup.view().strings());
             each.call(&texts.keep(name))
-        });
-        each.end(result, "there is no such alias")
+        })?)
     })
 }

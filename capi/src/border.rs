@@ -74,7 +74,8 @@ impl Status {
             Internal,
         ]
     };
-    fn of(kind: ErrorKind) -> Self {
+    /// Of a failure of the library's.
+    pub fn of(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::NoMatch => Self::NoMatch,
             ErrorKind::Usage => Self::Usage,
@@ -170,7 +171,7 @@ impl ErrorOut {
 }
 
 /// As much as there is room for, in whole characters, with a NUL behind it.
-fn put(room: &mut [u8], text: &str) {
+pub(crate) fn put(room: &mut [u8], text: &str) {
     let most = text.len().min(room.len() - 1);
     let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     room[..end].copy_from_slice(&text.as_bytes()[..end]);
@@ -309,6 +310,12 @@ pub(crate) fn fill<T: Sized>(out: *mut T, value: T) -> Answer {
     Ok(())
 }
 
+/// Whether a struct that the caller gives, which says its size, has anything from this offset on.
+pub(crate) fn reaches<T: Sized>(out: *const T, offset: usize) -> bool {
+    // SAFETY: as in `sized`.
+    !out.is_null() && unsafe { out.cast::<usize>().read() } > offset
+}
+
 /// A number that the caller wants to have.
 pub(crate) fn give<T>(out: *mut T, value: T) -> Answer {
     if out.is_null() {
@@ -350,50 +357,6 @@ impl<T> Room<T> {
                 "make it as long as the count says",
             )),
             false => Ok(()),
-        }
-    }
-}
-
-/// A callback with its context.
-pub struct Each<T> {
-    call: extern "C" fn(*mut std::ffi::c_void, *const T) -> i32,
-    context: *mut std::ffi::c_void,
-    /// It wanted no more.
-    pub stopped: bool,
-    /// How often it was called.
-    pub count: usize,
-}
-
-/// As C declares it.
-pub type EachFn<T> = Option<extern "C" fn(*mut std::ffi::c_void, *const T) -> i32>;
-
-impl<T> Each<T> {
-    /// With what the caller gives.
-    pub fn new(call: EachFn<T>, context: *mut std::ffi::c_void) -> Answer<Self> {
-        Ok(Self { call: call.ok_or(NULL)?, context, stopped: false, count: 0 })
-    }
-    /// Calls it. What comes back as an error ends the question, and is no error.
-    ///
-    /// # Errors
-    /// It wants no more.
-    pub fn call(&mut self, value: &T) -> probeidx::Result<()> {
-        self.count += 1;
-        if (self.call)(self.context, value) != 0 {
-            self.stopped = true;
-            return Err(Error::new(ErrorKind::Usage, "stopped"));
-        }
-        Ok(())
-    }
-    /// What became of a question.
-    ///
-    /// # Errors
-    /// Those of the question; that there was no answer; that the callback wanted no more.
-    pub fn end(self, result: probeidx::Result<()>, nothing: &str) -> Answer {
-        match result {
-            Err(_) if self.stopped => Err(Failure::Stopped),
-            Err(error) => Err(error.into()),
-            Ok(()) if self.count == 0 => Err(Error::new(ErrorKind::NoMatch, nothing).into()),
-            Ok(()) => Ok(()),
         }
     }
 }

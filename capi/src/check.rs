@@ -1,8 +1,11 @@
 //! Whether a script is right on the kernel of an index.
-use crate::border::{self, Answer, Each, EachFn, ErrorOut, Failure, Status, ask, sized, text, texts};
+use crate::border::{self, Answer, ErrorOut, Failure, Status, sized, text, texts};
+use crate::each::{EachFn, answers};
 use crate::handle::Handle;
+use crate::names::verdict as verdict_number;
 use crate::text::{Text, Texts};
 use probeidx::query::check::{self, Asked, Located, Point, State, Verdict};
+use probeidx::query::reason::Reason;
 use probeidx::tapset::handler::Trouble;
 use probeidx::tapset::target::Runtime;
 use std::ffi::{c_char, c_void};
@@ -99,10 +102,12 @@ pub struct Finding {
     pub reachable: u32,
     /// How many are inlined copies.
     pub inlined: u32,
-    /// 0.
-    pub reserved32: u32,
-    /// 0.
-    pub reserved: [u64; 2],
+    /// So many more are gone once the kernel runs.
+    pub left_out: u32,
+    /// Pairs of a verdict and a number: the addresses that the kernel refuses.
+    pub refused: *const u32,
+    /// How many pairs.
+    pub refused_count: usize,
 }
 
 /// Checks a script, or a list of probe points, and calls `each` with its points, then with what is wrong in its handlers.
@@ -118,9 +123,8 @@ pub extern "C" fn probeidx_check(
     verdict: *mut u32,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
+    answers(index, (each, context), error, None, |open, each| {
         let view = *open.lookup().view();
-        let mut each = Each::new(each, context)?;
         let asked = sized(options, Stap::NONE)?.asked()?;
         let name = match name.is_null() {
             true => Path::new("script.stp"),
@@ -136,7 +140,10 @@ pub extern "C" fn probeidx_check(
             report.points.iter().try_for_each(|point| {
                 let mut texts = Texts::new(view.strings());
                 let instead = keep(&point.instead, &mut texts);
-                each.call(&of_point(point, &instead, &mut texts))
+                let pair =
+                    |(reason, count): &(Reason, usize)| [verdict_number(Some(*reason)), number(*count)];
+                let refused: Vec<u32> = point.refused.iter().flat_map(pair).collect();
+                each.call(&of_point(point, &instead, &refused, &mut texts))
             })?;
             report.findings.iter().try_for_each(|found| {
                 let mut texts = Texts::new(view.strings());
@@ -153,14 +160,11 @@ pub extern "C" fn probeidx_check(
             };
             border::give(verdict, number)?;
         }
-        match each.stopped {
-            true => Err(Failure::Stopped),
-            false => Ok(result?),
-        }
+        Ok(result?)
     })
 }
 
-fn keep(names: &[String], texts: &mut Texts) -> Vec<Text> {
+pub(crate) fn keep(names: &[String], texts: &mut Texts) -> Vec<Text> {
     names.iter().map(|name| texts.keep(&**name)).collect()
 }
 
@@ -168,7 +172,18 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn of_point(point: &Point, instead: &[Text], texts: &mut Texts) -> Finding {
+/// The number of what becomes of a point.
+pub(crate) fn state(state: State) -> u32 {
+    match state {
+        State::Resolves => 0,
+        State::Nothing => 1,
+        State::Skipped => 2,
+        State::Unindexed => 3,
+        State::Fails => 4,
+    }
+}
+
+fn of_point(point: &Point, instead: &[Text], refused: &[u32], texts: &mut Texts) -> Finding {
     Finding {
         size: size_of::<Finding>(),
         file: texts.keep(point.path.as_os_str().as_bytes()),
@@ -179,24 +194,19 @@ fn of_point(point: &Point, instead: &[Text], texts: &mut Texts) -> Finding {
         line: point.place.line,
         column: point.place.column,
         kind: 0,
-        state: match point.state {
-            State::Resolves => 0,
-            State::Nothing => 1,
-            State::Skipped => 2,
-            State::Unindexed => 3,
-            State::Fails => 4,
-        },
+        state: state(point.state),
         breaks: (point.state == State::Fails).into(),
         probes: number(point.probes),
         addresses: number(point.addresses),
         reachable: number(point.reachable),
         inlined: number(point.inlined),
-        reserved32: 0,
-        reserved: [0; 2],
+        left_out: number(point.left_out),
+        refused: refused.as_ptr(),
+        refused_count: point.refused.len(),
     }
 }
 
-fn of_handler(found: &Located, instead: &[Text], texts: &mut Texts) -> Finding {
+pub(crate) fn of_handler(found: &Located, instead: &[Text], texts: &mut Texts) -> Finding {
     Finding {
         size: size_of::<Finding>(),
         file: texts.keep(found.path.as_os_str().as_bytes()),
@@ -223,7 +233,8 @@ fn of_handler(found: &Located, instead: &[Text], texts: &mut Texts) -> Finding {
         addresses: 0,
         reachable: 0,
         inlined: 0,
-        reserved32: 0,
-        reserved: [0; 2],
+        left_out: 0,
+        refused: std::ptr::null(),
+        refused_count: 0,
     }
 }

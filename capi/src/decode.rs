@@ -1,6 +1,7 @@
 //! Frames in the lines of a log.
 use crate::addr::{Spot, frames, spot};
-use crate::border::{Answer, Each, EachFn, ErrorOut, Failure, NULL, Status, ask, bytes};
+use crate::border::{Answer, ErrorOut, Failure, NULL, Status, bytes};
+use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
 use probeidx::query::decode::Decoder;
@@ -77,13 +78,15 @@ pub extern "C" fn probeidx_decode(
     context: *mut c_void,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
+    answers(index, (each, context), error, None, |open, each| {
         let view = *open.lookup().view();
-        let mut each = Each::new(each, context)?;
         let line = bytes(line, length)?;
         let memory = memory(log)?;
         let is_given = memory.flags & Log::GIVEN != 0;
-        let given = is_given.then(|| Loaded::moved_by(&view, memory.slide));
+        let given = match is_given {
+            true => Some(Loaded::moved_by(&view, memory.slide)),
+            false => open.loaded().cloned(),
+        };
         let mut decoder = Decoder::new(view, given, vec![]);
         if memory.flags & Log::MOVED != 0 {
             decoder.moved_by(memory.slide);
@@ -141,10 +144,7 @@ pub extern "C" fn probeidx_decode(
             }
         }
         keep(log, memory, &decoder, &reader);
-        match result {
-            Err(_) if each.stopped => Err(Failure::Stopped),
-            result => Ok(result?),
-        }
+        Ok(result?)
     })
 }
 

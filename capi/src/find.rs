@@ -1,5 +1,6 @@
 //! Lists, as SystemTap prints them.
-use crate::border::{Answer, Each, EachFn, ErrorOut, ask, text};
+use crate::border::{ErrorOut, text};
+use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
 use probeidx::query::listing::{Lines, Lister};
@@ -19,9 +20,8 @@ pub extern "C" fn probeidx_find(
     error: *mut ErrorOut,
 ) -> i32 {
     const ARGS: u32 = 1;
-    ask(index, error, |open| -> Answer {
+    answers(index, (each, context), error, Some("nothing matches"), |open, each| {
         let view = *open.lookup().view();
-        let mut each = Each::new(each, context)?;
         let mut lister = Lister::new(view, flags & ARGS != 0);
         let mut lines = Lines::default();
         let specs = spec::parse(text(pattern)?)?;
@@ -34,14 +34,10 @@ pub extern "C" fn probeidx_find(
             lister.list(&resolve::listed(&view, spec)?, spec.spelled, &mut lines)?;
         }
         lines.sort();
-        let mut result = Ok(());
         for line in lines.iter() {
             let mut texts = Texts::new(view.strings());
-            result = each.call(&texts.keep(line));
-            if result.is_err() {
-                break;
-            }
+            each.call(&texts.keep(line))?;
         }
-        each.end(result, "nothing matches")
+        Ok(())
     })
 }

@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 use probeidx::lookup::Lookup;
 use probeidx::query::Index;
+use probeidx::query::loaded::Loaded;
 use probeidx::{Error, ErrorKind, Result};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -22,6 +23,7 @@ pub enum Handle {}
 pub struct Open {
     /// Of `index`: goes before it.
     lookup: Lookup<'static>,
+    loaded: Option<Loaded>,
     index: Index,
 }
 
@@ -40,7 +42,19 @@ impl Open {
         // SAFETY: it borrows from the mapping, which stays where it is when `index` is moved, is never written, and is unmapped
         // when `index` is dropped, together with this. `lookup()` gives it out for no longer than `self` is borrowed.
         let lookup = unsafe { std::mem::transmute::<Lookup<'_>, Lookup<'static>>(lookup) };
-        Ok(Self { lookup, index })
+        Ok(Self { lookup, loaded: None, index })
+    }
+    /// The same, where a copy of `/proc/kallsyms` tells where things lie at run time.
+    ///
+    /// # Errors
+    /// Those of [`Loaded::of_kallsyms`].
+    pub fn running(self, kallsyms: &[u8]) -> Result<Self> {
+        let loaded = Loaded::of_kallsyms(self.lookup.view(), kallsyms)?;
+        Ok(Self { loaded: Some(loaded), ..self })
+    }
+    /// Where things lie at run time, if that was told.
+    pub fn loaded(&self) -> Option<&Loaded> {
+        self.loaded.as_ref()
     }
     /// To be asked.
     pub fn lookup(&self) -> Lookup<'_> {

@@ -5,11 +5,13 @@
 //! | `pool` | memory of queries: the global allocator, which asks the system for nothing while a query runs |
 //! | `handle` | what a `probeidx_index *` leads to: a table of slots with generations |
 //! | `border` | what every function does: arguments checked, panics caught, errors written to the caller's buffer |
-//! | `text` | bytes with their length, ended by a NUL |
+//! | `each` | answers by callback |
+//! | `text`, `kept` | bytes with their length, ended by a NUL; what an answer points to |
 //! | `names` | words for enumerators; versions |
-//! | `open` | opening, closing, what is in an index |
+//! | `open`, `contents` | which indexes there are, opening, closing; what is in one, whether it is whole |
 //! | `places`, `frames` | the quick questions, answered into the caller's buffers |
-//! | `check`, `find`, `resolve`, `aliases`, `lines`, `addr`, `decode`, `types`, `refused` | one for each command |
+//! | `find`, `resolve`, `aliases`, `tapset`, `functions`, `lines`, `addr`, `decode`, `types`, `refused`, `check`, `health` | one for each command, or two |
+//! | `missing` | why there is no answer |
 //!
 //! `unsafe` is in `pool`, `handle` and `border` with its argument; elsewhere only what the border has checked is used.
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -19,16 +21,23 @@ pub mod addr;
 pub mod aliases;
 pub mod border;
 pub mod check;
+pub mod contents;
 pub mod decode;
+pub mod each;
 pub mod find;
 pub mod frames;
+pub mod functions;
 pub mod handle;
+pub mod health;
+pub mod kept;
 pub mod lines;
+pub mod missing;
 pub mod names;
 pub mod open;
 pub mod places;
 pub mod pool;
 pub mod refused;
 pub mod resolve;
+pub mod tapset;
 pub mod text;
 pub mod types;

@@ -1,5 +1,6 @@
 //! Which lines of a function or file can be probed.
-use crate::border::{Answer, Each, EachFn, ErrorOut, ask, text};
+use crate::border::{ErrorOut, text};
+use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::places::Place;
 use crate::text::{Text, Texts};
@@ -44,15 +45,13 @@ pub extern "C" fn probeidx_lines(
     context: *mut c_void,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
+    answers(index, (each, context), error, Some("there are no such lines"), |open, each| {
         let lookup = open.lookup();
         let view = lookup.view();
         let judge = Judge::new(*view);
-        let mut each = Each::new(each, context)?;
-        let mut result = Ok(());
         for spec in spec::parse(text(spec)?)? {
             for listing in lines::lines(view, &lines::asked(&spec)?) {
-                result = listing.lines.iter().filter(|l| !l.points.is_empty()).try_for_each(|line| {
+                listing.lines.iter().filter(|l| !l.points.is_empty()).try_for_each(|line| {
                     let mut texts = Texts::new(view.strings());
                     let place = |p: &Point<'_>| Place {
                         address: symbols::address(view, listing.object, p.row.pc),
@@ -79,12 +78,9 @@ pub extern "C" fn probeidx_lines(
                         declared_line: listing.function.map_or(0, |f| f.line),
                         reserved: [0; 2],
                     })
-                });
-                if result.is_err() {
-                    break;
-                }
+                })?;
             }
         }
-        each.end(result, "there are no such lines")
+        Ok(())
     })
 }

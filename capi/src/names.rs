@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_char};
 pub const VERSION: u32 = 0x00_01_00;
 
 /// What `probeidx_has` knows.
-const FEATURES: [&CStr; 14] = [
+const FEATURES: [&CStr; 25] = [
     c"find",
     c"resolve",
     c"places",
@@ -24,6 +24,17 @@ const FEATURES: [&CStr; 14] = [
     c"tracepoints",
     c"tapset",
     c"check",
+    c"explain",
+    c"functions",
+    c"macros",
+    c"check-tapset",
+    c"why-not",
+    c"defined",
+    c"verify",
+    c"skipped",
+    c"sections",
+    c"kernels",
+    c"running",
 ];
 
 /// The version of the library that runs; the header's is `PROBEIDX_VERSION`.

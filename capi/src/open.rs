@@ -1,5 +1,6 @@
-//! Opening and closing; what is in an index.
-use crate::border::{self, Answer, Each, EachFn, ErrorOut, Failure, NULL, Status, ask, fill, outside, text};
+//! Which indexes there are; opening and closing.
+use crate::border::{self, Answer, ErrorOut, Failure, NULL, Status, outside, text};
+use crate::each::{Each, EachFn};
 use crate::handle::{self, Handle, Open};
 use crate::text::{Text, Texts};
 use probeidx::query::derive::forms;
@@ -8,6 +9,7 @@ use probeidx::tapset::Place;
 use probeidx::tapset::ast::Component;
 use probeidx::{Error, ErrorKind};
 use std::ffi::{c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Opens an index: a file, or of a folder the file of a release; without a release the only one there.
@@ -18,28 +20,50 @@ pub extern "C" fn probeidx_open(
     index: *mut *const Handle,
     error: *mut ErrorOut,
 ) -> i32 {
+    outside(error, || open(path, release, index, Ok))
+}
+
+/// The same, where a copy of `/proc/kallsyms` tells where vmlinux and its modules lie at run time.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_open_running(
+    path: *const c_char,
+    release: *const c_char,
+    kallsyms: *const c_char,
+    length: usize,
+    index: *mut *const Handle,
+    error: *mut ErrorOut,
+) -> i32 {
     outside(error, || {
-        if index.is_null() {
-            return Err(NULL);
-        }
-        border::give(index, std::ptr::null())?;
-        let release = if release.is_null() { None } else { Some(text(release)?) };
-        let path = file(path_of(path)?, release)?;
-        if !path.exists() {
-            let none = Error::new(ErrorKind::NoIndex, "there is no index").at(&path);
-            return Err(none.hint("make one with: probeidx build").into());
-        }
-        let open = Open::new(Index::open(&path)?)?;
-        // The table of SystemTap's points is made by who asks for one first, and stays: its memory must not be a query's.
-        let begin = Component { name: "begin".to_owned(), argument: None, place: Place::default() };
-        forms::each(&[begin], &mut |_| {})?;
-        let none = Failure::Border(Status::TooMany, "256 indexes are open", "close one");
-        border::give(index, handle::put(open).ok_or(none)?)
+        let kallsyms = border::bytes(kallsyms, length)?;
+        open(path, release, index, |open| Ok(open.running(kallsyms)?))
     })
 }
 
+fn open(
+    path: *const c_char,
+    release: *const c_char,
+    index: *mut *const Handle,
+    prepared: impl FnOnce(Open) -> Answer<Open>,
+) -> Answer {
+    if index.is_null() {
+        return Err(NULL);
+    }
+    border::give(index, std::ptr::null())?;
+    let release = if release.is_null() { None } else { Some(text(release)?) };
+    let path = file(path_of(path)?, release)?;
+    if !path.exists() {
+        let none = Error::new(ErrorKind::NoIndex, "there is no index").at(&path);
+        return Err(none.hint("make one with: probeidx build").into());
+    }
+    let open = prepared(Open::new(Index::open(&path)?)?)?;
+    // The table of SystemTap's points is made by who asks for one first, and stays: its memory must not be a query's.
+    let begin = Component { name: "begin".to_owned(), argument: None, place: Place::default() };
+    forms::each(&[begin], &mut |_| {})?;
+    let none = Failure::Border(Status::TooMany, "256 indexes are open", "close one");
+    border::give(index, handle::put(open).ok_or(none)?)
+}
+
 fn path_of<'c>(path: *const c_char) -> Answer<&'c Path> {
-    use std::os::unix::ffi::OsStrExt;
     Ok(Path::new(std::ffi::OsStr::from_bytes(border::bytes(path, usize::MAX)?)))
 }
 
@@ -51,10 +75,7 @@ fn file(path: &Path, release: Option<&str>) -> Answer<PathBuf> {
     if let Some(release) = release {
         return Ok(path.join(format!("{release}.pidx")));
     }
-    let entries = std::fs::read_dir(path).map_err(|e| Error::io(path, "list the folder", e))?;
-    let mut found: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
-    found.retain(|p| p.extension().is_some_and(|e| e == "pidx"));
-    found.sort();
+    let found = files(path)?;
     match &found[..] {
         [only] => Ok(only.clone()),
         [] => {
@@ -71,117 +92,95 @@ fn file(path: &Path, release: Option<&str>) -> Answer<PathBuf> {
     }
 }
 
+/// The index files in a folder, by name.
+fn files(folder: &Path) -> Answer<Vec<PathBuf>> {
+    let failed = |e| Error::io(folder, "list the folder", e);
+    let mut found = vec![];
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        // What begins with a dot is being written.
+        let is_hidden = path.file_name().is_some_and(|n| n.as_bytes().starts_with(b"."));
+        if !is_hidden && path.extension().is_some_and(|e| e == "pidx") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// `struct probeidx_file`
+#[repr(C)]
+pub struct File {
+    /// Of the struct.
+    pub size: usize,
+    /// The file.
+    pub path: Text,
+    /// The kernel's release; empty for a program.
+    pub release: Text,
+    /// Of a program or shared library its path.
+    pub process: Text,
+    /// Why it cannot be opened, in words; empty where it can.
+    pub why: Text,
+    /// A [`Status`]: 0 it can be opened.
+    pub status: i32,
+    /// 0.
+    pub reserved32: u32,
+    /// 0.
+    pub reserved: [u64; 2],
+}
+
+/// Calls `each` with the indexes of a folder: those of kernels, then those of programs and libraries.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_kernels(
+    path: *const c_char,
+    each: EachFn<File>,
+    context: *mut c_void,
+    error: *mut ErrorOut,
+) -> i32 {
+    outside(error, || {
+        let mut each = Each::new(each, context)?;
+        let path = path_of(path)?;
+        let answer = list(path, &mut each);
+        each.end(answer, Some("there is no index in the folder"))
+    })
+}
+
+fn list(path: &Path, each: &mut Each<File>) -> Answer {
+    let mut found = vec![];
+    match path.is_dir() {
+        true => {
+            found.extend(files(path)?);
+            let programs = path.join(process::FOLDER);
+            if programs.is_dir() {
+                found.extend(files(&programs)?);
+            }
+        }
+        false => found.push(path.to_owned()),
+    }
+    for path in found {
+        let mut texts = Texts::new(&[]);
+        let opened = Index::open(&path);
+        let view = opened.as_ref().ok().and_then(|index| index.view().ok());
+        let wrong = opened.as_ref().err();
+        each.call(&File {
+            size: size_of::<File>(),
+            path: texts.keep(path.as_os_str().as_bytes()),
+            release: texts.of_some(view.map(|v| v.release())),
+            process: texts.of_some(view.and_then(|v| process::path(&v))),
+            why: texts.keep(wrong.map_or(String::new(), ToString::to_string)),
+            status: wrong.map_or(Status::Ok, |e| Status::of(e.kind())) as i32,
+            reserved32: 0,
+            reserved: [0; 2],
+        })?;
+    }
+    Ok(())
+}
+
 /// Closes an index. Questions that other threads have asked are answered to their end.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_close(index: *const Handle) -> i32 {
     outside(std::ptr::null_mut(), || match index.is_null() || handle::close(index) {
         true => Ok(()),
         false => Err(Failure::Border(Status::Closed, "the index is not open", "")),
-    })
-}
-
-/// `struct probeidx_summary`
-#[repr(C)]
-pub struct Summary {
-    /// Of the struct.
-    pub size: usize,
-    /// As `uname -r` prints it.
-    pub release: Text,
-    /// Of a program or shared library its path.
-    pub process: Text,
-    /// `e_machine`.
-    pub machine: u32,
-    /// The version of the file's format.
-    pub format: u32,
-    /// vmlinux and modules.
-    pub objects: u64,
-    /// Compilation units.
-    pub units: u64,
-    /// Distinct functions.
-    pub functions: u64,
-    /// Entries and inline instances.
-    pub placements: u64,
-    /// Of symbol tables.
-    pub symbols: u64,
-    /// Of functions and symbols.
-    pub names: u64,
-    /// Distinct types.
-    pub types: u64,
-    /// In bytes, of all sections.
-    pub bytes: u64,
-    /// 0.
-    pub reserved: [u64; 4],
-}
-
-/// What is in an index. The texts are valid until it is closed.
-#[unsafe(no_mangle)]
-pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error: *mut ErrorOut) -> i32 {
-    ask(index, error, |open| {
-        let lookup = open.lookup();
-        let view = lookup.view();
-        let mut texts = Texts::new(view.strings());
-        let count = |table: usize| table.saturating_sub(1) as u64;
-        let summary = Summary {
-            size: size_of::<Summary>(),
-            release: texts.of(view.release()),
-            process: texts.of_some(process::path(view)),
-            machine: view.machine().into(),
-            format: probeidx_format::VERSION,
-            objects: count(view.objects.len()),
-            units: count(view.units.len()),
-            functions: count(view.functions.len()),
-            placements: view.places.len() as u64,
-            symbols: view.symbols.len() as u64,
-            names: count(view.names.len()),
-            types: count(view.types.len()),
-            bytes: view.section_sizes().map(|s| s.1).sum(),
-            reserved: [0; 4],
-        };
-        fill(out, summary)
-    })
-}
-
-/// `struct probeidx_object`
-#[repr(C)]
-pub struct Object {
-    /// Of the struct.
-    pub size: usize,
-    /// Its number.
-    pub object: u32,
-    /// 0.
-    pub reserved: u32,
-    /// Empty for vmlinux.
-    pub name: Text,
-    /// The file that was indexed.
-    pub path: Text,
-    /// 20 bytes; zeros where there is none.
-    pub build_id: Text,
-}
-
-/// Calls `each` with vmlinux and the modules.
-#[unsafe(no_mangle)]
-pub extern "C" fn probeidx_objects(
-    index: *const Handle,
-    each: EachFn<Object>,
-    context: *mut c_void,
-    error: *mut ErrorOut,
-) -> i32 {
-    ask(index, error, |open| {
-        let lookup = open.lookup();
-        let view = lookup.view();
-        let mut each = Each::new(each, context)?;
-        let result = lookup.objects().try_for_each(|object| {
-            let mut texts = Texts::new(view.strings());
-            let record = &view.objects[object.index()];
-            each.call(&Object {
-                size: size_of::<Object>(),
-                object: object.get(),
-                reserved: 0,
-                name: texts.of(view.string(record.name)),
-                path: texts.of(view.string(record.path)),
-                build_id: texts.keep(record.build_id.to_vec()),
-            })
-        });
-        each.end(result, "there are no objects")
     })
 }

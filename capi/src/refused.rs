@@ -1,5 +1,6 @@
 //! The kernel's own list of what kprobes must not touch.
-use crate::border::{Answer, Each, EachFn, ErrorOut, ask, text};
+use crate::border::{ErrorOut, text};
+use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::names::verdict;
 use crate::text::{Text, Texts};
@@ -42,15 +43,14 @@ pub extern "C" fn probeidx_blacklist(
     context: *mut c_void,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
+    answers(index, (each, context), error, Some("the list is empty"), |open, each| {
         let lookup = open.lookup();
-        let mut each = Each::new(each, context)?;
         let scope = match module.is_null() {
             true => ModuleScope::Kernel,
             false => ModuleScope::Module(Pattern::new(&text(module)?.replace('-', "_"))?),
         };
         let asked = Scope::new(lookup.view(), &scope);
-        let result = refused::refused(lookup.view(), &asked).into_iter().try_for_each(|range| {
+        Ok(refused::refused(lookup.view(), &asked).into_iter().try_for_each(|range| {
             let mut texts = Texts::new(lookup.view().strings());
             each.call(&Refused {
                 size: size_of::<Refused>(),
@@ -63,7 +63,6 @@ pub extern "C" fn probeidx_blacklist(
                 reserved32: 0,
                 reserved: [0; 2],
             })
-        });
-        each.end(result, "the list is empty")
+        })?)
     })
 }

@@ -5,17 +5,19 @@ mod placement;
 mod tracepoint;
 mod value;
 
-pub use alias::{Alias, Local};
+pub use alias::{Alias, Local, locals};
 pub use placement::{Call, Placement};
 pub use tracepoint::{Field, Tracepoint};
 pub use value::{Step, Value};
 
-use crate::border::{Answer, Each, EachFn, ErrorOut, ask, sized, text, texts};
+use crate::border::{ErrorOut, ask, fill, sized, text, texts};
+use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use answer::Writer;
 use probeidx::query::placement::Wanted;
 use probeidx::query::spec::Point;
-use probeidx::query::{aliased, argument, resolve, spec, traced};
+use probeidx::query::{aliased, argument, defined, resolve, spec, traced};
+use probeidx::{Error, ErrorKind};
 use std::ffi::{c_char, c_void};
 
 /// `struct probeidx_options`
@@ -58,10 +60,9 @@ pub extern "C" fn probeidx_resolve(
     context: *mut c_void,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
+    answers(index, (each, context), error, Some("nothing matches"), |open, each| {
         let lookup = open.lookup();
         let options = sized(options, Options::NONE)?;
-        let mut each = Each::new(each, context)?;
         let arguments: Vec<_> = texts(arguments, argument_count)?
             .into_iter()
             .map(argument::parse)
@@ -73,7 +74,7 @@ pub extern "C" fn probeidx_resolve(
         };
         let view = *lookup.view();
         let writer = || Writer::new(lookup, options);
-        let result = spec::parse(text(spec)?)?.iter().try_for_each(|one| match &one.point {
+        Ok(spec::parse(text(spec)?)?.iter().try_for_each(|one| match &one.point {
             Point::Trace(asked) => traced::resolve(view, asked, wanted, |traced| {
                 each.call(writer().tracepoint(&traced).as_ref())
             }),
@@ -83,7 +84,48 @@ pub extern "C" fn probeidx_resolve(
             _ => resolve::resolve(view, one, wanted, |placement, filter| {
                 each.call(writer().placement(&placement, filter).as_ref())
             }),
-        });
-        each.end(result, "nothing matches")
+        })?)
+    })
+}
+
+/// `struct probeidx_defined`
+#[repr(C)]
+pub struct Defined {
+    /// Of the struct as the caller knows it.
+    pub size: usize,
+    /// Placements of the spec.
+    pub places: u32,
+    /// Those at which it is defined.
+    pub defined: u32,
+}
+
+/// Whether an argument is known wherever a spec leads: where it is not, `error` says why, as far as that does not depend on the
+/// placement.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_defined(
+    index: *const Handle,
+    spec: *const c_char,
+    argument: *const c_char,
+    out: *mut Defined,
+    error: *mut ErrorOut,
+) -> i32 {
+    ask(index, error, |open| {
+        let view = *open.lookup().view();
+        let argument = argument::parse(text(argument)?)?;
+        let (mut places, mut at, mut why) = (0, 0, None);
+        for one in spec::parse(text(spec)?)? {
+            let found = defined::defined(view, &one, &argument)?;
+            places += found.places;
+            at += found.defined;
+            why = why.or(found.why);
+        }
+        fill(out, Defined { size: size_of::<Defined>(), places, defined: at })?;
+        match places > 0 && at == places {
+            true => Ok(()),
+            false => {
+                let why = why.unwrap_or_else(|| format!("it is defined at {at} of {places} placements"));
+                Err(Error::new(ErrorKind::NoMatch, why).into())
+            }
+        }
     })
 }

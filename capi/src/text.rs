@@ -50,6 +50,10 @@ impl Texts {
     pub fn of_some(&mut self, text: Option<&[u8]>) -> Text {
         text.map_or(Text::EMPTY, |text| self.of(text))
     }
+    /// Texts that were made for the answer.
+    pub fn all(&mut self, texts: &[String]) -> Vec<Text> {
+        texts.iter().map(|text| self.keep(&**text)).collect()
+    }
     /// A text that was made for the answer.
     pub fn keep(&mut self, text: impl Into<Vec<u8>>) -> Text {
         let mut text = text.into();

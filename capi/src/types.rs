@@ -1,10 +1,13 @@
 //! Types, their members, and who takes them.
-use crate::border::{Answer, Each, EachFn, ErrorOut, ask, text};
+use crate::border::{ErrorOut, text};
+use crate::each::{Each, EachFn, answers};
 use crate::handle::Handle;
+use crate::resolve::Step;
 use crate::text::{Text, Texts};
 use probeidx::lookup::{self, Lookup};
-use probeidx::query::path::{self, Step};
+use probeidx::query::path::{self, Move};
 use probeidx::query::users;
+use probeidx::render::types::{size, spelled};
 use probeidx::{Error, ErrorKind};
 use probeidx_format::id::TypeId;
 use std::ffi::{c_char, c_void};
@@ -32,10 +35,13 @@ pub struct Type {
     pub kind: u32,
     /// Its number.
     pub id: u32,
-    /// 0.
-    pub reserved32: u32,
-    /// 0.
-    pub reserved: [u64; 2],
+    /// Of a typedef, pointer, array or qualified type the number of what it is made of; of a function of what it returns; else
+    /// `UINT32_MAX`.
+    pub target: u32,
+    /// Where several types have the name: the numbers of the objects that use this one.
+    pub objects: *const u32,
+    /// How many.
+    pub object_count: usize,
 }
 
 /// `struct probeidx_member`
@@ -61,9 +67,13 @@ pub struct Member {
     pub type_id: u32,
     /// 0.
     pub reserved32: u32,
-    /// 0.
-    pub reserved: [u64; 2],
+    /// Of a path the way to it from the start of the type: steps that read or add.
+    pub steps: *const Step,
+    /// How many.
+    pub step_count: usize,
 }
+
+const NO_TYPE: Option<&str> = Some("there is no such type");
 
 /// Calls `each` with the types of a name.
 #[unsafe(no_mangle)]
@@ -74,12 +84,10 @@ pub extern "C" fn probeidx_type(
     context: *mut c_void,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
-        let lookup = open.lookup();
-        let mut each = Each::new(each, context)?;
-        let name = text(name)?;
-        let result = lookup.types(name).try_for_each(|one| call(lookup, one, &mut each));
-        each.end(result, "there is no such type")
+    answers(index, (each, context), error, NO_TYPE, |open, each| {
+        let (lookup, name) = (open.lookup(), text(name)?);
+        let several = lookup.types(name).nth(1).is_some();
+        Ok(lookup.types(name).try_for_each(|one| call(lookup, one, several, each))?)
     })
 }
 
@@ -92,17 +100,25 @@ pub extern "C" fn probeidx_type_of(
     context: *mut c_void,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
+    answers(index, (each, context), error, NO_TYPE, |open, each| {
         let lookup = open.lookup();
-        let mut each = Each::new(each, context)?;
         let found = lookup::Type::new(lookup, TypeId::new(id));
-        let result = found.map_or(Ok(()), |one| call(lookup, one, &mut each));
-        each.end(result, "there is no such type")
+        Ok(found.map_or(Ok(()), |one| call(lookup, one, false, each))?)
     })
 }
 
-fn call(lookup: Lookup<'_>, one: lookup::Type<'_>, each: &mut Each<Type>) -> probeidx::Result<()> {
+/// `several` types have the name: which objects use this one is told.
+fn call(
+    lookup: Lookup<'_>,
+    one: lookup::Type<'_>,
+    several: bool,
+    each: &mut Each<Type>,
+) -> probeidx::Result<()> {
     let mut texts = Texts::new(lookup.view().strings());
+    let objects: Vec<u32> = match several {
+        true => users::objects(lookup.view(), one.id()).iter().map(|o| o.get()).collect(),
+        false => vec![],
+    };
     let members: Vec<Member> = one.members().map(|m| member(&m, &mut texts)).collect();
     let pointers: Vec<*const Member> = members.iter().map(std::ptr::from_ref).collect();
     each.call(&Type {
@@ -116,8 +132,9 @@ fn call(lookup: Lookup<'_>, one: lookup::Type<'_>, each: &mut Each<Type>) -> pro
         line: one.line(),
         kind: one.kind() as u32,
         id: one.id().get(),
-        reserved32: 0,
-        reserved: [0; 2],
+        target: one.target().map_or(u32::MAX, |t| t.id().get()),
+        objects: objects.as_ptr(),
+        object_count: objects.len(),
     })
 }
 
@@ -136,7 +153,34 @@ fn member(m: &lookup::Member<'_>, texts: &mut Texts) -> Member {
         width,
         type_id: of.map_or(u32::MAX, |t| t.id().get()),
         reserved32: 0,
-        reserved: [0; 2],
+        steps: std::ptr::null(),
+        step_count: 0,
+    }
+}
+
+/// What a path leads to; `steps` is where the way to it is kept.
+fn walked_to(lookup: Lookup<'_>, walked: &path::Walked, steps: &mut Vec<Step>, texts: &mut Texts) -> Member {
+    let place = walked.place();
+    let of = walked.type_id.and_then(|id| lookup::Type::new(lookup, id));
+    let (lowest_bit, width) = walked.bits.unwrap_or((0, 0));
+    let step = |op, size, value| Step { op, size, value, name: Text::EMPTY };
+    steps.extend(walked.moves.iter().map(|one| match one {
+        Move::Deref => step(Step::READ, 8, 0),
+        Move::Add(bytes) => step(Step::ADD, 8, *bytes as i64),
+    }));
+    Member {
+        size: size_of::<Member>(),
+        name: Text::EMPTY,
+        type_name: texts.keep(spelled(lookup.view(), walked)),
+        offset: place.offset,
+        bytes: size(lookup.view(), walked).unwrap_or(u64::MAX),
+        value: 0,
+        lowest_bit,
+        width,
+        type_id: of.map_or(u32::MAX, |t| t.id().get()),
+        reserved32: 0,
+        steps: steps.as_ptr(),
+        step_count: steps.len(),
     }
 }
 
@@ -150,41 +194,32 @@ pub extern "C" fn probeidx_member(
     context: *mut c_void,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
+    answers(index, (each, context), error, NO_TYPE, |open, each| {
         let lookup = open.lookup();
-        let mut each = Each::new(each, context)?;
         let mut path = path::parse(text(path)?)?;
         // What is asked for is the type itself, no pointer to it.
         if let Some(first) = path.steps.first_mut()
-            && let Step::Arrow(name) = first
+            && let path::Step::Arrow(name) = first
         {
-            *first = Step::Member(std::mem::take(name));
+            *first = path::Step::Member(std::mem::take(name));
         }
-        let mut result = Ok(());
+        // Of several types of the name some may have no such member.
+        let (mut found, mut failed) = (false, None);
         for root in lookup.types(&path.root) {
-            let walked = path::walk_path(lookup.view(), root.id(), &path)?;
-            let place = walked.place();
-            let of = walked.type_id.and_then(|id| lookup::Type::new(lookup, id));
-            let mut texts = Texts::new(lookup.view().strings());
-            let (lowest_bit, width) = walked.bits.unwrap_or((0, 0));
-            result = each.call(&Member {
-                size: size_of::<Member>(),
-                name: texts.keep(path.to_string()),
-                type_name: of.map_or(Text::EMPTY, |t| texts.keep(t.spelled())),
-                offset: place.offset,
-                bytes: of.and_then(|t| t.size()).unwrap_or(u64::MAX),
-                value: 0,
-                lowest_bit,
-                width,
-                type_id: of.map_or(u32::MAX, |t| t.id().get()),
-                reserved32: 0,
-                reserved: [0; 2],
-            });
-            if result.is_err() {
-                break;
+            match path::walk_path(lookup.view(), root.id(), &path) {
+                Ok(walked) => {
+                    found = true;
+                    let (mut texts, mut steps) = (Texts::new(lookup.view().strings()), vec![]);
+                    let name = texts.keep(path.to_string());
+                    each.call(&Member { name, ..walked_to(lookup, &walked, &mut steps, &mut texts) })?;
+                }
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        each.end(result, "there is no such type")
+        match failed.filter(|_| !found) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
     })
 }
 
@@ -209,8 +244,10 @@ pub struct User {
     pub object_count: u32,
     /// 0.
     pub reserved32: u32,
+    /// Their numbers.
+    pub objects: *const u32,
     /// 0.
-    pub reserved: [u64; 2],
+    pub reserved: u64,
 }
 
 /// Calls `each` with the functions that take or return a type.
@@ -222,15 +259,16 @@ pub extern "C" fn probeidx_users(
     context: *mut c_void,
     error: *mut ErrorOut,
 ) -> i32 {
-    ask(index, error, |open| -> Answer {
-        let lookup = open.lookup();
-        let mut each = Each::new(each, context)?;
-        let wanted: Vec<TypeId> = lookup.types(text(name)?).map(|t| t.id()).collect();
-        if wanted.is_empty() {
+    answers(index, (each, context), error, Some("no function takes or returns it"), |open, each| {
+        let (lookup, name) = (open.lookup(), text(name)?);
+        let found: Vec<TypeId> = lookup.types(name).map(|t| t.id()).collect();
+        if found.is_empty() {
             return Err(Error::new(ErrorKind::NoMatch, "there is no such type").into());
         }
-        let result = users::users(lookup.view(), &wanted, |user| {
+        let wanted = users::asked(lookup.view(), name, &found);
+        Ok(users::users(lookup.view(), &wanted, |user| {
             let mut texts = Texts::new(lookup.view().strings());
+            let objects: Vec<u32> = user.objects.iter().map(|o| o.get()).collect();
             let uses: Vec<u32> = user.uses.iter().flat_map(|(at, depth)| [*at, *depth]).collect();
             each.call(&User {
                 size: size_of::<User>(),
@@ -240,11 +278,11 @@ pub extern "C" fn probeidx_users(
                 use_count: user.uses.len(),
                 line: user.line,
                 is_inlined: user.is_inlined.into(),
-                object_count: user.objects.len() as u32,
+                object_count: objects.len() as u32,
                 reserved32: 0,
-                reserved: [0; 2],
+                objects: objects.as_ptr(),
+                reserved: 0,
             })
-        });
-        each.end(result, "no function takes or returns it")
+        })?)
     })
 }

@@ -32,6 +32,22 @@ assert users.size == 4 and any(m.name == "users" and m.offset == users.offset fo
 assert any(u.function == "submit" and (1, 1) in u.uses for u in kernel.users("struct request"))
 assert {m.name: m.value for m in kernel.type("enum state")[0].members}["STATE_GONE"] == -1
 
+assert users.steps[-1].op == "add" and users.steps[-1].value == users.offset
+assert kernel.why_not("submti")[0].near[0] == "submit" and not kernel.why_not("submti")[0].is_known
+assert kernel.defined("vmlinux:submit", "rq") == (1, 1)
+assert place.probe.startswith('kernel.function("submit@') and probeidx.kernels(sys.argv[1])[0].release == kernel.release
+assert len(kernel.objects()) == kernel.counts()["objects"] and kernel.skipped() == [] and not kernel.verify()
+text = b"ffffffff81000000 T _text\n"
+moved = probeidx.Index(sys.argv[1], kallsyms=text)
+base = next(p.address - int(p.anchor.partition("+")[2]) for p in [place])
+[there] = moved.address(0xffffffff81000000 + place.address - base)
+assert there.symbol == "submit" and there.address == place.address
+try:
+    probeidx.Index(sys.argv[1], kallsyms=b"nothing")
+    raise AssertionError("kallsyms without _text")
+except probeidx.Error as error:
+    assert error.message
+
 [decoded] = kernel.decode(["[    1.5] RIP: 0010:submit+0x0/0xffff"])
 assert decoded.startswith("[    1.5] RIP: 0010:submit+0x0"), decoded
 [plain] = kernel.decode(["nothing here \udcff"])

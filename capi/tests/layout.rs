@@ -35,23 +35,29 @@ fn structs() -> Vec<Struct> {
     structs! {
         "error" border::ErrorOut { size kind reserved message place remedy }
         "text" text::Text { text length }
-        "summary" open::Summary {
-            size release process machine format objects units functions placements symbols names types bytes reserved
+        "summary" contents::Summary {
+            size release process machine format objects units functions placements symbols names types bytes
+            inline_instances tracepoints labels line_sequences definitions skipped written_by
         }
-        "object" open::Object { size object reserved name path build_id }
+        "file" open::File { size path release process why status reserved32 reserved }
+        "object" contents::Object { size object flags name path build_id }
+        "section" contents::Section { size name bytes }
+        "skipped" contents::Skipped { size path kind why count is_whole_object reserved32 }
         "place" places::Place { address object pc place instance }
         "frame" frames::Frame { function declared_file file declared_line line column is_inlined }
         "step" resolve::Step { op size value name }
         "value" resolve::Value {
             size name type_name location fetch expression steps step_count role state parameter proof
-            convention_register is_asked reserved
+            convention_register is_asked elsewhere elsewhere_line convention_stack
         }
         "call" resolve::Call { size function file line column }
         "placement" resolve::Placement {
             size kernel module process function file section symbol anchor anchor_module anchor_symbol definition instead
             source_file address anchor_offset inlined_into inlined_into_count values value_count line instance
             symbol_offset flags kprobe kprobe_events kretprobe fentry shift source_line source_column instances reachable
-            reachable_events object pc alias tracepoint reserved
+            reachable_events object pc alias tracepoint collides_with collides_with_count probe instead_anchor instead_address
+            entries_refused entries_refused_count copies_refused copies_refused_count left_out left_out_count copies
+            copies_reachable callers reachable_kretprobe reachable_fentry source_is_stmt reserved
         }
         "field" resolve::Field { size name type_name offset bytes is_signed reserved32 }
         "tracepoint" resolve::Tracepoint {
@@ -61,10 +67,29 @@ fn structs() -> Vec<Struct> {
             size name type_name copy_of variable why instead instead_count state reserved32 reserved
         }
         "alias" resolve::Alias { size name point through through_count locals local_count reserved }
+        "arm" tapset::ArmOut {
+            size point condition why through through_count probes reachable outcome flags reserved
+        }
+        "assignment" tapset::Assignment { size name value line is_behind }
+        "group" tapset::Group { size probes locals local_count }
+        "definition" tapset::Definition {
+            size names name_count file comment arms arm_count assignments assignment_count groups group_count line reserved32
+            reserved
+        }
+        "parameter" functions::Parameter { size name type_name }
+        "function" functions::Function {
+            size name result parameters parameter_count marks mark_count file comment line is_private reserved
+        }
+        "macro" functions::Macro { size name parameters parameter_count body file line reserved32 reserved }
+        "defined" resolve::Defined { size places defined }
+        "missing" missing::Missing { size why near near_count is_known reserved32 reserved }
+        "health" health::Health {
+            size name file points point_count matches broken broken_count line column state reserved32 reserved
+        }
         "stap" check::Stap { size arguments argument_count compatible flags runtime }
         "finding" check::Finding {
             size file what why instead instead_count line column kind state breaks probes addresses reachable inlined
-            reserved32 reserved
+            left_out refused refused_count
         }
         "options" resolve::Options { size flags reserved }
         "line" lines::Line {
@@ -77,12 +102,12 @@ fn structs() -> Vec<Struct> {
         "log" decode::Log { size slide flags stack stopped_at_length reserved32 stopped_at reserved }
         "decoded" decode::Decoded { size text behind below places place_count why end role is_exact reserved }
         "member" types::Member {
-            size name type_name offset bytes value lowest_bit width type_id reserved32 reserved
+            size name type_name offset bytes value lowest_bit width type_id reserved32 steps step_count
         }
         "type" types::Type {
-            size name spelled file members member_count bytes line kind id reserved32 reserved
+            size name spelled file members member_count bytes line kind id target objects object_count
         }
-        "user" types::User { size function file uses use_count line is_inlined object_count reserved32 reserved }
+        "user" types::User { size function file uses use_count line is_inlined object_count reserved32 objects reserved }
         "refused" refused::Refused { size module symbol section start end reason reserved32 reserved }
     }
 }
@@ -153,6 +178,22 @@ fn assertions() -> String {
         ("TRACEPOINT", Placement::TRACEPOINT),
         ("NOWHERE", Placement::NOWHERE),
         ("UNINDEXED", Placement::UNINDEXED),
+        ("BROKEN", probeidx_capi::resolve::Local::BROKEN),
+        ("ADD", probeidx_capi::resolve::Step::ADD),
+        ("READ", probeidx_capi::resolve::Step::READ),
+        ("HIDDEN", probeidx_capi::tapset::HIDDEN),
+        ("EXPLAINED", probeidx_capi::tapset::EXPLAINED),
+        ("OPTIONAL", probeidx_capi::tapset::ArmOut::OPTIONAL),
+        ("SUFFICIENT", probeidx_capi::tapset::ArmOut::SUFFICIENT),
+        ("ENDS", probeidx_capi::tapset::ArmOut::ENDS),
+        ("ARM_UNASKED", probeidx_capi::tapset::ArmOut::UNASKED),
+        ("UNSURE", probeidx_capi::contents::Object::UNSURE),
+        ("SOUGHT_SPEC", probeidx_capi::missing::Sought::Spec as u32),
+        ("SOUGHT_TYPE", probeidx_capi::missing::Sought::Type as u32),
+        ("SOUGHT_MODULE", probeidx_capi::missing::Sought::Module as u32),
+        ("SOUGHT_ALIAS", probeidx_capi::missing::Sought::Alias as u32),
+        ("SOUGHT_FUNCTION", probeidx_capi::missing::Sought::Function as u32),
+        ("SOUGHT_MACRO", probeidx_capi::missing::Sought::Macro as u32),
         ("GURU", probeidx_capi::check::Stap::GURU),
         ("LOG_MOVED", probeidx_capi::decode::Log::MOVED),
         ("LOG_GIVEN", probeidx_capi::decode::Log::GIVEN),

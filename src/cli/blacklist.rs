@@ -4,12 +4,13 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::note;
 use super::output::failed;
-use super::why_not::{no_module, nothing};
+use super::why_not::nothing;
 use crate::error::Result;
 use crate::query::pattern::Pattern;
 use crate::query::refused;
 use crate::query::select::Scope;
 use crate::query::spec::ModuleScope;
+use crate::query::why_not::no_module;
 use crate::render::{json, text};
 use probeidx_format::View;
 use std::io::Write;
@@ -45,7 +46,7 @@ pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Out
                     }
                 }
                 ModuleScope::Module(module) if asked.objects().next().is_none() => {
-                    reasons.push(no_module(&view, &module.to_string()));
+                    reasons.push(no_module(&view, &module.to_string()).to_string());
                 }
                 _ => {}
             }

@@ -6,7 +6,6 @@ use super::processes;
 use crate::error::Result;
 use crate::query::process;
 use crate::render::printable;
-use probeidx_format::SectionName;
 use probeidx_format::id::PlaceId;
 use serde_json::json;
 use std::io::Write;
@@ -91,12 +90,7 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
 /// Whether the bytes of the index are whole: the checksum of every section.
 pub fn verify(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
-        let index = config.open(&path)?;
-        let view = index.view()?;
-        for name in SectionName::ALL {
-            view.checked(*name).map_err(|e| index.error(e))?;
-        }
-        view.meta().map_err(|e| index.error(e))?;
+        config.open(&path)?.verify()?;
         if config.json {
             writeln!(out, "{}", json!({"index": path, "whole": true})).map_err(failed)?;
         } else {

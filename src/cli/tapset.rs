@@ -3,11 +3,11 @@ use super::args::Tapset;
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
-use super::why_not::{nothing, with_near};
+use super::why_not::nothing;
 use crate::error::Result;
 use crate::query::aliased;
 use crate::query::derive::explain::explain;
-use crate::query::suggest;
+use crate::query::why_not::definitions::{Kind, missing};
 use crate::render::text::Style;
 use crate::render::{aliases as meanings, printable, tapset as lines, tapset_definitions as full};
 use crate::tapset::Definitions;
@@ -39,7 +39,15 @@ pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcom
         definitions.whole().map_err(|e| e.at(&path))?;
         match any {
             true => outcome = Outcome::Done,
-            false => reasons.extend(args.patterns.iter().map(|pattern| asked.near(pattern))),
+            false => {
+                let kind = match (args.functions, args.macros) {
+                    (true, _) => Kind::Function,
+                    (_, true) => Kind::Macro,
+                    _ => Kind::Alias,
+                };
+                let missing = |pattern: &String| missing(&definitions, kind, pattern).to_string();
+                reasons.extend(args.patterns.iter().map(missing));
+            }
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
@@ -143,17 +151,5 @@ impl Asked<'_> {
             }
         }
         Ok(!asked.is_empty())
-    }
-
-    /// What to say of a pattern that nothing matches.
-    fn near(&self, pattern: &str) -> String {
-        let definitions = self.definitions;
-        let nearest = |names: &mut dyn Iterator<Item = &str>| suggest::nearest(pattern, names, 5);
-        let (what, near) = match (self.args.functions, self.args.macros) {
-            (true, _) => ("function", nearest(&mut definitions.function_names().into_iter())),
-            (_, true) => ("macro", nearest(&mut definitions.macros().map(|(name, _)| name))),
-            _ => ("alias", nearest(&mut definitions.alias_names().into_iter())),
-        };
-        with_near(&format!("no {what} {pattern}"), &near)
     }
 }

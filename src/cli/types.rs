@@ -3,16 +3,14 @@ use super::args::Type;
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
-use super::why_not::{nothing, with_near};
+use super::why_not::nothing;
 use crate::error::Result;
-use crate::query::declaration::keyword;
 use crate::query::layout::{Body, layout};
 use crate::query::path::{self, Path, Step};
-use crate::query::{suggest, types, users};
+use crate::query::{types, users, why_not};
 use crate::render::{types as text, types_json as json};
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
-use probeidx_format::types::TypeKind;
 use std::io::Write;
 
 /// Shows how types are laid out, one of their members, or who takes and returns them.
@@ -33,7 +31,7 @@ pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         let asked = Asked { view: &view, release: &release, path: &path, json: config.json };
         let found = types::find(&view, &path.root);
         let done = if found.is_empty() {
-            reasons.push(no_type(&view, &path.root));
+            reasons.push(why_not::types::missing(&view, &path.root).to_string());
             continue;
         } else if args.users {
             asked.users(&found, &mut reasons, out)
@@ -131,12 +129,7 @@ impl Asked<'_> {
             reasons.push(format!("{}: functions take types, not members: ask for the type of it", self.path));
             return Ok(false);
         }
-        // Where there are several definitions, functions may know only the name of the type.
-        let (kind, plain) = types::split(name);
-        let mut wanted = found.to_vec();
-        let kinds: Vec<Option<TypeKind>> = found.iter().map(|t| types::kind(self.view, *t)).collect();
-        let is_asked = |t: &TypeId| kind.is_some() || kinds.contains(&types::kind(self.view, *t));
-        wanted.extend(types::named(self.view, plain.as_bytes(), kind).into_iter().filter(is_asked));
+        let wanted = users::asked(self.view, name, found);
         let (mut any, mut line) = (false, vec![]);
         users::users(self.view, &wanted, |user| {
             any = true;
@@ -150,26 +143,4 @@ impl Asked<'_> {
         }
         Ok(any)
     }
-}
-
-/// What to say of a name that no type has: that another kind has it, or which are near.
-fn no_type(view: &View<'_>, name: &str) -> String {
-    let (kind, plain) = types::split(name);
-    let others = types::named(view, plain.as_bytes(), None);
-    let spelled = |kind: TypeKind, name: &str| match keyword(kind) {
-        Some(word) => format!("{word} {name}"),
-        None => name.to_owned(),
-    };
-    let mut near: Vec<String> =
-        others.iter().filter_map(|t| Some(spelled(types::kind(view, *t)?, plain))).collect();
-    near.dedup();
-    if near.is_empty() {
-        near = suggest::nearest(plain, types::names(view, kind), 5);
-        let of_kind = |name: &String| {
-            let first = types::named(view, name.as_bytes(), kind).into_iter().next();
-            first.and_then(|t| types::kind(view, t)).map(|kind| spelled(kind, name))
-        };
-        near = near.iter().filter_map(of_kind).collect();
-    }
-    with_near(&format!("no type {name}"), &near)
 }

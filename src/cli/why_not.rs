@@ -1,12 +1,10 @@
 //! What to say where nothing matched.
-use super::aliases;
 use super::config::Config;
 use super::exit::Outcome;
 use super::note;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::spec::Spec;
 use crate::query::{Index, why_not as query};
-pub use query::{no_module, with_near};
 
 /// How a command ends that found nothing: the reasons on stderr, as one object of JSON where that was asked for.
 pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
@@ -21,6 +19,6 @@ pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
 pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
     let view = index.view()?;
     let mut reasons = query::why_not(&view, specs);
-    reasons.extend(aliases::why_not(view, specs)?);
-    Ok(reasons)
+    reasons.extend(query::aliases::why_not(view, specs)?);
+    Ok(reasons.iter().map(ToString::to_string).collect())
 }

@@ -40,6 +40,17 @@ impl Index {
             })
         })
     }
+    /// Compares the bytes with the checksum of every section. Cost: of reading the file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::IndexDamaged`] with the section.
+    pub fn verify(&self) -> Result<()> {
+        let view = self.view()?;
+        for name in SectionName::ALL {
+            view.checked(*name).map_err(|e| self.error(e))?;
+        }
+        view.meta().map(drop).map_err(|e| self.error(e))
+    }
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -54,7 +54,7 @@ pub mod value;
 pub mod variables;
 pub mod verdict;
 pub mod way;
-pub(crate) mod why_not;
+pub mod why_not;
 pub mod within;
 
 pub use index::Index;

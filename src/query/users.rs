@@ -69,6 +69,17 @@ pub fn users<'a, E>(
     })
 }
 
+/// The types to ask [`users`] for, where a name was asked for that has these definitions: where there are several, functions may
+/// know only the name of the type.
+pub fn asked(view: &View<'_>, name: &str, found: &[TypeId]) -> Vec<TypeId> {
+    let (kind, plain) = types::split(name);
+    let mut wanted = found.to_vec();
+    let kinds: Vec<Option<TypeKind>> = found.iter().map(|t| types::kind(view, *t)).collect();
+    let is_asked = |t: &TypeId| kind.is_some() || kinds.contains(&types::kind(view, *t));
+    wanted.extend(types::named(view, plain.as_bytes(), kind).into_iter().filter(is_asked));
+    wanted
+}
+
 impl User<'_> {
     fn finish(&mut self) {
         self.uses.sort_unstable();

@@ -1,4 +1,8 @@
 //! What to say where nothing matched.
+pub mod aliases;
+pub mod definitions;
+pub mod types;
+
 use super::absence::{Absence, absence};
 use super::pattern::Pattern;
 use super::spec::{Callee, Filter, FunctionSpec, ModuleScope, Point, Spec, StatementSpec};
@@ -7,9 +11,41 @@ use super::{suggest, tracepoint};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, StrId};
 use std::collections::BTreeSet;
+use std::fmt;
 
-/// Why nothing in this index matched, where that can be told, or which names are near.
-pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
+/// What is not there, and what is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// What there is not, or why what there is was not meant.
+    pub why: String,
+    /// The names that are near, the nearest first.
+    pub near: Vec<String>,
+    /// Whether the name is there, and something else is wrong with it.
+    pub is_known: bool,
+}
+
+impl Missing {
+    fn unknown(why: impl Into<String>, near: Vec<String>) -> Self {
+        Self { why: why.into(), near, is_known: false }
+    }
+    fn known(why: impl Into<String>) -> Self {
+        Self { why: why.into(), near: vec![], is_known: true }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)?;
+        match self.near.is_empty() {
+            true => Ok(()),
+            false => write!(f, "; did you mean {}?", self.near.join(", ")),
+        }
+    }
+}
+
+/// Why nothing in this index matched, where that can be told, or which names are near; of aliases see [`aliases`]. Cost: for a
+/// name that is not there, a walk over all names, some milliseconds.
+pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
     let view = *view;
     let mut reasons = vec![];
     for spec in specs {
@@ -17,11 +53,11 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
             Point::Function(f) => (&f.module, Some(&f.declared.name), f.declared.file.as_ref(), f.filter),
             Point::Statement(s) => (&s.module, s.function.as_ref(), s.file.as_ref(), Filter::Any),
             Point::Address(a) => {
-                reasons.push(format!("no code is at {:#x}", a.address));
+                reasons.push(Missing::unknown(format!("no code is at {:#x}", a.address), vec![]));
                 continue;
             }
             Point::Trace(asked) => {
-                reasons.push(tracepoint::absence(&view, asked));
+                reasons.push(Missing::unknown(tracepoint::absence(&view, asked), vec![]));
                 continue;
             }
             // What the tapset of the index says of it, others know.
@@ -39,7 +75,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
         if let Point::Function(asked) = &spec.point
             && let Some(what) = nothing_within(asked).filter(|_| name.is_none_or(is_known))
         {
-            reasons.push(what);
+            reasons.push(Missing::known(what));
             continue;
         }
         if let Point::Statement(asked) = &spec.point
@@ -51,24 +87,26 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
                     .name(text.as_bytes())
                     .map(|id| absence(&view, id, module, file, filter))
                     .filter(|why| matches!(why, Absence::Refused | Absence::Discarded(_)))
-                    .map(|why| explain(text, &why)),
+                    .map(|why| Missing::known(explain(text, &why))),
                 _ => None,
             };
             reasons.push(why.unwrap_or_else(|| no_line(&view, asked)));
             continue;
         }
         let Some(Pattern::Literal(name)) = name else {
-            reasons.push("nothing matches".to_owned());
+            reasons.push(Missing::unknown("nothing matches", vec![]));
             continue;
         };
         match view.name(name.as_bytes()) {
-            Some(id) => reasons.push(explain(name, &absence(&view, id, module, file, filter))),
+            Some(id) => {
+                reasons.push(Missing::known(explain(name, &absence(&view, id, module, file, filter))));
+            }
             None => {
                 let count = view.names.len().saturating_sub(1);
                 let of_functions = |n: &usize| !view.functions_named(NameId::new(*n as u32)).is_empty();
                 let texts = (0..count).filter(of_functions).map(|n| view.string(view.names[n].name));
                 let near = suggest::nearest(name, texts, 5);
-                reasons.push(with_near(&no_function(&view, name), &near));
+                reasons.push(Missing::unknown(no_function(&view, name), near));
             }
         }
     }
@@ -89,7 +127,7 @@ fn nothing_within(asked: &FunctionSpec) -> Option<String> {
 }
 
 /// What to say of source lines of which nothing was listed: which lines near them have code.
-fn no_line(view: &View<'_>, asked: &StatementSpec) -> String {
+fn no_line(view: &View<'_>, asked: &StatementSpec) -> Missing {
     const MOST: usize = 3;
     let name = asked.function.as_ref().filter(|name| !name.matches_all());
     let within = name.map_or(String::new(), |name| format!(" in {name}"));
@@ -114,19 +152,19 @@ fn no_line(view: &View<'_>, asked: &StatementSpec) -> String {
     };
     match (&around[..], &asked.file) {
         ([], Some(file)) if statement::files(view, asked).is_empty() => no_file(view, file),
-        ([], Some(file)) => format!("nothing to probe in {file}{within}"),
-        ([], None) => format!("no lines{within}"),
+        ([], Some(file)) => Missing::known(format!("nothing to probe in {file}{within}")),
+        ([], None) => Missing::known(format!("no lines{within}")),
         (around, _) => {
             let more = if around.len() > MOST { "; and so in other files" } else { "" };
-            around.iter().take(MOST).map(said).collect::<Vec<_>>().join("; ") + more
+            Missing::known(around.iter().take(MOST).map(said).collect::<Vec<_>>().join("; ") + more)
         }
     }
 }
 
 /// What to say of a file without code.
-fn no_file(view: &View<'_>, file: &Pattern) -> String {
+fn no_file(view: &View<'_>, file: &Pattern) -> Missing {
     let what = format!("no code of a file {file}");
-    let Pattern::Literal(name) = file else { return what };
+    let Pattern::Literal(name) = file else { return Missing::unknown(what, vec![]) };
     // What is near is so in as many components of the path.
     let depth = name.matches('/').count();
     let units = view.object_ids().flat_map(|o| view.units_of(o)).collect::<Vec<_>>();
@@ -134,7 +172,7 @@ fn no_file(view: &View<'_>, file: &Pattern) -> String {
     let paths = all.iter().filter_map(|f| std::str::from_utf8(view.string(*f)).ok());
     let tails: BTreeSet<&str> =
         paths.map(|p| p.rmatch_indices('/').nth(depth).map_or(p, |(at, _)| &p[at + 1..])).collect();
-    with_near(&what, &suggest::nearest(name, tails.into_iter(), 3))
+    Missing::unknown(what, suggest::nearest(name, tails.into_iter(), 3))
 }
 
 /// What to say of a function of which not even the name is there.
@@ -145,10 +183,10 @@ pub fn no_function(view: &View<'_>, name: &str) -> String {
 }
 
 /// What to say of a module that is not there.
-pub fn no_module(view: &View<'_>, module: &str) -> String {
+pub fn no_module(view: &View<'_>, module: &str) -> Missing {
     let names = view.object_ids().map(|o| view.string(view.objects[o.index()].name));
     let near = suggest::nearest(module, names.filter_map(|n| std::str::from_utf8(n).ok()), 3);
-    with_near(&format!("module {module} is not indexed"), &near)
+    Missing::unknown(format!("module {module} is not indexed"), near)
 }
 
 /// What to say of a name that exists and was not listed.
@@ -181,9 +219,4 @@ fn explain(text: &str, why: &Absence) -> String {
         Absence::NeverInline => format!("{text} is never inlined"),
         Absence::InOtherFiles(files) => format!("{text} is declared in {}", list(files)),
     }
-}
-
-/// What is not there, and what is near.
-pub fn with_near(what: &str, near: &[String]) -> String {
-    if near.is_empty() { what.to_owned() } else { format!("{what}; did you mean {}?", near.join(", ")) }
 }

@@ -132,7 +132,7 @@ fn put_arm(arm: &Arm, depth: usize, style: Style, out: &mut dyn Write) -> Result
         Outcome::NotTried => style.dim("not tried"),
         Outcome::Unindexed => style.dim("not in the index"),
     };
-    writeln!(out, "{:1$}{2}  {what}", "", 2 * depth, printable(&arm.point))?;
+    writeln!(out, "{:1$}{2}  {what}", "", 2 * depth, printable(&arm.point.to_string()))?;
     arm.inner.iter().try_for_each(|inner| put_arm(inner, depth + 1, style, out))
 }
 
@@ -156,7 +156,7 @@ fn arm_json(arm: &Arm) -> Value {
         Outcome::NotTried => json!({"state": "not-tried"}),
         Outcome::Unindexed => json!({"state": "unindexed"}),
     };
-    object["point"] = json!(arm.point);
+    object["point"] = json!(arm.point.to_string());
     if !arm.inner.is_empty() {
         object["through"] = json!(arm.inner.iter().map(arm_json).collect::<Vec<_>>());
     }

@@ -149,7 +149,7 @@ pub fn member(view: &View<'_>, path: &str, walked: &Walked, out: &mut dyn Write)
 }
 
 /// The type of what stands there, as C writes it.
-pub(super) fn spelled(view: &View<'_>, walked: &Walked) -> String {
+pub fn spelled(view: &View<'_>, walked: &Walked) -> String {
     let Some(type_id) = walked.type_id else { return "void".to_owned() };
     if walked.indexed == 0 {
         return declare(view, Some(type_id), "");
@@ -162,7 +162,7 @@ pub(super) fn spelled(view: &View<'_>, walked: &Walked) -> String {
 }
 
 /// The size of what stands there, in bytes.
-pub(super) fn size(view: &View<'_>, walked: &Walked) -> Option<u64> {
+pub fn size(view: &View<'_>, walked: &Walked) -> Option<u64> {
     let size = types::size_of(view, walked.type_id?)?;
     let array = types::strip(view, walked.type_id?)?;
     let gone = view.members(array).get(..walked.indexed)?.iter().map(|d| d.value.get().max(1) as u64);

@@ -21,7 +21,10 @@ fn questions(folder: &TempDir) -> PathBuf {
          find module(\"*\").function(\"*\")\nfind [\nlines submit\nlines core.c\nplaces clamp_value\nplaces none\n\
          frames {address}\nframes 1\naddr {address}\naddr submit+0x4\naddr nothing+1\ntype struct request\ntype u64\n\
          type enum state\nmember struct request.table\nmember struct request.none\nusers struct request\n\
-         decode  submit+0x4/0x1000\ndecode RIP: 0010:submit+0x4/0x1000 and lookup+0x1/0x2\nblacklist \nblacklist *\nobjects -\n"
+         decode  submit+0x4/0x1000\ndecode RIP: 0010:submit+0x4/0x1000 and lookup+0x1/0x2\nblacklist \nblacklist *\nobjects -\n\
+         sections -\nskipped -\nverify -\nstats -\ndefined submit\trq->name\ndefined submit\trq->nome\n\
+         defined clamp_value\tvalue\nwhy-not 0submti\nwhy-not 0kernel.function(\"clamp_value\").return\n\
+         why-not 0kernel.statement(\"submit@*:1\")\nwhy-not 1struct requst\nwhy-not 2betta\nwhy-not 0no.such\ncheck submit\n"
     );
     let path = folder.path().join("asked");
     std::fs::write(&path, text).unwrap();
@@ -53,6 +56,14 @@ fn queries_ask_the_system_for_no_memory() {
         ("frames 1", "no-match, 0"),
         ("member struct request.none", "no-match, 0"),
         ("places none", "ok, 0"),
+        ("skipped -", "ok, 0"),
+        ("verify -", "ok, 0"),
+        ("defined submit\trq->name", "ok, 0"),
+        ("defined submit\trq->nome", "no-match, 0"),
+        ("why-not 0submti", "ok, 1"),
+        ("why-not 0kernel.function(\"clamp_value\").return", "ok, 1"),
+        ("why-not 1struct requst", "ok, 1"),
+        ("why-not 2betta", "ok, 1"),
     ] {
         assert!(printed.lines().any(|l| l == format!("{question}: {status}")), "{question}\n{printed}");
     }

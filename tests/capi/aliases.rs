@@ -3,13 +3,14 @@ use crate::abi::program;
 use crate::fixture::{Tree, USUAL, run_all, skipped};
 use crate::library::{INSTALLED, Installed, capi, is_there, run};
 use crate::program::{Indexed, run_in};
+use crate::python::python;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-static ALIASES: LazyLock<Indexed> =
+pub static ALIASES: LazyLock<Indexed> =
     LazyLock::new(|| indexed(Tree::compile(&USUAL), &[OsStr::new("--tapset"), fixture("aliases").as_ref()]));
 
 static TRACEPOINTS: LazyLock<Indexed> = LazyLock::new(|| {
@@ -45,11 +46,9 @@ fn indexed(tree: Tree, more: &[&OsStr]) -> Indexed {
 
 /// What the library says of a spec with arguments, each behind a tab.
 fn answers(installed: &Installed, of: &Indexed, asked: &str) -> Vec<Value> {
-    let mut python = Command::new("python3");
-    python.arg(capi().join("tests/answers.py")).arg(of.db.path()).arg(asked);
-    python.env("PROBEIDX_LIBRARY", installed.file("lib/libprobeidx.so"));
-    python.env("PYTHONPATH", capi().join("consumers")).env("PYTHONDONTWRITEBYTECODE", "1");
-    run(&mut python).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let program = capi().join("tests/answers.py");
+    let printed = python(installed, &[program.as_ref(), of.db.path().as_ref(), asked.as_ref()]);
+    printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The same from the command line.
@@ -191,13 +190,23 @@ fn aliases_ask_the_system_for_no_memory() {
     let folder = tempfile::tempdir().unwrap();
     let asked = folder.path().join("asked");
     let text = "resolve tree.find\nresolve tree.find\tkey\tleft\nresolve tree.open\nresolve tree.*\nresolve tree.gone\n\
-                resolve no.such\nfind tree.*\naliases tree.*\naliases \naliases none.*\nresolve kernel.trace(\"x\")\n";
+                resolve no.such\nfind tree.*\naliases tree.*\naliases \naliases none.*\nresolve kernel.trace(\"x\")\n\
+                tapset tree.open\ntapset tree.*\ntapset \ntapset none.*\nmacros \nmacros choose*\nfunctions \nfunctions none\n\
+                why-not 0tree.fnd\nwhy-not 0tree.gone\nwhy-not 3tree.fnd\nwhy-not 5choose_defind\n\
+                check tree.find\ncheck tree.gone\ncheck tree.find tree.open\nhealth -\n";
     std::fs::write(&asked, text).unwrap();
     let printed =
         run(Command::new(program(installed, &folder, "questions", &[])).arg(ALIASES.db.path()).arg(&asked));
     let last = printed.lines().last().unwrap();
     assert_eq!(last, "asked the system for memory 0 times, 0 overflows", "{printed}");
-    for question in ["resolve no.such", "resolve tree.gone", "aliases none.*"] {
+    for question in
+        ["why-not 0tree.fnd", "why-not 0tree.gone", "why-not 3tree.fnd", "tapset tree.open", "macros choose*"]
+    {
+        assert!(printed.contains(&format!("{question}: ok, 1\n")), "{printed}");
+    }
+    for question in
+        ["resolve no.such", "resolve tree.gone", "aliases none.*", "tapset none.*", "functions none"]
+    {
         assert!(printed.contains(&format!("{question}: no-match, 0")), "{printed}");
     }
     let with_gcc = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DWITHOUT_COUNTING"];
@@ -227,11 +236,8 @@ fn scripts_are_checked_as_on_the_command_line() {
                        verdict, found = probeidx.Index(sys.argv[1]).check(open(sys.argv[2]).read(), name=sys.argv[2])\n\
                        for f in found: print(json.dumps(vars(f)))\n\
                        print(json.dumps({'verdict': verdict}))\n";
-        let mut python = Command::new("python3");
-        python.args(["-c", program]).arg(ALIASES.db.path()).arg(&script);
-        python.env("PROBEIDX_LIBRARY", installed.file("lib/libprobeidx.so"));
-        python.env("PYTHONPATH", capi().join("consumers")).env("PYTHONDONTWRITEBYTECODE", "1");
-        let own = run(&mut python);
+        let arguments = ["-c".as_ref(), program.as_ref(), ALIASES.db.path().as_ref(), script.as_ref()];
+        let own = python(installed, &arguments);
         let told =
             run_in(ALIASES.db.path(), [OsStr::new("check"), OsStr::new("--json"), script.as_ref()]).out;
         assert_eq!(own.lines().count(), told.lines().count(), "{text}\n{own}\n{told}");

@@ -2,6 +2,7 @@
 use crate::fixture::skipped;
 use crate::library::{INSTALLED, Installed, capi, is_there, run};
 use crate::program::{KERNEL, json, probeidx};
+use crate::python::python;
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
@@ -71,12 +72,9 @@ fn a_tracer_gets_its_definitions() {
 fn an_analyst_asks_from_python() {
     let Some(installed) = &*INSTALLED else { return };
     if !is_there("python3") {
-        skipped("probeidx.py: there is no python3");
+        skipped("the package for Python: there is no python3");
         return;
     }
-    let mut python = Command::new("python3");
-    python.arg(capi().join("tests/analyst.py")).arg(KERNEL.db.path());
-    python.env("PROBEIDX_LIBRARY", installed.file("lib/libprobeidx.so"));
-    python.env("PYTHONPATH", capi().join("consumers")).env("PYTHONDONTWRITEBYTECODE", "1");
-    assert_eq!(run(&mut python), "all as expected\n");
+    let program = capi().join("tests/analyst.py");
+    assert_eq!(python(installed, &[program.as_ref(), KERNEL.db.path().as_ref()]), "all as expected\n");
 }

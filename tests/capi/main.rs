@@ -11,3 +11,5 @@ mod library;
 #[allow(dead_code)]
 #[path = "../suite/program.rs"]
 mod program;
+mod python;
+mod tapset;

@@ -18,13 +18,18 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let size = prop_oneof![1usize..64, 1usize..5000, Just(ARENA_SIZE / 3)];
+    let size = prop_oneof![1usize..64, 1usize..LONG, Just(LONGEST)];
     prop_oneof![
         (size.clone(), 0u32..8).prop_map(|(size, align)| Step::Take(size, align)),
         any::<usize>().prop_map(Step::Free),
         (any::<usize>(), size).prop_map(|(at, size)| Step::Resize(at, size)),
     ]
 }
+
+/// Many blocks are shorter, the longest are so long, and there are fewer steps than that: miri reads byte by byte.
+const LONG: usize = if cfg!(miri) { 300 } else { 5000 };
+const LONGEST: usize = if cfg!(miri) { 2000 } else { ARENA_SIZE / 3 };
+const STEPS: usize = if cfg!(miri) { 20 } else { 60 };
 
 /// A block, filled with its number.
 struct Block(*mut u8, Layout, u8);
@@ -40,11 +45,19 @@ impl Block {
     }
 }
 
+/// Miri is slow, and has no folder to keep failures in.
+fn config() -> ProptestConfig {
+    match cfg!(miri) {
+        true => ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4) },
+        false => ProptestConfig::with_cases(64),
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 64 }))]
+    #![proptest_config(config())]
 
     #[test]
-    fn blocks_keep_what_is_in_them(steps in prop::collection::vec(step(), 1..60)) {
+    fn blocks_keep_what_is_in_them(steps in prop::collection::vec(step(), 1..STEPS)) {
         let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
         let mut blocks: Vec<Block> = Vec::with_capacity(64);
         let query = Query::begin();

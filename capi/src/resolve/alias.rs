@@ -1,4 +1,5 @@
 //! What stands beside a placement to which a tapset alias leads, as C has it.
+use crate::kept::Kept;
 use crate::text::{Text, Texts};
 use probeidx::query::aliased::Named;
 use probeidx::query::derive;
@@ -30,6 +31,11 @@ pub struct Local {
     pub reserved: [u64; 2],
 }
 
+impl Local {
+    /// `PROBEIDX_BROKEN`
+    pub const BROKEN: u32 = 2;
+}
+
 /// `struct probeidx_alias`
 #[repr(C)]
 pub struct Alias {
@@ -51,57 +57,48 @@ pub struct Alias {
     pub reserved: [u64; 2],
 }
 
-/// An alias, with all to which it points but the texts. It is boxed: placements point to it.
-pub struct Written {
-    /// What a placement points to.
-    pub alias: Alias,
-    _through: Vec<Text>,
-    _locals: Vec<Local>,
-    _pointers: Vec<*const Local>,
-    _instead: Vec<Vec<Text>>,
-}
-
-impl Written {
+impl Alias {
     /// As it was derived.
-    pub fn new(named: &Named<'_>, texts: &mut Texts) -> Box<Self> {
-        let through: Vec<Text> = named.through.iter().map(|name| texts.keep(&**name)).collect();
-        let (locals, instead): (Vec<_>, Vec<_>) =
-            named.locals.own.iter().map(|one| local(one, texts)).unzip();
-        let pointers: Vec<*const Local> = locals.iter().map(std::ptr::from_ref).collect();
-        let alias = Alias {
-            size: size_of::<Alias>(),
+    pub fn new(named: &Named<'_>, texts: &mut Texts, kept: &mut Kept) -> Self {
+        let (through, through_count) = kept.list(texts.all(named.through));
+        let (locals, local_count) = locals(&named.locals.own, texts, kept);
+        Self {
+            size: size_of::<Self>(),
             name: texts.keep(named.name),
             point: texts.keep(named.point),
-            through: through.as_ptr(),
-            through_count: through.len(),
-            locals: pointers.as_ptr(),
-            local_count: pointers.len(),
+            through,
+            through_count,
+            locals,
+            local_count,
             reserved: [0; 2],
-        };
-        Box::new(Self { alias, _through: through, _locals: locals, _pointers: pointers, _instead: instead })
+        }
     }
 }
 
-fn local(local: &derive::Local, texts: &mut Texts) -> (Local, Vec<Text>) {
+/// Locals as C has them.
+pub fn locals(own: &[derive::Local], texts: &mut Texts, kept: &mut Kept) -> (*const *const Local, usize) {
+    let own = own.iter().map(|one| local(one, texts, kept)).collect();
+    kept.pointers(own)
+}
+
+fn local(local: &derive::Local, texts: &mut Texts, kept: &mut Kept) -> Local {
     let broken = local.broken.as_ref();
-    let instead: Vec<Text> =
-        broken.map_or(&[][..], |b| &b.instead).iter().map(|name| texts.keep(&**name)).collect();
-    let written = Local {
+    let (instead, instead_count) = kept.list(texts.all(broken.map_or(&[], |b| &b.instead)));
+    Local {
         size: size_of::<Local>(),
         name: texts.keep(&*local.name),
         type_name: texts.keep(local.kind),
         copy_of: texts.keep(local.copy_of.as_deref().unwrap_or_default()),
         variable: texts.keep(broken.map_or("", |b| &b.variable)),
         why: texts.keep(broken.map_or("", |b| &b.why)),
-        instead: instead.as_ptr(),
-        instead_count: instead.len(),
+        instead,
+        instead_count,
         state: match (broken, local.kind) {
-            (Some(_), _) => 2,
+            (Some(_), _) => Local::BROKEN,
             (None, "unknown") => 1,
             (None, _) => 0,
         },
         reserved32: 0,
         reserved: [0; 2],
-    };
-    (written, instead)
+    }
 }

@@ -1,31 +1,33 @@
 //! Placements to what C has of them.
 use super::Options;
-use super::alias;
+use super::alias::Alias;
 use super::placement::{Call, Placement};
 use super::tracepoint;
 use super::value::Values;
+use crate::kept::Kept;
 use crate::names::verdict;
 use crate::places::instance;
 use crate::text::Texts;
 use probeidx::lookup::Lookup;
 use probeidx::query::aliased::{At, Named, Probe};
+use probeidx::query::instead::Instead;
 use probeidx::query::placement as query;
 use probeidx::query::placement::InlineCall;
+use probeidx::query::point;
 use probeidx::query::reason::Reason;
 use probeidx::query::spec::Filter;
 use probeidx::query::symbols::{self, Anchor};
 use probeidx::query::traced::Traced;
 use probeidx::render::{kprobe_events, words};
+use probeidx_format::id::ObjectId;
 
 /// A placement, with all to which it points.
 pub struct Written {
     placement: Placement,
     /// What the placement points to, which stays where it is.
     _texts: Texts,
-    _calls: Vec<Call>,
-    _call_pointers: Vec<*const Call>,
+    _kept: Kept,
     _values: Values,
-    _alias: Option<Box<alias::Written>>,
     _tracepoint: Option<Box<tracepoint::Written>>,
 }
 
@@ -38,9 +40,8 @@ impl AsRef<Placement> for Written {
 impl Written {
     /// With the alias that leads to it.
     fn named(mut self, named: &Named<'_>) -> Self {
-        let alias = alias::Written::new(named, &mut self._texts);
-        self.placement.alias = &raw const alias.alias;
-        self._alias = Some(alias);
+        let alias = Alias::new(named, &mut self._texts, &mut self._kept);
+        self.placement.alias = self._kept.one(alias);
         self
     }
 }
@@ -50,19 +51,38 @@ pub struct Writer<'a> {
     lookup: Lookup<'a>,
     options: Options,
     texts: Texts,
+    kept: Kept,
 }
 
 impl<'a> Writer<'a> {
     /// For one placement.
     pub fn new(lookup: Lookup<'a>, options: Options) -> Self {
-        Self { lookup, options, texts: Texts::new(lookup.view().strings()) }
+        Self { lookup, options, texts: Texts::new(lookup.view().strings()), kept: Kept::default() }
     }
 
     /// A placement as C has it.
     pub fn placement(mut self, p: &query::Placement<'_>, filter: Filter) -> Written {
         let calls: Vec<Call> = p.inlined_into.iter().map(|c| self.call(c)).collect();
         let values = Values::new(self.lookup, self.options, &p.values, &mut self.texts);
-        let call_pointers: Vec<*const Call> = calls.iter().map(std::ptr::from_ref).collect();
+        let (inlined_into, inlined_into_count) = self.kept.pointers(calls);
+        let view = self.lookup.view();
+        let named = |o: &ObjectId| view.objects.get(o.index()).map(|o| view.string(o.name));
+        let collides = p.uniqueness.collides_with.iter().map(|o| self.texts.of_some(named(o))).collect();
+        let (collides_with, collides_with_count) = self.kept.list(collides);
+        let coverage = &*p.coverage;
+        let mut counted = |counts: &[(Reason, u32)]| {
+            let pairs = counts.iter().flat_map(|(reason, count)| [verdict(Some(*reason)), *count]).collect();
+            (self.kept.list(pairs).0, counts.len())
+        };
+        let (entries_refused, entries_refused_count) = counted(&coverage.out_of_line.refused);
+        let (copies_refused, copies_refused_count) = counted(&coverage.inline.refused);
+        let (left_out, left_out_count) = counted(&coverage.left_out);
+        let nearby = match &p.instead {
+            Some(Instead::At(nearby)) => Some(nearby),
+            _ => None,
+        };
+        let mut probe = vec![];
+        point::put_placement(view, p, filter, &mut probe);
         let (anchor_module, anchor_symbol, anchor_offset) = match &p.anchor {
             Some(Anchor::Symbol { module, symbol, offset }) => (*module, *symbol, (*offset).into()),
             Some(Anchor::File { path, offset }) => (None, *path, *offset),
@@ -99,8 +119,8 @@ impl<'a> Writer<'a> {
             source_file: texts.of_some(source.map(|s| s.file)),
             address: p.address,
             anchor_offset,
-            inlined_into: call_pointers.as_ptr(),
-            inlined_into_count: call_pointers.len(),
+            inlined_into,
+            inlined_into_count,
             values: values.pointers.as_ptr(),
             value_count: values.pointers.len(),
             line: p.line,
@@ -114,24 +134,32 @@ impl<'a> Writer<'a> {
             shift: p.verdicts.shift,
             source_line: source.map_or(0, |s| s.line),
             source_column: source.map_or(0, |s| s.column),
-            instances: p.coverage.instances(),
-            reachable: p.coverage.by.kprobe,
-            reachable_events: p.coverage.by.kprobe_events,
+            instances: coverage.instances(),
+            reachable: coverage.by.kprobe,
+            reachable_events: coverage.by.kprobe_events,
             object: p.object.get(),
             pc: p.pc,
-            alias: std::ptr::null(),
-            tracepoint: std::ptr::null(),
-            reserved: [0; 2],
+            collides_with,
+            collides_with_count,
+            probe: texts.keep(probe),
+            instead_anchor: texts
+                .keep(nearby.and_then(|n| n.anchor.as_ref()).map_or(String::new(), ToString::to_string)),
+            instead_address: nearby.map_or(0, |n| n.address),
+            entries_refused,
+            entries_refused_count,
+            copies_refused,
+            copies_refused_count,
+            left_out,
+            left_out_count,
+            copies: coverage.inline.total,
+            copies_reachable: coverage.inline.reachable,
+            callers: coverage.callers,
+            reachable_kretprobe: coverage.by.kretprobe,
+            reachable_fentry: coverage.by.fentry,
+            source_is_stmt: source.is_some_and(|s| s.is_stmt).into(),
+            ..Placement::BLANK
         };
-        Written {
-            placement,
-            _texts: self.texts,
-            _calls: calls,
-            _call_pointers: call_pointers,
-            _values: values,
-            _alias: None,
-            _tracepoint: None,
-        }
+        Written { _values: values, ..self.without_code(placement) }
     }
 
     /// A tracepoint as C has it: of verdicts it has those for code, and a `struct tracepoint` is none.
@@ -146,7 +174,10 @@ impl<'a> Writer<'a> {
         let [not_code, not_entry] = [Reason::NotBoundary, Reason::NotEntry].map(|r| verdict(Some(r)));
         let blank = self.blank();
         let texts = &mut self.texts;
+        let mut probe = vec![];
+        t.put(&mut probe);
         let placement = Placement {
+            probe: texts.keep(probe),
             module: texts.of_some(t.module()),
             function: texts.of(t.name()),
             file: texts.of(file),
@@ -194,10 +225,8 @@ impl<'a> Writer<'a> {
         Written {
             placement,
             _texts: self.texts,
-            _calls: vec![],
-            _call_pointers: vec![],
+            _kept: self.kept,
             _values: Values::default(),
-            _alias: None,
             _tracepoint: None,
         }
     }

@@ -98,6 +98,40 @@ pub struct Placement {
     pub alias: *const Alias,
     /// Of a tracepoint; else null.
     pub tracepoint: *const Tracepoint,
+    /// The modules in which the symbol's name stands too.
+    pub collides_with: *const Text,
+    /// How many.
+    pub collides_with_count: usize,
+    /// The probe point, as SystemTap spells it.
+    pub probe: Text,
+    /// Of what is possible instead: an anchor nearby; empty where there is none.
+    pub instead_anchor: Text,
+    /// Its address.
+    pub instead_address: u64,
+    /// Pairs of a verdict and a number: the entries at which kprobes are refused.
+    pub entries_refused: *const u32,
+    /// How many pairs.
+    pub entries_refused_count: usize,
+    /// The same of inline instances.
+    pub copies_refused: *const u32,
+    /// How many pairs.
+    pub copies_refused_count: usize,
+    /// The same of addresses that do not count, as their code is gone once the kernel runs.
+    pub left_out: *const u32,
+    /// How many pairs.
+    pub left_out_count: usize,
+    /// Of `instances` those that are inlined.
+    pub copies: u32,
+    /// Of these kprobes reach so many.
+    pub copies_reachable: u32,
+    /// Into so many functions it is inlined.
+    pub callers: u32,
+    /// Of `instances` kretprobes reach so many.
+    pub reachable_kretprobe: u32,
+    /// And the mechanisms of ftrace.
+    pub reachable_fentry: u32,
+    /// Whether the row of `source_line` is a recommended breakpoint location.
+    pub source_is_stmt: u32,
     /// 0.
     pub reserved: [u64; 2],
 }
@@ -165,6 +199,23 @@ impl Placement {
         pc: 0,
         alias: std::ptr::null(),
         tracepoint: std::ptr::null(),
+        collides_with: std::ptr::null(),
+        collides_with_count: 0,
+        probe: Text::EMPTY,
+        instead_anchor: Text::EMPTY,
+        instead_address: 0,
+        entries_refused: std::ptr::null(),
+        entries_refused_count: 0,
+        copies_refused: std::ptr::null(),
+        copies_refused_count: 0,
+        left_out: std::ptr::null(),
+        left_out_count: 0,
+        copies: 0,
+        copies_reachable: 0,
+        callers: 0,
+        reachable_kretprobe: 0,
+        reachable_fentry: 0,
+        source_is_stmt: 0,
         reserved: [0; 2],
     };
 }

@@ -21,6 +21,13 @@ pub struct Step {
     pub name: Text,
 }
 
+impl Step {
+    /// `PROBEIDX_ADD`
+    pub const ADD: u32 = 5;
+    /// `PROBEIDX_READ`
+    pub const READ: u32 = 6;
+}
+
 /// `struct probeidx_value`
 #[repr(C)]
 pub struct Value {
@@ -52,8 +59,12 @@ pub struct Value {
     pub convention_register: i32,
     /// It was asked for.
     pub is_asked: u32,
-    /// 0.
-    pub reserved: [u64; 2],
+    /// Where it is known that is not here: an address; 0 nowhere.
+    pub elsewhere: u64,
+    /// The line there; 0 unknown.
+    pub elsewhere_line: u32,
+    /// Where a parameter is passed that no register passes: so many bytes above the return address; -1 none.
+    pub convention_stack: i32,
 }
 
 /// Values in their order, with all to which they point but the texts.
@@ -112,7 +123,12 @@ fn value(lookup: Lookup<'_>, options: Options, v: &ValueAt, texts: &mut Texts) -
             Slot::Stack(_) => -1,
         }),
         is_asked: v.is_asked.into(),
-        reserved: [0; 2],
+        elsewhere: v.elsewhere.as_ref().map_or(0, |e| e.address),
+        elsewhere_line: v.elsewhere.as_ref().and_then(|e| Some(e.line.as_ref()?.1)).unwrap_or(0),
+        convention_stack: v.parameter.map_or(-1, |p| match p.slot {
+            Slot::Register(_) => -1,
+            Slot::Stack(offset) => i32::try_from(offset).unwrap_or(-1),
+        }),
     };
     (value, steps)
 }
@@ -132,8 +148,8 @@ fn step(step: &steps::Step, texts: &mut Texts) -> Step {
         }
         S::Return => plain(3, 8, 0),
         S::Argument { number } => plain(4, 8, (*number).into()),
-        S::Add { value } => plain(5, 8, *value),
-        S::Read { size, user } => plain(if *user { 7 } else { 6 }, *size as u32, 0),
+        S::Add { value } => plain(Step::ADD, 8, *value),
+        S::Read { size, user } => plain(if *user { 7 } else { Step::READ }, *size as u32, 0),
         S::Bits { offset, width, signed } => plain(if *signed { 9 } else { 8 }, *width, (*offset).into()),
         S::Place { size } => plain(10, 0, size.map_or(-1, |size| size as i64)),
     }

@@ -45,6 +45,112 @@ static void copy(const char *from, const char *to)
 	fclose(in);
 }
 
+/* A handle that is not open, null, and wrong numbers, in every function that takes a handle. */
+static void refuse(probeidx_index *index, int32_t wanted)
+{
+	struct probeidx_error error = { .size = sizeof error };
+	struct probeidx_log log = { .size = sizeof log };
+	struct probeidx_summary summary = { .size = sizeof summary };
+	struct probeidx_defined defined = { .size = sizeof defined };
+	size_t count;
+	int32_t asked[] = {
+		probeidx_find(index, "x", 0, NULL, NULL, &error),
+		probeidx_resolve(index, "x", NULL, 0, NULL, NULL, NULL, &error),
+		probeidx_defined(index, wanted == PROBEIDX_CLOSED ? "x" : NULL, "x", &defined, &error),
+		probeidx_why_not(index, 0, "x", NULL, NULL, &error),
+		probeidx_aliases(index, NULL, NULL, NULL, &error),
+		probeidx_tapset(index, NULL, 0, NULL, NULL, &error),
+		probeidx_functions(index, NULL, 0, NULL, NULL, &error),
+		probeidx_macros(index, NULL, 0, NULL, NULL, &error),
+		probeidx_check(index, NULL, "x", 1, NULL, NULL, NULL, NULL, &error),
+		probeidx_check_tapset(index, NULL, NULL, NULL, &error),
+		probeidx_lines(index, "x", NULL, NULL, &error),
+		probeidx_addr(index, "1", 0, NULL, NULL, &error),
+		probeidx_decode(index, &log, "x", 1, NULL, NULL, &error),
+		probeidx_type(index, "x", NULL, NULL, &error),
+		probeidx_type_of(index, 0, NULL, NULL, &error),
+		probeidx_member(index, "x.y", NULL, NULL, &error),
+		probeidx_users(index, "x", NULL, NULL, &error),
+		probeidx_blacklist(index, NULL, NULL, NULL, &error),
+		probeidx_objects(index, NULL, NULL, &error),
+		probeidx_sections(index, NULL, NULL, &error),
+		probeidx_skipped(index, NULL, NULL, &error),
+		probeidx_stats(index, wanted == PROBEIDX_CLOSED ? &summary : NULL, &error),
+		probeidx_places(index, NULL, 1, NULL, 0, &count, &error),
+		probeidx_frames(index, 0, 0, NULL, 0, NULL, &error),
+	};
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+		if (asked[i] != wanted) {
+			fprintf(stderr, "question %zu: %s\n", i, probeidx_status_name(asked[i]).text);
+			exit(1);
+		}
+	CHECK(error.kind == wanted && error.message[0]);
+}
+
+/* Texts that are none, and numbers that mean nothing, where questions are asked. */
+static void mislead(probeidx_index *index)
+{
+	struct probeidx_error error = { .size = sizeof error };
+	struct seen seen = { 0, 0 };
+	static const char *const texts[] = { "", "\xff\xfe", "\xc3", "(", "**", "a..b", "[", "kernel.function(\"\xff\")", "%n%s", "_*" };
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		const int32_t answers[] = {
+			probeidx_aliases(index, texts[i], see_text, &seen, &error),
+			probeidx_tapset(index, texts[i], ~0u, see_definition, &seen, &error),
+			probeidx_functions(index, texts[i], ~0u, see_function, &seen, &error),
+			probeidx_macros(index, texts[i], ~0u, see_macro, &seen, &error),
+			probeidx_why_not(index, PROBEIDX_SOUGHT_SPEC, texts[i], see_missing, &seen, &error),
+			probeidx_why_not(index, PROBEIDX_SOUGHT_TYPE, texts[i], see_missing, &seen, &error),
+			probeidx_why_not(index, PROBEIDX_SOUGHT_MODULE, texts[i], see_missing, &seen, &error),
+			probeidx_why_not(index, PROBEIDX_SOUGHT_ALIAS, texts[i], see_missing, &seen, &error),
+			probeidx_check(index, texts[i], texts[i], PROBEIDX_NUL, NULL, see_finding, &seen, NULL, &error),
+			probeidx_decode(index, &(struct probeidx_log){ .size = sizeof(struct probeidx_log) }, texts[i], PROBEIDX_NUL,
+					see_decoded, &seen, &error),
+			probeidx_users(index, texts[i], see_user, &seen, &error),
+			probeidx_member(index, texts[i], see_member, &seen, &error),
+			probeidx_blacklist(index, texts[i], see_refused, &seen, &error),
+			probeidx_lines(index, texts[i], see_line, &seen, &error),
+		};
+		for (size_t a = 0; a < sizeof answers / sizeof *answers; a++)
+			CHECK(answers[a] >= PROBEIDX_OK && answers[a] < PROBEIDX_STOPPED);
+	}
+	CHECK(probeidx_why_not(index, 6, "x", see_missing, &seen, &error) == PROBEIDX_ARGUMENT);
+	CHECK(probeidx_why_not(index, ~0u, "x", see_missing, &seen, &error) == PROBEIDX_ARGUMENT);
+	CHECK(probeidx_why_not(index, 0, NULL, see_missing, &seen, &error) == PROBEIDX_ARGUMENT);
+	CHECK(probeidx_defined(index, "submit", NULL, NULL, &error) == PROBEIDX_ARGUMENT);
+	CHECK(probeidx_defined(index, "submit", "rq", NULL, &error) == PROBEIDX_ARGUMENT);
+	struct probeidx_defined defined = { .size = 0 };
+	CHECK(probeidx_defined(index, "submit", "rq", &defined, &error) == PROBEIDX_ARGUMENT);
+	defined = (struct probeidx_defined){ .size = offsetof(struct probeidx_defined, defined), .defined = 77 };
+	CHECK(probeidx_defined(index, "submit", "rq", &defined, &error) == PROBEIDX_OK && defined.places && defined.defined == 77);
+	const struct probeidx_stap stap = { .size = sizeof stap, .runtime = 9 };
+	CHECK(probeidx_check(index, NULL, "", 0, &stap, see_finding, &seen, NULL, &error) == PROBEIDX_ARGUMENT);
+	const struct probeidx_stap early = { .size = sizeof(size_t), .runtime = 9 };
+	CHECK(probeidx_check(index, "list", "", 0, &early, see_finding, &seen, NULL, &error) != PROBEIDX_ARGUMENT);
+	const struct probeidx_stap none = { .size = 1 };
+	CHECK(probeidx_check(index, NULL, "", 0, &none, see_finding, &seen, NULL, &error) == PROBEIDX_ARGUMENT);
+}
+
+/* Folders, and kernels that ran. */
+static void open_otherwise(const char *path, const char *folder)
+{
+	static const char *const kallsyms[] = { "", "\xff\xfe\n\n \n", "zzz T _text\n", "0000000000000000 T _text\n", "ffffffff T" };
+	struct probeidx_error error = { .size = sizeof error };
+	struct seen seen = { 0, 0 };
+	probeidx_index *index = NULL;
+	for (size_t i = 0; i < sizeof kallsyms / sizeof *kallsyms; i++) {
+		CHECK(probeidx_open_running(path, NULL, kallsyms[i], PROBEIDX_NUL, &index, &error) != PROBEIDX_OK && !index);
+		CHECK(error.message[0]);
+	}
+	CHECK(probeidx_open_running(path, NULL, NULL, 3, &index, &error) == PROBEIDX_ARGUMENT);
+	CHECK(probeidx_open_running(path, NULL, "x", 1, NULL, &error) == PROBEIDX_ARGUMENT);
+	CHECK(probeidx_kernels(NULL, see_file, &seen, &error) == PROBEIDX_ARGUMENT);
+	CHECK(probeidx_kernels(path, NULL, &seen, &error) == PROBEIDX_ARGUMENT);
+	CHECK(probeidx_kernels("/nonexistent", see_file, &seen, &error) == PROBEIDX_OK && seen.count == 1);
+	CHECK(probeidx_kernels(folder, see_file, &seen, &error) == PROBEIDX_NO_MATCH);
+	CHECK(probeidx_kernels(path, see_file, &seen, &error) == PROBEIDX_OK && seen.count == 2);
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 3);
@@ -61,6 +167,7 @@ int main(int argc, char **argv)
 	CHECK(probeidx_status_name(-5).length == 0 && probeidx_state_name(99).length == 0);
 
 	/* Opening. */
+	open_otherwise(path, argv[2]);
 	CHECK(probeidx_open(NULL, NULL, &index, &error) == PROBEIDX_ARGUMENT && error.kind == PROBEIDX_ARGUMENT);
 	CHECK(probeidx_open(path, NULL, NULL, &error) == PROBEIDX_ARGUMENT);
 	CHECK(probeidx_open(path, NULL, NULL, NULL) == PROBEIDX_ARGUMENT);
@@ -92,7 +199,11 @@ int main(int argc, char **argv)
 	/* Handles. */
 	CHECK(probeidx_close(NULL) == PROBEIDX_OK);
 	CHECK(probeidx_find(NULL, "x", 0, see_text, &seen, &error) == PROBEIDX_CLOSED);
+	refuse(NULL, PROBEIDX_CLOSED);
+	CHECK(probeidx_verify(NULL, &error) == PROBEIDX_CLOSED);
 #ifdef RELEASE
+	refuse(index, PROBEIDX_CLOSED);
+	CHECK(probeidx_verify(index, &error) == PROBEIDX_CLOSED);
 	CHECK(probeidx_close(index) == PROBEIDX_CLOSED);
 	CHECK(probeidx_find(index, "x", 0, see_text, &seen, &error) == PROBEIDX_CLOSED && error.message[0]);
 	CHECK(probeidx_close((probeidx_index *)(uintptr_t)0x10) == PROBEIDX_CLOSED);
@@ -121,6 +232,9 @@ int main(int argc, char **argv)
 	CHECK(probeidx_places(index, "submit", PROBEIDX_NUL, NULL, 5, NULL, &error) == PROBEIDX_ARGUMENT);
 	CHECK(probeidx_decode(index, NULL, "x", 1, see_decoded, &seen, &error) == PROBEIDX_ARGUMENT);
 	CHECK(probeidx_stats(index, NULL, &error) == PROBEIDX_ARGUMENT);
+
+	refuse(index, PROBEIDX_ARGUMENT);
+	mislead(index);
 
 	/* Short arrays. */
 	struct probeidx_place places[4];
@@ -205,6 +319,9 @@ int main(int argc, char **argv)
 	CHECK(probeidx_open(first, NULL, &other, &error) == PROBEIDX_INDEX_DAMAGED);
 	memset(&seen, 0, sizeof seen);
 	CHECK(probeidx_find(index, "*", 1, see_text, &seen, &error) == PROBEIDX_OK && seen.count > 10);
+	CHECK(probeidx_verify(index, &error) == PROBEIDX_OK);
+	memset(&seen, 0, sizeof seen);
+	CHECK(probeidx_kernels(argv[2], see_file, &seen, &error) == PROBEIDX_OK && seen.count == 2);
 	CHECK(probeidx_close(index) == PROBEIDX_OK);
 	puts("borne");
 	return 0;

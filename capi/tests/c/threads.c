@@ -26,12 +26,12 @@ static void *ask_all(void *out)
 static void *ask_until_closed(void *out)
 {
 	struct seen seen = { 0, 0 };
+	size_t next = (size_t)(uintptr_t)out;
 	int32_t status;
-	(void)out;
 	do {
-		status = ask(shared, questions[0], &seen, NULL);
-		CHECK(status == PROBEIDX_OK || status == PROBEIDX_CLOSED);
-	} while (status == PROBEIDX_OK);
+		status = ask(shared, questions[next++ % count], &seen, NULL);
+		CHECK(status < PROBEIDX_STOPPED || status == PROBEIDX_CLOSED);
+	} while (status != PROBEIDX_CLOSED);
 	return NULL;
 }
 
@@ -62,7 +62,8 @@ int main(int argc, char **argv)
 		CHECK(probeidx_open(argv[1], NULL, &shared, NULL) == PROBEIDX_OK);
 		atomic_store(&closed, 0);
 		for (int i = 0; i < THREADS; i++)
-			CHECK(pthread_create(&threads[i], NULL, i < 2 ? close_shared : ask_until_closed, NULL) == 0);
+			CHECK(pthread_create(&threads[i], NULL, i < 2 ? close_shared : ask_until_closed,
+					     (void *)(uintptr_t)(round * THREADS + i)) == 0);
 		for (int i = 0; i < THREADS; i++)
 			CHECK(pthread_join(threads[i], NULL) == 0);
 		CHECK(atomic_load(&closed) == 1);

@@ -48,7 +48,7 @@ pub(super) fn absent(view: &View<'_>, components: &[Component]) -> Error {
     match (&reasons[..], function) {
         ([], Some(Literal::String(name))) => no_match(format!("no function {name}")),
         ([], _) => no_match("nothing matches"),
-        (reasons, _) => no_match(reasons.join("; ")),
+        (reasons, _) => no_match(reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
     }
 }
 

@@ -20,8 +20,8 @@ pub struct Explained {
 /// A point of an alias.
 #[derive(Clone, Debug)]
 pub struct Arm {
-    /// As the tapset has it, with its mark and condition.
-    pub point: String,
+    /// As the tapset has it, with its mark and condition; of those within an alias with what is wanted behind its name.
+    pub point: Point,
     /// What came of it.
     pub outcome: Outcome,
     /// The points of the aliases that it names.
@@ -100,7 +100,7 @@ impl Explainer<'_, '_> {
         for point in points {
             let shown = Point { components: [&*point.components, suffix].concat(), ..point.clone() };
             let arm = if ended {
-                Arm { point: shown.to_string(), outcome: Outcome::NotTried, inner: vec![] }
+                Arm { point: shown, outcome: Outcome::NotTried, inner: vec![] }
             } else {
                 self.arm(&shown, depth)?
             };
@@ -170,6 +170,6 @@ impl Explainer<'_, '_> {
             _ if unindexed == places => Outcome::Unindexed,
             _ => Outcome::Probes { places, reachable, ends: point.sufficient },
         };
-        Ok(Arm { point: point.to_string(), outcome, inner: arms })
+        Ok(Arm { point: point.clone(), outcome, inner: arms })
     }
 }

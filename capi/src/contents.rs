@@ -1,0 +1,225 @@
+//! What is in an index, and whether it is whole.
+use crate::border::{ErrorOut, ask, fill, put, reaches};
+use crate::each::{EachFn, answers};
+use crate::handle::Handle;
+use crate::text::{Text, Texts};
+use probeidx::query::{process, refused};
+use probeidx_format::id::PlaceId;
+use std::ffi::c_void;
+use std::mem::offset_of;
+
+/// `struct probeidx_summary`
+#[repr(C)]
+pub struct Summary {
+    /// Of the struct.
+    pub size: usize,
+    /// As `uname -r` prints it.
+    pub release: Text,
+    /// Of a program or shared library its path.
+    pub process: Text,
+    /// `e_machine`.
+    pub machine: u32,
+    /// The version of the file's format.
+    pub format: u32,
+    /// vmlinux and modules.
+    pub objects: u64,
+    /// Compilation units.
+    pub units: u64,
+    /// Distinct functions.
+    pub functions: u64,
+    /// Entries and inline instances.
+    pub placements: u64,
+    /// Of symbol tables.
+    pub symbols: u64,
+    /// Of functions and symbols.
+    pub names: u64,
+    /// Distinct types.
+    pub types: u64,
+    /// In bytes, of all sections.
+    pub bytes: u64,
+    /// Of the placements those that are inlined.
+    pub inline_instances: u64,
+    /// Tracepoints.
+    pub tracepoints: u64,
+    /// Labels in functions.
+    pub labels: u64,
+    /// Runs of rows of line tables.
+    pub line_sequences: u64,
+    /// Aliases, functions, macros and the like of tapsets.
+    pub definitions: u64,
+    /// Parts of the input that could not be read: see `probeidx_skipped`.
+    pub skipped: u64,
+    /// Which version of the program wrote it.
+    pub written_by: [u8; 32],
+}
+
+/// What is in an index. The texts are valid until it is closed.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error: *mut ErrorOut) -> i32 {
+    ask(index, error, |open| {
+        let lookup = open.lookup();
+        let view = lookup.view();
+        let mut texts = Texts::new(view.strings());
+        let (mut inline, mut labels, mut skipped, mut written_by) = (0, 0, 0, [0; 32]);
+        // These are counted, and read from a list of all inputs: who only wants to know the release need not wait.
+        if reaches(out, offset_of!(Summary, inline_instances)) {
+            let meta = view.meta().map_err(|e| open.index().error(e))?;
+            let ids = (0u32..).map(PlaceId::new).zip(view.places);
+            inline = ids.filter(|(id, p)| view.outer(*id, p).is_some()).count() as u64;
+            labels = view.labels().count() as u64;
+            skipped = meta.skipped.len() as u64;
+            put(&mut written_by, &meta.written_by);
+        }
+        let count = |table: usize| table.saturating_sub(1) as u64;
+        let summary = Summary {
+            size: size_of::<Summary>(),
+            release: texts.of(view.release()),
+            process: texts.of_some(process::path(view)),
+            machine: view.machine().into(),
+            format: probeidx_format::VERSION,
+            objects: count(view.objects.len()),
+            units: count(view.units.len()),
+            functions: count(view.functions.len()),
+            placements: view.places.len() as u64,
+            symbols: view.symbols.len() as u64,
+            names: count(view.names.len()),
+            types: count(view.types.len()),
+            bytes: view.section_sizes().map(|s| s.1).sum(),
+            inline_instances: inline,
+            tracepoints: view.tracepoints.len() as u64,
+            labels,
+            line_sequences: view.sequences.len() as u64,
+            definitions: view.tapset.definitions() as u64,
+            skipped,
+            written_by,
+        };
+        fill(out, summary)
+    })
+}
+
+/// `struct probeidx_object`
+#[repr(C)]
+pub struct Object {
+    /// Of the struct.
+    pub size: usize,
+    /// Its number.
+    pub object: u32,
+    /// See the constants.
+    pub flags: u32,
+    /// Empty for vmlinux.
+    pub name: Text,
+    /// The file that was indexed.
+    pub path: Text,
+    /// 20 bytes; zeros where there is none.
+    pub build_id: Text,
+}
+
+impl Object {
+    /// A table of what the kernel refuses could not be read whole.
+    pub const UNSURE: u32 = 1;
+}
+
+/// Calls `each` with vmlinux and the modules.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_objects(
+    index: *const Handle,
+    each: EachFn<Object>,
+    context: *mut c_void,
+    error: *mut ErrorOut,
+) -> i32 {
+    answers(index, (each, context), error, Some("there are no objects"), |open, each| {
+        let lookup = open.lookup();
+        let view = lookup.view();
+        Ok(lookup.objects().try_for_each(|object| {
+            let mut texts = Texts::new(view.strings());
+            let record = &view.objects[object.index()];
+            each.call(&Object {
+                size: size_of::<Object>(),
+                object: object.get(),
+                flags: if refused::is_unsure(view, object) { Object::UNSURE } else { 0 },
+                name: texts.of(view.string(record.name)),
+                path: texts.of(view.string(record.path)),
+                build_id: texts.keep(record.build_id.to_vec()),
+            })
+        })?)
+    })
+}
+
+/// `struct probeidx_section`
+#[repr(C)]
+pub struct Section {
+    /// Of the struct.
+    pub size: usize,
+    /// Its name.
+    pub name: Text,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// Calls `each` with the sections of the index file, in the order of the file.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_sections(
+    index: *const Handle,
+    each: EachFn<Section>,
+    context: *mut c_void,
+    error: *mut ErrorOut,
+) -> i32 {
+    answers(index, (each, context), error, Some("there are no sections"), |open, each| {
+        let view = *open.lookup().view();
+        Ok(view.section_sizes().try_for_each(|(name, bytes)| {
+            let mut texts = Texts::new(view.strings());
+            each.call(&Section { size: size_of::<Section>(), name: texts.keep(name.text()), bytes })
+        })?)
+    })
+}
+
+/// `struct probeidx_skipped`
+#[repr(C)]
+pub struct Skipped {
+    /// Of the struct.
+    pub size: usize,
+    /// The file.
+    pub path: Text,
+    /// The class of the failure.
+    pub kind: Text,
+    /// Where in the file, why, and what to do.
+    pub why: Text,
+    /// How often, in this file.
+    pub count: u64,
+    /// Whether the whole object is missing, not a part of it.
+    pub is_whole_object: u32,
+    /// 0.
+    pub reserved32: u32,
+}
+
+/// Calls `each` with what could not be read when the index was built.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_skipped(
+    index: *const Handle,
+    each: EachFn<Skipped>,
+    context: *mut c_void,
+    error: *mut ErrorOut,
+) -> i32 {
+    answers(index, (each, context), error, None, |open, each| {
+        let view = *open.lookup().view();
+        let meta = view.meta().map_err(|e| open.index().error(e))?;
+        Ok(meta.skipped.iter().try_for_each(|skipped| {
+            let mut texts = Texts::new(view.strings());
+            each.call(&Skipped {
+                size: size_of::<Skipped>(),
+                path: texts.keep(&*skipped.path),
+                kind: texts.keep(&*skipped.kind),
+                why: texts.keep(&*skipped.message),
+                count: skipped.count,
+                is_whole_object: skipped.whole_object.into(),
+                reserved32: 0,
+            })
+        })?)
+    })
+}
+
+/// Whether the bytes of the index are whole: the checksum of every section.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_verify(index: *const Handle, error: *mut ErrorOut) -> i32 {
+    ask(index, error, |open| Ok(open.index().verify()?))
+}

@@ -1,0 +1,103 @@
+//! Why a question found nothing, and which names are near.
+use crate::border::{Answer, ErrorOut, Failure, Status, text};
+use crate::each::{EachFn, answers};
+use crate::handle::Handle;
+use crate::kept::Kept;
+use crate::text::{Text, Texts};
+use probeidx::query::spec;
+use probeidx::query::why_not::definitions::{self, Kind};
+use probeidx::query::why_not::{self, Missing as Reason, aliases, no_module, types};
+use probeidx::tapset::Definitions;
+use probeidx_format::View;
+use std::ffi::{c_char, c_void};
+
+/// `struct probeidx_missing`
+#[repr(C)]
+pub struct Missing {
+    /// Of the struct.
+    pub size: usize,
+    /// What there is not, or what is wrong with what there is.
+    pub why: Text,
+    /// The names that are near, the nearest first.
+    pub near: *const Text,
+    /// How many.
+    pub near_count: usize,
+    /// Whether the name is there, and something else is wrong with it.
+    pub is_known: u32,
+    /// 0.
+    pub reserved32: u32,
+    /// 0.
+    pub reserved: [u64; 2],
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Sought {
+    /// A spec in one of the two spellings, aliases too.
+    Spec = 0,
+    /// A type.
+    Type = 1,
+    /// A module.
+    Module = 2,
+    /// An alias of the tapsets.
+    Alias = 3,
+    /// A function of the tapsets.
+    Function = 4,
+    /// A macro of the tapsets.
+    Macro = 5,
+}
+
+impl Sought {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Spec, Self::Type, Self::Module, Self::Alias, Self::Function, Self::Macro];
+}
+
+/// Calls `each` with the reasons why nothing was found.
+#[unsafe(no_mangle)]
+pub extern "C" fn probeidx_why_not(
+    index: *const Handle,
+    sought: u32,
+    asked: *const c_char,
+    each: EachFn<Missing>,
+    context: *mut c_void,
+    error: *mut ErrorOut,
+) -> i32 {
+    answers(index, (each, context), error, Some("nothing is known against it"), |open, each| {
+        let view = *open.lookup().view();
+        for reason in reasons(view, sought, text(asked)?)? {
+            let (mut texts, mut kept) = (Texts::new(view.strings()), Kept::default());
+            let (near, near_count) = kept.list(texts.all(&reason.near));
+            each.call(&Missing {
+                size: size_of::<Missing>(),
+                why: texts.keep(&*reason.why),
+                near,
+                near_count,
+                is_known: reason.is_known.into(),
+                reserved32: 0,
+                reserved: [0; 2],
+            })?;
+        }
+        Ok(())
+    })
+}
+
+fn reasons(view: View<'_>, sought: u32, asked: &str) -> Answer<Vec<Reason>> {
+    let what = Sought::ALL.into_iter().find(|s| *s as u32 == sought);
+    let unknown = Failure::Border(Status::Argument, "there is no such kind of question", "ask for 0 to 5");
+    let defined = |kind| Ok(vec![definitions::missing(&Definitions::of_index(&view)?, kind, asked)]);
+    match what.ok_or(unknown)? {
+        Sought::Spec => {
+            let specs = spec::parse(asked)?;
+            let mut reasons = why_not::why_not(&view, &specs);
+            reasons.extend(aliases::why_not(view, &specs)?);
+            Ok(reasons)
+        }
+        Sought::Type => Ok(vec![types::missing(&view, asked)]),
+        Sought::Module => Ok(vec![no_module(&view, &asked.replace('-', "_"))]),
+        Sought::Alias => defined(Kind::Alias),
+        Sought::Function => defined(Kind::Function),
+        Sought::Macro => defined(Kind::Macro),
+    }
+}

@@ -1,0 +1,28 @@
+//! What to say of a type that is not there.
+use super::Missing;
+use crate::query::declaration::keyword;
+use crate::query::{suggest, types};
+use probeidx_format::View;
+use probeidx_format::types::TypeKind;
+
+/// What to say of a name that no type has: that another kind has it, or which are near.
+pub fn missing(view: &View<'_>, name: &str) -> Missing {
+    let (kind, plain) = types::split(name);
+    let others = types::named(view, plain.as_bytes(), None);
+    let spelled = |kind: TypeKind, name: &str| match keyword(kind) {
+        Some(word) => format!("{word} {name}"),
+        None => name.to_owned(),
+    };
+    let mut near: Vec<String> =
+        others.iter().filter_map(|t| Some(spelled(types::kind(view, *t)?, plain))).collect();
+    near.dedup();
+    if near.is_empty() {
+        near = suggest::nearest(plain, types::names(view, kind), 5);
+        let of_kind = |name: &String| {
+            let first = types::named(view, name.as_bytes(), kind).into_iter().next();
+            first.and_then(|t| types::kind(view, t)).map(|kind| spelled(kind, name))
+        };
+        near = near.iter().filter_map(of_kind).collect();
+    }
+    Missing { why: format!("no type {name}"), is_known: !others.is_empty(), near }
+}
