@@ -31,6 +31,7 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 pub mod error;
+mod faults;
 mod mapping;
 pub mod observer;
 
