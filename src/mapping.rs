@@ -22,7 +22,7 @@ impl Mapping {
     }
 
     fn of(file: &Opened, path: &Path, on_fault: OnFault) -> Result<Self> {
-        if file.metadata.len() == 0 {
+        if file.stamp.length == 0 {
             return Ok(Self { watched: None, map: None });
         }
         // SAFETY: the mapping is private and read-only, and everything that reads it bears any bytes, so that a
@@ -65,7 +65,7 @@ impl Watching {
     /// [`ErrorKind::Changed`], without the path.
     pub fn unchanged(&self) -> Result<()> {
         let again = "build again when nobody writes to it";
-        if self.opened.file.metadata().is_ok_and(|now| stamp(&now) != stamp(&self.opened.metadata)) {
+        if self.opened.file.metadata().is_ok_and(|now| Stamp::of(&now) != self.opened.stamp) {
             return Err(Error::new(ErrorKind::Changed, "the file changed while it was read").hint(again));
         }
         match self.mapping.watched.as_ref().is_some_and(Watched::is_faulty) {
@@ -77,14 +77,21 @@ impl Watching {
 }
 
 /// What changes when a file is written to.
-#[cfg(feature = "build")]
-fn stamp(file: &Metadata) -> (u64, i64, i64) {
-    (file.size(), file.mtime(), file.mtime_nsec())
+#[derive(PartialEq, Eq)]
+struct Stamp {
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(file: &Metadata) -> Self {
+        Self { length: file.len(), modified: (file.mtime(), file.mtime_nsec()) }
+    }
 }
 
 struct Opened {
     file: File,
-    metadata: Metadata,
+    stamp: Stamp,
 }
 
 fn open(path: &Path) -> Result<Opened> {
@@ -93,7 +100,7 @@ fn open(path: &Path) -> Result<Opened> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;
     match metadata.is_file() {
-        true => Ok(Opened { file, metadata }),
+        true => Ok(Opened { file, stamp: Stamp::of(&metadata) }),
         false => Err(Error::new(ErrorKind::Io, "not a regular file").at(path)),
     }
 }

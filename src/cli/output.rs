@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_error_of_the_command_comes_first() {
-        let result = to(io::sink(), |_| Err(Error::new(ErrorKind::NoMatch, "no match")));
+        let result = to(io::sink(), Passing::Text, |_| Err(Error::new(ErrorKind::NoMatch, "no match")));
         assert_eq!(result.unwrap_err().kind(), ErrorKind::NoMatch);
     }
 }
