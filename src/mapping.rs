@@ -10,6 +10,7 @@ use std::path::Path;
 /// A file mapped into memory, read-only.
 pub struct Mapping {
     /// Before the mapping, so that it ends before.
+    #[cfg_attr(not(feature = "build"), allow(dead_code, reason = "held until it is dropped"))]
     watched: Option<Watched>,
     map: Option<Mmap>,
 }
