@@ -183,7 +183,13 @@ fn memory_ends() {
     let mut ended = 0;
     for megabytes in (least..least + 400).step_by(96 / times(24).min(96)) {
         let mut build = forced_after(db.path(), &format!("ulimit -v {}", megabytes << 10));
-        let run = Run::of(build.output().unwrap());
+        let out = build.output().unwrap();
+        // glibc 2.36 aborts by itself, with a line, where it has no memory for the destructor of a thread's variable.
+        if out.stderr.starts_with(b"Fatal glibc error: failed to register TLS destructor: out of memory\n") {
+            assert!(bytes_of(db.path()) == before, "{megabytes} MB");
+            continue;
+        }
+        let run = Run::of(out);
         if run.code == 0 {
             assert_eq!(run.err, "");
             break;
