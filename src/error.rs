@@ -13,6 +13,10 @@ pub enum ErrorKind {
     NoMatch,
     /// A file cannot be opened, read or written.
     Io,
+    /// A file that was read is not what it was before, or cannot be read any more.
+    Changed,
+    /// Memory or file descriptors ran out.
+    Exhausted,
     /// A script or tapset is not written in SystemTap's language.
     Syntax,
     /// The file is not an ELF object.
@@ -38,10 +42,12 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 16] = [
         Self::Usage,
         Self::NoMatch,
         Self::Io,
+        Self::Changed,
+        Self::Exhausted,
         Self::Syntax,
         Self::NotElf,
         Self::Unsupported,
@@ -65,6 +71,8 @@ impl ErrorKind {
             Self::Usage => "usage",
             Self::NoMatch => "no-match",
             Self::Io => "io",
+            Self::Changed => "changed",
+            Self::Exhausted => "exhausted",
             Self::Syntax => "syntax",
             Self::NotElf => "not-elf",
             Self::Unsupported => "unsupported",
@@ -113,7 +121,9 @@ impl Error {
     }
     /// An operating-system failure while `doing` something with `path`.
     pub fn io(path: &Path, doing: &str, source: std::io::Error) -> Self {
-        Self::new(ErrorKind::Io, format!("cannot {doing}: {source}")).at(path)
+        let exhausted = [libc::ENOMEM, libc::EMFILE, libc::ENFILE].map(Some).contains(&source.raw_os_error());
+        let kind = if exhausted { ErrorKind::Exhausted } else { ErrorKind::Io };
+        Self::new(kind, format!("cannot {doing}: {source}")).at(path)
     }
     /// Adds the file in which it happened.
     pub fn at(mut self, path: &Path) -> Self {

@@ -31,6 +31,11 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 pub mod error;
+#[cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, reason = "only programs watch; in libraries nothing is watched")
+)]
+mod faults;
 mod mapping;
 pub mod observer;
 

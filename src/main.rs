@@ -1,4 +1,7 @@
 //! Parse, run, exit code.
+#[global_allocator]
+static MEMORY: probeidx::cli::memory::Memory = probeidx::cli::memory::Memory;
+
 fn main() -> std::process::ExitCode {
     probeidx::cli::run(std::env::args_os()).into()
 }

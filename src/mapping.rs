@@ -1,34 +1,168 @@
-//! Files as bytes, without reading them. The only `unsafe` of the crate.
+//! Files as bytes, without reading them.
 #![allow(unsafe_code)]
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::faults::{OnFault, Watched};
 use memmap2::Mmap;
-use std::fs::File;
+use std::fs::{File, Metadata, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// A file mapped into memory, read-only.
-pub struct Mapping(Option<Mmap>);
+pub struct Mapping {
+    /// Before the mapping, so that it ends before.
+    #[cfg_attr(not(feature = "build"), allow(dead_code, reason = "held until it is dropped"))]
+    watched: Option<Watched>,
+    map: Option<Mmap>,
+}
 
 impl Mapping {
-    /// Maps a whole regular file. An empty one has no bytes.
+    /// Maps a whole regular file. An empty one has no bytes. Where a program watches faults
+    /// ([`crate::faults::watch`]), a file that is cut off while it is mapped ends the process with one line.
     pub fn open(path: &Path) -> Result<Self> {
-        let io = |e| Error::io(path, "read", e);
-        let file = File::open(path).map_err(io)?;
-        let metadata = file.metadata().map_err(io)?;
-        if !metadata.is_file() {
-            return Err(Error::new(crate::ErrorKind::Io, "not a regular file").at(path));
-        }
-        if metadata.len() == 0 {
-            return Ok(Self(None));
+        Self::of(&open(path)?, path, OnFault::End)
+    }
+
+    fn of(file: &Opened, path: &Path, on_fault: OnFault) -> Result<Self> {
+        if file.stamp.length == 0 {
+            return Ok(Self { watched: None, map: None });
         }
         // SAFETY: the mapping is private and read-only, and everything that reads it bears any bytes, so that a
-        // change of the file beneath can make an answer wrong but nothing else. One that is truncated while it is
-        // mapped kills the process with SIGBUS: an index is replaced by renaming a new file over it, never written
-        // in place, and a kernel's debuginfo is installed by package managers in the same way.
-        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
-        Ok(Self(Some(map)))
+        // change of the file beneath can make an answer wrong but nothing else. One that is cut off while it is
+        // mapped raises SIGBUS, which `faults` meets where the program asked for it, and else kills the process: an
+        // index is replaced by renaming a new file over it, never written in place, and a kernel's debuginfo is
+        // installed by package managers in the same way.
+        let map = unsafe { Mmap::map(&file.file) }.map_err(|e| Error::io(path, "read", e))?;
+        Ok(Self { watched: Watched::new(&map, on_fault, path, lost), map: Some(map) })
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.map.as_deref().unwrap_or_default()
+    }
+}
+
+/// A file that is read as a whole while others may write to it.
+#[cfg(feature = "build")]
+pub struct Watching {
+    mapping: Mapping,
+    opened: Opened,
+}
+
+#[cfg(feature = "build")]
+impl Watching {
+    /// Maps a whole regular file. What of it cannot be read any more reads as zeros, where the program watches faults.
+    pub fn open(path: &Path) -> Result<Self> {
+        let opened = open(path)?;
+        Ok(Self { mapping: Mapping::of(&opened, path, OnFault::Zeros)?, opened })
     }
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        self.0.as_deref().unwrap_or_default()
+        self.mapping.bytes()
+    }
+    /// Whether what was read so far is what the file was when it was opened. A file that is replaced or removed does not
+    /// change: it is another one that has the name then.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Changed`], without the path.
+    pub fn unchanged(&self) -> Result<()> {
+        let again = "build again when nobody writes to it";
+        if self.opened.file.metadata().is_ok_and(|now| Stamp::of(&now) != self.opened.stamp) {
+            return Err(Error::new(ErrorKind::Changed, "the file changed while it was read").hint(again));
+        }
+        match self.mapping.watched.as_ref().is_some_and(Watched::is_faulty) {
+            true => Err(Error::new(ErrorKind::Changed, "a part of the file could not be read")
+                .hint("see whether its disk is whole, and build again")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What changes when a file is written to.
+#[derive(PartialEq, Eq)]
+struct Stamp {
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(file: &Metadata) -> Self {
+        Self { length: file.len(), modified: (file.mtime(), file.mtime_nsec()) }
+    }
+}
+
+struct Opened {
+    file: File,
+    stamp: Stamp,
+}
+
+fn open(path: &Path) -> Result<Opened> {
+    let io = |e| Error::io(path, "read", e);
+    // A pipe of this name does not make it wait for a writer.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(io)?;
+    let metadata = file.metadata().map_err(io)?;
+    match metadata.is_file() {
+        true => Ok(Opened { file, stamp: Stamp::of(&metadata) }),
+        false => Err(Error::new(ErrorKind::Io, "not a regular file").at(path)),
+    }
+}
+
+/// What is wrong when a page of an index cannot be read.
+fn lost(path: &Path) -> Error {
+    let what = "the index was cut off while it was read, or its disk fails";
+    Error::new(ErrorKind::IndexDamaged, what)
+        .at(path)
+        .hint("replace an index by renaming another over it; build it again with: probeidx build --force")
+}
+
+#[cfg(all(test, feature = "build"))]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn file_of(length: usize) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), vec![7; length]).unwrap();
+        file
+    }
+
+    #[test]
+    fn what_was_cut_off_reads_as_zeros_and_is_told() {
+        crate::faults::watch(|_| vec![]);
+        let file = file_of(1 << 20);
+        let (first, second) = (Watching::open(file.path()).unwrap(), Watching::open(file.path()).unwrap());
+        first.unchanged().unwrap();
+        file.as_file().set_len(10_000).unwrap();
+        for cut in [&first, &second] {
+            assert_eq!(cut.bytes().len(), 1 << 20);
+            assert_eq!((cut.bytes()[9_999], cut.bytes()[500_000], cut.bytes()[(1 << 20) - 1]), (7, 0, 0));
+            assert_eq!(cut.unchanged().unwrap_err().kind(), ErrorKind::Changed);
+        }
+        drop((first, second));
+        // The place of a mapping that is gone is taken by another one.
+        let third = Watching::open(file_of(1 << 20).path()).unwrap();
+        assert!(third.bytes().iter().all(|b| *b == 7));
+        third.unchanged().unwrap();
+    }
+
+    #[test]
+    fn a_change_is_told_and_a_replacement_is_none() {
+        let file = file_of(100);
+        let mapped = Watching::open(file.path()).unwrap();
+        let other = file_of(50);
+        fs::rename(other.path(), file.path()).unwrap();
+        mapped.unchanged().unwrap();
+        let mapped = Watching::open(file.path()).unwrap();
+        fs::write(file.path(), [8; 60]).unwrap();
+        assert_eq!(mapped.unchanged().unwrap_err().kind(), ErrorKind::Changed);
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [folder.path(), &pipe] {
+            assert_eq!(Mapping::open(path).err().unwrap().message(), "not a regular file");
+        }
     }
 }

@@ -9,6 +9,8 @@ pub trait Observer: Sync {
     fn object_done(&self, path: &Path, bytes: u64);
     /// A stage of a kernel's build is done, `seconds` after that build began.
     fn stage(&self, _name: &'static str, _seconds: f64) {}
+    /// Another build writes into this folder, in the process of this number if it says so; this one waits for its end.
+    fn waits(&self, _folder: &Path, _builder: Option<u32>) {}
     /// All objects are done. Comes once and last.
     fn finished(&self);
 }

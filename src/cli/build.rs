@@ -1,12 +1,13 @@
 //! `probeidx build`
 use super::args::Build;
 use super::config::Config;
+use super::escaped::Passing;
 use super::exit::Outcome;
 use super::note;
 use super::progress::Progress;
 use crate::discover;
 use crate::error::{Error, ErrorKind, Result};
-use crate::pipeline::{self, Built, Options, Report};
+use crate::pipeline::{self, Built, Options, Report, Skipped};
 use crate::render::printable;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -38,8 +39,10 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     }
     if report.built.is_empty() {
         let tried: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-        return Err(match report.skipped.first() {
-            Some(first) if report.skipped.len() == 1 => first.error.clone(),
+        let unread = |s: &&Skipped| matches!(s.error.kind(), ErrorKind::Io | ErrorKind::Changed);
+        let the_reason = report.skipped.iter().find(unread).or_else(|| report.skipped.first());
+        return Err(match the_reason {
+            Some(first) if report.skipped.len() == 1 || unread(&first) => first.error.clone(),
             _ if args.user => {
                 Error::new(ErrorKind::Unsupported, "no program or shared library among the paths")
             }
@@ -50,7 +53,9 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
             .hint(install_hint()),
         });
     }
-    super::output::to_stdout(|out| summary(&report, start.elapsed().as_secs_f64(), config, out))?;
+    super::output::to_stdout(Passing::Text, |out| {
+        summary(&report, start.elapsed().as_secs_f64(), config, out)
+    })?;
     let left_out = report.skipped.iter().any(|s| s.whole_object);
     Ok(if left_out { Outcome::LeftOut } else { Outcome::Done })
 }

@@ -1,6 +1,7 @@
 //! What the arguments and the environment say together. The only place that reads the environment.
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ use crate::query::pattern::Pattern;
 pub struct Config {
     /// One index file, or a folder of `<release>.pidx`.
     pub db: PathBuf,
+    /// Nobody named it: it is where indexes lie by default.
+    pub is_default_db: bool,
     /// The release asked for; may have wildcards.
     pub kernel: Option<String>,
     /// The release that runs; known only where none is asked for.
@@ -61,8 +64,11 @@ impl Config {
     /// Opens an index, or gives the one that is open.
     ///
     /// # Errors
-    /// Those of [`Index::open`].
+    /// Those of [`Index::open`]; [`ErrorKind::Io`] for a stranger's index where nobody named one.
     pub fn open(&self, path: &Path) -> Result<Arc<Index>> {
+        if self.is_default_db {
+            check_owner(path)?;
+        }
         self.session.open(path)
     }
 
@@ -70,6 +76,7 @@ impl Config {
     pub fn for_request(&self, asked: &Global, session: Session) -> Self {
         Self {
             db: asked.db.clone().unwrap_or_else(|| self.db.clone()),
+            is_default_db: self.is_default_db && asked.db.is_none(),
             kernel: asked.kernel.clone().or_else(|| self.kernel.clone()),
             running: self.running.clone(),
             json: asked.json,
@@ -85,10 +92,9 @@ impl Config {
         let Environment { db, cache, home, no_color, running, terminal } = environment;
         let given = |value: Option<OsString>| value.filter(|v| !v.is_empty()).map(PathBuf::from);
         let cache = given(cache).filter(|path| path.is_absolute());
-        let db = global
-            .db
-            .clone()
-            .or_else(|| given(db))
+        let named = global.db.clone().or_else(|| given(db));
+        let is_default_db = named.is_none();
+        let db = named
             .or_else(|| Some(cache?.join("probeidx")))
             .or_else(|| Some(given(home)?.join(".cache/probeidx")))
             .ok_or_else(|| {
@@ -103,6 +109,7 @@ impl Config {
         };
         Ok(Self {
             db,
+            is_default_db,
             kernel: global.kernel.clone(),
             running,
             json: global.json,
@@ -112,6 +119,22 @@ impl Config {
             verbose: global.verbose,
             session: Session::Process,
         })
+    }
+}
+
+/// Whether an index that nobody named is one's own or root's: what a stranger's says may be written to the kernel by root.
+/// The rule of perf for its data files (tools/perf/util/data.c of 6.1, `open_file_read`).
+///
+/// # Errors
+/// [`ErrorKind::Io`] with the owner; a file that cannot be looked at is left to whoever opens it.
+fn check_owner(path: &Path) -> Result<()> {
+    let owner = |path: &Path| std::fs::metadata(path).map(|m| m.uid());
+    match (owner(path), owner("/proc/self".as_ref())) {
+        (Ok(owner), Ok(me)) if owner != 0 && owner != me => {
+            let what = format!("the index belongs to user {owner}, not to root or the user who asks");
+            Err(Error::new(ErrorKind::Io, what).at(path).hint("to use it all the same name it with --db"))
+        }
+        _ => Ok(()),
     }
 }
 

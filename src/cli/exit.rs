@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
+use super::escaped::{Escaped, Passing};
 use crate::error::{Error, ErrorKind, Result};
 use crate::render::printable;
 
@@ -28,6 +29,8 @@ pub fn code(result: &Result<Outcome>) -> u8 {
             ErrorKind::NoMatch => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Io
+            | ErrorKind::Changed
+            | ErrorKind::Exhausted
             | ErrorKind::Syntax
             | ErrorKind::NotElf
             | ErrorKind::Unsupported
@@ -41,6 +44,13 @@ pub fn code(result: &Result<Outcome>) -> u8 {
             | ErrorKind::IndexDamaged => 3,
         },
     }
+}
+
+/// The last words of a process that cannot go on, as [`report`] would write them.
+pub fn last_words(error: &Error, json: bool) -> Vec<u8> {
+    let mut words = vec![];
+    report(&Err(error.clone()), json, &mut Escaped::new(&mut words, Passing::Text));
+    words
 }
 
 /// Writes an error, if there is one, as one line; there is nobody to tell if that fails too.

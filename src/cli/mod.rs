@@ -2,6 +2,7 @@
 pub mod args;
 pub mod config;
 pub mod exit;
+pub mod memory;
 pub mod output;
 pub mod progress;
 pub mod session;
@@ -13,6 +14,7 @@ mod build;
 mod check;
 mod complete;
 mod decode;
+mod escaped;
 mod feed;
 mod find;
 mod index;
@@ -29,19 +31,31 @@ mod why_not;
 use crate::error::{Error, ErrorKind, Result};
 use args::{Args, Command, Request};
 use config::Config;
+use escaped::{Escaped, Passing};
 use exit::Outcome;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 /// Runs a command line, the name of the program first, and gives the exit code.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
     let argv: Vec<OsString> = argv.into_iter().collect();
     let (result, json) = match args::parse(argv.iter().cloned()) {
-        Ok(Request::Run(args)) => (dispatch(&args), args.global.json),
-        Ok(Request::Show(text)) => (output::to_stdout(|out| show(out, &text.to_string())), false),
+        Ok(Request::Run(args)) => {
+            let json = args.global.json;
+            memory::tell_as_json(json);
+            crate::faults::watch(match json {
+                true => |error| exit::last_words(error, true),
+                false => |error| exit::last_words(error, false),
+            });
+            (dispatch(&args), json)
+        }
+        Ok(Request::Show(text)) => {
+            let shown = output::to_stdout(Passing::Everything, |out| show(out, &text.to_string()));
+            (shown, false)
+        }
         Err(error) => (Err(error), args::json_asked(argv)),
     };
-    exit::report(&result, json, &mut std::io::stderr().lock());
+    exit::report(&result, json, &mut Escaped::new(std::io::stderr().lock(), Passing::Text));
     exit::code(&result)
 }
 
@@ -55,12 +69,18 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         Command::Build(build) => build::run(build, &Config::new(&args.global)?),
         Command::Serve(_) => serve::run(&Config::new(&args.global)?),
         Command::Completions(completions) => {
-            output::to_stdout(|out| complete::script(completions.shell, out))
+            output::to_stdout(Passing::Everything, |out| complete::script(completions.shell, out))
         }
-        Command::Man(man) => output::to_stdout(|out| man::run(man, out)),
+        Command::Man(man) => output::to_stdout(Passing::Text, |out| man::run(man, out)),
         question => {
             let config = Config::new(&args.global)?;
-            output::to_stdout(|out| answer(question, &config, out))
+            let passing = match question {
+                // The text between the frames is to stay as it is, unless a terminal would obey it.
+                Command::Decode(_) if !config.json && !std::io::stdout().is_terminal() => Passing::Everything,
+                _ if config.color => Passing::ColouredText,
+                _ => Passing::Text,
+            };
+            output::to_stdout(passing, |out| answer(question, &config, out))
         }
     }
 }

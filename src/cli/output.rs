@@ -1,21 +1,25 @@
 //! Results on stdout: in large pieces, and quietly over once nobody reads them any more.
 use std::io::{self, BufWriter, Write};
 
+use super::escaped::{Escaped, Passing};
 use super::exit::Outcome;
 use crate::error::{Error, ErrorKind, Result};
 
 /// How many bytes are gathered before they are written: as many as a pipe holds.
 const BUFFER: usize = 64 << 10;
 
-/// Runs a command with stdout to write to, and writes what is left at its end.
+/// Runs a command with stdout to write to, and writes what is left at its end. What may not pass is escaped.
 ///
 /// A reader who closed the pipe has what they wanted: whatever the command makes of its failed write, the
 /// outcome is then [`Outcome::Done`].
 ///
 /// # Errors
 /// The command's own; else [`ErrorKind::Io`] if stdout cannot be written for another reason.
-pub fn to_stdout(command: impl FnOnce(&mut dyn Write) -> Result<Outcome>) -> Result<Outcome> {
-    to(io::stdout().lock(), command)
+pub fn to_stdout(
+    passing: Passing,
+    command: impl FnOnce(&mut dyn Write) -> Result<Outcome>,
+) -> Result<Outcome> {
+    to(io::stdout().lock(), passing, command)
 }
 
 /// The error of a command whose write failed, for `map_err`.
@@ -23,12 +27,17 @@ pub fn failed(source: io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("cannot write the results: {source}"))
 }
 
-fn to(target: impl Write, command: impl FnOnce(&mut dyn Write) -> Result<Outcome>) -> Result<Outcome> {
-    let mut output = BufWriter::with_capacity(BUFFER, Watched { target, closed: false });
+fn to(
+    target: impl Write,
+    passing: Passing,
+    command: impl FnOnce(&mut dyn Write) -> Result<Outcome>,
+) -> Result<Outcome> {
+    let watched = Escaped::new(Watched { target, closed: false }, passing);
+    let mut output = BufWriter::with_capacity(BUFFER, watched);
     let result = command(&mut output);
     let flushed = output.flush();
-    let (target, _unwritten) = output.into_parts();
-    if target.closed {
+    let (escaped, _unwritten) = output.into_parts();
+    if escaped.target().closed {
         return Ok(Outcome::Done);
     }
     result.and_then(|outcome| flushed.map(|()| outcome).map_err(failed))
@@ -89,7 +98,7 @@ mod tests {
     /// Writes lines until it is told to stop; also says how many.
     fn lines(reader: &mut Reader, most: usize) -> (Result<Outcome>, usize) {
         let mut written = 0;
-        let result = to(reader, |out| {
+        let result = to(reader, Passing::Text, |out| {
             while written < most {
                 out.write_all(b"kernel.function(\"vfs_read@fs/read_write.c:450\")\n").map_err(failed)?;
                 written += 1;
@@ -134,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_error_of_the_command_comes_first() {
-        let result = to(io::sink(), |_| Err(Error::new(ErrorKind::NoMatch, "no match")));
+        let result = to(io::sink(), Passing::Text, |_| Err(Error::new(ErrorKind::NoMatch, "no match")));
         assert_eq!(result.unwrap_err().kind(), ErrorKind::NoMatch);
     }
 }

@@ -8,11 +8,13 @@ use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, Prog
 
 use super::args::When;
 use crate::observer::Observer;
+use crate::render::printable;
 
 /// Shows to a person what an [`Observer`] is told.
 pub struct Progress {
     shown: Mutex<Shown>,
     with_stages: bool,
+    is_quiet: bool,
 }
 
 struct Shown {
@@ -47,11 +49,12 @@ impl Progress {
             When::Auto => terminal && !quiet,
         };
         let target = ProgressDrawTarget::stderr_with_hz(10);
-        Self::of(match (wanted, target.is_hidden()) {
+        let progress = Self::of(match (wanted, target.is_hidden()) {
             (false, _) => Form::Silent,
             (true, false) => Form::Bar(ProgressBar::with_draw_target(None, target).with_style(style())),
             (true, true) => Form::Lines(Box::new(std::io::stderr())),
-        })
+        });
+        Self { is_quiet: quiet, ..progress }
     }
 
     /// Says when each stage of a kernel's build is done.
@@ -63,7 +66,7 @@ impl Progress {
         let now = Instant::now();
         let (objects, objects_done, bytes, bytes_done) = (0, 0, 0, 0);
         let shown = Shown { form, since: now, said: now, objects, objects_done, bytes, bytes_done };
-        Self { shown: Mutex::new(shown), with_stages: false }
+        Self { shown: Mutex::new(shown), with_stages: false, is_quiet: false }
     }
 
     /// Sums are never left halfway, so it does not matter if a thread panicked.
@@ -95,6 +98,15 @@ impl Observer for Progress {
     fn stage(&self, name: &'static str, seconds: f64) {
         if self.with_stages {
             let _ = writeln!(std::io::stderr().lock(), "probeidx: {seconds:7.3} s {name}");
+        }
+    }
+
+    fn waits(&self, folder: &Path, builder: Option<u32>) {
+        if !self.is_quiet {
+            let who = builder.map_or("another build".to_owned(), |process| format!("process {process}"));
+            let line = format!("probeidx: {who} builds in {}: waiting for it", folder.display());
+            let line = printable(&line);
+            let _ = writeln!(std::io::stderr().lock(), "{line}");
         }
     }
 

@@ -103,7 +103,8 @@ pub(super) fn release(
     };
     told.or_else(|| {
         let text = std::fs::read_to_string(path.parent()?.join("include/config/kernel.release")).ok()?;
-        (role == Role::Vmlinux && !text.trim().is_empty()).then(|| text.trim().to_owned())
+        let text = text.trim();
+        (role == Role::Vmlinux && !text.is_empty() && !text.contains(['/', '\0'])).then(|| text.to_owned())
     })
 }
 
@@ -194,7 +195,9 @@ fn release_after(stream: &mut dyn Read, marker: &[u8]) -> Option<String> {
 fn leading_release(text: &[u8]) -> Option<String> {
     let end = text.iter().take(OVERLAP / 2).position(|&b| b == b' ')?;
     let release = &text[..end];
-    let fits = release.first()?.is_ascii_digit() && release.iter().all(u8::is_ascii_graphic);
+    // It becomes the name of a file. What a stranger's banner says does not lead out of the folder.
+    let fits =
+        release.first()?.is_ascii_digit() && release.iter().all(|b| b.is_ascii_graphic() && *b != b'/');
     fits.then(|| String::from_utf8_lossy(release).into_owned())
 }
 

@@ -170,6 +170,12 @@ fn read_whole(stream: &mut dyn Read, limit: u64) -> (Vec<u8>, End) {
 }
 
 fn stream_error(format: &str, inflated: usize, source: &io::Error) -> Error {
+    if source.kind() == io::ErrorKind::OutOfMemory {
+        return Error::new(
+            ErrorKind::Exhausted,
+            format!("no memory for more than {inflated} bytes of the {format} stream"),
+        );
+    }
     if source.kind() == io::ErrorKind::Unsupported {
         return Error::new(ErrorKind::Unsupported, format!("the {format} stream cannot be read: {source}"))
             .hint("unpack the file yourself and give the result");

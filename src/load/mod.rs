@@ -5,13 +5,13 @@ pub mod elf;
 pub(crate) mod relocate;
 
 use crate::error::Result;
-use crate::mapping::Mapping;
+use crate::mapping::Watching;
 use std::path::Path;
 
 /// An object file's bytes: mapped, or decompressed into memory of their own.
 pub enum Image {
     /// The file as it is on disk.
-    Mapped(Mapping),
+    Mapped(Watching),
     /// What a compressed file holds.
     Inflated(Vec<u8>),
 }
@@ -19,16 +19,26 @@ pub enum Image {
 impl Image {
     /// Opens a file; a `.gz`, `.xz` or `.zst` one is inflated, up to 64 times its length.
     pub fn open(path: &Path) -> Result<Self> {
-        let mapping = Mapping::open(path)?;
+        let mapping = Watching::open(path)?;
         match decompress::detect(mapping.bytes()) {
             Some(kind) => {
                 let length = mapping.bytes().len() as u64;
                 let limit = length.saturating_mul(64).saturating_add(64 << 20);
-                let inflated =
-                    decompress::decompress(kind, mapping.bytes(), limit).map_err(|e| e.at(path))?;
+                let inflated = decompress::decompress(kind, mapping.bytes(), limit);
+                let inflated = mapping.unchanged().and(inflated).map_err(|e| e.at(path))?;
                 Ok(Self::Inflated(inflated))
             }
             None => Ok(Self::Mapped(mapping)),
+        }
+    }
+    /// Whether what was read of it so far is what the file was when it was opened.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Changed`](crate::ErrorKind::Changed).
+    pub fn unchanged(&self, path: &Path) -> Result<()> {
+        match self {
+            Self::Mapped(mapping) => mapping.unchanged().map_err(|e| e.at(path)),
+            Self::Inflated(_) => Ok(()),
         }
     }
     /// The bytes of the object.

@@ -141,7 +141,11 @@ pub struct Group {
 }
 
 /// Reads modules one after another into one batch; each file is dropped before the next is opened. `layout` is that of
-/// vmlinux, or none without it.
+/// vmlinux, or none without it. A module that changed while it was read is left out, and the others are read again:
+/// nothing that was read with it counts.
+///
+/// # Errors
+/// [`ErrorKind::Exhausted`] if memory or files ran out.
 pub fn modules(
     modules: &[Input],
     release: &str,
@@ -149,11 +153,40 @@ pub fn modules(
     layout: Option<&Layout>,
     interner: &Interner,
     observer: &dyn Observer,
-) -> Group {
+) -> Result<Group> {
+    let mut changed: Vec<Option<Error>> = vec![None; modules.len()];
+    let mut done = 0;
+    loop {
+        let observe = |number: usize, input: &Input| {
+            if number == done {
+                observer.object_done(&input.path, input.size);
+                done += 1;
+            }
+        };
+        match attempt(modules, &changed, release, known, layout, interner, observe) {
+            Ok(group) => return Ok(group),
+            Err((number, error)) if error.kind() == ErrorKind::Changed => changed[number] = Some(error),
+            Err((_, error)) => return Err(error),
+        }
+    }
+}
+
+/// Reads the modules that did not change so far, each of which is told to `observe` with its number. Fails with the
+/// number of one that did now.
+fn attempt(
+    modules: &[Input],
+    changed: &[Option<Error>],
+    release: &str,
+    known: &dyn KnownTypes,
+    layout: Option<&Layout>,
+    interner: &Interner,
+    mut observe: impl FnMut(usize, &Input),
+) -> Result<Group, (usize, Error)> {
     let mut gathered = Gathered::default();
     let (mut objects, mut inputs, mut skipped) = (vec![], vec![], vec![]);
-    for input in modules {
-        let read = open(input, objects.len() as u32, |object, code, source, faults| {
+    for (number, (input, changed)) in modules.iter().zip(changed).enumerate() {
+        let object_number = objects.len() as u32;
+        let read = |object: &Elf<'_>, code: &Elf<'_>, source: ObjectSource<'_>, faults: &mut Vec<Error>| {
             check_release(object, release)?;
             let mut extractor = Extractor::new(std::mem::take(&mut gathered), source, known);
             source.headers.iter().for_each(|header| extractor.read(*header));
@@ -169,28 +202,33 @@ pub fn modules(
             let own = || Layout::of(std::iter::once(gathered.so_far()));
             let layout = layout.copied().or_else(own);
             Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
-        });
-        match read {
+        };
+        match changed.clone().map_or_else(|| open(input, object_number, read), Err) {
             Ok((facts, faults)) => {
                 inputs.push(input_meta(input, Some(&facts)));
                 objects.push((facts, &input.path));
                 skipped.extend(faults);
+            }
+            Err(error)
+                if changed.is_none() && matches!(error.kind(), ErrorKind::Changed | ErrorKind::Exhausted) =>
+            {
+                return Err((number, error));
             }
             Err(error) => {
                 inputs.push(input_meta(input, None));
                 skipped.push(Skipped::object(error));
             }
         }
-        observer.object_done(&input.path, input.size);
+        observe(number, input);
     }
     let batch = gathered.finish();
     skipped.extend(count_faults(&batch.faults, |object| objects[object as usize].1));
-    Group {
+    Ok(Group {
         extracted: Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 },
         objects: objects.into_iter().map(|o| o.0).collect(),
         inputs,
         skipped,
-    }
+    })
 }
 
 /// Opens a file for `read`, and the object with its code, which is another one where a debug file has none; tells what
@@ -200,8 +238,19 @@ fn open<T>(
     number: u32,
     read: impl FnOnce(&Elf<'_>, &Elf<'_>, ObjectSource<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Vec<Skipped>)> {
-    let in_file = |e: Error| e.at(&input.path);
     let image = Image::open(&input.path)?;
+    let found = open_in(&image, input, number, read);
+    image.unchanged(&input.path)?;
+    found
+}
+
+fn open_in<T>(
+    image: &Image,
+    input: &Input,
+    number: u32,
+    read: impl FnOnce(&Elf<'_>, &Elf<'_>, ObjectSource<'_>, &mut Vec<Error>) -> Result<T>,
+) -> Result<(T, Vec<Skipped>)> {
+    let in_file = |e: Error| e.at(&input.path);
     let object = Elf::parse(image.bytes()).map_err(in_file)?;
     let mut errors = vec![];
     let debug = DebugSections::load(&object, &mut errors).map_err(in_file)?;
@@ -217,12 +266,16 @@ fn open<T>(
     errors.extend(without_supplement(&object));
     let source = source(&object, number, debug.sections(), &headers);
     let path = input.shipped.as_deref().filter(|_| !object.has_code());
-    let image = path.and_then(|path| Image::open(path).map_err(|e| errors.push(e)).ok());
-    let parsed = image.as_ref().map(|image| Elf::parse(image.bytes()));
+    let with_code = path.and_then(|path| Image::open(path).map_err(|e| errors.push(e)).ok());
+    let parsed = with_code.as_ref().map(|image| Elf::parse(image.bytes()));
     let shipped =
         parsed.and_then(|parsed| parsed.map_err(|e| errors.push(e.at(path.unwrap_or(&input.path)))).ok());
     let shipped = shipped.filter(|s| s.build_id() == object.build_id() && s.machine == object.machine);
-    let found = read(&object, shipped.as_ref().unwrap_or(&object), source, &mut errors).map_err(in_file)?;
+    let found = read(&object, shipped.as_ref().unwrap_or(&object), source, &mut errors).map_err(in_file);
+    if let (Some(image), Some(path)) = (&with_code, path) {
+        image.unchanged(path)?;
+    }
+    let found = found?;
     let part = |e: Error| Skipped::part(in_file(e), 1);
     let mut skipped: Vec<Skipped> = errors.into_iter().map(part).collect();
     skipped.extend(faults.iter().map(|f| Skipped::part(from_fault(&input.path, f), 1)));

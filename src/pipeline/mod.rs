@@ -10,10 +10,11 @@ use crate::link::{self, ObjectFacts};
 use crate::merge::intern::Interner;
 use crate::merge::{self, Extracted, Firsts};
 use crate::observer::Observer;
+use crate::write::Turn;
 use extract::{Group, input_meta};
 use probeidx_format::meta::{Meta, SkippedMeta};
 use rayon::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 pub(crate) use tapset::Evaluated;
 use tapset::Tapsets;
@@ -87,6 +88,13 @@ impl Skipped {
 }
 
 /// Indexes all kernels found under the paths.
+///
+/// Builds into one folder take turns. An index is replaced when the new one is whole and on the disk, or stays as it is.
+/// A file that changes while it is read is left out, and of a kernel whose vmlinux does so nothing is written.
+///
+/// # Errors
+/// [`ErrorKind::Io`] if an index cannot be written, [`ErrorKind::Exhausted`] if memory or files run out. What is wrong
+/// with a file is told in the report.
 pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> Result<Report> {
     let tapsets = Tapsets::find(&options.tapsets)?;
     let found = discover::discover(paths, &discover::Options { modules: options.modules })?;
@@ -95,8 +103,17 @@ pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> R
     let inputs = || found.kernels.iter().flat_map(|k| k.vmlinux.iter().chain(&k.modules));
     observer.started(inputs().count(), inputs().map(|i| i.size).sum());
     let pool = threads(options)?;
+    let mut turn = Turn::new(options.db.clone());
     for kernel in &found.kernels {
-        let (built, skipped) = pool.install(|| build_kernel(kernel, &tapsets, options, observer))?;
+        let index = index_file(&options.db, &kernel.release)?;
+        let inputs = || kernel.vmlinux.iter().chain(&kernel.modules);
+        let known = || unchanged::unchanged(&index, inputs(), &tapsets.sources, options);
+        if let Some((built, skipped)) = known_or_turn(&mut turn, options, observer, known)? {
+            report.built.push(built);
+            report.skipped.extend(skipped.iter().map(from_skipped_meta));
+            continue;
+        }
+        let (built, skipped) = pool.install(|| build_kernel(kernel, index, &tapsets, options, observer))?;
         report.built.extend(built);
         report.skipped.extend(skipped);
     }
@@ -105,30 +122,48 @@ pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> R
 }
 
 fn threads(options: &Options) -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(options.jobs)
-        .stack_size(8 << 20)
-        .build()
-        .map_err(|e| Error::new(ErrorKind::Io, format!("cannot start threads: {e}")))
+    rayon::ThreadPoolBuilder::new().num_threads(options.jobs).stack_size(8 << 20).build().map_err(|e| {
+        Error::new(ErrorKind::Exhausted, format!("cannot start threads: {e}"))
+            .hint("raise the limits of memory and processes, or build with -j 1")
+    })
+}
+
+/// The file of a kernel's index.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] for a release that is no name of a file: it may be a stranger's.
+fn index_file(db: &Path, release: &str) -> Result<PathBuf> {
+    let name = format!("{release}.pidx");
+    match Path::new(&name).file_name().is_some_and(|whole| whole == name.as_str()) && !name.contains('\0') {
+        true => Ok(db.join(name)),
+        false => {
+            let what = format!("the release {release:?} cannot be the name of an index");
+            Err(Error::new(ErrorKind::Unsupported, what).at(db))
+        }
+    }
+}
+
+/// What the index says if it is up to date, at once or after another build; else it is this build's turn to make it.
+fn known_or_turn(
+    turn: &mut Turn,
+    options: &Options,
+    observer: &dyn Observer,
+    known: impl Fn() -> Option<(Built, Vec<SkippedMeta>)>,
+) -> Result<Option<(Built, Vec<SkippedMeta>)>> {
+    let known = || if options.force { None } else { known() };
+    match known() {
+        None if turn.take(observer)? => Ok(known()),
+        found => Ok(found),
+    }
 }
 
 fn build_kernel(
     kernel: &KernelInputs,
+    index: PathBuf,
     tapsets: &Tapsets,
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<(Option<Built>, Vec<Skipped>)> {
-    let index = options.db.join(format!("{}.pidx", kernel.release));
-    if !options.force
-        && let Some((built, skipped)) = unchanged::unchanged(
-            &index,
-            kernel.vmlinux.iter().chain(&kernel.modules),
-            &tapsets.sources,
-            options,
-        )
-    {
-        return Ok((Some(built), skipped.iter().map(from_skipped_meta).collect()));
-    }
     let start = Instant::now();
     let lap = |stage| observer.stage(stage, start.elapsed().as_secs_f64());
     let mut read = Read::default();
@@ -145,6 +180,11 @@ fn build_kernel(
                 layout = vmlinux.layout;
                 skipped.extend(vmlinux.skipped);
             }
+            Err(error) if error.kind() == ErrorKind::Exhausted => return Err(error),
+            // It was there, and may be again: an index of the modules alone is not to take the place of a whole one.
+            Err(error) if matches!(error.kind(), ErrorKind::Changed | ErrorKind::Io) => {
+                return Ok((None, vec![Skipped::object(error)]));
+            }
             Err(error) => skipped.push(Skipped::object(error)),
         }
         inputs.push(input_meta(input, objects.first()));
@@ -156,13 +196,15 @@ fn build_kernel(
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
         let (release, layout) = (&kernel.release, layout.as_ref());
-        let read = |g: usize| (g, extract::modules(groups[g], release, types, layout, interner, observer));
-        order.into_par_iter().with_max_len(1).map(read).collect::<Vec<(usize, Group)>>()
+        let read =
+            |g: usize| Ok((g, extract::modules(groups[g], release, types, layout, interner, observer)?));
+        order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };
     // Modules are of the machine that vmlinux is of; without it the first of them says which.
     let machine = objects.first().map(|o| o.machine);
     let of_machine = |machine| tapsets.evaluate(&kernel.release, machine, config.as_ref());
-    let (mut modules, evaluated) = rayon::join(read_modules, || machine.map(of_machine));
+    let (modules, evaluated) = rayon::join(read_modules, || machine.map(of_machine));
+    let mut modules = modules?;
     modules.sort_by_key(|(g, _)| *g);
     for (_, group) in modules {
         let number = batches.len() as u32;

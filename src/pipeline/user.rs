@@ -1,7 +1,7 @@
 //! The build of programs and shared libraries: an index for each.
 use super::extract::{self, count_faults, from_fault, input_meta};
 use super::unchanged::unchanged;
-use super::{Options, Read, Report, Skipped, from_skipped_meta, skipped_meta, threads};
+use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_turn, skipped_meta, threads};
 use crate::discover::{self, UserObject};
 use crate::dwarf;
 use crate::error::{Error, ErrorKind, Result};
@@ -12,13 +12,14 @@ use crate::load::relocate::DebugSections;
 use crate::observer::Observer;
 use crate::query::process::FOLDER;
 use crate::tapset::sources::Sources;
+use crate::write::Turn;
 use probeidx_format::meta::{Meta, UserMeta};
 use std::path::{Path, PathBuf};
 
 /// Indexes programs and shared libraries. Debug files are looked for below `roots`, and where packages put them.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] if an index cannot be written. What is wrong with an object is told in the report.
+/// [`ErrorKind::Io`] if an index cannot be written, [`ErrorKind::Exhausted`] if memory or files run out. What is wrong with an object is told in the report.
 pub fn build_user(
     paths: &[PathBuf],
     roots: &[PathBuf],
@@ -37,13 +38,13 @@ pub fn build_user(
     let size = |object: &UserObject| object.object.size + object.debug.as_ref().map_or(0, |d| d.size);
     observer.started(objects.len(), objects.iter().map(size).sum());
     let pool = threads(options)?;
+    let mut turn = Turn::new(options.db.join(FOLDER));
     for object in &objects {
         let index = options.db.join(FOLDER).join(file_name(&object.object.path));
         report.skipped.extend(object.strangers.iter().map(|e| Skipped::part(e.clone(), 1)));
         let inputs = || std::iter::once(&object.object).chain(&object.debug);
-        let known =
-            (!options.force).then(|| unchanged(&index, inputs(), &Sources::default(), options)).flatten();
-        match known {
+        let known = || unchanged(&index, inputs(), &Sources::default(), options);
+        match known_or_turn(&mut turn, options, observer, known)? {
             Some((built, skipped)) => {
                 report.built.push(built);
                 report.skipped.extend(skipped.iter().map(from_skipped_meta));
@@ -53,6 +54,7 @@ pub fn build_user(
                     report.built.push(pool.install(|| read.write(index, &meta, |_| {}))?);
                     report.skipped.extend(skipped);
                 }
+                Err(error) if error.kind() == ErrorKind::Exhausted => return Err(error),
                 Err(error) => report.skipped.push(Skipped::object(error)),
             },
         }
@@ -73,17 +75,33 @@ fn file_name(path: &Path) -> String {
 }
 
 fn read(found: &UserObject) -> Result<(Read, Meta, Vec<Skipped>)> {
+    let mut skipped = vec![];
+    let image = Image::open(&found.object.path)?;
+    // A debug file that cannot be read costs the debug information, not the object.
+    let debug = found
+        .debug
+        .as_ref()
+        .and_then(|debug| Image::open(&debug.path).map_err(|e| skipped.push(Skipped::part(e, 1))).ok());
+    let found_in_it = read_in(found, &image, debug.as_ref(), skipped);
+    image.unchanged(&found.object.path)?;
+    if let (Some(image), Some(debug)) = (&debug, &found.debug) {
+        image.unchanged(&debug.path)?;
+    }
+    found_in_it
+}
+
+fn read_in(
+    found: &UserObject,
+    image: &Image,
+    debug_image: Option<&Image>,
+    mut skipped: Vec<Skipped>,
+) -> Result<(Read, Meta, Vec<Skipped>)> {
     let path = &found.object.path;
     let in_object = |e: Error| e.at(path);
-    let image = Image::open(path)?;
     let object = Elf::parse(image.bytes()).map_err(in_object)?.with_dynamic_symbols();
-    // A debug file that cannot be read costs the debug information, not the object.
-    let mut skipped = vec![];
     let mut lost = |e: Error| skipped.push(Skipped::part(e, 1));
     let debug_path = found.debug.as_ref().map_or(path, |debug| &debug.path);
-    let debug_image = found.debug.as_ref().and_then(|debug| Image::open(&debug.path).map_err(&mut lost).ok());
     let debug_file = debug_image
-        .as_ref()
         .and_then(|image| Elf::parse(image.bytes()).map_err(|e| lost(e.at(debug_path))).ok())
         .filter(|debug| {
             let fits = debug.base == object.base && debug.machine == object.machine;

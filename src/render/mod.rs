@@ -22,22 +22,25 @@ use std::fmt::Write;
 /// The text with everything escaped that could move the cursor, break the line or turn the direction of
 /// reading: names come from files that anyone may have written.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let unsafe_to_print = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(unsafe_to_print) {
+    if !text.contains(commands_terminal) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if unsafe_to_print(c) {
+        if commands_terminal(c) {
             let _ = write!(escaped, "{}", c.escape_default());
         } else {
             escaped.push(c);
         }
     }
     Cow::Owned(escaped)
+}
+
+/// Whether a character controls a terminal, ends a line, or turns the direction of text: C0, DEL, C1, separators of lines
+/// and paragraphs, and the bidi controls of Unicode's annex 9.
+pub(crate) fn commands_terminal(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The same of a name as the index has it.

@@ -1,4 +1,6 @@
 //! The tables to a file, which appears whole or not at all.
+mod turn;
+
 use crate::error::{Error, Result};
 use crate::link::Linked;
 use crate::merge::{Extracted, Model};
@@ -7,12 +9,15 @@ use probeidx_format::SectionName as S;
 use probeidx_format::meta::Meta;
 use probeidx_format::writer::Writer;
 use probeidx_format::zerocopy::IntoBytes;
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::BufWriter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+pub use turn::Turn;
+use turn::UNFINISHED;
 
-/// Writes an index to `path`, replacing what stands there in one step. Gives its length.
+/// Writes an index to `path`, replacing what stands there in one step, and gives its length. It is on the disk before it
+/// has its name: after a power cut there is the old one or this one. To be called in this build's [`Turn`].
 pub fn write(
     path: &Path,
     meta: &Meta,
@@ -23,12 +28,9 @@ pub fn write(
 ) -> Result<u64> {
     let io = |e| Error::io(path, "write the index", e);
     let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create the folder of indexes", e))?;
-    sweep(folder);
-    let prefix = format!("{TEMPORARY}{}-", std::process::id());
     let file = tempfile::Builder::new()
-        .prefix(&prefix)
-        .suffix(".tmp")
+        .prefix(UNFINISHED.0)
+        .suffix(UNFINISHED.1)
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
@@ -51,23 +53,10 @@ pub fn write(
         writer.finish(meta.machine, model.release)
     };
     let length = writer.and_then(finish).map_err(io)?;
+    file.as_file().sync_all().map_err(io)?;
     file.persist(path).map_err(|e| io(e.error))?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
     Ok(length)
-}
-
-/// What the names of unfinished files start with; the builder's process follows.
-const TEMPORARY: &str = ".building-";
-
-/// Removes what builders left behind that were killed.
-fn sweep(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let builder =
-            name.to_str().and_then(|n| n.strip_prefix(TEMPORARY)?.split('-').next()?.parse::<u32>().ok());
-        if builder.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
 }
 
 /// Writes what is known of code.

@@ -1,9 +1,13 @@
 //! Hermetic tests: kernels and modules that are made here, indexed and compared with what independent readers say.
 #![allow(non_upper_case_globals, reason = "the constants bear the names that the DWARF standard gives them")]
 mod facts;
+#[cfg(feature = "cli")]
+mod faults;
 mod fixture;
 mod index;
 mod oracle;
+#[cfg(feature = "cli")]
+mod privilege;
 #[cfg(feature = "cli")]
 mod program;
 

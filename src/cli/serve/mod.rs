@@ -17,6 +17,7 @@ use std::thread;
 use serde_json::json;
 
 use super::config::Config;
+use super::escaped::{Escaped, Passing};
 use super::exit::Outcome;
 use super::output;
 use super::session::{self, OpenIndexes, Session};
@@ -35,7 +36,7 @@ pub fn run(config: &Config) -> Result<Outcome> {
     // Memory and disk are not waited for: more workers than processors answer nothing sooner, and fewer than two would let a
     // long answer stand before a short one.
     let workers = thread::available_parallelism().map_or(2, NonZeroUsize::get).clamp(2, 8);
-    connect(std::io::stdin(), std::io::stdout(), config, workers)
+    connect(std::io::stdin(), Escaped::new(std::io::stdout(), Passing::Text), config, workers)
 }
 
 /// Answers what comes in until it ends and all is answered, or nobody reads the answers any more.

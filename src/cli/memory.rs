@@ -1,0 +1,55 @@
+//! The end of memory: a line and an exit code in place of an abort.
+#![allow(unsafe_code)]
+use crate::faults::end_with;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The system's memory, for `#[global_allocator]` of the program. Where there is none left the process ends with exit
+/// code 3: an index that was being written has no name yet, and what it had so far goes with the next build.
+pub struct Memory;
+
+static AS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// In which form it is to be told.
+pub fn tell_as_json(json: bool) {
+    AS_JSON.store(json, Ordering::Relaxed);
+}
+
+// SAFETY: what it gives and takes is the system's, and what fails does not return.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are passed on.
+        there(unsafe { System.alloc(layout) })
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        there(unsafe { System.alloc_zeroed(layout) })
+    }
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above.
+        there(unsafe { System.realloc(memory, layout, size) })
+    }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[inline]
+fn there(memory: *mut u8) -> *mut u8 {
+    if memory.is_null() {
+        none_left();
+    }
+    memory
+}
+
+#[cold]
+fn none_left() -> ! {
+    // Composed beforehand: there is no memory to compose it in.
+    const TEXT: &str = "probeidx: error: out of memory; end other programs, raise the limit (ulimit -v), or build with -j 1\n";
+    const JSON: &str = concat!(
+        "{\"error\":{\"kind\":\"exhausted\",\"message\":\"out of memory\",\"path\":null,",
+        "\"hint\":\"end other programs, raise the limit (ulimit -v), or build with -j 1\"}}\n"
+    );
+    end_with(if AS_JSON.load(Ordering::Relaxed) { JSON } else { TEXT }.as_bytes(), 3)
+}
