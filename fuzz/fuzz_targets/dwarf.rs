@@ -13,7 +13,7 @@ static ASKED: LazyLock<Vec<Command>> = LazyLock::new(|| {
     let lines: &[&[&str]] = &[
         &["verify"],
         &["find", "strange:*", "--each", "--args", "--locals"],
-        &["resolve", "strange:*", "*", "$retval", "--locals"],
+        &["resolve", "strange:*", "$retval", "--locals"],
         &["find", "module(\"strange\").statement(\"*@*:*\")"],
         &["type", "a->a.b"],
     ];

@@ -54,7 +54,7 @@ fn of_names(view: &View<'_>) -> Vec<Command> {
     let functions = view.functions.iter().take(NAMES).zip(0..).flat_map(|(function, at)| {
         let name = text(function.name);
         let in_file = format!("{name}@{}", text(function.file));
-        [ask::resolve(name, vec!["*".to_owned()], at), ask::lines(in_file)]
+        [ask::resolve(name, vec!["$retval".to_owned()], at), ask::lines(in_file)]
     });
     let types = view.types.iter().take(NAMES).flat_map(|record| {
         let name = text(record.name);
