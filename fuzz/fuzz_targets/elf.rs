@@ -8,9 +8,12 @@ use std::sync::LazyLock;
 static VERIFY: LazyLock<probeidx::cli::args::Command> = LazyLock::new(|| ask::command(&["verify"]));
 
 fuzz_target!(|data: &[u8]| {
+    // Each by itself is twice as quick, and mutations change the length often enough.
+    if data.len() % 4 == 3 {
+        return build::user(data);
+    }
     build::beside(data, |index| {
         let result = ask::ask(index, &VERIFY, Asked::default()).result;
         assert!(result.is_ok(), "{result:?}");
     });
-    build::user(data);
 });
