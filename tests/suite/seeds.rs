@@ -31,6 +31,19 @@ fn are_written() {
     index(&tracepoints::kernel(), &[], &seed("index_open_and_ask", "tracepoints.pidx"));
 }
 
+#[test]
+fn are_of_this_version() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds/index_open_and_ask");
+    let mut count = 0;
+    for seed in fs::read_dir(folder).unwrap() {
+        let path = seed.unwrap().path();
+        let opened = probeidx::query::Index::open(&path).map(drop);
+        assert!(opened.is_ok(), "{opened:?}: run scripts/fuzz-seeds");
+        count += 1;
+    }
+    assert!(count >= 2);
+}
+
 /// Indexes a tree from a place that is always the same, its files as old as can be.
 fn index(tree: &Tree, options: &[&OsStr], to: &Path) {
     let place = PathBuf::from(PLACE);
