@@ -31,7 +31,7 @@ pub fn resolve(spec: String, args: Vec<String>, form: usize) -> Command {
         spec,
         args,
         format: forms[form % forms.len()],
-        locals: form % 2 == 0,
+        locals: form.is_multiple_of(2),
         defined: None,
     })
 }

@@ -216,7 +216,7 @@ fn written(encoding: Encoding, described: &[Written]) -> Option<Vec<(&'static st
         own.get_mut(entries[0]).set(DW_AT_name, Value::String(b"strange.c".to_vec()));
         own.get_mut(entries[0]).set(DW_AT_stmt_list, Value::LineProgramRef);
         for (entry, said) in entries[1..].iter().zip(&unit.entries) {
-            own.get_mut(*entry).set_sibling(said.step % 2 == 0);
+            own.get_mut(*entry).set_sibling(said.step.is_multiple_of(2));
             for (name, said) in said.attributes.iter().take(MOST) {
                 let value = match said {
                     Said::Number(number) => Value::Udata(*number),
