@@ -5,7 +5,7 @@ use probeidx::cli::args::{self, Command, Request};
 use probeidx::cli::config::Config;
 use probeidx::cli::session::{self, Session};
 use probeidx_format::SectionName;
-use probeidx_format::record::SymbolRecord;
+use probeidx_format::record::{PlaceRecord, SymbolRecord};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -89,6 +89,23 @@ fn symbols_in_no_order() {
             unanswered(&parts);
         }
     }
+}
+
+/// A variable is counted from the one before it: minus one from the first is the last that there could be.
+#[test]
+fn a_variable_at_the_last_position() {
+    let mut parts = whole();
+    let details = section(&mut parts, SectionName::PlaceDetails);
+    let at = details.len() as u32;
+    // Out of line, one range of 16 bytes; a variable that is nowhere, at 0 - 1; the end.
+    details.extend([1, 16 << 1, 1 << 3 | 2, 0]);
+    for place in section(&mut parts, SectionName::Places).chunks_exact_mut(size_of::<PlaceRecord>()) {
+        // Function, entry, details.
+        place[8..12].copy_from_slice(&at.to_le_bytes());
+    }
+    let unanswered = unanswered(&parts);
+    // Nothing is inlined any more, so that nothing has callees.
+    assert!(matches!(unanswered[..], [Command::Find(_)]), "{unanswered:?}");
 }
 
 /// Bytes that are others, everywhere: what fuzzing does at length.
