@@ -5,7 +5,7 @@ use probeidx::cli::args::{self, Command, Request};
 use probeidx::cli::config::Config;
 use probeidx::cli::session::{self, Session};
 use probeidx_format::SectionName;
-use probeidx_format::record::{PlaceRecord, SymbolRecord};
+use probeidx_format::record::{ObjectRecord, PlaceRecord, SymbolRecord};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -91,6 +91,20 @@ fn symbols_in_no_order() {
     }
 }
 
+/// Parts of tables that are said to end far behind their tables: nobody walks there, or makes room for it.
+#[test]
+fn objects_that_claim_more_than_there_is() {
+    let numbers = size_of::<ObjectRecord>() / 4;
+    for at in 0..numbers {
+        let mut parts = whole();
+        let objects = section(&mut parts, SectionName::Objects);
+        // The record behind the last object says where the parts of that end.
+        let last = objects.len() - size_of::<ObjectRecord>();
+        objects[last + 4 * at..last + 4 * at + 4].copy_from_slice(&0xf000_0000u32.to_le_bytes());
+        unanswered(&parts);
+    }
+}
+
 /// A variable is counted from the one before it: minus one from the first is the last that there could be.
 #[test]
 fn a_variable_at_the_last_position() {
@@ -118,7 +132,7 @@ fn bytes_that_are_others() {
     };
     let parts = whole();
     let filled: Vec<usize> = (0..parts.sections.len()).filter(|s| !parts.sections[*s].is_empty()).collect();
-    for _ in 0..100 {
+    for _ in 0..50 {
         let mut parts = whole();
         for _ in 0..=next(4) {
             let section = filled[next(filled.len())];
