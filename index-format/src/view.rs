@@ -180,26 +180,27 @@ impl<'a> View<'a> {
     pub fn object_ids(&self) -> impl DoubleEndedIterator<Item = ObjectId> + use<> {
         (0..self.objects.len().saturating_sub(1) as u32).map(ObjectId::new)
     }
-    /// An object's part of the table for which `first` is given.
-    fn part(&self, object: ObjectId, first: impl Fn(&ObjectRecord) -> U32) -> Range<usize> {
-        let at = |i: usize| self.objects.get(i).map_or(0, |o| first(o).get() as usize);
-        at(object.index())..at(object.index().saturating_add(1))
+    /// An object's part of the table for which `first` is given, and which has this many entries.
+    fn part(&self, object: ObjectId, first: impl Fn(&ObjectRecord) -> U32, length: usize) -> Range<usize> {
+        self.part_of(self.objects, object.index(), |o| first(o).get() as usize, length)
     }
     /// The positions of an object's placements.
     pub fn places_of(&self, object: ObjectId) -> Range<usize> {
-        self.part(object, |o| o.first_place)
+        self.part(object, |o| o.first_place, self.places.len())
     }
     /// The positions of an object's symbols.
     pub fn symbols_of(&self, object: ObjectId) -> Range<usize> {
-        self.part(object, |o| o.first_symbol)
+        self.part(object, |o| o.first_symbol, self.symbols.len())
     }
     /// An object's sections.
     pub fn sections_of(&self, object: ObjectId) -> &'a [SectionRecord] {
-        self.sections.get(self.part(object, |o| o.first_section)).unwrap_or_default()
+        self.sections.get(self.part(object, |o| o.first_section, self.sections.len())).unwrap_or_default()
     }
     /// The units of an object.
     pub fn units_of(&self, object: ObjectId) -> impl Iterator<Item = UnitId> + use<> {
-        self.part(object, |o| o.first_unit).map(|unit| UnitId::new(unit as u32))
+        // The last record ends the one before it.
+        let units = self.units.len().saturating_sub(1);
+        self.part(object, |o| o.first_unit, units).map(|unit| UnitId::new(unit as u32))
     }
     /// The positions of the placements of a unit.
     pub fn places_of_unit(&self, unit: UnitId) -> Range<usize> {
@@ -207,15 +208,15 @@ impl<'a> View<'a> {
     }
     /// An object's ranges.
     pub fn ranges_of(&self, object: ObjectId) -> &'a [RangeRecord] {
-        self.ranges.get(self.part(object, |o| o.first_range)).unwrap_or_default()
+        self.ranges.get(self.part(object, |o| o.first_range, self.ranges.len())).unwrap_or_default()
     }
     /// An object's line sequences.
     pub fn sequences_of(&self, object: ObjectId) -> &'a [SequenceRecord] {
-        self.sequences.get(self.part(object, |o| o.first_sequence)).unwrap_or_default()
+        self.sequences.get(self.part(object, |o| o.first_sequence, self.sequences.len())).unwrap_or_default()
     }
     /// An object's sites.
     pub fn sites_of(&self, object: ObjectId) -> &'a [SiteRecord] {
-        self.sites.get(self.part(object, |o| o.first_site)).unwrap_or_default()
+        self.sites.get(self.part(object, |o| o.first_site, self.sites.len())).unwrap_or_default()
     }
     /// Whether an object is a program or shared library.
     pub fn is_user(&self, object: ObjectId) -> bool {
@@ -230,11 +231,11 @@ impl<'a> View<'a> {
     }
     /// What the kernel's own list has of an object.
     pub fn refused_of(&self, object: ObjectId) -> &'a [RefusedRecord] {
-        self.refused.get(self.part(object, |o| o.first_refused)).unwrap_or_default()
+        self.refused.get(self.part(object, |o| o.first_refused, self.refused.len())).unwrap_or_default()
     }
     /// The ranges of an object of which frame rules are known.
     pub fn frames_of(&self, object: ObjectId) -> &'a [FrameRecord] {
-        self.frames.get(self.part(object, |o| o.first_frame)).unwrap_or_default()
+        self.frames.get(self.part(object, |o| o.first_frame, self.frames.len())).unwrap_or_default()
     }
     /// The frame rules of a range.
     pub fn frame_rows(&self, frame: &FrameRecord) -> frames::Rows<'a> {

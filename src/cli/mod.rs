@@ -85,11 +85,11 @@ fn dispatch(args: &Args) -> Result<Outcome> {
     }
 }
 
-/// Answers a question to the index.
+/// Answers a question to the index. Whatever it says besides goes through the session of `config`.
 ///
 /// # Errors
 /// Those of the command; [`ErrorKind::Usage`] for one that asks nothing.
-fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     match question {
         Command::Find(find) => find::run(find, config, out),
         Command::Resolve(resolve) => resolve::run(resolve, config, out),

@@ -90,7 +90,7 @@ impl<'a> Placement<'a> {
     /// What to write to the kernel so that it lands there and nowhere else; of an entry that starts with `endbr64`, behind
     /// that where the kernel puts the probe there. Cost: that of the verdicts, and in modules a few look-ups.
     pub fn anchor(&self) -> Option<Anchor<'a>> {
-        symbols::anchor(&self.lookup.view, self.object, self.pc + self.verdicts().shift)
+        symbols::anchor(&self.lookup.view, self.object, self.pc.saturating_add(self.verdicts().shift))
     }
     /// The calls through which it is inlined, the innermost first; none if it is not.
     pub fn calls(&self) -> Calls<'a> {

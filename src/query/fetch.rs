@@ -310,7 +310,7 @@ impl Target<'_> {
                     if is_signed && bits.is_signed && bits.lowest == 0 && matches!(bits.width, 8 | 16 | 32) {
                         return as_it_is(format!("s{}", bits.width).into());
                     }
-                    let is_whole = is_signed && u64::from(bits.width) == size * 8;
+                    let is_whole = is_signed && u64::from(bits.width) == size.saturating_mul(8);
                     as_it_is(bit_field(bits, is_whole, plan.in_memory.then_some(size))?.into())
                 }
                 None => as_it_is(self.scalar(stripped)?.into()),
@@ -351,7 +351,7 @@ fn bit_field(bits: Bits, is_signed: bool, in_memory: Option<u64>) -> Result<Stri
     if bits.is_signed || (is_signed && in_memory.is_none()) {
         return Err(format!("{}, with a sign: the kernel's bit-fields have none", words(bits)));
     }
-    let least = in_memory.map_or(8, |size| size * 8);
+    let least = in_memory.map_or(8, |size| size.saturating_mul(8));
     let end = u64::from(bits.lowest) + u64::from(bits.width);
     let container = [8, 16, 32, 64].into_iter().find(|c| *c >= least && *c >= end);
     let container = container.ok_or_else(|| format!("{} of more than 64", words(bits)))?;
@@ -370,7 +370,7 @@ fn reach(text: &str) -> Option<u32> {
 }
 
 fn words(bits: Bits) -> String {
-    format!("bits {} to {}", bits.lowest, bits.lowest + bits.width.max(1) - 1)
+    format!("bits {} to {}", bits.lowest, bits.lowest.saturating_add(bits.width.max(1) - 1))
 }
 
 fn check_length(body: &str, length: usize) -> Result<(), String> {
@@ -406,7 +406,7 @@ pub fn record_size(fetch: &str) -> u32 {
         _ if one.starts_with('b') => one.rsplit_once('/').map_or(8, |(_, container)| bits(container)),
         _ => bits(&one[1.min(one.len())..]),
     };
-    size * count
+    size.saturating_mul(count)
 }
 
 /// Why the kernel does not take one more argument, if it does not. `before` is the size of those before it, and grows.

@@ -57,7 +57,7 @@ impl<'a> InScope<'a> {
             _ => (0, self.all?),
         };
         let found = variables.nth((position - at) as usize);
-        self.next = Some((position + 1, variables)).filter(|_| position < u32::MAX);
+        self.next = position.checked_add(1).map(|next| (next, variables));
         found
     }
 }

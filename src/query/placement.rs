@@ -245,7 +245,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             inlined_into: vec![],
             symbol: held.map(|h| (view.string(h.record.name), h.offset)),
             uniqueness: held.map(|h| symbols::uniqueness(&view, object, h.record.name)).unwrap_or_default(),
-            anchor: symbols::anchor(&view, object, pc + verdicts.shift),
+            anchor: symbols::anchor(&view, object, pc.saturating_add(verdicts.shift)),
             verdicts,
             coverage: Rc::new(Coverage::of_one(verdicts)),
             instead: None,

@@ -288,7 +288,8 @@ impl Plan {
         if end > u64::from(kept.width) {
             return Err("it is more than the bits that are known".to_owned());
         }
-        let bits = Bits { lowest: kept.lowest + lowest as u32, width: width as u32, is_signed: false };
+        let bits =
+            Bits { lowest: kept.lowest.saturating_add(lowest as u32), width: width as u32, is_signed: false };
         // What stands lowest is read by its type.
         self.bits = (bits.lowest > 0).then_some(bits);
         Ok(self)

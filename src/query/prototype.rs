@@ -130,9 +130,9 @@ fn prove<'a>(
             Proof::Proved
         }
         // The frame base is the address behind the return address: 8 above the stack pointer at the entry.
-        (Expr::Frame(distance), Slot::Stack(due)) if distance + 8 == due => Proof::Proved,
+        (Expr::Frame(distance), Slot::Stack(due)) if distance.checked_add(8) == Some(due) => Proof::Proved,
         // A slot that is written later says nothing of where it came from.
-        (Expr::Frame(distance), _) if distance + 8 < 0 => Proof::Unknown,
+        (Expr::Frame(distance), _) if distance < -8 => Proof::Unknown,
         (Expr::Register(_) | Expr::Frame(_) | Expr::BasedOn(..) | Expr::EntryValue(_), _) => Proof::Moved,
         _ if expr.is_empty() => Proof::Gone,
         _ => Proof::Unknown,

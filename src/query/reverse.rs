@@ -190,7 +190,7 @@ impl<'a> Cursor<'a> {
 
 fn pcs_of(section: &SectionRecord) -> std::ops::Range<u32> {
     let start = section.pc.get();
-    start..u32::try_from(u64::from(start) + section.size.get()).unwrap_or(u32::MAX)
+    start..u32::try_from(u64::from(start).saturating_add(section.size.get())).unwrap_or(u32::MAX)
 }
 
 /// What was found last, and for which addresses it is the answer.

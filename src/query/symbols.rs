@@ -33,7 +33,9 @@ pub(super) fn holding_in<'a>(
     let first = symbols[..=at].partition_point(|s| s.pc < address);
     let record = symbols[first..=at].iter().find(|s| is_printed(s))?;
     let same_section = address.get() >= section.pc.get();
-    same_section.then(|| Held { record, offset: pc - address.get() })
+    // Of a damaged table, whose symbols are in no order, the search finds any of them.
+    let offset = pc.checked_sub(address.get())?;
+    same_section.then_some(Held { record, offset })
 }
 
 /// The symbol that the kernel prints for an address of a module's code that is there only while it is loaded.
@@ -77,7 +79,7 @@ pub fn reach(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> Reach 
     let after = symbols.partition_point(|s| s.pc <= symbol.pc);
     let next = symbols[after..].iter().find(counts);
     let end = section(view, object, symbol.pc.get())
-        .map(|s| u64::from(s.pc.get()) + s.size.get())
+        .map(|s| u64::from(s.pc.get()).saturating_add(s.size.get()))
         .filter(|_| Some(object) != kernel(view));
     let distance = |end: u64| u32::try_from(end.saturating_sub(symbol.pc.get().into())).unwrap_or(u32::MAX);
     match (next.map(|s| u64::from(s.pc.get())), end) {
@@ -123,10 +125,10 @@ pub fn is_executable(section: &SectionRecord) -> bool {
 /// of its name. A label of assembly has no size, and reaches to the next symbol; but what follows the end of an area that
 /// the linker marks (`__kprobes_text_end`) is padding. Cost: of the symbols close to it.
 pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
-    let pc = held.record.pc.get() + held.offset;
+    let pc = held.record.pc.get().wrapping_add(held.offset);
     let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
     let own = symbols.partition_point(|s| s.pc < held.record.pc);
-    let reaches = |s: &SymbolRecord| pc - s.pc.get() < s.size.get();
+    let reaches = |s: &SymbolRecord| pc.checked_sub(s.pc.get()).is_some_and(|into| into < s.size.get());
     let at_its_address = || symbols[own..].iter().take_while(|s| s.pc == held.record.pc);
     // A label within a larger function hides it: the function stands a few symbols before.
     const NEAR: usize = 64;
@@ -254,7 +256,7 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
     Some(Anchor::Symbol {
         module: Some(module),
         symbol: view.string(record.name),
-        offset: pc - record.pc.get(),
+        offset: pc.checked_sub(record.pc.get())?,
     })
 }
 

@@ -193,7 +193,7 @@ impl<'a> Judge<'a> {
 
     fn registered(&self, object: ObjectId, pc: u32, held: Held<'_>) -> Verdict {
         Verdict::from(self.refused(object, pc, held))
-            .or(|| self.code(object, pc + self.shift(held)).into())
+            .or(|| self.code(object, pc.saturating_add(self.shift(held))).into())
             .or(|| self.unsure(object).into())
     }
 
@@ -247,7 +247,7 @@ impl<'a> Judge<'a> {
         let holding = sites[first..]
             .iter()
             .take_while(|s| s.start.get() <= pc)
-            .filter(|s| pc - s.start.get() < s.length.into());
+            .filter(|s| pc.checked_sub(s.start.get()).is_some_and(|into| into < s.length.into()));
         let at_start = |s: &SiteRecord| s.start.get() == pc;
         let reason = |s: &SiteRecord| match SiteKind::from_number(s.kind) {
             Some(SiteKind::JumpLabel) => Some(Reason::JumpLabel),

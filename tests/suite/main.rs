@@ -32,6 +32,8 @@ mod decode;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod definitions;
 mod elf;
+#[cfg(feature = "cli")]
+mod forged;
 mod frames;
 mod handler;
 mod hostile;
@@ -48,8 +50,12 @@ mod manual;
 mod nesting;
 mod packaging;
 #[cfg(feature = "cli")]
+mod parts;
+#[cfg(feature = "cli")]
 mod placements;
 mod raw;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod seeds;
 #[cfg(feature = "cli")]
 mod serve;
 mod snapshot;

@@ -15,6 +15,11 @@ const NEW: &str = "6.12.0-test";
 /// Linked to one place.
 static FIXED: LazyLock<Indexed> = LazyLock::new(|| whole(compile(OLD, false)));
 
+/// The kernel with its module.
+pub fn kernel() -> Tree {
+    compile(OLD, false)
+}
+
 /// Compiles and links; one that can be moved has relocations in place of pointers, as arm64's.
 fn compile(release: &str, is_moved: bool) -> Tree {
     let tree = Tree::empty();

@@ -1,0 +1,82 @@
+//! The files from which fuzzing starts, made of the fixtures: `scripts/fuzz-seeds` runs this.
+//!
+//! Texts (specs, scripts, logs) are written by hand and are not made here.
+use crate::fixture::{RELEASE, Tree, USUAL, run_all};
+use crate::program::run_in;
+use crate::tracepoints;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where trees are copied to before they are indexed: an index names the files that it was made of.
+const PLACE: &str = "/tmp/probeidx-seeds";
+
+#[test]
+#[ignore = "writes into the sources; run by scripts/fuzz-seeds"]
+fn are_written() {
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    let aliases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/aliases");
+    let tree = Tree::compile(&USUAL);
+    let seed = |target: &str, name: &str| fuzz.join("seeds").join(target).join(name);
+    for (from, to) in [
+        (tree.vmlinux(), "vmlinux"),
+        (tree.module("alpha-mod"), "alpha.ko"),
+        (tree.module("beta"), "beta.ko"),
+    ] {
+        fs::copy(from, seed("elf", to)).unwrap();
+    }
+    sections(&tree.module("alpha-mod"), &fuzz.join("sections"));
+    index(&tree, &["--tapset".as_ref(), aliases.as_os_str()], &seed("index_open_and_ask", "kernel.pidx"));
+    index(&tracepoints::kernel(), &[], &seed("index_open_and_ask", "tracepoints.pidx"));
+}
+
+#[test]
+fn are_of_this_version() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds/index_open_and_ask");
+    let mut count = 0;
+    for seed in fs::read_dir(folder).unwrap() {
+        let path = seed.unwrap().path();
+        let opened = probeidx::query::Index::open(&path).map(drop);
+        assert!(opened.is_ok(), "{opened:?}: run scripts/fuzz-seeds");
+        count += 1;
+    }
+    assert!(count >= 2);
+}
+
+/// Indexes a tree from a place that is always the same, its files as old as can be.
+fn index(tree: &Tree, options: &[&OsStr], to: &Path) {
+    let place = PathBuf::from(PLACE);
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).unwrap();
+    let mut copy = Command::new("cp");
+    copy.arg("-r").arg(tree.path().join(".")).arg(&place);
+    run_all([copy]);
+    let mut touch = Command::new("find");
+    touch.arg(&place).args(["-exec", "touch", "-d", "@0", "{}", ";"]);
+    run_all([touch]);
+    let db = tempfile::tempdir().unwrap();
+    let built = run_in(db.path(), [OsStr::new("build"), place.as_ref()].iter().chain(options));
+    assert_eq!((built.code, built.err.as_str()), (0, ""), "{built:?}");
+    fs::copy(db.path().join(format!("{RELEASE}.pidx")), to).unwrap();
+    fs::remove_dir_all(&place).unwrap();
+}
+
+/// The debug sections of a module, relocated as a linker would.
+fn sections(module: &Path, to: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let linked = folder.path().join("linked");
+    let mut ld = Command::new("ld");
+    ld.args(["-Ttext=0x1000", "--unresolved-symbols=ignore-all", "-e", "0", "--no-warn-rwx-segments", "-o"]);
+    run_all([{
+        ld.arg(&linked).arg(module);
+        ld
+    }]);
+    for name in ["info", "abbrev", "line", "str", "line_str", "loclists", "rnglists", "frame"] {
+        let section = format!(".debug_{name}");
+        let mut objcopy = Command::new("objcopy");
+        objcopy.args(["-O", "binary", "--only-section", &section, "--set-section-flags"]);
+        objcopy.arg(format!("{section}=alloc")).arg(&linked).arg(to.join(name));
+        run_all([objcopy]);
+    }
+}
