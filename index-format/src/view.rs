@@ -3,7 +3,7 @@ use crate::config;
 use crate::details::{self, Details};
 use crate::error::{Error, Result};
 use crate::frames;
-use crate::header::{DirectoryEntry, Header, SectionName};
+use crate::header::{self, DirectoryEntry, Header, SectionName};
 use crate::id::*;
 use crate::labels::Labels;
 use crate::lines::Rows;
@@ -137,7 +137,7 @@ impl<'a> View<'a> {
     pub fn checked(&self, name: SectionName) -> Result<&'a [u8]> {
         let section = bytes(self.file, self.directory, name)?;
         let entry = &self.directory[name as usize];
-        if crc32fast::hash(section) != entry.checksum.get() {
+        if header::checksum(section) != entry.checksum.get() {
             return Err(Error::Section {
                 section: name.text(),
                 offset: entry.offset.get(),
@@ -145,6 +145,17 @@ impl<'a> View<'a> {
             });
         }
         Ok(section)
+    }
+    /// That no byte of the file was changed since it was written: each section's checksum, as opening compared those of
+    /// the header and the directory, and there is nothing between or behind them. Cost: reading the file.
+    ///
+    /// # Errors
+    /// The first section that is not whole.
+    pub fn whole(&self) -> Result<()> {
+        for name in SectionName::ALL {
+            self.checked(*name)?;
+        }
+        self.meta().map(drop)
     }
     /// What was indexed, and from which files. Cost: decoding it.
     pub fn meta(&self) -> Result<Meta> {
@@ -395,15 +406,15 @@ impl Iterator for Postings<'_> {
 
 fn bytes<'a>(file: &'a [u8], directory: &[DirectoryEntry], name: SectionName) -> Result<&'a [u8]> {
     let entry = &directory[name as usize];
-    let start = entry.offset.get() as usize;
-    let end = start.checked_add(entry.length.get() as usize);
-    end.and_then(|end| file.get(start..end)).filter(|_| entry.name.get() == name as u32).ok_or(
-        Error::Section {
-            section: name.text(),
-            offset: entry.offset.get(),
-            what: "it does not lie within the file",
-        },
-    )
+    let part = || {
+        let start = usize::try_from(entry.offset.get()).ok()?;
+        file.get(start..start.checked_add(usize::try_from(entry.length.get()).ok()?)?)
+    };
+    part().ok_or(Error::Section {
+        section: name.text(),
+        offset: entry.offset.get(),
+        what: "it does not lie within the file",
+    })
 }
 
 fn records<'a, T>(file: &'a [u8], directory: &[DirectoryEntry], name: SectionName) -> Result<&'a [T]>

@@ -1,0 +1,156 @@
+//! A process that is asked one question after the other about an index that changes beneath it: `probeidx serve`. It takes
+//! each question to the command that answers it, and a crash or a hang of it is seen from outside.
+use serde_json::{Value, json};
+use std::fmt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Any question is answered by then, on a slow machine and under a sanitizer too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What became of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fate {
+    /// There is an answer; the exit code of the command.
+    Answered(u64),
+    /// There is an error, as `--json` tells it.
+    Failed(Value),
+    /// The process is gone; its last words.
+    Crashed(String),
+    /// There was no answer for [`PATIENCE`].
+    Hung,
+}
+
+impl Fate {
+    /// Whether this may be said of a damaged index: an answer, or one error that names the file and what to do.
+    pub fn is_fair(&self) -> bool {
+        match self {
+            Self::Answered(code) => *code < 2,
+            Self::Crashed(_) | Self::Hung => false,
+            Self::Failed(error) => {
+                let remedy = error["hint"].as_str().unwrap_or_default();
+                match error["kind"].as_str().unwrap_or_default() {
+                    "no-match" | "usage" => true,
+                    "index-damaged" => self.names_a_section() && remedy.contains("build"),
+                    "no-index" | "index-too-old" | "index-too-new" => remedy.contains("build"),
+                    _ => false,
+                }
+            }
+        }
+    }
+    /// Whether it is refused as damaged, or as of another version.
+    pub fn is_refusal(&self) -> bool {
+        let Self::Failed(error) = self else { return false };
+        ["index-damaged", "index-too-old", "index-too-new"].contains(&error["kind"].as_str().unwrap_or_default())
+    }
+    fn names_a_section(&self) -> bool {
+        let Self::Failed(error) = self else { return false };
+        let message = error["message"].as_str().unwrap_or_default();
+        let whole_file = message == "not a probeidx index" || message.contains(" bytes, its header says ");
+        error["path"].is_string() && (message.starts_with("section ") || whole_file)
+    }
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answered(code) => write!(f, "answered, code {code}"),
+            Self::Failed(error) => write!(f, "{error}"),
+            Self::Crashed(words) => write!(f, "crashed: {words}"),
+            Self::Hung => write!(f, "no answer for {PATIENCE:?}"),
+        }
+    }
+}
+
+/// The process.
+pub struct Asked {
+    program: PathBuf,
+    index: PathBuf,
+    process: Option<Process>,
+}
+
+struct Process {
+    child: Child,
+    requests: ChildStdin,
+    /// The last line of each answer.
+    ends: Receiver<Value>,
+    number: u64,
+}
+
+impl Asked {
+    pub fn new(program: &Path, index: &Path) -> Self {
+        Self { program: program.to_owned(), index: index.to_owned(), process: None }
+    }
+
+    /// The process, which a question starts.
+    pub fn id(&self) -> Option<u32> {
+        self.process.as_ref().map(|process| process.child.id())
+    }
+
+    /// Asks, and waits for the end of the answer.
+    pub fn ask(&mut self, question: &Value) -> (Fate, Duration) {
+        let (program, index) = (&self.program, &self.index);
+        let process = self.process.get_or_insert_with(|| Process::start(program, index));
+        let start = Instant::now();
+        process.number += 1;
+        let mut request = question.clone();
+        request["id"] = json!(process.number);
+        // A process that is gone says so by the end of its answers.
+        let _ = process.requests.write_all(format!("{request}\n").as_bytes());
+        let fate = match process.ends.recv_timeout(PATIENCE) {
+            Ok(end) if end["id"] != process.number => Fate::Crashed(format!("an answer to nothing: {end}")),
+            Ok(end) if end["done"].is_object() => Fate::Answered(end["done"]["code"].as_u64().unwrap_or(99)),
+            Ok(mut end) => Fate::Failed(end["error"].take()),
+            Err(RecvTimeoutError::Timeout) => Fate::Hung,
+            Err(RecvTimeoutError::Disconnected) => Fate::Crashed(process.last_words()),
+        };
+        if matches!(fate, Fate::Hung | Fate::Crashed(_)) {
+            self.process = None;
+        }
+        (fate, start.elapsed())
+    }
+}
+
+impl Process {
+    fn start(program: &Path, index: &Path) -> Self {
+        let mut command = Command::new(program);
+        command.arg("--db").arg(index).args(["serve", "--stdio"]).env("SYSTEMTAP_TAPSET", "");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("{}: {e}", program.display()));
+        let requests = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        let (sender, ends) = channel();
+        std::thread::spawn(move || {
+            for line in answers.split(b'\n').map_while(Result::ok) {
+                // What follows `{"id":N,` tells what the line is.
+                let field = line.splitn(3, |byte| *byte == b'"').nth(2).unwrap_or_default();
+                let field = &field[field.iter().position(|byte| *byte == b'"').unwrap_or(0)..];
+                if (field.starts_with(b"\"done\"") || field.starts_with(b"\"error\""))
+                    && sender.send(serde_json::from_slice(&line).unwrap_or(Value::Null)).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Self { child, requests, ends, number: 0 }
+    }
+
+    /// How it ended, and the end of what it wrote to stderr.
+    fn last_words(&mut self) -> String {
+        let mut words = String::new();
+        let mut stderr = self.child.stderr.take().unwrap();
+        let _ = Read::by_ref(&mut stderr).take(20_000).read_to_string(&mut words);
+        let status = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
+        format!("{status}: {}", words.trim())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
