@@ -163,6 +163,7 @@ pub mod labels;
 pub mod lines;
 pub mod meta;
 pub mod names;
+mod parts;
 pub mod record;
 mod sites;
 pub mod tapset;

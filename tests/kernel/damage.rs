@@ -84,7 +84,8 @@ fn a_damaged_index_is_answered_from_or_refused() {
         for question in now {
             let (fate, took) = asked.ask(question);
             tally.add(question, &fate, took);
-            let place = || format!("damage {number} of seed {seed} ({what}), asked {question}, in {took:?}: {fate}");
+            let place =
+                || format!("damage {number} of seed {seed} ({what}), asked {question}, in {took:?}: {fate}");
             if !fate.is_fair() || took > BOUND {
                 tally.wrong.push(place());
                 say(&place());

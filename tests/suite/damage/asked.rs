@@ -44,7 +44,8 @@ impl Fate {
     /// Whether it is refused as damaged, or as of another version.
     pub fn is_refusal(&self) -> bool {
         let Self::Failed(error) = self else { return false };
-        ["index-damaged", "index-too-old", "index-too-new"].contains(&error["kind"].as_str().unwrap_or_default())
+        ["index-damaged", "index-too-old", "index-too-new"]
+            .contains(&error["kind"].as_str().unwrap_or_default())
     }
     fn names_a_section(&self) -> bool {
         let Self::Failed(error) = self else { return false };

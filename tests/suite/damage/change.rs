@@ -1,8 +1,8 @@
 //! Changes of an index on disk, each of which is taken back before the next.
 use crate::sample::Random;
+use probeidx_format::SectionName;
 use probeidx_format::header::{DirectoryEntry, Header, checksum};
 use probeidx_format::zerocopy::{FromBytes, IntoBytes};
-use probeidx_format::SectionName;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -128,8 +128,8 @@ impl Kind {
     const OFTEN: [Self; 16] = {
         use Kind::*;
         [
-            Bytes, Bytes, Bytes, Bytes, Numbers, Numbers, Numbers, Numbers, Zeros, Zeros, Noise, Swap, Swap, Copy,
-            Copy, Directory,
+            Bytes, Bytes, Bytes, Bytes, Numbers, Numbers, Numbers, Numbers, Zeros, Zeros, Noise, Swap, Swap,
+            Copy, Copy, Directory,
         ]
     };
 
@@ -211,7 +211,8 @@ impl Kind {
             }
             Self::Length => {
                 let length = subject.whole().len() as u64;
-                let length = if random.below(4) == 0 { length + random.below(5000) } else { random.below(length) };
+                let length =
+                    if random.below(4) == 0 { length + random.below(5000) } else { random.below(length) };
                 subject.cut(length as usize);
             }
         }

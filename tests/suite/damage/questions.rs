@@ -33,7 +33,10 @@ pub fn questions(view: &View, random: &mut Random, of_each: usize, script: &Path
         }
         let spec = format!("{root}.function(\"{name}@{file}\")");
         points += &format!("{spec}\n{name}\n{root}.statement(\"{name}@{file}:*\")\n");
-        log += &format!("[ 1.0]  {name}+0x{:x}/0x200 [beta]\n RIP: 0010:{name}+0x1/0x2\n ? {name}+0x4\n", id % 64);
+        log += &format!(
+            "[ 1.0]  {name}+0x{:x}/0x200 [beta]\n RIP: 0010:{name}+0x1/0x2\n ? {name}+0x4\n",
+            id % 64
+        );
         all.extend([
             json!({"method": "find", "params": {"patterns": [&name], "args": true, "locals": true}}),
             json!({"method": "find", "params": {"patterns": [format!("{}*", initial(&name))], "json": false}}),
@@ -61,7 +64,8 @@ pub fn questions(view: &View, random: &mut Random, of_each: usize, script: &Path
     let decoded = log + "Code: 0f 0b\n ffffffff81000010 (do_open)\nkernel BUG at core.c:1!\n";
     all.push(json!({"method": "decode", "params": {"json": false}, "input": decoded}));
 
-    let named = (0..view.types.len() as u32 - 1).filter(|id| view.types[*id as usize].name.get() != 0).collect();
+    let named =
+        (0..view.types.len() as u32 - 1).filter(|id| view.types[*id as usize].name.get() != 0).collect();
     for id in random.choose(named, of_each) {
         let name = text(view.types[id as usize].name);
         let members = view.members(TypeId::new(id));
