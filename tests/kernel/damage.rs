@@ -1,10 +1,10 @@
 //! The index of a real kernel, damaged in every way, against questions of every kind: an answer or an error, never a crash or
 //! a hang. `PROBEIDX_DAMAGE=100000` says how many damages, `PROBEIDX_SEED` repeats a run.
-#[path = "../suite/damage/asked.rs"]
+#[path = "../compat/damage/asked.rs"]
 mod asked;
-#[path = "../suite/damage/change.rs"]
+#[path = "../compat/damage/change.rs"]
 mod change;
-#[path = "../suite/damage/questions.rs"]
+#[path = "../compat/damage/questions.rs"]
 mod questions;
 
 use crate::installed::{self, index, kernel, needed, say};
@@ -18,12 +18,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// How many of those that something is wrong with are kept, below target/tmp.
+const KEPT: usize = 20;
 /// How many damages without `PROBEIDX_DAMAGE`.
 const DAMAGES: usize = 300;
 /// How many questions each is asked; of a million damages all that are quick are asked about as many times.
 const QUESTIONS: usize = 6;
 /// No question of an index that is whole takes longer, with the few that are asked of each name.
-const QUICK: Duration = Duration::from_millis(15);
+const QUICK: Duration = Duration::from_millis(5);
 /// No question takes longer of a damaged one.
 const BOUND: Duration = Duration::from_secs(20);
 
@@ -87,8 +89,15 @@ fn a_damaged_index_is_answered_from_or_refused() {
             let place =
                 || format!("damage {number} of seed {seed} ({what}), asked {question}, in {took:?}: {fate}");
             if !fate.is_fair() || took > BOUND {
-                tally.wrong.push(place());
                 say(&place());
+                if tally.wrong.len() < KEPT {
+                    std::fs::write(
+                        installed::scratch(&format!("damaged-{seed}-{number}.pidx")),
+                        subject.now(),
+                    )
+                    .unwrap();
+                }
+                tally.wrong.push(place());
             }
         }
         if number % 100 == 0 && !what.contains("fit") && subject.is_changed() {
