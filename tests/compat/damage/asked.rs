@@ -36,7 +36,7 @@ impl Fate {
             Self::Failed(error) => {
                 let remedy = error["hint"].as_str().unwrap_or_default();
                 match error["kind"].as_str().unwrap_or_default() {
-                    "no-match" | "usage" => true,
+                    "no-match" => true,
                     "index-damaged" => self.names_a_section() && remedy.contains("build"),
                     "no-index" | "index-too-old" | "index-too-new" => remedy.contains("build"),
                     _ => false,

@@ -25,7 +25,7 @@ pub fn questions(view: &View, random: &mut Random, of_each: usize, script: &Path
             module if module.is_empty() => "kernel".to_owned(),
             module => format!("module(\"{module}\")"),
         };
-        let mut arguments = vec!["$return".to_owned(), "$$vars".to_owned()];
+        let mut arguments = vec![];
         for variable in view.variables(f).take(4) {
             let name = text(variable.name);
             arguments.extend(variable.type_id.map(|id| format!("{name}{}", member_behind(view, id))));
@@ -46,15 +46,15 @@ pub fn questions(view: &View, random: &mut Random, of_each: usize, script: &Path
             json!({"method": "find", "params": {"patterns": [format!("{spec}.label(\"*\")"), format!("{name}x")]}}),
             json!({"method": "resolve", "params": {"spec": &spec, "locals": true}}),
             json!({"method": "resolve", "params": {"spec": &name, "args": &arguments}}),
-            json!({"method": "resolve", "params": {"spec": format!("{name}%return"), "args": &arguments[..1]}}),
+            json!({"method": "resolve", "params": {"spec": format!("{name}%return"), "args": ["$return"]}}),
             json!({"method": "resolve", "params": {"spec": format!("{name}+1"), "json": false}}),
-            json!({"method": "resolve", "params": {"spec": &name, "defined": arguments.last()}}),
+            json!({"method": "resolve", "params": {"spec": &name, "defined": arguments.last().map_or("x", |argument| argument)}}),
             json!({"method": "resolve", "params": {"spec": &name, "args": &arguments, "format": "kprobe-events", "json": false}}),
             json!({"method": "lines", "params": {"spec": &name}}),
             json!({"method": "lines", "params": {"spec": format!("@{file}"), "json": false}}),
             json!({"method": "addr", "params": {"addresses": [format!("{name}+0x1"), format!("{name}+0x10/0x20")]}}),
             json!({"method": "complete", "params": {"words": ["resolve", initial(&name)]}}),
-            json!({"method": "complete", "params": {"words": ["resolve", &name, "--defined", initial(&arguments[0])]}}),
+            json!({"method": "complete", "params": {"words": ["resolve", &name, "--defined", initial(arguments.first().map_or("", |argument| argument))]}}),
             json!({"method": "complete", "params": {"words": ["lines", format!("@{}", initial(&file))]}}),
         ]);
     }
@@ -83,7 +83,7 @@ pub fn questions(view: &View, random: &mut Random, of_each: usize, script: &Path
         points += &format!("{spec}\n");
         all.extend([
             json!({"method": "find", "params": {"patterns": [&spec], "args": true}}),
-            json!({"method": "resolve", "params": {"spec": &spec, "args": ["$$parms"]}}),
+            json!({"method": "resolve", "params": {"spec": &spec, "locals": true}}),
             json!({"method": "resolve", "params": {"spec": &spec, "json": false}}),
             json!({"method": "complete", "params": {"words": ["find", initial(&spec)]}}),
         ]);
