@@ -36,7 +36,8 @@ impl Fate {
             Self::Failed(error) => {
                 let remedy = error["hint"].as_str().unwrap_or_default();
                 match error["kind"].as_str().unwrap_or_default() {
-                    "no-match" => true,
+                    // What cannot be there is what the index says cannot.
+                    "no-match" | "usage" => true,
                     "index-damaged" => self.names_a_section() && remedy.contains("build"),
                     "no-index" | "index-too-old" | "index-too-new" => remedy.contains("build"),
                     _ => false,
@@ -49,6 +50,10 @@ impl Fate {
         let Self::Failed(error) = self else { return false };
         ["index-damaged", "index-too-old", "index-too-new"]
             .contains(&error["kind"].as_str().unwrap_or_default())
+    }
+    /// Whether the question asks for what there cannot be, such as a member of a number.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Failed(error) if error["kind"] == "usage")
     }
     fn names_a_section(&self) -> bool {
         let Self::Failed(error) = self else { return false };

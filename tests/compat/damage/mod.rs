@@ -1,5 +1,6 @@
 //! The golden files, damaged: every byte, every length. By itself a share of them, another one in each run (`PROBEIDX_SEED`
 //! repeats one); `PROBEIDX_DAMAGE=all` takes all of them, which is hours, and a number as many as it says.
+#[allow(dead_code, reason = "what the test of a real kernel needs too")]
 mod asked;
 mod change;
 mod questions;
@@ -88,11 +89,12 @@ impl Case {
         let view = View::open(subject.whole()).unwrap();
         let script = folder.path().join("points.txt");
         // The same in each run: they are so many that each name is asked for.
-        let questions = questions::questions(&view, &mut Random(1), 100, &script);
-        for question in &questions {
+        let mut questions = questions::questions(&view, &mut Random(1), 100, &script);
+        questions.retain(|question| {
             let (fate, _) = asked.ask(question);
-            assert!(fate.is_fair() && !fate.is_refusal(), "{question}: {fate}");
-        }
+            assert!(fate.is_usage() || fate.is_fair() && !fate.is_refusal(), "{question}: {fate}");
+            !fate.is_usage()
+        });
         Self { subject, asked, questions, _folder: folder }
     }
     /// Asks so many questions, or all.
@@ -164,7 +166,7 @@ fn every_question_is_answered_or_refused_whatever_block_is_elsewhere() {
     for file in golden() {
         let mut case = Case::new(&file);
         let whole = 0..case.subject.whole().len();
-        for number in 0..share(300).unwrap_or(1_000_000) {
+        for number in 0..share(100).unwrap_or(1_000_000) {
             let mut random = Random(seed ^ (number as u64) << 20);
             let what = Kind::random(&mut case.subject, &mut random, std::slice::from_ref(&whole));
             let what = format!("damage {number} of seed {seed} of {}: {what}", file.display());
