@@ -59,6 +59,7 @@ pub fn ask(index: &Path, command: &Command, asked: Asked<'_>) -> Answer {
     let request = session::Request { input: asked.input.into(), ..session::Request::default() };
     let config = Config {
         db: index.to_owned(),
+        is_default_db: false,
         kernel: None,
         running: None,
         json: asked.json,

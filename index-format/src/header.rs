@@ -149,8 +149,25 @@ sections! {
     NameFst = "name_fst",
 }
 
+/// CRC-32 as Ethernet, gzip and zip have it, of which all checksums of the file are: it finds every change of up to
+/// 32 bits in a row.
+pub fn checksum(bytes: &[u8]) -> u32 {
+    crc32fast::hash(bytes)
+}
+
 impl Header {
-    /// Reads and checks the header of a file of this length, and its directory.
+    /// Puts in the checksum of the rest of the header.
+    pub fn seal(&mut self) {
+        self.checksum = U32::new(self.own_checksum());
+    }
+    fn own_checksum(&self) -> u32 {
+        checksum(&self.as_bytes()[..size_of::<Self>() - size_of::<U32>()])
+    }
+    /// Reads and checks the header of a file of this length, and its directory: every byte behind the directory belongs
+    /// to one section, so that checksums cover them all. Cost: that of their checksums, below a microsecond.
+    ///
+    /// # Errors
+    /// All of [`Error`]; [`Error::Older`] and [`Error::Newer`] before anything but the magic is looked at.
     pub fn read(bytes: &[u8]) -> Result<(&Self, &[DirectoryEntry])> {
         let (header, rest) = Self::ref_from_prefix(bytes).map_err(|_| Error::NotAnIndex)?;
         if header.magic != MAGIC {
@@ -162,8 +179,7 @@ impl Header {
             _ => {}
         }
         let damaged = |what| Error::Section { section: "header", offset: 0, what };
-        let signed = size_of::<Self>() - size_of::<U32>();
-        if crc32fast::hash(&bytes[..signed]) != header.checksum.get() {
+        if header.own_checksum() != header.checksum.get() {
             return Err(damaged("the checksum of the header does not match"));
         }
         if header.length.get() != bytes.len() as u64 {
@@ -175,8 +191,23 @@ impl Header {
         }
         let (directory, _) = <[DirectoryEntry]>::ref_from_prefix_with_elems(rest, count)
             .map_err(|_| damaged("the directory does not fit the file"))?;
-        if crc32fast::hash(directory.as_bytes()) != header.directory_checksum.get() {
+        if checksum(directory.as_bytes()) != header.directory_checksum.get() {
             return Err(damaged("the checksum of the directory does not match"));
+        }
+        let mut due = (size_of::<Self>() + size_of_val(directory)) as u64;
+        for (name, entry) in SectionName::ALL.iter().zip(directory) {
+            let what = match (entry.name.get() == *name as u32, entry.offset.get() == due) {
+                (true, true) => {
+                    due = due.saturating_add(entry.length.get());
+                    continue;
+                }
+                (false, _) => "another section stands in its place",
+                (_, false) => "it does not follow the section before it",
+            };
+            return Err(Error::Section { section: name.text(), offset: entry.offset.get(), what });
+        }
+        if due != header.length.get() {
+            return Err(damaged("the sections do not end where the file does"));
         }
         Ok((header, directory))
     }

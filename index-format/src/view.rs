@@ -3,7 +3,7 @@ use crate::config;
 use crate::details::{self, Details};
 use crate::error::{Error, Result};
 use crate::frames;
-use crate::header::{DirectoryEntry, Header, SectionName};
+use crate::header::{self, DirectoryEntry, Header, SectionName};
 use crate::id::*;
 use crate::labels::Labels;
 use crate::lines::Rows;
@@ -33,7 +33,7 @@ pub struct View<'a> {
     pub sections: &'a [SectionRecord],
     /// By object; one record more than there are units.
     pub units: &'a [UnitRecord],
-    unit_files: &'a [StrId],
+    pub(crate) unit_files: &'a [StrId],
     /// Sorted; one record more than there are names.
     pub names: &'a [NameRecord],
     name_hash: &'a [U32],
@@ -41,7 +41,7 @@ pub struct View<'a> {
     pub functions: &'a [FunctionRecord],
     function_details: &'a [u8],
     variables: &'a [VariableRecord],
-    postings: &'a [u8],
+    pub(crate) postings: &'a [u8],
     /// By object, in the order of the debug information.
     pub places: &'a [PlaceRecord],
     place_details: &'a [u8],
@@ -49,20 +49,20 @@ pub struct View<'a> {
     pub ranges: &'a [RangeRecord],
     /// By object, sorted.
     pub symbols: &'a [SymbolRecord],
-    symbol_names: &'a [SymbolId],
+    pub(crate) symbol_names: &'a [SymbolId],
     /// Named ones first; one record more than there are types.
     pub types: &'a [TypeRecord],
-    members: &'a [MemberRecord],
+    pub(crate) members: &'a [MemberRecord],
     /// By object, sorted.
     pub sequences: &'a [SequenceRecord],
     lines: &'a [u8],
-    sites: &'a [SiteRecord],
+    pub(crate) sites: &'a [SiteRecord],
     segments: &'a [SegmentRecord],
-    refused: &'a [RefusedRecord],
+    pub(crate) refused: &'a [RefusedRecord],
     boundaries: &'a [u8],
-    type_users: &'a [TypeUsersRecord],
-    type_uses: &'a [u8],
-    frames: &'a [FrameRecord],
+    pub(crate) type_users: &'a [TypeUsersRecord],
+    pub(crate) type_uses: &'a [u8],
+    pub(crate) frames: &'a [FrameRecord],
     frame_rows: &'a [u8],
     /// Sorted by name, system and object.
     pub tracepoints: &'a [TracepointRecord],
@@ -137,7 +137,7 @@ impl<'a> View<'a> {
     pub fn checked(&self, name: SectionName) -> Result<&'a [u8]> {
         let section = bytes(self.file, self.directory, name)?;
         let entry = &self.directory[name as usize];
-        if crc32fast::hash(section) != entry.checksum.get() {
+        if header::checksum(section) != entry.checksum.get() {
             return Err(Error::Section {
                 section: name.text(),
                 offset: entry.offset.get(),
@@ -145,6 +145,20 @@ impl<'a> View<'a> {
             });
         }
         Ok(section)
+    }
+    /// That no byte of the file was changed since it was written: each section's checksum, as opening compared those of
+    /// the header and the directory, and there is nothing between or behind them; and that who wrote it kept to the
+    /// specification in what can be told at a glance. Cost: reading the file.
+    ///
+    /// # Errors
+    /// The first section that is not whole.
+    pub fn whole(&self) -> Result<()> {
+        for name in SectionName::ALL {
+            self.checked(*name)?;
+        }
+        self.check_owners()?;
+        self.check_other_owners()?;
+        self.meta().map(drop)
     }
     /// What was indexed, and from which files. Cost: decoding it.
     pub fn meta(&self) -> Result<Meta> {
@@ -160,6 +174,10 @@ impl<'a> View<'a> {
     /// An option of the kernel's configuration, `CONFIG_` left away: what follows its `=`. Cost: a binary search.
     pub fn option(&self, name: &[u8]) -> Option<&'a [u8]> {
         config::find(self.configuration, name)
+    }
+    /// Where a section starts in the file.
+    pub(crate) fn offset(&self, name: SectionName) -> u64 {
+        self.directory[name as usize].offset.get()
     }
     /// The sections' names and lengths.
     pub fn section_sizes(&self) -> impl Iterator<Item = (SectionName, u64)> + 'a {
@@ -396,15 +414,15 @@ impl Iterator for Postings<'_> {
 
 fn bytes<'a>(file: &'a [u8], directory: &[DirectoryEntry], name: SectionName) -> Result<&'a [u8]> {
     let entry = &directory[name as usize];
-    let start = entry.offset.get() as usize;
-    let end = start.checked_add(entry.length.get() as usize);
-    end.and_then(|end| file.get(start..end)).filter(|_| entry.name.get() == name as u32).ok_or(
-        Error::Section {
-            section: name.text(),
-            offset: entry.offset.get(),
-            what: "it does not lie within the file",
-        },
-    )
+    let part = || {
+        let start = usize::try_from(entry.offset.get()).ok()?;
+        file.get(start..start.checked_add(usize::try_from(entry.length.get()).ok()?)?)
+    };
+    part().ok_or(Error::Section {
+        section: name.text(),
+        offset: entry.offset.get(),
+        what: "it does not lie within the file",
+    })
 }
 
 fn records<'a, T>(file: &'a [u8], directory: &[DirectoryEntry], name: SectionName) -> Result<&'a [T]>

@@ -1,5 +1,5 @@
 //! Writes the file: sections in order, then the header in front of them.
-use crate::header::{DirectoryEntry, Header, MAGIC, SectionName, VERSION};
+use crate::header::{self, DirectoryEntry, Header, MAGIC, SectionName, VERSION};
 use crate::id::StrId;
 use std::io::{Result, Seek, SeekFrom, Write};
 use zerocopy::IntoBytes;
@@ -54,11 +54,10 @@ impl<W: Write + Seek> Writer<W> {
             machine: U16::new(machine),
             length: U64::new(self.at),
             release,
-            directory_checksum: U32::new(crc32fast::hash(self.directory.as_bytes())),
+            directory_checksum: U32::new(header::checksum(self.directory.as_bytes())),
             checksum: U32::ZERO,
         };
-        let signed = size_of::<Header>() - size_of::<U32>();
-        header.checksum = U32::new(crc32fast::hash(&header.as_bytes()[..signed]));
+        header.seal();
         self.out.seek(SeekFrom::Start(0))?;
         self.out.write_all(header.as_bytes())?;
         self.out.write_all(self.directory.as_bytes())?;

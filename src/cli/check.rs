@@ -44,8 +44,8 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
         kernels.push(String::from_utf8_lossy(view.release()).into_owned());
         for (row, (script, bytes)) in rows.iter_mut().zip(&scripts) {
             let bytes = bytes.as_ref().map_err(Error::clone);
-            row.outcomes
-                .push(bytes.and_then(|bytes| check::check(view, &definitions, &asked, script, bytes)));
+            let checked = bytes.and_then(|bytes| check::check(view, &definitions, &asked, script, bytes));
+            row.outcomes.push(checked.map_err(|e| index.named(e)));
         }
     }
     let written = if config.json { json(&kernels, &rows, out) } else { text(&kernels, &rows, out) };
@@ -61,7 +61,7 @@ fn tapset(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
         let view = index.view()?;
         let definitions = check::definitions(&view).map_err(|error| error.at(&path))?;
         kernels.push(String::from_utf8_lossy(view.release()).into_owned());
-        all.push(check::tapset::health(view, &definitions)?);
+        all.push(check::tapset::health(view, &definitions).map_err(|e| index.named(e))?);
     }
     let written = match config.json {
         true => health::json(&kernels, &all, out),

@@ -37,10 +37,11 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     for (path, specs) in processes::asked(config, &specs)? {
         let index = config.open(&path)?;
         let any = if args.each || config.json {
-            each(args, &specs, &index, config, out)?
+            each(args, &specs, &index, config, out)
         } else {
-            list(args, &specs, &index, config, out)?
+            list(args, &specs, &index, config, out)
         };
+        let any = any.map_err(|e| index.named(e))?;
         found |= any;
         if !any {
             reasons.extend(why_not(&specs, &index)?);

@@ -87,7 +87,7 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Whether the bytes of the index are whole: the checksum of every section.
+/// Whether the bytes of the index are whole: all of them are under a checksum.
 pub fn verify(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
         config.open(&path)?.verify()?;

@@ -44,7 +44,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let index = config.open(&path)?;
         let view = index.view()?;
         if format == Format::Stap {
-            match find::listing(view, &specs, false, config, out)? {
+            match find::listing(view, &specs, false, config, out).map_err(|e| index.named(e))? {
                 Some(_) => outcome = Outcome::Done,
                 None => reasons.extend(why_not(&specs, &index)?),
             }
@@ -76,7 +76,8 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                 aliased::resolve(view, &point, wanted, &mut |probe| {
                     look(probe.values());
                     printer.probe(&probe, out).map_err(failed)
-                })?;
+                })
+                .map_err(|e| index.named(e))?;
             }
             if matches!(spec.point, Point::Alias(_)) {
                 continue;
@@ -150,7 +151,7 @@ fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write)
         let index = config.open(&path)?;
         let view = index.view()?;
         for spec in &specs {
-            let found = defined::defined(view, spec, &argument)?;
+            let found = defined::defined(view, spec, &argument).map_err(|e| index.named(e))?;
             if !found.everywhere() {
                 outcome = Outcome::Nothing;
             }

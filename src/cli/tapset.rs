@@ -34,7 +34,7 @@ pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcom
         let any = match (args.functions, args.macros) {
             (true, _) => asked.functions(out).map_err(failed)?,
             (_, true) => asked.macros(out).map_err(failed)?,
-            _ => asked.aliases(out)?,
+            _ => asked.aliases(out).map_err(|e| index.named(e))?,
         };
         definitions.whole().map_err(|e| e.at(&path))?;
         match any {

@@ -19,6 +19,6 @@ pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
 pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
     let view = index.view()?;
     let mut reasons = query::why_not(&view, specs);
-    reasons.extend(query::aliases::why_not(view, specs)?);
+    reasons.extend(query::aliases::why_not(view, specs).map_err(|e| index.named(e))?);
     Ok(reasons.iter().map(ToString::to_string).collect())
 }

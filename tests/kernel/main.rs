@@ -4,6 +4,7 @@ mod addresses;
 mod agreement;
 mod anchors;
 mod check;
+mod damage;
 mod frames;
 mod installed;
 #[path = "../capi/library.rs"]

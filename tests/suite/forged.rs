@@ -48,6 +48,7 @@ fn unanswered(parts: &Parts) -> Vec<&'static Command> {
 fn is_answered(index: &Path, question: &Command) -> bool {
     let config = Config {
         db: index.to_owned(),
+        is_default_db: false,
         kernel: None,
         running: None,
         json: true,

@@ -47,6 +47,9 @@ parts! {
     embedded: Embedded(Embedded),
 }
 
+/// Only indexes of kernels have tapsets.
+const REMEDY: &str = "build it again with: probeidx build --force";
+
 /// The definitions of an index, or of a library that is in none.
 #[derive(Debug)]
 pub(super) struct Stored<'v> {
@@ -72,9 +75,9 @@ impl<'v> Stored<'v> {
             let error = Error::new(ErrorKind::NoIndex, "the index was built without tapsets");
             return Err(error.hint("build it again with: probeidx build --force --tapset DIR"));
         }
-        let meta = tapset.meta().map_err(|e| {
-            Error::new(ErrorKind::IndexDamaged, e.to_string()).section("tapset").hint("build the index again")
-        })?;
+        let meta = tapset
+            .meta()
+            .map_err(|e| Error::new(ErrorKind::IndexDamaged, e.to_string()).section("tapset").hint(REMEDY))?;
         Ok(Self::new(Source::Index(tapset), meta))
     }
 
@@ -153,7 +156,7 @@ impl<'v> Stored<'v> {
             Some(number) => {
                 let error =
                     Error::new(ErrorKind::IndexDamaged, format!("definition {number} cannot be decoded"));
-                Err(error.section("tapset_trees").hint("build the index again"))
+                Err(error.section("tapset_trees").hint(REMEDY))
             }
         }
     }
