@@ -2,6 +2,7 @@
 //! hand to which references lead.
 use super::abbrev::Abbrevs;
 use super::attrs::{Attrs, StrRef};
+use super::effort::{Effort, SharedAbbrevs};
 use super::facts::Batch;
 use super::functions::UnitFunctions;
 use super::header::{Encoding, Fault, UnitHeader};
@@ -10,7 +11,7 @@ use super::places::Scratch;
 use super::strings::{Key, LocalStr};
 use super::types::{KnownInBatch, Types};
 use super::unit::{Sections, Unit};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -92,7 +93,11 @@ pub struct Extractor<'d, 'k> {
     strings: FxHashMap<u64, LocalStr>,
     paths: FxHashMap<(u64, u64), LocalStr>,
     foreign: FxHashMap<usize, Option<Rc<Source<'d>>>>,
-    spare_abbrevs: Abbrevs,
+    pub(super) spare_abbrevs: Abbrevs,
+    pub(super) shared_abbrevs: SharedAbbrevs,
+    pub(super) effort: Effort,
+    /// The line programs that were run.
+    pub(super) programs: FxHashSet<u64>,
 }
 
 impl<'d, 'k> Extractor<'d, 'k> {
@@ -110,6 +115,9 @@ impl<'d, 'k> Extractor<'d, 'k> {
             paths: gathered.paths,
             foreign: FxHashMap::default(),
             spare_abbrevs: gathered.spare_abbrevs,
+            shared_abbrevs: SharedAbbrevs::default(),
+            effort: Effort::default(),
+            programs: FxHashSet::default(),
         }
     }
 
@@ -142,15 +150,16 @@ impl<'d, 'k> Extractor<'d, 'k> {
         if let Some(&known) = self.strings.get(&at.0) {
             return known;
         }
-        let string = self.batch.strings.intern(at.bytes(&self.object.sections));
+        let bytes = self.name_bytes(at);
+        let string = self.batch.strings.intern(bytes);
         self.strings.insert(at.0, string);
         string
     }
 
     /// Reads a unit's header, abbreviations and files.
     pub(super) fn open(&mut self, header: UnitHeader) -> Option<Rc<Source<'d>>> {
-        let abbrevs = std::mem::take(&mut self.spare_abbrevs);
-        let unit = match Unit::read(header, self.object.sections, abbrevs) {
+        let abbrevs = self.abbreviations(header.abbrev, header.encoding);
+        let unit = match abbrevs.and_then(|abbrevs| Unit::read(header, self.object.sections, abbrevs)) {
             Ok(unit) => unit,
             Err(fault) => {
                 self.fault(fault);
@@ -158,12 +167,16 @@ impl<'d, 'k> Extractor<'d, 'k> {
             }
         };
         let lines = match line::header(&unit) {
+            Ok(_) if !self.lines_left() => LineHeader::default(),
             Ok(lines) => lines.unwrap_or_default(),
             Err(fault) => {
+                // At most: where it was given up is not known.
+                self.effort.lines += self.object.sections.line.len().saturating_sub(fault.offset);
                 self.fault(fault);
                 LineHeader::default()
             }
         };
+        self.effort.lines += lines.size();
         let paths = RefCell::new(vec![None; lines.files.len()]);
         Some(Rc::new(Source { unit, lines, paths }))
     }
@@ -171,7 +184,7 @@ impl<'d, 'k> Extractor<'d, 'k> {
     /// Takes back the memory of a unit that is done.
     pub(super) fn close(&mut self, source: Rc<Source<'d>>) {
         if let Ok(source) = Rc::try_unwrap(source) {
-            self.spare_abbrevs = source.unit.abbrevs;
+            self.spare_abbrevs = Rc::into_inner(source.unit.abbrevs).unwrap_or_default();
         }
     }
 
@@ -212,9 +225,11 @@ impl<'d, 'k> Extractor<'d, 'k> {
         let keys = (directory.map_or(u64::MAX, key), key(file.name));
         let path = match self.paths.get(&keys) {
             Some(&path) => path,
+            None if !self.names_left() => LocalStr::EMPTY,
             None => {
                 let name = file.name.bytes(&source.unit);
                 let directory = directory.map(|d| d.bytes(&source.unit)).unwrap_or_default();
+                self.count_name(name.len() + directory.len());
                 let path = if name.starts_with(b"/") || directory.is_empty() {
                     self.batch.strings.intern(name)
                 } else {

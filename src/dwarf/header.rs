@@ -57,7 +57,7 @@ pub fn headers(info: &[u8]) -> (Vec<UnitHeader>, Vec<Fault>) {
 }
 
 /// How a unit is encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Encoding {
     pub version: u16,
     pub address_size: u8,

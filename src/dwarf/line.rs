@@ -49,6 +49,17 @@ pub struct LineHeader {
     address_size: u8,
 }
 
+impl LineHeader {
+    /// The bytes of the program.
+    pub fn program_size(&self) -> usize {
+        self.program.len()
+    }
+    /// About the bytes of the header.
+    pub fn size(&self) -> usize {
+        4 * (self.directories.len() + self.files.len())
+    }
+}
+
 /// Reads the header of the unit's line program; `None` where it has none.
 pub fn header(unit: &Unit<'_>) -> Result<Option<LineHeader>, Fault> {
     let Some(offset) = unit.stmt_list else { return Ok(None) };

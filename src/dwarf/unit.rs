@@ -4,12 +4,13 @@ use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, StrRef};
 use super::cursor::Cursor;
 use super::header::{Fault, UnitHeader};
 use gimli::constants::*;
+use std::rc::Rc;
 
 /// A unit that is being read.
 pub struct Unit<'d> {
     pub header: UnitHeader,
     pub sections: Sections<'d>,
-    pub abbrevs: Abbrevs,
+    pub abbrevs: Rc<Abbrevs>,
     pub low_pc: u64,
     pub str_offsets_base: u64,
     pub addr_base: u64,
@@ -29,8 +30,8 @@ pub struct Unit<'d> {
 }
 
 impl<'d> Unit<'d> {
-    /// Reads abbreviations and the unit's own entry; `abbrevs` lends its memory.
-    pub fn read(header: UnitHeader, sections: Sections<'d>, abbrevs: Abbrevs) -> Result<Self, Fault> {
+    /// Reads the unit's own entry.
+    pub fn read(header: UnitHeader, sections: Sections<'d>, abbrevs: Rc<Abbrevs>) -> Result<Self, Fault> {
         let mut unit = Unit {
             header,
             sections,
@@ -49,9 +50,6 @@ impl<'d> Unit<'d> {
             tag: DwTag(0),
             children: header.end,
         };
-        unit.abbrevs
-            .read(sections.abbrev, header.abbrev, header.encoding)
-            .map_err(|offset| Fault::new(".debug_abbrev", offset, "the abbreviations are damaged"))?;
         let mut cursor = unit.cursor(header.entries);
         let mut attrs = Attrs::default();
         let code = cursor.uleb();

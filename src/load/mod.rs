@@ -23,9 +23,8 @@ impl Image {
         match decompress::detect(mapping.bytes()) {
             Some(kind) => {
                 let length = mapping.bytes().len() as u64;
-                let limit = length.saturating_mul(64).saturating_add(64 << 20);
-                let inflated =
-                    decompress::decompress(kind, mapping.bytes(), limit).map_err(|e| e.at(path))?;
+                let inflated = decompress::decompress(kind, mapping.bytes(), decompress::most(length))
+                    .map_err(|e| e.at(path))?;
                 Ok(Self::Inflated(inflated))
             }
             None => Ok(Self::Mapped(mapping)),

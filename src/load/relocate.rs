@@ -53,7 +53,10 @@ impl<'d> DebugSections<'d> {
             let Some(at) = NAMES.iter().position(|n| *n == name).filter(|_| !section.is_in_group()) else {
                 continue;
             };
-            loaded.sections[at] = Self::read(object, index, faults)?;
+            // The first of a name counts: many may be the same compressed bytes.
+            if loaded.sections[at].is_empty() {
+                loaded.sections[at] = Self::read(object, index, faults)?;
+            }
         }
         Ok(loaded)
     }
