@@ -14,9 +14,6 @@ const MOST_READINGS: usize = 32;
 /// So many bytes may be read in any case, however short the section is.
 const ALWAYS: usize = 1 << 20;
 
-/// The most bytes of names that are looked at for one object in one batch.
-const MOST_NAMES: usize = 256 << 20;
-
 /// A name longer than this is none. The longest of C++ and Rust have some thousand bytes.
 const LONGEST_NAME: usize = 64 << 10;
 
@@ -88,7 +85,7 @@ impl<'d> Extractor<'d, '_> {
     /// The bytes of a name; none of one that is too long or where too many were read.
     #[inline]
     pub(super) fn name_bytes(&mut self, at: StrRef) -> &'d [u8] {
-        if self.effort.names > MOST_NAMES {
+        if !self.names_left() {
             return &[];
         }
         let name = at.bytes(&self.object.sections);
@@ -103,19 +100,17 @@ impl<'d> Extractor<'d, '_> {
     /// Counts a name that was read; beyond the bound there are no more.
     #[inline]
     pub(super) fn count_name(&mut self, length: usize) {
-        let before = self.effort.names;
+        let had_some = self.names_left();
         self.effort.names += length;
-        if before <= MOST_NAMES && self.effort.names > MOST_NAMES {
-            self.fault(Fault::new(
-                ".debug_str",
-                0,
-                "more than 256 MiB of names: they overlap, the rest is left out",
-            ));
+        if had_some && !self.names_left() {
+            let what = "names are read more than 32 times: they overlap, the rest is left out";
+            self.fault(Fault::new(".debug_str", 0, what));
         }
     }
 
     /// Whether more names may be read.
     pub(super) fn names_left(&self) -> bool {
-        self.effort.names <= MOST_NAMES
+        let s = &self.object.sections;
+        !is_too_much(self.effort.names, s.info.len() + s.str.len() + s.line_str.len() + s.line.len())
     }
 }

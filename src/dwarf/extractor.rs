@@ -33,11 +33,15 @@ pub struct ObjectSource<'d> {
     /// The first address of code, less the base.
     pub first_pc: u32,
     pub sections: Sections<'d>,
-    /// All units of the object, in order.
+    /// All units of the object, in order, and behind them those of its supplementary file.
     pub headers: &'d [UnitHeader],
 }
 
-impl ObjectSource<'_> {
+impl<'d> ObjectSource<'d> {
+    /// The units that are to be read: those of the object itself.
+    pub fn own(&self) -> &'d [UnitHeader] {
+        &self.headers[..self.headers.partition_point(|unit| !unit.is_supplementary)]
+    }
     /// See [`Extractor::pc`].
     #[inline(always)]
     pub(super) fn pc(&self, address: u64) -> Option<u32> {
@@ -98,6 +102,10 @@ pub struct Extractor<'d, 'k> {
     pub(super) effort: Effort,
     /// The line programs that were run.
     pub(super) programs: FxHashSet<u64>,
+    /// Offsets in units that are still to be imported.
+    pub(super) imports: Vec<u64>,
+    /// Where the units start that were imported.
+    pub(super) imported: FxHashSet<usize>,
 }
 
 impl<'d, 'k> Extractor<'d, 'k> {
@@ -118,6 +126,8 @@ impl<'d, 'k> Extractor<'d, 'k> {
             shared_abbrevs: SharedAbbrevs::default(),
             effort: Effort::default(),
             programs: FxHashSet::default(),
+            imports: vec![],
+            imported: FxHashSet::default(),
         }
     }
 
@@ -132,7 +142,12 @@ impl<'d, 'k> Extractor<'d, 'k> {
     }
 
     /// Records that something could not be read.
-    pub(super) fn fault(&mut self, fault: Fault) {
+    pub(super) fn fault(&mut self, mut fault: Fault) {
+        let supplement = self.object.sections.supplement;
+        if let Some(start) = supplement.and_then(|s| s.start(fault.section)).filter(|s| fault.offset >= *s) {
+            fault.offset -= start;
+            fault.is_supplementary = true;
+        }
         self.batch.faults.push((self.object.number, fault));
     }
 
@@ -166,8 +181,10 @@ impl<'d, 'k> Extractor<'d, 'k> {
                 return None;
             }
         };
-        let lines = match line::header(&unit) {
-            Ok(_) if !self.lines_left() => LineHeader::default(),
+        let lines = match self.lines_left().then(|| line::header(&unit)).unwrap_or_else(|| {
+            let at = unit.stmt_list.unwrap_or(0) as usize;
+            Err(Fault::new(".debug_line", at, "line tables are read more than 32 times: they overlap"))
+        }) {
             Ok(lines) => lines.unwrap_or_default(),
             Err(fault) => {
                 // At most: where it was given up is not known.

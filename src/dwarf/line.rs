@@ -158,8 +158,8 @@ fn entries5(
             let mut number = 0;
             let mut string = None;
             match form {
-                DW_FORM_line_strp => string = Some(StrRef::line_str(cursor.offset(offset_size))),
-                DW_FORM_strp => string = Some(StrRef::str(cursor.offset(offset_size))),
+                DW_FORM_line_strp => string = Some(unit.line_str(cursor.offset(offset_size))),
+                DW_FORM_strp => string = Some(unit.str(cursor.offset(offset_size))),
                 DW_FORM_strx => string = Some(unit.string_at_index(cursor.uleb())),
                 DW_FORM_string => {
                     cursor.c_string();

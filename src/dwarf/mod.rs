@@ -23,7 +23,7 @@ mod unit;
 
 pub use extractor::{Extractor, Gathered, KnownTypes, ObjectSource};
 pub use header::{Fault, UnitHeader, headers};
-pub use unit::Sections;
+pub use unit::{Sections, Supplement};
 
 use crate::error::ErrorKind;
 use abbrev::Slot;
@@ -68,6 +68,9 @@ impl<'d> Extractor<'d, '_> {
         self.read_entries(&source, &mut cursor, &mut with_code, 0);
         if cursor.ended {
             self.fault(Fault::new(".debug_info", header.start, "the entries of a unit are damaged"));
+        }
+        while let Some(offset) = self.imports.pop() {
+            self.read_imported(&source, offset);
         }
         for offset in with_code {
             self.out_of_line(&source, offset);
@@ -141,8 +144,34 @@ impl<'d> Extractor<'d, '_> {
                     unit.skip_attrs(cursor, abbrev);
                     self.read_entries(source, cursor, with_code, depth + 1);
                 }
+                DW_TAG_imported_unit => {
+                    unit.attrs(cursor, abbrev, &mut attrs);
+                    self.imports.extend(attrs.get(Slot::Import));
+                    if abbrev.has_children {
+                        unit.skip_children(cursor);
+                    }
+                }
                 _ => unit.skip_entry(cursor, abbrev),
             }
+        }
+    }
+
+    /// Reads the types and functions of a unit of the supplementary file, once for all units that import it. Partial units
+    /// of the object itself are read as the others are.
+    fn read_imported(&mut self, source: &Rc<Source<'d>>, offset: u64) {
+        let Some(imported) = self.source_of(source, offset) else { return };
+        let header = imported.unit.header;
+        if !header.is_supplementary || !self.imported.insert(header.start) {
+            return;
+        }
+        let mut with_code = vec![];
+        let mut cursor = imported.unit.cursor(imported.unit.children);
+        self.read_entries(&imported, &mut cursor, &mut with_code, 0);
+        if cursor.ended {
+            self.fault(Fault::new(".debug_info", header.start, "the entries of a unit are damaged"));
+        }
+        if let Some(&offset) = with_code.first() {
+            self.fault(Fault::new(".debug_info", offset, "a function with code that is no object's"));
         }
     }
 

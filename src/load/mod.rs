@@ -3,6 +3,7 @@ pub mod config;
 pub mod decompress;
 pub mod elf;
 pub(crate) mod relocate;
+mod supplement;
 
 use crate::error::Result;
 use crate::mapping::Mapping;
