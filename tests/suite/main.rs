@@ -31,6 +31,7 @@ mod elf;
 mod frames;
 mod handler;
 mod hostile;
+mod hostile_sharing;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod image;
 #[cfg(feature = "cli")]
@@ -51,6 +52,7 @@ mod serve;
 mod snapshot;
 #[cfg(feature = "cli")]
 mod statements;
+mod supplement;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
 mod tapset;
