@@ -17,6 +17,9 @@ const ALWAYS: usize = 1 << 20;
 /// A name longer than this is none. The longest of C++ and Rust have some thousand bytes.
 const LONGEST_NAME: usize = 64 << 10;
 
+/// Names up to this length are read however often: it is no more than what the entries themselves cost.
+const SHORT_NAME: usize = 256;
+
 /// About what an entry of a range list or location list takes, less its expression.
 pub const LIST_ENTRY: usize = 8;
 
@@ -82,30 +85,28 @@ impl<'d> Extractor<'d, '_> {
         !is_too_much(self.effort.lines, self.object.sections.line.len())
     }
 
-    /// The bytes of a name; none of one that is too long or where too many were read.
+    /// The bytes of a name; none of one that is too long, which is sooner where names were read again and again.
     #[inline]
     pub(super) fn name_bytes(&mut self, at: StrRef) -> &'d [u8] {
-        if !self.names_left() {
+        let (most, what) = match self.names_left() {
+            true => (LONGEST_NAME, "a name of more than 65536 bytes"),
+            false => {
+                (SHORT_NAME, "names are read more than 32 times: they overlap, the long ones are left out")
+            }
+        };
+        let Some(name) = at.bytes_within(&self.object.sections, most) else {
+            self.effort.names += most;
+            self.fault(Fault::new(".debug_info", 0, what));
             return &[];
-        }
-        let name = at.bytes(&self.object.sections);
-        self.count_name(name.len());
-        if name.len() > LONGEST_NAME {
-            self.fault(Fault::new(".debug_info", 0, "a name of more than 65536 bytes"));
-            return &[];
-        }
+        };
+        self.effort.names += name.len();
         name
     }
 
-    /// Counts a name that was read; beyond the bound there are no more.
+    /// Counts a name that was read.
     #[inline]
     pub(super) fn count_name(&mut self, length: usize) {
-        let had_some = self.names_left();
         self.effort.names += length;
-        if had_some && !self.names_left() {
-            let what = "names are read more than 32 times: they overlap, the rest is left out";
-            self.fault(Fault::new(".debug_str", 0, what));
-        }
     }
 
     /// Whether more names may be read.

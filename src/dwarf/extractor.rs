@@ -242,7 +242,10 @@ impl<'d, 'k> Extractor<'d, 'k> {
         let keys = (directory.map_or(u64::MAX, key), key(file.name));
         let path = match self.paths.get(&keys) {
             Some(&path) => path,
-            None if !self.names_left() => LocalStr::EMPTY,
+            None if !self.names_left() => {
+                self.fault(Fault::new(".debug_line", 0, "paths are read more than 32 times: they overlap"));
+                LocalStr::EMPTY
+            }
             None => {
                 let name = file.name.bytes(&source.unit);
                 let directory = directory.map(|d| d.bytes(&source.unit)).unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::raw::Raw;
 use gimli::*;
 
 /// With any of the bounds gone, a test takes minutes and gigabytes.
-const MANY: u32 = 60_000;
+const MANY: u32 = 20_000;
 
 #[track_caller]
 fn says(skipped: &[String], what: &str) {
@@ -209,12 +209,7 @@ fn units_that_import_one_another() {
 
 #[test]
 fn sections_that_inflate_without_measure() {
-    use std::io::Write;
-    let mut out = flate2::write::ZlibEncoder::new(vec![], flate2::Compression::best());
-    let zeros = vec![0; 1 << 20];
-    (0..200).for_each(|_| out.write_all(&zeros).unwrap());
-    let packed = out.finish().unwrap();
-    let section = [b"ZLIB", &(200u64 << 20).to_be_bytes()[..], &packed].concat();
+    let section = [b"ZLIB", &(200u64 << 20).to_be_bytes()[..], &[0x78, 0xda, 3, 0, 0, 0, 0, 1]].concat();
     let (_, skipped) = index(&module(&[(".zdebug_info", &section)]));
     says(&skipped, "bytes inflate to 209715200, more than the");
 }
