@@ -94,20 +94,22 @@ pub const NO_SIBLING: u16 = u16::MAX;
 #[derive(Default)]
 pub struct Abbrevs {
     by_code: Vec<Option<Abbrev>>,
-    /// Codes too large for the list above, as another producer's may be.
+    /// Codes too large for the list above, as another producer's may be: by code, of one code the first.
     sparse: Vec<(u64, Abbrev)>,
     steps: Vec<Step>,
     constants: Vec<i64>,
 }
 
 impl Abbrevs {
-    /// Compiles the table at this offset into `self`, whose memory is used again. Gives an offset that is wrong.
-    pub fn read(&mut self, section: &[u8], offset: usize, encoding: Encoding) -> Result<(), usize> {
+    /// Compiles the table at this offset into `self`, whose memory is used again. Gives the offset behind it, or one that
+    /// is wrong.
+    pub fn read(&mut self, section: &[u8], offset: usize, encoding: Encoding) -> Result<usize, usize> {
         self.by_code.clear();
         self.sparse.clear();
         self.steps.clear();
         self.constants.clear();
         let mut cursor = Cursor::new(section, offset);
+        let mut count = 0;
         loop {
             let start = cursor.pos;
             let code = cursor.uleb();
@@ -115,14 +117,16 @@ impl Abbrevs {
                 return Err(start);
             }
             if code == 0 {
-                return Ok(());
+                self.sort_sparse();
+                return Ok(cursor.pos);
             }
             let abbrev = self.read_one(&mut cursor, encoding);
             if cursor.ended {
                 return Err(start);
             }
-            // A list by code as long as codes are dense; one far off must not cost its value in memory.
-            if code < self.by_code.len() as u64 + 64 {
+            // A list by code as long as codes are dense; those far off must not cost their values in memory.
+            count += 1;
+            if code < 4 * count + 64 {
                 let at = code as usize;
                 if self.by_code.len() <= at {
                     self.by_code.resize(at + 1, None);
@@ -134,12 +138,27 @@ impl Abbrevs {
         }
     }
 
+    fn sort_sparse(&mut self) {
+        let Self { by_code, sparse, .. } = self;
+        // What came too early for the list.
+        sparse.retain(|(code, abbrev)| match by_code.get_mut(*code as usize) {
+            Some(known) => {
+                known.get_or_insert(*abbrev);
+                false
+            }
+            None => true,
+        });
+        sparse.sort_by_key(|(code, _)| *code);
+        sparse.dedup_by_key(|(code, _)| *code);
+    }
+
     fn read_one(&mut self, cursor: &mut Cursor<'_>, encoding: Encoding) -> Abbrev {
         let tag = DwTag(cursor.uleb() as u16);
         let has_children = cursor.u8() != 0;
         let first_step = self.steps.len() as u32;
         let mut sibling = NO_SIBLING;
         let mut has_name = false;
+        let mut seen = 0u64;
         let mut fixed_so_far = Some(0u32);
         loop {
             let at = DwAt(cursor.uleb() as u16);
@@ -153,12 +172,18 @@ impl Abbrevs {
             }
             has_name |= at == DW_AT_name;
             let size = fixed_size(form, encoding);
-            fixed_so_far = fixed_so_far.zip(size).map(|(sum, size)| sum + size);
-            let slot = slot(tag, at);
+            fixed_so_far = fixed_so_far.zip(size).map(|(sum, size): (u32, u32)| sum.saturating_add(size));
+            let mut slot = slot(tag, at);
+            // Twice the same attribute says nothing; without bytes in the entry it would cost time that no byte pays for.
+            let bit = 1 << slot as u64;
+            if seen & bit != 0 {
+                slot = Slot::Skip;
+            }
+            seen |= bit;
             match (slot, size) {
                 (Slot::Skip, Some(0)) => {}
                 (Slot::Skip, Some(size)) => match self.steps[first_step as usize..].last_mut() {
-                    Some(last) if last.form == Step::FIXED => last.size += size,
+                    Some(last) if last.form == Step::FIXED => last.size = last.size.saturating_add(size),
                     _ => self.steps.push(Step { slot, form: Step::FIXED, size }),
                 },
                 _ => {
@@ -178,7 +203,10 @@ impl Abbrevs {
     pub fn get(&self, code: u64) -> Option<&Abbrev> {
         match self.by_code.get(code as usize) {
             Some(abbrev) => abbrev.as_ref(),
-            None => self.sparse.iter().find(|(c, _)| *c == code).map(|(_, a)| a),
+            None => {
+                let at = self.sparse.binary_search_by_key(&code, |(c, _)| *c).ok()?;
+                Some(&self.sparse[at].1)
+            }
         }
     }
     /// How to read an entry of this abbreviation.

@@ -105,12 +105,22 @@ impl StrRef {
     }
     /// The string's bytes.
     pub fn bytes<'d>(self, sections: &Sections<'d>) -> &'d [u8] {
-        let section = match self.0 & !Self::OFFSET {
+        Cursor::new(self.section(sections), (self.0 & Self::OFFSET) as usize).c_string()
+    }
+    /// The string's bytes; `None` if they are more than `most`, of which no more are looked at.
+    pub fn bytes_within<'d>(self, sections: &Sections<'d>, most: usize) -> Option<&'d [u8]> {
+        let rest = self.section(sections).get((self.0 & Self::OFFSET) as usize..).unwrap_or_default();
+        match memchr::memchr(0, &rest[..rest.len().min(most + 1)]) {
+            Some(length) => Some(&rest[..length]),
+            None => (rest.len() <= most).then_some(&[]),
+        }
+    }
+    fn section<'d>(self, sections: &Sections<'d>) -> &'d [u8] {
+        match self.0 & !Self::OFFSET {
             Self::STR => sections.str,
             Self::LINE_STR => sections.line_str,
             _ => sections.info,
-        };
-        Cursor::new(section, (self.0 & Self::OFFSET) as usize).c_string()
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! hand to which references lead.
 use super::abbrev::Abbrevs;
 use super::attrs::{Attrs, StrRef};
+use super::effort::{Effort, SharedAbbrevs};
 use super::facts::Batch;
 use super::functions::UnitFunctions;
 use super::header::{Encoding, Fault, UnitHeader};
@@ -10,7 +11,7 @@ use super::places::Scratch;
 use super::strings::{Key, LocalStr};
 use super::types::{KnownInBatch, Types};
 use super::unit::{Sections, Unit};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -32,11 +33,15 @@ pub struct ObjectSource<'d> {
     /// The first address of code, less the base.
     pub first_pc: u32,
     pub sections: Sections<'d>,
-    /// All units of the object, in order.
+    /// All units of the object, in order, and behind them those of its supplementary file.
     pub headers: &'d [UnitHeader],
 }
 
-impl ObjectSource<'_> {
+impl<'d> ObjectSource<'d> {
+    /// The units that are to be read: those of the object itself.
+    pub fn own(&self) -> &'d [UnitHeader] {
+        &self.headers[..self.headers.partition_point(|unit| !unit.is_supplementary)]
+    }
     /// See [`Extractor::pc`].
     #[inline(always)]
     pub(super) fn pc(&self, address: u64) -> Option<u32> {
@@ -92,7 +97,15 @@ pub struct Extractor<'d, 'k> {
     strings: FxHashMap<u64, LocalStr>,
     paths: FxHashMap<(u64, u64), LocalStr>,
     foreign: FxHashMap<usize, Option<Rc<Source<'d>>>>,
-    spare_abbrevs: Abbrevs,
+    pub(super) spare_abbrevs: Abbrevs,
+    pub(super) shared_abbrevs: SharedAbbrevs,
+    pub(super) effort: Effort,
+    /// The line programs that were run.
+    pub(super) programs: FxHashSet<u64>,
+    /// Offsets in units that are still to be imported.
+    pub(super) imports: Vec<u64>,
+    /// Where the units start that were imported.
+    pub(super) imported: FxHashSet<usize>,
 }
 
 impl<'d, 'k> Extractor<'d, 'k> {
@@ -110,6 +123,11 @@ impl<'d, 'k> Extractor<'d, 'k> {
             paths: gathered.paths,
             foreign: FxHashMap::default(),
             spare_abbrevs: gathered.spare_abbrevs,
+            shared_abbrevs: SharedAbbrevs::default(),
+            effort: Effort::default(),
+            programs: FxHashSet::default(),
+            imports: vec![],
+            imported: FxHashSet::default(),
         }
     }
 
@@ -124,7 +142,12 @@ impl<'d, 'k> Extractor<'d, 'k> {
     }
 
     /// Records that something could not be read.
-    pub(super) fn fault(&mut self, fault: Fault) {
+    pub(super) fn fault(&mut self, mut fault: Fault) {
+        let supplement = self.object.sections.supplement;
+        if let Some(start) = supplement.and_then(|s| s.start(fault.section)).filter(|s| fault.offset >= *s) {
+            fault.offset -= start;
+            fault.is_supplementary = true;
+        }
         self.batch.faults.push((self.object.number, fault));
     }
 
@@ -142,28 +165,35 @@ impl<'d, 'k> Extractor<'d, 'k> {
         if let Some(&known) = self.strings.get(&at.0) {
             return known;
         }
-        let string = self.batch.strings.intern(at.bytes(&self.object.sections));
+        let bytes = self.name_bytes(at);
+        let string = self.batch.strings.intern(bytes);
         self.strings.insert(at.0, string);
         string
     }
 
     /// Reads a unit's header, abbreviations and files.
     pub(super) fn open(&mut self, header: UnitHeader) -> Option<Rc<Source<'d>>> {
-        let abbrevs = std::mem::take(&mut self.spare_abbrevs);
-        let unit = match Unit::read(header, self.object.sections, abbrevs) {
+        let abbrevs = self.abbreviations(header.abbrev, header.encoding);
+        let unit = match abbrevs.and_then(|abbrevs| Unit::read(header, self.object.sections, abbrevs)) {
             Ok(unit) => unit,
             Err(fault) => {
                 self.fault(fault);
                 return None;
             }
         };
-        let lines = match line::header(&unit) {
+        let lines = match self.lines_left().then(|| line::header(&unit)).unwrap_or_else(|| {
+            let at = unit.stmt_list.unwrap_or(0) as usize;
+            Err(Fault::new(".debug_line", at, "line tables are read more than 32 times: they overlap"))
+        }) {
             Ok(lines) => lines.unwrap_or_default(),
             Err(fault) => {
+                // At most: where it was given up is not known.
+                self.effort.lines += self.object.sections.line.len().saturating_sub(fault.offset);
                 self.fault(fault);
                 LineHeader::default()
             }
         };
+        self.effort.lines += lines.size();
         let paths = RefCell::new(vec![None; lines.files.len()]);
         Some(Rc::new(Source { unit, lines, paths }))
     }
@@ -171,7 +201,7 @@ impl<'d, 'k> Extractor<'d, 'k> {
     /// Takes back the memory of a unit that is done.
     pub(super) fn close(&mut self, source: Rc<Source<'d>>) {
         if let Ok(source) = Rc::try_unwrap(source) {
-            self.spare_abbrevs = source.unit.abbrevs;
+            self.spare_abbrevs = Rc::into_inner(source.unit.abbrevs).unwrap_or_default();
         }
     }
 
@@ -212,9 +242,14 @@ impl<'d, 'k> Extractor<'d, 'k> {
         let keys = (directory.map_or(u64::MAX, key), key(file.name));
         let path = match self.paths.get(&keys) {
             Some(&path) => path,
+            None if !self.names_left() => {
+                self.fault(Fault::new(".debug_line", 0, "paths are read more than 32 times: they overlap"));
+                LocalStr::EMPTY
+            }
             None => {
                 let name = file.name.bytes(&source.unit);
                 let directory = directory.map(|d| d.bytes(&source.unit)).unwrap_or_default();
+                self.count_name(name.len() + directory.len());
                 let path = if name.starts_with(b"/") || directory.is_empty() {
                     self.batch.strings.intern(name)
                 } else {

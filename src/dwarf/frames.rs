@@ -9,6 +9,9 @@ use gimli::constants::*;
 use probeidx_format::frames::{self, Row, Rule};
 use rustc_hash::FxHashMap;
 
+/// How often the section's bytes may be read as those of common entries.
+const MOST_COMMON: usize = 8;
+
 impl Extractor<'_, '_> {
     /// Reads the frame rules of the whole object. Cost: below 1 % of a build.
     pub fn read_frames(&mut self) {
@@ -23,6 +26,8 @@ impl Extractor<'_, '_> {
         let mut bytes = vec![];
         let mut known: FxHashMap<u64, u32> = FxHashMap::default();
         let mut start = 0;
+        // Common entries may overlap, as what refers to them says where they are.
+        let mut common_bytes = 0;
         while start < section.data.len() {
             let entry = match section.entry(start) {
                 Ok(entry) => entry,
@@ -31,7 +36,11 @@ impl Extractor<'_, '_> {
             let at = std::mem::replace(&mut start, entry.end);
             let Some(common) = entry.common else { continue };
             let common = commons.entry(common).or_insert_with(|| {
-                let common = section.common(common);
+                common_bytes += section.common_size(common);
+                let common = match common_bytes > MOST_COMMON.saturating_mul(section.data.len()) {
+                    true => Err("common frame entries overlap"),
+                    false => section.common(common),
+                };
                 common.map_err(|what| self.fault(section.fault(at, what))).ok()
             });
             let Some(common) = common else { continue };
@@ -120,6 +129,12 @@ impl<'d> Section<'d> {
             None => (id != if size == 8 { u64::MAX } else { 0xffff_ffff }).then_some(id),
         };
         Ok(Entry { cursor, end, common })
+    }
+
+    /// The bytes of the entry there; 0 where there is none.
+    fn common_size(&self, offset: u64) -> usize {
+        let entry = usize::try_from(offset).ok().and_then(|start| Some((start, self.entry(start).ok()?)));
+        entry.map_or(0, |(start, entry)| entry.end - start)
     }
 
     fn common(&self, offset: u64) -> Result<Common> {

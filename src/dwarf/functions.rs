@@ -61,7 +61,7 @@ pub struct UnitFunctions {
     by_offset: FxHashMap<u32, u32>,
     by_key: FxHashMap<Key, u32>,
     depth: u32,
-    /// Bytes that stand within abstract functions and describe no variables of theirs.
+    /// Bytes that were read within abstract functions, or passed over.
     passed_over: usize,
 }
 
@@ -131,9 +131,11 @@ impl<'d> Extractor<'d, '_> {
         self.functions.list.push(UnitFunction::default());
         self.functions.by_offset.insert(offset as u32, id);
         let mut variables = vec![];
+        let first_child = cursor.pos;
         if has_children {
             self.collect_variables(source, cursor, &mut variables, 0);
         }
+        self.functions.passed_over += cursor.pos - first_child;
         let first = self.functions.variables.len() as u32;
         function.variables = first..first + variables.len() as u32;
         self.functions.variables.extend(variables);
@@ -188,6 +190,11 @@ impl<'d> Extractor<'d, '_> {
         let unit = &source.unit;
         let mut attrs = Attrs::default();
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
+            if self.functions.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len()) {
+                self.fault(Fault::new(".debug_info", offset, "functions are nested too deep, or overlap"));
+                cursor.ended = true;
+                return;
+            }
             match abbrev.tag {
                 DW_TAG_formal_parameter | DW_TAG_variable => {
                     unit.attrs(cursor, abbrev, &mut attrs);
@@ -204,12 +211,6 @@ impl<'d> Extractor<'d, '_> {
                     self.collect_variables(source, cursor, out, depth + 1);
                 }
                 _ => {
-                    if self.functions.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len())
-                    {
-                        self.fault(Fault::new(".debug_info", offset, "functions are nested too deep"));
-                        cursor.ended = true;
-                        return;
-                    }
                     if abbrev.has_name && types::kind(abbrev.tag).is_some() {
                         self.meet_type_within(source, offset, cursor, abbrev, &mut attrs);
                     } else {

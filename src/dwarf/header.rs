@@ -1,10 +1,29 @@
 //! The headers of units: where each is, and how it is encoded.
 use super::cursor::Cursor;
+use super::unit::Sections;
 use crate::error::ErrorKind;
 use gimli::constants::*;
 
-/// The units of `.debug_info` in their order, and why the walk stopped early if it did. (DWARF 5, section 7.5.1.)
-pub fn headers(info: &[u8]) -> (Vec<UnitHeader>, Vec<Fault>) {
+/// The units of an object in their order, those of its supplementary file last, and why the walk stopped early if it did.
+pub fn headers(sections: &Sections<'_>) -> (Vec<UnitHeader>, Vec<Fault>) {
+    let Some(supplement) = sections.supplement else { return headers_in(sections.info) };
+    let (own, others) = sections.info.split_at(supplement.info.min(sections.info.len()));
+    let (mut units, mut faults) = headers_in(own);
+    let (added, wrong) = headers_in(others);
+    units.extend(added.into_iter().map(|unit| UnitHeader {
+        start: unit.start + supplement.info,
+        entries: unit.entries + supplement.info,
+        end: unit.end + supplement.info,
+        abbrev: unit.abbrev.saturating_add(supplement.abbrev),
+        is_supplementary: true,
+        ..unit
+    }));
+    faults.extend(wrong.into_iter().map(|fault| Fault { is_supplementary: true, ..fault }));
+    (units, faults)
+}
+
+/// The units of a `.debug_info`. (DWARF 5, section 7.5.1.)
+fn headers_in(info: &[u8]) -> (Vec<UnitHeader>, Vec<Fault>) {
     let (mut units, mut faults) = (vec![], vec![]);
     let mut start = 0;
     while start < info.len() {
@@ -49,7 +68,15 @@ pub fn headers(info: &[u8]) -> (Vec<UnitHeader>, Vec<Fault>) {
         if cursor.ended || cursor.pos > end || !matches!(encoding.address_size, 4 | 8) {
             faults.push(fault("the header of a unit is damaged"));
         } else if !matches!(unit_type, DW_UT_type | DW_UT_split_type) {
-            units.push(UnitHeader { start, entries: cursor.pos, end, abbrev: abbrev as usize, encoding });
+            let abbrev = abbrev as usize;
+            units.push(UnitHeader {
+                start,
+                entries: cursor.pos,
+                end,
+                abbrev,
+                encoding,
+                is_supplementary: false,
+            });
         }
         start = end;
     }
@@ -57,7 +84,7 @@ pub fn headers(info: &[u8]) -> (Vec<UnitHeader>, Vec<Fault>) {
 }
 
 /// How a unit is encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Encoding {
     pub version: u16,
     pub address_size: u8,
@@ -77,6 +104,8 @@ pub struct UnitHeader {
     /// The offset of its abbreviations.
     pub abbrev: usize,
     pub encoding: Encoding,
+    /// In a supplementary file: only what units of the object refer to counts.
+    pub is_supplementary: bool,
 }
 
 /// What was wrong at which offset of which section.
@@ -86,11 +115,13 @@ pub struct Fault {
     pub section: &'static str,
     pub offset: usize,
     pub what: &'static str,
+    /// In the supplementary file of the object.
+    pub is_supplementary: bool,
 }
 
 impl Fault {
     /// Something is damaged.
     pub fn new(section: &'static str, offset: usize, what: &'static str) -> Self {
-        Self { kind: ErrorKind::Damaged, section, offset, what }
+        Self { kind: ErrorKind::Damaged, section, offset, what, is_supplementary: false }
     }
 }

@@ -49,6 +49,17 @@ pub struct LineHeader {
     address_size: u8,
 }
 
+impl LineHeader {
+    /// The bytes of the program.
+    pub fn program_size(&self) -> usize {
+        self.program.len()
+    }
+    /// About the bytes of the header.
+    pub fn size(&self) -> usize {
+        4 * (self.directories.len() + self.files.len())
+    }
+}
+
 /// Reads the header of the unit's line program; `None` where it has none.
 pub fn header(unit: &Unit<'_>) -> Result<Option<LineHeader>, Fault> {
     let Some(offset) = unit.stmt_list else { return Ok(None) };
@@ -147,8 +158,8 @@ fn entries5(
             let mut number = 0;
             let mut string = None;
             match form {
-                DW_FORM_line_strp => string = Some(StrRef::line_str(cursor.offset(offset_size))),
-                DW_FORM_strp => string = Some(StrRef::str(cursor.offset(offset_size))),
+                DW_FORM_line_strp => string = Some(unit.line_str(cursor.offset(offset_size))),
+                DW_FORM_strp => string = Some(unit.str(cursor.offset(offset_size))),
                 DW_FORM_strx => string = Some(unit.string_at_index(cursor.uleb())),
                 DW_FORM_string => {
                     cursor.c_string();

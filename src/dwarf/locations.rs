@@ -2,6 +2,7 @@
 use super::abbrev::Slot;
 use super::attrs::{Attrs, block};
 use super::cursor::Cursor;
+use super::effort::LIST_ENTRY;
 use super::extractor::{Extractor, Source};
 use super::functions::{Fixed, UnitFunction, fixed, is_extern};
 use super::header::Fault;
@@ -11,6 +12,9 @@ use super::unit::Unit;
 use gimli::constants::*;
 use probeidx_format::details::{DetailWriter, Range};
 use std::rc::Rc;
+
+/// So many variables of placements may be missing in the description of a function: each new one is compared with all.
+const MOST_EXTRA: usize = 4096;
 
 impl<'d> Extractor<'d, '_> {
     #[inline]
@@ -35,7 +39,10 @@ impl<'d> Extractor<'d, '_> {
                         inherited = fixed;
                         index
                     }
-                    None => self.extra(source, offset, attrs, parameter, frame),
+                    None => {
+                        let Some(index) = self.extra(source, offset, attrs, parameter, frame) else { return };
+                        index
+                    }
                 }
             }
             _ if frame.is_own => {
@@ -43,7 +50,10 @@ impl<'d> Extractor<'d, '_> {
                 self.scratch.own.push(variable);
                 self.scratch.own.len() as u32 - 1
             }
-            _ => self.extra(source, offset, attrs, parameter, frame),
+            _ => {
+                let Some(index) = self.extra(source, offset, attrs, parameter, frame) else { return };
+                index
+            }
         };
         let sections = &source.unit.sections;
         match fixed(attrs) {
@@ -58,18 +68,22 @@ impl<'d> Extractor<'d, '_> {
                 list.clear();
                 let object = self.object;
                 let entry = writer.entry();
-                let whole = lists::locations(&source.unit, attrs, |e| {
-                    if e.end == u64::MAX && e.start == 0 {
-                        list.push((Range { start: 0, end: u32::MAX }, e.expr));
-                    } else if let (Some(start), Some(end)) = (object.pc(e.start), object.pc(e.end)) {
-                        // Where assignments precede the first instruction, GCC (8 and later, with location views) says
-                        // what was passed in an empty range, and what is assigned in the next one.
-                        let is_passed = parameter && list.is_empty() && (start, end) == (entry, entry);
-                        if start < end || is_passed {
-                            list.push((Range { start, end }, e.expr));
+                let mut read = 0;
+                let whole = self.lists_left(&source.unit)
+                    && lists::locations(&source.unit, attrs, |e| {
+                        read += LIST_ENTRY + e.expr.len();
+                        if e.end == u64::MAX && e.start == 0 {
+                            list.push((Range { start: 0, end: u32::MAX }, e.expr));
+                        } else if let (Some(start), Some(end)) = (object.pc(e.start), object.pc(e.end)) {
+                            // Where assignments precede the first instruction, GCC (8 and later, with location views) says
+                            // what was passed in an empty range, and what is assigned in the next one.
+                            let is_passed = parameter && list.is_empty() && (start, end) == (entry, entry);
+                            if start < end || is_passed {
+                                list.push((Range { start, end }, e.expr));
+                            }
                         }
-                    }
-                });
+                    });
+                self.effort.lists += read;
                 if !whole {
                     self.fault(Fault::new(".debug_info", offset, "a location list is damaged"));
                 }
@@ -100,7 +114,7 @@ impl<'d> Extractor<'d, '_> {
         Some((index as u32, variables[index].fixed))
     }
 
-    /// A variable that the function's description lacks, added to its list.
+    /// A variable that the function's description lacks, added to its list if that has room.
     fn extra(
         &mut self,
         source: &Rc<Source<'d>>,
@@ -108,15 +122,23 @@ impl<'d> Extractor<'d, '_> {
         attrs: &Attrs,
         parameter: bool,
         frame: Frame,
-    ) -> u32 {
+    ) -> Option<u32> {
         let variable = self.variable(source, offset, attrs, parameter, frame.nested);
         let UnitFunction { variables, extra, .. } = &mut self.functions.list[frame.function as usize];
         let known = extra.iter().position(|e| e.facts == variable.facts);
+        if known.is_none() && extra.len() >= MOST_EXTRA {
+            self.fault(Fault::new(
+                ".debug_info",
+                offset,
+                "more than 4096 variables that their function lacks",
+            ));
+            return None;
+        }
         let position = known.unwrap_or_else(|| {
             extra.push(variable);
             extra.len() - 1
         });
-        variables.len() as u32 + position as u32
+        Some(variables.len() as u32 + position as u32)
     }
 }
 

@@ -6,6 +6,7 @@
 mod abbrev;
 mod attrs;
 mod cursor;
+mod effort;
 mod extractor;
 pub mod facts;
 mod frames;
@@ -22,7 +23,7 @@ mod unit;
 
 pub use extractor::{Extractor, Gathered, KnownTypes, ObjectSource};
 pub use header::{Fault, UnitHeader, headers};
-pub use unit::Sections;
+pub use unit::{Sections, Supplement};
 
 use crate::error::ErrorKind;
 use abbrev::Slot;
@@ -33,6 +34,7 @@ use facts::{SequenceFacts, UnitFacts};
 use gimli::constants::*;
 use probeidx_format::lines::{self, Row, Rows};
 use probeidx_format::record::UnitRecord;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use strings::LocalStr;
 
@@ -66,6 +68,9 @@ impl<'d> Extractor<'d, '_> {
         self.read_entries(&source, &mut cursor, &mut with_code, 0);
         if cursor.ended {
             self.fault(Fault::new(".debug_info", header.start, "the entries of a unit are damaged"));
+        }
+        while let Some(offset) = self.imports.pop() {
+            self.read_imported(&source, offset);
         }
         for offset in with_code {
             self.out_of_line(&source, offset);
@@ -139,12 +144,48 @@ impl<'d> Extractor<'d, '_> {
                     unit.skip_attrs(cursor, abbrev);
                     self.read_entries(source, cursor, with_code, depth + 1);
                 }
+                DW_TAG_imported_unit => {
+                    unit.attrs(cursor, abbrev, &mut attrs);
+                    self.imports.extend(attrs.get(Slot::Import));
+                    if abbrev.has_children {
+                        unit.skip_children(cursor);
+                    }
+                }
                 _ => unit.skip_entry(cursor, abbrev),
             }
         }
     }
 
+    /// Reads the types and functions of a unit of the supplementary file, once for all units that import it. Partial units
+    /// of the object itself are read as the others are.
+    fn read_imported(&mut self, source: &Rc<Source<'d>>, offset: u64) {
+        let Some(imported) = self.source_of(source, offset) else { return };
+        let header = imported.unit.header;
+        if !header.is_supplementary || !self.imported.insert(header.start) {
+            return;
+        }
+        let mut with_code = vec![];
+        let mut cursor = imported.unit.cursor(imported.unit.children);
+        self.read_entries(&imported, &mut cursor, &mut with_code, 0);
+        if cursor.ended {
+            self.fault(Fault::new(".debug_info", header.start, "the entries of a unit are damaged"));
+        }
+        if let Some(&offset) = with_code.first() {
+            self.fault(Fault::new(".debug_info", offset, "a function with code that is no object's"));
+        }
+    }
+
     fn read_lines(&mut self, source: &Rc<Source<'d>>) {
+        // A table may belong to several units (dwz); what is partial has no code, and none is run twice.
+        let is_partial = source.unit.tag == DW_TAG_partial_unit;
+        let Some(offset) = source.unit.stmt_list.filter(|o| !is_partial && self.programs.insert(*o)) else {
+            return;
+        };
+        if !self.lines_left() {
+            let what = "line tables are read more than 32 times: they overlap";
+            return self.fault(Fault::new(".debug_line", offset as usize, what));
+        }
+        self.effort.lines += source.lines.program_size();
         let unit_number = self.batch.units.len() as u32 - 1;
         let object = self.object.number;
         let mut rows = vec![];
@@ -178,22 +219,36 @@ impl<'d> Extractor<'d, '_> {
 
     /// Gives functions without `DW_AT_decl_file`, as assemblers write them, the file and line of their first row.
     fn locate_functions(&mut self, first_sequence: usize) {
-        for at in 0..self.functions.list.len() {
-            let Some(pc) = self.functions.list[at].lookup else { continue };
-            let holds = |s: &&SequenceFacts| s.start <= pc && pc < s.end;
-            let sequence = self.batch.sequences[first_sequence..].iter().find(holds);
-            let row = sequence.and_then(|s| {
-                let rows = Rows::read(&self.batch.lines[s.rows as usize..], s.start);
-                rows.take_while(|r| r.pc <= pc).last()
-            });
-            let first_file = self.batch.units.last().map_or(0, |u| u.first_file);
-            let file =
-                row.and_then(|r| self.batch.files.get((first_file + r.position.file) as usize).copied());
-            let function = &mut self.functions.list[at];
-            match (file, row) {
-                (Some(file), Some(row)) => (function.file, function.line) = (file, row.position.line),
-                _ => function.file = self.batch.strings.intern(UNKNOWN_SOURCE),
+        let list = self.functions.list.iter().enumerate();
+        let mut wanted: BTreeSet<(u32, usize)> = list.filter_map(|(at, f)| Some((f.lookup?, at))).collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let unknown = self.batch.strings.intern(UNKNOWN_SOURCE);
+        let first_file = self.batch.units.last().map_or(0, |u| u.first_file);
+        // Each row is read once, and each function found in one sequence, the first that holds it.
+        for sequence in &self.batch.sequences[first_sequence..] {
+            let found: Vec<_> = wanted.range((sequence.start, 0)..(sequence.end, 0)).copied().collect();
+            if found.is_empty() {
+                continue;
             }
+            let mut rows = Rows::read(&self.batch.lines[sequence.rows as usize..], sequence.start).peekable();
+            let mut row = None;
+            for (pc, at) in found {
+                wanted.remove(&(pc, at));
+                while let Some(next) = rows.next_if(|r| r.pc <= pc) {
+                    row = Some(next);
+                }
+                let file = row.and_then(|r| self.batch.files.get((first_file + r.position.file) as usize));
+                let function = &mut self.functions.list[at];
+                match (file, row) {
+                    (Some(file), Some(row)) => (function.file, function.line) = (*file, row.position.line),
+                    _ => function.file = unknown,
+                }
+            }
+        }
+        for (_, at) in wanted {
+            self.functions.list[at].file = unknown;
         }
     }
 }

@@ -3,17 +3,19 @@
 use super::abbrev::{Abbrev, Slot};
 use super::attrs::{Attrs, block};
 use super::cursor::Cursor;
+use super::effort::LIST_ENTRY;
 use super::extractor::{Extractor, Source};
 use super::facts::{LabelFacts, NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, UnitVariable};
 use super::header::Fault;
-use super::strings::content_hash;
+use super::strings::{LocalStr, content_hash};
 use super::types;
 use super::unit::{Sections, Unit};
 use super::{has_functions_in_types, lists};
 use gimli::constants::*;
 use probeidx_format::details::{Buffer, CallSite, DetailWriter, Range};
 use probeidx_format::expr::FrameBase;
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// Memory that is used again for every placement.
@@ -30,6 +32,8 @@ pub struct Scratch<'d> {
     nested: Vec<(usize, u32)>,
     /// The unit's files as its placements and rows number them: by the number in the line table.
     file_numbers: Vec<u32>,
+    /// The same by path.
+    numbers_of_paths: FxHashMap<LocalStr, u32>,
 }
 
 /// So many details are compared with those that come.
@@ -84,7 +88,7 @@ impl<'d> Extractor<'d, '_> {
             Some(function) => function,
             None => {
                 let mut function = self.declaration(source, &attrs);
-                if attrs.get(Slot::DeclFile).is_none() && function.file == super::strings::LocalStr::EMPTY {
+                if attrs.get(Slot::DeclFile).is_none() && function.file == LocalStr::EMPTY {
                     function.lookup = Some(entry);
                 }
                 self.functions.list.push(function);
@@ -309,14 +313,18 @@ impl<'d> Extractor<'d, '_> {
         found.clear();
         let object = self.object;
         let mut first = None;
-        let whole = lists::ranges(unit, attrs, |start, end| {
-            first.get_or_insert(start);
-            if let (Some(start), Some(end)) = (object.pc(start), object.pc(end))
-                && start <= end
-            {
-                found.push(Range { start, end });
-            }
-        });
+        let mut read = 0;
+        let whole = self.lists_left(unit)
+            && lists::ranges(unit, attrs, |start, end| {
+                read += LIST_ENTRY;
+                first.get_or_insert(start);
+                if let (Some(start), Some(end)) = (object.pc(start), object.pc(end))
+                    && start <= end
+                {
+                    found.push(Range { start, end });
+                }
+            });
+        self.effort.lists += if attrs.get(Slot::Ranges).is_some() { read } else { 0 };
         if !whole {
             self.fault(Fault::new(
                 ".debug_rnglists",
@@ -346,11 +354,11 @@ impl<'d> Extractor<'d, '_> {
     fn new_file_number(&mut self, source: &Source<'d>, file: u32) -> u32 {
         let path = self.path(source, file.into());
         let first = self.batch.units.last().map_or(0, |u| u.first_file) as usize;
-        let known = self.batch.files[first..].iter().position(|f| *f == path);
-        let number = known.unwrap_or_else(|| {
-            self.batch.files.push(path);
-            self.batch.files.len() - 1 - first
-        }) as u32;
+        let files = &mut self.batch.files;
+        let number = *self.scratch.numbers_of_paths.entry(path).or_insert_with(|| {
+            files.push(path);
+            (files.len() - 1 - first) as u32
+        });
         let at = file as usize;
         if at < source.lines.files.len() {
             if self.scratch.file_numbers.len() <= at {
@@ -364,6 +372,7 @@ impl<'d> Extractor<'d, '_> {
     /// Forgets the numbers of the unit before.
     pub(super) fn enter_unit(&mut self) {
         self.scratch.file_numbers.clear();
+        self.scratch.numbers_of_paths.clear();
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Types<'d> {
     /// Named types whose inside is still to be read.
     pending: Vec<(Rc<Source<'d>>, usize, u32)>,
     depth: u32,
-    /// Bytes that stand within types and describe other types.
+    /// Bytes that were read within types, or passed over.
     passed_over: usize,
 }
 
@@ -176,7 +176,7 @@ impl<'d> Extractor<'d, '_> {
         source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
         // Most types are known by their key: the name of one that is not becomes a string of the batch.
         let name = attrs.string(Slot::Name);
-        let name_bytes = name.map(|name| name.bytes(&source.unit.sections)).unwrap_or_default();
+        let name_bytes = name.map(|name| self.name_bytes(name)).unwrap_or_default();
         let declared = attrs.flag(Slot::Declaration);
         let named = !name_bytes.is_empty();
         let file = attrs.get(Slot::DeclFile).map_or(LocalStr::EMPTY, |file| self.path(source, file));
@@ -278,6 +278,7 @@ impl<'d> Extractor<'d, '_> {
         let mut members = vec![];
         let unit = &source.unit;
         let mut attrs = Attrs::default();
+        let first = cursor.pos;
         while has_children && let Some((_, abbrev)) = unit.next_entry(cursor) {
             let wanted = match kind {
                 TypeKind::Enum => abbrev.tag == DW_TAG_enumerator,
@@ -289,12 +290,12 @@ impl<'d> Extractor<'d, '_> {
                 }
                 _ => matches!(abbrev.tag, DW_TAG_member | DW_TAG_inheritance),
             };
+            let start = cursor.pos;
+            if self.types.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len()) {
+                self.fault(Fault::new(".debug_info", start, "types are nested too deep, or overlap"));
+                break;
+            }
             if !wanted {
-                let start = cursor.pos;
-                if self.types.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len()) {
-                    self.fault(Fault::new(".debug_info", start, "types are nested too deep"));
-                    break;
-                }
                 unit.skip_entry(cursor, abbrev);
                 self.types.passed_over += cursor.pos - start;
                 continue;
@@ -320,6 +321,7 @@ impl<'d> Extractor<'d, '_> {
                 unit.skip_children(cursor);
             }
         }
+        self.types.passed_over += cursor.pos - first;
         members
     }
 }

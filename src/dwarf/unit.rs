@@ -4,12 +4,15 @@ use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, StrRef};
 use super::cursor::Cursor;
 use super::header::{Fault, UnitHeader};
 use gimli::constants::*;
+use std::rc::Rc;
 
 /// A unit that is being read.
 pub struct Unit<'d> {
     pub header: UnitHeader,
     pub sections: Sections<'d>,
-    pub abbrevs: Abbrevs,
+    pub abbrevs: Rc<Abbrevs>,
+    /// Where the sections start from which its offsets count: 0 but in a supplementary file.
+    pub origin: Supplement,
     pub low_pc: u64,
     pub str_offsets_base: u64,
     pub addr_base: u64,
@@ -29,12 +32,17 @@ pub struct Unit<'d> {
 }
 
 impl<'d> Unit<'d> {
-    /// Reads abbreviations and the unit's own entry; `abbrevs` lends its memory.
-    pub fn read(header: UnitHeader, sections: Sections<'d>, abbrevs: Abbrevs) -> Result<Self, Fault> {
+    /// Reads the unit's own entry.
+    pub fn read(header: UnitHeader, sections: Sections<'d>, abbrevs: Rc<Abbrevs>) -> Result<Self, Fault> {
         let mut unit = Unit {
             header,
             sections,
             abbrevs,
+            origin: if header.is_supplementary {
+                sections.supplement.unwrap_or_default()
+            } else {
+                Supplement::default()
+            },
             low_pc: 0,
             str_offsets_base: 8,
             addr_base: 8,
@@ -49,9 +57,6 @@ impl<'d> Unit<'d> {
             tag: DwTag(0),
             children: header.end,
         };
-        unit.abbrevs
-            .read(sections.abbrev, header.abbrev, header.encoding)
-            .map_err(|offset| Fault::new(".debug_abbrev", offset, "the abbreviations are damaged"))?;
         let mut cursor = unit.cursor(header.entries);
         let mut attrs = Attrs::default();
         let code = cursor.uleb();
@@ -70,7 +75,7 @@ impl<'d> Unit<'d> {
             unit.rnglists_base = base(Slot::RnglistsBase, unit.rnglists_base);
         }
         unit.low_pc = attrs.get(Slot::LowPc).unwrap_or(0);
-        unit.stmt_list = attrs.get(Slot::StmtList);
+        unit.stmt_list = attrs.get(Slot::StmtList).map(|at| at.saturating_add(unit.origin.line as u64));
         unit.name = attrs.string(Slot::Name);
         unit.comp_dir = attrs.string(Slot::CompDir);
         unit.producer = attrs.string(Slot::Producer);
@@ -185,7 +190,7 @@ impl<'d> Unit<'d> {
         let offset_size = self.header.encoding.offset_size;
         let start = self.header.start as u64;
         match form {
-            DW_FORM_strp => StrRef::str(cursor.offset(offset_size)).0,
+            DW_FORM_strp => self.str(cursor.offset(offset_size)).0,
             DW_FORM_data1 | DW_FORM_flag => cursor.u8().into(),
             DW_FORM_data2 => cursor.u16().into(),
             DW_FORM_ref4 => start + u64::from(cursor.u32()),
@@ -199,7 +204,7 @@ impl<'d> Unit<'d> {
             }
             DW_FORM_implicit_const => self.abbrevs.constant(step) as u64,
             DW_FORM_flag_present => 1,
-            DW_FORM_line_strp => StrRef::line_str(cursor.offset(offset_size)).0,
+            DW_FORM_line_strp => self.line_str(cursor.offset(offset_size)).0,
             DW_FORM_string => {
                 let at = cursor.pos as u64;
                 cursor.c_string();
@@ -231,7 +236,7 @@ impl<'d> Unit<'d> {
             DW_FORM_ref_addr if self.header.encoding.version <= 2 => {
                 cursor.address(self.header.encoding.address_size)
             }
-            DW_FORM_ref_addr => cursor.offset(offset_size),
+            DW_FORM_ref_addr => cursor.offset(offset_size).saturating_add(self.origin.info as u64),
             DW_FORM_strx | DW_FORM_GNU_str_index => {
                 let index = cursor.uleb();
                 self.string_at_index(index).0
@@ -256,19 +261,17 @@ impl<'d> Unit<'d> {
                 }
                 self.value(cursor, form, step)
             }
-            // Strings and entries of a supplementary file (dwz) that is not at hand.
-            DW_FORM_strp_sup | DW_FORM_GNU_strp_alt | DW_FORM_GNU_ref_alt => {
-                cursor.skip(offset_size.into());
-                IN_OTHER_FILE
+            DW_FORM_strp_sup | DW_FORM_GNU_strp_alt => {
+                let offset = cursor.offset(offset_size);
+                let start = self.sections.supplement.map(|s| s.str as u64);
+                start.map_or(IN_OTHER_FILE, |start| StrRef::str(start.saturating_add(offset)).0)
             }
-            DW_FORM_ref_sup4 => {
-                cursor.skip(4);
-                IN_OTHER_FILE
+            DW_FORM_GNU_ref_alt => {
+                let offset = cursor.offset(offset_size);
+                self.supplementary_entry(offset)
             }
-            DW_FORM_ref_sup8 => {
-                cursor.skip(8);
-                IN_OTHER_FILE
-            }
+            DW_FORM_ref_sup4 => self.supplementary_entry(cursor.u32().into()),
+            DW_FORM_ref_sup8 => self.supplementary_entry(cursor.u64()),
             _ => {
                 cursor.ended = true;
                 0
@@ -306,6 +309,21 @@ impl<'d> Unit<'d> {
         cursor.skip(length);
         if cursor.ended || length > 0xff_ffff { 0 } else { at << 24 | length }
     }
+    /// The string at this offset of the `.debug_str` of the unit's file.
+    #[inline(always)]
+    pub fn str(&self, offset: u64) -> StrRef {
+        StrRef::str(offset.saturating_add(self.origin.str as u64))
+    }
+    /// The string at this offset of the `.debug_line_str` of the unit's file.
+    #[inline(always)]
+    pub fn line_str(&self, offset: u64) -> StrRef {
+        StrRef::line_str(offset.saturating_add(self.origin.line_str as u64))
+    }
+    /// The entry at this offset of the supplementary file.
+    fn supplementary_entry(&self, offset: u64) -> u64 {
+        let start = self.sections.supplement.map(|s| s.info as u64);
+        start.map_or(IN_OTHER_FILE, |start| start.saturating_add(offset))
+    }
     /// The string at this index of the unit's part of `.debug_str_offsets`.
     pub fn string_at_index(&self, index: u64) -> StrRef {
         let size = self.header.encoding.offset_size;
@@ -339,4 +357,31 @@ pub struct Sections<'d> {
     pub eh_frame: &'d [u8],
     /// That of `eh_frame`, as its relocations have it.
     pub eh_frame_address: u64,
+    /// Where the sections of the supplementary file start, if one was put behind those of the object.
+    pub supplement: Option<Supplement>,
+}
+
+/// Where the sections of a supplementary file (dwz) start in those of its object. What its units say of offsets counts from
+/// there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Supplement {
+    pub info: usize,
+    pub abbrev: usize,
+    pub line: usize,
+    pub str: usize,
+    pub line_str: usize,
+}
+
+impl Supplement {
+    /// Where a section starts; `None` of one that supplementary files have not.
+    pub fn start(&self, section: &str) -> Option<usize> {
+        Some(match section {
+            ".debug_info" => self.info,
+            ".debug_abbrev" => self.abbrev,
+            ".debug_line" => self.line,
+            ".debug_str" => self.str,
+            ".debug_line_str" => self.line_str,
+            _ => return None,
+        })
+    }
 }

@@ -52,8 +52,15 @@ pub fn decompress(kind: Compression, data: &[u8], limit: u64) -> Result<Vec<u8>>
 /// Inflates the bytes behind the `Elf64_Chdr` of a section.
 ///
 /// `uncompressed_size` is the `ch_size` of that header. A stream that yields more or less is
-/// [`ErrorKind::Damaged`]; a size that is a lie costs no memory.
+/// [`ErrorKind::Damaged`]; a size that is a lie costs no memory, and one beyond [`most`] is refused.
 pub fn inflate_section(kind: SectionCompression, data: &[u8], uncompressed_size: u64) -> Result<Vec<u8>> {
+    let limit = most(data.len() as u64);
+    if uncompressed_size > limit {
+        let what =
+            format!("{} bytes inflate to {uncompressed_size}, more than the {limit} allowed", data.len());
+        return Err(Error::new(ErrorKind::Damaged, what)
+            .hint("objcopy --decompress-debug-sections it if it is genuine"));
+    }
     let (name, mut stream): (_, Box<dyn Read + '_>) = match kind {
         SectionCompression::Zlib => ("zlib", Box::new(ZlibDecoder::new(data))),
         SectionCompression::Zstd => ("zstd", open_stream(Compression::Zstd, data)),
@@ -73,6 +80,11 @@ pub fn inflate_section(kind: SectionCompression, data: &[u8], uncompressed_size:
         ))),
         End::Failed(e) => Err(stream_error(name, out.len(), &e)),
     }
+}
+
+/// The most bytes that so many compressed ones may become: what compresses better is taken for a bomb.
+pub fn most(compressed: u64) -> u64 {
+    compressed.saturating_mul(64).saturating_add(64 << 20)
 }
 
 /// The compression that the first bytes of a file show, whatever its name. Six bytes suffice.

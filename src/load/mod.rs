@@ -3,6 +3,7 @@ pub mod config;
 pub mod decompress;
 pub mod elf;
 pub(crate) mod relocate;
+mod supplement;
 
 use crate::error::Result;
 use crate::mapping::Watching;
@@ -23,8 +24,7 @@ impl Image {
         match decompress::detect(mapping.bytes()) {
             Some(kind) => {
                 let length = mapping.bytes().len() as u64;
-                let limit = length.saturating_mul(64).saturating_add(64 << 20);
-                let inflated = decompress::decompress(kind, mapping.bytes(), limit);
+                let inflated = decompress::decompress(kind, mapping.bytes(), decompress::most(length));
                 let inflated = mapping.unchanged().and(inflated).map_err(|e| e.at(path))?;
                 Ok(Self::Inflated(inflated))
             }

@@ -3,7 +3,7 @@
 //! A vmlinux linked with `--emit-relocs` carries `.rela.debug_*` too, but they are applied already: only those of
 //! relocatable objects are.
 use super::elf::{Elf, LE, Section};
-use crate::dwarf::Sections;
+use crate::dwarf::{Sections, Supplement};
 use crate::error::{Error, ErrorKind, Result};
 use object::LittleEndian;
 use object::elf::{self, Rela64};
@@ -15,6 +15,7 @@ pub struct DebugSections<'d> {
     sections: [Cow<'d, [u8]>; NAMES.len()],
     eh_frame: Cow<'d, [u8]>,
     eh_frame_address: u64,
+    supplement: Option<Supplement>,
 }
 
 const NAMES: [&str; 12] = [
@@ -53,7 +54,10 @@ impl<'d> DebugSections<'d> {
             let Some(at) = NAMES.iter().position(|n| *n == name).filter(|_| !section.is_in_group()) else {
                 continue;
             };
-            loaded.sections[at] = Self::read(object, index, faults)?;
+            // The first of a name counts: many may be the same compressed bytes.
+            if loaded.sections[at].is_empty() {
+                loaded.sections[at] = Self::read(object, index, faults)?;
+            }
         }
         Ok(loaded)
     }
@@ -68,6 +72,23 @@ impl<'d> DebugSections<'d> {
             self.sections[FRAME] = Cow::Borrowed(&[]);
         }
         Ok(self)
+    }
+
+    /// Puts the sections of a supplementary file behind these.
+    pub(super) fn append(&mut self, other: &DebugSections<'_>) -> Result<()> {
+        let start = self.sections.each_ref().map(|section| section.len());
+        let [info, abbrev, line, str, line_str, ..] = start;
+        // Offsets of entries are kept in 32 bits.
+        if info + other.sections[0].len() > u32::MAX as usize {
+            let what = "more than 4 GiB of debug information with that of its supplementary file";
+            return Err(Error::new(ErrorKind::Unsupported, what));
+        }
+        // Without code there are no addresses, and no lists or frame rules.
+        for (own, other) in self.sections.iter_mut().zip(&other.sections).take(5) {
+            own.to_mut().extend_from_slice(other);
+        }
+        self.supplement = Some(Supplement { info, abbrev, line, str, line_str });
+        Ok(())
     }
 
     /// The section at this index. Cost: of a module, a copy and its relocations; all modules have 3 MB of `.debug_frame`.
@@ -100,6 +121,7 @@ impl<'d> DebugSections<'d> {
             frame,
             eh_frame: &self.eh_frame,
             eh_frame_address: self.eh_frame_address,
+            supplement: self.supplement,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::merge::{Extracted, Firsts};
 use crate::observer::Observer;
 use probeidx_format::meta::InputMeta;
 use rayon::prelude::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes of `.debug_info` that are one batch: enough that repeated types are met again, few enough that all threads
 /// have work to the end. Part of what decides the bytes of an index: not to be made to depend on the machine.
@@ -44,7 +44,7 @@ pub fn vmlinux(
     types: &Firsts,
     functions: &Firsts,
 ) -> Result<Vmlinux> {
-    let ((facts, config, extracted, layout), mut skipped) =
+    let ((facts, config, extracted, layout), supplement, mut skipped) =
         open(input, 0, |object, code, source, faults| {
             let path = input.path.display().to_string();
             let facts = || {
@@ -62,7 +62,7 @@ pub fn vmlinux(
             Ok((facts, config, extracted, layout))
         })?;
     for e in &extracted {
-        skipped.extend(count_faults(&e.batch.faults, |_| &input.path));
+        skipped.extend(count_faults(&e.batch.faults, |_| (&input.path, supplement.as_deref())));
     }
     Ok(Vmlinux { facts, config, extracted, layout, skipped })
 }
@@ -82,18 +82,11 @@ pub fn whole(
         extracted.tell(number as u32, types, functions);
         extracted
     };
-    let batches = cut(source.headers, |unit| (unit.end - unit.start) as u64, BATCH);
+    let batches = cut(source.own(), |unit| (unit.end - unit.start) as u64, BATCH);
     let read_all = || batches.par_iter().enumerate().with_max_len(1).map(read).collect::<Vec<_>>();
     let (mut extracted, frames) = rayon::join(read_all, || frames(source));
     extracted.push(frames);
     extracted
-}
-
-/// What to say of an object that shares debug information with others.
-pub fn without_supplement(object: &Elf<'_>) -> Option<Error> {
-    let section = object.section(".gnu_debugaltlink")?;
-    let what = "names and types are in a supplementary file (dwz) that is not read";
-    Some(Error::new(ErrorKind::MissingPart, what).section(section.name))
 }
 
 /// The object that an extractor reads.
@@ -189,7 +182,7 @@ fn attempt(
         let read = |object: &Elf<'_>, code: &Elf<'_>, source: ObjectSource<'_>, faults: &mut Vec<Error>| {
             check_release(object, release)?;
             let mut extractor = Extractor::new(std::mem::take(&mut gathered), source, known);
-            source.headers.iter().for_each(|header| extractor.read(*header));
+            source.own().iter().for_each(|header| extractor.read(*header));
             extractor.read_frames();
             gathered = extractor.leave();
             let path = input.path.display().to_string();
@@ -204,9 +197,9 @@ fn attempt(
             Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
         };
         match changed.clone().map_or_else(|| open(input, object_number, read), Err) {
-            Ok((facts, faults)) => {
+            Ok((facts, supplement, faults)) => {
                 inputs.push(input_meta(input, Some(&facts)));
-                objects.push((facts, &input.path));
+                objects.push((facts, &input.path, supplement));
                 skipped.extend(faults);
             }
             Err(error)
@@ -222,7 +215,10 @@ fn attempt(
         observe(number, input);
     }
     let batch = gathered.finish();
-    skipped.extend(count_faults(&batch.faults, |object| objects[object as usize].1));
+    skipped.extend(count_faults(&batch.faults, |object| {
+        let (_, path, supplement) = &objects[object as usize];
+        (*path, supplement.as_deref())
+    }));
     Ok(Group {
         extracted: Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 },
         objects: objects.into_iter().map(|o| o.0).collect(),
@@ -231,13 +227,13 @@ fn attempt(
     })
 }
 
-/// Opens a file for `read`, and the object with its code, which is another one where a debug file has none; tells what
-/// of it could not be read besides.
+/// Opens a file for `read`, with its supplementary file, and the object with its code, which is another one where a debug
+/// file has none; tells the path of the supplementary file, and what could not be read besides.
 fn open<T>(
     input: &Input,
     number: u32,
     read: impl FnOnce(&Elf<'_>, &Elf<'_>, ObjectSource<'_>, &mut Vec<Error>) -> Result<T>,
-) -> Result<(T, Vec<Skipped>)> {
+) -> Result<(T, Option<PathBuf>, Vec<Skipped>)> {
     let image = Image::open(&input.path)?;
     let found = open_in(&image, input, number, read);
     image.unchanged(&input.path)?;
@@ -249,12 +245,16 @@ fn open_in<T>(
     input: &Input,
     number: u32,
     read: impl FnOnce(&Elf<'_>, &Elf<'_>, ObjectSource<'_>, &mut Vec<Error>) -> Result<T>,
-) -> Result<(T, Vec<Skipped>)> {
+) -> Result<(T, Option<PathBuf>, Vec<Skipped>)> {
     let in_file = |e: Error| e.at(&input.path);
     let object = Elf::parse(image.bytes()).map_err(in_file)?;
     let mut errors = vec![];
-    let debug = DebugSections::load(&object, &mut errors).map_err(in_file)?;
-    let (headers, faults) = dwarf::headers(debug.sections().info);
+    let mut debug = DebugSections::load(&object, &mut errors).map_err(in_file)?;
+    let supplement = debug.add_supplement(&object, &input.path).unwrap_or_else(|e| {
+        errors.push(e);
+        None
+    });
+    let (headers, faults) = dwarf::headers(&debug.sections());
     if headers.is_empty() {
         let error =
             Error::new(ErrorKind::NoDebugInfo, "no debug information (stripped, or built without it)");
@@ -263,7 +263,6 @@ fn open_in<T>(
             None => error.hint("index the file of the debug package instead"),
         }));
     }
-    errors.extend(without_supplement(&object));
     let source = source(&object, number, debug.sections(), &headers);
     let path = input.shipped.as_deref().filter(|_| !object.has_code());
     let with_code = path.and_then(|path| Image::open(path).map_err(|e| errors.push(e)).ok());
@@ -278,8 +277,9 @@ fn open_in<T>(
     let found = found?;
     let part = |e: Error| Skipped::part(in_file(e), 1);
     let mut skipped: Vec<Skipped> = errors.into_iter().map(part).collect();
-    skipped.extend(faults.iter().map(|f| Skipped::part(from_fault(&input.path, f), 1)));
-    Ok((found, skipped))
+    let place = |f: &Fault| file_of(f, &input.path, supplement.as_deref());
+    skipped.extend(faults.iter().map(|f| Skipped::part(from_fault(place(f), f), 1)));
+    Ok((found, supplement, skipped))
 }
 
 /// A module says in `.modinfo` for which kernel it was made.
@@ -306,22 +306,37 @@ pub fn input_meta(input: &Input, object: Option<&ObjectFacts>) -> InputMeta {
     }
 }
 
+/// The file in which a fault is: that of the object, or its supplementary file.
+pub fn file_of<'p>(fault: &Fault, path: &'p Path, supplement: Option<&'p Path>) -> &'p Path {
+    supplement.filter(|_| fault.is_supplementary).unwrap_or(path)
+}
+
 pub fn from_fault(path: &Path, fault: &Fault) -> Error {
     Error::new(fault.kind, fault.what).at(path).section(fault.section).offset(fault.offset as u64)
 }
 
-/// One line for each kind of fault of a file, with the place of the first.
-pub fn count_faults<P: AsRef<Path>>(faults: &[(u32, Fault)], path: impl Fn(u32) -> P) -> Vec<Skipped> {
+/// One line for each kind of fault of a file, with the place of the first. `paths` are those of an object and of its
+/// supplementary file.
+pub fn count_faults<'p>(
+    faults: &[(u32, Fault)],
+    paths: impl Fn(u32) -> (&'p PathBuf, Option<&'p Path>),
+) -> Vec<Skipped> {
     let mut counted: Vec<(u32, &Fault, u64)> = vec![];
     for (object, fault) in faults {
         let same = |(o, f, _): &&mut (u32, &Fault, u64)| {
-            o == object && f.what == fault.what && f.section == fault.section
+            o == object
+                && f.what == fault.what
+                && f.section == fault.section
+                && f.is_supplementary == fault.is_supplementary
         };
         match counted.iter_mut().find(same) {
             Some((_, _, count)) => *count += 1,
             None => counted.push((*object, fault, 1)),
         }
     }
-    let part = |(object, fault, count)| Skipped::part(from_fault(path(object).as_ref(), fault), count);
+    let part = |(object, fault, count)| {
+        let (path, supplement) = paths(object);
+        Skipped::part(from_fault(file_of(fault, path, supplement), fault), count)
+    };
     counted.into_iter().map(part).collect()
 }

@@ -1,6 +1,7 @@
 //! Whether an index is still what a build would make.
 use super::{Built, Options};
 use crate::discover::Input;
+use crate::error::ErrorKind;
 use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::query::Index;
@@ -30,6 +31,8 @@ pub fn unchanged<'i>(
         && (meta.user.is_some() || meta.without_modules != options.modules)
         && meta.inputs.len() == inputs.len()
         && meta.inputs.iter().zip(&inputs).all(|(known, input)| same(known, input))
+        // A part that was missing may be there now.
+        && meta.skipped.iter().all(|s| s.kind != ErrorKind::MissingPart.name())
         && view.tapset_sources().is_ok_and(|kept| tapsets.are(&kept));
     let built = Built {
         release: meta.release.clone(),

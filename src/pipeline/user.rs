@@ -1,5 +1,5 @@
 //! The build of programs and shared libraries: an index for each.
-use super::extract::{self, count_faults, from_fault, input_meta};
+use super::extract::{self, count_faults, file_of, from_fault, input_meta};
 use super::unchanged::unchanged;
 use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_turn, skipped_meta, threads};
 use crate::discover::{self, UserObject};
@@ -113,15 +113,21 @@ fn read_in(
             fits
         });
     let with_debug = debug_file.as_ref().unwrap_or(&object);
-    let mut faults: Vec<Error> = extract::without_supplement(with_debug).into_iter().collect();
-    let sections = DebugSections::load(with_debug, &mut faults)
+    let mut faults: Vec<Error> = vec![];
+    let mut sections = DebugSections::load(with_debug, &mut faults)
         .and_then(|sections| sections.with_frames_of(&object, &mut faults))
         .unwrap_or_else(|e| {
             lost(e.at(debug_path));
             DebugSections::default()
         });
-    let (headers, broken) = dwarf::headers(sections.sections().info);
-    skipped.extend(broken.iter().map(|f| Skipped::part(from_fault(debug_path, f), 1)));
+    let supplement = sections.add_supplement(with_debug, debug_path).unwrap_or_else(|e| {
+        faults.push(e);
+        None
+    });
+    let supplement = supplement.as_deref();
+    let (headers, broken) = dwarf::headers(&sections.sections());
+    let place = |f| file_of(f, debug_path, supplement);
+    skipped.extend(broken.iter().map(|f| Skipped::part(from_fault(place(f), f), 1)));
     if headers.is_empty() && broken.is_empty() {
         skipped.push(Skipped::part(without_debug_info(&object).at(path), 1));
     }
@@ -147,7 +153,7 @@ fn read_in(
     );
     skipped.extend(faults.into_iter().map(|e| Skipped::part(e.at(debug_path), 1)));
     for batch in &batches {
-        skipped.extend(count_faults(&batch.batch.faults, |_| debug_path));
+        skipped.extend(count_faults(&batch.batch.faults, |_| (debug_path, supplement)));
     }
     let mut paths = vec![shown];
     let given = found.given.display().to_string();

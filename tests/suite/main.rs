@@ -37,6 +37,7 @@ mod forged;
 mod frames;
 mod handler;
 mod hostile;
+mod hostile_sharing;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod image;
 #[cfg(feature = "cli")]
@@ -61,6 +62,7 @@ mod serve;
 mod snapshot;
 #[cfg(feature = "cli")]
 mod statements;
+mod supplement;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod tables;
 mod tapset;

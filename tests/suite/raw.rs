@@ -10,7 +10,7 @@ pub struct Raw {
 }
 
 /// The code of an abbreviation.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Code(u64);
 
 impl Raw {

@@ -1,0 +1,117 @@
+//! How much is read again and again: references may lead many readers to the same bytes, so that a small file could take
+//! the square of its size in time. What any compiler writes is far below these bounds.
+use super::abbrev::Abbrevs;
+use super::attrs::StrRef;
+use super::extractor::Extractor;
+use super::header::{Encoding, Fault};
+use super::unit::Unit;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+/// How often all bytes of a section may be read because entries refer to them.
+const MOST_READINGS: usize = 32;
+
+/// So many bytes may be read in any case, however short the section is.
+const ALWAYS: usize = 1 << 20;
+
+/// A name longer than this is none. The longest of C++ and Rust have some thousand bytes.
+const LONGEST_NAME: usize = 64 << 10;
+
+/// Names up to this length are read however often: it is no more than what the entries themselves cost.
+const SHORT_NAME: usize = 256;
+
+/// About what an entry of a range list or location list takes, less its expression.
+pub const LIST_ENTRY: usize = 8;
+
+/// The bytes that were read so far for one object in one batch.
+#[derive(Default)]
+pub struct Effort {
+    abbrevs: usize,
+    /// Of line tables, with their headers.
+    pub lines: usize,
+    /// Of range lists and location lists.
+    pub lists: usize,
+    names: usize,
+}
+
+/// The tables of abbreviations that several units share, as those of LLVM's full LTO and of dwz do.
+#[derive(Default)]
+pub struct SharedAbbrevs {
+    read_once: FxHashSet<(usize, Encoding)>,
+    read_again: FxHashMap<(usize, Encoding), Rc<Abbrevs>>,
+}
+
+fn is_too_much(read: usize, section: usize) -> bool {
+    read > section.saturating_mul(MOST_READINGS).saturating_add(ALWAYS)
+}
+
+impl<'d> Extractor<'d, '_> {
+    /// The abbreviations at this offset.
+    pub(super) fn abbreviations(&mut self, offset: usize, encoding: Encoding) -> Result<Rc<Abbrevs>, Fault> {
+        let key = (offset, encoding);
+        if let Some(known) = self.shared_abbrevs.read_again.get(&key) {
+            return Ok(known.clone());
+        }
+        let section = self.object.sections.abbrev;
+        let fault = |offset, what| Err(Fault::new(".debug_abbrev", offset, what));
+        if is_too_much(self.effort.abbrevs, section.len()) {
+            return fault(offset, "abbreviations are read more than 32 times: they overlap");
+        }
+        let mut abbrevs = std::mem::take(&mut self.spare_abbrevs);
+        match abbrevs.read(section, offset, encoding) {
+            Ok(end) => self.effort.abbrevs += end - offset,
+            Err(at) => {
+                self.effort.abbrevs += at.saturating_sub(offset);
+                return fault(at, "the abbreviations are damaged");
+            }
+        }
+        let abbrevs = Rc::new(abbrevs);
+        if !self.shared_abbrevs.read_once.insert(key) {
+            self.shared_abbrevs.read_again.insert(key, abbrevs.clone());
+        }
+        Ok(abbrevs)
+    }
+
+    /// Whether another range list or location list may be read.
+    #[inline]
+    pub(super) fn lists_left(&self, unit: &Unit<'_>) -> bool {
+        let s = &unit.sections;
+        let sections = s.ranges.len() + s.rnglists.len() + s.loc.len() + s.loclists.len();
+        !is_too_much(self.effort.lists, sections)
+    }
+
+    /// Whether another line table may be read.
+    pub(super) fn lines_left(&self) -> bool {
+        !is_too_much(self.effort.lines, self.object.sections.line.len())
+    }
+
+    /// The bytes of a name; none of one that is too long, which is sooner where names were read again and again.
+    #[inline]
+    pub(super) fn name_bytes(&mut self, at: StrRef) -> &'d [u8] {
+        let (most, what) = match self.names_left() {
+            true => (LONGEST_NAME, "a name of more than 65536 bytes"),
+            false => {
+                (SHORT_NAME, "names are read more than 32 times: they overlap, the long ones are left out")
+            }
+        };
+        let Some(name) = at.bytes_within(&self.object.sections, most) else {
+            self.effort.names += most;
+            self.fault(Fault::new(".debug_info", 0, what));
+            return &[];
+        };
+        self.effort.names += name.len();
+        name
+    }
+
+    /// Counts a name that was read.
+    #[inline]
+    pub(super) fn count_name(&mut self, length: usize) {
+        self.effort.names += length;
+    }
+
+    /// Whether more names may be read.
+    pub(super) fn names_left(&self) -> bool {
+        let s = &self.object.sections;
+        !is_too_much(self.effort.names, s.info.len() + s.str.len() + s.line_str.len() + s.line.len())
+    }
+}
