@@ -181,10 +181,14 @@ impl<'d, 'k> Extractor<'d, 'k> {
                 return None;
             }
         };
-        let lines = match self.lines_left().then(|| line::header(&unit)).unwrap_or_else(|| {
-            let at = unit.stmt_list.unwrap_or(0) as usize;
-            Err(Fault::new(".debug_line", at, "line tables are read more than 32 times: they overlap"))
-        }) {
+        let header = match self.lines_left() {
+            true => line::header(&unit),
+            false => {
+                let at = unit.stmt_list.unwrap_or(0) as usize;
+                Err(Fault::new(".debug_line", at, "line tables are read more than 32 times: they overlap"))
+            }
+        };
+        let lines = match header {
             Ok(lines) => lines.unwrap_or_default(),
             Err(fault) => {
                 // At most: where it was given up is not known.

@@ -82,7 +82,7 @@ impl Subject {
         let (mut header, _) = Header::read_from_prefix(&self.now).unwrap();
         header.directory_checksum.set(checksum(&self.now[directory]));
         header.seal();
-        self.put(0, &header.as_bytes().to_vec());
+        self.put(0, header.as_bytes());
     }
     /// Lets whoever keeps the file open see that it is another.
     pub fn show(&mut self) {
