@@ -5,11 +5,13 @@
 #![no_main]
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use probeidx_capi::border::{EachFn, ErrorOut, Status};
+use probeidx_capi::border::{ErrorOut, Status};
+use probeidx_capi::contents::{Object, Summary, probeidx_objects, probeidx_stats};
 use probeidx_capi::decode::{Decoded, Log};
+use probeidx_capi::each::EachFn;
 use probeidx_capi::frames::{Frame, probeidx_frames};
 use probeidx_capi::handle::Handle;
-use probeidx_capi::open::{Object, Summary, probeidx_close, probeidx_objects, probeidx_open, probeidx_stats};
+use probeidx_capi::open::{probeidx_close, probeidx_open};
 use probeidx_capi::places::{Place, probeidx_places};
 use probeidx_capi::resolve::{Options, Placement, probeidx_resolve};
 use probeidx_capi::text::Text;
