@@ -2,13 +2,11 @@
 use super::Input;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
+use crate::load::build_id::{DEBUG_ROOT, debug_file, hex};
 use crate::load::elf::Elf;
 use flate2::Crc;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// Where debug packages put their files.
-const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// A program or shared library.
 #[derive(Clone, Debug)]
@@ -70,10 +68,9 @@ fn has_debug_info(elf: &Elf<'_>) -> bool {
 /// Where the debug file may be, the best first.
 fn candidates(elf: &Elf<'_>, real: &Path, given: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
     let roots = || roots.iter().map(PathBuf::as_path).chain([Path::new(DEBUG_ROOT)]);
-    let id: Vec<String> = elf.build_id().unwrap_or_default().iter().map(|b| format!("{b:02x}")).collect();
     let mut found = vec![];
-    if let [first, rest @ ..] = &id[..] {
-        found.extend(roots().map(|root| root.join(format!(".build-id/{first}/{}.debug", rest.concat()))));
+    if let Some(name) = elf.build_id().and_then(debug_file) {
+        found.extend(roots().map(|root| root.join(&name)));
     }
     if let Some((name, _)) = elf.debug_link() {
         for folder in [real, given].iter().filter_map(|path| path.parent()) {
@@ -114,10 +111,6 @@ fn belongs(path: &Path, elf: &Elf<'_>, real: &Path, strangers: &mut Vec<Error>) 
         Err(Error::new(ErrorKind::Mismatch, what).hint("install the debug package of the same version"))
     });
     checked.map_err(|error| strangers.push(error.at(path))).is_ok()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn input(path: &Path) -> Result<Input> {

@@ -1,4 +1,5 @@
 //! Files to sections: mapping, decompression, ELF, relocation.
+pub mod build_id;
 pub mod config;
 pub mod decompress;
 pub mod elf;

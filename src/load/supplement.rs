@@ -1,13 +1,11 @@
 //! Supplementary files, into which `dwz -m` moves what the debug files of several objects have in common.
 use super::Image;
+use super::build_id::{DEBUG_ROOT, debug_file};
 use super::elf::Elf;
 use super::relocate::DebugSections;
 use crate::error::{Error, ErrorKind, Result};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// Where packages put debug files by build id.
-const BY_BUILD_ID: &str = "/usr/lib/debug";
 
 /// What an object says of its supplementary file.
 struct Link<'d> {
@@ -84,17 +82,13 @@ fn sup<'d>(object: &Elf<'d>, is_supplementary: u8) -> Option<(&'d [u8], &'d [u8]
 /// folder above the debug file, as in an unpacked package; and by build id.
 fn candidates(link: &Link<'_>, path: &Path) -> Vec<PathBuf> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let id: Vec<String> = link.id.iter().map(|b| format!("{b:02x}")).collect();
-    let by_id = match &id[..] {
-        [first, rest @ ..] => Some(format!(".build-id/{first}/{}.debug", rest.concat())),
-        [] => None,
-    };
+    let by_id = debug_file(link.id);
     let mut found = vec![];
     found.extend(real.parent().map(|folder| folder.join(link.name)));
     for folder in real.ancestors().skip(1) {
         found.extend(link.name.strip_prefix("/").ok().map(|name| folder.join(name)));
         found.extend(by_id.as_ref().map(|name| folder.join(name)));
     }
-    found.extend(by_id.map(|name| Path::new(BY_BUILD_ID).join(name)));
+    found.extend(by_id.map(|name| Path::new(DEBUG_ROOT).join(name)));
     found
 }

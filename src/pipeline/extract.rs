@@ -1,6 +1,5 @@
 //! One kernel's files to batches of facts.
 use super::Skipped;
-use super::unchanged::hex;
 use crate::code::layout::Layout;
 use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
@@ -8,6 +7,7 @@ use crate::dwarf::{self, Extractor, Fault, Gathered, KnownTypes, ObjectSource, S
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{Kind, ObjectFacts};
 use crate::load::Image;
+use crate::load::build_id::hex;
 use crate::load::config::KernelConfig;
 use crate::load::elf::Elf;
 use crate::load::relocate::DebugSections;

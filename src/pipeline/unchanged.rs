@@ -3,6 +3,7 @@ use super::{Built, Options};
 use crate::discover::Input;
 use crate::error::ErrorKind;
 use crate::load::Image;
+use crate::load::build_id::hex;
 use crate::load::elf::Elf;
 use crate::query::Index;
 use crate::tapset::sources::Sources;
@@ -54,8 +55,4 @@ fn build_id(path: &Path) -> String {
         Some(hex(Elf::parse(image.bytes()).ok()?.build_id()?))
     };
     read().unwrap_or_default()
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -179,7 +179,7 @@ fn read_in(
 /// What to say of an object of which only the symbols are indexed.
 fn without_debug_info(object: &Elf<'_>) -> Error {
     let symbols = object.symbols.len();
-    let id = object.build_id().map(super::unchanged::hex);
+    let id = object.build_id().map(crate::load::build_id::hex);
     let what = match &id {
         Some(id) => format!("no debug information of build id {id}: only its {symbols} symbols are indexed"),
         None => format!(
