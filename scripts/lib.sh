@@ -4,7 +4,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=$(cargo metadata --format-version 1 --no-deps --offline 2>/dev/null | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p') || true
 target=${target:-$PWD/target}
 
-say() { printf '\n== %s\n' "$*"; }
+say() { printf '\n== %s (%d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 fail() {
     printf 'error: %s\n' "$*" >&2
     exit 1

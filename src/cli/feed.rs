@@ -32,11 +32,10 @@ pub fn pieces(
 ) -> Result<()> {
     let shared = Arc::new(Shared::default());
     let theirs = Arc::clone(&shared);
-    // Not waited for at the end: it may hang in a read for ever.
-    std::thread::spawn(move || gather(input, &theirs));
+    let gatherer = std::thread::spawn(move || gather(input, &theirs));
     let mut piece: Vec<u8> = vec![];
     let mut fresh = vec![];
-    loop {
+    let end = loop {
         let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.gathered.is_empty() && !state.ended {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -50,12 +49,15 @@ pub fn pieces(
         let done = each(&piece, ended)?;
         piece.drain(..done.min(piece.len()));
         if let Some(failed) = failed {
-            return Err(Error::new(ErrorKind::Io, format!("cannot read the input: {failed}")));
+            break Err(Error::new(ErrorKind::Io, format!("cannot read the input: {failed}")));
         }
         if ended {
-            return Ok(());
+            break Ok(());
         }
-    }
+    };
+    // Not waited for after an error of `each`: it may hang in a read for ever.
+    gatherer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    end
 }
 
 fn gather(mut input: impl Read, shared: &Shared) {
