@@ -83,6 +83,8 @@ pub enum Command {
     Tapset(Tapset),
     /// List what the kernel refuses to kprobes, and why
     Blacklist(Blacklist),
+    /// Show what differs between two kernels
+    Diff(Diff),
     /// List the kernels that are indexed
     Kernels,
     /// Show what is in the index
@@ -325,6 +327,27 @@ pub struct Blacklist {
     /// vmlinux and all modules
     #[arg(long, conflicts_with = "modules")]
     pub all: bool,
+}
+
+/// `diff`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Functions that were added, removed, inlined away or duplicated, or whose parameters, place or verdicts \
+                        changed; members of types that moved; tracepoints. + was added, - removed, ~ is in both.\n\n\
+                        Examples:\n  probeidx diff 6.1.0-50-cloud-amd64 6.12.95-cloud-amd64 'vfs_*'\n  \
+                        probeidx diff old.pidx new.pidx 'struct sk_buff'\n  \
+                        probeidx diff 6.1.0-50-cloud-amd64 6.12.95-cloud-amd64 'sched:*' --json"
+)]
+pub struct Diff {
+    /// The older kernel: a release that is indexed, or an index file
+    #[arg(value_name = "A")]
+    pub before: String,
+    /// The newer kernel
+    #[arg(value_name = "B")]
+    pub after: String,
+    /// What to compare: NAME, NAME@FILE, struct NAME, SYSTEM:EVENT, with * ? [..] [default: all]
+    #[arg(value_name = "PATTERN")]
+    pub pattern: Option<String>,
 }
 
 /// `tapset`

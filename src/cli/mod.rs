@@ -14,6 +14,7 @@ mod build;
 mod check;
 mod complete;
 mod decode;
+mod diff;
 mod escaped;
 mod feed;
 mod find;
@@ -100,6 +101,7 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
         Command::Tapset(tapset) => tapset::run(tapset, config, out),
         Command::Check(asked) => check::run(asked, config, out),
         Command::Blacklist(blacklist) => blacklist::run(blacklist, config, out),
+        Command::Diff(asked) => diff::run(asked, config, out),
         Command::Kernels => index::kernels(config, out),
         Command::Stats => index::stats(config, out),
         Command::Verify => index::verify(config, out),

@@ -12,6 +12,7 @@ pub mod declaration;
 pub mod decode;
 pub mod defined;
 pub mod derive;
+pub mod diff;
 pub mod elsewhere;
 pub mod fetch;
 pub mod frames;

@@ -2,6 +2,7 @@
 pub mod address;
 pub mod aliases;
 pub mod check;
+pub mod diff;
 pub mod frame;
 pub mod health;
 pub mod json;

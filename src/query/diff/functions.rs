@@ -1,0 +1,216 @@
+//! Functions by name: parameters, whether they have code of their own and where they are inlined, what a probe at the
+//! entry is told, and whether the name is still that of one symbol alone.
+use super::members::{self, Item};
+use super::pairs::{Pair, pairs};
+use super::{Asked, Change, Difference, Found, Home, Side, State, Subject, What};
+use crate::query::select::{self, Declaration, Declarations};
+use crate::query::{symbols, verdict};
+use probeidx_format::id::{NameId, ObjectId};
+use probeidx_format::record::{FunctionRecord, SymbolRecord};
+use std::cmp::Ordering;
+
+/// Compares the functions, by name. One that the debug information does not describe counts by its symbol.
+pub fn compare<'a, E>(
+    before: &Side<'a, '_>,
+    after: &Side<'a, '_>,
+    asked: &Asked,
+    tell: &mut impl FnMut(Found<'a>) -> Result<(), E>,
+) -> Result<(), E> {
+    let sides = [before, after];
+    for (name, ids) in names(sides) {
+        if !asked.names(name) {
+            continue;
+        }
+        let [one, other] = [0, 1].map(|number| {
+            let found = ids[number].map(|id| functions(sides[number], id)).unwrap_or_default();
+            found.into_iter().filter(|f| asked.files(f.home.file)).collect::<Vec<_>>()
+        });
+        if one.is_empty() && other.is_empty() {
+            continue;
+        }
+        let symbols = [0, 1].map(|number| ids[number].map_or(0, |id| kept(sides[number], id)));
+        for Pair { before: one, after: other } in pairs(one, other, |f| f.home.file) {
+            let changes = match (&one, &other) {
+                (Some(one), Some(other)) => differences(sides, [one, other], symbols),
+                _ => vec![],
+            };
+            tell(Found(Difference {
+                subject: Subject::Function,
+                name: String::from_utf8_lossy(name).into_owned(),
+                before: one.map(|f| f.home),
+                after: other.map(|f| f.home),
+                changes,
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+/// The names of both kernels in order, each with its rank in the one and in the other.
+fn names<'a>(sides: [&Side<'a, '_>; 2]) -> impl Iterator<Item = (&'a [u8], [Option<NameId>; 2])> {
+    let views = sides.map(|side| side.view);
+    let mut at = [0u32; 2];
+    std::iter::from_fn(move || {
+        let next = [0, 1].map(|number| {
+            let names = &views[number].names[..views[number].names.len().saturating_sub(1)];
+            names.get(at[number] as usize).map(|record| views[number].string(record.name))
+        });
+        let order = match next {
+            [None, None] => return None,
+            [Some(_), None] => Ordering::Less,
+            [None, Some(_)] => Ordering::Greater,
+            [Some(one), Some(other)] => one.cmp(other),
+        };
+        let has = [order.is_le(), order.is_ge()];
+        let ids = [0, 1].map(|number| has[number].then(|| NameId::new(at[number])));
+        [0, 1].into_iter().for_each(|number| at[number] += u32::from(has[number]));
+        Some((if has[0] { next[0]? } else { next[1]? }, ids))
+    })
+}
+
+/// A function of one kernel.
+struct Function<'a> {
+    home: Home<'a>,
+    /// `None` where only a symbol tells of it.
+    record: Option<&'a FunctionRecord>,
+    /// How many placements are out of line, and how many inlined.
+    entries: u32,
+    copies: u32,
+    /// The first one out of line: of vmlinux, if that has one.
+    entry: Option<(ObjectId, u32)>,
+}
+
+/// The functions of a name that have code.
+fn functions<'a>(side: &Side<'a, '_>, name: NameId) -> Vec<Function<'a>> {
+    let mut scratch = vec![];
+    let mut found = vec![];
+    for declaration in Declarations::of(side.view, Some(name)) {
+        found.extend(described(side, &declaration, &mut scratch));
+    }
+    if found.is_empty() && !symbols::is_prefix_name(&side.view, name) {
+        found.extend(by_symbol(side, name));
+    }
+    found
+}
+
+fn described<'a>(
+    side: &Side<'a, '_>,
+    declaration: &Declaration,
+    scratch: &mut Vec<select::Placed<'a>>,
+) -> Option<Function<'a>> {
+    let view = &side.view;
+    let mut function = Function {
+        home: Home { module: None, file: view.string(declaration.file), line: declaration.line },
+        record: declaration.functions().next().and_then(|id| view.functions.get(id.index())),
+        entries: 0,
+        copies: 0,
+        entry: None,
+    };
+    let mut first = None;
+    select::places(view, declaration, &side.scope, scratch, |object, places| {
+        first.get_or_insert(object);
+        for place in places {
+            match place.is_inline(view) {
+                true => function.copies += 1,
+                false => {
+                    function.entries += 1;
+                    function.entry.get_or_insert((object, place.record.entry.get()));
+                }
+            }
+        }
+    });
+    function.home.module = side.module(first?);
+    Some(function)
+}
+
+/// A function that nothing but a symbol tells of: assembly.
+fn by_symbol<'a>(side: &Side<'a, '_>, name: NameId) -> Option<Function<'a>> {
+    let view = &side.view;
+    let mut entries = view.symbols_named(name).iter().filter_map(|id| {
+        let (object, symbol) = (view.object_of_symbol(*id), select::symbol(view, *id)?);
+        let is_one = side.scope.contains(object)
+            && symbol.is_function()
+            && symbol.has(SymbolRecord::KEPT)
+            && !symbol.has(SymbolRecord::DESCRIBED);
+        is_one.then_some((object, symbol.pc.get()))
+    });
+    let entry = entries.next()?;
+    Some(Function {
+        home: Home { module: side.module(entry.0), file: b"", line: 0 },
+        record: None,
+        entries: 1 + entries.count() as u32,
+        copies: 0,
+        entry: Some(entry),
+    })
+}
+
+/// How many symbols of a name the kernel and its modules have.
+fn kept(side: &Side<'_, '_>, name: NameId) -> u32 {
+    let is_kept = |symbol: &SymbolRecord| symbol.has(SymbolRecord::KEPT);
+    let symbols = side.view.symbols_named(name).iter();
+    let own = symbols.filter(|id| side.scope.contains(side.view.object_of_symbol(**id)));
+    own.filter(|id| select::symbol(&side.view, **id).is_some_and(is_kept)).count() as u32
+}
+
+fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u32; 2]) -> Vec<Change> {
+    let mut changes = vec![];
+    let mut tell = |what: What, name: &str, [before, after]: [State; 2]| {
+        if before != after {
+            changes.push(Change { what, name: name.to_owned(), before: Some(before), after: Some(after) });
+        }
+    };
+    let word = |text: &[u8]| State::Word(String::from_utf8_lossy(text).into_owned());
+    tell(What::File, "", both.map(|f| word(f.home.file)));
+    let number = |count: u32| State::Number(count.into());
+    if both[0].entries.min(both[1].entries) == 0 {
+        tell(What::Entries, "", both.map(|f| number(f.entries)));
+    }
+    if both[0].copies.min(both[1].copies) == 0 {
+        tell(What::Copies, "", both.map(|f| number(f.copies)));
+    }
+    let [Some(one), Some(other)] = both.map(|f| f.entry) else {
+        signature(sides, both, &mut changes);
+        return changes;
+    };
+    let entries = [(sides[0], one), (sides[1], other)];
+    let symbol = entries.map(|(side, (object, pc))| {
+        let held = symbols::holding(&side.view, object, pc).filter(|held| held.offset == 0);
+        word(held.map_or(b"", |held| side.view.string(held.record.name)))
+    });
+    tell(What::Symbol, "", symbol);
+    if symbols[0].min(symbols[1]) == 1 {
+        tell(What::Symbols, "", symbols.map(number));
+    }
+    let [one, other] = entries.map(|(side, (object, pc))| {
+        let said = side.judge.verdicts(object, pc, false);
+        verdict::Verdicts::by_mechanism(&said, side.view.is_user(object)).collect::<Vec<_>>()
+    });
+    for ((mechanism, before), (_, after)) in one.into_iter().zip(other) {
+        tell(What::Verdict, mechanism, [before, after].map(|v| State::Word(v.name().to_owned())));
+    }
+    signature(sides, both, &mut changes);
+    changes
+}
+
+/// Parameters and what is returned, where the debug information of both tells them.
+fn signature(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], changes: &mut Vec<Change>) {
+    let [Some(one), Some(other)] = both.map(|f| f.record) else { return };
+    let [one, other] = [(sides[0], one), (sides[1], other)].map(|(side, record)| {
+        let variables = side.view.variables(record);
+        let returns = side.spelling(variables.return_type);
+        let parameters = variables.filter(|v| v.parameter).zip(1..);
+        let items = parameters.map(|(v, at)| Item {
+            name: side.view.string(v.name),
+            at,
+            bits: None,
+            of: side.spelling(v.type_id),
+        });
+        (items.collect::<Vec<_>>(), returns)
+    });
+    members::compare(What::Parameter, sides, &one.0, &other.0, changes);
+    if one.1 != other.1 {
+        let [before, after] = [(sides[0], one.1), (sides[1], other.1)]
+            .map(|(side, returns)| Some(State::Word(side.text(returns))));
+        changes.push(Change { what: What::Returns, name: String::new(), before, after });
+    }
+}

@@ -1,0 +1,63 @@
+//! Lists of named things with a place and a type, compared: parameters, members, fields.
+use super::{Change, Side, Spelling, State, What};
+use std::collections::HashMap;
+
+/// An item of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item<'a> {
+    /// Empty for one without a name.
+    pub name: &'a [u8],
+    /// Where it is: a position, or an offset.
+    pub at: u64,
+    /// Of a bit-field, its width in bits.
+    pub bits: Option<u8>,
+    /// Its type.
+    pub of: Spelling,
+}
+
+/// How the lists differ: what was removed, moved, or changed its type, in the order of the first; then what was added. What
+/// has no name is known by its place.
+pub fn compare<'a>(
+    what: What,
+    sides: [&Side<'_, '_>; 2],
+    before: &[Item<'a>],
+    after: &[Item<'a>],
+    changes: &mut Vec<Change>,
+) {
+    if before == after {
+        return;
+    }
+    let key = |item: &Item<'a>| (item.name, if item.name.is_empty() { item.at } else { 0 });
+    // Several of one name (in unions without a name of several structs) are taken in order.
+    let mut theirs: HashMap<_, Vec<&Item<'a>>> = HashMap::new();
+    for item in after.iter().rev() {
+        theirs.entry(key(item)).or_default().push(item);
+    }
+    let mut change = |name: &[u8], before: Option<&Item<'_>>, after: Option<&Item<'_>>| {
+        let state = |side: &Side<'_, '_>, item: &Item<'_>| State::Typed {
+            at: item.at,
+            bits: item.bits,
+            of: side.text(item.of),
+        };
+        changes.push(Change {
+            what,
+            name: String::from_utf8_lossy(name).into_owned(),
+            before: before.map(|item| state(sides[0], item)),
+            after: after.map(|item| state(sides[1], item)),
+        });
+    };
+    for item in before {
+        match theirs.get_mut(&key(item)).and_then(Vec::pop) {
+            Some(same) if same == item => {}
+            found => change(item.name, Some(item), found),
+        }
+    }
+    for item in after {
+        if let Some(rest) = theirs.get_mut(&key(item))
+            && rest.last().is_some_and(|last| std::ptr::eq(*last, item))
+        {
+            rest.pop();
+            change(item.name, None, Some(item));
+        }
+    }
+}

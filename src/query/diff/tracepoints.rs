@@ -1,0 +1,86 @@
+//! Tracepoints by name and system: parameters, events, and the fields of their records.
+use super::members::{self, Item};
+use super::{Asked, Change, Difference, Found, Home, Side, Spelling, State, Subject, What};
+use crate::query::spec::TraceSpec;
+use crate::query::tracepoint::{self, Tracepoint};
+use std::collections::BTreeMap;
+
+/// Compares the tracepoints, by name and system. Of several of one name the first counts.
+pub fn compare<'a, E>(
+    before: &Side<'a, '_>,
+    after: &Side<'a, '_>,
+    asked: &Asked,
+    tell: &mut impl FnMut(Found<'a>) -> Result<(), E>,
+) -> Result<(), E> {
+    let spec = TraceSpec { system: asked.system.clone(), event: asked.name.clone() };
+    let mut names: BTreeMap<_, [Option<Tracepoint<'a>>; 2]> = BTreeMap::new();
+    for (number, side) in [before, after].into_iter().enumerate() {
+        let matching = tracepoint::matching(&side.view, &spec);
+        for found in matching.filter(|t| side.scope.contains(t.object())) {
+            names.entry((found.name(), found.system())).or_default()[number].get_or_insert(found);
+        }
+    }
+    for ((name, system), [one, other]) in names {
+        let changes = match (&one, &other) {
+            (Some(one), Some(other)) => differences([before, after], [one, other]),
+            _ => vec![],
+        };
+        let mut spelled = String::from_utf8_lossy(system).into_owned();
+        if !spelled.is_empty() {
+            spelled.push(':');
+        }
+        spelled += &String::from_utf8_lossy(name);
+        tell(Found(Difference {
+            subject: Subject::Tracepoint,
+            name: spelled,
+            before: one.as_ref().map(home),
+            after: other.as_ref().map(home),
+            changes,
+        }))?;
+    }
+    Ok(())
+}
+
+fn home<'a>(tracepoint: &Tracepoint<'a>) -> Home<'a> {
+    let (file, line) = tracepoint.declared().unwrap_or_default();
+    Home { module: tracepoint.module(), file, line }
+}
+
+fn differences(sides: [&Side<'_, '_>; 2], both: [&Tracepoint<'_>; 2]) -> Vec<Change> {
+    let mut changes = vec![];
+    let at = |number: usize| (sides[number], both[number]);
+    let [one, other] = [at(0), at(1)].map(|(_, t)| t.has_event());
+    if one != other {
+        let [before, after] = [one, other].map(|has| {
+            Some(State::Word(if has { "recorded by an event" } else { "without an event" }.to_owned()))
+        });
+        changes.push(Change { what: What::Event, name: String::new(), before, after });
+    }
+    let is_told = both.iter().all(|t| t.prototype().is_some());
+    let [before, after] = [at(0), at(1)].map(|(side, t)| {
+        let parameters = t.parameters().zip(1..).map(|(v, at)| Item {
+            name: side.view.string(v.name),
+            at,
+            bits: None,
+            of: side.spelling(v.type_id),
+        });
+        parameters.collect::<Vec<_>>()
+    });
+    if is_told {
+        members::compare(What::Parameter, sides, &before, &after, &mut changes);
+    }
+    let [before, after] = [at(0), at(1)].map(|(side, t)| {
+        let number = |text| Spelling(side.spelled.number(&String::from_utf8_lossy(side.view.string(text))));
+        let fields = t.fields()?.iter().map(|field| Item {
+            name: side.view.string(field.name),
+            at: field.offset.get().into(),
+            bits: None,
+            of: number(field.type_name),
+        });
+        Some(fields.collect::<Vec<_>>())
+    });
+    if let (Some(before), Some(after)) = (before, after) {
+        members::compare(What::Field, sides, &before, &after, &mut changes);
+    }
+    changes
+}

@@ -1,0 +1,132 @@
+//! Structs, unions, classes and enums by name: sizes, members with those of members without a name, enumerators.
+use super::members::{self, Item};
+use super::pairs::{Pair, pairs};
+use super::{Asked, Change, Difference, Found, Home, Side, State, Subject, What};
+use crate::query::declaration::keyword;
+use crate::query::types;
+use probeidx_format::id::TypeId;
+use probeidx_format::types::TypeKind;
+use std::collections::{BTreeMap, HashMap};
+
+/// Structs without a name that stand in one another are not deeper, and have together not more members, unless an index is
+/// damaged.
+const DEEPEST: u32 = 32;
+const MOST_MEMBERS: usize = 1 << 16;
+
+/// Compares the types that have a name and members or enumerators, by name. What is only declared does not count.
+pub fn compare<'a, E>(
+    before: &Side<'a, '_>,
+    after: &Side<'a, '_>,
+    asked: &Asked,
+    tell: &mut impl FnMut(Found<'a>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut names: BTreeMap<_, [Vec<TypeId>; 2]> = BTreeMap::new();
+    for (number, side) in [before, after].into_iter().enumerate() {
+        for (name, type_id) in named(side, asked) {
+            names.entry(name).or_default()[number].push(type_id);
+        }
+    }
+    for ((name, keyword), [one, other]) in names {
+        // A type that is not paired stands in one of the two: which one, its number tells.
+        let one = one.into_iter().map(|id| (before, id)).collect();
+        let other = other.into_iter().map(|id| (after, id)).collect();
+        for Pair { before, after } in pairs(one, other, |(side, id)| home(side, *id).file) {
+            let mut changes = vec![];
+            if let (Some((one, old)), Some((other, new))) = (before, after) {
+                differences([one, other], [old, new], &mut changes);
+            }
+            tell(Found(Difference {
+                subject: Subject::Type(keyword),
+                name: String::from_utf8_lossy(name).into_owned(),
+                before: before.map(|(side, id)| home(side, id)),
+                after: after.map(|(side, id)| home(side, id)),
+                changes,
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+/// Name, keyword and number of the types that are asked for.
+fn named<'a>(side: &Side<'a, '_>, asked: &Asked) -> impl Iterator<Item = ((&'a [u8], &'static str), TypeId)> {
+    let view = side.view;
+    let types = types::all_named(&view).map(|at| TypeId::new(at as u32));
+    types.filter_map(move |id| {
+        let record = &view.types[id.index()];
+        let keyword = keyword(TypeKind::from_u8(record.kind))?;
+        let name = view.string(record.name);
+        let is_asked = !types::is_declared(&view, id)
+            && asked.keyword.as_ref().is_none_or(|k| k == keyword)
+            && asked.names(name)
+            && asked.files(view.string(record.file));
+        is_asked.then_some(((name, keyword), id))
+    })
+}
+
+fn home<'a>(side: &Side<'a, '_>, id: TypeId) -> Home<'a> {
+    let record = &side.view.types[id.index()];
+    Home { module: None, file: side.view.string(record.file), line: record.line.get() }
+}
+
+fn differences(sides: [&Side<'_, '_>; 2], ids: [TypeId; 2], changes: &mut Vec<Change>) {
+    let at = |number: usize| (sides[number], ids[number]);
+    let [one, other] = [at(0), at(1)].map(|(side, id)| types::size_of(&side.view, id));
+    if one != other {
+        let state = |size: Option<u64>| size.map(|size| State::Number(size as i64));
+        changes.push(Change { what: What::Size, name: String::new(), before: state(one), after: state(other) });
+    }
+    if sides[0].view.types[ids[0].index()].kind == TypeKind::Enum as u8 {
+        enumerators(sides, ids, changes);
+        return;
+    }
+    let [before, after] = [at(0), at(1)].map(|(side, id)| {
+        let mut found = vec![];
+        flat(side, id, 0, 0, &mut found);
+        found
+    });
+    members::compare(What::Member, sides, &before, &after, changes);
+}
+
+/// The members that are read by their name alone: those of a member without a name are the struct's own.
+fn flat<'a>(side: &Side<'a, '_>, id: TypeId, base: u64, depth: u32, found: &mut Vec<Item<'a>>) {
+    for record in side.view.members(id) {
+        if found.len() >= MOST_MEMBERS {
+            return;
+        }
+        let value = record.value.get() as u64;
+        let at = base.wrapping_add(value & 0xffff_ffff_ffff);
+        let bits = Some((value >> 48) as u8).filter(|width| *width > 0);
+        let name = side.view.string(record.name);
+        let type_id = record.target.some();
+        let inner = type_id.filter(|t| {
+            name.is_empty() && depth < DEEPEST && types::kind(&side.view, *t).is_some_and(TypeKind::is_aggregate)
+        });
+        match inner {
+            Some(inner) => flat(side, inner, at, depth + 1, found),
+            None => found.push(Item { name, at, bits, of: side.spelling(type_id) }),
+        }
+    }
+}
+
+fn enumerators(sides: [&Side<'_, '_>; 2], ids: [TypeId; 2], changes: &mut Vec<Change>) {
+    let of = |number: usize| {
+        let view = sides[number].view;
+        view.members(ids[number]).iter().map(move |m| (view.string(m.name), m.value.get()))
+    };
+    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    let mut change = |name: &[u8], before: Option<i64>, after: Option<i64>| {
+        let [before, after] = [before, after].map(|value| value.map(State::Number));
+        changes.push(Change { what: What::Enumerator, name: text(name), before, after });
+    };
+    let theirs: HashMap<&[u8], i64> = of(1).collect();
+    let own: HashMap<&[u8], i64> = of(0).collect();
+    for (name, value) in of(0) {
+        let after = theirs.get(name).copied();
+        if after != Some(value) {
+            change(name, Some(value), after);
+        }
+    }
+    for (name, value) in of(1).filter(|(name, _)| !own.contains_key(name)) {
+        change(name, None, Some(value));
+    }
+}
