@@ -26,7 +26,10 @@ pub fn text(difference: &Difference<'_>, style: Style, out: &mut dyn Write) -> R
 /// How much was compared, and how much of it differs.
 pub fn summary(compared: &Compared, out: &mut dyn Write) -> Result<()> {
     let Compared { all, added, removed, changed } = compared;
-    writeln!(out, "{added} added, {removed} removed, {changed} changed, of {all} functions, types and tracepoints")
+    writeln!(
+        out,
+        "{added} added, {removed} removed, {changed} changed, of {all} functions, types and tracepoints"
+    )
 }
 
 fn place(home: &Home<'_>) -> String {

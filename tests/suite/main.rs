@@ -31,6 +31,8 @@ mod damaged_tables;
 mod decode;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod definitions;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod diff;
 mod elf;
 #[cfg(feature = "cli")]
 mod forged;

@@ -123,9 +123,13 @@ fn described<'a>(
     Some(function)
 }
 
-/// A function that nothing but a symbol tells of: assembly.
+/// A function that nothing but a symbol tells of: assembly. With a dot in it the name is that of a part or a copy of a
+/// function, which is compared by its own.
 fn by_symbol<'a>(side: &Side<'a, '_>, name: NameId) -> Option<Function<'a>> {
     let view = &side.view;
+    if view.string(view.names[name.index()].name).contains(&b'.') {
+        return None;
+    }
     let mut entries = view.symbols_named(name).iter().filter_map(|id| {
         let (object, symbol) = (view.object_of_symbol(*id), select::symbol(view, *id)?);
         let is_one = side.scope.contains(object)

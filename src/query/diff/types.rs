@@ -73,7 +73,12 @@ fn differences(sides: [&Side<'_, '_>; 2], ids: [TypeId; 2], changes: &mut Vec<Ch
     let [one, other] = [at(0), at(1)].map(|(side, id)| types::size_of(&side.view, id));
     if one != other {
         let state = |size: Option<u64>| size.map(|size| State::Number(size as i64));
-        changes.push(Change { what: What::Size, name: String::new(), before: state(one), after: state(other) });
+        changes.push(Change {
+            what: What::Size,
+            name: String::new(),
+            before: state(one),
+            after: state(other),
+        });
     }
     if sides[0].view.types[ids[0].index()].kind == TypeKind::Enum as u8 {
         enumerators(sides, ids, changes);
@@ -99,7 +104,9 @@ fn flat<'a>(side: &Side<'a, '_>, id: TypeId, base: u64, depth: u32, found: &mut 
         let name = side.view.string(record.name);
         let type_id = record.target.some();
         let inner = type_id.filter(|t| {
-            name.is_empty() && depth < DEEPEST && types::kind(&side.view, *t).is_some_and(TypeKind::is_aggregate)
+            name.is_empty()
+                && depth < DEEPEST
+                && types::kind(&side.view, *t).is_some_and(TypeKind::is_aggregate)
         });
         match inner {
             Some(inner) => flat(side, inner, at, depth + 1, found),
