@@ -21,6 +21,7 @@
 //! | [`lookup`] | handles for programs: functions, placements, variables, frames, types, each asked for what is wanted |
 //! | [`query`] | whole answers: open, patterns, specs, listings, placements |
 //! | [`render`] | answers to text and JSON |
+//! | [`live`] | what a running kernel says of itself, to be laid over its index |
 //! | [`tapset`] | SystemTap's language: scripts and tapsets to values |
 //! | [`error`] | kind, place and remedy of every failure |
 //! | [`observer`] | who watches a build |
@@ -36,6 +37,7 @@ pub mod error;
     allow(dead_code, reason = "only programs watch; in libraries nothing is watched")
 )]
 mod faults;
+pub mod live;
 mod mapping;
 pub mod observer;
 

@@ -2,8 +2,8 @@
 use super::args::{self, Addr};
 use super::config::Config;
 use super::exit::Outcome;
-use super::feed;
 use super::output::failed;
+use super::{capture, feed};
 use super::{note, processes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Index;
@@ -12,6 +12,7 @@ use crate::query::further::{self, Further};
 use crate::query::loaded::Loaded;
 use crate::query::locate::{Absent, Spot, locate};
 use crate::query::reverse::{Cursor, Ground};
+use crate::query::running::Overlay;
 use crate::render::address as render;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -86,6 +87,10 @@ const LONGEST: usize = 64 << 10;
 
 /// Where things lie at run time, as the options say; else where they were linked to.
 pub fn loaded(view: &View<'_>, args: &args::Loaded) -> Result<Loaded> {
+    if let Some(path) = &args.live {
+        let live = capture::read(path)?;
+        return Ok(Overlay::new(view, &live).map_err(|e| e.at(path))?.into_loaded());
+    }
     match (args.base, args.kallsyms.as_deref()) {
         (Some(base), _) => Loaded::at_base(view, base),
         (None, Some(path)) => {

@@ -85,6 +85,8 @@ pub enum Command {
     Blacklist(Blacklist),
     /// Show what differs between two kernels
     Diff(Diff),
+    /// Write down what the running kernel says of itself, to be laid over its index elsewhere
+    Capture(Capture),
     /// List the kernels that are indexed
     Kernels,
     /// Show what is in the index
@@ -184,6 +186,10 @@ pub struct Resolve {
     /// Only say whether this is known at all the places, as SystemTap's @defined does; exit code 1 if it is not
     #[arg(long, value_name = "ARG", conflicts_with = "args")]
     pub defined: Option<String>,
+    /// What probeidx capture wrote: whether names are unique among the modules that are loaded there, where things lie, and
+    /// what that kernel refuses
+    #[arg(long, value_name = "FILE")]
+    pub live: Option<PathBuf>,
 }
 
 /// `lines`
@@ -262,6 +268,9 @@ pub struct Loaded {
     /// A copy of /proc/kallsyms: tells where vmlinux and its modules lie
     #[arg(long, value_name = "FILE", conflicts_with = "base")]
     pub kallsyms: Option<PathBuf>,
+    /// What probeidx capture wrote: tells the same
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "kallsyms"])]
+    pub live: Option<PathBuf>,
 }
 
 fn hexadecimal(text: &str) -> Result<u64, String> {
@@ -348,6 +357,23 @@ pub struct Diff {
     /// What to compare: NAME, NAME@FILE, struct NAME, SYSTEM:EVENT, with * ? [..] [default: all]
     #[arg(value_name = "PATTERN")]
     pub pattern: Option<String>,
+}
+
+/// `capture`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "As root on the machine that is to be probed; what others may not read is left out, and named. The file has \
+                        the build ids, the symbols of the modules that are loaded, where all of it lies, the blacklist of kprobes \
+                        and the functions that ftrace reaches.\n\n\
+                        Example:\n  probeidx capture web1.live\n  probeidx resolve do_open --live web1.live"
+)]
+pub struct Capture {
+    /// The file to write
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where proc and sys are, if not of this machine
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
 }
 
 /// `tapset`

@@ -11,6 +11,7 @@ mod addr;
 mod aliases;
 mod blacklist;
 mod build;
+mod capture;
 mod check;
 mod complete;
 mod decode;
@@ -72,6 +73,10 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         Command::Completions(completions) => {
             output::to_stdout(Passing::Everything, |out| complete::script(completions.shell, out))
         }
+        Command::Capture(asked) => {
+            let config = Config::new(&args.global)?;
+            output::to_stdout(Passing::Text, |out| capture::run(asked, &config, out))
+        }
         Command::Man(man) => output::to_stdout(Passing::Text, |out| man::run(man, out)),
         question => {
             let config = Config::new(&args.global)?;
@@ -106,9 +111,11 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
         Command::Stats => index::stats(config, out),
         Command::Verify => index::verify(config, out),
         Command::Complete(complete) => complete::run(complete, config, out),
-        Command::Build(_) | Command::Serve(_) | Command::Completions(_) | Command::Man(_) => {
-            Err(Error::new(ErrorKind::Usage, "this command asks nothing of the index"))
-        }
+        Command::Build(_)
+        | Command::Capture(_)
+        | Command::Serve(_)
+        | Command::Completions(_)
+        | Command::Man(_) => Err(Error::new(ErrorKind::Usage, "this command asks nothing of the index")),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `probeidx resolve`
 use super::aliases;
 use super::args::{Format, Resolve};
+use super::capture;
 use super::config::Config;
 use super::exit::Outcome;
 use super::find;
@@ -11,6 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::aliased::{self, At, Probe};
 use crate::query::argument::{self, Argument, Source};
 use crate::query::placement::{Placement, Wanted};
+use crate::query::running::Overlay;
 use crate::query::spec::{Filter, Point, Spec};
 use crate::query::traced::{self, Traced};
 use crate::query::variables::{Role, State, ValueAt};
@@ -37,7 +39,8 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let error = Error::new(ErrorKind::Usage, "probe points in SystemTap's spelling have no arguments");
         return Err(error.hint("use: probeidx find SPEC --args"));
     }
-    let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments };
+    let wanted = Wanted { locals: args.locals, lines: true, arguments: &arguments, running: None };
+    let live = args.live.as_deref().map(capture::read).transpose()?;
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for (path, specs) in processes::asked(config, &specs)? {
@@ -50,6 +53,9 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
             }
             continue;
         }
+        let laid = live.as_ref().map(|live| Overlay::new(&view, live)).transpose();
+        let overlay = laid.map_err(|e| e.at(args.live.as_deref().unwrap_or(&path)))?;
+        let wanted = Wanted { running: overlay.as_ref(), ..wanted };
         let mut printer = Printer::new(&view, format, text::Style { color: config.color });
         let mut found = false;
         let mut seen = vec![false; arguments.len()];

@@ -2,6 +2,7 @@
 use super::select::{self, kernel};
 use super::symbols;
 use crate::error::{Error, ErrorKind, Result};
+use crate::live::Live;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::{SectionRecord, SymbolRecord};
@@ -77,6 +78,43 @@ impl Loaded {
         }
         own.spans.sort_unstable_by_key(|s| s.start);
         Ok(own)
+    }
+
+    /// As a capture tells: vmlinux by `_text`, each module that `runs` by its sections, or by its symbols where the kernel
+    /// hid these. What is not known lies nowhere.
+    pub fn of_live(view: &View<'_>, live: &Live, runs: impl Fn(ObjectId) -> bool) -> Self {
+        let mut own = Self::default();
+        if let (Some(base), Ok(linked)) = (live.text, linked_base(view)) {
+            own.add_kernel(view, base.wrapping_sub(linked));
+        }
+        let mut modules: FxHashMap<&str, Vec<(u64, &[u8])>> = FxHashMap::default();
+        for (name, symbol) in
+            live.symbols.iter().flatten().flat_map(|(n, all)| all.iter().map(move |s| (n, s)))
+        {
+            modules.entry(&symbol.module).or_default().push((symbol.address, name.as_bytes()));
+        }
+        for module in &live.modules {
+            let Some(object) = select::module(view, module.name.as_bytes()).filter(|o| runs(*o)) else {
+                continue;
+            };
+            for (name, start) in &module.sections {
+                let is_named = |s: &&SectionRecord| view.string(s.name) == name.as_bytes();
+                if let Some(section) = view.sections_of(object).iter().find(is_named) {
+                    own.add(object, section, *start);
+                }
+            }
+            if let Some(symbols) = modules.get(module.name.as_str()).filter(|_| module.sections.is_empty()) {
+                own.add_module(view, object, symbols);
+            }
+        }
+        own.spans.sort_unstable_by_key(|s| s.start);
+        own
+    }
+
+    /// The address at run time of one in an object. Cost: a look at each section of all that is loaded.
+    pub fn address(&self, object: ObjectId, pc: u32) -> Option<u64> {
+        let holds = |s: &&Span| s.object == object && pc >= s.pc && u64::from(pc - s.pc) < s.size;
+        self.spans.iter().find(holds).map(|s| s.start.wrapping_add(u64::from(pc - s.pc)))
     }
 
     /// The object and the address in it. Cost: a binary search.

@@ -40,6 +40,7 @@ pub mod registers;
 pub mod resolve;
 pub mod reverse;
 pub mod rows;
+pub mod running;
 pub mod select;
 pub mod spec;
 pub mod spelling;

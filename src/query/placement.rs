@@ -5,6 +5,7 @@ use super::fetch;
 use super::instead::{self, Instead};
 use super::process;
 use super::rows::Row;
+use super::running::{Overlay, Running};
 use super::select::{self, Placed};
 use super::symbols::{self, Anchor, Uniqueness};
 use super::variables::{Place, State, ValueAt, Values};
@@ -137,6 +138,8 @@ pub struct Placement<'a> {
     pub returns: Returns,
     /// What can be read there: its variables, or what was asked for.
     pub values: Vec<ValueAt>,
+    /// What a running kernel adds, where one was laid over the index.
+    pub running: Option<Running>,
 }
 
 /// What is known of a function's exits, where a return probe is asked for.
@@ -167,6 +170,8 @@ pub struct Wanted<'w> {
     pub lines: bool,
     /// These, instead of all variables.
     pub arguments: &'w [Argument],
+    /// What a running kernel says of it.
+    pub running: Option<&'w Overlay<'w>>,
 }
 
 impl<'a, 'w> Describer<'a, 'w> {
@@ -229,7 +234,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         let held = symbols::holding(&view, object, pc);
         let section = symbols::section(&view, object, pc);
         let verdicts = self.judge.verdicts(object, pc, instance == Instance::Inline);
-        Some(Placement {
+        let mut plain = Placement {
             object,
             module: (!module.is_empty() && process.is_none()).then_some(module),
             process,
@@ -255,7 +260,12 @@ impl<'a, 'w> Describer<'a, 'w> {
                 tail_calls: held.is_some_and(|h| h.record.has(SymbolRecord::TAIL_CALLS)),
             },
             values: vec![],
-        })
+            running: None,
+        };
+        if let Some(overlay) = self.wanted.running {
+            overlay.lay_over(&view, &mut plain);
+        }
+        Some(plain)
     }
 
     /// An address within a placement.

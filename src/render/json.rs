@@ -40,6 +40,11 @@ struct Object<'a> {
     anchor: Option<Anchor>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lands: Option<String>,
+    /// Whether its object is loaded on the machine that was captured, and where it lies there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loaded: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runtime_address: Option<String>,
     /// What each mechanism of the kernel says.
     attach: Map<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -323,7 +328,7 @@ pub fn placement(
 ) -> std::io::Result<()> {
     let mut probe = vec![];
     point::put_placement(view, placement, filter, &mut probe);
-    let Placement { verdicts, coverage, .. } = placement;
+    let Placement { verdicts, coverage, running, .. } = placement;
     let (is_user, by) = (placement.process.is_some(), coverage.by);
     let object = Object {
         kernel: placement.process.is_none().then_some(kernel),
@@ -351,10 +356,13 @@ pub fn placement(
             .collides_with
             .iter()
             .filter_map(|o| Some(text(view.string(view.objects.get(o.index())?.name))))
+            .chain(running.iter().flat_map(|r| r.strangers.iter().cloned()))
             .collect(),
         anchor: placement.anchor.as_ref().map(Anchor::from),
         lands: (verdicts.shift > 0)
             .then(|| format!("{:#x}", placement.address.wrapping_add(verdicts.shift.into()))),
+        loaded: running.as_ref().map(|r| r.loaded),
+        runtime_address: running.as_ref().and_then(|r| Some(format!("{:#x}", r.address?))),
         attach: Map(verdicts.by_mechanism(is_user).map(|(name, verdict)| (name, verdict.name())).collect()),
         instead: placement.instead.as_ref().map(Instead::from),
         definition: kprobe_events::definition(placement, filter, None).ok(),

@@ -75,6 +75,17 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         let place = format!("{}:{}:{}", printable(source.file), source.line, source.column);
         writeln!(out, "    line {place}{recommended}{systemtap}{best}")?;
     }
+    if let Some(running) = &p.running {
+        match running.address {
+            Some(address) => writeln!(out, "    runs at {address:#x}")?,
+            None if running.loaded => writeln!(out, "    is loaded, and where is not known")?,
+            None => writeln!(out, "    is not loaded")?,
+        }
+        if !running.strangers.is_empty() {
+            let modules = super::printable(&running.strangers.join(", ")).into_owned();
+            writeln!(out, "    modules that are not indexed have a symbol of the name too: {modules}")?;
+        }
+    }
     writeln!(out, "    {}", verdicts(p, style))?;
     if let Some(instead) = &p.instead {
         writeln!(out, "    instead: {}", words::instead(instead))?;

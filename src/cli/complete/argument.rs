@@ -111,7 +111,7 @@ impl Found {
     }
 
     fn at_places(&mut self, view: &View<'_>, spec: &Spec) {
-        let wanted = Wanted { locals: true, lines: false, arguments: &[] };
+        let wanted = Wanted { locals: true, ..Wanted::default() };
         // What cannot be resolved has no variables.
         let _ = resolve::resolve(*view, spec, wanted, |placement, _| {
             for value in placement.values {

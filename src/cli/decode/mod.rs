@@ -129,7 +129,8 @@ impl<'a> Log<'a> {
             Some(asked) => asked,
             None => {
                 let view = kernel.index.as_ref().map_err(Clone::clone)?.view()?;
-                let is_given = self.args.base.is_some() || self.args.kallsyms.is_some();
+                let args::Loaded { base, kallsyms, live } = self.args;
+                let is_given = base.is_some() || kallsyms.is_some() || live.is_some();
                 let loaded = if is_given { Some(loaded(&view, self.args)?) } else { None };
                 Asked::new(Decoder::new(view, loaded, processes::further(self.users)), Cursor::new(view))
             }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 
 /// Commands that ask nothing of the index.
-const NO_QUESTIONS: [&str; 4] = ["build", "serve", "completions", "man"];
+const NO_QUESTIONS: [&str; 5] = ["build", "capture", "serve", "completions", "man"];
 
 /// How many values a parameter has at most.
 const MOST: usize = 10_000;

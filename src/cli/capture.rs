@@ -1,0 +1,71 @@
+//! `probeidx capture`, and captures that are read again.
+use super::args::Capture;
+use super::config::Config;
+use super::exit::Outcome;
+use super::note;
+use super::output::failed;
+use crate::error::{Error, ErrorKind, Result};
+use crate::live::Live;
+use crate::live::gather::gather;
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use std::io::{Read, Write};
+use std::path::Path;
+
+/// Writes what the running kernel says of itself, and tells what it did not say.
+pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+    let live = gather(&args.root)?;
+    for (what, why) in &live.missing {
+        note(config, &format!("{what} is missing: {why}"));
+    }
+    let written = || -> std::io::Result<u64> {
+        let folder = args.file.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut packed = GzEncoder::new(&mut file, Compression::default());
+        packed.write_all(&live.to_text())?;
+        packed.finish()?;
+        file.as_file().sync_all()?;
+        Ok(file.persist(&args.file).map_err(|e| e.error)?.metadata()?.len())
+    };
+    let size = written().map_err(|e| Error::io(&args.file, "write the capture", e))?;
+    let symbols = live.symbols.as_ref().map_or(0, |all| all.values().map(Vec::len).sum());
+    let (file, modules) = (args.file.display(), live.modules.len());
+    let line = match config.json {
+        true => serde_json::json!({"kernel": live.release, "build_id": live.build_id, "file": args.file,
+            "size": size, "modules": modules, "symbols": symbols, "missing": live.missing})
+        .to_string(),
+        false => {
+            format!(
+                "{}: {modules} modules with {symbols} symbols; {file}  {} kB",
+                live.release,
+                size.div_ceil(1000)
+            )
+        }
+    };
+    writeln!(out, "{line}").map_err(failed)?;
+    Ok(Outcome::Done)
+}
+
+/// More than this no kernel says of itself.
+const MOST: u64 = 256 << 20;
+
+/// Reads a capture.
+///
+/// # Errors
+/// [`ErrorKind::Io`] if it cannot be read; [`ErrorKind::Damaged`] for a file that is no capture, or not whole.
+pub fn read(path: &Path) -> Result<Live> {
+    let file = std::fs::File::open(path).map_err(|e| Error::io(path, "open the capture", e))?;
+    let mut text = vec![];
+    let damaged = |what: String| {
+        Error::new(ErrorKind::Damaged, what).at(path).hint("capture again with: probeidx capture FILE")
+    };
+    MultiGzDecoder::new(file)
+        .take(MOST + 1)
+        .read_to_end(&mut text)
+        .map_err(|e| damaged(format!("the capture cannot be unpacked: {e}")))?;
+    if text.len() as u64 > MOST {
+        return Err(damaged(format!("the capture is longer than {MOST} bytes")));
+    }
+    Live::parse(&text).map_err(|e| e.at(path))
+}

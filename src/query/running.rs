@@ -1,0 +1,148 @@
+//! A running kernel, as a capture has it, laid over its index: what is loaded, where it lies, and what that changes.
+use super::loaded::Loaded;
+use super::locate::has_build_id;
+use super::placement::Placement;
+use super::reason::Reason;
+use super::select::{self, kernel};
+use super::symbols::Uniqueness;
+use super::verdict::{Verdict, Verdicts};
+use crate::error::{Error, ErrorKind, Result};
+use crate::live::Live;
+use probeidx_format::View;
+use probeidx_format::id::ObjectId;
+use probeidx_format::record::SymbolRecord;
+
+/// A running kernel and the index of the same build.
+#[derive(Clone, Debug)]
+pub struct Overlay<'l> {
+    live: &'l Live,
+    loaded: Loaded,
+    /// By object: whether it runs, as the build that is indexed.
+    runs: Vec<bool>,
+}
+
+/// What a running kernel adds to a placement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Running {
+    /// Its object is loaded, as the build that is indexed.
+    pub loaded: bool,
+    /// Where it lies; `None` if it is not loaded, or that is not known.
+    pub address: Option<u64>,
+    /// Modules that are loaded, but not in the index, in which the symbol's name stands too.
+    pub strangers: Vec<String>,
+}
+
+impl<'l> Overlay<'l> {
+    /// Lays a capture over an index. Cost: of its symbols.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mismatch`] if it is of another kernel.
+    pub fn new(view: &View<'_>, live: &'l Live) -> Result<Self> {
+        let release = String::from_utf8_lossy(view.release());
+        let differ = |what: String| {
+            let what = format!("the capture is of another kernel: {what}");
+            Error::new(ErrorKind::Mismatch, what).hint("capture again, or index the kernel that runs there")
+        };
+        if live.release != release {
+            return Err(differ(format!("release {}, indexed is {release}", live.release)));
+        }
+        let is_of = |object: ObjectId, id: &Option<String>| {
+            id.as_ref().is_none_or(|digits| has_build_id(view, object, digits.as_bytes()))
+        };
+        if kernel(view).is_some_and(|vmlinux| !is_of(vmlinux, &live.build_id)) {
+            let id = live.build_id.as_deref().unwrap_or_default();
+            return Err(differ(format!("build id {id}, and the index has another of {release}")));
+        }
+        let runs: Vec<bool> = view
+            .object_ids()
+            .map(|object| {
+                let name = view.string(view.objects[object.index()].name);
+                name.is_empty() || live.module(name).is_some_and(|module| is_of(object, &module.build_id))
+            })
+            .collect();
+        let loaded = Loaded::of_live(view, live, |object| runs.get(object.index()) == Some(&true));
+        Ok(Self { live, loaded, runs })
+    }
+
+    /// Where everything lies.
+    pub fn into_loaded(self) -> Loaded {
+        self.loaded
+    }
+    /// The modules that run, of which the index has another build, or none.
+    pub fn strangers<'a>(&'a self, view: &'a View<'_>) -> impl Iterator<Item = &'a str> {
+        let runs = |name: &str| {
+            select::module(view, name.as_bytes()).is_some_and(|o| self.runs.get(o.index()) == Some(&true))
+        };
+        self.live.modules.iter().map(|m| m.name.as_str()).filter(move |name| !runs(name))
+    }
+
+    /// Says what the running kernel says of a placement.
+    pub fn lay_over(&self, view: &View<'_>, p: &mut Placement<'_>) {
+        let loaded = self.runs.get(p.object.index()) == Some(&true);
+        let address = self.loaded.address(p.object, p.pc);
+        let mut running = Running { loaded, address, strangers: vec![] };
+        if let (Some((name, _)), Some(_)) = (p.symbol, &self.live.symbols) {
+            p.uniqueness = self.uniqueness(view, p.object, name, &mut running.strangers);
+        }
+        if loaded {
+            p.verdicts = self.verdicts(p, address);
+        }
+        p.running = Some(running);
+    }
+
+    /// Whether a name denotes one symbol among those that are there now.
+    fn uniqueness(
+        &self,
+        view: &View<'_>,
+        object: ObjectId,
+        name: &[u8],
+        strangers: &mut Vec<String>,
+    ) -> Uniqueness {
+        let (mut own, mut is_kernels) = (0, false);
+        for &id in view.name(name).map(|n| view.symbols_named(n)).unwrap_or_default() {
+            if select::symbol(view, id).is_some_and(|s| s.has(SymbolRecord::KEPT)) {
+                let holder = view.object_of_symbol(id);
+                own += u32::from(holder == object);
+                is_kernels |= holder != object && Some(holder) == kernel(view);
+            }
+        }
+        let listed = std::str::from_utf8(name).ok().and_then(|name| self.live.symbols.as_ref()?.get(name));
+        let mut others = vec![];
+        for symbol in listed.map(Vec::as_slice).unwrap_or_default() {
+            match select::module(view, symbol.module.as_bytes()) {
+                Some(module) if module == object => {}
+                Some(module) if others.contains(&module) => {}
+                Some(module) => others.push(module),
+                None if strangers.contains(&symbol.module) => {}
+                None => strangers.push(symbol.module.clone()),
+            }
+        }
+        others.sort_unstable();
+        let is_single = own == 1 && !is_kernels;
+        Uniqueness {
+            unique: is_single && others.is_empty() && strangers.is_empty(),
+            collides_with: if is_single { others } else { vec![] },
+        }
+    }
+
+    /// What the kernel's own lists say stands above what its tables led to expect.
+    fn verdicts(&self, p: &Placement<'_>, address: Option<u64>) -> Verdicts {
+        let mut verdicts = p.verdicts;
+        if address.and_then(|address| self.live.refuses(address)) == Some(true) {
+            for verdict in [&mut verdicts.kprobe, &mut verdicts.kprobe_events, &mut verdicts.kretprobe] {
+                if !matches!(verdict, Verdict::No(reason) if *reason != Reason::Undecided) {
+                    *verdict = Verdict::No(Reason::Blacklist);
+                }
+            }
+        }
+        let traced = |(name, _): (&[u8], u32)| {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let module = p.module.map(|m| String::from_utf8_lossy(m).into_owned());
+            Some(self.live.traced.as_ref()?.contains(&(name, module)))
+        };
+        if verdicts.fentry.is_ok() && p.symbol.and_then(traced) == Some(false) {
+            verdicts.fentry = Verdict::No(Reason::NoFtraceSite);
+        }
+        verdicts
+    }
+}
