@@ -68,7 +68,7 @@ fn lists_hold(kernel: &Kernel) {
 }
 
 /// The addresses of a spec's placements by anchor.
-fn addresses(kernel: &Kernel, spec: &str) -> BTreeMap<String, Address> {
+pub fn addresses(kernel: &Kernel, spec: &str) -> BTreeMap<String, Address> {
     let printed = run(kernel, &["resolve", spec, "--json"]);
     let places =
         printed.lines().map(|l| serde_json::from_str::<Value>(l).unwrap_or_else(|e| panic!("{l}: {e}")));
@@ -89,7 +89,7 @@ fn addresses(kernel: &Kernel, spec: &str) -> BTreeMap<String, Address> {
     places.filter_map(|p| Some((anchor(&p)?, address(&p)?))).collect()
 }
 
-fn run(kernel: &Kernel, arguments: &[&str]) -> String {
+pub fn run(kernel: &Kernel, arguments: &[&str]) -> String {
     let index = installed::index(kernel);
     let ran = Command::new(env!("CARGO_BIN_EXE_probeidx")).arg("--db").arg(&index).args(arguments).output();
     let ran = ran.unwrap_or_else(|e| panic!("{e}"));
