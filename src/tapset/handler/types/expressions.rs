@@ -276,9 +276,9 @@ impl<'a> Types<'_, 'a> {
                 self.disagree(place, name, "functions return no statistics");
             }
         }
-        if known != Known::Not && result == node.sort && node.known != known {
-            node.known = known;
-            self.learnt += 1;
+        // Of functions of one name that return different things SystemTap takes one after the other, without an end.
+        if known != Known::Not && result == node.sort {
+            self.learnt += usize::from(merge(&mut node.known, known));
         }
         let parameters = self.program.functions[id.0 as usize].parameters.clone();
         for (at, (argument, parameter)) in arguments.iter_mut().zip(parameters).enumerate() {
