@@ -16,7 +16,7 @@ use super::{Fault, Place, Result};
 /// How deep calls in bodies and arguments may lie in each other.
 const DEEPEST: usize = 256;
 /// How many tokens and calls a file may become.
-const MOST: usize = 2_000_000;
+const MOST: usize = 500_000;
 
 /// `@define name(parameters) %( … %)`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
