@@ -37,9 +37,11 @@ mod forged;
 mod frames;
 mod handler;
 mod hostile;
+mod hostile_elf;
 mod hostile_sharing;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod image;
+mod inflated;
 #[cfg(feature = "cli")]
 mod lines;
 #[cfg(feature = "cli")]
