@@ -51,6 +51,8 @@ mod lookup;
 #[cfg(feature = "cli")]
 mod manual;
 mod nesting;
+#[cfg(feature = "cli")]
+mod owners;
 mod packaging;
 #[cfg(feature = "cli")]
 mod parts;
