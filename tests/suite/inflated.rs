@@ -102,13 +102,8 @@ fn what_a_header_promises_costs_nothing() {
 fn members_one_after_another_are_one_file() {
     let module = fs::read(WHOLE.module("beta")).unwrap();
     let half = module.len() / 2;
-    let pack: [(&str, &dyn Fn(&[u8]) -> Vec<u8>); 3] = [
-        ("gz", &gzip),
-        ("xz", &|content| packed("xz", &["-0"], content)),
-        ("zst", &|content| packed("zstd", &["-1"], content)),
-    ];
-    for (extension, pack) in pack {
-        let [first, second] = [pack(&module[..half]), pack(&module[half..])];
+    for (extension, tool) in [("gz", "gzip"), ("xz", "xz"), ("zst", "zstd")] {
+        let [first, second] = [&module[..half], &module[half..]].map(|part| packed(tool, &["-1"], part));
         let whole = format!("gamma.ko.{extension}");
         assert_eq!(skipped(&[(&whole, [&first[..], &second].concat())]), [] as [&str; 0]);
         for length in [1, second.len() / 2, second.len() - 1] {
