@@ -13,7 +13,8 @@
 //! | `find`, `resolve`, `aliases`, `tapset`, `functions`, `lines`, `addr`, `decode`, `types`, `refused`, `check`, `health` | one for each command, or two |
 //! | `missing` | why there is no answer |
 //!
-//! `unsafe` is in `pool`, `handle` and `border` with its argument; elsewhere only what the border has checked is used.
+//! `unsafe` is in `pool`, `handle` and `border` with its argument, and in `decode`, which reads and fills the caller's record as
+//! far as that says it reaches; elsewhere only what the border has checked is used.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 

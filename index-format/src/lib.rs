@@ -183,5 +183,6 @@ pub mod writer;
 
 pub use error::{Error, Result};
 pub use header::{SectionName, VERSION};
+pub use parts::Left;
 pub use view::View;
 pub use zerocopy;

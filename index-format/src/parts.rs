@@ -41,6 +41,12 @@ impl View<'_> {
         check(SectionName::TypeUsers, rises(self.type_users, |u| u.first_use.get(), uses))
     }
 
+    /// How much a walk over many owners may read of a section. All parts together are no longer than their table, but in a
+    /// forged file, of which only the owners of [`check_owners`](Self::check_owners) are compared before it is asked.
+    pub fn left(&self, section: SectionName) -> Left {
+        Left(self.length(section))
+    }
+
     fn must(&self, section: SectionName, holds: bool) -> Result<()> {
         let what = "the parts that its records own do not follow one another";
         if holds {
@@ -48,6 +54,19 @@ impl View<'_> {
         } else {
             Err(Error::Section { section: section.text(), offset: self.offset(section), what })
         }
+    }
+}
+
+/// What of a section a walk has not used up: counted in bytes, of which a record or an encoded entry has at least one.
+#[derive(Debug)]
+pub struct Left(usize);
+
+impl Left {
+    /// Takes so many bytes; whether they were left. Once they were not, none are.
+    pub fn take(&mut self, bytes: usize) -> bool {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(0);
+        left.is_some()
     }
 }
 

@@ -179,6 +179,10 @@ impl<'a> View<'a> {
     pub(crate) fn offset(&self, name: SectionName) -> u64 {
         self.directory[name as usize].offset.get()
     }
+    /// The length of a section in bytes, which lie within the file.
+    pub(crate) fn length(&self, name: SectionName) -> usize {
+        self.directory[name as usize].length.get() as usize
+    }
     /// The sections' names and lengths.
     pub fn section_sizes(&self) -> impl Iterator<Item = (SectionName, u64)> + 'a {
         SectionName::ALL.iter().zip(self.directory).map(|(&name, entry)| (name, entry.length.get()))
@@ -397,6 +401,13 @@ impl<'a> View<'a> {
 pub struct Postings<'a> {
     reader: Reader<'a>,
     last: u32,
+}
+
+impl Postings<'_> {
+    /// How many bytes are to be read.
+    pub fn size(&self) -> usize {
+        self.reader.rest().len()
+    }
 }
 
 impl Iterator for Postings<'_> {

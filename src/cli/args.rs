@@ -131,7 +131,7 @@ pub struct Build {
     /// Leave out the tapsets
     #[arg(long, conflicts_with = "tapset")]
     pub no_tapset: bool,
-    /// Read inputs again that have not changed
+    /// Build again what is indexed, whole and of files that have not changed
     #[arg(long)]
     pub force: bool,
     /// When to show how far it is

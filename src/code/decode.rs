@@ -144,7 +144,7 @@ struct Exits<'a, 'd> {
     is_relocatable: bool,
     /// Where functions start, but for the parts that were split off (`do_open.cold`); sorted.
     entries: Vec<u32>,
-    /// `__x86_return_thunk` and its like.
+    /// `__x86_return_thunk` and its like; sorted, as symbols are.
     return_thunks: Vec<u32>,
 }
 
@@ -173,7 +173,7 @@ impl<'a, 'd> Exits<'a, 'd> {
                 self.object.symbol_address(symbol).wrapping_add_signed(addend) as u32
             }
         };
-        if self.return_thunks.contains(&pc) {
+        if self.return_thunks.binary_search(&pc).is_ok() {
             SymbolRecord::RETURNS
         } else if pc != from && self.entries.binary_search(&pc).is_ok() {
             SymbolRecord::TAIL_CALLS

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use memchr::memmem;
 use object::LittleEndian as LE;
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader, SectionTable};
 use object::read::{ReadCache, StringTable};
 
@@ -67,7 +67,7 @@ pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
             stream(file, kind).read_exact(&mut head).is_ok() && head[16] == elf::ET_REL.0 as u8
         }
         None => Elf::read(file, |elf| {
-            let has = |name| elf.sections.section_by_name(LE, name).is_some();
+            let has = |name| elf.section(name).is_some();
             let relocatable = elf.header.e_type(LE) == elf::ET_REL;
             has(b".gnu.linkonce.this_module") || (relocatable && has(b".modinfo"))
         })
@@ -118,6 +118,7 @@ struct Elf<'d, 'f> {
     cache: &'d ReadCache<&'f File>,
     header: &'d FileHeader64<LE>,
     sections: SectionTable<'d, FileHeader64<LE>, &'d [u8]>,
+    names: &'d [u8],
 }
 
 /// More than any section has that is read here; a damaged header must not cost more.
@@ -134,11 +135,21 @@ impl Elf<'_, '_> {
         }
         let names = names.data(LE, &cache).ok()?;
         let sections = SectionTable::new(headers, StringTable::new(names, 0, names.len() as u64));
-        Some(ask(&Elf { cache: &cache, header, sections }))
+        Some(ask(&Elf { cache: &cache, header, sections, names }))
+    }
+
+    fn section(&self, name: &[u8]) -> Option<&SectionHeader64<LE>> {
+        self.sections.iter().find(|section| self.is_named(section, name))
+    }
+
+    /// Looks at no more of its name than is asked for: that of a damaged file may be as long as the table.
+    fn is_named(&self, section: &SectionHeader64<LE>, name: &[u8]) -> bool {
+        let own = self.names.get(section.sh_name(LE) as usize..).and_then(|rest| rest.strip_prefix(name));
+        own.is_some_and(|rest| rest.first() == Some(&0))
     }
 
     fn content(&self, name: &[u8]) -> Option<&[u8]> {
-        let (_, section) = self.sections.section_by_name(LE, name)?;
+        let section = self.section(name)?;
         (section.sh_size(LE) <= LARGEST_SECTION).then(|| section.data(LE, self.cache).ok())?
     }
 }
@@ -151,12 +162,18 @@ fn data_sections(file: &File) -> Vec<(u64, u64)> {
         for section in elf.sections.iter() {
             let flags = section.sh_flags(LE).0 & (elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0);
             if flags == wanted && section.sh_type(LE) != elf::SHT_NOBITS {
-                let rodata = elf.sections.section_name(LE, section) == Ok(b".rodata");
+                let rodata = elf.is_named(section, b".rodata");
                 found.push((!rodata, section.sh_offset(LE), section.sh_size(LE)));
             }
         }
         found.sort_unstable();
-        found.into_iter().map(|(_, offset, size)| (offset, size)).collect()
+        // Where sections overlap no more is read than the file has twice.
+        let mut left = file.metadata().map_or(0, |about| about.len().saturating_mul(2));
+        let read = |(_, offset, size): (bool, u64, u64)| {
+            left = left.checked_sub(size)?;
+            Some((offset, size))
+        };
+        found.into_iter().map_while(read).collect()
     });
     sections.unwrap_or_default()
 }

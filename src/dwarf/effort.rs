@@ -72,12 +72,15 @@ impl<'d> Extractor<'d, '_> {
         Ok(abbrevs)
     }
 
-    /// Whether another range list or location list may be read.
+    /// Whether another range list or location list may be read, or why not.
     #[inline]
-    pub(super) fn lists_left(&self, unit: &Unit<'_>) -> bool {
+    pub(super) fn lists_left(&self, unit: &Unit<'_>) -> Result<(), &'static str> {
         let s = &unit.sections;
         let sections = s.ranges.len() + s.rnglists.len() + s.loc.len() + s.loclists.len();
-        !is_too_much(self.effort.lists, sections)
+        match is_too_much(self.effort.lists, sections) {
+            true => Err("range and location lists are read more than 32 times: they overlap"),
+            false => Ok(()),
+        }
     }
 
     /// Whether another line table may be read.

@@ -47,6 +47,8 @@ pub struct LineHeader {
     pub files: Vec<Option<File>>,
     program: std::ops::Range<usize>,
     address_size: u8,
+    /// The bytes of the header.
+    length: usize,
 }
 
 impl LineHeader {
@@ -54,9 +56,9 @@ impl LineHeader {
     pub fn program_size(&self) -> usize {
         self.program.len()
     }
-    /// About the bytes of the header.
+    /// What it cost to read the header, in bytes of a program: so much for an entry, and names are passed over quickly.
     pub fn size(&self) -> usize {
-        4 * (self.directories.len() + self.files.len())
+        4 * (self.directories.len() + self.files.len()) + self.length / 16
     }
 }
 
@@ -129,6 +131,7 @@ pub fn header(unit: &Unit<'_>) -> Result<Option<LineHeader>, Fault> {
     if cursor.ended {
         return fault("the header of a line program is damaged");
     }
+    h.length = cursor.pos - offset as usize;
     Ok(Some(h))
 }
 

@@ -16,16 +16,33 @@ pub struct ListEntry<'d> {
 /// Lists of more entries than this are cut: no compiler writes one.
 const MOST_ENTRIES: usize = 1 << 20;
 
+/// Why a list, of locations or of ranges, is not whole.
+fn damaged<const LOCATIONS: bool>() -> Result<(), &'static str> {
+    Err(if LOCATIONS { "a location list is damaged" } else { "a range list is damaged" })
+}
+
+fn too_long<const LOCATIONS: bool>() -> Result<(), &'static str> {
+    Err(match LOCATIONS {
+        true => "a location list of more than 1048576 entries",
+        false => "a range list of more than 1048576 entries",
+    })
+}
+
+/// Where the range lists of a unit are.
+pub fn section_of_ranges(unit: &Unit<'_>) -> &'static str {
+    if unit.header.encoding.version >= 5 { ".debug_rnglists" } else { ".debug_ranges" }
+}
+
 /// Calls `each` with the ranges of an entry, from `DW_AT_low_pc` and `DW_AT_high_pc` or `DW_AT_ranges`. Empty ranges
-/// are kept: an entry without length still has a place. False where the list is damaged.
-pub fn ranges(unit: &Unit<'_>, attrs: &Attrs, mut each: impl FnMut(u64, u64)) -> bool {
+/// are kept: an entry without length still has a place. An error where the list is not whole.
+pub fn ranges(unit: &Unit<'_>, attrs: &Attrs, mut each: impl FnMut(u64, u64)) -> Result<(), &'static str> {
     if let Some(value) = attrs.get(Slot::Ranges) {
         let mut each = |e: ListEntry<'_>| each(e.start, e.end);
         return if unit.header.encoding.version >= 5 {
             let section = unit.sections.rnglists;
             let is_index = attrs.form(Slot::Ranges) == DW_FORM_rnglistx;
             offset(unit, section, unit.rnglists_base, value, is_index)
-                .is_some_and(|offset| list5::<false>(unit, section, offset, &mut each))
+                .map_or_else(damaged::<false>, |offset| list5::<false>(unit, section, offset, &mut each))
         } else {
             let offset = value.wrapping_add(unit.rnglists_base);
             list4::<false>(unit, unit.sections.ranges, offset as usize, &mut each)
@@ -34,17 +51,21 @@ pub fn ranges(unit: &Unit<'_>, attrs: &Attrs, mut each: impl FnMut(u64, u64)) ->
     if let (Some(low), Some(high)) = (attrs.get(Slot::LowPc), attrs.get(Slot::HighPc)) {
         each(low, if attrs.is_address(Slot::HighPc) { high } else { low.wrapping_add(high) });
     }
-    true
+    Ok(())
 }
 
-/// Calls `each` with the entries of the location list that `DW_AT_location` names. False where it is damaged.
-pub fn locations<'d>(unit: &Unit<'d>, attrs: &Attrs, mut each: impl FnMut(ListEntry<'d>)) -> bool {
-    let Some(value) = attrs.get(Slot::Location) else { return true };
+/// Calls `each` with the entries of the location list that `DW_AT_location` names. An error where it is not whole.
+pub fn locations<'d>(
+    unit: &Unit<'d>,
+    attrs: &Attrs,
+    mut each: impl FnMut(ListEntry<'d>),
+) -> Result<(), &'static str> {
+    let Some(value) = attrs.get(Slot::Location) else { return Ok(()) };
     if unit.header.encoding.version >= 5 {
         let section = unit.sections.loclists;
         let is_index = attrs.form(Slot::Location) == DW_FORM_loclistx;
         offset(unit, section, unit.loclists_base, value, is_index)
-            .is_some_and(|offset| list5::<true>(unit, section, offset, &mut each))
+            .map_or_else(damaged::<true>, |offset| list5::<true>(unit, section, offset, &mut each))
     } else {
         list4::<true>(unit, unit.sections.loc, value as usize, &mut each)
     }
@@ -70,7 +91,7 @@ fn list5<'d, const LOCATIONS: bool>(
     section: &'d [u8],
     offset: usize,
     each: &mut impl FnMut(ListEntry<'d>),
-) -> bool {
+) -> Result<(), &'static str> {
     let mut cursor = Cursor::new(section, offset);
     let size = unit.header.encoding.address_size;
     let mut base = unit.low_pc;
@@ -87,8 +108,8 @@ fn list5<'d, const LOCATIONS: bool>(
             }
         }
         let (start, end) = match DwRle(kind) {
-            _ if cursor.ended => return false,
-            DW_RLE_end_of_list => return true,
+            _ if cursor.ended => return damaged::<LOCATIONS>(),
+            DW_RLE_end_of_list => return Ok(()),
             DW_RLE_base_addressx => {
                 base = unit.indexed_address(cursor.uleb());
                 continue;
@@ -108,7 +129,7 @@ fn list5<'d, const LOCATIONS: bool>(
                 let start = cursor.address(size);
                 (start, start.wrapping_add(cursor.uleb()))
             }
-            _ => return false,
+            _ => return damaged::<LOCATIONS>(),
         };
         let expr = if LOCATIONS {
             let length = cursor.uleb();
@@ -117,11 +138,11 @@ fn list5<'d, const LOCATIONS: bool>(
             &[]
         };
         if cursor.ended {
-            return false;
+            return damaged::<LOCATIONS>();
         }
         each(ListEntry { start, end, expr });
     }
-    false
+    too_long::<LOCATIONS>()
 }
 
 /// A list of DWARF 2 to 4: pairs of addresses relative to a base.
@@ -130,7 +151,7 @@ fn list4<'d, const LOCATIONS: bool>(
     section: &'d [u8],
     offset: usize,
     each: &mut impl FnMut(ListEntry<'d>),
-) -> bool {
+) -> Result<(), &'static str> {
     let mut cursor = Cursor::new(section, offset);
     let size = unit.header.encoding.address_size;
     let select_base = if size == 4 { u64::from(u32::MAX) } else { u64::MAX };
@@ -138,10 +159,10 @@ fn list4<'d, const LOCATIONS: bool>(
     for _ in 0..MOST_ENTRIES {
         let (start, end) = (cursor.address(size), cursor.address(size));
         if cursor.ended {
-            return false;
+            return damaged::<LOCATIONS>();
         }
         if start == 0 && end == 0 {
-            return true;
+            return Ok(());
         }
         if start == select_base {
             base = end;
@@ -154,9 +175,9 @@ fn list4<'d, const LOCATIONS: bool>(
             &[]
         };
         if cursor.ended {
-            return false;
+            return damaged::<LOCATIONS>();
         }
         each(ListEntry { start: base.wrapping_add(start), end: base.wrapping_add(end), expr });
     }
-    false
+    too_long::<LOCATIONS>()
 }

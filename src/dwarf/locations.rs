@@ -69,8 +69,8 @@ impl<'d> Extractor<'d, '_> {
                 let object = self.object;
                 let entry = writer.entry();
                 let mut read = 0;
-                let whole = self.lists_left(&source.unit)
-                    && lists::locations(&source.unit, attrs, |e| {
+                let whole = self.lists_left(&source.unit).and_then(|()| {
+                    lists::locations(&source.unit, attrs, |e| {
                         read += LIST_ENTRY + e.expr.len();
                         if e.end == u64::MAX && e.start == 0 {
                             list.push((Range { start: 0, end: u32::MAX }, e.expr));
@@ -82,10 +82,11 @@ impl<'d> Extractor<'d, '_> {
                                 list.push((Range { start, end }, e.expr));
                             }
                         }
-                    });
+                    })
+                });
                 self.effort.lists += read;
-                if !whole {
-                    self.fault(Fault::new(".debug_info", offset, "a location list is damaged"));
+                if let Err(what) = whole {
+                    self.fault(Fault::new(".debug_info", offset, what));
                 }
                 writer.list(index, &list);
                 self.scratch.list = list;

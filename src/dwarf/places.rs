@@ -314,8 +314,10 @@ impl<'d> Extractor<'d, '_> {
         let object = self.object;
         let mut first = None;
         let mut read = 0;
-        let whole = self.lists_left(unit)
-            && lists::ranges(unit, attrs, |start, end| {
+        let list = attrs.get(Slot::Ranges);
+        let may_read = if list.is_some() { self.lists_left(unit) } else { Ok(()) };
+        let whole = may_read.and_then(|()| {
+            lists::ranges(unit, attrs, |start, end| {
                 read += LIST_ENTRY;
                 first.get_or_insert(start);
                 if let (Some(start), Some(end)) = (object.pc(start), object.pc(end))
@@ -323,14 +325,13 @@ impl<'d> Extractor<'d, '_> {
                 {
                     found.push(Range { start, end });
                 }
-            });
-        self.effort.lists += if attrs.get(Slot::Ranges).is_some() { read } else { 0 };
-        if !whole {
-            self.fault(Fault::new(
-                ".debug_rnglists",
-                attrs.get(Slot::Ranges).unwrap_or(0) as usize,
-                "a range list is damaged",
-            ));
+            })
+        });
+        if let Some(offset) = list {
+            self.effort.lists += read;
+            if let Err(what) = whole {
+                self.fault(Fault::new(lists::section_of_ranges(unit), offset as usize, what));
+            }
         }
         let low = attrs.get(Slot::LowPc);
         let entry = match attrs.get(Slot::EntryPc) {

@@ -12,6 +12,12 @@ pub const LE: LittleEndian = LittleEndian;
 /// The distance from an object's base to its first address, so that no address is 0.
 const FIRST_PC: u32 = 0x1000;
 
+/// How often the bytes of a table of names may be part of one. Linkers let names end in one another, and bear the same one.
+const MOST_NAMINGS: usize = 32;
+
+/// So many bytes of names are borne out of any table.
+const ALWAYS: usize = 1 << 20;
+
 /// A section of an object.
 pub struct Section<'d> {
     /// As the section header string table has it: `.text`, `.init.text`.
@@ -93,6 +99,8 @@ pub struct Elf<'d> {
     dynamic: (&'d [Sym64<LittleEndian>], &'d [u8]),
     /// The parts of the file that are mapped.
     pub segments: Vec<Segment>,
+    /// The first section of relocations for each section.
+    relocated_by: Vec<Option<u32>>,
 }
 
 /// A part of the file that is mapped when it runs (`PT_LOAD`).
@@ -139,6 +147,7 @@ impl<'d> Elf<'d> {
             symbol_names: &[],
             dynamic: (&[], &[]),
             segments: vec![],
+            relocated_by: vec![],
         };
         for segment in header.program_headers(LE, data).map_err(damaged)? {
             if segment.p_type(LE) == elf::PT_LOAD {
@@ -146,21 +155,41 @@ impl<'d> Elf<'d> {
                 object.segments.push(Segment { address, offset, size: segment.p_filesz(LE) });
             }
         }
+        let mut relocated_by = vec![None; table.len()];
+        let (mut bytes_of_all, mut bytes_of_names) = (0usize, 0);
         for (index, header) in table.iter().enumerate() {
             let name = table.section_name(LE, header).unwrap_or_default();
+            bytes_of_names += name.len();
+            if bytes_of_names > most_of_names(data.len()) {
+                return Err(overlap("the names of its sections are 32 times as long as the file"));
+            }
             let name = std::str::from_utf8(name).unwrap_or_default();
             let bytes = header.data(LE, data).map_err(|e| {
                 damaged(e)
                     .section(if name.is_empty() { format!("{index}") } else { name.to_owned() })
                     .offset(header.sh_offset(LE))
             })?;
+            bytes_of_all = bytes_of_all.saturating_add(bytes.len());
+            // No linker lets two have the same bytes; what is read of many would be far more than there is.
+            if bytes_of_all / 2 > data.len() {
+                return Err(overlap("its sections have more than twice the bytes of the file"));
+            }
             object.sections.push(Section { name, header, data: bytes, pc: None });
             let kind = header.sh_type(LE);
+            if matches!(kind, elf::SHT_RELA | elf::SHT_REL)
+                && let Some(by) = relocated_by.get_mut(header.sh_info(LE) as usize)
+            {
+                by.get_or_insert(index as u32);
+            }
             if matches!(kind, elf::SHT_SYMTAB | elf::SHT_DYNSYM) {
                 let in_table = |e| damaged(e).section(name);
                 let symbols = header.data_as_array(LE, data).map_err(in_table)?;
                 let strings = table.section(SectionIndex(header.sh_link(LE) as usize)).map_err(damaged)?;
                 let names = strings.data(LE, data).map_err(in_table)?;
+                if !are_apart(symbols, names) {
+                    let what = "the names of symbols are more than 32 times as long as their table";
+                    return Err(overlap(what).section(name));
+                }
                 if kind == elf::SHT_SYMTAB {
                     (object.symbols, object.symbol_names) = (symbols, names);
                 } else {
@@ -168,6 +197,7 @@ impl<'d> Elf<'d> {
                 }
             }
         }
+        object.relocated_by = relocated_by;
         object.lay_out()?;
         Ok(object)
     }
@@ -259,23 +289,17 @@ impl<'d> Elf<'d> {
     }
     /// The relocations of the section at this index.
     pub fn relocations(&self, index: usize) -> Result<Option<&'d [Rela64<LittleEndian>]>> {
-        for section in &self.sections {
-            let kind = section.header.sh_type(LE);
-            if section.header.sh_info(LE) as usize != index || !matches!(kind, elf::SHT_RELA | elf::SHT_REL) {
-                continue;
-            }
-            let damaged =
-                || Error::new(ErrorKind::Damaged, "the relocations are damaged").section(section.name);
-            if kind == elf::SHT_REL {
-                return Err(
-                    Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name)
-                );
-            }
-            let count = section.raw().len() / size_of::<Rela64<LittleEndian>>();
-            let (rela, _) = object::pod::slice_from_bytes(section.raw(), count).map_err(|()| damaged())?;
-            return Ok(Some(rela));
+        let Some(by) = self.relocated_by.get(index).copied().flatten() else { return Ok(None) };
+        let section = &self.sections[by as usize];
+        if section.header.sh_type(LE) == elf::SHT_REL {
+            return Err(
+                Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name)
+            );
         }
-        Ok(None)
+        let count = section.raw().len() / size_of::<Rela64<LittleEndian>>();
+        let damaged =
+            |()| Error::new(ErrorKind::Damaged, "the relocations are damaged").section(section.name);
+        object::pod::slice_from_bytes(section.raw(), count).map(|(rela, _)| Some(rela)).map_err(damaged)
     }
     /// The address, as relocated debug information has it, of a symbol.
     pub fn symbol_address(&self, symbol: &Sym64<LittleEndian>) -> u64 {
@@ -283,6 +307,27 @@ impl<'d> Elf<'d> {
             self.sections.get(usize::from(symbol.st_shndx.get(LE).0)).and_then(|s| s.pc).unwrap_or(0);
         u64::from(section).wrapping_add(symbol.st_value.get(LE))
     }
+}
+
+fn overlap(what: &str) -> Error {
+    let hint = "build it again, or leave it out: no linker writes such a file";
+    Error::new(ErrorKind::Damaged, format!("{what}: they overlap")).hint(hint)
+}
+
+/// The most bytes that all names together may have which stand in so many.
+fn most_of_names(table: usize) -> usize {
+    table.saturating_mul(MOST_NAMINGS).saturating_add(ALWAYS)
+}
+
+/// Whether the names of symbols are not ends of one another without measure. Cost: a look at each name.
+fn are_apart(symbols: &[Sym64<LittleEndian>], names: &[u8]) -> bool {
+    let mut left = most_of_names(names.len());
+    symbols.iter().all(|symbol| {
+        let rest = names.get(symbol.st_name.get(LE) as usize..).unwrap_or_default();
+        let length = memchr::memchr(0, rest).unwrap_or(rest.len());
+        left = left.saturating_sub(length);
+        left > 0
+    })
 }
 
 /// The notes of a section: type, name with its NUL, descriptor.

@@ -39,8 +39,11 @@ impl<'d> DebugSections<'d> {
     pub fn load(object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
         let mut loaded = Self::default();
         let has_frame = [".debug_frame", ".zdebug_frame"].iter().any(|n| object.section(n).is_some());
+        let (mut found, mut has_eh_frame) = ([false; NAMES.len()], false);
         for (index, section) in object.sections.iter().enumerate() {
-            if section.name == ".eh_frame" && !has_frame {
+            // The first of a name counts that has bytes: there may be as many as the file has room for headers.
+            if section.name == ".eh_frame" && !has_frame && !has_eh_frame && !section.raw().is_empty() {
+                has_eh_frame = true;
                 loaded.eh_frame = Self::read(object, index, faults)?;
                 loaded.eh_frame_address = address(object, section);
                 continue;
@@ -54,8 +57,8 @@ impl<'d> DebugSections<'d> {
             let Some(at) = NAMES.iter().position(|n| *n == name).filter(|_| !section.is_in_group()) else {
                 continue;
             };
-            // The first of a name counts: many may be the same compressed bytes.
-            if loaded.sections[at].is_empty() {
+            if !found[at] && !section.raw().is_empty() {
+                found[at] = true;
                 loaded.sections[at] = Self::read(object, index, faults)?;
             }
         }

@@ -1,9 +1,9 @@
 //! Rows of the line tables: the row of an address, the rows of units, the units that have code of a file.
 use super::pattern::Pattern;
-use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId, UnitId};
 use probeidx_format::lines;
 use probeidx_format::record::SequenceRecord;
+use probeidx_format::{Left, View};
 use rustc_hash::FxHashMap;
 
 /// A row: from this address on, up to that of the next row, the code is that of this line.
@@ -46,8 +46,16 @@ pub fn sequence<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a Se
 /// Sequences do not overlap in sound debug information, but for empty ones and for functions that were merged.
 const OVERLAPPING: usize = 8;
 
-/// Calls `each` with the rows of each of these units of an object, in order of their addresses. Cost: of the rows.
-pub fn by_unit(view: &View<'_>, object: ObjectId, units: &[UnitId], mut each: impl FnMut(UnitId, &[Row])) {
+/// Calls `each` with the rows of each of these units of an object, in order of their addresses. Cost: of the rows, of which
+/// all objects of a question have no more than are `left` of the section of lines: each has a byte of its own, but in a forged
+/// index.
+pub fn by_unit(
+    view: &View<'_>,
+    object: ObjectId,
+    units: &[UnitId],
+    left: &mut Left,
+    mut each: impl FnMut(UnitId, &[Row]),
+) {
     let mut own: FxHashMap<UnitId, Vec<&SequenceRecord>> = units.iter().map(|unit| (*unit, vec![])).collect();
     for sequence in view.sequences_of(object) {
         if let Some(own) = own.get_mut(&sequence.unit) {
@@ -58,7 +66,8 @@ pub fn by_unit(view: &View<'_>, object: ObjectId, units: &[UnitId], mut each: im
     for &unit in units {
         rows.clear();
         for sequence in &own[&unit] {
-            rows.extend(view.rows(sequence).map(|row| Row::new(view, unit, row)));
+            let own = view.rows(sequence).take_while(|_| left.take(1));
+            rows.extend(own.map(|row| Row::new(view, unit, row)));
         }
         each(unit, &rows);
     }

@@ -1,9 +1,9 @@
 //! From a pattern to functions, and from functions to their placements.
 use super::pattern::Pattern;
 use super::spec::{Filter, FunctionSpec, ModuleScope};
-use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId, PlaceId, StrId, SymbolId};
 use probeidx_format::record::{FunctionRecord, ObjectRecord, PlaceRecord, SymbolRecord};
+use probeidx_format::{SectionName, View};
 use std::ops::Range;
 
 /// Functions of one declaration: they agree in name, file and line.
@@ -38,10 +38,28 @@ pub fn names(view: &View<'_>, pattern: &Pattern) -> Vec<NameId> {
         Pattern::Glob(_) => pattern.literal_prefix(),
     };
     let literal = pattern.longest_literal();
-    if prefix.is_empty() && literal.len() >= WORTH_SEARCHING {
-        return containing(view, &literal).into_iter().filter(matches).collect();
-    }
-    names_starting(view, prefix.as_bytes()).map(|at| NameId::new(at as u32)).filter(matches).collect()
+    let mut found: Vec<NameId> = match prefix.is_empty() && literal.len() >= WORTH_SEARCHING {
+        true => containing(view, &literal),
+        false => names_starting(view, prefix.as_bytes()).map(|at| NameId::new(at as u32)).collect(),
+    };
+    found.retain(matches);
+    leave_out_shared(view, &mut found);
+    found
+}
+
+/// Leaves out the names from the one on with which functions, symbols or placements would be walked over twice: only a forged
+/// index has such, and would have all of its tables walked over for each name. Cost: a look at each function of the names.
+fn leave_out_shared(view: &View<'_>, names: &mut Vec<NameId>) {
+    let [mut functions, mut symbols, mut postings] =
+        [SectionName::Functions, SectionName::SymbolNames, SectionName::Postings].map(|s| view.left(s));
+    names.retain(|name| {
+        let own = view.functions_named(*name);
+        functions.take(own.len() * size_of::<FunctionRecord>())
+            && symbols.take(size_of_val(view.symbols_named(*name)))
+            && own
+                .into_iter()
+                .all(|f| postings.take(view.places_of_function(FunctionId::new(f as u32)).size()))
+    });
 }
 
 /// Shorter literals stand in too many strings for a search to be quicker than a look at each name.

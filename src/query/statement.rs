@@ -8,10 +8,10 @@ use super::select::{self, Placed, Scope};
 use super::spec::{Filter, Lines, StatementSpec};
 use super::symbols;
 use crate::error::Result;
-use probeidx_format::View;
 use probeidx_format::details::Range;
 use probeidx_format::id::{FunctionId, ObjectId, PlaceId, StrId, UnitId};
 use probeidx_format::record::FunctionRecord;
+use probeidx_format::{Left, SectionName, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -151,9 +151,10 @@ pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
         None => lines.contains(row.line, 0) && !lines.is_relative(),
     };
     let mut found = vec![];
+    let mut left = view.left(SectionName::Lines);
     for object in Scope::new(view, &spec.module).objects() {
         let is_asked = |f: &FunctionRecord| name.is_some_and(|name| name.matches(view.string(f.name)));
-        by_unit(view, spec, object, is_asked, |rows, copies| {
+        by_unit(view, spec, object, &mut left, is_asked, |rows, copies| {
             let declared: FxHashSet<_> = copies.iter().map(Copy::declared).collect();
             for row in rows {
                 if row.line == 0 || files.as_mut().is_some_and(|files| !files.contain(view, row.file)) {
@@ -315,11 +316,12 @@ impl Copy<'_> {
 
 /// Calls `each` with every unit of an object that can have rows of a spec: its rows in order of their addresses, and the
 /// copies of the functions that are asked for, in the order of the debug information. Cost: of the rows and placements of
-/// these units.
+/// these units, but no more rows than are `left`.
 pub fn by_unit<'a>(
     view: &View<'a>,
     spec: &StatementSpec,
     object: ObjectId,
+    left: &mut Left,
     mut is_asked: impl FnMut(&FunctionRecord) -> bool,
     mut each: impl FnMut(&[Row], Vec<Copy<'a>>),
 ) {
@@ -329,7 +331,7 @@ pub fn by_unit<'a>(
         (None, None) => view.units_of(object).collect(),
     };
     let mut known: FxHashMap<FunctionId, bool> = FxHashMap::default();
-    rows::by_unit(view, object, &units, |unit, rows| {
+    rows::by_unit(view, object, &units, left, |unit, rows| {
         let mut copies = vec![];
         for at in view.places_of_unit(unit) {
             let placed = Placed { id: PlaceId::new(at as u32), record: &view.places[at] };

@@ -1,8 +1,8 @@
 //! Types by name, and what they are once typedefs and qualifiers are away.
-use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::record::TypeRecord;
 use probeidx_format::types::TypeKind;
+use probeidx_format::{SectionName, View};
 use std::ops::Range;
 
 /// Types of types of … deeper than this are cut: only damaged files have them.
@@ -31,7 +31,12 @@ pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId
     let same = types[first..].iter().take_while(|t| view.string(t.name) == name);
     let ids = (first as u32..).map(TypeId::new).zip(same);
     let asked = |t: &TypeRecord| kind.is_none_or(|kind| TypeKind::from_u8(t.kind) == kind);
-    ids.filter(|(_, t)| !name.is_empty() && asked(t)).map(|(id, _)| id).collect()
+    // Definitions of one name with more members than there are share them: only a forged index has such.
+    let mut members = view.left(SectionName::Members);
+    ids.filter(|(_, t)| !name.is_empty() && asked(t))
+        .map(|(id, _)| id)
+        .take_while(|id| members.take(size_of_val(view.members(*id))))
+        .collect()
 }
 
 /// The names of all types of a kind, or of all kinds, sorted: to look for those that are near.

@@ -1,9 +1,9 @@
 //! Which functions take or return a type.
 use super::types::{self, DEEPEST};
-use probeidx_format::View;
 use probeidx_format::id::{FunctionId, ObjectId, TypeId};
 use probeidx_format::types::TypeKind;
 use probeidx_format::users::Use;
+use probeidx_format::{SectionName, View};
 
 /// A function that takes or returns a type.
 #[derive(Clone, Debug)]
@@ -108,7 +108,10 @@ fn uses(view: &View<'_>, wanted: &[TypeId]) -> Vec<Use> {
     let (mut listed, others): (Vec<TypeId>, Vec<TypeId>) = stripped.partition(is_listed);
     listed.sort_unstable();
     listed.dedup();
-    let mut uses: Vec<Use> = listed.iter().flat_map(|t| view.users(*t)).collect();
+    // Each has a byte of its own, but in a forged index.
+    let mut left = view.left(SectionName::TypeUses);
+    let mut uses: Vec<Use> =
+        listed.iter().flat_map(|t| view.users(*t)).take_while(|_| left.take(1)).collect();
     if !others.is_empty() {
         // What was asked for counts, not what it is a name of: gfp_t is not every unsigned int.
         let plain: Vec<TypeId> = wanted

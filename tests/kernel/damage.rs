@@ -54,7 +54,7 @@ fn a_damaged_index_is_answered_from_or_refused() {
     let mut slow = vec![];
     for question in questions {
         let (fate, took) = asked.ask(&question);
-        assert!(fate.is_usage() || fate.is_fair() && !fate.is_refusal(), "{question}: {fate}");
+        assert!(fate.is_usage() || fate.is_fair(&question) && !fate.is_refusal(), "{question}: {fate}");
         match fate.is_usage() {
             true => {}
             false if took < QUICK => quick.push(question),
@@ -92,7 +92,7 @@ fn a_damaged_index_is_answered_from_or_refused() {
             tally.add(question, &fate, took);
             let place =
                 || format!("damage {number} of seed {seed} ({what}), asked {question}, in {took:?}: {fate}");
-            if !fate.is_fair() || took > BOUND {
+            if !fate.is_fair(question) || took > BOUND {
                 say(&place());
                 if tally.wrong.len() < KEPT {
                     std::fs::write(

@@ -52,14 +52,23 @@ fn object(kind: u16, address: u64, sections: &[(&str, u64, &[u8])]) -> Vec<u8> {
     }
     add(&mut out, ".shstrtab", SHT_STRTAB, 0, None);
     let shoff = out.len() as u64;
-    let count = sections.len() as u16 + 2;
+    let count = sections.len() as u64 + 2;
+    // More than the header can say stands in the first section header (gABI, `e_shnum` and `e_shstrndx`).
+    let (number, names) = match u16::try_from(count).ok().filter(|count| *count < 0xff00) {
+        Some(count) => (count, count - 1),
+        None => {
+            headers[32..40].copy_from_slice(&count.to_le_bytes());
+            headers[40..44].copy_from_slice(&(count as u32 - 1).to_le_bytes());
+            (0, 0xffff)
+        }
+    };
     out.extend(headers);
     out[..16].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
     out[16..18].copy_from_slice(&kind.to_le_bytes());
     out[18..20].copy_from_slice(&62_u16.to_le_bytes());
     out[20] = 1;
     out[40..48].copy_from_slice(&shoff.to_le_bytes());
-    for (at, value) in [(52, 64), (58, 64), (60, count), (62, count - 1)] {
+    for (at, value) in [(52, 64), (58, 64), (60, number), (62, names)] {
         out[at..at + 2].copy_from_slice(&u16::to_le_bytes(value));
     }
     out

@@ -30,7 +30,7 @@ static QUESTIONS: LazyLock<Vec<Command>> = LazyLock::new(|| {
 });
 
 /// The index of the fixture.
-fn whole() -> Parts {
+pub fn whole() -> Parts {
     let file = std::fs::read(KERNEL.db.path().join(format!("{}.pidx", crate::fixture::RELEASE))).unwrap();
     let parts = Parts::of(&file).unwrap();
     assert!(parts.file() == file, "taken apart and put together it is the same");
@@ -38,7 +38,7 @@ fn whole() -> Parts {
 }
 
 /// Asks everything; gives the questions that had no answer.
-fn unanswered(parts: &Parts) -> Vec<&'static Command> {
+pub fn unanswered(parts: &Parts) -> Vec<&'static Command> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("forged.pidx");
     std::fs::write(&path, parts.file()).unwrap();
@@ -46,6 +46,11 @@ fn unanswered(parts: &Parts) -> Vec<&'static Command> {
 }
 
 fn is_answered(index: &Path, question: &Command) -> bool {
+    answer(index, question).is_some()
+}
+
+/// The lines of an answer.
+pub fn answer(index: &Path, question: &Command) -> Option<Vec<String>> {
     let config = Config {
         db: index.to_owned(),
         is_default_db: false,
@@ -60,13 +65,14 @@ fn is_answered(index: &Path, question: &Command) -> bool {
     };
     let mut out = vec![];
     let result = probeidx::cli::answer(question, &config, &mut out);
-    for line in String::from_utf8(out).unwrap().lines() {
+    let lines: Vec<String> = String::from_utf8(out).unwrap().lines().map(str::to_owned).collect();
+    for line in &lines {
         serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|e| panic!("{line}: {e}"));
     }
-    result.is_ok()
+    result.is_ok().then_some(lines)
 }
 
-fn section(parts: &mut Parts, name: SectionName) -> &mut Vec<u8> {
+pub fn section(parts: &mut Parts, name: SectionName) -> &mut Vec<u8> {
     &mut parts.sections[name as usize]
 }
 

@@ -35,9 +35,55 @@ fn one_long_list_for_all() {
     }
     ranges.extend([0; 16]);
     locations.extend([0; 16]);
+    // Behind all that is too much.
+    let code = raw.code(DW_TAG_subprogram, false, &FUNCTION);
+    raw.entry(code).string("plain").u64(0x2f00).u32(0x10);
     let (found, skipped) = index(&raw.module(&[(".debug_ranges", &ranges), (".debug_loc", &locations)]));
     assert_victim(&found);
-    says(&skipped, "a range list is damaged");
+    assert_eq!(crate::hostile::places(&found, "plain").len(), 1, "what needs no list is read to the end");
+    let what = "range and location lists are read more than 32 times: they overlap";
+    says(&skipped, &format!("section .debug_ranges at 0x0: {what}"));
+    assert_eq!(skipped.len(), 2, "of ranges and of locations: {skipped:?}");
+    assert!(skipped.iter().all(|line| line.ends_with(what)), "nothing is called damaged: {skipped:?}");
+}
+
+/// Line tables that start one behind the other and all go on in the same long list of files, or the same long name.
+#[test]
+fn line_tables_that_end_in_one_another() {
+    const TABLES: u32 = 20_000;
+    const HEADER: u32 = 31;
+    let long_name = vec![b'n'; 1_000_000];
+    let names: Vec<u8> = (0..TABLES).flat_map(|n| [format!("{n}").as_bytes(), &[0]].concat()).collect();
+    for (count, names) in [(TABLES, names), (1, [&long_name[..], &[0]].concat())] {
+        let mut shared = vec![1, 1, 8];
+        leb128::write::unsigned(&mut shared, count.into()).unwrap();
+        shared.extend(names);
+        let end = TABLES * HEADER + shared.len() as u32;
+        let (mut info, mut line) = (vec![], vec![]);
+        let (unit, abbrev) = unit_with_lines().finish();
+        for number in 0..TABLES {
+            let start = number * HEADER;
+            line.extend((end - start - 4).to_le_bytes());
+            line.extend([5, 0, 8, 0]);
+            line.extend((end - start - 12).to_le_bytes());
+            // Directories of one attribute of a vendor's, a block of all that stands before the shared list.
+            line.extend([1, 1, 1, 0xfb, 14, 1, 1, 0x81, 0x40, DW_FORM_block.0 as u8, 1]);
+            let rest = TABLES * HEADER - start - 27;
+            line.extend(
+                [0, 7, 14, 21].map(|bit| (rest >> bit) as u8 & 0x7f | if bit < 21 { 0x80 } else { 0 }),
+            );
+            line.resize((start + HEADER) as usize, 0);
+            let mut unit = unit.clone();
+            let at = unit.len() - 5;
+            unit[at..at + 4].copy_from_slice(&start.to_le_bytes());
+            info.extend(unit);
+        }
+        line.extend(shared);
+        let sections = [(".debug_info", &info[..]), (".debug_abbrev", &abbrev), (".debug_line", &line)];
+        let (_, skipped) = index(&module(&sections));
+        let [report] = &skipped[..] else { panic!("{skipped:?}") };
+        assert!(report.ends_with("line tables are read more than 32 times: they overlap"), "{report}");
+    }
 }
 
 #[test]

@@ -41,9 +41,11 @@ mod forged;
 mod frames;
 mod handler;
 mod hostile;
+mod hostile_elf;
 mod hostile_sharing;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod image;
+mod inflated;
 #[cfg(feature = "cli")]
 mod lines;
 #[cfg(feature = "cli")]
@@ -53,6 +55,8 @@ mod lookup;
 #[cfg(feature = "cli")]
 mod manual;
 mod nesting;
+#[cfg(feature = "cli")]
+mod owners;
 mod packaging;
 #[cfg(feature = "cli")]
 mod parts;

@@ -226,11 +226,7 @@ fn names_never_command_a_terminal() {
                 let text = if decoded && stream == "stdout" { text.replace(log, "") } else { text };
                 let own = ["0", "1", "2", "31", "32", "36"].map(|code| format!("\x1b[{code}m"));
                 let text = own.iter().fold(text, |text, colour| text.replace(colour, ""));
-                let commands = |c: char| {
-                    (c.is_control() && c != '\n' && c != '\t')
-                        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-                };
-                assert!(!text.contains(commands), "{arguments:?} {more:?} {stream}: {text:?}");
+                assert!(!text.contains(commands_a_terminal), "{arguments:?} {more:?} {stream}: {text:?}");
                 shown += usize::from(text.contains("\\u"));
             }
         }
@@ -277,6 +273,86 @@ fn names_never_command_a_terminal() {
     ];
     commands.iter().for_each(|arguments| check(arguments));
     assert!(shown > 40, "the names were there: {shown}");
+}
+
+/// Lines of JSON that a program reads and may show: of answers, and of errors that repeat what was asked.
+#[test]
+fn serve_escapes_what_names_have() {
+    use std::io::Write;
+    let tree = Tree::empty();
+    let mut content = fs::read(TREE.vmlinux()).unwrap();
+    for (text, by) in NAMES {
+        if content.windows(text.len()).any(|w| w == text.as_bytes()) {
+            content = exchanged(&content, text, by.as_bytes());
+        }
+    }
+    tree.file(&format!("vmlinux-{RELEASE}"), &content);
+    let db = tempfile::tempdir().unwrap();
+    assert_eq!(run_in(db.path(), ["build".as_ref(), tree.path().as_os_str()]).code, 0);
+    let hostile = "c\u{1b}[2J\u{7}\u{202e}XY";
+    let requests = [
+        serde_json::json!({"id": hostile, "method": "find", "params": {"patterns": ["*"], "each": true}}),
+        serde_json::json!({"id": 2, "method": "find", "params": {"patterns": ["*"], "json": false}}),
+        serde_json::json!({"id": 3, "method": "resolve", "params": {"spec": hostile}}),
+        serde_json::json!({"id": 4, "method": "resolve", "params": {"spec": format!("{hostile}x")}}),
+        serde_json::json!({"id": 5, "method": "lines", "params": {"spec": "fs.c", "json": false}}),
+        serde_json::json!({"id": 6, "method": "type", "params": {"name": hostile}}),
+        serde_json::json!({"id": 7, "method": hostile}),
+        serde_json::json!({"id": 8, "method": "find", "params": {hostile: true}}),
+        serde_json::json!({"id": 9, "method": "complete", "params": {"words": ["resolve", "c"]}}),
+        serde_json::json!({"id": 10, "method": "decode", "params": {"json": false}, "input": format!("RIP: 0010:{hostile}+0x1/0x2\n")}),
+    ];
+    let mut process = command(db.path());
+    process.args(["serve", "--stdio"]).stdin(std::process::Stdio::piped());
+    process.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut process = process.spawn().unwrap();
+    let mut stdin = process.stdin.take().unwrap();
+    for request in &requests {
+        writeln!(stdin, "{request}").unwrap();
+    }
+    // What is no request at all, and no text.
+    stdin.write_all(b"\x1b[2J\x9b{\n{\"id\":1,\"method\":\"\xe2\x80\xae\xff\"}\n").unwrap();
+    drop(stdin);
+    let out = process.wait_with_output().unwrap();
+    let (mut ended, mut escaped) = (0, 0);
+    for (stream, bytes) in [("stdout", out.stdout), ("stderr", out.stderr)] {
+        let text = String::from_utf8(bytes).unwrap_or_else(|e| panic!("{stream}: {e}"));
+        assert!(!text.contains(commands_a_terminal), "{stream}: {text:?}");
+        for line in text.lines().filter(|_| stream == "stdout") {
+            let line: serde_json::Value =
+                serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+            ended += usize::from(line["done"].is_object() || line["error"].is_object());
+        }
+        escaped += text.matches("\\u001b").count();
+    }
+    assert_eq!(ended, requests.len() + 2, "each has its answer");
+    assert!(escaped > 10, "the names were there: {escaped}");
+}
+
+/// Whether a terminal would do something for it, or turn what follows.
+fn commands_a_terminal(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Damage behind a header that is whole: a build finds it, and makes the index again.
+#[test]
+fn a_build_does_not_call_a_damaged_index_unchanged() {
+    let db = tempfile::tempdir().unwrap();
+    let index = db.path().join(format!("{RELEASE}.pidx"));
+    let build = || run_in(db.path(), ["build".as_ref(), TREE.path().as_os_str()]);
+    assert_eq!(build().code, 0);
+    let whole = fs::read(&index).unwrap();
+    let again = build();
+    assert!(again.out.contains("nothing had changed"), "{again:?}");
+    for at in [whole.len() / 4, whole.len() / 2, whole.len() - 1] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x40;
+        fs::write(&index, &damaged).unwrap();
+        let run = build();
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(fs::read(&index).unwrap() == whole, "{at:#x}: {run:?}");
+    }
 }
 
 /// A line of what goes to tracefs is one line, whatever a name has in it.

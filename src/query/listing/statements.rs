@@ -8,6 +8,7 @@ use crate::query::select::{self, Scope};
 use crate::query::spec::{self, AddressKind, AddressSpec, Filter, StatementSpec};
 use crate::query::statement::{self, Copy, nearest_to};
 use crate::query::{placement, point};
+use probeidx_format::SectionName;
 use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::record::FunctionRecord;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,6 +22,7 @@ impl<'a> Probed<'a> {
     /// The lines of a spec. Cost: of the rows and placements of the units that have the file.
     pub(super) fn statements(&self, spec: &StatementSpec, each: &mut Each<'_, 'a>) -> Result<()> {
         let view = self.view;
+        let mut left = view.left(SectionName::Lines);
         for object in Scope::new(&view, &spec.module).objects() {
             let mut points: FxHashMap<Printed, Vec<Seen<'a>>> = FxHashMap::default();
             let (mut entries, mut inlined) = (FxHashSet::default(), FxHashSet::default());
@@ -29,7 +31,7 @@ impl<'a> Probed<'a> {
                 files.as_mut().is_none_or(|files| files.contain(&view, f.file))
                     && spec.function.as_ref().is_none_or(|name| name.matches(view.string(f.name)))
             };
-            statement::by_unit(&view, spec, object, is_asked, |rows, mut copies| {
+            statement::by_unit(&view, spec, object, &mut left, is_asked, |rows, mut copies| {
                 // What was met before at its entry is not looked at again (`alias_dupes`, `inline_dupes`).
                 copies.retain(|c| {
                     let entry = c.placed.record.entry;

@@ -28,8 +28,9 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// Whether this may be said of a damaged index: an answer, or one error that names the file and what to do.
-    pub fn is_fair(&self) -> bool {
+    /// Whether this may be said to a question that is right, of a damaged index: an answer, or one error that names the file
+    /// and what to do.
+    pub fn is_fair(&self, question: &Value) -> bool {
         match self {
             Self::Answered(code) => *code < 2,
             Self::Crashed(_) | Self::Hung => false,
@@ -37,7 +38,8 @@ impl Fate {
                 let remedy = error["hint"].as_str().unwrap_or_default();
                 match error["kind"].as_str().unwrap_or_default() {
                     // What cannot be there is what the index says cannot.
-                    "no-match" | "usage" => true,
+                    "no-match" => true,
+                    "usage" => hangs_on_the_index(question),
                     "index-damaged" => self.names_a_section() && remedy.contains("build"),
                     "no-index" | "index-too-old" | "index-too-new" => remedy.contains("build"),
                     _ => false,
@@ -60,6 +62,25 @@ impl Fate {
         let message = error["message"].as_str().unwrap_or_default();
         let whole_file = message == "not a probeidx index" || message.contains(" bytes, its header says ");
         error["path"].is_string() && (message.starts_with("section ") || whole_file)
+    }
+}
+
+/// Whether the index tells if a question makes sense, so that damage of it can make it wrong: members of types, variables
+/// with what is asked of them, and aliases, of which there are only those in its tapset. How all else is spelled is right or
+/// wrong whatever is in an index.
+fn hangs_on_the_index(question: &Value) -> bool {
+    let params = &question["params"];
+    let is_asked =
+        |what: &str| params[what].as_array().is_some_and(|all| !all.is_empty()) || params[what].is_string();
+    let is_alias = |point: &Value| {
+        let point = point.as_str().unwrap_or_default();
+        point.contains('.') && !point.contains(['(', '@'])
+    };
+    match question["method"].as_str().unwrap_or_default() {
+        "type" => params["name"].as_str().is_some_and(|name| name.contains('.')),
+        "resolve" => is_asked("args") || is_asked("defined") || is_alias(&params["spec"]),
+        "find" => params["patterns"].as_array().is_some_and(|all| all.iter().any(is_alias)),
+        _ => false,
     }
 }
 

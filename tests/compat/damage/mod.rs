@@ -92,7 +92,7 @@ impl Case {
         let mut questions = questions::questions(&view, &mut Random(1), 100, &script);
         questions.retain(|question| {
             let (fate, _) = asked.ask(question);
-            assert!(fate.is_usage() || fate.is_fair() && !fate.is_refusal(), "{question}: {fate}");
+            assert!(fate.is_usage() || fate.is_fair(question) && !fate.is_refusal(), "{question}: {fate}");
             !fate.is_usage()
         });
         Self { subject, asked, questions, _folder: folder }
@@ -105,7 +105,7 @@ impl Case {
         let chosen = random.choose(all, count.unwrap_or(usize::MAX));
         for question in chosen {
             let (fate, took) = self.asked.ask(question);
-            assert!(fate.is_fair(), "{what}: {question} in {took:?}: {fate}");
+            assert!(fate.is_fair(question), "{what}: {question} in {took:?}: {fate}");
         }
     }
 }
@@ -154,7 +154,10 @@ fn every_question_is_refused_of_another_length() {
                 }
             };
             let (fate, _) = case.asked.ask(question);
-            assert!(fate.is_fair() && fate.is_refusal(), "seed {seed}: cut to {cut}: {question}: {fate}");
+            assert!(
+                fate.is_fair(question) && fate.is_refusal(),
+                "seed {seed}: cut to {cut}: {question}: {fate}"
+            );
             case.subject.mend();
         }
     }

@@ -156,9 +156,10 @@ fn is_shared(index: &Path, file: &str) -> impl Fn(u32) -> bool {
     let pattern = Pattern::literal(file);
     let mut files = Files::new(&pattern);
     let mut shared = BTreeSet::new();
+    let mut left = view.left(probeidx_format::SectionName::Lines);
     for object in view.object_ids() {
         let units = files.units(&view, object);
-        rows::by_unit(&view, object, &units, |_, rows| {
+        rows::by_unit(&view, object, &units, &mut left, |_, rows| {
             let mut lines: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
             for row in rows.iter().filter(|row| files.contain(&view, row.file)) {
                 lines.entry(row.pc).or_default().insert(row.line);
