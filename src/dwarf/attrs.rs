@@ -1,7 +1,7 @@
 //! The values of attributes, and the strings and blocks that they stand for.
 use super::abbrev::{SLOTS, Slot};
 use super::cursor::Cursor;
-use super::unit::Sections;
+use super::sections::Sections;
 use gimli::constants::*;
 
 /// The values of an entry's wanted attributes. One is used for many entries: only the presence bits are cleared.
@@ -124,7 +124,7 @@ impl StrRef {
     }
 }
 
-/// What a reference by signature reads as: it leads to a type unit, and those are not read.
+/// What a reference by signature reads as where there is no type unit of this signature.
 pub const IN_TYPE_UNIT: u64 = u64::MAX - 1;
 
 /// What a reference into a supplementary file (dwz) reads as.

@@ -82,6 +82,10 @@ pub struct Elf<'d> {
     pub is_relocatable: bool,
     /// In the order of the section headers, the null section included.
     pub sections: Vec<Section<'d>>,
+    /// The length of the file.
+    pub length: usize,
+    /// Which section has the relocations of which: both numbers, by that of the relocated one.
+    relocations: Vec<(usize, usize)>,
     /// What is added to a `Pc` for an address as the debug information has it.
     pub base: u64,
     /// The first address of code, as a `Pc`.
@@ -133,6 +137,8 @@ impl<'d> Elf<'d> {
             machine: header.e_machine(LE).0,
             is_relocatable: header.e_type(LE) == elf::ET_REL,
             sections: Vec::with_capacity(table.len()),
+            length: data.len(),
+            relocations: vec![],
             base: 0,
             first_pc: FIRST_PC,
             symbols: &[],
@@ -156,6 +162,9 @@ impl<'d> Elf<'d> {
             })?;
             object.sections.push(Section { name, header, data: bytes, pc: None });
             let kind = header.sh_type(LE);
+            if matches!(kind, elf::SHT_RELA | elf::SHT_REL) {
+                object.relocations.push((header.sh_info(LE) as usize, index));
+            }
             if matches!(kind, elf::SHT_SYMTAB | elf::SHT_DYNSYM) {
                 let in_table = |e| damaged(e).section(name);
                 let symbols = header.data_as_array(LE, data).map_err(in_table)?;
@@ -168,6 +177,7 @@ impl<'d> Elf<'d> {
                 }
             }
         }
+        object.relocations.sort();
         object.lay_out()?;
         Ok(object)
     }
@@ -259,23 +269,19 @@ impl<'d> Elf<'d> {
     }
     /// The relocations of the section at this index.
     pub fn relocations(&self, index: usize) -> Result<Option<&'d [Rela64<LittleEndian>]>> {
-        for section in &self.sections {
-            let kind = section.header.sh_type(LE);
-            if section.header.sh_info(LE) as usize != index || !matches!(kind, elf::SHT_RELA | elf::SHT_REL) {
-                continue;
-            }
-            let damaged =
-                || Error::new(ErrorKind::Damaged, "the relocations are damaged").section(section.name);
-            if kind == elf::SHT_REL {
-                return Err(
-                    Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name)
-                );
-            }
-            let count = section.raw().len() / size_of::<Rela64<LittleEndian>>();
-            let (rela, _) = object::pod::slice_from_bytes(section.raw(), count).map_err(|()| damaged())?;
-            return Ok(Some(rela));
+        let first = self.relocations.partition_point(|(relocated, _)| *relocated < index);
+        let Some((_, at)) = self.relocations.get(first).filter(|(relocated, _)| *relocated == index) else {
+            return Ok(None);
+        };
+        let section = &self.sections[*at];
+        if section.header.sh_type(LE) == elf::SHT_REL {
+            return Err(Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name));
         }
-        Ok(None)
+        let damaged =
+            |()| Error::new(ErrorKind::Damaged, "the relocations are damaged").section(section.name);
+        let count = section.raw().len() / size_of::<Rela64<LittleEndian>>();
+        let (rela, _) = object::pod::slice_from_bytes(section.raw(), count).map_err(damaged)?;
+        Ok(Some(rela))
     }
     /// The address, as relocated debug information has it, of a symbol.
     pub fn symbol_address(&self, symbol: &Sym64<LittleEndian>) -> u64 {

@@ -98,7 +98,10 @@ impl Tree {
                 c
             }));
         }
-        std::fs::remove_dir_all(&objects).unwrap();
+        // Entries of split units stay where the compiler put them.
+        if recipe.flags.iter().all(|flag| !flag.starts_with("-gsplit-dwarf")) {
+            std::fs::remove_dir_all(&objects).unwrap();
+        }
         tree
     }
 

@@ -37,6 +37,18 @@ pub fn build_whole(tree: &Tree) -> Index {
     index
 }
 
+/// The facts of a tree, all of it. Where an expression refers to an entry, it is another one however the entries are packed.
+pub fn facts(tree: &Tree) -> Facts {
+    let mut facts = build_whole(tree).facts();
+    for function in facts.objects.values_mut().flat_map(|object| &mut object.functions) {
+        let mut parts = function.split("UnitOffset(");
+        let first = parts.next().unwrap_or_default().to_owned();
+        *function =
+            parts.fold(first, |kept, part| kept + part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    facts
+}
+
 impl Index {
     pub fn view(&self) -> View<'_> {
         View::open(&self.bytes).unwrap()

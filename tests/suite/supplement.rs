@@ -1,23 +1,11 @@
 //! Debug information that dwz made smaller: what units have in common is in partial units, in the object or in a
 //! supplementary file. The index is that of the object as the compiler left it.
-use crate::facts::{Facts, assert_equal};
+use crate::facts::assert_equal;
 use crate::fixture::{Recipe, Tree, USUAL, possible, run_all, skipped};
-use crate::index::{build, build_whole, options};
+use crate::index::{build, facts, options};
 use probeidx::pipeline;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The facts of a tree, all of it. Where an expression refers to an entry, the entry is another one after dwz.
-fn facts(tree: &Tree) -> Facts {
-    let mut facts = build_whole(tree).facts();
-    for function in facts.objects.values_mut().flat_map(|object| &mut object.functions) {
-        let mut parts = function.split("UnitOffset(");
-        let first = parts.next().unwrap_or_default().to_owned();
-        *function =
-            parts.fold(first, |kept, part| kept + part.trim_start_matches(|c: char| c.is_ascii_digit()));
-    }
-    facts
-}
 
 const RECIPES: [Recipe; 3] =
     [USUAL, Recipe::new("gcc", &["-O2", "-gdwarf-4"]), Recipe::new("gcc", &["-O0", "-gdwarf-5"])];

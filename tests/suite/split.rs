@@ -1,0 +1,235 @@
+//! Split DWARF: entries of units in `.dwo` files, in packages of them, or in the objects of which a program was linked. The
+//! index is that of the object compiled in one piece.
+use crate::facts::assert_equal;
+use crate::fixture::{Recipe, Tree, possible, run_all, skipped};
+use crate::index::{build, facts, options};
+use probeidx::pipeline;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Flags of a compiler, and what splits: the same but for that is the object in one piece.
+macro_rules! split {
+    ($compiler:literal, $split:literal $(, $flag:literal)*) => {
+        (Recipe::new($compiler, &[$($flag),*]), Recipe::new($compiler, &[$($flag,)* $split]))
+    };
+}
+
+const GCC_5: (Recipe, Recipe) = split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-5");
+const GCC_4: (Recipe, Recipe) = split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-4");
+const CLANG_5: (Recipe, Recipe) = split!("clang", "-gsplit-dwarf", "-O2", "-gdwarf-5");
+const CLANG_4: (Recipe, Recipe) = split!("clang", "-gsplit-dwarf", "-O2", "-gdwarf-4");
+/// The object in one piece has no type units: gcc's numbers of variables differ with them, what they say does not.
+const GCC_5_TYPES: (Recipe, Recipe) =
+    (GCC_5.0, Recipe::new("gcc", &["-O2", "-gdwarf-5", "-fdebug-types-section", "-gsplit-dwarf"]));
+const GCC_4_TYPES: (Recipe, Recipe) =
+    (GCC_4.0, Recipe::new("gcc", &["-O2", "-gdwarf-4", "-fdebug-types-section", "-gsplit-dwarf"]));
+
+/// The tree in one piece and the split one, where the compiler can make them.
+fn compiled((plain, split): &(Recipe, Recipe)) -> Option<(Tree, Tree)> {
+    (possible(plain) && possible(split)).then(|| (Tree::compile(plain), Tree::compile(split)))
+}
+
+fn agree(recipes: &(Recipe, Recipe)) {
+    if let Some((plain, split)) = compiled(recipes) {
+        assert_equal(&facts(&split), &facts(&plain), &format!("{:?}", recipes.1));
+    }
+}
+
+macro_rules! agree {
+    ($($name:ident: $recipes:expr,)*) => {$(
+        #[test]
+        fn $name() {
+            agree(&$recipes);
+        }
+    )*};
+}
+
+agree! {
+    gcc_5: GCC_5,
+    gcc_4: GCC_4,
+    gcc_5_unoptimized: split!("gcc", "-gsplit-dwarf", "-O0", "-gdwarf-5"),
+    gcc_5_function_sections: split!("gcc", "-gsplit-dwarf", "-O3", "-gdwarf-5", "-ffunction-sections"),
+    gcc_5_64_bit: split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-5", "-gdwarf64"),
+    gcc_5_types: GCC_5_TYPES,
+    gcc_4_types: GCC_4_TYPES,
+    gcc_5_zlib: split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-5", "-gz=zlib"),
+    gcc_4_zlib_of_old_tools: split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-4", "-gz=zlib-gnu"),
+    gcc_5_zstd: split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-5", "-gz=zstd"),
+    clang_5: CLANG_5,
+    clang_4: CLANG_4,
+    clang_5_unoptimized: split!("clang", "-gsplit-dwarf", "-O0", "-gdwarf-5"),
+    clang_5_zlib: split!("clang", "-gsplit-dwarf", "-O2", "-gdwarf-5", "-gz=zlib"),
+    clang_5_zstd: split!("clang", "-gsplit-dwarf", "-O2", "-gdwarf-5", "-gz=zstd"),
+    clang_5_in_the_objects: split!("clang", "-gsplit-dwarf=single", "-O2", "-gdwarf-5"),
+    clang_4_in_the_objects: split!("clang", "-gsplit-dwarf=single", "-O2", "-gdwarf-4"),
+    types_in_units_of_the_object: (GCC_5.0, Recipe::new("gcc", &["-O2", "-gdwarf-5", "-fdebug-types-section"])),
+    types_in_units_of_the_object_4:
+        (GCC_4.0, Recipe::new("gcc", &["-O2", "-gdwarf-4", "-fdebug-types-section"])),
+}
+
+/// The files with the entries, by the names of the sources.
+fn files(tree: &Tree) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(tree.path().join("objects")).unwrap().map(|e| e.unwrap().path());
+    let mut files: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|e| e == "dwo")).collect();
+    files.sort();
+    files
+}
+
+/// The units of which each object was made.
+const UNITS: [&[&str]; 3] = [&["core", "fs", "net"], &["alpha_main", "alpha_help"], &["beta"]];
+
+/// Puts the entries of each object into a package beside it, and takes their files away. False if the tool cannot.
+fn pack(tree: &Tree, tool: &str) -> bool {
+    for (object, units) in tree.objects().iter().zip(UNITS) {
+        let mut package = object.clone().into_os_string();
+        package.push(".dwp");
+        // llvm-dwp 14 does not always end.
+        let mut c = Command::new("timeout");
+        c.args(["10", tool, "-o"]).arg(&package);
+        c.args(units.iter().map(|unit| tree.path().join(format!("objects/{unit}.dwo"))));
+        match c.output() {
+            Ok(out) if out.status.success() && Path::new(&package).exists() => {}
+            Ok(out) => {
+                let said = String::from_utf8_lossy(&out.stderr);
+                return skipped(&format!("{tool}: {} {}", out.status, said.trim_end()));
+            }
+            Err(e) => return skipped(&format!("{tool}: {e}")),
+        }
+    }
+    std::fs::remove_dir_all(tree.path().join("objects")).unwrap();
+    true
+}
+
+#[test]
+fn packages() {
+    for recipes in [GCC_5, GCC_4, CLANG_5, CLANG_4, GCC_5_TYPES, GCC_4_TYPES] {
+        let Some((plain, split)) = compiled(&recipes) else { continue };
+        let expected = facts(&plain);
+        let tools = ["llvm-dwp", "dwp"].map(|tool| (tool, split.copy()));
+        std::fs::remove_dir_all(split.path().join("objects")).unwrap();
+        for (tool, tree) in tools {
+            if pack(&tree, tool) {
+                assert_equal(&facts(&tree), &expected, &format!("{tool} {:?}", recipes.1));
+            }
+        }
+    }
+}
+
+/// A tree that was moved has its files where the objects are, or below a folder above them.
+#[test]
+fn files_are_found_beside_the_object_and_in_a_tree_that_was_moved() {
+    let Some((plain, split)) = compiled(&GCC_5) else { return };
+    let expected = facts(&plain);
+    let beside = split.copy();
+    std::fs::remove_dir_all(split.path()).unwrap();
+    for file in files(&beside) {
+        let name = file.file_name().unwrap();
+        for folder in [beside.path(), beside.modules()] {
+            std::fs::copy(&file, folder.join(name)).unwrap();
+        }
+    }
+    std::fs::remove_dir_all(beside.path().join("objects")).unwrap();
+    assert_equal(&facts(&beside), &expected, "beside");
+}
+
+#[test]
+fn files_that_are_missing_or_of_another_build() {
+    for recipes in [GCC_5, GCC_4] {
+        let Some((plain, split)) = compiled(&recipes) else { continue };
+        let expected = facts(&plain);
+        let [core, fs] = ["core", "fs"].map(|name| split.path().join(format!("objects/{name}.dwo")));
+        let content = std::fs::read(&core).unwrap();
+        std::fs::remove_file(&core).unwrap();
+        let index = build(&[split.path()], 2);
+        let lines = index.skipped(&split.path());
+        assert_eq!(lines.len(), 1, "{lines:#?}");
+        let said = "part of vmlinux-6.1.0-test: section .debug_info: split DWARF: no functions and types of 1 of 3 units: 1 \
+                    .dwo file is not there, the first is objects/core.dwo; give the .dwo files their place again, or the \
+                    package (.dwp) beside the object";
+        assert_eq!(lines[0], said);
+        let found = index.facts();
+        assert_eq!(found.objects["beta"].functions, expected.objects["beta"].functions);
+        assert_eq!(found.objects[""].symbols, expected.objects[""].symbols);
+        let rest = |name: &str| expected.objects[""].functions.iter().filter(|f| f.contains(name)).count();
+        let others = rest("/fs.c:") + rest("/net.c:");
+        assert!(found.objects[""].functions.len() < expected.objects[""].functions.len());
+        assert!(found.objects[""].functions.len() >= others.min(2), "{others}");
+
+        // Another unit's file in its place.
+        std::fs::copy(&fs, &core).unwrap();
+        let lines = build(&[split.path()], 2).skipped(&split.path());
+        assert_eq!(
+            lines,
+            ["part of objects/core.dwo: a .dwo file of another build: its units are not those of the object; build the object \
+              and its .dwo files together"]
+        );
+
+        // An index that lacks something is made again when it is there, and when it is another one.
+        let db = tempfile::tempdir().unwrap();
+        let options = pipeline::Options { force: false, ..options(db.path(), 2) };
+        let build = || pipeline::build(&[split.path()], &options, &()).unwrap();
+        assert!(!build().skipped.is_empty());
+        assert!(build().built[0].unchanged);
+        std::fs::write(&core, &content).unwrap();
+        let again = build();
+        assert!(again.skipped.is_empty() && !again.built[0].unchanged, "{:#?}", again.skipped);
+        assert!(build().built[0].unchanged);
+        std::fs::remove_file(&core).unwrap();
+        assert!(!build().built[0].unchanged, "a file was taken away");
+    }
+}
+
+#[test]
+fn a_package_of_another_build_hides_nothing() {
+    let Some((plain, split)) = compiled(&GCC_5) else { return };
+    let tree = split.copy();
+    if !pack(&tree, "llvm-dwp") {
+        return;
+    }
+    let package = |tree: &Tree| tree.path().join("vmlinux-6.1.0-test.dwp");
+    let beta = tree.modules().join("beta.ko.dwp");
+    std::fs::copy(beta, package(&split)).unwrap();
+    let index = build(&[split.path()], 2);
+    assert_eq!(
+        index.skipped(&split.path()),
+        ["part of vmlinux-6.1.0-test.dwp: a package (.dwp) without any unit of the object: it belongs to another build; \
+          replace it by the package of this build, or take it away"]
+    );
+    assert_eq!(index.facts().objects[""].functions, plain_functions(&plain));
+}
+
+fn plain_functions(tree: &Tree) -> Vec<String> {
+    facts(tree).objects.remove("").unwrap().functions
+}
+
+/// Whatever is wrong in a file is said of that file, and nothing else suffers.
+#[test]
+fn files_that_are_damaged() {
+    for (recipes, packed) in [(GCC_5, false), (GCC_4_TYPES, false), (GCC_5_TYPES, true)] {
+        let Some((plain, split)) = compiled(&recipes) else { continue };
+        if packed && !pack(&split, "llvm-dwp") {
+            continue;
+        }
+        let expected = facts(&plain);
+        let name = if packed { "vmlinux-6.1.0-test.dwp" } else { "objects/core.dwo" };
+        let file = split.path().join(name);
+        let content = std::fs::read(&file).unwrap();
+        let mut said = 0;
+        let step = content.len() / 60;
+        for at in (0..content.len()).step_by(step) {
+            let mut damaged = content.clone();
+            damaged[at] ^= 0x7f;
+            let cut = &content[..at];
+            for bytes in [&damaged, cut] {
+                std::fs::write(&file, bytes).unwrap();
+                let index = build(&[split.path()], 1);
+                let lines = index.skipped(&split.path());
+                assert!(lines.iter().all(|l| l.contains(name) || l.contains(" of 3 units: ")), "{lines:#?}");
+                said += usize::from(!lines.is_empty());
+                let beta = &index.facts().objects["beta"];
+                assert_eq!(beta.functions, expected.objects["beta"].functions, "{name} at {at}");
+            }
+        }
+        assert!(said > 60, "{said}");
+    }
+}
