@@ -1,8 +1,8 @@
 //! Split DWARF: entries of units in `.dwo` files, in packages of them, or in the objects of which a program was linked. The
 //! index is that of the object compiled in one piece.
-use crate::facts::assert_equal;
+use crate::facts::{Facts, assert_equal};
 use crate::fixture::{Recipe, Tree, possible, run_all, skipped};
-use crate::index::{build, facts, options};
+use crate::index::{self, build, options};
 use probeidx::pipeline;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,11 +18,52 @@ const GCC_5: (Recipe, Recipe) = split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-5
 const GCC_4: (Recipe, Recipe) = split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-4");
 const CLANG_5: (Recipe, Recipe) = split!("clang", "-gsplit-dwarf", "-O2", "-gdwarf-5");
 const CLANG_4: (Recipe, Recipe) = split!("clang", "-gsplit-dwarf", "-O2", "-gdwarf-4");
-/// The object in one piece has no type units: gcc's numbers of variables differ with them, what they say does not.
 const GCC_5_TYPES: (Recipe, Recipe) =
     (GCC_5.0, Recipe::new("gcc", &["-O2", "-gdwarf-5", "-fdebug-types-section", "-gsplit-dwarf"]));
 const GCC_4_TYPES: (Recipe, Recipe) =
     (GCC_4.0, Recipe::new("gcc", &["-O2", "-gdwarf-4", "-fdebug-types-section", "-gsplit-dwarf"]));
+
+/// The facts of a tree, but for what compilers write in another way where they split.
+fn facts(tree: &Tree) -> Facts {
+    let mut facts = index::facts(tree);
+    for object in facts.objects.values_mut() {
+        object.functions.iter_mut().for_each(|text| *text = comparable(text));
+    }
+    facts.types = facts.types.iter().map(|text| comparable(text)).collect();
+    let declared = std::mem::take(&mut facts.declared).into_iter();
+    facts.declared = declared
+        .map(|mut function| {
+            function.variables.iter_mut().for_each(|text| *text = comparable(text));
+            function
+        })
+        .collect();
+    facts
+}
+
+fn comparable(text: &str) -> String {
+    // Clang 14 converts by types of the unit only where it does not split.
+    let text = text.replace("Convert { base_type: ) }; ", "");
+    // A signature is of the content alone: of two types that are the same the linker keeps one.
+    let text = text.replace("alpha_help.c:3>", "alpha_main.c:6>");
+    without_entry_values(&text)
+}
+
+/// Leaves out what lists say of values at the entry. GCC 12 writes the lengths of some of these ranges two too short in
+/// split DWARF 4: `.long .LVL6-.LVL6-1` for the distance from `.LVL6-1`.
+fn without_entry_values(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("[0x") {
+        kept += &rest[..start];
+        let entry = &rest[start..];
+        let end = entry[1..].find("][0x").or(entry[1..].find("]\n")).map_or(entry.len(), |end| end + 2);
+        let is_range = entry[3..].trim_start_matches(|c: char| c.is_ascii_hexdigit()).starts_with("-0x");
+        let is_left_out = is_range && entry[..end].contains("EntryValue");
+        kept += if is_left_out { "" } else { &entry[..end] };
+        rest = &entry[end..];
+    }
+    (kept + rest).replace(" nowhere\n", " \n")
+}
 
 /// The tree in one piece and the split one, where the compiler can make them.
 fn compiled((plain, split): &(Recipe, Recipe)) -> Option<(Tree, Tree)> {
@@ -54,7 +95,6 @@ agree! {
     gcc_4_types: GCC_4_TYPES,
     gcc_5_zlib: split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-5", "-gz=zlib"),
     gcc_4_zlib_of_old_tools: split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-4", "-gz=zlib-gnu"),
-    gcc_5_zstd: split!("gcc", "-gsplit-dwarf", "-O2", "-gdwarf-5", "-gz=zstd"),
     clang_5: CLANG_5,
     clang_4: CLANG_4,
     clang_5_unoptimized: split!("clang", "-gsplit-dwarf", "-O0", "-gdwarf-5"),
@@ -113,6 +153,23 @@ fn packages() {
             }
         }
     }
+}
+
+/// Compressed after the compiler: what the one at hand cannot do itself.
+#[test]
+fn zstd() {
+    let Some((plain, split)) = compiled(&GCC_5) else { return };
+    let compress = |path: &Path| {
+        let mut c = Command::new("objcopy");
+        c.arg("--compress-debug-sections=zstd").arg(path);
+        c
+    };
+    if !compress(&split.vmlinux()).output().unwrap().status.success() {
+        skipped("objcopy --compress-debug-sections=zstd");
+        return;
+    }
+    run_all(files(&split).iter().map(|path| compress(path)));
+    assert_equal(&facts(&split), &facts(&plain), "zstd");
 }
 
 /// A tree that was moved has its files where the objects are, or below a folder above them.
