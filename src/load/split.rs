@@ -121,6 +121,11 @@ impl Search<'_, '_> {
         self.sections.read.push(Input::of(path)?);
         let image = Image::open(path)?;
         let file = Elf::parse(image.bytes())?;
+        if file.section(".debug_cu_index").is_none() {
+            let what = "a package (.dwp) without index: none of its units can be found";
+            let hint = "make it with llvm-dwp: dwp of binutils writes none for DWARF 5";
+            return Err(Error::new(ErrorKind::Unsupported, what).hint(hint));
+        }
         let mut units = package::rows(&file, ".debug_cu_index")?;
         units.retain(|row| self.wanted.contains(&row.signature) && !self.found.contains_key(&row.signature));
         if units.is_empty() {

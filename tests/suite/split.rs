@@ -23,13 +23,17 @@ const GCC_5_TYPES: (Recipe, Recipe) =
 const GCC_4_TYPES: (Recipe, Recipe) =
     (GCC_4.0, Recipe::new("gcc", &["-O2", "-gdwarf-4", "-fdebug-types-section", "-gsplit-dwarf"]));
 
-/// The facts of a tree, but for what compilers write in another way where they split.
 fn facts(tree: &Tree) -> Facts {
-    let mut facts = index::facts(tree);
+    comparable_facts(index::facts(tree))
+}
+
+/// Facts, but for what compilers write in another way where they split.
+fn comparable_facts(mut facts: Facts) -> Facts {
     for object in facts.objects.values_mut() {
         object.functions.iter_mut().for_each(|text| *text = comparable(text));
     }
-    facts.types = facts.types.iter().map(|text| comparable(text)).collect();
+    let types = facts.types.iter().filter(|text| !text.starts_with("base DW_ATE_"));
+    facts.types = types.map(|text| comparable(text)).collect();
     let declared = std::mem::take(&mut facts.declared).into_iter();
     facts.declared = declared
         .map(|mut function| {
@@ -56,7 +60,8 @@ fn without_entry_values(text: &str) -> String {
     while let Some(start) = rest.find("[0x") {
         kept += &rest[..start];
         let entry = &rest[start..];
-        let end = entry[1..].find("][0x").or(entry[1..].find("]\n")).map_or(entry.len(), |end| end + 2);
+        let ends = ["][0x", "]\n"].map(|end| entry[1..].find(end).map_or(entry.len(), |end| end + 2));
+        let end = ends[0].min(ends[1]);
         let is_range = entry[3..].trim_start_matches(|c: char| c.is_ascii_hexdigit()).starts_with("-0x");
         let is_left_out = is_range && entry[..end].contains("EntryValue");
         kept += if is_left_out { "" } else { &entry[..end] };
@@ -118,39 +123,51 @@ fn files(tree: &Tree) -> Vec<PathBuf> {
 /// The units of which each object was made.
 const UNITS: [&[&str]; 3] = [&["core", "fs", "net"], &["alpha_main", "alpha_help"], &["beta"]];
 
-/// Puts the entries of each object into a package beside it, and takes their files away. False if the tool cannot.
-fn pack(tree: &Tree, tool: &str) -> bool {
+/// Puts the entries of objects into packages beside them, and takes their files away; gives how many objects it was.
+fn pack(tree: &Tree, tool: &str) -> usize {
+    let mut packed = 0;
     for (object, units) in tree.objects().iter().zip(UNITS) {
         let mut package = object.clone().into_os_string();
         package.push(".dwp");
-        // llvm-dwp 14 does not always end.
+        let files = units.iter().map(|unit| tree.path().join(format!("objects/{unit}.dwo")));
+        // llvm-dwp 14 never ends with some files of gcc in DWARF 5.
         let mut c = Command::new("timeout");
-        c.args(["10", tool, "-o"]).arg(&package);
-        c.args(units.iter().map(|unit| tree.path().join(format!("objects/{unit}.dwo"))));
-        match c.output() {
-            Ok(out) if out.status.success() && Path::new(&package).exists() => {}
-            Ok(out) => {
-                let said = String::from_utf8_lossy(&out.stderr);
-                return skipped(&format!("{tool}: {} {}", out.status, said.trim_end()));
-            }
-            Err(e) => return skipped(&format!("{tool}: {e}")),
+        c.args(["10", tool, "-o"]).arg(&package).args(files.clone());
+        let out = c.output().unwrap();
+        if out.status.success() {
+            files.for_each(|file| std::fs::remove_file(file).unwrap());
+            packed += 1;
+        } else {
+            let _ = std::fs::remove_file(package);
+            skipped(&format!("{tool}: {} {}", out.status, String::from_utf8_lossy(&out.stderr).trim_end()));
         }
     }
-    std::fs::remove_dir_all(tree.path().join("objects")).unwrap();
-    true
+    packed
 }
 
+/// Binutils' dwp 2.40 knows DWARF 4 alone.
 #[test]
 fn packages() {
-    for recipes in [GCC_5, GCC_4, CLANG_5, CLANG_4, GCC_5_TYPES, GCC_4_TYPES] {
+    for (recipes, tools) in [
+        (GCC_5, &["llvm-dwp"][..]),
+        (GCC_4, &["llvm-dwp", "dwp"]),
+        (CLANG_5, &["llvm-dwp"]),
+        (CLANG_4, &["llvm-dwp", "dwp"]),
+        (GCC_5_TYPES, &["llvm-dwp"]),
+        (GCC_4_TYPES, &["llvm-dwp", "dwp"]),
+    ] {
         let Some((plain, split)) = compiled(&recipes) else { continue };
         let expected = facts(&plain);
-        let tools = ["llvm-dwp", "dwp"].map(|tool| (tool, split.copy()));
-        std::fs::remove_dir_all(split.path().join("objects")).unwrap();
-        for (tool, tree) in tools {
-            if pack(&tree, tool) {
-                assert_equal(&facts(&tree), &expected, &format!("{tool} {:?}", recipes.1));
+        for tool in tools {
+            let tree = split.copy();
+            if pack(&tree, tool) == 0 {
+                continue;
             }
+            // The units name the files of the tree that was compiled.
+            let hidden = split.path().join("hidden");
+            std::fs::rename(split.path().join("objects"), &hidden).unwrap();
+            assert_equal(&facts(&tree), &expected, &format!("{tool} {:?}", recipes.1));
+            std::fs::rename(hidden, split.path().join("objects")).unwrap();
         }
     }
 }
@@ -204,7 +221,7 @@ fn files_that_are_missing_or_of_another_build() {
                     .dwo file is not there, the first is objects/core.dwo; give the .dwo files their place again, or the \
                     package (.dwp) beside the object";
         assert_eq!(lines[0], said);
-        let found = index.facts();
+        let found = comparable_facts(index.facts());
         assert_eq!(found.objects["beta"].functions, expected.objects["beta"].functions);
         assert_eq!(found.objects[""].symbols, expected.objects[""].symbols);
         let rest = |name: &str| expected.objects[""].functions.iter().filter(|f| f.contains(name)).count();
@@ -238,37 +255,32 @@ fn files_that_are_missing_or_of_another_build() {
 
 #[test]
 fn a_package_of_another_build_hides_nothing() {
-    let Some((plain, split)) = compiled(&GCC_5) else { return };
+    let Some((plain, split)) = compiled(&GCC_4) else { return };
     let tree = split.copy();
-    if !pack(&tree, "llvm-dwp") {
+    if pack(&tree, "dwp") != UNITS.len() {
         return;
     }
-    let package = |tree: &Tree| tree.path().join("vmlinux-6.1.0-test.dwp");
     let beta = tree.modules().join("beta.ko.dwp");
-    std::fs::copy(beta, package(&split)).unwrap();
+    std::fs::copy(beta, split.path().join("vmlinux-6.1.0-test.dwp")).unwrap();
     let index = build(&[split.path()], 2);
     assert_eq!(
         index.skipped(&split.path()),
         ["part of vmlinux-6.1.0-test.dwp: a package (.dwp) without any unit of the object: it belongs to another build; \
           replace it by the package of this build, or take it away"]
     );
-    assert_eq!(index.facts().objects[""].functions, plain_functions(&plain));
-}
-
-fn plain_functions(tree: &Tree) -> Vec<String> {
-    facts(tree).objects.remove("").unwrap().functions
+    assert_equal(&comparable_facts(index.facts()), &facts(&plain), "the .dwo files are there");
 }
 
 /// Whatever is wrong in a file is said of that file, and nothing else suffers.
 #[test]
 fn files_that_are_damaged() {
-    for (recipes, packed) in [(GCC_5, false), (GCC_4_TYPES, false), (GCC_5_TYPES, true)] {
+    for (recipes, packed) in [(GCC_5, None), (GCC_4_TYPES, None), (GCC_4_TYPES, Some("dwp")), (CLANG_5, Some("llvm-dwp"))] {
         let Some((plain, split)) = compiled(&recipes) else { continue };
-        if packed && !pack(&split, "llvm-dwp") {
+        if packed.is_some_and(|tool| pack(&split, tool) != UNITS.len()) {
             continue;
         }
         let expected = facts(&plain);
-        let name = if packed { "vmlinux-6.1.0-test.dwp" } else { "objects/core.dwo" };
+        let name = if packed.is_some() { "vmlinux-6.1.0-test.dwp" } else { "objects/core.dwo" };
         let file = split.path().join(name);
         let content = std::fs::read(&file).unwrap();
         let mut said = 0;
@@ -283,10 +295,10 @@ fn files_that_are_damaged() {
                 let lines = index.skipped(&split.path());
                 assert!(lines.iter().all(|l| l.contains(name) || l.contains(" of 3 units: ")), "{lines:#?}");
                 said += usize::from(!lines.is_empty());
-                let beta = &index.facts().objects["beta"];
+                let beta = &comparable_facts(index.facts()).objects["beta"];
                 assert_eq!(beta.functions, expected.objects["beta"].functions, "{name} at {at}");
             }
         }
-        assert!(said > 60, "{said}");
+        assert!(said > 40, "{said} {name}");
     }
 }
