@@ -37,9 +37,13 @@ pub fn build_whole(tree: &Tree) -> Index {
     index
 }
 
-/// The facts of a tree, all of it. Where an expression refers to an entry, it is another one however the entries are packed.
+/// The facts of a tree, all of it; see [`without_references`].
 pub fn facts(tree: &Tree) -> Facts {
-    let mut facts = build_whole(tree).facts();
+    without_references(build_whole(tree).facts())
+}
+
+/// Facts in which expressions do not say to which entries they refer: those are others however the entries are packed.
+pub fn without_references(mut facts: Facts) -> Facts {
     for function in facts.objects.values_mut().flat_map(|object| &mut object.functions) {
         let mut parts = function.split("UnitOffset(");
         let first = parts.next().unwrap_or_default().to_owned();
