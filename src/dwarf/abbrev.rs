@@ -359,15 +359,7 @@ fn slot(tag: DwTag, at: DwAt) -> Slot {
         | DW_TAG_rvalue_reference_type
         | DW_TAG_unspecified_type => matches!(
             slot,
-            Name
-                | DeclFile
-                | DeclLine
-                | Type
-                | ByteSize
-                | Encoding
-                | Declaration
-                | Specification
-                | Signature
+            Name | DeclFile | DeclLine | Type | ByteSize | Encoding | Declaration | Specification | Signature
         ),
         _ => false,
     };

@@ -1,6 +1,7 @@
 //! The values of attributes, and the strings and blocks that they stand for.
 use super::abbrev::{SLOTS, Slot};
 use super::cursor::Cursor;
+use super::header::Fault;
 use super::sections::Sections;
 use gimli::constants::*;
 
@@ -114,6 +115,15 @@ impl StrRef {
             Some(length) => Some(&rest[..length]),
             None => (rest.len() <= most).then_some(&[]),
         }
+    }
+    /// Something is wrong with the string.
+    pub fn fault(self, what: &'static str) -> Fault {
+        let section = match self.0 & !Self::OFFSET {
+            Self::STR => ".debug_str",
+            Self::LINE_STR => ".debug_line_str",
+            _ => ".debug_info",
+        };
+        Fault::new(section, (self.0 & Self::OFFSET) as usize, what)
     }
     fn section<'d>(self, sections: &Sections<'d>) -> &'d [u8] {
         match self.0 & !Self::OFFSET {

@@ -96,7 +96,9 @@ impl<'d> Extractor<'d, '_> {
         };
         let Some(name) = at.bytes_within(&self.object.sections, most) else {
             self.effort.names += most;
-            self.fault(Fault::new(".debug_info", 0, what));
+            // Offsets tell the file; of a single one they would be told in vain, as each name is another fault's place.
+            let is_alone = self.object.sections.parts.len() < 2;
+            self.fault(if is_alone { Fault::new(".debug_info", 0, what) } else { at.fault(what) });
             return &[];
         };
         self.effort.names += name.len();

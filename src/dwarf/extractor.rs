@@ -8,9 +8,9 @@ use super::functions::UnitFunctions;
 use super::header::{Encoding, Fault, Role, UnitHeader};
 use super::line::{self, FileName, LineHeader};
 use super::places::Scratch;
+use super::sections::Sections;
 use super::strings::{Key, LocalStr};
 use super::types::{KnownInBatch, Types};
-use super::sections::Sections;
 use super::unit::Unit;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
@@ -159,6 +159,12 @@ impl<'d, 'k> Extractor<'d, 'k> {
         self.batch.faults.push((self.object.number, fault));
     }
 
+    /// Where to say that a reference of this unit leads nowhere: at its target, or where that may be another file's at the
+    /// unit.
+    pub(super) fn place_of_reference(&self, source: &Source<'d>, target: u64) -> usize {
+        if self.object.sections.parts.len() > 1 { source.unit.header.start } else { target as usize }
+    }
+
     /// The distance of an address from the object's base; `None` if it is no address of the object, as the zeros and
     /// ones that linkers leave behind for code they dropped. They count up from there, so that the distance must not
     /// wrap: less than 4 GiB above a kernel's base the address space ends, and 0 follows.
@@ -239,7 +245,7 @@ impl<'d, 'k> Extractor<'d, 'k> {
         }
         let after = self.object.headers.partition_point(|h| h.start <= offset);
         let header = *self.object.headers.get(after.checked_sub(1)?)?;
-        if offset < header.entries || offset >= header.end {
+        if offset < header.entries || offset >= header.end || is_foreign(&source.unit.header, &header) {
             return None;
         }
         if let Some(known) = self.foreign.get(&header.start) {
@@ -288,6 +294,11 @@ impl<'d, 'k> Extractor<'d, 'k> {
         source.paths.borrow_mut()[at] = Some(path);
         path
     }
+}
+
+/// Whether a reference cannot lead there: out of a split file there is none but to types by their signatures.
+fn is_foreign(from: &UnitHeader, to: &UnitHeader) -> bool {
+    from.origin != to.origin && to.role != Role::Type && matches!(from.role, Role::Split | Role::Type)
 }
 
 impl Source<'_> {

@@ -161,8 +161,7 @@ fn put_everywhere(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, op
 
 /// Whether an expression may have an indexed address.
 fn has_index(unit: &Unit<'_>, operations: &[u8]) -> bool {
-    const INDEXED: [u8; 4] =
-        [DW_OP_addrx.0, DW_OP_constx.0, DW_OP_GNU_addr_index.0, DW_OP_GNU_const_index.0];
+    const INDEXED: [u8; 4] = [DW_OP_addrx.0, DW_OP_constx.0, DW_OP_GNU_addr_index.0, DW_OP_GNU_const_index.0];
     !unit.sections.addr.is_empty() && operations.iter().any(|op| INDEXED.contains(op))
 }
 

@@ -7,7 +7,7 @@ use super::effort::LIST_ENTRY;
 use super::extractor::{Extractor, Source};
 use super::facts::{LabelFacts, NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, UnitVariable};
-use super::header::Fault;
+use super::header::{Fault, Role};
 use super::sections::Sections;
 use super::strings::{LocalStr, content_hash};
 use super::types;
@@ -327,11 +327,12 @@ impl<'d> Extractor<'d, '_> {
             });
         self.effort.lists += if attrs.get(Slot::Ranges).is_some() { read } else { 0 };
         if !whole {
-            self.fault(Fault::new(
-                ".debug_rnglists",
-                attrs.get(Slot::Ranges).unwrap_or(0) as usize,
-                "a range list is damaged",
-            ));
+            let list = attrs.get(Slot::Ranges).unwrap_or(0) as usize;
+            let (section, at) = match unit.header.role {
+                Role::Split => (".debug_info", unit.header.start),
+                _ => (".debug_rnglists", list),
+            };
+            self.fault(Fault::new(section, at, "a range list is damaged"));
         }
         let low = attrs.get(Slot::LowPc);
         let entry = match attrs.get(Slot::EntryPc) {

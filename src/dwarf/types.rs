@@ -141,7 +141,7 @@ impl<'d> Extractor<'d, '_> {
             let (at, what) = match offset {
                 IN_TYPE_UNIT => (unit, "types in type units (-fdebug-types-section) that are not there"),
                 IN_OTHER_FILE => (unit, "types in a supplementary file (dwz), which is not read"),
-                _ => (offset as usize, "a type lies outside of all units"),
+                _ => (self.place_of_reference(source, offset), "a type lies outside of all units"),
             };
             self.fault(Fault::new(".debug_info", at, what));
             // The next reference to it is no further fault.

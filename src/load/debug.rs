@@ -63,12 +63,7 @@ impl<'d> DebugSections<'d> {
         Self::load_named(file, ".dwo", PartKind::Split, &mut vec![])
     }
 
-    fn load_named(
-        object: &Elf<'d>,
-        suffix: &str,
-        kind: PartKind,
-        faults: &mut Vec<Error>,
-    ) -> Result<Self> {
+    fn load_named(object: &Elf<'d>, suffix: &str, kind: PartKind, faults: &mut Vec<Error>) -> Result<Self> {
         let mut loaded = Self::default();
         // Of units, of types in units of DWARF 5, and of types in those of DWARF 4.
         let (mut units, mut types, mut old_types) = (vec![], vec![], vec![]);
@@ -158,7 +153,8 @@ impl<'d> DebugSections<'d> {
             loclists: len(9),
             loc: len(10),
         };
-        let is_too_much = |(own, other): (&Cow<'_, [u8]>, &Cow<'_, [u8]>)| own.len() + other.len() > MOST_BYTES;
+        let is_too_much =
+            |(own, other): (&Cow<'_, [u8]>, &Cow<'_, [u8]>)| own.len() + other.len() > MOST_BYTES;
         if self.sections.iter().zip(&other.sections).any(is_too_much) {
             return Err(too_much());
         }

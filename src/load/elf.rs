@@ -275,7 +275,9 @@ impl<'d> Elf<'d> {
         };
         let section = &self.sections[*at];
         if section.header.sh_type(LE) == elf::SHT_REL {
-            return Err(Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name));
+            return Err(
+                Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name)
+            );
         }
         let damaged =
             |()| Error::new(ErrorKind::Damaged, "the relocations are damaged").section(section.name);

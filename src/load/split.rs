@@ -204,12 +204,12 @@ impl Search<'_, '_> {
     /// Looks for the file that a skeleton names.
     fn files(&mut self, skeleton: &Skeleton, paths: &[&Path], missing: &mut Vec<PathBuf>) {
         let before = self.faults.len();
-        let mut is_there = false;
+        let mut last = None;
         for candidate in candidates(skeleton, paths) {
             if !candidate.is_file() {
                 continue;
             }
-            is_there = true;
+            last = Some(candidate.clone());
             if self.tried.insert(candidate.clone())
                 && let Err(error) = self.file(&candidate)
             {
@@ -221,8 +221,12 @@ impl Search<'_, '_> {
                 return;
             }
         }
-        if !is_there {
-            missing.push(Path::new(OsStr::from_bytes(&skeleton.name)).to_owned());
+        let name = Path::new(OsStr::from_bytes(&skeleton.name));
+        match last {
+            None => missing.push(name.to_owned()),
+            // Read for other units, of which it is the file.
+            Some(path) if self.faults.len() == before => self.faults.push(stranger().at(&path)),
+            Some(_) => {}
         }
     }
 
@@ -244,11 +248,7 @@ impl Search<'_, '_> {
         if !ids.iter().any(|(id, _)| is_wanted(id)) {
             return Err(match alone.faults.first() {
                 Some(fault) => Error::new(fault.kind, fault.what).section(".debug_info.dwo"),
-                None => {
-                    let what = "a .dwo file of another build: its units are not those of the object";
-                    let hint = "build the object and its .dwo files together";
-                    Error::new(ErrorKind::Mismatch, what).hint(hint)
-                }
+                None => stranger(),
             });
         }
         let tables = alone.headers.iter().filter(|unit| unit.role == Role::Split).count();
@@ -270,6 +270,11 @@ impl Search<'_, '_> {
         }));
         Ok(())
     }
+}
+
+fn stranger() -> Error {
+    let what = "a .dwo file of another build: its units are not those of the object";
+    Error::new(ErrorKind::Mismatch, what).hint("build the object and its .dwo files together")
 }
 
 /// Whether a file has one table of abbreviations for all its units, as LLVM writes it for link-time optimization.

@@ -1,8 +1,8 @@
 //! Supplementary files, into which `dwz -m` moves what the debug files of several objects have in common.
+use super::DebugSections;
 use super::Image;
 use super::build_id::{DEBUG_ROOT, debug_file};
 use super::elf::Elf;
-use super::DebugSections;
 use crate::discover::Input;
 use crate::dwarf::{Part, PartKind};
 use crate::error::{Error, ErrorKind, Result};

@@ -6,10 +6,10 @@ use crate::discover::{Input, UNKNOWN_RELEASE};
 use crate::dwarf::{Extractor, Fault, Gathered, KnownTypes, ObjectSource, Sections, UnitHeader, Units};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{Kind, ObjectFacts};
-use crate::load::{DebugSections, Files, Image};
 use crate::load::build_id::hex;
 use crate::load::config::KernelConfig;
 use crate::load::elf::Elf;
+use crate::load::{DebugSections, Files, Image};
 use crate::merge::intern::Interner;
 use crate::merge::{Extracted, Firsts};
 use crate::observer::Observer;
@@ -326,10 +326,7 @@ pub fn count_faults<'p>(faults: &[(u32, Fault)], files: impl Fn(u32) -> &'p File
     let mut counted: Vec<(u32, &Fault, u64)> = vec![];
     for (object, fault) in faults {
         let same = |(o, f, _): &&mut (u32, &Fault, u64)| {
-            o == object
-                && f.what == fault.what
-                && f.section == fault.section
-                && f.part == fault.part
+            o == object && f.what == fault.what && f.section == fault.section && f.part == fault.part
         };
         match counted.iter_mut().find(same) {
             Some((_, _, count)) => *count += 1,

@@ -27,7 +27,9 @@ pub fn unchanged<'i>(
         known.path == input.path.display().to_string()
             && known.size == input.size
             && (known.modified == input.mtime_ns
-                || (!is_part(&known) && !known.build_id.is_empty() && build_id(&input.path) == known.build_id))
+                || (!is_part(&known)
+                    && !known.build_id.is_empty()
+                    && build_id(&input.path) == known.build_id))
     };
     let (parts, objects): (Vec<_>, Vec<_>) = meta.inputs.iter().partition(is_part);
     let whole = meta.written_by == env!("CARGO_PKG_VERSION")

@@ -177,7 +177,11 @@ pub fn possible(recipe: &Recipe) -> bool {
     let folder = tempfile::tempdir().unwrap();
     c.args(["-x", "c", "-", "-c", "-o"]).arg(folder.path().join("empty.o")).stdin(Stdio::null());
     let why = match c.output() {
-        Ok(_) if recipe.lto && recipe.compiler != "gcc" && Command::new("ld.lld").arg("-v").output().is_err() => {
+        Ok(_)
+            if recipe.lto
+                && recipe.compiler != "gcc"
+                && Command::new("ld.lld").arg("-v").output().is_err() =>
+        {
             "ld.lld cannot be started".to_owned()
         }
         Err(e) => format!("{} cannot be started: {e}", recipe.compiler),

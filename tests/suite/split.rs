@@ -239,8 +239,10 @@ fn files_that_are_missing_or_of_another_build() {
         let lines = build(&[split.path()], 2).skipped(&split.path());
         assert_eq!(
             lines,
-            ["part of objects/core.dwo: a .dwo file of another build: its units are not those of the object; build the object \
-              and its .dwo files together"]
+            [
+                "part of objects/core.dwo: a .dwo file of another build: its units are not those of the object; build the object \
+              and its .dwo files together"
+            ]
         );
 
         // An index that lacks something is made again when it is there, and when it is another one.
@@ -270,8 +272,10 @@ fn a_package_of_another_build_hides_nothing() {
     let index = build(&[split.path()], 2);
     assert_eq!(
         index.skipped(&split.path()),
-        ["part of vmlinux-6.1.0-test.dwp: a package (.dwp) without any unit of the object: it belongs to another build; \
-          replace it by the package of this build, or take it away"]
+        [
+            "part of vmlinux-6.1.0-test.dwp: a package (.dwp) without any unit of the object: it belongs to another build; \
+          replace it by the package of this build, or take it away"
+        ]
     );
     assert_same(&GCC_4, comparable_facts(index.facts()), facts(&plain), "the .dwo files are there");
 }
@@ -279,7 +283,9 @@ fn a_package_of_another_build_hides_nothing() {
 /// Whatever is wrong in a file is said of that file, and nothing else suffers.
 #[test]
 fn files_that_are_damaged() {
-    for (recipes, packed) in [(GCC_5, None), (GCC_4_TYPES, None), (GCC_4_TYPES, Some("dwp")), (CLANG_5, Some("llvm-dwp"))] {
+    for (recipes, packed) in
+        [(GCC_5, None), (GCC_4_TYPES, None), (GCC_4_TYPES, Some("dwp")), (CLANG_5, Some("llvm-dwp"))]
+    {
         let Some((plain, split)) = compiled(&recipes) else { continue };
         if packed.is_some_and(|tool| pack(&split, tool) != UNITS.len()) {
             continue;
