@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// How often all bytes of a section may be read because entries refer to them.
-const MOST_READINGS: usize = 32;
+pub const MOST_READINGS: usize = 32;
 
 /// So many bytes may be read in any case, however short the section is.
 const ALWAYS: usize = 1 << 20;

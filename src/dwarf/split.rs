@@ -13,6 +13,7 @@
 //!
 //! (DWARF 5, sections 3.1.2, 3.1.3 and 7.3.2; for DWARF 4, GCC's wiki, "DebugFission".)
 use super::abbrev::Abbrevs;
+use super::effort::MOST_READINGS;
 use super::extractor::{Extractor, Gathered, ObjectSource};
 use super::header::{Encoding, Role, UnitHeader};
 use gimli::constants::DW_AT_GNU_dwo_name;
@@ -22,7 +23,8 @@ use gimli::constants::DW_AT_GNU_dwo_name;
 pub struct Skeleton {
     /// Where its header is.
     pub start: usize,
-    /// The file, relative to the folder of the compilation.
+    /// The file, relative to the folder of the compilation; empty where it has no name that could be a file's, or names are
+    /// read more than 32 times because they overlap.
     pub name: Vec<u8>,
     /// The folder of the compilation; empty where the unit does not say.
     pub comp_dir: Vec<u8>,
@@ -47,12 +49,20 @@ pub fn skeletons(source: ObjectSource<'_>) -> Vec<Skeleton> {
     };
     let candidates: Vec<UnitHeader> = source.headers.iter().filter(&mut is_candidate).copied().collect();
     let mut extractor = Extractor::new(Gathered::default(), source, &());
+    let s = source.sections;
+    let mut left =
+        MOST_READINGS.saturating_mul(s.info.len() + s.str.len() + s.line_str.len()).saturating_add(1 << 20);
     let read = |header: UnitHeader| {
         // What cannot be read is told where the unit is read as the others are.
         let unit = extractor.unit(header).ok()?.0;
-        let text = |at: super::attrs::StrRef| at.bytes_within(&unit.sections, LONGEST_PATH);
-        let name = unit.dwo_name.and_then(text)?.to_vec();
-        let comp_dir = unit.comp_dir.and_then(text).unwrap_or_default().to_vec();
+        let mut text = |at: super::attrs::StrRef| {
+            let text = at.bytes_within(&unit.sections, LONGEST_PATH.min(left)).unwrap_or_default();
+            left -= text.len();
+            text.to_vec()
+        };
+        unit.dwo_name?;
+        let name = unit.dwo_name.map(&mut text).unwrap_or_default();
+        let comp_dir = unit.comp_dir.map(&mut text).unwrap_or_default();
         Some(Skeleton { start: header.start, name, comp_dir, id: unit.dwo_id? })
     };
     candidates.into_iter().filter_map(read).collect()

@@ -33,9 +33,9 @@ pub fn rows(package: &Elf<'_>, section: &'static str) -> Result<Vec<Row>> {
         return Err(Error::new(ErrorKind::Unsupported, what).section(section));
     }
     // In words: behind the header the signatures, their rows, the kinds of columns, and a row of offsets for each unit.
-    let (signatures, numbers) = (4usize, 4 + 2 * slots);
-    let kinds = numbers + slots;
-    let offsets = kinds + columns;
+    let (signatures, numbers) = (4usize, slots.saturating_mul(2).saturating_add(4));
+    let kinds = numbers.saturating_add(slots);
+    let offsets = kinds.saturating_add(columns);
     let end = units.checked_mul(columns).and_then(|cells| cells.checked_mul(2)?.checked_add(offsets));
     if end.is_none_or(|end| end > data.len() / 4) || columns > 16 {
         return Err(damaged());

@@ -176,12 +176,12 @@ impl Search<'_, '_> {
         let (start, share) = (part.start, row.start);
         let origin = Origin {
             info: at,
-            abbrev: start.abbrev + share.abbrev,
-            line: start.line + share.line,
-            str_offsets: start.str_offsets + share.str_offsets,
-            rnglists: start.rnglists + share.rnglists,
-            loclists: start.loclists + share.loclists,
-            loc: start.loc + share.loc,
+            abbrev: start.abbrev.saturating_add(share.abbrev),
+            line: start.line.saturating_add(share.line),
+            str_offsets: start.str_offsets.saturating_add(share.str_offsets),
+            rnglists: start.rnglists.saturating_add(share.rnglists),
+            loclists: start.loclists.saturating_add(share.loclists),
+            loc: start.loc.saturating_add(share.loc),
             ..start
         };
         self.sections.origins.push(origin);

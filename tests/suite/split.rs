@@ -49,8 +49,7 @@ fn comparable(text: &str) -> String {
     // Clang 14 converts by types of the unit only where it does not split.
     let text = text.replace("Convert { base_type: ) }; ", "");
     // A signature is of the content alone: of two types that are the same the linker keeps one.
-    let text = text.replace("alpha_help.c:3>", "alpha_main.c:6>");
-    text
+    text.replace("alpha_help.c:3>", "alpha_main.c:6>")
 }
 
 /// Leaves out location lists. GCC 12 writes the lengths of some ranges two too short in split DWARF 4, so that others of
@@ -295,7 +294,7 @@ fn files_that_are_damaged() {
         let file = split.path().join(name);
         let content = std::fs::read(&file).unwrap();
         let mut said = 0;
-        let step = content.len() / 60;
+        let step = content.len() / 24;
         for at in (0..content.len()).step_by(step) {
             let mut damaged = content.clone();
             damaged[at] ^= 0x7f;
@@ -311,6 +310,6 @@ fn files_that_are_damaged() {
                 assert_eq!(beta.functions.len(), expected.objects["beta"].functions.len(), "{name} at {at}");
             }
         }
-        assert!(said > 40, "{said} {name}");
+        assert!(said > 15, "{said} {name}");
     }
 }
