@@ -16,7 +16,8 @@ pub struct Meta {
     pub machine: u16,
     /// Size of an address in bytes.
     pub address_size: u8,
-    /// The files that were read, sorted by module name and path; vmlinux first.
+    /// The files that were read, sorted by module name and path; vmlinux first. Behind them the other files that have debug
+    /// information of these, with [`InputMeta::PART`].
     pub inputs: Vec<InputMeta>,
     /// What could not be read.
     pub skipped: Vec<SkippedMeta>,
@@ -46,6 +47,11 @@ pub struct InputMeta {
     pub modified: i64,
     /// Its GNU build id, in hexadecimal; empty where it has none.
     pub build_id: String,
+}
+
+impl InputMeta {
+    /// In place of the build id of a file that is no object: a supplementary file, split DWARF.
+    pub const PART: &str = "part";
 }
 
 /// Something that could not be read.

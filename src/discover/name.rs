@@ -13,13 +13,14 @@ pub(super) enum Role {
 /// What a file found in a directory is by its name: `vmlinux`, `vmlinux-*`, `vmlinux.debug`, `*.ko`,
 /// `*.ko.debug`, each also compressed.
 ///
-/// Two files of a build tree have such a name and are none: the decompressor of a bzImage and the script for
-/// gdb.
+/// Some files of a build tree have such a name and are none: the decompressor of a bzImage, the script for gdb, and a
+/// package of split DWARF, which belongs to the vmlinux beside it.
 pub(super) fn role(path: &Path) -> Option<Role> {
     let name = uncompressed(path.file_name()?);
     if let Some(rest) = name.strip_prefix(b"vmlinux") {
         let fits = rest.is_empty() || rest == b".debug" || (rest.len() > 1 && rest[0] == b'-');
         let other = rest.ends_with(b".py")
+            || rest.ends_with(b".dwp")
             || path.parent().is_some_and(|directory| directory.ends_with("boot/compressed"));
         return (fits && !other).then_some(Role::Vmlinux);
     }

@@ -41,8 +41,8 @@ pub fn user_object(path: &Path, roots: &[PathBuf]) -> Result<UserObject> {
             .find(|candidate| belongs(candidate, &elf, &real, &mut strangers)),
     };
     Ok(UserObject {
-        object: input(&real)?,
-        debug: debug.map(|debug| input(&debug)).transpose()?,
+        object: Input::of(&real)?,
+        debug: debug.map(|debug| Input::of(&debug)).transpose()?,
         given,
         soname: elf.soname().unwrap_or_default().to_owned(),
         strangers,
@@ -113,13 +113,16 @@ fn belongs(path: &Path, elf: &Elf<'_>, real: &Path, strangers: &mut Vec<Error>) 
     checked.map_err(|error| strangers.push(error.at(path))).is_ok()
 }
 
-fn input(path: &Path) -> Result<Input> {
-    let about = path.metadata().map_err(|e| Error::io(path, "read", e))?;
-    Ok(Input {
-        path: path.to_owned(),
-        name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
-        size: about.len(),
-        mtime_ns: about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec()),
-        shipped: None,
-    })
+impl Input {
+    /// A file by itself.
+    pub fn of(path: &Path) -> Result<Self> {
+        let about = path.metadata().map_err(|e| Error::io(path, "read", e))?;
+        Ok(Self {
+            path: path.to_owned(),
+            name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            size: about.len(),
+            mtime_ns: about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec()),
+            shipped: None,
+        })
+    }
 }

@@ -51,6 +51,8 @@ pub enum Slot {
     LoclistsBase,
     RnglistsBase,
     DwoName,
+    DwoId,
+    Signature,
     Import,
     Sibling,
 }
@@ -289,6 +291,8 @@ fn slot(tag: DwTag, at: DwAt) -> Slot {
         DW_AT_loclists_base => Slot::LoclistsBase,
         DW_AT_rnglists_base | DW_AT_GNU_ranges_base => Slot::RnglistsBase,
         DW_AT_dwo_name | DW_AT_GNU_dwo_name => Slot::DwoName,
+        DW_AT_GNU_dwo_id => Slot::DwoId,
+        DW_AT_signature => Slot::Signature,
         DW_AT_import => Slot::Import,
         DW_AT_sibling => Slot::Sibling,
         _ => Slot::Skip,
@@ -355,7 +359,7 @@ fn slot(tag: DwTag, at: DwAt) -> Slot {
         | DW_TAG_rvalue_reference_type
         | DW_TAG_unspecified_type => matches!(
             slot,
-            Name | DeclFile | DeclLine | Type | ByteSize | Encoding | Declaration | Specification
+            Name | DeclFile | DeclLine | Type | ByteSize | Encoding | Declaration | Specification | Signature
         ),
         _ => false,
     };

@@ -1,7 +1,8 @@
 //! The values of attributes, and the strings and blocks that they stand for.
 use super::abbrev::{SLOTS, Slot};
 use super::cursor::Cursor;
-use super::unit::Sections;
+use super::header::Fault;
+use super::sections::Sections;
 use gimli::constants::*;
 
 /// The values of an entry's wanted attributes. One is used for many entries: only the presence bits are cleared.
@@ -115,6 +116,15 @@ impl StrRef {
             None => (rest.len() <= most).then_some(&[]),
         }
     }
+    /// Something is wrong with the string.
+    pub fn fault(self, what: &'static str) -> Fault {
+        let section = match self.0 & !Self::OFFSET {
+            Self::STR => ".debug_str",
+            Self::LINE_STR => ".debug_line_str",
+            _ => ".debug_info",
+        };
+        Fault::new(section, (self.0 & Self::OFFSET) as usize, what)
+    }
     fn section<'d>(self, sections: &Sections<'d>) -> &'d [u8] {
         match self.0 & !Self::OFFSET {
             Self::STR => sections.str,
@@ -124,7 +134,7 @@ impl StrRef {
     }
 }
 
-/// What a reference by signature reads as: it leads to a type unit, and those are not read.
+/// What a reference by signature reads as where there is no type unit of this signature.
 pub const IN_TYPE_UNIT: u64 = u64::MAX - 1;
 
 /// What a reference into a supplementary file (dwz) reads as.

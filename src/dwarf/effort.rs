@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// How often all bytes of a section may be read because entries refer to them.
-const MOST_READINGS: usize = 32;
+pub const MOST_READINGS: usize = 32;
 
 /// So many bytes may be read in any case, however short the section is.
 const ALWAYS: usize = 1 << 20;
@@ -99,7 +99,9 @@ impl<'d> Extractor<'d, '_> {
         };
         let Some(name) = at.bytes_within(&self.object.sections, most) else {
             self.effort.names += most;
-            self.fault(Fault::new(".debug_info", 0, what));
+            // Offsets tell the file; of a single one they would be told in vain, as each name is another fault's place.
+            let is_alone = self.object.sections.parts.len() < 2;
+            self.fault(if is_alone { Fault::new(".debug_info", 0, what) } else { at.fault(what) });
             return &[];
         };
         self.effort.names += name.len();

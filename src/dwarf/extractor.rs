@@ -5,12 +5,13 @@ use super::attrs::{Attrs, StrRef};
 use super::effort::{Effort, SharedAbbrevs};
 use super::facts::Batch;
 use super::functions::UnitFunctions;
-use super::header::{Encoding, Fault, UnitHeader};
+use super::header::{Encoding, Fault, Role, UnitHeader};
 use super::line::{self, FileName, LineHeader};
 use super::places::Scratch;
+use super::sections::Sections;
 use super::strings::{Key, LocalStr};
 use super::types::{KnownInBatch, Types};
-use super::unit::{Sections, Unit};
+use super::unit::Unit;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -33,14 +34,23 @@ pub struct ObjectSource<'d> {
     /// The first address of code, less the base.
     pub first_pc: u32,
     pub sections: Sections<'d>,
-    /// All units of the object, in order, and behind them those of its supplementary file.
+    /// All units of the object, in order, and behind them those of other files.
     pub headers: &'d [UnitHeader],
 }
 
 impl<'d> ObjectSource<'d> {
-    /// The units that are to be read: those of the object itself.
-    pub fn own(&self) -> &'d [UnitHeader] {
-        &self.headers[..self.headers.partition_point(|unit| !unit.is_supplementary)]
+    /// The units that are to be read: those of the object itself, and type units.
+    pub fn own(&self) -> Vec<UnitHeader> {
+        self.headers.iter().filter(|unit| matches!(unit.role, Role::Own | Role::Type)).copied().collect()
+    }
+    /// The unit that has the entries of this one: itself, or where it is a skeleton another.
+    pub fn with_entries(&self, unit: UnitHeader) -> UnitHeader {
+        self.companion(unit).filter(|_| unit.role == Role::Own).unwrap_or(unit)
+    }
+    /// See [`UnitHeader::companion`].
+    fn companion(&self, unit: UnitHeader) -> Option<UnitHeader> {
+        let at = self.headers.binary_search_by_key(&unit.companion?, |other| other.start).ok()?;
+        Some(self.headers[at])
     }
     /// See [`Extractor::pc`].
     #[inline(always)]
@@ -143,12 +153,16 @@ impl<'d, 'k> Extractor<'d, 'k> {
 
     /// Records that something could not be read.
     pub(super) fn fault(&mut self, mut fault: Fault) {
-        let supplement = self.object.sections.supplement;
-        if let Some(start) = supplement.and_then(|s| s.start(fault.section)).filter(|s| fault.offset >= *s) {
-            fault.offset -= start;
-            fault.is_supplementary = true;
-        }
+        let (part, start) = self.object.sections.part_at(fault.section, fault.offset);
+        fault.offset -= start;
+        fault.part = part;
         self.batch.faults.push((self.object.number, fault));
+    }
+
+    /// Where to say that a reference of this unit leads nowhere: at its target, or where that may be another file's at the
+    /// unit.
+    pub(super) fn place_of_reference(&self, source: &Source<'d>, target: u64) -> usize {
+        if self.object.sections.parts.len() > 1 { source.unit.header.start } else { target as usize }
     }
 
     /// The distance of an address from the object's base; `None` if it is no address of the object, as the zeros and
@@ -173,16 +187,15 @@ impl<'d, 'k> Extractor<'d, 'k> {
 
     /// Reads a unit's header, abbreviations and files.
     pub(super) fn open(&mut self, header: UnitHeader) -> Option<Rc<Source<'d>>> {
-        let abbrevs = self.abbreviations(header.abbrev, header.encoding);
-        let unit = match abbrevs.and_then(|abbrevs| Unit::read(header, self.object.sections, abbrevs)) {
-            Ok(unit) => unit,
+        let (unit, skeleton) = match self.unit(header) {
+            Ok(read) => read,
             Err(fault) => {
                 self.fault(fault);
                 return None;
             }
         };
         let header = match self.lines_left() {
-            true => line::header(&unit),
+            true => line::header(skeleton.as_ref().unwrap_or(&unit)),
             false => {
                 let at = unit.stmt_list.unwrap_or(0) as usize;
                 Err(Fault::new(".debug_line", at, "line tables are read more than 32 times: they overlap"))
@@ -202,6 +215,21 @@ impl<'d, 'k> Extractor<'d, 'k> {
         Some(Rc::new(Source { unit, lines, paths }))
     }
 
+    /// A unit's header and abbreviations, and where its entries are not in the object those of its skeleton.
+    pub(super) fn unit(&mut self, header: UnitHeader) -> Result<(Unit<'d>, Option<Unit<'d>>), Fault> {
+        // A type unit inherits from one with entries, that one from its skeleton, and a skeleton from none.
+        let inherits = matches!(header.role, Role::Split | Role::Type);
+        let companion = match self.object.companion(header).filter(|c| inherits && c.role != Role::Type) {
+            Some(companion) if header.role == Role::Type || companion.role == Role::Own => {
+                Some(self.unit(companion)?.0)
+            }
+            _ => None,
+        };
+        let abbrevs = self.abbreviations(header.abbrev, header.encoding)?;
+        let unit = Unit::read(header, self.object.sections, abbrevs, companion.as_ref())?;
+        Ok((unit, companion.filter(|_| header.role == Role::Split)))
+    }
+
     /// Takes back the memory of a unit that is done.
     pub(super) fn close(&mut self, source: Rc<Source<'d>>) {
         if let Ok(source) = Rc::try_unwrap(source) {
@@ -217,7 +245,7 @@ impl<'d, 'k> Extractor<'d, 'k> {
         }
         let after = self.object.headers.partition_point(|h| h.start <= offset);
         let header = *self.object.headers.get(after.checked_sub(1)?)?;
-        if offset < header.entries || offset >= header.end {
+        if offset < header.entries || offset >= header.end || is_foreign(&source.unit.header, &header) {
             return None;
         }
         if let Some(known) = self.foreign.get(&header.start) {
@@ -266,6 +294,11 @@ impl<'d, 'k> Extractor<'d, 'k> {
         source.paths.borrow_mut()[at] = Some(path);
         path
     }
+}
+
+/// Whether a reference cannot lead there: out of a split file there is none but to types by their signatures.
+fn is_foreign(from: &UnitHeader, to: &UnitHeader) -> bool {
+    from.origin != to.origin && to.role != Role::Type && matches!(from.role, Role::Split | Role::Type)
 }
 
 impl Source<'_> {

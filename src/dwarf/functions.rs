@@ -88,9 +88,11 @@ impl<'d> Extractor<'d, '_> {
         if let Some(&known) = self.functions.by_offset.get(&(offset as u32)) {
             return Some(known);
         }
+        let from = source;
         let Some(source) = self.source_of(source, offset).filter(|_| self.functions.depth < DEEPEST_ORIGIN)
         else {
-            self.fault(Fault::new(".debug_info", offset as usize, "an origin that cannot be followed"));
+            let at = self.place_of_reference(from, offset);
+            self.fault(Fault::new(".debug_info", at, "an origin that cannot be followed"));
             return None;
         };
         self.functions.depth += 1;

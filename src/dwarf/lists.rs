@@ -3,6 +3,7 @@
 use super::abbrev::Slot;
 use super::attrs::Attrs;
 use super::cursor::Cursor;
+use super::header::Role;
 use super::unit::Unit;
 use gimli::constants::*;
 
@@ -41,7 +42,7 @@ pub fn ranges(unit: &Unit<'_>, attrs: &Attrs, mut each: impl FnMut(u64, u64)) ->
         return if unit.header.encoding.version >= 5 {
             let section = unit.sections.rnglists;
             let is_index = attrs.form(Slot::Ranges) == DW_FORM_rnglistx;
-            offset(unit, section, unit.rnglists_base, value, is_index)
+            offset(unit, section, (unit.rnglists_base, unit.origin.rnglists), value, is_index)
                 .map_or_else(damaged::<false>, |offset| list5::<false>(unit, section, offset, &mut each))
         } else {
             let offset = value.wrapping_add(unit.rnglists_base);
@@ -64,17 +65,28 @@ pub fn locations<'d>(
     if unit.header.encoding.version >= 5 {
         let section = unit.sections.loclists;
         let is_index = attrs.form(Slot::Location) == DW_FORM_loclistx;
-        offset(unit, section, unit.loclists_base, value, is_index)
+        offset(unit, section, (unit.loclists_base, unit.origin.loclists), value, is_index)
             .map_or_else(damaged::<true>, |offset| list5::<true>(unit, section, offset, &mut each))
     } else {
-        list4::<true>(unit, unit.sections.loc, value as usize, &mut each)
+        let offset = unit.origin.loc.saturating_add(value as usize);
+        match unit.header.role {
+            Role::Split => list_of_split4(unit, unit.sections.loc, offset, &mut each),
+            _ => list4::<true>(unit, unit.sections.loc, offset, &mut each),
+        }
     }
 }
 
-/// The offset of a list: the value itself, or relative to the base what stands at this index of the table there.
-fn offset(unit: &Unit<'_>, section: &[u8], base: u64, value: u64, is_index: bool) -> Option<usize> {
+/// The offset of a list: the value itself, which counts from where the unit's share of the section starts, or relative to
+/// the base what stands at this index of the table there.
+fn offset(
+    unit: &Unit<'_>,
+    section: &[u8],
+    (base, start): (u64, usize),
+    value: u64,
+    is_index: bool,
+) -> Option<usize> {
     if !is_index {
-        return usize::try_from(value).ok();
+        return usize::try_from(value).ok()?.checked_add(start);
     }
     let size = unit.header.encoding.offset_size;
     let at = value.checked_mul(size.into())?.checked_add(base)?;
@@ -180,4 +192,39 @@ fn list4<'d, const LOCATIONS: bool>(
         each(ListEntry { start: base.wrapping_add(start), end: base.wrapping_add(end), expr });
     }
     too_long::<LOCATIONS>()
+}
+
+/// A location list of split DWARF 4: kinds of entries as DWARF 5 has them, lengths as DWARF 4. (GCC's wiki, "DebugFission"; the
+/// constants are `DW_LLE_GNU_*` of binutils' `dwarf2.h`.)
+fn list_of_split4<'d>(
+    unit: &Unit<'d>,
+    section: &'d [u8],
+    offset: usize,
+    each: &mut impl FnMut(ListEntry<'d>),
+) -> Result<(), &'static str> {
+    let mut cursor = Cursor::new(section, offset);
+    for _ in 0..MOST_ENTRIES {
+        let (start, end) = match cursor.u8() {
+            _ if cursor.ended => return damaged::<true>(),
+            0 => return Ok(()),
+            // A base, from which no kind of entry counts.
+            1 => {
+                cursor.skip_leb();
+                continue;
+            }
+            2 => (unit.indexed_address(cursor.uleb()), unit.indexed_address(cursor.uleb())),
+            3 => {
+                let start = unit.indexed_address(cursor.uleb());
+                (start, start.wrapping_add(cursor.u32().into()))
+            }
+            _ => return damaged::<true>(),
+        };
+        let length = cursor.u16();
+        let expr = cursor.bytes(length.into());
+        if cursor.ended {
+            return damaged::<true>();
+        }
+        each(ListEntry { start, end, expr });
+    }
+    too_long::<true>()
 }

@@ -1,7 +1,6 @@
 //! Where the variables of a placement are.
 use super::abbrev::Slot;
 use super::attrs::{Attrs, block};
-use super::cursor::Cursor;
 use super::effort::LIST_ENTRY;
 use super::extractor::{Extractor, Source};
 use super::functions::{Fixed, UnitFunction, fixed, is_extern};
@@ -11,6 +10,7 @@ use super::places::Frame;
 use super::unit::Unit;
 use gimli::constants::*;
 use probeidx_format::details::{DetailWriter, Range};
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// So many variables of placements may be missing in the description of a function: each new one is compared with all.
@@ -88,7 +88,7 @@ impl<'d> Extractor<'d, '_> {
                 if let Err(what) = whole {
                     self.fault(Fault::new(".debug_info", offset, what));
                 }
-                writer.list(index, &list);
+                put_list(&source.unit, writer, index, &list);
                 self.scratch.list = list;
             }
             // What the abstract variable says is relative to the unit that describes it; sections are one object's.
@@ -143,18 +143,56 @@ impl<'d> Extractor<'d, '_> {
     }
 }
 
-/// Writes an expression; an indexed address becomes the address, as the table of addresses stays behind.
-fn put_everywhere(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, operations: &[u8]) {
-    const ADDRX: [u8; 2] = [DW_OP_addrx.0, DW_OP_GNU_addr_index.0];
-    match operations {
-        [op, rest @ ..] if ADDRX.contains(op) => {
-            let mut cursor = Cursor::new(rest, 0);
-            let address = unit.indexed_address(cursor.uleb());
-            let mut plain = vec![DW_OP_addr.0];
-            plain.extend(address.to_le_bytes());
-            plain.extend(&rest[cursor.pos..]);
-            writer.everywhere(index, &plain);
-        }
-        _ => writer.everywhere(index, operations),
+/// Writes a list; expressions as [`plain`] has them.
+fn put_list(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, list: &[(Range, &[u8])]) {
+    if list.iter().all(|(_, operations)| !has_index(unit, operations)) {
+        return writer.list(index, list);
     }
+    let plain: Vec<_> = list.iter().map(|(range, operations)| (*range, plain(unit, operations))).collect();
+    let borrowed: Vec<_> = plain.iter().map(|(range, operations)| (*range, &**operations)).collect();
+    writer.list(index, &borrowed);
+}
+
+fn put_everywhere(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, operations: &[u8]) {
+    match has_index(unit, operations) {
+        false => writer.everywhere(index, operations),
+        true => writer.everywhere(index, &plain(unit, operations)),
+    }
+}
+
+/// Whether an expression may have an indexed address.
+fn has_index(unit: &Unit<'_>, operations: &[u8]) -> bool {
+    const INDEXED: [u8; 4] = [DW_OP_addrx.0, DW_OP_constx.0, DW_OP_GNU_addr_index.0, DW_OP_GNU_const_index.0];
+    !unit.sections.addr.is_empty() && operations.iter().any(|op| INDEXED.contains(op))
+}
+
+/// An expression with addresses for the numbers of addresses, as their table stays behind. One that cannot be decoded, or
+/// whose jumps would lead elsewhere then, stays as it is.
+fn plain<'e>(unit: &Unit<'_>, operations: &'e [u8]) -> Cow<'e, [u8]> {
+    let encoding = gimli::Encoding {
+        address_size: unit.header.encoding.address_size,
+        format: gimli::Format::Dwarf32,
+        version: unit.header.encoding.version,
+    };
+    let expression = gimli::Expression(gimli::EndianSlice::new(operations, gimli::LittleEndian));
+    let mut decoded = expression.operations(encoding);
+    let mut plain = vec![];
+    let mut start = 0;
+    while let Ok(Some(operation)) = decoded.next() {
+        let end = decoded.offset_from(&expression);
+        let (op, index) = match operation {
+            gimli::Operation::AddressIndex { index } => (DW_OP_addr, index),
+            gimli::Operation::ConstantIndex { index } => (DW_OP_const8u, index),
+            gimli::Operation::Bra { .. } | gimli::Operation::Skip { .. } => return operations.into(),
+            _ => {
+                plain.extend(&operations[start..end]);
+                start = end;
+                continue;
+            }
+        };
+        plain.push(op.0);
+        plain.extend(unit.indexed_address(index.0 as u64).to_le_bytes());
+        start = end;
+    }
+    if start == operations.len() { plain.into() } else { operations.into() }
 }

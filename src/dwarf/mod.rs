@@ -17,15 +17,17 @@ mod line;
 mod lists;
 mod locations;
 mod places;
+mod sections;
+mod split;
 pub mod strings;
 mod types;
 mod unit;
 
 pub use extractor::{Extractor, Gathered, KnownTypes, ObjectSource};
-pub use header::{Fault, UnitHeader, headers};
-pub use unit::{Sections, Supplement};
+pub use header::{Fault, Role, UnitHeader, Units, header_at, in_part};
+pub use sections::{Origin, Part, PartKind, Sections};
+pub use split::{Skeleton, is_one_table, skeletons, with_entries};
 
-use crate::error::ErrorKind;
 use abbrev::Slot;
 use attrs::Attrs;
 use cursor::Cursor;
@@ -39,15 +41,15 @@ use std::rc::Rc;
 use strings::LocalStr;
 
 impl<'d> Extractor<'d, '_> {
-    /// Reads a unit of the object.
+    /// Reads a unit of the object, its entries wherever they are, or a type unit.
     pub fn read(&mut self, header: UnitHeader) {
+        if header.role == Role::Type {
+            self.read_type_unit(header);
+            return;
+        }
+        let header = self.object.with_entries(header);
         let Some(source) = self.open(header) else { return };
         let unit = &source.unit;
-        if unit.is_split {
-            let what = "split DWARF: functions and types of the unit are in a .dwo file, which is not read";
-            let fault = Fault::new(".debug_info", header.start, what);
-            self.fault(Fault { kind: ErrorKind::MissingPart, ..fault });
-        }
         let producer = unit.producer.map_or(LocalStr::EMPTY, |p| self.string(p));
         let name = unit.name.map_or(LocalStr::EMPTY, |n| self.string(n));
         self.batch.units.push(UnitFacts {
@@ -161,12 +163,24 @@ impl<'d> Extractor<'d, '_> {
     fn read_imported(&mut self, source: &Rc<Source<'d>>, offset: u64) {
         let Some(imported) = self.source_of(source, offset) else { return };
         let header = imported.unit.header;
-        if !header.is_supplementary || !self.imported.insert(header.start) {
-            return;
+        if header.role == Role::Supplementary && self.imported.insert(header.start) {
+            self.read_without_code(&imported);
         }
+    }
+
+    /// Reads a type that has a unit of its own.
+    fn read_type_unit(&mut self, header: UnitHeader) {
+        let Some(source) = self.open(header) else { return };
+        self.read_without_code(&source);
+        self.finish_functions();
+        self.close(source);
+    }
+
+    fn read_without_code(&mut self, source: &Rc<Source<'d>>) {
+        let header = source.unit.header;
         let mut with_code = vec![];
-        let mut cursor = imported.unit.cursor(imported.unit.children);
-        self.read_entries(&imported, &mut cursor, &mut with_code, 0);
+        let mut cursor = source.unit.cursor(source.unit.children);
+        self.read_entries(source, &mut cursor, &mut with_code, 0);
         if cursor.ended {
             self.fault(Fault::new(".debug_info", header.start, "the entries of a unit are damaged"));
         }

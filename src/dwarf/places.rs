@@ -7,10 +7,11 @@ use super::effort::LIST_ENTRY;
 use super::extractor::{Extractor, Source};
 use super::facts::{LabelFacts, NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, UnitVariable};
-use super::header::Fault;
+use super::header::{Fault, Role};
+use super::sections::Sections;
 use super::strings::{LocalStr, content_hash};
 use super::types;
-use super::unit::{Sections, Unit};
+use super::unit::Unit;
 use super::{has_functions_in_types, lists};
 use gimli::constants::*;
 use probeidx_format::details::{Buffer, CallSite, DetailWriter, Range};
@@ -330,7 +331,11 @@ impl<'d> Extractor<'d, '_> {
         if let Some(offset) = list {
             self.effort.lists += read;
             if let Err(what) = whole {
-                self.fault(Fault::new(lists::section_of_ranges(unit), offset as usize, what));
+                let (section, at) = match unit.header.role {
+                    Role::Split => (".debug_info", unit.header.start),
+                    _ => (lists::section_of_ranges(unit), offset as usize),
+                };
+                self.fault(Fault::new(section, at, what));
             }
         }
         let low = attrs.get(Slot::LowPc);

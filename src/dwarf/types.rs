@@ -139,9 +139,9 @@ impl<'d> Extractor<'d, '_> {
         let Some(source) = self.source_of(source, offset) else {
             let unit = source.unit.header.start;
             let (at, what) = match offset {
-                IN_TYPE_UNIT => (unit, "types in type units (-fdebug-types-section), which are not read"),
+                IN_TYPE_UNIT => (unit, "types in type units (-fdebug-types-section) that are not there"),
                 IN_OTHER_FILE => (unit, "types in a supplementary file (dwz), which is not read"),
-                _ => (offset as usize, "a type lies outside of all units"),
+                _ => (self.place_of_reference(source, offset), "a type lies outside of all units"),
             };
             self.fault(Fault::new(".debug_info", at, what));
             // The next reference to it is no further fault.
@@ -174,6 +174,10 @@ impl<'d> Extractor<'d, '_> {
         let kind = kind(abbrev.tag)?;
         let mut attrs = Attrs::default();
         source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
+        // Where the type is described in a unit of its own, this is but a reference to it.
+        if let Some(described) = attrs.get(Slot::Signature) {
+            return Some(self.type_at(source, described));
+        }
         // Most types are known by their key: the name of one that is not becomes a string of the batch.
         let name = attrs.string(Slot::Name);
         let name_bytes = name.map(|name| self.name_bytes(name)).unwrap_or_default();

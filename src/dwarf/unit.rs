@@ -2,7 +2,8 @@
 use super::abbrev::{Abbrev, Abbrevs, NO_SIBLING, Slot, Step};
 use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, StrRef};
 use super::cursor::Cursor;
-use super::header::{Fault, UnitHeader};
+use super::header::{Fault, Role, UnitHeader};
+use super::sections::{Origin, Sections};
 use gimli::constants::*;
 use std::rc::Rc;
 
@@ -11,20 +12,23 @@ pub struct Unit<'d> {
     pub header: UnitHeader,
     pub sections: Sections<'d>,
     pub abbrevs: Rc<Abbrevs>,
-    /// Where the sections start from which its offsets count: 0 but in a supplementary file.
-    pub origin: Supplement,
+    /// From where its offsets count.
+    pub origin: Origin,
     pub low_pc: u64,
     pub str_offsets_base: u64,
     pub addr_base: u64,
     pub loclists_base: u64,
+    /// In DWARF 4, what is added to offsets of `.debug_ranges`.
     pub rnglists_base: u64,
     pub stmt_list: Option<u64>,
     pub name: Option<StrRef>,
     pub comp_dir: Option<StrRef>,
     pub producer: Option<StrRef>,
     pub language: u16,
-    /// The unit's own entries are in another file (`DW_AT_dwo_name`).
-    pub is_split: bool,
+    /// The file that has the unit's entries, if it is not this one, and what tells that they are its own (`DW_AT_dwo_name`,
+    /// `DW_AT_GNU_dwo_id`).
+    pub dwo_name: Option<StrRef>,
+    pub dwo_id: Option<u64>,
     /// `DW_TAG_compile_unit`, `DW_TAG_partial_unit` …
     pub tag: DwTag,
     /// The offset of the first entry below the unit's own.
@@ -32,28 +36,34 @@ pub struct Unit<'d> {
 }
 
 impl<'d> Unit<'d> {
-    /// Reads the unit's own entry.
-    pub fn read(header: UnitHeader, sections: Sections<'d>, abbrevs: Rc<Abbrevs>) -> Result<Self, Fault> {
+    /// Reads the unit's own entry. `companion` is the unit of [`UnitHeader::companion`] for one from which something is
+    /// inherited.
+    pub fn read(
+        header: UnitHeader,
+        sections: Sections<'d>,
+        abbrevs: Rc<Abbrevs>,
+        companion: Option<&Unit<'d>>,
+    ) -> Result<Self, Fault> {
+        let origin = sections.origin(header.origin);
+        let bases = Bases::of(&header, &origin);
+        let skeleton = companion.filter(|_| header.role == Role::Split);
         let mut unit = Unit {
             header,
             sections,
             abbrevs,
-            origin: if header.is_supplementary {
-                sections.supplement.unwrap_or_default()
-            } else {
-                Supplement::default()
-            },
+            origin,
             low_pc: 0,
-            str_offsets_base: 8,
-            addr_base: 8,
-            loclists_base: 0,
-            rnglists_base: 0,
+            str_offsets_base: bases.str_offsets,
+            addr_base: skeleton.map_or(8, |skeleton| skeleton.addr_base),
+            loclists_base: bases.loclists,
+            rnglists_base: bases.rnglists,
             stmt_list: None,
             name: None,
             comp_dir: None,
             producer: None,
             language: 0,
-            is_split: false,
+            dwo_name: None,
+            dwo_id: None,
             tag: DwTag(0),
             children: header.end,
         };
@@ -77,16 +87,32 @@ impl<'d> Unit<'d> {
         unit.low_pc = attrs.get(Slot::LowPc).unwrap_or(0);
         unit.stmt_list = attrs.get(Slot::StmtList).map(|at| at.saturating_add(unit.origin.line as u64));
         unit.name = attrs.string(Slot::Name);
-        unit.comp_dir = attrs.string(Slot::CompDir);
+        unit.comp_dir = attrs.string(Slot::CompDir).or(companion.and_then(|c| c.comp_dir));
         unit.producer = attrs.string(Slot::Producer);
         unit.language = attrs.get(Slot::Language).unwrap_or(0) as u16;
-        unit.is_split = attrs.get(Slot::DwoName).is_some();
+        unit.dwo_name = attrs.string(Slot::DwoName);
+        unit.dwo_id = attrs.get(Slot::DwoId).or(Some(header.signature).filter(|id| *id != 0));
+        if let Some(skeleton) = skeleton {
+            unit.inherit(skeleton);
+        }
         unit.tag = abbrev.tag;
         unit.children = if abbrev.has_children { cursor.pos } else { header.end };
         if cursor.ended {
             return Err(Fault::new(".debug_info", header.entries, "the unit's first entry is cut off"));
         }
         Ok(unit)
+    }
+
+    /// What a split unit has of its skeleton: whatever depends on addresses. (DWARF 5, section 3.1.3.)
+    fn inherit(&mut self, skeleton: &Unit<'d>) {
+        self.low_pc = skeleton.low_pc;
+        self.stmt_list = skeleton.stmt_list;
+        self.name = self.name.or(skeleton.name);
+        self.producer = self.producer.or(skeleton.producer);
+        // Range lists of DWARF 4 stay in the object (GCC's wiki, "DebugFission").
+        if self.header.encoding.version < 5 {
+            self.rnglists_base = skeleton.rnglists_base;
+        }
     }
 
     /// A cursor at this offset that ends where the unit does.
@@ -198,10 +224,7 @@ impl<'d> Unit<'d> {
             DW_FORM_data4 => cursor.u32().into(),
             DW_FORM_sec_offset => cursor.offset(offset_size),
             DW_FORM_data8 => cursor.u64(),
-            DW_FORM_ref_sig8 => {
-                cursor.skip(8);
-                IN_TYPE_UNIT
-            }
+            DW_FORM_ref_sig8 => self.type_of_signature(cursor.u64()),
             DW_FORM_implicit_const => self.abbrevs.constant(step) as u64,
             DW_FORM_flag_present => 1,
             DW_FORM_line_strp => self.line_str(cursor.offset(offset_size)).0,
@@ -319,6 +342,12 @@ impl<'d> Unit<'d> {
     pub fn line_str(&self, offset: u64) -> StrRef {
         StrRef::line_str(offset.saturating_add(self.origin.line_str as u64))
     }
+    /// The type that a type unit describes.
+    fn type_of_signature(&self, signature: u64) -> u64 {
+        let signatures = self.sections.signatures;
+        let found = signatures.binary_search_by_key(&signature, |(known, _)| *known);
+        found.map_or(IN_TYPE_UNIT, |at| signatures[at].1 as u64)
+    }
     /// The entry at this offset of the supplementary file.
     fn supplementary_entry(&self, offset: u64) -> u64 {
         let start = self.sections.supplement.map(|s| s.info as u64);
@@ -328,7 +357,7 @@ impl<'d> Unit<'d> {
     pub fn string_at_index(&self, index: u64) -> StrRef {
         let size = self.header.encoding.offset_size;
         let at = index.saturating_mul(size.into()).saturating_add(self.str_offsets_base);
-        StrRef::str(Cursor::new(self.sections.str_offsets, at as usize).offset(size))
+        self.str(Cursor::new(self.sections.str_offsets, at as usize).offset(size))
     }
     /// The address at this index of the unit's part of `.debug_addr`.
     pub fn indexed_address(&self, index: u64) -> u64 {
@@ -338,50 +367,30 @@ impl<'d> Unit<'d> {
     }
 }
 
-/// The debug sections of an object, relocated; empty where the object has none.
-#[derive(Clone, Copy, Default)]
-pub struct Sections<'d> {
-    pub info: &'d [u8],
-    pub abbrev: &'d [u8],
-    pub line: &'d [u8],
-    pub str: &'d [u8],
-    pub line_str: &'d [u8],
-    pub str_offsets: &'d [u8],
-    pub addr: &'d [u8],
-    pub rnglists: &'d [u8],
-    pub ranges: &'d [u8],
-    pub loclists: &'d [u8],
-    pub loc: &'d [u8],
-    pub frame: &'d [u8],
-    /// Where there is no `frame`.
-    pub eh_frame: &'d [u8],
-    /// That of `eh_frame`, as its relocations have it.
-    pub eh_frame_address: u64,
-    /// Where the sections of the supplementary file start, if one was put behind those of the object.
-    pub supplement: Option<Supplement>,
+/// From where a unit counts as long as it says nothing else: behind the first header of its share of a section.
+struct Bases {
+    str_offsets: u64,
+    loclists: u64,
+    rnglists: u64,
 }
 
-/// Where the sections of a supplementary file (dwz) start in those of its object. What its units say of offsets counts from
-/// there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Supplement {
-    pub info: usize,
-    pub abbrev: usize,
-    pub line: usize,
-    pub str: usize,
-    pub line_str: usize,
-}
-
-impl Supplement {
-    /// Where a section starts; `None` of one that supplementary files have not.
-    pub fn start(&self, section: &str) -> Option<usize> {
-        Some(match section {
-            ".debug_info" => self.info,
-            ".debug_abbrev" => self.abbrev,
-            ".debug_line" => self.line,
-            ".debug_str" => self.str,
-            ".debug_line_str" => self.line_str,
-            _ => return None,
-        })
+impl Bases {
+    fn of(header: &UnitHeader, origin: &Origin) -> Self {
+        let is_wide = header.encoding.offset_size == 8;
+        if header.origin == 0 {
+            return Self { str_offsets: 8, loclists: 0, rnglists: 0 };
+        }
+        // DWARF 4 has no headers there.
+        let (offsets, lists) = match (header.encoding.version >= 5, is_wide) {
+            (false, _) => (0, 0),
+            (true, false) => (8, 12),
+            (true, true) => (16, 20),
+        };
+        let behind = |start: usize, header: usize| start.saturating_add(header) as u64;
+        Self {
+            str_offsets: behind(origin.str_offsets, offsets),
+            loclists: behind(origin.loclists, lists),
+            rnglists: if header.encoding.version < 5 { 0 } else { behind(origin.rnglists, lists) },
+        }
     }
 }

@@ -88,6 +88,8 @@ pub struct Elf<'d> {
     pub is_relocatable: bool,
     /// In the order of the section headers, the null section included.
     pub sections: Vec<Section<'d>>,
+    /// The length of the file.
+    pub length: usize,
     /// What is added to a `Pc` for an address as the debug information has it.
     pub base: u64,
     /// The first address of code, as a `Pc`.
@@ -141,6 +143,7 @@ impl<'d> Elf<'d> {
             machine: header.e_machine(LE).0,
             is_relocatable: header.e_type(LE) == elf::ET_REL,
             sections: Vec::with_capacity(table.len()),
+            length: data.len(),
             base: 0,
             first_pc: FIRST_PC,
             symbols: &[],

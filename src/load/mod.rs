@@ -1,13 +1,17 @@
 //! Files to sections: mapping, decompression, ELF, relocation.
 pub mod build_id;
 pub mod config;
+mod debug;
 pub mod decompress;
 pub mod elf;
-pub(crate) mod relocate;
+mod package;
+mod relocate;
+mod split;
 mod supplement;
 
 use crate::error::Result;
 use crate::mapping::Watching;
+pub(crate) use debug::{DebugSections, Files};
 use std::path::Path;
 
 /// An object file's bytes: mapped, or decompressed into memory of their own.

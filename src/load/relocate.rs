@@ -1,136 +1,14 @@
-//! The debug sections of an object, relocated where it is a module.
+//! Relocation of the sections of a module or object file.
 //!
 //! A vmlinux linked with `--emit-relocs` carries `.rela.debug_*` too, but they are applied already: only those of
 //! relocatable objects are.
 use super::elf::{Elf, LE, Section};
-use crate::dwarf::{Sections, Supplement};
 use crate::error::{Error, ErrorKind, Result};
 use object::LittleEndian;
 use object::elf::{self, Rela64};
-use std::borrow::Cow;
-
-/// The bytes of the debug sections, each as it stands in the file or as a copy of its own.
-#[derive(Default)]
-pub struct DebugSections<'d> {
-    sections: [Cow<'d, [u8]>; NAMES.len()],
-    eh_frame: Cow<'d, [u8]>,
-    eh_frame_address: u64,
-    supplement: Option<Supplement>,
-}
-
-const NAMES: [&str; 12] = [
-    "info",
-    "abbrev",
-    "line",
-    "str",
-    "line_str",
-    "str_offsets",
-    "addr",
-    "rnglists",
-    "ranges",
-    "loclists",
-    "loc",
-    "frame",
-];
-const FRAME: usize = NAMES.len() - 1;
-
-impl<'d> DebugSections<'d> {
-    /// Finds, inflates and relocates them. Relocations that cannot be applied are counted and named in `faults`.
-    pub fn load(object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
-        let mut loaded = Self::default();
-        let has_frame = [".debug_frame", ".zdebug_frame"].iter().any(|n| object.section(n).is_some());
-        let (mut found, mut has_eh_frame) = ([false; NAMES.len()], false);
-        for (index, section) in object.sections.iter().enumerate() {
-            // The first of a name counts that has bytes: there may be as many as the file has room for headers.
-            if section.name == ".eh_frame" && !has_frame && !has_eh_frame && !section.raw().is_empty() {
-                has_eh_frame = true;
-                loaded.eh_frame = Self::read(object, index, faults)?;
-                loaded.eh_frame_address = address(object, section);
-                continue;
-            }
-            let Some(name) =
-                section.name.strip_prefix(".debug_").or_else(|| section.name.strip_prefix(".zdebug_"))
-            else {
-                continue;
-            };
-            // A member of a section group is one of many sections of the same name: type units, and what is theirs.
-            let Some(at) = NAMES.iter().position(|n| *n == name).filter(|_| !section.is_in_group()) else {
-                continue;
-            };
-            if !found[at] && !section.raw().is_empty() {
-                found[at] = true;
-                loaded.sections[at] = Self::read(object, index, faults)?;
-            }
-        }
-        Ok(loaded)
-    }
-
-    /// The same with the frame rules of the object that runs: a debug file has not the bytes of `.eh_frame`, and user
-    /// objects have most of theirs there.
-    pub fn with_frames_of(mut self, object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
-        if let Some(index) = object.sections.iter().position(|s| s.name == ".eh_frame" && !s.raw().is_empty())
-        {
-            self.eh_frame = Self::read(object, index, faults)?;
-            self.eh_frame_address = address(object, &object.sections[index]);
-            self.sections[FRAME] = Cow::Borrowed(&[]);
-        }
-        Ok(self)
-    }
-
-    /// Puts the sections of a supplementary file behind these.
-    pub(super) fn append(&mut self, other: &DebugSections<'_>) -> Result<()> {
-        let start = self.sections.each_ref().map(|section| section.len());
-        let [info, abbrev, line, str, line_str, ..] = start;
-        // Offsets of entries are kept in 32 bits.
-        if info + other.sections[0].len() > u32::MAX as usize {
-            let what = "more than 4 GiB of debug information with that of its supplementary file";
-            return Err(Error::new(ErrorKind::Unsupported, what));
-        }
-        // Without code there are no addresses, and no lists or frame rules.
-        for (own, other) in self.sections.iter_mut().zip(&other.sections).take(5) {
-            own.to_mut().extend_from_slice(other);
-        }
-        self.supplement = Some(Supplement { info, abbrev, line, str, line_str });
-        Ok(())
-    }
-
-    /// The section at this index. Cost: of a module, a copy and its relocations; all modules have 3 MB of `.debug_frame`.
-    fn read(object: &Elf<'d>, index: usize, faults: &mut Vec<Error>) -> Result<Cow<'d, [u8]>> {
-        let section = &object.sections[index];
-        let mut data = section.data()?;
-        if object.is_relocatable
-            && let Some(relocations) = object.relocations(index)?
-        {
-            relocate(object, section, data.to_mut(), relocations, faults)?;
-        }
-        Ok(data)
-    }
-    /// The sections as the extractor takes them.
-    pub fn sections(&self) -> Sections<'_> {
-        let [info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc, frame] =
-            &self.sections;
-        Sections {
-            info,
-            abbrev,
-            line,
-            str,
-            line_str,
-            str_offsets,
-            addr,
-            rnglists,
-            ranges,
-            loclists,
-            loc,
-            frame,
-            eh_frame: &self.eh_frame,
-            eh_frame_address: self.eh_frame_address,
-            supplement: self.supplement,
-        }
-    }
-}
 
 /// The address that an allocated section has for its relocations.
-fn address(object: &Elf<'_>, section: &Section<'_>) -> u64 {
+pub(super) fn address(object: &Elf<'_>, section: &Section<'_>) -> u64 {
     if object.is_relocatable { section.pc.unwrap_or(0).into() } else { section.address() }
 }
 
@@ -172,7 +50,9 @@ fn in_place(machine: u16, kind: u32) -> Option<(usize, bool, bool)> {
     })
 }
 
-fn relocate(
+/// Applies the relocations of a section to a copy of its bytes. Those that cannot be applied are counted and named in
+/// `faults`.
+pub(super) fn relocate(
     object: &Elf<'_>,
     section: &Section<'_>,
     data: &mut [u8],

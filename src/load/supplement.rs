@@ -1,8 +1,10 @@
 //! Supplementary files, into which `dwz -m` moves what the debug files of several objects have in common.
+use super::DebugSections;
 use super::Image;
 use super::build_id::{DEBUG_ROOT, debug_file};
 use super::elf::Elf;
-use super::relocate::DebugSections;
+use crate::discover::Input;
+use crate::dwarf::{Part, PartKind};
 use crate::error::{Error, ErrorKind, Result};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -15,18 +17,18 @@ struct Link<'d> {
 }
 
 impl<'d> DebugSections<'d> {
-    /// Adds the sections of the object's supplementary file to those of the object at `path`; gives the path of that file,
-    /// or none where the object needs none. Cost: a copy of the sections of both.
+    /// Adds the sections of the object's supplementary file, where it needs one, to those of the object at `path`. Cost: a
+    /// copy of the sections of both.
     ///
     /// # Errors
     /// [`ErrorKind::MissingPart`] if it is not there, [`ErrorKind::Mismatch`] if it is that of another build, and those of a
     /// file that cannot be read. Nothing was added then.
-    pub fn add_supplement(&mut self, object: &Elf<'_>, path: &Path) -> Result<Option<PathBuf>> {
-        let Some(link) = link(object) else { return Ok(None) };
+    pub fn add_supplement(&mut self, object: &Elf<'_>, path: &Path) -> Result<()> {
+        let Some(link) = link(object) else { return Ok(()) };
         let mut stranger = None;
         for candidate in candidates(&link, path).into_iter().filter(|candidate| candidate.is_file()) {
             match self.add(&candidate, &link) {
-                Ok(()) => return Ok(Some(candidate)),
+                Ok(()) => return Ok(()),
                 Err(error) => stranger = Some(error.at(&candidate)),
             }
         }
@@ -40,6 +42,7 @@ impl<'d> DebugSections<'d> {
     }
 
     fn add(&mut self, path: &Path, link: &Link<'_>) -> Result<()> {
+        self.read.push(Input::of(path)?);
         let image = Image::open(path)?;
         let file = Elf::parse(image.bytes())?;
         if file.build_id() != Some(link.id) && own_id(&file) != Some(link.id) {
@@ -47,7 +50,10 @@ impl<'d> DebugSections<'d> {
             let hint = "install the debug packages of one version";
             return Err(Error::new(ErrorKind::Mismatch, what).hint(hint));
         }
-        self.append(&DebugSections::load(&file, &mut vec![])?)
+        let mut loaded = DebugSections::load(&file, &mut vec![])?;
+        loaded.parts.iter_mut().for_each(|part| *part = Part { kind: PartKind::Supplementary, ..*part });
+        self.append(path, &loaded)?;
+        Ok(())
     }
 }
 

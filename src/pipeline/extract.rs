@@ -3,20 +3,19 @@ use super::Skipped;
 use crate::code::layout::Layout;
 use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
-use crate::dwarf::{self, Extractor, Fault, Gathered, KnownTypes, ObjectSource, Sections, UnitHeader};
+use crate::dwarf::{Extractor, Fault, Gathered, KnownTypes, ObjectSource, Sections, UnitHeader, Units};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{Kind, ObjectFacts};
-use crate::load::Image;
 use crate::load::build_id::hex;
 use crate::load::config::KernelConfig;
 use crate::load::elf::Elf;
-use crate::load::relocate::DebugSections;
+use crate::load::{DebugSections, Files, Image};
 use crate::merge::intern::Interner;
 use crate::merge::{Extracted, Firsts};
 use crate::observer::Observer;
 use probeidx_format::meta::InputMeta;
 use rayon::prelude::*;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Bytes of `.debug_info` that are one batch: enough that repeated types are met again, few enough that all threads
 /// have work to the end. Part of what decides the bytes of an index: not to be made to depend on the machine.
@@ -34,6 +33,8 @@ pub struct Vmlinux {
     /// Where modules too have what tells of tracepoints.
     pub layout: Option<Layout>,
     pub skipped: Vec<Skipped>,
+    /// Other files that have debug information of it.
+    pub parts: Vec<InputMeta>,
 }
 
 /// Reads vmlinux, its units in batches side by side.
@@ -44,7 +45,7 @@ pub fn vmlinux(
     types: &Firsts,
     functions: &Firsts,
 ) -> Result<Vmlinux> {
-    let ((facts, config, extracted, layout), supplement, mut skipped) =
+    let ((facts, config, extracted, layout), files, mut skipped) =
         open(input, 0, |object, code, source, faults| {
             let path = input.path.display().to_string();
             let facts = || {
@@ -62,9 +63,9 @@ pub fn vmlinux(
             Ok((facts, config, extracted, layout))
         })?;
     for e in &extracted {
-        skipped.extend(count_faults(&e.batch.faults, |_| (&input.path, supplement.as_deref())));
+        skipped.extend(count_faults(&e.batch.faults, |_| &files));
     }
-    Ok(Vmlinux { facts, config, extracted, layout, skipped })
+    Ok(Vmlinux { facts, config, extracted, layout, skipped, parts: part_metas(&files) })
 }
 
 /// Reads an object that is alone, its units in batches side by side.
@@ -82,7 +83,12 @@ pub fn whole(
         extracted.tell(number as u32, types, functions);
         extracted
     };
-    let batches = cut(source.own(), |unit| (unit.end - unit.start) as u64, BATCH);
+    let own = source.own();
+    let length = |unit: &UnitHeader| {
+        let with_entries = source.with_entries(*unit);
+        (with_entries.end - with_entries.start) as u64
+    };
+    let batches = cut(&own, length, BATCH);
     let read_all = || batches.par_iter().enumerate().with_max_len(1).map(read).collect::<Vec<_>>();
     let (mut extracted, frames) = rayon::join(read_all, || frames(source));
     extracted.push(frames);
@@ -130,6 +136,8 @@ pub struct Group {
     pub extracted: Extracted,
     pub objects: Vec<ObjectFacts>,
     pub inputs: Vec<InputMeta>,
+    /// Other files that have debug information of the objects.
+    pub parts: Vec<InputMeta>,
     pub skipped: Vec<Skipped>,
 }
 
@@ -176,7 +184,7 @@ fn attempt(
     mut observe: impl FnMut(usize, &Input),
 ) -> Result<Group, (usize, Error)> {
     let mut gathered = Gathered::default();
-    let (mut objects, mut inputs, mut skipped) = (vec![], vec![], vec![]);
+    let (mut objects, mut inputs, mut parts, mut skipped) = (vec![], vec![], vec![], vec![]);
     for (number, (input, changed)) in modules.iter().zip(changed).enumerate() {
         let object_number = objects.len() as u32;
         let read = |object: &Elf<'_>, code: &Elf<'_>, source: ObjectSource<'_>, faults: &mut Vec<Error>| {
@@ -197,9 +205,10 @@ fn attempt(
             Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
         };
         match changed.clone().map_or_else(|| open(input, object_number, read), Err) {
-            Ok((facts, supplement, faults)) => {
+            Ok((facts, files, faults)) => {
                 inputs.push(input_meta(input, Some(&facts)));
-                objects.push((facts, &input.path, supplement));
+                parts.extend(part_metas(&files));
+                objects.push((facts, files));
                 skipped.extend(faults);
             }
             Err(error)
@@ -215,25 +224,23 @@ fn attempt(
         observe(number, input);
     }
     let batch = gathered.finish();
-    skipped.extend(count_faults(&batch.faults, |object| {
-        let (_, path, supplement) = &objects[object as usize];
-        (*path, supplement.as_deref())
-    }));
+    skipped.extend(count_faults(&batch.faults, |object| &objects[object as usize].1));
     Ok(Group {
         extracted: Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 },
         objects: objects.into_iter().map(|o| o.0).collect(),
         inputs,
+        parts,
         skipped,
     })
 }
 
-/// Opens a file for `read`, with its supplementary file, and the object with its code, which is another one where a debug
-/// file has none; tells the path of the supplementary file, and what could not be read besides.
+/// Opens a file for `read`, with the files that have more of its debug information, and the object with its code, which is
+/// another one where a debug file has none; tells those files, and what could not be read besides.
 fn open<T>(
     input: &Input,
     number: u32,
     read: impl FnOnce(&Elf<'_>, &Elf<'_>, ObjectSource<'_>, &mut Vec<Error>) -> Result<T>,
-) -> Result<(T, Option<PathBuf>, Vec<Skipped>)> {
+) -> Result<(T, Files, Vec<Skipped>)> {
     let image = Image::open(&input.path)?;
     let found = open_in(&image, input, number, read);
     image.unchanged(&input.path)?;
@@ -245,25 +252,23 @@ fn open_in<T>(
     input: &Input,
     number: u32,
     read: impl FnOnce(&Elf<'_>, &Elf<'_>, ObjectSource<'_>, &mut Vec<Error>) -> Result<T>,
-) -> Result<(T, Option<PathBuf>, Vec<Skipped>)> {
+) -> Result<(T, Files, Vec<Skipped>)> {
     let in_file = |e: Error| e.at(&input.path);
     let object = Elf::parse(image.bytes()).map_err(in_file)?;
     let mut errors = vec![];
     let mut debug = DebugSections::load(&object, &mut errors).map_err(in_file)?;
-    let supplement = debug.add_supplement(&object, &input.path).unwrap_or_else(|e| {
-        errors.push(e);
-        None
-    });
-    let (headers, faults) = dwarf::headers(&debug.sections());
-    if headers.is_empty() {
+    debug.add_supplement(&object, &input.path).unwrap_or_else(|e| errors.push(e));
+    let mut units = Units::of(&debug.sections(&Units::default()));
+    debug.add_split(&mut units, &object, &[&input.path], &mut errors);
+    if units.headers.is_empty() {
         let error =
             Error::new(ErrorKind::NoDebugInfo, "no debug information (stripped, or built without it)");
-        return Err(in_file(match faults.first() {
+        return Err(in_file(match units.faults.first() {
             Some(fault) => from_fault(&input.path, fault),
             None => error.hint("index the file of the debug package instead"),
         }));
     }
-    let source = source(&object, number, debug.sections(), &headers);
+    let source = source(&object, number, debug.sections(&units), &units.headers);
     let path = input.shipped.as_deref().filter(|_| !object.has_code());
     let with_code = path.and_then(|path| Image::open(path).map_err(|e| errors.push(e)).ok());
     let parsed = with_code.as_ref().map(|image| Elf::parse(image.bytes()));
@@ -277,9 +282,9 @@ fn open_in<T>(
     let found = found?;
     let part = |e: Error| Skipped::part(in_file(e), 1);
     let mut skipped: Vec<Skipped> = errors.into_iter().map(part).collect();
-    let place = |f: &Fault| file_of(f, &input.path, supplement.as_deref());
-    skipped.extend(faults.iter().map(|f| Skipped::part(from_fault(place(f), f), 1)));
-    Ok((found, supplement, skipped))
+    let files = debug.files(&input.path);
+    skipped.extend(units.faults.iter().map(|f| Skipped::part(from_fault(&files.parts[f.part], f), 1)));
+    Ok((found, files, skipped))
 }
 
 /// A module says in `.modinfo` for which kernel it was made.
@@ -306,37 +311,30 @@ pub fn input_meta(input: &Input, object: Option<&ObjectFacts>) -> InputMeta {
     }
 }
 
-/// The file in which a fault is: that of the object, or its supplementary file.
-pub fn file_of<'p>(fault: &Fault, path: &'p Path, supplement: Option<&'p Path>) -> &'p Path {
-    supplement.filter(|_| fault.is_supplementary).unwrap_or(path)
+/// What the index remembers of the other files that have debug information of an object.
+pub fn part_metas(files: &Files) -> Vec<InputMeta> {
+    let part = |input| InputMeta { build_id: InputMeta::PART.to_owned(), ..input_meta(input, None) };
+    files.read.iter().map(part).collect()
 }
 
 pub fn from_fault(path: &Path, fault: &Fault) -> Error {
     Error::new(fault.kind, fault.what).at(path).section(fault.section).offset(fault.offset as u64)
 }
 
-/// One line for each kind of fault of a file, with the place of the first. `paths` are those of an object and of its
-/// supplementary file.
-pub fn count_faults<'p>(
-    faults: &[(u32, Fault)],
-    paths: impl Fn(u32) -> (&'p PathBuf, Option<&'p Path>),
-) -> Vec<Skipped> {
+/// One line for each kind of fault of a file, with the place of the first. `files` are those of an object.
+pub fn count_faults<'p>(faults: &[(u32, Fault)], files: impl Fn(u32) -> &'p Files) -> Vec<Skipped> {
     let mut counted: Vec<(u32, &Fault, u64)> = vec![];
     for (object, fault) in faults {
         let same = |(o, f, _): &&mut (u32, &Fault, u64)| {
-            o == object
-                && f.what == fault.what
-                && f.section == fault.section
-                && f.is_supplementary == fault.is_supplementary
+            o == object && f.what == fault.what && f.section == fault.section && f.part == fault.part
         };
         match counted.iter_mut().find(same) {
             Some((_, _, count)) => *count += 1,
             None => counted.push((*object, fault, 1)),
         }
     }
-    let part = |(object, fault, count)| {
-        let (path, supplement) = paths(object);
-        Skipped::part(from_fault(file_of(fault, path, supplement), fault), count)
+    let part = |(object, fault, count): (u32, &Fault, u64)| {
+        Skipped::part(from_fault(&files(object).parts[fault.part], fault), count)
     };
     counted.into_iter().map(part).collect()
 }

@@ -168,7 +168,7 @@ fn build_kernel(
     let lap = |stage| observer.stage(stage, start.elapsed().as_secs_f64());
     let mut read = Read::default();
     let Read { interner, types, functions, objects, batches, .. } = &mut read;
-    let mut inputs = vec![];
+    let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
     let (mut layout, mut config) = (None, None);
     if let Some(input) = &kernel.vmlinux {
@@ -179,6 +179,7 @@ fn build_kernel(
                 batches.extend(vmlinux.extracted);
                 layout = vmlinux.layout;
                 skipped.extend(vmlinux.skipped);
+                parts = vmlinux.parts;
             }
             Err(error) if error.kind() == ErrorKind::Exhausted => return Err(error),
             // It was there, and may be again: an index of the modules alone is not to take the place of a whole one.
@@ -211,10 +212,12 @@ fn build_kernel(
         group.extracted.tell(number, types, functions);
         batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
         inputs.extend(group.inputs);
+        parts.extend(group.parts);
         objects.extend(group.objects);
         skipped.extend(group.skipped);
     }
     lap("modules");
+    inputs.extend(parts);
     let Some(machine) = objects.first().map(|o| o.machine) else { return Ok((None, skipped)) };
     let (evaluated, lost) = evaluated.unwrap_or_else(|| of_machine(machine));
     skipped.extend(lost);

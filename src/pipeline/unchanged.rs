@@ -22,16 +22,21 @@ pub fn unchanged<'i>(
     let view = opened.view().ok()?;
     let meta = view.meta().ok()?;
     let inputs: Vec<&Input> = inputs.collect();
+    let is_part = |input: &&InputMeta| input.build_id == InputMeta::PART;
     let same = |known: &InputMeta, input: &Input| {
         known.path == input.path.display().to_string()
             && known.size == input.size
             && (known.modified == input.mtime_ns
-                || (!known.build_id.is_empty() && build_id(&input.path) == known.build_id))
+                || (!is_part(&known)
+                    && !known.build_id.is_empty()
+                    && build_id(&input.path) == known.build_id))
     };
+    let (parts, objects): (Vec<_>, Vec<_>) = meta.inputs.iter().partition(is_part);
     let whole = meta.written_by == env!("CARGO_PKG_VERSION")
         && (meta.user.is_some() || meta.without_modules != options.modules)
-        && meta.inputs.len() == inputs.len()
-        && meta.inputs.iter().zip(&inputs).all(|(known, input)| same(known, input))
+        && objects.len() == inputs.len()
+        && objects.iter().zip(&inputs).all(|(known, input)| same(known, input))
+        && parts.iter().all(|known| Input::of(known.path.as_ref()).is_ok_and(|input| same(known, &input)))
         // A part that was missing may be there now.
         && meta.skipped.iter().all(|s| s.kind != ErrorKind::MissingPart.name())
         && view.tapset_sources().is_ok_and(|kept| tapsets.are(&kept))

@@ -1,14 +1,13 @@
 //! The build of programs and shared libraries: an index for each.
-use super::extract::{self, count_faults, file_of, from_fault, input_meta};
+use super::extract::{self, count_faults, from_fault, input_meta, part_metas};
 use super::unchanged::unchanged;
 use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_turn, skipped_meta, threads};
 use crate::discover::{self, UserObject};
-use crate::dwarf;
+use crate::dwarf::Units;
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{Kind, ObjectFacts};
-use crate::load::Image;
 use crate::load::elf::Elf;
-use crate::load::relocate::DebugSections;
+use crate::load::{DebugSections, Image};
 use crate::observer::Observer;
 use crate::query::process::FOLDER;
 use crate::tapset::sources::Sources;
@@ -120,19 +119,16 @@ fn read_in(
             lost(e.at(debug_path));
             DebugSections::default()
         });
-    let supplement = sections.add_supplement(with_debug, debug_path).unwrap_or_else(|e| {
-        faults.push(e);
-        None
-    });
-    let supplement = supplement.as_deref();
-    let (headers, broken) = dwarf::headers(&sections.sections());
-    let place = |f| file_of(f, debug_path, supplement);
-    skipped.extend(broken.iter().map(|f| Skipped::part(from_fault(place(f), f), 1)));
-    if headers.is_empty() && broken.is_empty() {
+    sections.add_supplement(with_debug, debug_path).unwrap_or_else(|e| faults.push(e));
+    let mut units = Units::of(&sections.sections(&Units::default()));
+    sections.add_split(&mut units, with_debug, &[debug_path, path, &found.given], &mut faults);
+    let files = sections.files(debug_path);
+    skipped.extend(units.faults.iter().map(|f| Skipped::part(from_fault(&files.parts[f.part], f), 1)));
+    if units.headers.is_empty() && units.faults.is_empty() {
         skipped.push(Skipped::part(without_debug_info(&object).at(path), 1));
     }
     let mut read = Read::default();
-    let source = extract::source(&object, 0, sections.sections(), &headers);
+    let source = extract::source(&object, 0, sections.sections(&units), &units.headers);
     let Read { interner, types, functions, .. } = &read;
     let name = found.object.name.as_deref().unwrap_or_default();
     let with_symbols = if with_debug.symbols.is_empty() { &object } else { with_debug };
@@ -153,7 +149,7 @@ fn read_in(
     );
     skipped.extend(faults.into_iter().map(|e| Skipped::part(e.at(debug_path), 1)));
     for batch in &batches {
-        skipped.extend(count_faults(&batch.batch.faults, |_| (debug_path, supplement)));
+        skipped.extend(count_faults(&batch.batch.faults, |_| &files));
     }
     let mut paths = vec![shown];
     let given = found.given.display().to_string();
@@ -162,6 +158,7 @@ fn read_in(
     }
     let mut inputs = vec![input_meta(&found.object, Some(&facts))];
     inputs.extend(found.debug.iter().map(|debug| input_meta(debug, Some(&facts))));
+    inputs.extend(part_metas(&files));
     let meta = Meta {
         written_by: env!("CARGO_PKG_VERSION").to_owned(),
         machine: object.machine,

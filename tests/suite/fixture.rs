@@ -98,7 +98,10 @@ impl Tree {
                 c
             }));
         }
-        std::fs::remove_dir_all(&objects).unwrap();
+        // Entries of split units stay where the compiler put them.
+        if recipe.flags.iter().all(|flag| !flag.starts_with("-gsplit-dwarf")) {
+            std::fs::remove_dir_all(&objects).unwrap();
+        }
         tree
     }
 
@@ -174,6 +177,13 @@ pub fn possible(recipe: &Recipe) -> bool {
     let folder = tempfile::tempdir().unwrap();
     c.args(["-x", "c", "-", "-c", "-o"]).arg(folder.path().join("empty.o")).stdin(Stdio::null());
     let why = match c.output() {
+        Ok(_)
+            if recipe.lto
+                && recipe.compiler != "gcc"
+                && Command::new("ld.lld").arg("-v").output().is_err() =>
+        {
+            "ld.lld cannot be started".to_owned()
+        }
         Err(e) => format!("{} cannot be started: {e}", recipe.compiler),
         Ok(out) if !out.status.success() => {
             String::from_utf8_lossy(&out.stderr).lines().next().unwrap_or("").to_owned()
@@ -205,7 +215,10 @@ fn compiler(recipe: &Recipe) -> Command {
         c.args(X86_FLAGS);
     }
     if recipe.lto {
-        c.args(["-flto", "-fno-fat-lto-objects"]);
+        c.arg("-flto");
+    }
+    if recipe.lto && recipe.compiler == "gcc" {
+        c.arg("-fno-fat-lto-objects");
     }
     c.args(recipe.flags);
     c
@@ -214,7 +227,11 @@ fn compiler(recipe: &Recipe) -> Command {
 /// Links units compiled with `-flto` into one object with code.
 fn combine(recipe: &Recipe, units: &[PathBuf], output: &Path) -> PathBuf {
     let mut c = compiler(recipe);
-    c.args(["-nostdlib", "-r", "-flto=1", "-flinker-output=nolto-rel", "-o"]).arg(output).args(units);
+    c.args(match recipe.compiler {
+        "gcc" => ["-flto=1", "-flinker-output=nolto-rel"],
+        _ => ["-flto", "-fuse-ld=lld"],
+    });
+    c.args(["-nostdlib", "-r", "-o"]).arg(output).args(units);
     run_all([c]);
     output.to_owned()
 }

@@ -37,6 +37,22 @@ pub fn build_whole(tree: &Tree) -> Index {
     index
 }
 
+/// The facts of a tree, all of it; see [`without_references`].
+pub fn facts(tree: &Tree) -> Facts {
+    without_references(build_whole(tree).facts())
+}
+
+/// Facts in which expressions do not say to which entries they refer: those are others however the entries are packed.
+pub fn without_references(mut facts: Facts) -> Facts {
+    for function in facts.objects.values_mut().flat_map(|object| &mut object.functions) {
+        let mut parts = function.split("UnitOffset(");
+        let first = parts.next().unwrap_or_default().to_owned();
+        *function =
+            parts.fold(first, |kept, part| kept + part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    facts
+}
+
 impl Index {
     pub fn view(&self) -> View<'_> {
         View::open(&self.bytes).unwrap()

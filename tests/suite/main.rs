@@ -68,6 +68,7 @@ mod seeds;
 #[cfg(feature = "cli")]
 mod serve;
 mod snapshot;
+mod split;
 #[cfg(feature = "cli")]
 mod statements;
 mod supplement;

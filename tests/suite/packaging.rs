@@ -1,7 +1,7 @@
 //! However an object is packed, its index is the same; and what makes an index the same, byte for byte.
 use crate::elf::TEXT;
 use crate::facts::assert_equal;
-use crate::fixture::{Recipe, Tree, USUAL, possible, run_all};
+use crate::fixture::{Tree, USUAL, run_all};
 use crate::hostile::FUNCTION;
 use crate::index::{build, build_whole};
 use crate::raw::Raw;
@@ -98,59 +98,4 @@ fn kernel_of_several_batches() -> Vec<u8> {
         abbrev = unit.1;
     }
     crate::elf::vmlinux(&[(".debug_info", &info), (".debug_abbrev", &abbrev)])
-}
-
-#[test]
-fn split_dwarf_is_reported() {
-    for flags in [&["-O2", "-gdwarf-5", "-gsplit-dwarf"], &["-O2", "-gdwarf-4", "-gsplit-dwarf"]] {
-        let recipe = Recipe::new("gcc", flags);
-        if !possible(&recipe) {
-            continue;
-        }
-        let tree = Tree::compile(&recipe);
-        let index = build(&[tree.path()], 2);
-        let modules = "lib/modules/6.1.0-test/kernel";
-        let files = [
-            "3 times: vmlinux-6.1.0-test".to_owned(),
-            format!("2 times: {modules}/alpha-mod.ko"),
-            format!("{modules}/beta.ko"),
-        ];
-        let skipped = index.skipped(&tree.path());
-        assert_eq!(skipped.len(), files.len(), "{skipped:?}");
-        for (line, file) in skipped.iter().zip(files) {
-            assert!(
-                line.starts_with(&format!("part of {file}: section .debug_info at 0x0: split DWARF: ")),
-                "{line}"
-            );
-            assert!(line.contains(".dwo"), "{line}");
-        }
-        assert_eq!(index.facts().objects.len(), 3, "their symbols are indexed");
-    }
-}
-
-#[test]
-fn type_units_are_reported_and_the_rest_is_read() {
-    for flags in
-        [&["-O2", "-gdwarf-5", "-fdebug-types-section"], &["-O2", "-gdwarf-4", "-fdebug-types-section"]]
-    {
-        let recipe = Recipe::new("gcc", flags);
-        if !possible(&recipe) {
-            continue;
-        }
-        let tree = Tree::compile(&recipe);
-        let index = build(&[tree.path()], 2);
-        let skipped = index.skipped(&tree.path());
-        assert!(skipped.len() > 1, "{skipped:?}");
-        for line in skipped {
-            assert!(
-                line.ends_with("types in type units (-fdebug-types-section), which are not read"),
-                "{line}"
-            );
-        }
-        let (found, usual) = (index.facts(), build_whole(&Tree::compile(&USUAL)).facts());
-        for (name, object) in &usual.objects {
-            assert_eq!(found.objects[name].functions.len(), object.functions.len(), "{name}");
-            assert_eq!(found.objects[name].symbols, object.symbols, "{name}");
-        }
-    }
 }

@@ -1,23 +1,11 @@
 //! Debug information that dwz made smaller: what units have in common is in partial units, in the object or in a
 //! supplementary file. The index is that of the object as the compiler left it.
-use crate::facts::{Facts, assert_equal};
+use crate::facts::assert_equal;
 use crate::fixture::{Recipe, Tree, USUAL, possible, run_all, skipped};
-use crate::index::{build, build_whole, options};
+use crate::index::{build, facts, options};
 use probeidx::pipeline;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The facts of a tree, all of it. Where an expression refers to an entry, the entry is another one after dwz.
-fn facts(tree: &Tree) -> Facts {
-    let mut facts = build_whole(tree).facts();
-    for function in facts.objects.values_mut().flat_map(|object| &mut object.functions) {
-        let mut parts = function.split("UnitOffset(");
-        let first = parts.next().unwrap_or_default().to_owned();
-        *function =
-            parts.fold(first, |kept, part| kept + part.trim_start_matches(|c: char| c.is_ascii_digit()));
-    }
-    facts
-}
 
 const RECIPES: [Recipe; 3] =
     [USUAL, Recipe::new("gcc", &["-O2", "-gdwarf-4"]), Recipe::new("gcc", &["-O0", "-gdwarf-5"])];
@@ -40,13 +28,19 @@ fn has_section(path: &Path, name: &str) -> bool {
 
 /// A copy of the tree whose kernel shares a supplementary file of this name with another object; gives both.
 fn shared(whole: &Tree, name: &str) -> (Tree, PathBuf) {
+    shared_as(whole, name, &[], ".gnu_debugaltlink")
+}
+
+/// The same with options of dwz, of which the kernel has the section that leads to the file.
+fn shared_as(whole: &Tree, name: &str, options: &[&str], section: &str) -> (Tree, PathBuf) {
     let tree = whole.copy();
     let other = tree.path().join("other");
     std::fs::copy(tree.vmlinux(), &other).unwrap();
     let file = tree.path().join(name);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    dwz(&["-m", file.to_str().unwrap(), "-M", name], &[&tree.vmlinux(), &other]);
-    assert!(has_section(&tree.vmlinux(), ".gnu_debugaltlink"));
+    let arguments = [options, &["-m", file.to_str().unwrap(), "-M", name]].concat();
+    dwz(&arguments, &[&tree.vmlinux(), &other]);
+    assert!(has_section(&tree.vmlinux(), section));
     std::fs::remove_file(other).unwrap();
     (tree, file)
 }
@@ -78,6 +72,19 @@ fn supplementary_files() {
             let (tree, _) = shared(&whole, name);
             assert_equal(&facts(&tree), &expected, &format!("{name} {recipe:?}"));
         }
+    }
+}
+
+/// As DWARF 5 has them: `.debug_sup`, and forms of its own.
+#[test]
+fn supplementary_files_of_the_standard() {
+    if !has_dwz() {
+        return;
+    }
+    for recipe in [USUAL, Recipe::new("gcc", &["-O0", "-gdwarf-5"])] {
+        let whole = Tree::compile(&recipe);
+        let (tree, _) = shared_as(&whole, "common.debug", &["-5"], ".debug_sup");
+        assert_equal(&facts(&tree), &facts(&whole), &format!("{recipe:?}"));
     }
 }
 

@@ -1,4 +1,5 @@
 //! Programs and shared libraries: what is found of them, by which names, and what is written for uprobes.
+mod compilers;
 mod debug_files;
 mod uprobes;
 

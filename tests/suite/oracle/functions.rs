@@ -167,7 +167,10 @@ impl<'d> Reader<'d, '_> {
             return (self.d.file(at.unit, Some(file)), line);
         }
         // Assembly: the row at its entry tells.
-        let entry = self.entry_and_ranges(&chain[0]).0.expect("code");
+        let Some(entry) = self.entry_and_ranges(&chain[0]).0 else {
+            // Clang 14 writes entries without any attribute with link-time optimization.
+            return (String::new(), 0);
+        };
         let rows = self.sequences(chain[0].unit).into_iter().flat_map(|s| s.1);
         let row = rows.filter(|r| r.0 <= entry).max_by_key(|r| r.0);
         row.map_or(("<unknown source>".to_owned(), 0), |r| (r.1, r.2))

@@ -1,0 +1,77 @@
+//! Packages of split DWARF (`.dwp`): which share of each section belongs to which unit. (DWARF 5, section 7.3.5; version 2 is
+//! that of GCC's wiki, "DebugFissionDWP".)
+use super::elf::Elf;
+use crate::dwarf::Origin;
+use crate::error::{Error, ErrorKind, Result};
+
+/// A unit of a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// That of a type, or what a skeleton has too.
+    pub signature: u64,
+    /// Where its share of each section starts; of `.debug_str`, which is all units', at 0.
+    pub start: Origin,
+    /// Its unit is in `.debug_types`, and [`Origin::info`] counts there.
+    pub is_old_type: bool,
+}
+
+/// The rows of `.debug_cu_index` or `.debug_tu_index`; none where the package has no such section. Cost: a walk over the
+/// section, which is the bound of their number.
+pub fn rows(package: &Elf<'_>, section: &'static str) -> Result<Vec<Row>> {
+    let Some(found) = package.section(section) else { return Ok(vec![]) };
+    let data = found.data()?;
+    let damaged = || Error::new(ErrorKind::Damaged, "the index of a package is damaged").section(section);
+    let word = |at: usize| {
+        let bytes = data.get(at.checked_mul(4)?..)?.first_chunk()?;
+        Some(u32::from_le_bytes(*bytes))
+    };
+    let header = || Some((word(0)?, word(1)? as usize, word(2)? as usize, word(3)? as usize));
+    let (version, columns, units, slots) = header().ok_or_else(damaged)?;
+    // Two bytes and padding in DWARF 5, four before.
+    if !matches!(version, 2 | 5) {
+        let what = format!("the index of a package has version {version}; 2 and 5 are known");
+        return Err(Error::new(ErrorKind::Unsupported, what).section(section));
+    }
+    // In words: behind the header the signatures, their rows, the kinds of columns, and a row of offsets for each unit.
+    let (signatures, numbers) = (4usize, slots.saturating_mul(2).saturating_add(4));
+    let kinds = numbers.saturating_add(slots);
+    let offsets = kinds.saturating_add(columns);
+    let end = units.checked_mul(columns).and_then(|cells| cells.checked_mul(2)?.checked_add(offsets));
+    if end.is_none_or(|end| end > data.len() / 4) || columns > 16 {
+        return Err(damaged());
+    }
+    let mut rows = vec![];
+    for slot in 0..slots {
+        let number = word(numbers + slot).unwrap_or(0) as usize;
+        if number == 0 {
+            continue;
+        }
+        if number > units {
+            return Err(damaged());
+        }
+        let half = |at| u64::from(word(signatures + 2 * slot + at).unwrap_or(0));
+        let mut row =
+            Row { signature: half(0) | half(1) << 32, start: Origin::default(), is_old_type: false };
+        for column in 0..columns {
+            let at = word(offsets + (number - 1) * columns + column).unwrap_or(0) as usize;
+            let start = &mut row.start;
+            match (version, word(kinds + column).unwrap_or(0)) {
+                (_, 1) => start.info = at,
+                (2, 2) => {
+                    row.is_old_type = true;
+                    start.info = at;
+                }
+                (_, 3) => start.abbrev = at,
+                (_, 4) => start.line = at,
+                (2, 5) => start.loc = at,
+                (_, 5) => start.loclists = at,
+                (_, 6) => start.str_offsets = at,
+                (5, 8) => start.rnglists = at,
+                _ => {}
+            }
+        }
+        rows.push(row);
+    }
+    rows.sort_by_key(|row| (row.is_old_type, row.start.info));
+    Ok(rows)
+}
