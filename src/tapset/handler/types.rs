@@ -222,14 +222,16 @@ impl<'a> Types<'_, 'a> {
                 let sort = self.program.variables[id.0 as usize].sort;
                 let by_statistic = parts.order.is_some_and(|order| order.statistic.is_some());
                 if by_statistic && !matches!(sort, Sort::Unknown | Sort::Statistics) {
-                    self.disagree(place, "foreach", "only statistics can be sorted by `@count` and the like");
+                    self.disagree(place, "foreach", || {
+                        "only statistics can be sorted by `@count` and the like".to_owned()
+                    });
                 }
                 sort
             }
         };
         match (&mut parts.value, value) {
             (Some(node), Sort::Statistics) => {
-                self.disagree(node.place, "foreach", "statistics are no value to loop over")
+                self.disagree(node.place, "foreach", || "statistics are no value to loop over".to_owned())
             }
             (Some(node), Sort::Unknown) => self.node(node, Sort::Unknown),
             (Some(node), sort) => self.wants(node, sort),
@@ -244,28 +246,26 @@ impl<'a> Types<'_, 'a> {
         let mut result = self.program.functions[id.0 as usize].result;
         let Some(value) = value else {
             if result != Sort::Unknown {
-                self.disagree(
-                    place,
-                    "return",
-                    format!("the function returns a {result} elsewhere, nothing here"),
-                );
+                self.disagree(place, "return", || {
+                    format!("the function returns a {result} elsewhere, nothing here")
+                });
             }
             return;
         };
         self.node(value, result);
         match value.sort {
-            Sort::Statistics => self.disagree(value.place, "return", "statistics cannot be returned"),
+            Sort::Statistics => {
+                self.disagree(value.place, "return", || "statistics cannot be returned".to_owned())
+            }
             Sort::Unknown => {}
             sort if result == Sort::Unknown => {
                 result = sort;
                 self.learnt += 1;
             }
             sort if sort != result => {
-                self.disagree(
-                    value.place,
-                    "return",
-                    format!("the function returns a {result} elsewhere, a {sort} here"),
-                );
+                self.disagree(value.place, "return", || {
+                    format!("the function returns a {result} elsewhere, a {sort} here")
+                });
             }
             _ => {}
         }
@@ -279,7 +279,7 @@ impl<'a> Types<'_, 'a> {
     /// The sort that an operation has.
     fn gives(&mut self, node: &mut Node<'a>, sort: Sort, wanted: Sort) {
         if wanted != Sort::Unknown && sort != Sort::Unknown && wanted != sort {
-            self.disagree(node.place, "an expression", format!("this is a {sort}, a {wanted} is wanted"));
+            self.disagree(node.place, "an expression", || format!("this is a {sort}, a {wanted} is wanted"));
         }
         self.learn(&mut node.sort, sort);
     }
@@ -293,7 +293,7 @@ impl<'a> Types<'_, 'a> {
 
     fn agree(&mut self, place: Place, operator: &str, left: Sort, right: Sort) {
         if left != Sort::Unknown && right != Sort::Unknown && left != right {
-            self.disagree(place, operator, format!("the left side is a {left}, the right one a {right}"));
+            self.disagree(place, operator, || format!("the left side is a {left}, the right one a {right}"));
         }
     }
 
@@ -302,7 +302,9 @@ impl<'a> Types<'_, 'a> {
             let variable = &self.program.variables[id.0 as usize];
             let (name, place, sort) = (variable.name, variable.place, variable.sort);
             match sort {
-                Sort::Statistics => self.disagree(place, name, "statistics must be declared as a global"),
+                Sort::Statistics => {
+                    self.disagree(place, name, || "statistics must be declared as a global".to_owned())
+                }
                 _ if self.said == Said::All && variable.arity.is_some_and(|arity| arity > 0) => {
                     self.program.fault(
                         place,
@@ -317,9 +319,9 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    fn disagree(&mut self, place: Place, what: &str, why: impl Into<String>) {
+    fn disagree(&mut self, place: Place, what: &str, why: impl FnOnce() -> String) {
         if self.said != Said::Nothing {
-            self.program.fault(place, Trouble::Type, what, why, vec![]);
+            self.program.fault(place, Trouble::Type, what, why(), vec![]);
         }
     }
 

@@ -19,7 +19,7 @@ impl<'a> Types<'_, 'a> {
                     _ => String::new(),
                 };
                 if wanted != Sort::Unknown && wanted != node.sort {
-                    self.disagree(place, &what, format!("this is a {}, a {wanted} is wanted", node.sort));
+                    self.disagree(place, &what, || format!("this is a {}, a {wanted} is wanted", node.sort));
                 }
             }
             Kind::Variable(id) => {
@@ -27,7 +27,7 @@ impl<'a> Types<'_, 'a> {
                 let mut sort = if node.sort == Sort::Unknown { wanted } else { node.sort };
                 let name = self.program.variables[id.0 as usize].name;
                 if node.sort != Sort::Unknown && wanted != Sort::Unknown && node.sort != wanted {
-                    self.disagree(place, name, format!("this is a {}, a {wanted} is wanted", node.sort));
+                    self.disagree(place, name, || format!("this is a {}, a {wanted} is wanted", node.sort));
                 }
                 self.variable(id, &mut sort, place);
                 self.learn(&mut node.sort, sort);
@@ -62,7 +62,7 @@ impl<'a> Types<'_, 'a> {
                 let mut sort = if node.sort == Sort::Unknown { wanted } else { node.sort };
                 let name = self.program.variables[id.0 as usize].name;
                 if node.sort != Sort::Unknown && wanted != Sort::Unknown && node.sort != wanted {
-                    self.disagree(place, name, format!("this is a {}, a {wanted} is wanted", node.sort));
+                    self.disagree(place, name, || format!("this is a {}, a {wanted} is wanted", node.sort));
                 }
                 self.variable(id, &mut sort, place);
                 self.learn(&mut node.sort, sort);
@@ -155,7 +155,7 @@ impl<'a> Types<'_, 'a> {
                 if let Some(sort) = sort {
                     self.learn(&mut node.sort, sort);
                     if node.sort != sort {
-                        self.disagree(place, "?:", format!("this is a {}, a {sort} is wanted", node.sort));
+                        self.disagree(place, "?:", || format!("this is a {}, a {sort} is wanted", node.sort));
                     }
                 }
                 if node.known == Known::Not && then.known == otherwise.known && then.known != Known::Not {
@@ -170,11 +170,9 @@ impl<'a> Types<'_, 'a> {
                     // Something that was said to be wrong already agrees with everything.
                     self.learn(&mut node.sort, wanted);
                 } else if wanted != Sort::Unknown && wanted != sort {
-                    self.disagree(
-                        place,
-                        "a variable of the kernel",
-                        format!("this is a {sort}, a {wanted} is wanted"),
-                    );
+                    self.disagree(place, "a variable of the kernel", || {
+                        format!("this is a {sort}, a {wanted} is wanted")
+                    });
                 }
             }
             Kind::Broken { operands, absent, variable, .. } => {
@@ -210,7 +208,7 @@ impl<'a> Types<'_, 'a> {
         }
         for side in [&*left, &*right] {
             if side.sort == Sort::Statistics {
-                self.disagree(side.place, operator, "statistics take values by `<<<` alone");
+                self.disagree(side.place, operator, || "statistics take values by `<<<` alone".to_owned());
                 return;
             }
         }
@@ -269,11 +267,13 @@ impl<'a> Types<'_, 'a> {
             }
             if sorts.any(|other| other != sort) {
                 let wanted = if wanted == Sort::Unknown { node.sort } else { wanted };
-                self.disagree(place, name, format!("the function returns a {result}, a {wanted} is wanted"));
+                self.disagree(place, name, || {
+                    format!("the function returns a {result}, a {wanted} is wanted")
+                });
             }
             self.learn(&mut node.sort, sort);
             if sort == Sort::Statistics {
-                self.disagree(place, name, "functions return no statistics");
+                self.disagree(place, name, || "functions return no statistics".to_owned());
             }
         }
         // Of functions of one name that return different things SystemTap takes one after the other, without an end.
@@ -286,7 +286,9 @@ impl<'a> Types<'_, 'a> {
             self.node(argument, takes);
             match (argument.sort, takes) {
                 (Sort::Statistics, _) => {
-                    self.disagree(argument.place, name, "statistics cannot be given to a function");
+                    self.disagree(argument.place, name, || {
+                        "statistics cannot be given to a function".to_owned()
+                    });
                 }
                 (Sort::Unknown, _) => self.untyped(argument.place, &format!("argument {} of {name}", at + 1)),
                 (sort, Sort::Unknown) => {
@@ -294,7 +296,7 @@ impl<'a> Types<'_, 'a> {
                     self.learnt += 1;
                 }
                 (sort, takes) if sort != takes => {
-                    let why = format!("argument {} is a {sort}, the function takes a {takes}", at + 1);
+                    let why = || format!("argument {} is a {sort}, the function takes a {takes}", at + 1);
                     self.disagree(argument.place, name, why);
                 }
                 _ => {}
@@ -322,14 +324,16 @@ impl<'a> Types<'_, 'a> {
         let (name, Some(&sort)) = (variable.name, variable.indexes.get(at)) else { return };
         self.node(index, sort);
         match (index.sort, sort) {
-            (Sort::Statistics, _) => self.disagree(index.place, name, "statistics are no index"),
+            (Sort::Statistics, _) => {
+                self.disagree(index.place, name, || "statistics are no index".to_owned())
+            }
             (Sort::Unknown, _) => self.untyped(index.place, name),
             (found, Sort::Unknown) => {
                 self.program.variables[array.0 as usize].indexes[at] = found;
                 self.learnt += 1;
             }
             (found, sort) if found != sort => {
-                let why = format!("index {} is a {sort} elsewhere, here a {found}", at + 1);
+                let why = || format!("index {} is a {sort} elsewhere, here a {found}", at + 1);
                 self.disagree(index.place, name, why);
             }
             _ => {}
@@ -347,11 +351,9 @@ impl<'a> Types<'_, 'a> {
             }
             (here, elsewhere) if here != elsewhere => {
                 let name = variable.name;
-                self.disagree(
-                    place,
-                    name,
-                    format!("this is a {elsewhere} elsewhere, here a {here} is wanted"),
-                );
+                self.disagree(place, name, || {
+                    format!("this is a {elsewhere} elsewhere, here a {here} is wanted")
+                });
             }
             _ => {}
         }
@@ -362,7 +364,9 @@ impl<'a> Types<'_, 'a> {
         self.node(node, sort);
         self.learn(&mut node.sort, sort);
         if node.sort != sort {
-            self.disagree(node.place, "an argument", format!("this is a {}, a {sort} is wanted", node.sort));
+            self.disagree(node.place, "an argument", || {
+                format!("this is a {}, a {sort} is wanted", node.sort)
+            });
         }
     }
 }
