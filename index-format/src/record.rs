@@ -363,6 +363,13 @@ impl SymbolRecord {
 impl UnitRecord {
     /// Compiled by GCC with `-mfentry`: at a function's entry variables may be described from 5 bytes later on.
     pub const GCC_MFENTRY: u32 = 1;
+    /// No unit, but the BTF of an object: functions with their parameters, nothing else.
+    pub const BTF: u32 = 1 << 1;
+
+    /// Whether one of these flags is set.
+    pub fn has(&self, flag: u32) -> bool {
+        self.flags.get() & flag != 0
+    }
 }
 
 impl TypeRecord {

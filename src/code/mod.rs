@@ -6,6 +6,7 @@
 mod blacklist;
 mod data;
 mod decode;
+mod extent;
 pub mod layout;
 mod rules;
 mod sites;
@@ -19,6 +20,7 @@ use crate::link::Symbol;
 use crate::load::elf::Elf;
 use object::elf::EM_X86_64;
 use probeidx_format::record::{ObjectRecord, SymbolRecord};
+pub use extent::measure;
 pub use rules::{Kernel, version};
 use table::Tables;
 use text::Text;

@@ -54,7 +54,7 @@ pub struct Parameter {
 }
 
 /// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4).
-fn argument_registers(machine: u16) -> &'static [u8] {
+pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
     match machine {
         62 => &[5, 4, 1, 2, 8, 9],
         183 => &[0, 1, 2, 3, 4, 5, 6, 7],
