@@ -286,6 +286,9 @@ impl ObjectRecord {
     /// A program or shared library: uprobes reach it.
     pub const USER: u32 = 1 << 7;
 
+    /// vmlinux: the addresses of its symbols are not known. Theirs here only tell them apart.
+    pub const NAMES_ONLY: u32 = 1 << 8;
+
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u32) -> bool {
         self.flags.get() & flag != 0

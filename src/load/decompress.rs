@@ -328,7 +328,7 @@ mod tests {
                 w.write_all(data).unwrap();
                 w.finish().unwrap()
             }
-            Compression::Xz => unreachable!("no encoder"),
+            Compression::Xz | Compression::Lzma => unreachable!("no encoder"),
             Compression::Zstd => {
                 ruzstd::encoding::compress_to_vec(data, ruzstd::encoding::CompressionLevel::Fastest)
             }

@@ -171,7 +171,10 @@ impl Names {
                 4 => number(data, behind + 4 * n).map(u64::from),
                 _ => long(data, behind + 8 * n),
             };
-            markers.iter().enumerate().all(|(n, m)| marker(n) == Some(*m as u64))
+            // Before the tokens there is nothing else, or three bytes for each symbol.
+            let end = (behind + size * markers.len()).next_multiple_of(8);
+            let is_next = [end, end + (3 * count).next_multiple_of(8)].contains(&tokens.table);
+            is_next && markers.iter().enumerate().all(|(n, m)| marker(n) == Some(*m as u64))
         };
         (are(4) || are(8)).then_some(names)
     }

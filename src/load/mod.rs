@@ -5,6 +5,7 @@ pub mod decompress;
 pub mod elf;
 pub mod image;
 mod kallsyms;
+pub mod live;
 pub(crate) mod relocate;
 mod supplement;
 pub mod symbol_table;
@@ -23,9 +24,17 @@ pub enum Image {
 
 impl Image {
     /// Opens a file; a `.gz`, `.xz` or `.zst` one is inflated, and a boot image unpacked, up to 64 times its length.
+    ///
+    /// Bare BTF becomes an object too: see [`live`].
     pub fn open(path: &Path) -> Result<Self> {
+        if live::release(path).is_some() {
+            return Ok(Self::Inflated(live::object(path, &live::read(path)?)));
+        }
         let mapping = Watching::open(path)?;
-        let inflated = Self::inflate(mapping.bytes());
+        let inflated = match live::is_btf(mapping.bytes()) {
+            true => Ok(Some(live::object(path, mapping.bytes()))),
+            false => Self::inflate(mapping.bytes()),
+        };
         let inflated = if matches!(inflated, Ok(None)) { inflated } else { mapping.unchanged().and(inflated) };
         Ok(inflated.map_err(|e| e.at(path))?.map_or(Self::Mapped(mapping), Self::Inflated))
     }

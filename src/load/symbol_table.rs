@@ -82,6 +82,11 @@ impl SymbolTable {
         found
     }
 
+    /// The records as they stand in a file.
+    pub(super) fn records_bytes(&self) -> Vec<u8> {
+        object::pod::bytes_of_slice(&self.records).to_vec()
+    }
+
     /// Sets the size of a symbol.
     pub(crate) fn set_size(&mut self, number: usize, size: u64) {
         self.records[number].st_size = U64::new(LE, size);
