@@ -19,7 +19,9 @@ fn is_one_register(btf: &Btf<'_>, mut id: Id) -> bool {
     for _ in 0..DEEPEST {
         let Some(record) = btf.record(id) else { return false };
         match record.kind {
-            Kind::Typedef | Kind::Const | Kind::Volatile | Kind::Restrict | Kind::TypeTag => id = record.target(),
+            Kind::Typedef | Kind::Const | Kind::Volatile | Kind::Restrict | Kind::TypeTag => {
+                id = record.target()
+            }
             Kind::Pointer => return true,
             Kind::Int | Kind::Enum | Kind::Enum64 => return (1..=8).contains(&record.word),
             _ => return false,

@@ -33,7 +33,8 @@ pub fn functions(types: &mut Types<'_, '_>, symbols: &[Symbol<'_>], machine: u16
     let mut order: Vec<&[u8]> = vec![];
     let mut by_key: FxHashMap<Key, u32> = FxHashMap::default();
     for id in types.btf.own() {
-        let Some(record) = types.btf.record(id).filter(|r| r.kind == Kind::Function && !r.name.is_empty()) else {
+        let Some(record) = types.btf.record(id).filter(|r| r.kind == Kind::Function && !r.name.is_empty())
+        else {
             continue;
         };
         let is_global = record.parts == 1
@@ -57,7 +58,9 @@ pub fn functions(types: &mut Types<'_, '_>, symbols: &[Symbol<'_>], machine: u16
         let (described, entries) = (&by_name[name], entries.get(name).map_or(&[][..], |e| e));
         // Which function has which prototype is not told.
         let is_sure = described.len() == 1 && entries.len() == 1;
-        places.extend(entries.iter().flat_map(|(range, _)| described.iter().map(move |d| (*range, *d, is_sure))));
+        places.extend(
+            entries.iter().flat_map(|(range, _)| described.iter().map(move |d| (*range, *d, is_sure))),
+        );
     }
     places.sort_by_key(|(range, d, _)| (range.start, d.function));
     let mut buffer = Buffer::default();
@@ -140,7 +143,8 @@ fn place(
     is_sure: bool,
     machine: u16,
 ) {
-    let registers = if is_sure { convention::registers(types.btf, described.prototype, machine) } else { vec![] };
+    let registers =
+        if is_sure { convention::registers(types.btf, described.prototype, machine) } else { vec![] };
     let mut writer = DetailWriter::new(buffer, range.start, FrameBase::default(), &[range], None);
     let entry = Range { start: range.start, end: range.start + 1 };
     let count = types.batch.functions[described.function as usize].variables;
@@ -155,6 +159,11 @@ fn place(
     let details = batch.details.len() as u32;
     batch.details.extend_from_slice(buffer.bytes());
     let place = batch.places.len() as u32;
-    batch.places.push(PlaceFacts { function: described.function, entry: range.start, outer: NO_PLACE, details });
+    batch.places.push(PlaceFacts {
+        function: described.function,
+        entry: range.start,
+        outer: NO_PLACE,
+        details,
+    });
     batch.ranges.push(RangeFacts { object: types.object, start: range.start, end: range.end, place });
 }

@@ -133,3 +133,6 @@ fn read(batch: &mut Batch, btf: &Btf<'_>, base: &[Option<Key>], object: Object<'
     }
     keys
 }
+
+#[cfg(test)]
+mod tests;

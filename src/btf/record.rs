@@ -114,7 +114,9 @@ impl<'d> Record<'d> {
     pub fn rows(&self) -> impl Iterator<Item = [u32; 3]> + use<'d> {
         let width = if matches!(self.kind, Kind::Enum | Kind::Prototype) { 8 } else { 12 };
         self.extra.chunks_exact(width).map(|row| {
-            let word = |at: usize| row.get(at..at + 4).map_or(0, |w| u32::from_le_bytes(w.try_into().expect("four bytes")));
+            let word = |at: usize| {
+                row.get(at..at + 4).map_or(0, |w| u32::from_le_bytes(w.try_into().expect("four bytes")))
+            };
             [word(0), word(4), word(8)]
         })
     }
@@ -167,7 +169,9 @@ impl<'d> Btf<'d> {
         let word = |at: usize| data.get(at..)?.first_chunk().map(|w| u32::from_le_bytes(*w) as usize);
         match data {
             [0x9f, 0xeb, 1, ..] => {}
-            [0xeb, 0x9f, ..] => return Err(fault(0, "big-endian BTF; only little-endian kernels are indexed")),
+            [0xeb, 0x9f, ..] => {
+                return Err(fault(0, "big-endian BTF; only little-endian kernels are indexed"));
+            }
             [0x9f, 0xeb, ..] => return Err(fault(2, "BTF of a version that is not known")),
             _ => return Err(fault(0, "no BTF: its mark is missing")),
         }

@@ -3,7 +3,9 @@ use super::record::{Btf, Id, Kind, Record, SECTION};
 use crate::dwarf::Fault;
 use crate::dwarf::facts::{Batch, MemberFacts, NO_TYPE, TypeFacts};
 use crate::dwarf::strings::{Key, LocalStr, content_hash};
-use gimli::constants::{DW_ATE_boolean, DW_ATE_float, DW_ATE_signed, DW_ATE_signed_char, DW_ATE_unsigned, DW_ATE_unsigned_char};
+use gimli::constants::{
+    DW_ATE_boolean, DW_ATE_float, DW_ATE_signed, DW_ATE_signed_char, DW_ATE_unsigned, DW_ATE_unsigned_char,
+};
 use probeidx_format::types::TypeKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -39,7 +41,13 @@ pub struct Types<'b, 'd> {
 impl<'b, 'd> Types<'b, 'd> {
     /// `base` are the keys of the kernel's records, empty for the kernel itself; `salt` tells the unnamed types of objects
     /// apart.
-    pub fn new(batch: &'b mut Batch, btf: &'b Btf<'d>, base: &'b [Option<Key>], object: u32, salt: u64) -> Self {
+    pub fn new(
+        batch: &'b mut Batch,
+        btf: &'b Btf<'d>,
+        base: &'b [Option<Key>],
+        object: u32,
+        salt: u64,
+    ) -> Self {
         let keys = definition_keys(btf, salt);
         let own = vec![None; btf.count()];
         Self {
@@ -318,7 +326,9 @@ fn kind(record: &Record<'_>) -> Option<TypeKind> {
         Kind::Const => TypeKind::Const,
         Kind::Restrict => TypeKind::Restrict,
         Kind::Prototype => TypeKind::Function,
-        Kind::Function | Kind::Variable | Kind::Section | Kind::DeclarationTag | Kind::TypeTag => return None,
+        Kind::Function | Kind::Variable | Kind::Section | Kind::DeclarationTag | Kind::TypeTag => {
+            return None;
+        }
     })
 }
 

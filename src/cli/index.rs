@@ -74,7 +74,9 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
             writeln!(out, "{name}  {}  written by probeidx {}", path.display(), meta.written_by)?;
             match basis::of_index(&view) {
                 Basis::Dwarf => {}
-                Basis::Btf => writeln!(out, "  rests on BTF: no files, lines, inline instances and local variables")?,
+                Basis::Btf => {
+                    writeln!(out, "  rests on BTF: no files, lines, inline instances and local variables")?
+                }
                 Basis::Symbols => writeln!(out, "  rests on symbols alone")?,
             }
             for (what, n) in counts {

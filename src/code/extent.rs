@@ -63,5 +63,8 @@ fn extent(section: &CodeSection<'_>, start: usize, end: usize) -> usize {
 }
 
 fn is_padding(code: Code) -> bool {
-    matches!(code, Code::Nopd | Code::Nopw | Code::Nopq | Code::Nop_rm16 | Code::Nop_rm32 | Code::Nop_rm64 | Code::Int3)
+    matches!(
+        code,
+        Code::Nopd | Code::Nopw | Code::Nopq | Code::Nop_rm16 | Code::Nop_rm32 | Code::Nop_rm64 | Code::Int3
+    )
 }

@@ -26,7 +26,7 @@ const LONGEST: usize = 1024;
 const MOST_EXPANDED: usize = 16;
 
 /// Symbols are decoded in search of the names at most this often for each byte of the section.
-const MOST_TRIED: usize = 4;
+const MOST_TRIED: usize = 16;
 
 /// One name in so many has a marker.
 const MARKED: usize = 256;
@@ -41,7 +41,9 @@ impl SymbolTable {
         for section in object.sections.iter().filter(|s| s.is_allocated() && !s.is_executable()) {
             let Some(tokens) = Tokens::find(section.raw()) else { continue };
             let in_section = |e: Error| {
-                e.section(section.name).offset(tokens.table as u64).hint("give the vmlinux of the debug package")
+                e.section(section.name)
+                    .offset(tokens.table as u64)
+                    .hint("give the vmlinux of the debug package")
             };
             return tables(object, section.raw(), &tokens).map(Some).map_err(in_section);
         }
@@ -54,10 +56,13 @@ fn tables(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>) -> Result<SymbolTa
     let names = Names::find(data, tokens)
         .ok_or_else(|| unsupported("the table of the kernel's symbols has no names that fit its tokens"))?;
     if names.text.len() > data.len().saturating_mul(MOST_EXPANDED) {
-        return Err(unsupported("the names of the kernel's symbols are more than 16 times as long as its data"));
+        return Err(unsupported(
+            "the names of the kernel's symbols are more than 16 times as long as its data",
+        ));
     }
-    let addresses = addresses(object, data, tokens, &names)
-        .ok_or_else(|| unsupported("the table of the kernel's symbols has no addresses that fit its names"))?;
+    let addresses = addresses(object, data, tokens, &names).ok_or_else(|| {
+        unsupported("the table of the kernel's symbols has no addresses that fit its names")
+    })?;
     let told = names.iter().zip(addresses).map(|(whole, address)| {
         let (letter, name) = whole.split_first().unwrap_or((&b'?', &[]));
         Told { address, letter: *letter, name }
@@ -193,7 +198,7 @@ fn entry(data: &[u8], at: usize) -> Option<&[u8]> {
         0 => (low, at + 1),
         _ => (low & 0x7f | usize::from(*data.get(at + 1)?) << 7, at + 2),
     };
-    data.get(start..start.checked_add(length)?).filter(|tokens| !tokens.is_empty())
+    data.get(start..start.checked_add(length)?).filter(|tokens| (1..=LONGEST).contains(&tokens.len()))
 }
 
 fn starts_with_letter(data: &[u8], at: usize, tokens: &Tokens<'_>) -> bool {
@@ -221,9 +226,12 @@ enum Stored {
 /// The addresses of the symbols: the reading by which they rise and `_text` or `_stext` is the start of code.
 fn addresses(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>, names: &Names) -> Option<Vec<u64>> {
     let count = names.ends.len();
-    let text = names.iter().position(|n| matches!(n, [_, b'_', b't', b'e', b'x', b't'] | [_, b'_', b's', b't', b'e', b'x', b't']))?;
+    let text = names.iter().position(|n| {
+        matches!(n, [_, b'_', b't', b'e', b'x', b't'] | [_, b'_', b's', b't', b'e', b'x', b't'])
+    })?;
     let code = || object.sections.iter().filter(|s| s.is_allocated() && s.is_executable());
-    let is_code = |address: u64| code().any(|s| address.checked_sub(s.address()).is_some_and(|o| o < s.size()));
+    let is_code =
+        |address: u64| code().any(|s| address.checked_sub(s.address()).is_some_and(|o| o < s.size()));
     let wide = (4 * count).next_multiple_of(8);
     let behind = tokens.end.next_multiple_of(8);
     // Where they are, and where their base is, from 6.4 on and before it.
@@ -250,4 +258,131 @@ fn addresses(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>, names: &Names) 
         let all: Vec<u64> = (0..count).map(address).collect::<Option<_>>()?;
         all.is_sorted().then_some(all)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::elf::LE;
+    use super::super::live::Writer;
+    use super::*;
+
+    const TEXT: u64 = 0xffff_ffff_8100_0000;
+
+    #[derive(Clone, Copy, PartialEq)]
+    enum Layout {
+        Newer,
+        Older,
+        Absolute,
+    }
+
+    /// 300 symbols, of which the first is per-cpu data and one has a name of more than 127 tokens.
+    fn symbols() -> Vec<(u64, String)> {
+        let named = |n: u64| match n {
+            0 => (0, "Afixed_percpu_data".to_owned()),
+            1 => (TEXT, "T_stext".to_owned()),
+            7 => (TEXT + 7 * 16, format!("t{}", "long_".repeat(40))),
+            n => (TEXT + n * 16, format!("tfunction_{n}")),
+        };
+        (0..300).map(named).collect()
+    }
+
+    fn align(data: &mut Vec<u8>) {
+        data.resize(data.len().next_multiple_of(8), 0);
+    }
+
+    /// The tables as scripts/kallsyms.c writes them: each character is its own token.
+    fn read_only_data(layout: Layout) -> Vec<u8> {
+        let symbols = symbols();
+        let mut data = b"Linux version 6.1.0\0\0\0\0\0".to_vec();
+        align(&mut data);
+        let addresses = |data: &mut Vec<u8>| {
+            for (address, _) in &symbols {
+                match layout {
+                    Layout::Absolute => data.extend(address.to_le_bytes()),
+                    _ if *address == 0 => data.extend([0; 4]),
+                    _ => data.extend(((TEXT.wrapping_sub(1).wrapping_sub(*address)) as u32).to_le_bytes()),
+                }
+            }
+            align(data);
+            if layout != Layout::Absolute {
+                data.extend(TEXT.to_le_bytes());
+            }
+        };
+        if layout != Layout::Newer {
+            addresses(&mut data);
+        }
+        data.extend(300u64.to_le_bytes());
+        let (first, mut markers) = (data.len(), vec![]);
+        for (n, (_, name)) in symbols.iter().enumerate() {
+            if n.is_multiple_of(256) {
+                markers.push((data.len() - first) as u32);
+            }
+            match name.len() {
+                long @ 128.. => data.extend([long as u8 | 0x80, (long >> 7) as u8]),
+                short => data.push(short as u8),
+            }
+            data.extend(name.as_bytes());
+        }
+        align(&mut data);
+        markers.iter().for_each(|m| data.extend(m.to_le_bytes()));
+        align(&mut data);
+        if layout != Layout::Newer {
+            data.extend([0; 900]);
+            align(&mut data);
+        }
+        let (table, mut index) = (data.len(), vec![]);
+        for token in 0..=255u8 {
+            index.extend(((data.len() - table) as u16).to_le_bytes());
+            data.extend([token].iter().filter(|t| t.is_ascii_graphic()));
+            data.push(0);
+        }
+        align(&mut data);
+        data.extend(index);
+        if layout == Layout::Newer {
+            addresses(&mut data);
+        }
+        data.extend([0; 64]);
+        data
+    }
+
+    fn kernel(data: &[u8]) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.section(".text", 8, 6, TEXT, 0x10000, &[]);
+        writer.section(".rodata", 1, 2, TEXT + 0x10_0000, data.len() as u64, data);
+        writer.section(".data..percpu", 8, 3, 0, 0x1000, &[]);
+        writer.finish(true, &[])
+    }
+
+    #[test]
+    fn every_layout_gives_names_and_addresses() {
+        for layout in [Layout::Newer, Layout::Older, Layout::Absolute] {
+            let bytes = kernel(&read_only_data(layout));
+            let object = Elf::parse(&bytes).unwrap();
+            let table = SymbolTable::embedded(&object).unwrap().expect("symbols");
+            let object = Elf::parse(&bytes).unwrap().with_symbols(&table);
+            let found: Vec<_> = object.symbols[1..]
+                .iter()
+                .map(|s| (s.st_value.get(LE), String::from_utf8_lossy(object.symbol_name(s)).into_owned()))
+                .collect();
+            let due: Vec<_> =
+                symbols().into_iter().map(|(address, name)| (address, name[1..].to_owned())).collect();
+            assert_eq!(found, due);
+        }
+    }
+
+    #[test]
+    fn damaged_tables_are_none_or_an_error_and_end() {
+        let good = read_only_data(Layout::Older);
+        assert!(SymbolTable::embedded(&Elf::parse(&kernel(&[0; 4096])).unwrap()).unwrap().is_none());
+        for at in (0..good.len()).step_by(7) {
+            for value in [0, 0x80, 0xff] {
+                let mut bad = good.clone();
+                bad[at] = value;
+                let bytes = kernel(&bad);
+                let _ = SymbolTable::embedded(&Elf::parse(&bytes).unwrap());
+            }
+            let bytes = kernel(&good[..at]);
+            let _ = SymbolTable::embedded(&Elf::parse(&bytes).unwrap());
+        }
+    }
 }

@@ -65,7 +65,8 @@ impl Object<'_> {
     fn to_elf(&self) -> Vec<u8> {
         let mut symbols: Vec<Told<'_>> = lines(self.text).collect();
         let is_hidden = symbols.iter().all(|s| s.address == 0);
-        let address = |symbols: &[Told<'_>], name: &[u8]| symbols.iter().find(|s| s.name == name).map(|s| s.address);
+        let address =
+            |symbols: &[Told<'_>], name: &[u8]| symbols.iter().find(|s| s.name == name).map(|s| s.address);
         if is_hidden {
             symbols.retain(|s| s.letter.eq_ignore_ascii_case(&b't') || s.letter.eq_ignore_ascii_case(&b'w'));
             (0..).zip(&mut symbols).for_each(|(n, s)| s.address = NOWHERE + STEP * n);
@@ -96,7 +97,8 @@ impl Object<'_> {
         }
         let bytes = writer.finish(self.is_x86, &[]);
         // Where symbols stand is asked of the object without them.
-        let table = Elf::parse(&bytes).map(|object| super::symbol_table::SymbolTable::new(&object, symbols.iter().copied()));
+        let table = Elf::parse(&bytes)
+            .map(|object| super::symbol_table::SymbolTable::new(&object, symbols.iter().copied()));
         let Ok(mut table) = table else { return bytes };
         if !is_hidden {
             return writer.finish(self.is_x86, &[table.records_bytes(), table.names]);
@@ -110,7 +112,7 @@ impl Object<'_> {
 
 /// Writes an ELF object. (ELF-64, "Object file format".)
 #[derive(Default)]
-struct Writer {
+pub(super) struct Writer {
     names: Vec<u8>,
     data: Vec<u8>,
     headers: Vec<[u64; 8]>,
@@ -119,7 +121,7 @@ struct Writer {
 const HEADER: usize = 64;
 
 impl Writer {
-    fn section(&mut self, name: &str, kind: u64, flags: u64, address: u64, size: u64, bytes: &[u8]) {
+    pub fn section(&mut self, name: &str, kind: u64, flags: u64, address: u64, size: u64, bytes: &[u8]) {
         if self.headers.is_empty() {
             self.headers.push([0; 8]);
             self.names.push(0);
@@ -133,8 +135,9 @@ impl Writer {
     }
 
     /// The object, with a table of symbols and their names if these are given.
-    fn finish(&self, is_x86: bool, symbols: &[Vec<u8>]) -> Vec<u8> {
-        let mut whole = Self { names: self.names.clone(), data: self.data.clone(), headers: self.headers.clone() };
+    pub fn finish(&self, is_x86: bool, symbols: &[Vec<u8>]) -> Vec<u8> {
+        let mut whole =
+            Self { names: self.names.clone(), data: self.data.clone(), headers: self.headers.clone() };
         if let [records, names] = symbols {
             let names_index = whole.headers.len() as u64 + 1;
             whole.section(".symtab", 2, 0, 0, records.len() as u64, records);
@@ -198,11 +201,20 @@ mod tests {
              ffffffffa3000040 t do_open\nffffffffa3001000 T _etext\nffffffffc0000000 t ovl_x\t[overlay]\n",
         );
         let object = Elf::parse(&bytes).unwrap();
-        assert!(object.section(NAMES_ONLY).is_none() && object.section(".BTF").is_some() && !object.has_code());
-        let symbols: Vec<_> = object.symbols.iter().map(|s| (object.symbol_name(s), s.st_value.get(super::super::elf::LE))).collect();
+        assert!(
+            object.section(NAMES_ONLY).is_none() && object.section(".BTF").is_some() && !object.has_code()
+        );
+        let symbols: Vec<_> = object
+            .symbols
+            .iter()
+            .map(|s| (object.symbol_name(s), s.st_value.get(super::super::elf::LE)))
+            .collect();
         assert!(symbols.contains(&(b"do_open", LINKED_AT + 0x40)), "{symbols:x?}");
         assert!(symbols.contains(&(b"fixed_percpu_data", 0)) && symbols.len() == 6);
-        assert_eq!((object.section(".text").unwrap().address(), object.section(".text").unwrap().size()), (LINKED_AT, 0x1000));
+        assert_eq!(
+            (object.section(".text").unwrap().address(), object.section(".text").unwrap().size()),
+            (LINKED_AT, 0x1000)
+        );
     }
 
     #[test]

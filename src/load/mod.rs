@@ -35,7 +35,8 @@ impl Image {
             true => Ok(Some(live::object(path, mapping.bytes()))),
             false => Self::inflate(mapping.bytes()),
         };
-        let inflated = if matches!(inflated, Ok(None)) { inflated } else { mapping.unchanged().and(inflated) };
+        let inflated =
+            if matches!(inflated, Ok(None)) { inflated } else { mapping.unchanged().and(inflated) };
         Ok(inflated.map_err(|e| e.at(path))?.map_or(Self::Mapped(mapping), Self::Inflated))
     }
 

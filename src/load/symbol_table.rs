@@ -29,7 +29,8 @@ impl SymbolTable {
         // The first symbol of a table is none, and the first name empty.
         let mut table = Self { records: vec![record(0, 0, 0, 0)], names: vec![0] };
         let allocated = (0u16..).zip(&object.sections).filter(|(_, s)| s.is_allocated() && s.size() > 0);
-        let mut sections: Vec<_> = allocated.map(|(i, s)| (s.address(), s.size(), i, s.is_executable())).collect();
+        let mut sections: Vec<_> =
+            allocated.map(|(i, s)| (s.address(), s.size(), i, s.is_executable())).collect();
         sections.sort_unstable();
         for symbol in told {
             let after = sections.partition_point(|s| s.0 <= symbol.address);
@@ -76,7 +77,8 @@ impl SymbolTable {
 
     /// All addresses in sections, by section and address.
     pub(crate) fn addresses(&self) -> Vec<(u16, u64)> {
-        let mut found: Vec<_> = self.records.iter().map(|s| (s.st_shndx.get(LE).0, s.st_value.get(LE))).collect();
+        let mut found: Vec<_> =
+            self.records.iter().map(|s| (s.st_shndx.get(LE).0, s.st_value.get(LE))).collect();
         found.sort_unstable();
         found.dedup();
         found
@@ -128,7 +130,8 @@ mod tests {
 
     #[test]
     fn lines_of_nm_are_read_and_others_passed_over() {
-        let text = b"ffffffff81000000 T _text\nffffffffc0000000 t ovl_x\t[overlay]\n\nB The real System.map is \
+        let text =
+            b"ffffffff81000000 T _text\nffffffffc0000000 t ovl_x\t[overlay]\n\nB The real System.map is \
             elsewhere\nzz T bad\n0000000000000000 A fixed_percpu_data";
         let told: Vec<_> = lines(text).collect();
         assert_eq!(

@@ -80,7 +80,8 @@ pub fn vmlinux(
                 Told::Dwarf(source) => (whole(source, interner, types, functions), Instead::Nothing),
                 Told::Btf(data) => {
                     let (batch, base) = told::kernel(data, object);
-                    let extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+                    let extracted =
+                        Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
                     extracted.tell(0, types, functions);
                     (vec![extracted], base.map_or(Instead::Symbols, Instead::Btf))
                 }
@@ -198,7 +199,10 @@ pub fn modules(
 
 /// Reads the modules that did not change so far, each of which is told to `observe` with its number. Fails with the
 /// number of one that did now.
-#[allow(clippy::too_many_arguments, reason = "they are those of the function above, and what happened so far")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "they are those of the function above, and what happened so far"
+)]
 fn attempt(
     modules: &[Input],
     changed: &[Option<Error>],
@@ -311,7 +315,10 @@ fn open_in<T>(
         _ if !headers.is_empty() => Told::Dwarf(source(&object, number, debug.sections(), &headers)),
         Some(told) if does_without && faults.is_empty() => told,
         // Who has no BTF either is told so, unless the rest of the kernel does without: then its symbols count.
-        None if faults.is_empty() && does_without && (number > 0 || table.is_some() || input.name.is_some()) => {
+        None if faults.is_empty()
+            && does_without
+            && (number > 0 || table.is_some() || input.name.is_some()) =>
+        {
             Told::Symbols
         }
         _ => {

@@ -59,14 +59,19 @@ pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed<'_>, found: &F
     let first = ranges.partition_point(|r| r.start < entry);
     let prototypes = ranges[first..].iter().take_while(|r| r.start == entry).count();
     if prototypes > 1 {
-        return Some(format!("the prototype is ambiguous: BTF has {prototypes} of this name, and not which one this is"));
+        return Some(format!(
+            "the prototype is ambiguous: BTF has {prototypes} of this name, and not which one this is"
+        ));
     }
     let function = select::function(view, placed.record)?;
     let name = view.name(view.string(function.name))?;
     let symbols = select::symbols_named(view, object, name).filter_map(|s| select::symbol(view, s));
     let functions = symbols.filter(|s| s.is_function()).count();
     Some(match functions {
-        0 | 1 => "passed on the stack, or with or behind a value of which BTF does not tell the registers".to_owned(),
-        _ => format!("the prototype is ambiguous: {functions} functions have this name, and BTF not one for each"),
+        0 | 1 => "passed on the stack, or with or behind a value of which BTF does not tell the registers"
+            .to_owned(),
+        _ => format!(
+            "the prototype is ambiguous: {functions} functions have this name, and BTF not one for each"
+        ),
     })
 }

@@ -242,9 +242,13 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
         return Some(Anchor::File { path, offset: view.file_offset(address(view, object, pc))? });
     }
     if has_names_only(view, object) {
-        return holding(view, object, pc).filter(|held| uniqueness(view, object, held.record.name).unique).map(|held| {
-            Anchor::Symbol { module: None, symbol: view.string(held.record.name), offset: held.offset }
-        });
+        return holding(view, object, pc)
+            .filter(|held| uniqueness(view, object, held.record.name).unique)
+            .map(|held| Anchor::Symbol {
+                module: None,
+                symbol: view.string(held.record.name),
+                offset: held.offset,
+            });
     }
     if Some(object) == kernel(view) {
         return [&b"_text"[..], b"_stext"].iter().find_map(|text| {

@@ -79,10 +79,13 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
         let has_name = name.is_none_or(is_known);
         if (of_lines || file.is_some() || filter == Filter::Inline)
             && has_name
-            && let Some(told) = [Basis::Btf, Basis::Symbols].into_iter().find(|b| basis::of_index(&view) == *b)
+            && let Some(told) =
+                [Basis::Btf, Basis::Symbols].into_iter().find(|b| basis::of_index(&view) == *b)
         {
             let told = if told == Basis::Btf { "BTF" } else { "symbols" };
-            let why = format!("this index rests on {told}, which tells nothing of files, lines and inlined functions");
+            let why = format!(
+                "this index rests on {told}, which tells nothing of files, lines and inlined functions"
+            );
             reasons.push(Missing { needs_debug_information: true, ..Missing::known(why) });
             continue;
         }

@@ -103,7 +103,8 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
             if basis::of_place(&without, placed) != Basis::Btf {
                 continue;
             }
-            let name = select::function(&without, placed.record).map(|f| without.string(f.name)).unwrap_or_default();
+            let name =
+                select::function(&without, placed.record).map(|f| without.string(f.name)).unwrap_or_default();
             let shown = || String::from_utf8_lossy(name).into_owned();
             let pc = moved(&without, object, &with, twin, placed.record.entry.get());
             let Some(described) = pc.and_then(|pc| placement::entry_at(&with, twin, pc)) else {
@@ -133,7 +134,12 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         }
     }
     classes.say(&format!("{}: functions of BTF", kernel.release));
-    let different: u64 = classes.0.iter().filter(|(c, _)| c.starts_with("other") || c.starts_with("another number")).map(|c| c.1.0).sum();
+    let different: u64 = classes
+        .0
+        .iter()
+        .filter(|(c, _)| c.starts_with("other") || c.starts_with("another number"))
+        .map(|c| c.1.0)
+        .sum();
     assert!(classes.count("the same") > 30_000, "functions that agree");
     assert!(different * 200 < classes.count("the same"), "{different} functions differ");
 }
@@ -164,15 +170,19 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         let (own, others) = (of_without.verdicts(object, pc, false), of_with.verdicts(twin, there, false));
         let shown = || {
             let symbol = symbols::holding(&with, twin, there);
-            let symbol = symbol.map(|h| (String::from_utf8_lossy(with.string(h.record.name)).into_owned(), h.offset));
+            let symbol =
+                symbol.map(|h| (String::from_utf8_lossy(with.string(h.record.name)).into_owned(), h.offset));
             format!("{symbol:?} {} {}", told(&own), told(&others))
         };
-        let anchors = [symbols::anchor(&without, object, pc), symbols::anchor(&with, twin, there)].map(|a| a.map(|a| a.to_string()));
+        let anchors = [symbols::anchor(&without, object, pc), symbols::anchor(&with, twin, there)]
+            .map(|a| a.map(|a| a.to_string()));
         match (told(&own) == told(&others), anchors[0] == anchors[1]) {
             (true, true) => classes.met("the same", String::new),
             (true, false) => classes.met("another anchor", || format!("{anchors:?}")),
             // Where a function ends is not told: padding behind it is refused for another reason.
-            (false, _) if !own.kprobe.is_ok() && !others.kprobe.is_ok() => classes.met("refused for another reason", shown),
+            (false, _) if !own.kprobe.is_ok() && !others.kprobe.is_ok() => {
+                classes.met("refused for another reason", shown)
+            }
             (false, _) => classes.met("another verdict", shown),
         }
     }

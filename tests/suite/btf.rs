@@ -65,7 +65,9 @@ fn btf_tells_of_functions_what_debug_information_tells() {
         }
         assert_eq!((text(place, "file"), &place["line"]), ("", &Value::from(0)), "{place}");
         let (own, others) = (parameters(place), parameters(other));
-        let declared = |all: &[(String, String, Value)]| all.iter().map(|p| (p.0.clone(), p.1.clone())).collect::<Vec<_>>();
+        let declared = |all: &[(String, String, Value)]| {
+            all.iter().map(|p| (p.0.clone(), p.1.clone())).collect::<Vec<_>>()
+        };
         assert_eq!(declared(&own), declared(&others), "{name:?}");
         for (own, other) in own.iter().zip(&others).filter(|(own, _)| !own.2.is_null()) {
             assert!(other.2.is_null() || own.2 == other.2, "{name:?}: {own:?} {other:?}");
@@ -79,7 +81,8 @@ fn btf_tells_of_functions_what_debug_information_tells() {
 #[test]
 fn a_question_for_lines_is_told_what_it_needs() {
     let Some((_, without)) = both() else { return };
-    let function = entries(without).into_values().find(|p| p["rests_on"] == "btf" && p["module"].is_null()).unwrap();
+    let function =
+        entries(without).into_values().find(|p| p["rests_on"] == "btf" && p["module"].is_null()).unwrap();
     let name = text(&function, "function");
     for spec in [format!("{name}:1"), format!("{name}@kernel.c")] {
         let run = without.run(&["resolve", &spec]);
@@ -149,7 +152,8 @@ fn damaged_btf_ends() {
     let btf = whole.section(".BTF").bytes;
     let word = |at: usize| u32::from_le_bytes(whole.0[at..at + 4].try_into().unwrap()) as usize;
     let types = btf.start + 24..btf.start + 24 + word(btf.start + 12);
-    let cases = (btf.start..btf.start + 24).chain((types.start..types.end).step_by(4 * (1 + types.len() / 4 / 150)));
+    let cases =
+        (btf.start..btf.start + 24).chain((types.start..types.end).step_by(4 * (1 + types.len() / 4 / 150)));
     let mut said = 0;
     for (number, at) in cases.enumerate() {
         let mut changed = whole.clone();

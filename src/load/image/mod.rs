@@ -145,8 +145,9 @@ mod tests {
         assert_eq!(release(&image), Some("6.1.0-56-test"));
         assert_eq!(unpack(&image).unwrap().unwrap(), kernel);
         assert_eq!(unpack(&kernel).unwrap(), None, "no image");
-        let zboot = [b"MZ\0\0zimg\x40\0\0\0".as_slice(), &(gzip(&kernel).len() as u32).to_le_bytes(), &[0; 48]]
-            .concat();
+        let zboot =
+            [b"MZ\0\0zimg\x40\0\0\0".as_slice(), &(gzip(&kernel).len() as u32).to_le_bytes(), &[0; 48]]
+                .concat();
         assert_eq!(unpack(&[zboot, gzip(&kernel)].concat()).unwrap().unwrap(), kernel);
     }
 
