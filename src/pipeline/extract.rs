@@ -315,10 +315,7 @@ fn open_in<T>(
         _ if !headers.is_empty() => Told::Dwarf(source(&object, number, debug.sections(), &headers)),
         Some(told) if does_without && faults.is_empty() => told,
         // Who has no BTF either is told so, unless the rest of the kernel does without: then its symbols count.
-        None if faults.is_empty()
-            && does_without
-            && (number > 0 || table.is_some() || input.name.is_some()) =>
-        {
+        None if faults.is_empty() && does_without && (table.is_some() || input.name.is_some()) => {
             Told::Symbols
         }
         _ => {

@@ -3,7 +3,7 @@
 use super::in_scope::Found;
 use super::select::{self, Placed, kernel};
 use probeidx_format::View;
-use probeidx_format::id::ObjectId;
+use probeidx_format::id::{ObjectId, PlaceId};
 use probeidx_format::record::UnitRecord;
 
 /// What told of a function.
@@ -57,7 +57,10 @@ pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed<'_>, found: &F
     let entry = placed.record.entry;
     let ranges = view.ranges_of(object);
     let first = ranges.partition_point(|r| r.start < entry);
-    let prototypes = ranges[first..].iter().take_while(|r| r.start == entry).count();
+    let name_of = |place: PlaceId| Some(select::function(view, view.places.get(place.index())?)?.name);
+    let own = name_of(placed.id);
+    let here = ranges[first..].iter().take_while(|r| r.start == entry);
+    let prototypes = here.filter(|r| name_of(r.place) == own).count();
     if prototypes > 1 {
         return Some(format!(
             "the prototype is ambiguous: BTF has {prototypes} of this name, and not which one this is"

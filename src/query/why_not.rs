@@ -116,7 +116,13 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
         };
         match view.name(name.as_bytes()) {
             Some(id) => {
-                reasons.push(Missing::known(explain(name, &absence(&view, id, module, file, filter))));
+                let why = absence(&view, id, module, file, filter);
+                reasons.push(Missing::known(match why {
+                    Absence::NoCode if basis::of_index(&view) == Basis::Btf => {
+                        format!("{name} is known by BTF alone: nothing told where its code is")
+                    }
+                    why => explain(name, &why),
+                }));
             }
             None => {
                 let count = view.names.len().saturating_sub(1);
