@@ -27,7 +27,9 @@
 //! prototype of this name in the object, and one symbol; all parameters up to this one are integers or pointers. pahole up to
 //! 1.24 writes several prototypes of one name, and nothing says which function has which; later versions write none of
 //! those that disagree, or one for all. So such functions have a placement for each prototype, and parameters without
-//! location.
+//! location. One case cannot be told: pahole 1.24 gives the only symbol of a name the prototype of another function of that
+//! name, which has no symbol as it is inlined everywhere. On Debian's 6.1.0-56 that is so of `mm_init` and `end_show`, 2 of
+//! 41,600.
 //!
 //! # A function, worked by hand
 //!
