@@ -13,7 +13,9 @@ const LARGEST: usize = 1 << 20;
 ///
 /// Padding is what compilers and linkers fill up with, behind an instruction that does not go on: any number of `nop` of all
 /// lengths, and of `int3`. An `int3` right behind a return or jump belongs to the function, where the kernel is built with
-/// CONFIG_MITIGATION_SLS (5.17 and later): that cannot be told, and makes a difference of a byte that no probe can have.
+/// CONFIG_MITIGATION_SLS (5.17 and later): that cannot be told, and makes a difference of a byte that no probe can have. Nor
+/// can a function be told from the one before it that has no symbol, as a weak one that lost to a strong one: Debian's
+/// 6.1.0-56 has 110, in 0.1 % of its code.
 pub fn measure(object: &Elf<'_>, table: &mut SymbolTable) {
     let text = Text::new(object);
     let functions = table.functions();

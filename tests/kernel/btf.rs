@@ -179,6 +179,10 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         match (told(&own) == told(&others), anchors[0] == anchors[1]) {
             (true, true) => classes.met("the same", String::new),
             (true, false) => classes.met("another anchor", || format!("{anchors:?}")),
+            // A weak function that lost to a strong one has no symbol: it looks like more of the function before it.
+            (false, _) if others.kprobe.name() == "dead-code" => {
+                classes.met("dead code, of which nothing tells", shown)
+            }
             // Where a function ends is not told: padding behind it is refused for another reason.
             (false, _) if !own.kprobe.is_ok() && !others.kprobe.is_ok() => {
                 classes.met("refused for another reason", shown)
@@ -187,7 +191,7 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         }
     }
     classes.say(&format!("{}: verdicts, seed {seed}", kernel.release));
-    assert!(classes.count("the same") > 9_000);
+    assert!(classes.count("the same") > 9_000 && classes.count("dead code, of which nothing tells") < 100);
     assert_eq!((classes.count("another verdict"), classes.count("another anchor")), (0, 0), "seed {seed}");
 }
 
