@@ -42,6 +42,8 @@ mod mapping;
 pub mod observer;
 
 #[cfg(feature = "build")]
+mod btf;
+#[cfg(feature = "build")]
 mod code;
 #[cfg(feature = "build")]
 pub mod discover;

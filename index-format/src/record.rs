@@ -286,6 +286,9 @@ impl ObjectRecord {
     /// A program or shared library: uprobes reach it.
     pub const USER: u32 = 1 << 7;
 
+    /// vmlinux: the addresses of its symbols are not known. Theirs here only tell them apart.
+    pub const NAMES_ONLY: u32 = 1 << 8;
+
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u32) -> bool {
         self.flags.get() & flag != 0
@@ -363,6 +366,13 @@ impl SymbolRecord {
 impl UnitRecord {
     /// Compiled by GCC with `-mfentry`: at a function's entry variables may be described from 5 bytes later on.
     pub const GCC_MFENTRY: u32 = 1;
+    /// No unit, but the BTF of an object: functions with their parameters, nothing else.
+    pub const BTF: u32 = 1 << 1;
+
+    /// Whether one of these flags is set.
+    pub fn has(&self, flag: u32) -> bool {
+        self.flags.get() & flag != 0
+    }
 }
 
 impl TypeRecord {

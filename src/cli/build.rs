@@ -12,7 +12,7 @@ use crate::render::printable;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Indexes what is found, and says what was done: a summary on stdout, what was left out on stderr.
@@ -50,7 +50,7 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
                 ErrorKind::NoDebugInfo,
                 format!("no kernel with debug information under {}", tried.join(", ")),
             )
-            .hint(install_hint()),
+            .hint(install_hint("$(uname -r)")),
         });
     }
     super::output::to_stdout(Passing::Text, |out| {
@@ -77,17 +77,31 @@ fn tapsets(args: &Build) -> Vec<PathBuf> {
 fn usual_places(config: &Config) -> Result<Vec<PathBuf>> {
     let release = config.kernel.clone().or_else(|| config.running.clone()).unwrap_or_default();
     let candidates = discover::running_kernel_paths(&release);
-    let there: Vec<PathBuf> = candidates.iter().filter(|p| p.exists()).cloned().collect();
+    let mut there: Vec<PathBuf> = candidates.iter().filter(|p| p.exists()).cloned().collect();
+    // Some distributions let only root read the boot image.
+    there.retain(|path| match std::fs::File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            note(config, &format!("not readable, and left out: {}", path.display()));
+            false
+        }
+        _ => true,
+    });
+    let own = Path::new(discover::OWN_BTF);
+    if config.running.as_ref() == Some(&release) && !there.iter().any(|p| p.is_file()) && own.exists() {
+        there.push(own.to_owned());
+    }
     if there.is_empty() {
         let tried: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
         let message = format!("no debug information of kernel {release}; tried {}", tried.join(", "));
-        return Err(Error::new(ErrorKind::NoDebugInfo, message).hint(install_hint()));
+        return Err(Error::new(ErrorKind::NoDebugInfo, message).hint(install_hint("$(uname -r)")));
     }
     Ok(there)
 }
 
-fn install_hint() -> String {
-    discover::install_hint(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())
+/// The command that installs the debug information of a release here.
+pub(super) fn install_hint(release: &str) -> String {
+    let system = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    discover::install_hint(&system).replace("$(uname -r)", release)
 }
 
 /// A line of the summary, for `--json`.

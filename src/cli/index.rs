@@ -4,6 +4,7 @@ use super::exit::Outcome;
 use super::output::failed;
 use super::processes;
 use crate::error::Result;
+use crate::query::basis::{self, Basis};
 use crate::query::process;
 use crate::render::printable;
 use probeidx_format::id::PlaceId;
@@ -62,6 +63,7 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
                     view.section_sizes().map(|(name, size)| (name.text().to_owned(), json!(size))).collect();
                 let kernel = object.is_none().then_some(&meta.release);
                 let mut line = json!({"kernel": kernel, "index": path, "written_by": meta.written_by,
+                    "rests_on": basis::of_index(&view).name(),
                     "counts": counts, "sections": sections, "size": size});
                 if let Some(path) = &object {
                     line["process"] = json!(path);
@@ -70,6 +72,13 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
             }
             let name = object.as_ref().unwrap_or(&meta.release);
             writeln!(out, "{name}  {}  written by probeidx {}", path.display(), meta.written_by)?;
+            match basis::of_index(&view) {
+                Basis::Dwarf => {}
+                Basis::Btf => {
+                    writeln!(out, "  rests on BTF: no files, lines, inline instances and local variables")?
+                }
+                Basis::Symbols => writeln!(out, "  rests on symbols alone")?,
+            }
             for (what, n) in counts {
                 writeln!(out, "  {n:>10}  {what}")?;
             }

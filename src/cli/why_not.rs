@@ -20,5 +20,10 @@ pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
     let view = index.view()?;
     let mut reasons = query::why_not(&view, specs);
     reasons.extend(query::aliases::why_not(view, specs).map_err(|e| index.named(e))?);
-    Ok(reasons.iter().map(ToString::to_string).collect())
+    let release = String::from_utf8_lossy(view.release());
+    let said = |missing: &query::Missing| match missing.needs_debug_information {
+        true => format!("{missing}; for the rest: {}", super::build::install_hint(&release)),
+        false => missing.to_string(),
+    };
+    Ok(reasons.iter().map(said).collect())
 }

@@ -6,6 +6,7 @@
 mod blacklist;
 mod data;
 mod decode;
+mod extent;
 pub mod layout;
 mod rules;
 mod sites;
@@ -17,6 +18,7 @@ mod uprobe;
 use crate::error::Error;
 use crate::link::Symbol;
 use crate::load::elf::Elf;
+pub use extent::measure;
 use object::elf::EM_X86_64;
 use probeidx_format::record::{ObjectRecord, SymbolRecord};
 pub use rules::{Kernel, version};

@@ -13,14 +13,21 @@ use object::read::{ReadCache, StringTable};
 use super::name::Role;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::decompress::{Compression, detect, open_stream};
+use crate::load::{image, live};
 
-/// The size of an ELF64 file header, and all that is read of a file in the normal case.
+/// The size of an ELF64 file header.
 pub(super) const HEAD: usize = 64;
+
+/// All that is read of a file in the normal case.
+pub(super) const READ: usize = image::HEAD;
 
 /// Whether a file of this size that begins like this can be an input, and how it is compressed if it is.
 pub(super) fn check(head: &[u8], size: u64) -> Result<Option<Compression>> {
     let fail = |kind, offset, what: String, remedy| Err(Error::new(kind, what).offset(offset).hint(remedy));
     let again = "install its package again or remove the file";
+    if image::is_image(head) || live::is_btf(head) {
+        return Ok(None);
+    }
     if let Some(compression) = detect(head) {
         return Ok(Some(compression));
     }
@@ -59,8 +66,14 @@ pub(super) fn check(head: &[u8], size: u64) -> Result<Option<Compression>> {
 }
 
 /// What a file is by its content: a module has `.gnu.linkonce.this_module`, or `.modinfo` in a relocatable
-/// object (a vmlinux since 6.18 has one too). Of a compressed file only the ELF type is looked at.
+/// object (a vmlinux since 6.18 has one too). Of a compressed file only the ELF type is looked at. Boot images have marks of
+/// their own.
 pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
+    let mut head = vec![];
+    let is_read = compression.is_none() && start(file).take(READ as u64).read_to_end(&mut head).is_ok();
+    if is_read && image::is_image(&head) {
+        return Role::Image;
+    }
     let module = match compression {
         Some(kind) => {
             let mut head = [0; 18];
@@ -76,6 +89,16 @@ pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
     if module { Role::Module } else { Role::Vmlinux }
 }
 
+/// A boot image names its release in its first bytes.
+const NAMED: u64 = 32 << 10;
+
+/// A file from its start on.
+fn start(mut file: &File) -> impl Read {
+    // Where that fails, reading does too.
+    let _ = file.rewind();
+    file
+}
+
 /// The release that the content tells: `vermagic` of a module; of a vmlinux its banner, else
 /// `include/config/kernel.release` in the directory of `path`.
 ///
@@ -88,9 +111,14 @@ pub(super) fn release(
 ) -> Option<String> {
     let marker: &[u8] = match role {
         Role::Module => b"vermagic=",
-        Role::Vmlinux => b"Linux version ",
+        Role::Vmlinux | Role::Image => b"Linux version ",
     };
     let told = match (compression, role) {
+        (None, Role::Image) => {
+            let mut head = vec![];
+            start(file).take(NAMED).read_to_end(&mut head).ok()?;
+            image::release(&head).map(str::to_owned)
+        }
         (Some(kind), _) => release_after(&mut stream(file, kind), marker),
         (None, Role::Module) => Elf::read(file, |elf| {
             let modinfo = elf.content(b".modinfo")?;
@@ -101,7 +129,7 @@ pub(super) fn release(
             .into_iter()
             .find_map(|(offset, size)| release_after(&mut section(file, offset, size)?, marker)),
     };
-    told.or_else(|| {
+    told.or_else(|| live::release(path)).or_else(|| {
         let text = std::fs::read_to_string(path.parent()?.join("include/config/kernel.release")).ok()?;
         let text = text.trim();
         (role == Role::Vmlinux && !text.is_empty() && !text.contains(['/', '\0'])).then(|| text.to_owned())

@@ -19,13 +19,16 @@ pub(super) fn by_release(candidates: Vec<Candidate>, skipped: &mut Vec<Error>) -
         let files = releases.entry(release(&candidate)).or_default();
         match candidate.role {
             Role::Vmlinux => files.vmlinux.push(candidate),
+            Role::Image => files.images.push(candidate),
             Role::Module => {
                 files.modules.entry(name::module_name(&candidate.path)).or_default().push(candidate)
             }
         }
     }
     let choose = |(release, files): (String, Files)| {
-        let vmlinux = choose_vmlinux(&release, files.vmlinux, skipped);
+        // Who has a vmlinux needs no image of it.
+        let vmlinux = choose_vmlinux(&release, files.vmlinux, skipped)
+            .or_else(|| choose_image(&release, files.images, skipped));
         let mut modules = Vec::with_capacity(files.modules.len());
         for (name, found) in files.modules {
             let (chosen, shipped) = choose_module(&release, &name, found, skipped);
@@ -42,6 +45,7 @@ pub(super) fn by_release(candidates: Vec<Candidate>, skipped: &mut Vec<Error>) -
 #[derive(Default)]
 struct Files {
     vmlinux: Vec<Candidate>,
+    images: Vec<Candidate>,
     modules: BTreeMap<String, Vec<Candidate>>,
 }
 
@@ -52,7 +56,7 @@ fn release(candidate: &Candidate) -> String {
     names()
         .find_map(|p| name::release(p, *role))
         .or_else(|| content::release(&File::open(path).ok()?, path, *role, *compression))
-        .or_else(|| names().find_map(|p| name::suffix_of_vmlinux(p).filter(|_| *role == Role::Vmlinux)))
+        .or_else(|| names().find_map(|p| name::suffix_of_vmlinux(p).filter(|_| *role != Role::Module)))
         .unwrap_or_else(|| UNKNOWN.into())
 }
 
@@ -72,6 +76,18 @@ fn choose_vmlinux(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Er
         }
     }
     Some(input(chosen, None, shipped))
+}
+
+/// The first by path; others are reported, unless they are as large: distributions install two copies.
+fn choose_image(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Error>) -> Option<Input> {
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    let mut found = found.into_iter();
+    let chosen = found.next()?;
+    for other in found.filter(|other| other.size != chosen.size) {
+        let what = format!("a further boot image of {release}; {} is taken", chosen.path.display());
+        skipped.push(passed_over(what, &other.path));
+    }
+    Some(input(chosen, None, None))
 }
 
 /// The file with debug information, and its twin without; of several modules of one name the first by path, the others

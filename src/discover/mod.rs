@@ -15,6 +15,7 @@ mod walk;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
+pub use crate::load::live::BTF as OWN_BTF;
 pub use group::UNKNOWN as UNKNOWN_RELEASE;
 pub use places::{install_hint, running_kernel_paths};
 pub use user::{UserObject, user_object};

@@ -8,9 +8,11 @@ use std::path::{Component, Path};
 pub(super) enum Role {
     Vmlinux,
     Module,
+    /// A boot image: the kernel without symbols and debug information.
+    Image,
 }
 
-/// What a file found in a directory is by its name: `vmlinux`, `vmlinux-*`, `vmlinux.debug`, `*.ko`,
+/// What a file found in a directory is by its name: `vmlinux`, `vmlinux-*`, `vmlinux.debug`, `vmlinuz`, `vmlinuz-*`, `*.ko`,
 /// `*.ko.debug`, each also compressed.
 ///
 /// Some files of a build tree have such a name and are none: the decompressor of a bzImage, the script for gdb, and a
@@ -23,6 +25,9 @@ pub(super) fn role(path: &Path) -> Option<Role> {
             || rest.ends_with(b".dwp")
             || path.parent().is_some_and(|directory| directory.ends_with("boot/compressed"));
         return (fits && !other).then_some(Role::Vmlinux);
+    }
+    if let Some(rest) = name.strip_prefix(b"vmlinuz") {
+        return (rest.is_empty() || (rest.len() > 1 && rest[0] == b'-')).then_some(Role::Image);
     }
     let stem = module_stem(name)?;
     (!stem.is_empty()).then_some(Role::Module)
@@ -42,21 +47,23 @@ pub(super) fn stem(path: &Path) -> &[u8] {
     })
 }
 
-/// The release that a path tells: of its last `lib/modules/RELEASE/`, else of the name `vmlinux-RELEASE`.
+/// The release that a path tells: of its last `lib/modules/RELEASE/`, else of the name `vmlinux-RELEASE` or
+/// `vmlinuz-RELEASE`.
 /// Releases begin with a digit in the second case, so that `vmlinux-old` is left to its content.
 pub(super) fn release(path: &Path, role: Role) -> Option<String> {
     if let Some((release, _)) = in_modules_tree(path) {
         return Some(release.to_string_lossy().into_owned());
     }
-    (role == Role::Vmlinux)
+    (role != Role::Module)
         .then(|| suffix_of_vmlinux(path))
         .flatten()
         .filter(|s| s.as_bytes()[0].is_ascii_digit())
 }
 
-/// RELEASE of `vmlinux-RELEASE[.debug][.gz]`, whatever it looks like.
+/// RELEASE of `vmlinux-RELEASE[.debug][.gz]` and `vmlinuz-RELEASE`, whatever it looks like.
 pub(super) fn suffix_of_vmlinux(path: &Path) -> Option<String> {
-    let suffix = uncompressed(path.file_name()?).strip_prefix(b"vmlinux-")?;
+    let name = uncompressed(path.file_name()?);
+    let suffix = name.strip_prefix(b"vmlinux-").or_else(|| name.strip_prefix(b"vmlinuz-"))?;
     let suffix = suffix.strip_suffix(b".debug").unwrap_or(suffix);
     (!suffix.is_empty()).then(|| String::from_utf8_lossy(suffix).into_owned())
 }
@@ -117,8 +124,8 @@ mod tests {
         ];
         let modules = ["a.ko", "/x/a-b.ko.debug", "a.ko.gz", "a.ko.xz", "a.ko.zst", "a.ko.debug.xz"];
         let neither = [
-            "vmlinuz",
-            "vmlinuz-6.1.0",
+            "vmlinuz.old",
+            "vmlinuz-",
             "vmlinux.o",
             "vmlinux-",
             "vmlinux.lds",
@@ -134,9 +141,13 @@ mod tests {
             "vdso64.so.dbg",
             "modules.dep",
         ];
-        for (names, expected) in
-            [(&vmlinux[..], Some(Role::Vmlinux)), (&modules, Some(Role::Module)), (&neither, None)]
-        {
+        let images = ["vmlinuz", "vmlinuz-6.1.0", "/lib/modules/6.1.0/vmlinuz"];
+        for (names, expected) in [
+            (&vmlinux[..], Some(Role::Vmlinux)),
+            (&modules, Some(Role::Module)),
+            (&images, Some(Role::Image)),
+            (&neither, None),
+        ] {
             for name in names {
                 assert_eq!(role(Path::new(name)), expected, "{name}");
             }
@@ -166,6 +177,8 @@ mod tests {
             ("/boot/vmlinux-6.4.0-150600-default.debug.xz", Role::Vmlinux, Some("6.4.0-150600-default")),
             ("/boot/vmlinux-old", Role::Vmlinux, None),
             ("/boot/vmlinux", Role::Vmlinux, None),
+            ("/boot/vmlinuz-6.1.0-56", Role::Image, Some("6.1.0-56")),
+            ("/lib/modules/5.10/vmlinuz", Role::Image, Some("5.10")),
             ("/lib/modules/a.ko", Role::Module, None),
             ("/lib/x/modules/6.1/a.ko", Role::Module, None),
         ] {

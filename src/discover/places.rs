@@ -35,6 +35,10 @@ const PLACES: &[&str] = &[
     "/usr/lib/modules/RELEASE/build/vmlinux",
     "/lib/modules/RELEASE/vmlinux",
     "/boot/vmlinux-RELEASE",
+    // the boot image, which does without: it has BTF
+    "/boot/vmlinuz-RELEASE",
+    "/lib/modules/RELEASE/vmlinuz",
+    "/usr/lib/modules/RELEASE/vmlinuz",
     // modules
     "/usr/lib/debug/lib/modules/RELEASE",
     "/usr/lib/debug/usr/lib/modules/RELEASE",
@@ -82,7 +86,7 @@ mod tests {
         let places = running_kernel_paths("6.1.0-56-cloud-amd64");
         assert_eq!(places[0], PathBuf::from("/usr/lib/debug/boot/vmlinux-6.1.0-56-cloud-amd64"));
         assert_eq!(places.iter().collect::<HashSet<_>>().len(), places.len());
-        let is_file = |p: &PathBuf| p.file_name().unwrap().to_str().unwrap().starts_with("vmlinux");
+        let is_file = |p: &PathBuf| p.file_name().unwrap().to_str().unwrap().starts_with("vmlinu");
         assert!(places.is_sorted_by_key(|p| !is_file(p)));
         for place in &places {
             assert_eq!(place.to_str().unwrap().matches("6.1.0-56-cloud-amd64").count(), 1, "{place:?}");

@@ -190,7 +190,7 @@ impl Found<'_> {
         metadata: &Metadata,
         role: impl FnOnce(&File, Option<Compression>) -> Role,
     ) -> Option<Candidate> {
-        let mut head = [0; content::HEAD];
+        let mut head = [0; content::READ];
         let checked = file
             .read(&mut head)
             .map_err(|e| Error::io(path, "read it", e))

@@ -76,6 +76,10 @@ impl Gathered {
     pub fn so_far(&self) -> &Batch {
         &self.batch
     }
+    /// The same, for facts that come from elsewhere.
+    pub fn facts(&mut self) -> &mut Batch {
+        &mut self.batch
+    }
     /// The facts of all that was read.
     pub fn finish(mut self) -> Batch {
         self.batch.strings.freeze();

@@ -105,10 +105,19 @@ pub fn symbols_where<'d>(object: &Elf<'d>, is_wanted: impl Fn(&[u8]) -> bool) ->
         let section = symbol.st_shndx.get(LE).0;
         let pc = place(object, object.sections.get(usize::from(section))?, symbol)?;
         let size = symbol.st_size.get(LE).try_into().unwrap_or(u32::MAX);
-        Some(Symbol { name, pc, size, section, flags: u16::from(symbol.st_info.0 & 0xf) })
+        let (kind, binding) = (symbol.st_info.0 & 0xf, symbol.st_info.0 >> 4);
+        let flags = u16::from(kind) | u16::from(binding.min(3)) << SymbolRecord::BIND_SHIFT;
+        Some(Symbol { name, pc, size, section, flags })
     });
     let mut found: Vec<_> = wanted.collect();
     found.sort_unstable_by_key(|s| (s.pc, s.name));
+    found
+}
+
+/// The functions of an object, by address. Cost: of all symbols.
+pub fn functions<'d>(object: &Elf<'d>) -> Vec<Symbol<'d>> {
+    let mut found = symbols_where(object, |name| !name.is_empty());
+    found.retain(Symbol::is_function);
     found
 }
 

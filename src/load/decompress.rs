@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
-use lzma_rust2::XzReader;
+use lzma_rust2::{LzmaReader, XzReader};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -20,6 +20,8 @@ pub enum Compression {
     Xz,
     /// RFC 8878; several frames one after the other count as one file, skippable frames count as nothing.
     Zstd,
+    /// What came before .xz, without marks or checksum: only where it is known that it is there.
+    Lzma,
 }
 
 /// How a section with `SHF_COMPRESSED` is compressed.
@@ -114,6 +116,7 @@ impl Compression {
             Self::Gzip => "gzip",
             Self::Xz => "xz",
             Self::Zstd => "zstd",
+            Self::Lzma => "lzma",
         }
     }
 }
@@ -143,6 +146,22 @@ pub fn open_stream<'a>(kind: Compression, source: impl BufRead + 'a) -> Box<dyn 
         Compression::Zstd => {
             Box::new(ZstdFrames { source, decoder: FrameDecoder::new(), in_frame: false, frames: 0 })
         }
+        Compression::Lzma => match LzmaReader::new_mem_limit(source, LZMA_MEMORY, None) {
+            Ok(reader) => Box::new(reader),
+            Err(error) => Box::new(Refused(Some(error))),
+        },
+    }
+}
+
+/// What a stream of lzma may ask for, in KiB: its header says how much.
+const LZMA_MEMORY: u32 = 256 << 10;
+
+/// A stream of which already the header cannot be read.
+struct Refused(Option<io::Error>);
+
+impl Read for Refused {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(self.0.take().unwrap_or_else(|| io::ErrorKind::InvalidData.into()))
     }
 }
 
@@ -309,7 +328,7 @@ mod tests {
                 w.write_all(data).unwrap();
                 w.finish().unwrap()
             }
-            Compression::Xz => unreachable!("no encoder"),
+            Compression::Xz | Compression::Lzma => unreachable!("no encoder"),
             Compression::Zstd => {
                 ruzstd::encoding::compress_to_vec(data, ruzstd::encoding::CompressionLevel::Fastest)
             }

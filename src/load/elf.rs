@@ -1,5 +1,6 @@
 //! An ELF object as sections with data, and the addresses that they get.
 use super::decompress::{SectionCompression, inflate_section};
+use super::symbol_table::SymbolTable;
 use crate::error::{Error, ErrorKind, Result};
 use object::elf::{self, Rela64, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
@@ -45,6 +46,10 @@ impl<'d> Section<'d> {
     /// Whether it is part of the running kernel.
     pub fn is_allocated(&self) -> bool {
         self.flags() & elf::SHF_ALLOC.0 as u32 != 0
+    }
+    /// Whether it is code.
+    pub fn is_executable(&self) -> bool {
+        self.flags() & elf::SHF_EXECINSTR.0 as u32 != 0
     }
     /// Whether it is thread-local and has no bytes: its addresses are those of what follows it.
     fn is_tbss(&self) -> bool {
@@ -210,7 +215,7 @@ impl<'d> Elf<'d> {
         let too_large = || Error::new(ErrorKind::Unsupported, "its sections span more than 4 GiB");
         let mut next = u64::from(FIRST_PC);
         if !self.is_relocatable {
-            let code = |s: &&Section<'_>| s.is_allocated() && s.flags() & elf::SHF_EXECINSTR.0 as u32 != 0;
+            let code = |s: &&Section<'_>| s.is_allocated() && s.is_executable();
             let first = self.sections.iter().filter(code).map(|s| s.address()).min().unwrap_or(0);
             self.base = first.saturating_sub(FIRST_PC.into());
             self.first_pc = (first - self.base) as u32;
@@ -244,14 +249,19 @@ impl<'d> Elf<'d> {
         }
         self
     }
+    /// The same with symbols that others told.
+    pub fn with_symbols(mut self, table: &'d SymbolTable) -> Self {
+        (self.symbols, self.symbol_names) = (&table.records, &table.names);
+        self
+    }
     /// Whether the bytes of all executable sections are in the file: `objcopy --only-keep-debug` leaves them away.
     pub fn has_code(&self) -> bool {
-        let is_code = |s: &&Section<'_>| s.is_allocated() && s.flags() & elf::SHF_EXECINSTR.0 as u32 != 0;
+        let is_code = |s: &&Section<'_>| s.is_allocated() && s.is_executable();
         self.sections.iter().filter(is_code).all(|s| s.data.len() as u64 == s.size())
     }
     /// Whether there are executable sections, with the bytes of all of them.
     pub fn has_some_code(&self) -> bool {
-        self.has_code() && self.sections.iter().any(|s| s.flags() & elf::SHF_EXECINSTR.0 as u32 != 0)
+        self.has_code() && self.sections.iter().any(Section::is_executable)
     }
     /// The section of this name.
     pub fn section(&self, name: &str) -> Option<&Section<'d>> {

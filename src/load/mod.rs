@@ -4,10 +4,14 @@ pub mod config;
 mod debug;
 pub mod decompress;
 pub mod elf;
+pub mod image;
+mod kallsyms;
+pub mod live;
 mod package;
-mod relocate;
+pub(crate) mod relocate;
 mod split;
 mod supplement;
+pub mod symbol_table;
 
 use crate::error::Result;
 use crate::mapping::Watching;
@@ -23,18 +27,28 @@ pub enum Image {
 }
 
 impl Image {
-    /// Opens a file; a `.gz`, `.xz` or `.zst` one is inflated, up to 64 times its length.
+    /// Opens a file; a `.gz`, `.xz` or `.zst` one is inflated, and a boot image unpacked, up to 64 times its length.
+    ///
+    /// Bare BTF becomes an object too: see [`live`].
     pub fn open(path: &Path) -> Result<Self> {
-        let mapping = Watching::open(path)?;
-        match decompress::detect(mapping.bytes()) {
-            Some(kind) => {
-                let length = mapping.bytes().len() as u64;
-                let inflated = decompress::decompress(kind, mapping.bytes(), decompress::most(length));
-                let inflated = mapping.unchanged().and(inflated).map_err(|e| e.at(path))?;
-                Ok(Self::Inflated(inflated))
-            }
-            None => Ok(Self::Mapped(mapping)),
+        if live::release(path).is_some() {
+            return Ok(Self::Inflated(live::object(path, &live::read(path)?)));
         }
+        let mapping = Watching::open(path)?;
+        let inflated = match live::is_btf(mapping.bytes()) {
+            true => Ok(Some(live::object(path, mapping.bytes()))),
+            false => Self::inflate(mapping.bytes()),
+        };
+        let inflated =
+            if matches!(inflated, Ok(None)) { inflated } else { mapping.unchanged().and(inflated) };
+        Ok(inflated.map_err(|e| e.at(path))?.map_or(Self::Mapped(mapping), Self::Inflated))
+    }
+
+    /// What compressed bytes hold; `None` if they are not compressed.
+    fn inflate(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
+        let Some(kind) = decompress::detect(bytes) else { return image::unpack(bytes) };
+        let inflated = decompress::decompress(kind, bytes, decompress::most(bytes.len() as u64))?;
+        Ok(Some(image::unpack(&inflated)?.unwrap_or(inflated)))
     }
     /// Whether what was read of it so far is what the file was when it was opened.
     ///

@@ -1,5 +1,7 @@
 //! One kernel's files to batches of facts.
 use super::Skipped;
+use super::told::{self, Told};
+use crate::btf;
 use crate::code::layout::Layout;
 use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
@@ -32,9 +34,23 @@ pub struct Vmlinux {
     pub extracted: Vec<Extracted>,
     /// Where modules too have what tells of tracepoints.
     pub layout: Option<Layout>,
+    /// What the modules can do with instead of debug information.
+    pub instead: Instead,
     pub skipped: Vec<Skipped>,
     /// Other files that have debug information of it.
     pub parts: Vec<InputMeta>,
+}
+
+/// What modules can be read by that have no debug information, as vmlinux was.
+#[derive(Default)]
+pub enum Instead {
+    /// vmlinux has debug information: modules without it are left out.
+    #[default]
+    Nothing,
+    /// What their BTF refers to.
+    Btf(btf::Base),
+    /// Symbols alone.
+    Symbols,
 }
 
 /// Reads vmlinux, its units in batches side by side.
@@ -45,27 +61,43 @@ pub fn vmlinux(
     types: &Firsts,
     functions: &Firsts,
 ) -> Result<Vmlinux> {
-    let ((facts, config, extracted, layout), files, mut skipped) =
-        open(input, 0, |object, code, source, faults| {
+    let ((facts, config, extracted, layout, instead), files, mut skipped) =
+        open(input, 0, true, |object, code, told, faults| {
             let path = input.path.display().to_string();
             let facts = || {
                 let config = KernelConfig::find(&input.path, release, object);
                 let kernel = Kernel { version: code::version(release), config: config.as_ref() };
-                let facts =
+                let mut facts =
                     ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
+                if !matches!(told, Told::Dwarf(_)) {
+                    facts.code.flags |= told::rules_unseen(object, config.is_some());
+                    if !code.has_some_code() {
+                        told::without_image(faults);
+                    }
+                }
                 (facts, config)
             };
-            let ((facts, config), extracted) =
-                rayon::join(facts, || whole(source, interner, types, functions));
+            let extract = || match told {
+                Told::Dwarf(source) => (whole(source, interner, types, functions), Instead::Nothing),
+                Told::Btf(data) => {
+                    let (batch, base) = told::kernel(data, object);
+                    let extracted =
+                        Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+                    extracted.tell(0, types, functions);
+                    (vec![extracted], base.map_or(Instead::Symbols, Instead::Btf))
+                }
+                Told::Symbols => (vec![], Instead::Symbols),
+            };
+            let ((facts, config), (extracted, instead)) = rayon::join(facts, extract);
             let layout = Layout::of(extracted.iter().map(|e| &e.batch));
             let facts =
                 facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
-            Ok((facts, config, extracted, layout))
+            Ok((facts, config, extracted, layout, instead))
         })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &files));
     }
-    Ok(Vmlinux { facts, config, extracted, layout, skipped, parts: part_metas(&files) })
+    Ok(Vmlinux { facts, config, extracted, layout, instead, skipped, parts: part_metas(&files) })
 }
 
 /// Reads an object that is alone, its units in batches side by side.
@@ -152,6 +184,7 @@ pub fn modules(
     release: &str,
     known: &dyn KnownTypes,
     layout: Option<&Layout>,
+    instead: &Instead,
     interner: &Interner,
     observer: &dyn Observer,
 ) -> Result<Group> {
@@ -164,7 +197,7 @@ pub fn modules(
                 done += 1;
             }
         };
-        match attempt(modules, &changed, release, known, layout, interner, observe) {
+        match attempt(modules, &changed, release, known, layout, instead, interner, observe) {
             Ok(group) => return Ok(group),
             Err((number, error)) if error.kind() == ErrorKind::Changed => changed[number] = Some(error),
             Err((_, error)) => return Err(error),
@@ -174,28 +207,43 @@ pub fn modules(
 
 /// Reads the modules that did not change so far, each of which is told to `observe` with its number. Fails with the
 /// number of one that did now.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "they are those of the function above, and what happened so far"
+)]
 fn attempt(
     modules: &[Input],
     changed: &[Option<Error>],
     release: &str,
     known: &dyn KnownTypes,
     layout: Option<&Layout>,
+    instead: &Instead,
     interner: &Interner,
     mut observe: impl FnMut(usize, &Input),
 ) -> Result<Group, (usize, Error)> {
+    let does_without = !matches!(instead, Instead::Nothing);
     let mut gathered = Gathered::default();
     let (mut objects, mut inputs, mut parts, mut skipped) = (vec![], vec![], vec![], vec![]);
     for (number, (input, changed)) in modules.iter().zip(changed).enumerate() {
         let object_number = objects.len() as u32;
-        let read = |object: &Elf<'_>, code: &Elf<'_>, source: ObjectSource<'_>, faults: &mut Vec<Error>| {
+        let read = |object: &Elf<'_>, code: &Elf<'_>, told: Told<'_>, faults: &mut Vec<Error>| {
             check_release(object, release)?;
-            let mut extractor = Extractor::new(std::mem::take(&mut gathered), source, known);
-            source.own().iter().for_each(|header| extractor.read(*header));
-            extractor.read_frames();
-            gathered = extractor.leave();
+            let name = input.name.as_deref().unwrap_or_default();
+            match (told, instead) {
+                (Told::Dwarf(source), _) => {
+                    let mut extractor = Extractor::new(std::mem::take(&mut gathered), source, known);
+                    source.own().iter().for_each(|header| extractor.read(*header));
+                    extractor.read_frames();
+                    gathered = extractor.leave();
+                }
+                (Told::Btf(data), Instead::Btf(base)) => {
+                    told::module(base, gathered.facts(), data, object, object_number, name);
+                }
+                _ => {}
+            }
             let path = input.path.display().to_string();
             let kernel = Kernel { version: code::version(release), config: None };
-            let kind = Kind::Module(input.name.as_deref().unwrap_or_default());
+            let kind = Kind::Module(name);
             let facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
             if code.section("__tracepoints").is_none() {
                 return Ok(facts);
@@ -204,7 +252,7 @@ fn attempt(
             let layout = layout.copied().or_else(own);
             Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
         };
-        match changed.clone().map_or_else(|| open(input, object_number, read), Err) {
+        match changed.clone().map_or_else(|| open(input, object_number, does_without, read), Err) {
             Ok((facts, files, faults)) => {
                 inputs.push(input_meta(input, Some(&facts)));
                 parts.extend(part_metas(&files));
@@ -234,15 +282,17 @@ fn attempt(
     })
 }
 
-/// Opens a file for `read`, with the files that have more of its debug information, and the object with its code, which is
+/// Opens a file for `read`. Without debug information it is an error, or where `does_without` allows it what the kernel says
+/// of itself is read. With the files that have more of its debug information, and the object with its code, which is
 /// another one where a debug file has none; tells those files, and what could not be read besides.
 fn open<T>(
     input: &Input,
     number: u32,
-    read: impl FnOnce(&Elf<'_>, &Elf<'_>, ObjectSource<'_>, &mut Vec<Error>) -> Result<T>,
+    does_without: bool,
+    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Told<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let image = Image::open(&input.path)?;
-    let found = open_in(&image, input, number, read);
+    let found = open_in(&image, input, number, does_without, read);
     image.unchanged(&input.path)?;
     found
 }
@@ -251,31 +301,46 @@ fn open_in<T>(
     image: &Image,
     input: &Input,
     number: u32,
-    read: impl FnOnce(&Elf<'_>, &Elf<'_>, ObjectSource<'_>, &mut Vec<Error>) -> Result<T>,
+    does_without: bool,
+    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Told<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let in_file = |e: Error| e.at(&input.path);
-    let object = Elf::parse(image.bytes()).map_err(in_file)?;
     let mut errors = vec![];
+    let object = Elf::parse(image.bytes()).map_err(in_file)?;
+    let table = told::carried(&object, &mut errors);
+    let object = match &table {
+        Some(table) => object.with_symbols(table),
+        None => object,
+    };
     let mut debug = DebugSections::load(&object, &mut errors).map_err(in_file)?;
     debug.add_supplement(&object, &input.path).unwrap_or_else(|e| errors.push(e));
     let mut units = Units::of(&debug.sections(&Units::default()));
     debug.add_split(&mut units, &object, &[&input.path], &mut errors);
-    if units.headers.is_empty() {
-        let error =
-            Error::new(ErrorKind::NoDebugInfo, "no debug information (stripped, or built without it)");
-        return Err(in_file(match units.faults.first() {
-            Some(fault) => from_fault(&input.path, fault),
-            None => error.hint("index the file of the debug package instead"),
-        }));
-    }
-    let source = source(&object, number, debug.sections(&units), &units.headers);
+    let told = match Told::without_dwarf(&object) {
+        _ if !units.headers.is_empty() => {
+            Told::Dwarf(source(&object, number, debug.sections(&units), &units.headers))
+        }
+        Some(told) if does_without && units.faults.is_empty() => told,
+        // Who has no BTF either is told so, unless the rest of the kernel does without: then its symbols count.
+        None if units.faults.is_empty() && does_without && (table.is_some() || input.name.is_some()) => {
+            Told::Symbols
+        }
+        _ => {
+            let what = "no debug information (stripped, or built without it)";
+            let error = Error::new(ErrorKind::NoDebugInfo, what);
+            return Err(in_file(match units.faults.first() {
+                Some(fault) => from_fault(&input.path, fault),
+                None => error.hint("index the file of the debug package instead"),
+            }));
+        }
+    };
     let path = input.shipped.as_deref().filter(|_| !object.has_code());
     let with_code = path.and_then(|path| Image::open(path).map_err(|e| errors.push(e)).ok());
     let parsed = with_code.as_ref().map(|image| Elf::parse(image.bytes()));
     let shipped =
         parsed.and_then(|parsed| parsed.map_err(|e| errors.push(e.at(path.unwrap_or(&input.path)))).ok());
     let shipped = shipped.filter(|s| s.build_id() == object.build_id() && s.machine == object.machine);
-    let found = read(&object, shipped.as_ref().unwrap_or(&object), source, &mut errors).map_err(in_file);
+    let found = read(&object, shipped.as_ref().unwrap_or(&object), told, &mut errors).map_err(in_file);
     if let (Some(image), Some(path)) = (&with_code, path) {
         image.unchanged(path)?;
     }

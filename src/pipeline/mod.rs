@@ -1,6 +1,7 @@
 //! The whole build: discover, load, dwarf, merge, link, write.
 mod extract;
 mod tapset;
+mod told;
 mod unchanged;
 mod user;
 
@@ -170,7 +171,7 @@ fn build_kernel(
     let Read { interner, types, functions, objects, batches, .. } = &mut read;
     let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
-    let (mut layout, mut config) = (None, None);
+    let (mut layout, mut config, mut instead) = (None, None, extract::Instead::default());
     if let Some(input) = &kernel.vmlinux {
         match extract::vmlinux(input, &kernel.release, interner, types, functions) {
             Ok(vmlinux) => {
@@ -178,6 +179,7 @@ fn build_kernel(
                 objects.push(vmlinux.facts);
                 batches.extend(vmlinux.extracted);
                 layout = vmlinux.layout;
+                instead = vmlinux.instead;
                 skipped.extend(vmlinux.skipped);
                 parts = vmlinux.parts;
             }
@@ -196,9 +198,10 @@ fn build_kernel(
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
-        let (release, layout) = (&kernel.release, layout.as_ref());
-        let read =
-            |g: usize| Ok((g, extract::modules(groups[g], release, types, layout, interner, observer)?));
+        let (release, layout, instead) = (&kernel.release, layout.as_ref(), &instead);
+        let read = |g: usize| {
+            Ok((g, extract::modules(groups[g], release, types, layout, instead, interner, observer)?))
+        };
         order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };
     // Modules are of the machine that vmlinux is of; without it the first of them says which.
@@ -232,6 +235,14 @@ fn build_kernel(
         user: None,
     };
     read.evaluated = evaluated;
+    if !options.force
+        && !matches!(instead, extract::Instead::Nothing)
+        && let Some(kept) = unchanged::better(&index)
+    {
+        let what = "an index from debug information is there, and kept: what was found has none";
+        let error = Error::new(ErrorKind::NoDebugInfo, what).at(&index);
+        return Ok((Some(kept), vec![Skipped::part(error.hint("replace it with --force"), 1)]));
+    }
     Ok((Some(read.write(index, &meta, lap)?), skipped))
 }
 

@@ -6,8 +6,10 @@ use crate::load::Image;
 use crate::load::build_id::hex;
 use crate::load::elf::Elf;
 use crate::query::Index;
+use crate::query::basis::{self, Basis};
 use crate::tapset::sources::Sources;
-use probeidx_format::meta::{InputMeta, SkippedMeta};
+use probeidx_format::View;
+use probeidx_format::meta::{InputMeta, Meta, SkippedMeta};
 use std::path::{Path, PathBuf};
 
 /// The index as it is, if it is whole, all that it was made of is there and nothing else, and nothing changed: by path,
@@ -42,7 +44,19 @@ pub fn unchanged<'i>(
         && view.tapset_sources().is_ok_and(|kept| tapsets.are(&kept))
         // The header does not tell of damage behind it. Some 20 ms for a kernel with its modules.
         && opened.verify().is_ok();
-    let built = Built {
+    whole.then(|| (built(index, &view, &meta), meta.skipped))
+}
+
+/// The index as it is, if it rests on debug information.
+pub fn better(index: &Path) -> Option<Built> {
+    let opened = Index::open(index).ok()?;
+    let view = opened.view().ok()?;
+    let meta = view.meta().ok()?;
+    (basis::of_index(&view) == Basis::Dwarf).then(|| built(index, &view, &meta))
+}
+
+fn built(index: &Path, view: &View<'_>, meta: &Meta) -> Built {
+    Built {
         release: meta.release.clone(),
         process: meta.user.as_ref().and_then(|user| user.paths.first()).map(PathBuf::from),
         index: index.to_owned(),
@@ -51,8 +65,7 @@ pub fn unchanged<'i>(
         functions: view.functions.len().saturating_sub(1) as u64,
         places: view.places.len() as u64,
         size: std::fs::metadata(index).map_or(0, |m| m.len()),
-    };
-    whole.then_some((built, meta.skipped))
+    }
 }
 
 /// The build id of a file in hexadecimal; empty where it has none or cannot be read.

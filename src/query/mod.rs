@@ -4,6 +4,7 @@ pub(crate) mod absence;
 pub mod address;
 pub mod aliased;
 pub mod argument;
+pub mod basis;
 pub mod best;
 pub(crate) mod blocklist;
 pub mod check;

@@ -1,5 +1,6 @@
 //! Everything that is known of one placement.
 use super::argument::Argument;
+use super::basis::{self, Basis};
 use super::coverage::{self, Coverage};
 use super::fetch;
 use super::instead::{self, Instead};
@@ -108,6 +109,8 @@ pub struct Placement<'a> {
     pub line: u32,
     /// Whether it is an entry, an inline instance and so on.
     pub instance: Instance,
+    /// What told of it.
+    pub basis: Basis,
     /// The section's name; empty where none holds the address.
     pub section: &'a [u8],
     /// A link address; in a module an offset within the section.
@@ -242,6 +245,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             file: &[],
             line: 0,
             instance,
+            basis: Basis::Symbols,
             section: section.map_or(&[], |s| view.string(s.name)),
             address: symbols::address(&view, object, pc),
             pc,
@@ -292,6 +296,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         let described = Placement {
             file: view.string(function.file),
             line: function.line.get(),
+            basis: basis::of_place(&view, placed),
             inlined_into: inline_calls(&view, placed),
             returns: Returns { never: function.has(FunctionRecord::NORETURN), ..plain.returns },
             is_nested: coverage::is_nested(&view, placed),

@@ -1,4 +1,5 @@
 //! Whether the calling convention says where parameters are: so that `$argN` is offered only where it is right.
+use super::basis::{self, Basis};
 use super::readable::after_fentry;
 use super::select::{self, Placed};
 use super::types;
@@ -54,7 +55,7 @@ pub struct Parameter {
 }
 
 /// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4).
-fn argument_registers(machine: u16) -> &'static [u8] {
+pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
     match machine {
         62 => &[5, 4, 1, 2, 8, 9],
         183 => &[0, 1, 2, 3, 4, 5, 6, 7],
@@ -91,7 +92,11 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
             _ => break,
         };
         let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
-        let proof = prove(location, slot, |l| l.at_start(pc).or_else(|| l.at(later?)));
+        let proof = match prove(location, slot, |l| l.at_start(pc).or_else(|| l.at(later?))) {
+            // Of what BTF does not know it says nothing.
+            Proof::Gone if basis::of_place(view, placed) == Basis::Btf => Proof::Unknown,
+            proof => proof,
+        };
         found.push((position, Parameter { number, slot, proof }));
     }
     found

@@ -2,7 +2,7 @@
 use super::select::{self, kernel};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, StrId};
-use probeidx_format::record::{SectionRecord, SymbolRecord};
+use probeidx_format::record::{ObjectRecord, SectionRecord, SymbolRecord};
 
 /// A symbol that holds an address, and how far into it the address lies.
 #[derive(Clone, Copy, Debug)]
@@ -141,8 +141,17 @@ pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
         || symbols[own.saturating_sub(NEAR)..own].iter().rev().any(reaches)
 }
 
-/// The address as the debug information has it: a link address, or in a module an offset within the section.
+/// Whether the addresses of an object are none, and only tell its symbols apart.
+pub fn has_names_only(view: &View<'_>, object: ObjectId) -> bool {
+    view.objects.get(object.index()).is_some_and(|o| o.has(ObjectRecord::NAMES_ONLY))
+}
+
+/// The address as the debug information has it: a link address, or in a module an offset within the section. 0 where it is
+/// not known.
 pub fn address(view: &View<'_>, object: ObjectId, pc: u32) -> u64 {
+    if has_names_only(view, object) {
+        return 0;
+    }
     match section(view, object, pc) {
         Some(section) => section.address.get().wrapping_add(u64::from(pc - section.pc.get())),
         None => view.objects.get(object.index()).map_or(0, |o| o.base.get()).wrapping_add(pc.into()),
@@ -231,6 +240,15 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
     if view.is_user(object) {
         let path = view.string(view.objects.get(object.index())?.path);
         return Some(Anchor::File { path, offset: view.file_offset(address(view, object, pc))? });
+    }
+    if has_names_only(view, object) {
+        return holding(view, object, pc)
+            .filter(|held| uniqueness(view, object, held.record.name).unique)
+            .map(|held| Anchor::Symbol {
+                module: None,
+                symbol: view.string(held.record.name),
+                offset: held.offset,
+            });
     }
     if Some(object) == kernel(view) {
         return [&b"_text"[..], b"_stext"].iter().find_map(|text| {

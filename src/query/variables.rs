@@ -1,6 +1,7 @@
 //! What can be read at a placement: its variables, and what was asked for.
 use super::abilities::Ability;
 use super::argument::{Argument, Source};
+use super::basis;
 use super::elsewhere;
 use super::fetch::{self, Target};
 use super::in_scope::{Found, in_scope};
@@ -212,6 +213,10 @@ impl<'a> Values<'a> {
         // Registers and memory are others when the function returns.
         let plan = match plan {
             Ok(_) if place.at_return => self.passed(place, found),
+            Err(Missing::OptimizedOut) => {
+                let why = basis::unplaced(&view, place.object, place.placed, found);
+                Err(why.map_or(Missing::OptimizedOut, Missing::Unsupported))
+            }
             plan => plan,
         };
         let (state, location, fetch, plan) = match plan {

@@ -4,6 +4,7 @@ pub mod definitions;
 pub mod types;
 
 use super::absence::{Absence, absence};
+use super::basis::{self, Basis};
 use super::pattern::Pattern;
 use super::spec::{Callee, Filter, FunctionSpec, ModuleScope, Point, Spec, StatementSpec};
 use super::statement::{self, Around};
@@ -22,14 +23,16 @@ pub struct Missing {
     pub near: Vec<String>,
     /// Whether the name is there, and something else is wrong with it.
     pub is_known: bool,
+    /// The index does without debug information, which would tell.
+    pub needs_debug_information: bool,
 }
 
 impl Missing {
     fn unknown(why: impl Into<String>, near: Vec<String>) -> Self {
-        Self { why: why.into(), near, is_known: false }
+        Self { why: why.into(), near, is_known: false, needs_debug_information: false }
     }
     fn known(why: impl Into<String>) -> Self {
-        Self { why: why.into(), near: vec![], is_known: true }
+        Self { is_known: true, ..Self::unknown(why, vec![]) }
     }
 }
 
@@ -72,6 +75,20 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
         }
         let is_known =
             |name: &Pattern| !matches!(name, Pattern::Literal(text) if view.name(text.as_bytes()).is_none());
+        let of_lines = matches!(&spec.point, Point::Statement(s) if s.lines.is_some());
+        let has_name = name.is_none_or(is_known);
+        if (of_lines || file.is_some() || filter == Filter::Inline)
+            && has_name
+            && let Some(told) =
+                [Basis::Btf, Basis::Symbols].into_iter().find(|b| basis::of_index(&view) == *b)
+        {
+            let told = if told == Basis::Btf { "BTF" } else { "symbols" };
+            let why = format!(
+                "this index rests on {told}, which tells nothing of files, lines and inlined functions"
+            );
+            reasons.push(Missing { needs_debug_information: true, ..Missing::known(why) });
+            continue;
+        }
         if let Point::Function(asked) = &spec.point
             && let Some(what) = nothing_within(asked).filter(|_| name.is_none_or(is_known))
         {
@@ -99,7 +116,13 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
         };
         match view.name(name.as_bytes()) {
             Some(id) => {
-                reasons.push(Missing::known(explain(name, &absence(&view, id, module, file, filter))));
+                let why = absence(&view, id, module, file, filter);
+                reasons.push(Missing::known(match why {
+                    Absence::NoCode if basis::of_index(&view) == Basis::Btf => {
+                        format!("{name} is known by BTF alone: nothing told where its code is")
+                    }
+                    why => explain(name, &why),
+                }));
             }
             None => {
                 let count = view.names.len().saturating_sub(1);

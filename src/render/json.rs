@@ -25,6 +25,8 @@ struct Object<'a> {
     file: String,
     line: u32,
     instance: &'static str,
+    /// `dwarf`, `btf`, `symbols`.
+    rests_on: &'static str,
     section: String,
     address: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -339,6 +341,7 @@ pub fn placement(
         file: text(placement.file),
         line: placement.line,
         instance: placement.instance.name(),
+        rests_on: placement.basis.name(),
         section: text(placement.section),
         address: format!("{:#x}", placement.address),
         source: placement.source.as_ref().map(Source::from),

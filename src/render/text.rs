@@ -1,5 +1,6 @@
 //! Placements for people.
 use super::{printable_bytes as printable, words};
+use crate::query::basis::Basis;
 use crate::query::defined::Defined;
 use crate::query::placement::{Instance, Placement};
 use crate::query::prototype::Proof;
@@ -46,7 +47,12 @@ pub fn heading(p: &Placement<'_>, filter: Filter, style: Style, out: &mut dyn Wr
         line => format!("{}:{line}", printable(p.file)),
     };
     let at = if place.is_empty() { "" } else { "@" };
-    writeln!(out, "{}{at}{place}  {object}", style.bold(printable(p.function)))?;
+    let basis = match p.basis {
+        Basis::Dwarf => "",
+        Basis::Btf => "  from BTF",
+        Basis::Symbols => "  from symbols",
+    };
+    writeln!(out, "{}{at}{place}  {object}{basis}", style.bold(printable(p.function)))?;
     writeln!(out, "  {}", words::coverage(&p.coverage))?;
     if filter == Filter::Return
         && let Some(note) = words::returns(&printable(p.function), p.returns)

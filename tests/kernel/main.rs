@@ -3,6 +3,7 @@
 mod addresses;
 mod agreement;
 mod anchors;
+mod btf;
 mod check;
 mod damage;
 mod frames;

@@ -19,6 +19,8 @@ mod aliases;
 mod arguments;
 mod bad_input;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod btf;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod captured;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod check;

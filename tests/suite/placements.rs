@@ -379,7 +379,7 @@ fn functions_that_only_the_symbol_table_knows() {
     let out = probeidx(&["resolve", "gamma_assembly"]).found();
     assert!(
         out.starts_with(
-            "gamma_assembly  module gamma_mod\n  out of line: 1 of 1\n  out-of-line  gamma_assembly+0x0  "
+            "gamma_assembly  module gamma_mod  from symbols\n  out of line: 1 of 1\n  out-of-line  gamma_assembly+0x0  "
         ),
         "{out}"
     );

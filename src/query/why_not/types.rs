@@ -24,5 +24,5 @@ pub fn missing(view: &View<'_>, name: &str) -> Missing {
         };
         near = near.iter().filter_map(of_kind).collect();
     }
-    Missing { why: format!("no type {name}"), is_known: !others.is_empty(), near }
+    Missing { is_known: !others.is_empty(), ..Missing::unknown(format!("no type {name}"), near) }
 }

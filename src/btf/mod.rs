@@ -1,0 +1,140 @@
+//! BTF to facts: what the kernel says of itself where there is no debug information. A function of bytes and symbols to
+//! owned values, as `dwarf` is.
+//!
+//! BTF (include/uapi/linux/btf.h, Documentation/bpf/btf.rst) is a list of numbered records and a table of strings, which
+//! pahole makes of DWARF when the kernel is built, each type and prototype once. The image has it in `.BTF`
+//! (`/sys/kernel/btf/vmlinux`). A module's goes on where the kernel's ends: its records and strings are numbered from there
+//! on, and refer to those of the kernel (`/sys/kernel/btf/MODULE`).
+//!
+//! | record | fact |
+//! | --- | --- |
+//! | `INT`, `FLOAT` | base type: size, encoding |
+//! | `PTR`, `CONST`, `VOLATILE`, `RESTRICT` | the same, of a target |
+//! | `ARRAY` | array; arrays of arrays are one with several dimensions; 0 elements are an unknown number |
+//! | `STRUCT`, `UNION` | the same, members with offset and width in bits |
+//! | `ENUM`, `ENUM64` | enumeration |
+//! | `FWD` | a struct or union that is only declared |
+//! | `TYPEDEF` | typedef |
+//! | `TYPE_TAG` | what it refers to: `__user` and its like are no types |
+//! | `FUNC_PROTO` | function type, where more than functions refer to it; else parameters and return type of these |
+//! | `FUNC` | function; a placement at each symbol of its name |
+//! | `VAR`, `DATASEC`, `DECL_TAG` | nothing |
+//!
+//! There are no files, lines, inline instances, local variables, frame rules and locations: an index of BTF has none. Clones
+//! (`.isra.0`, `.constprop.0`, `.part.0`, `.cold`) are not in BTF: they are known by their symbols alone.
+//!
+//! A parameter is where the calling convention passes it, at the entry, if the prototype can be trusted: there is one
+//! prototype of this name in the object, and one symbol; all parameters up to this one are integers or pointers. pahole up to
+//! 1.24 writes several prototypes of one name, and nothing says which function has which; later versions write none of
+//! those that disagree, or one for all. So such functions have a placement for each prototype, and parameters without
+//! location. One case cannot be told: pahole 1.24 gives the only symbol of a name the prototype of another function of that
+//! name, which has no symbol as it is inlined everywhere. On Debian's 6.1.0-56 that is so of `mm_init` and `end_show`, 2 of
+//! 41,600.
+//!
+//! # A function, worked by hand
+//!
+//! Debian's 6.1.192, whose `.BTF` has 121,036 records. `vfs_read` is record 66,303:
+//!
+//! ```text
+//! 66303  c4 4e 2e 00  00 00 00 0c  fe 02 01 00    name 0x2e4ec4 "vfs_read", kind 12 FUNC, linkage 0, type 66302
+//! ```
+//!
+//! and its prototype
+//!
+//! ```text
+//! 66302  00 00 00 00  04 00 00 0d  …              kind 13 FUNC_PROTO, 4 parameters, returns ssize_t
+//! ```
+//!
+//! One `FUNC` and one symbol bear the name, so that the placement at the symbol has the parameters in `%di %si %dx %cx`.
+mod convention;
+mod functions;
+mod record;
+mod types;
+
+use crate::dwarf::Fault;
+use crate::dwarf::facts::{Batch, UnitFacts};
+use crate::dwarf::strings::{Key, LocalStr, content_hash};
+use crate::error::ErrorKind;
+use crate::link::Symbol;
+use probeidx_format::record::UnitRecord;
+use record::Btf;
+use types::{Keys, Types};
+
+/// Of fewer functions than these it says nothing that most have no symbol.
+const FEW: usize = 8;
+
+/// The kernel's BTF, to which that of its modules refers.
+pub struct Base {
+    bytes: Vec<u8>,
+    /// Of its records.
+    offsets: Vec<u32>,
+    keys: Keys,
+}
+
+/// What BTF belongs to.
+#[derive(Clone, Copy)]
+pub struct Object<'o> {
+    /// The number of the object in the batch.
+    pub number: u32,
+    /// Of the module; empty for the kernel.
+    pub name: &'o str,
+    /// ELF machine.
+    pub machine: u16,
+    /// The symbols of its functions, sorted by address.
+    pub symbols: &'o [Symbol<'o>],
+}
+
+/// The kernel's BTF to a batch, and to what its modules refer to.
+///
+/// # Errors
+/// What is wrong with the header. Other faults are told in the batch.
+pub fn kernel(data: &[u8], object: Object<'_>) -> Result<(Batch, Base), Fault> {
+    let mut batch = Batch::default();
+    let (btf, wrong) = Btf::parse(data, None)?;
+    batch.faults.extend(wrong.map(|fault| (object.number, fault)));
+    let keys = read(&mut batch, &btf, &[], object);
+    batch.strings.freeze();
+    Ok((batch, Base { bytes: data.to_vec(), offsets: btf.into_offsets(), keys }))
+}
+
+impl Base {
+    /// The BTF of a module into a batch.
+    ///
+    /// # Errors
+    /// What is wrong with the header: the batch is as it was. Other faults are told in the batch.
+    pub fn module(&self, batch: &mut Batch, data: &[u8], object: Object<'_>) -> Result<(), Fault> {
+        let of_kernel = Btf::known(&self.bytes, &self.offsets)?;
+        let (btf, wrong) = Btf::parse(data, Some(&of_kernel))?;
+        batch.faults.extend(wrong.map(|fault| (object.number, fault)));
+        read(batch, &btf, &self.keys, object);
+        Ok(())
+    }
+}
+
+fn read(batch: &mut Batch, btf: &Btf<'_>, base: &[Option<Key>], object: Object<'_>) -> Keys {
+    batch.units.push(UnitFacts {
+        object: object.number,
+        name: LocalStr::EMPTY,
+        producer: LocalStr::EMPTY,
+        language: 0,
+        version: 0,
+        flags: UnitRecord::BTF,
+        first_place: batch.places.len() as u32,
+        first_file: batch.files.len() as u32,
+    });
+    let mut types = Types::new(batch, btf, base, object.number, content_hash(object.name.as_bytes()));
+    types.all();
+    let (names, found) = functions::functions(&mut types, object.symbols, object.machine);
+    types.insides();
+    let keys = types.into_keys();
+    // Functions that are gone when the linker is done are few.
+    if found * 2 < names && names >= FEW {
+        let what = "most functions of BTF have no symbol: it is that of another build";
+        let fault = Fault { kind: ErrorKind::Mismatch, ..Fault::new(record::SECTION, 0, what) };
+        batch.faults.push((object.number, fault));
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests;

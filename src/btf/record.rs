@@ -1,0 +1,259 @@
+//! BTF as records: a cursor over untrusted bytes. (include/uapi/linux/btf.h; Documentation/bpf/btf.rst.)
+use crate::dwarf::Fault;
+use std::borrow::Cow;
+
+/// The section.
+pub const SECTION: &str = ".BTF";
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Int,
+    Pointer,
+    Array,
+    Struct,
+    Union,
+    Enum,
+    Forward,
+    Typedef,
+    Volatile,
+    Const,
+    Restrict,
+    Function,
+    Prototype,
+    Variable,
+    Section,
+    Float,
+    DeclarationTag,
+    TypeTag,
+    Enum64,
+}
+
+impl Kind {
+    const ALL: [Self; 19] = [
+        Self::Int,
+        Self::Pointer,
+        Self::Array,
+        Self::Struct,
+        Self::Union,
+        Self::Enum,
+        Self::Forward,
+        Self::Typedef,
+        Self::Volatile,
+        Self::Const,
+        Self::Restrict,
+        Self::Function,
+        Self::Prototype,
+        Self::Variable,
+        Self::Section,
+        Self::Float,
+        Self::DeclarationTag,
+        Self::TypeTag,
+        Self::Enum64,
+    ];
+
+    /// `BTF_KIND_*` start at 1.
+    fn of(number: u32) -> Option<Self> {
+        Self::ALL.get((number as usize).checked_sub(1)?).copied()
+    }
+
+    /// How many bytes follow the three words of a record with so many parts.
+    fn extra(self, parts: usize) -> usize {
+        match self {
+            Self::Int | Self::Variable | Self::DeclarationTag => 4,
+            Self::Array => 12,
+            Self::Struct | Self::Union | Self::Section | Self::Enum64 => 12 * parts,
+            Self::Enum | Self::Prototype => 8 * parts,
+            _ => 0,
+        }
+    }
+}
+
+/// A number of a record; 0 is void.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(pub u32);
+
+impl Id {
+    pub const VOID: Self = Self(0);
+}
+
+/// A record, its numbers not yet looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'d> {
+    pub kind: Kind,
+    /// Members are bit-fields, enumerators signed, a forward declaration is one of a union.
+    pub flag: bool,
+    pub name: &'d [u8],
+    /// How many parts it has; of a function its linkage.
+    pub parts: u16,
+    /// Its size, or the number of the type that it refers to.
+    pub word: u32,
+    extra: &'d [u8],
+}
+
+impl<'d> Record<'d> {
+    /// The type that it refers to.
+    pub fn target(&self) -> Id {
+        Id(self.word)
+    }
+    /// The words behind the record.
+    fn words(&self) -> impl Iterator<Item = u32> + use<'d> {
+        self.extra.chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().expect("four bytes")))
+    }
+    /// The only word behind it: how an integer is encoded.
+    pub fn encoding(&self) -> u32 {
+        self.words().next().unwrap_or(0)
+    }
+    /// The element of an array, and how many there are.
+    pub fn array(&self) -> (Id, u32) {
+        let mut words = self.words();
+        let element = Id(words.next().unwrap_or(0));
+        (element, words.nth(1).unwrap_or(0))
+    }
+    /// The parts: three words of members and 64-bit enumerators, two of enumerators and parameters, and 0.
+    pub fn rows(&self) -> impl Iterator<Item = [u32; 3]> + use<'d> {
+        let width = if matches!(self.kind, Kind::Enum | Kind::Prototype) { 8 } else { 12 };
+        self.extra.chunks_exact(width).map(|row| {
+            let word = |at: usize| {
+                row.get(at..at + 4).map_or(0, |w| u32::from_le_bytes(w.try_into().expect("four bytes")))
+            };
+            [word(0), word(4), word(8)]
+        })
+    }
+}
+
+/// The records and strings of an object; those of a module go on where those of the kernel end.
+pub struct Btf<'d> {
+    base: Option<&'d Btf<'d>>,
+    types: &'d [u8],
+    strings: &'d [u8],
+    /// Of each own record.
+    offsets: Cow<'d, [u32]>,
+    /// The number of the first own record, and the offset of the first own string.
+    first: u32,
+    first_string: u32,
+}
+
+/// No kernel has so many: bounds the memory by numbers that a header may claim.
+const MOST_RECORDS: usize = 1 << 24;
+
+impl<'d> Btf<'d> {
+    /// Reads the header, and finds the records. What is wrong in the middle ends the records there, and is told.
+    ///
+    /// # Errors
+    /// What is wrong with the header.
+    pub fn parse(data: &'d [u8], base: Option<&'d Btf<'d>>) -> Result<(Self, Option<Fault>), Fault> {
+        let (mut btf, types_at) = Self::open(data, base)?;
+        let (offsets, wrong) = btf.walk(types_at);
+        btf.offsets = Cow::Owned(offsets);
+        Ok((btf, wrong))
+    }
+
+    /// The same where the offsets of the records are known.
+    ///
+    /// # Errors
+    /// What is wrong with the header.
+    pub fn known(data: &'d [u8], offsets: &'d [u32]) -> Result<Self, Fault> {
+        let (btf, _) = Self::open(data, None)?;
+        Ok(Self { offsets: Cow::Borrowed(offsets), ..btf })
+    }
+
+    /// The offsets of the records: see [`known`](Self::known).
+    pub fn into_offsets(self) -> Vec<u32> {
+        self.offsets.into_owned()
+    }
+
+    /// Without records; and where these start.
+    fn open(data: &'d [u8], base: Option<&'d Btf<'d>>) -> Result<(Self, usize), Fault> {
+        let fault = |at, what| Fault::new(SECTION, at, what);
+        let word = |at: usize| data.get(at..)?.first_chunk().map(|w| u32::from_le_bytes(*w) as usize);
+        match data {
+            [0x9f, 0xeb, 1, ..] => {}
+            [0xeb, 0x9f, ..] => {
+                return Err(fault(0, "big-endian BTF; only little-endian kernels are indexed"));
+            }
+            [0x9f, 0xeb, ..] => return Err(fault(2, "BTF of a version that is not known")),
+            _ => return Err(fault(0, "no BTF: its mark is missing")),
+        }
+        let part = |offset: usize, length: usize| {
+            let start = word(4)?.checked_add(word(offset)?)?;
+            data.get(start..start.checked_add(word(length)?)?).map(|bytes| (start, bytes))
+        };
+        let cut_off = || fault(8, "BTF is cut off: its types or strings reach behind the end");
+        let (types_at, types) = part(8, 12).ok_or_else(cut_off)?;
+        let (_, strings) = part(16, 20).ok_or_else(cut_off)?;
+        let (first, first_string) = base.map_or((1, 0), |base| (base.end(), base.strings.len() as u32));
+        Ok((Self { base, types, strings, offsets: Cow::Borrowed(&[]), first, first_string }, types_at))
+    }
+
+    fn walk(&self, types_at: usize) -> (Vec<u32>, Option<Fault>) {
+        let mut offsets = vec![];
+        let mut at = 0;
+        while at < self.types.len() {
+            let what = match self.length_at(at) {
+                None => "a record of BTF makes no sense: it and what follows is left out",
+                Some(_) if offsets.len() >= MOST_RECORDS => {
+                    "more than 16777216 records of BTF: what follows is left out"
+                }
+                Some(length) => {
+                    offsets.push(at as u32);
+                    at += length;
+                    continue;
+                }
+            };
+            return (offsets, Some(Fault::new(SECTION, types_at + at, what)));
+        }
+        (offsets, None)
+    }
+
+    fn length_at(&self, at: usize) -> Option<usize> {
+        let info = u32::from_le_bytes(*self.types.get(at + 4..)?.first_chunk()?);
+        let length = 12 + Kind::of(info >> 24 & 0x1f)?.extra((info & 0xffff) as usize);
+        (at + length <= self.types.len()).then_some(length)
+    }
+
+    /// The numbers of the own records.
+    pub fn own(&self) -> impl Iterator<Item = Id> + use<> {
+        (self.first..self.end()).map(Id)
+    }
+    /// Whether a record is an own one, and which.
+    pub fn own_number(&self, id: Id) -> Option<usize> {
+        let number = id.0.checked_sub(self.first)? as usize;
+        (number < self.offsets.len()).then_some(number)
+    }
+    /// How many own records there are.
+    pub fn count(&self) -> usize {
+        self.offsets.len()
+    }
+    fn end(&self) -> u32 {
+        self.first + self.offsets.len() as u32
+    }
+
+    /// The record of a number; `None` for void, and where there is none.
+    pub fn record(&self, id: Id) -> Option<Record<'d>> {
+        if id.0 < self.first {
+            return self.base?.record(id);
+        }
+        let at = *self.offsets.get((id.0 - self.first) as usize)? as usize;
+        let bytes = &self.types[at..at + self.length_at(at)?];
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let info = word(4);
+        Some(Record {
+            kind: Kind::of(info >> 24 & 0x1f)?,
+            flag: info >> 31 != 0,
+            name: self.string(word(0)),
+            parts: info as u16,
+            word: word(8),
+            extra: &bytes[12..],
+        })
+    }
+
+    /// The string at an offset; empty where there is none.
+    pub fn string(&self, at: u32) -> &'d [u8] {
+        if at < self.first_string {
+            return self.base.map_or(&[], |base| base.string(at));
+        }
+        let rest = self.strings.get((at - self.first_string) as usize..).unwrap_or_default();
+        &rest[..memchr::memchr(0, rest).unwrap_or(0)]
+    }
+}

@@ -1,0 +1,388 @@
+//! Records to types: named ones each for itself, all others by what they are made of.
+use super::record::{Btf, Id, Kind, Record, SECTION};
+use crate::dwarf::Fault;
+use crate::dwarf::facts::{Batch, MemberFacts, NO_TYPE, TypeFacts};
+use crate::dwarf::strings::{Key, LocalStr, content_hash};
+use gimli::constants::{
+    DW_ATE_boolean, DW_ATE_float, DW_ATE_signed, DW_ATE_signed_char, DW_ATE_unsigned, DW_ATE_unsigned_char,
+};
+use probeidx_format::types::TypeKind;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Pointers to pointers to … deeper than this are cut: only damaged BTF has them.
+const DEEPEST: u32 = 64;
+
+/// All modules together have at most so many members for each byte of BTF: each is read once, or twice.
+const SALT: u64 = 0x627466;
+
+/// The keys of the types of an object, by the number of the record; none for what is no type, or was not described.
+pub type Keys = Vec<Option<Key>>;
+
+/// Describes the types of one object in a batch.
+pub struct Types<'b, 'd> {
+    pub batch: &'b mut Batch,
+    pub btf: &'b Btf<'d>,
+    /// Of the kernel's records, where the object is a module.
+    base: &'b [Option<Key>],
+    /// Of the own records.
+    keys: Keys,
+    /// The positions in the batch: of own records, and of the kernel's that were met.
+    own: Vec<Option<u32>>,
+    met: FxHashMap<Id, u32>,
+    /// Structs, unions, enumerations and typedefs whose inside is still to be read.
+    pending: Vec<(Id, u32)>,
+    by_key: FxHashMap<Key, u32>,
+    depth: u32,
+    /// Told once each.
+    faults: FxHashSet<&'static str>,
+    pub object: u32,
+}
+
+impl<'b, 'd> Types<'b, 'd> {
+    /// `base` are the keys of the kernel's records, empty for the kernel itself; `salt` tells the unnamed types of objects
+    /// apart.
+    pub fn new(
+        batch: &'b mut Batch,
+        btf: &'b Btf<'d>,
+        base: &'b [Option<Key>],
+        object: u32,
+        salt: u64,
+    ) -> Self {
+        let keys = definition_keys(btf, salt);
+        let own = vec![None; btf.count()];
+        Self {
+            batch,
+            btf,
+            base,
+            keys,
+            own,
+            met: FxHashMap::default(),
+            pending: vec![],
+            by_key: FxHashMap::default(),
+            depth: 0,
+            faults: FxHashSet::default(),
+            object,
+        }
+    }
+
+    /// Describes all types of the object, but prototypes that only functions have.
+    pub fn all(&mut self) {
+        let records = self.btf.own().filter_map(|id| Some((id, self.btf.record(id)?)));
+        let of_functions: FxHashSet<Id> =
+            records.filter(|(_, r)| r.kind == Kind::Function).map(|(_, r)| r.target()).collect();
+        for id in self.btf.own().filter(|id| !of_functions.contains(id)) {
+            if self.btf.record(id).is_some_and(|r| kind(&r).is_some()) {
+                self.at(id);
+                self.insides();
+            }
+        }
+    }
+
+    /// The keys of the own records: what modules refer to.
+    pub fn into_keys(self) -> Keys {
+        self.keys
+    }
+
+    pub fn fault(&mut self, what: &'static str) {
+        if self.faults.insert(what) {
+            self.batch.faults.push((self.object, Fault::new(SECTION, 0, what)));
+        }
+    }
+
+    /// The type of a record, by its position in the batch.
+    pub fn at(&mut self, id: Id) -> u32 {
+        if id == Id::VOID {
+            return NO_TYPE;
+        }
+        match self.btf.own_number(id) {
+            Some(number) => match self.own[number] {
+                Some(known) => known,
+                None => {
+                    // What leads back here while it is being described has no type.
+                    self.own[number] = Some(NO_TYPE);
+                    let described = self.describe(id);
+                    self.own[number] = Some(described);
+                    described
+                }
+            },
+            None => match self.met.get(&id) {
+                Some(&known) => known,
+                None => {
+                    self.met.insert(id, NO_TYPE);
+                    let described = self.of_kernel(id);
+                    self.met.insert(id, described);
+                    described
+                }
+            },
+        }
+    }
+
+    /// A type that the kernel's BTF describes: where its batch has it, only the key counts.
+    fn of_kernel(&mut self, id: Id) -> u32 {
+        match self.base.get((id.0 as usize).wrapping_sub(1)) {
+            Some(&Some(key)) => {
+                let kind = self.btf.record(id).and_then(|r| kind(&r)).unwrap_or(TypeKind::Unspecified);
+                self.add(TypeFacts { known: true, ..blank(key, kind) })
+            }
+            _ => self.describe(id),
+        }
+    }
+
+    fn describe(&mut self, id: Id) -> u32 {
+        let Some(record) = self.btf.record(id) else {
+            self.fault("a record of BTF refers to one that is not there");
+            return NO_TYPE;
+        };
+        if record.kind == Kind::TypeTag {
+            return self.deeper(|types| types.at(record.target()));
+        }
+        let Some(kind) = kind(&record) else {
+            self.fault("a record of BTF refers to one that is no type");
+            return NO_TYPE;
+        };
+        let key = self.btf.own_number(id).and_then(|number| self.keys[number]);
+        match key {
+            Some(key) => self.definition(id, record, kind, key),
+            None => self.made_of(id, record, kind),
+        }
+    }
+
+    /// A named type, or an unnamed one that has members: its inside comes later.
+    fn definition(&mut self, id: Id, record: Record<'d>, kind: TypeKind, key: Key) -> u32 {
+        let has_size = !matches!(record.kind, Kind::Typedef | Kind::Forward);
+        let facts = TypeFacts {
+            name: self.batch.strings.intern(record.name),
+            size: if has_size { record.word } else { 0 },
+            encoding: encoding(&record),
+            declared: record.kind == Kind::Forward,
+            ..blank(key, kind)
+        };
+        let described = self.add(facts);
+        if !matches!(record.kind, Kind::Int | Kind::Float | Kind::Forward) {
+            self.pending.push((id, described));
+        }
+        described
+    }
+
+    /// Reads what the types that were met are made of.
+    pub fn insides(&mut self) {
+        while let Some((id, described)) = self.pending.pop() {
+            let Some(record) = self.btf.record(id) else { continue };
+            let target = if record.kind == Kind::Typedef { self.at(record.target()) } else { NO_TYPE };
+            let members: Vec<MemberFacts> = match record.kind {
+                Kind::Struct | Kind::Union => record.rows().map(|row| self.member(&record, row)).collect(),
+                Kind::Enum | Kind::Enum64 => record.rows().map(|row| self.enumerator(&record, row)).collect(),
+                _ => vec![],
+            };
+            let mut facts = self.batch.types[described as usize];
+            facts.target = target;
+            self.set_members(&mut facts, &members);
+            self.batch.types[described as usize] = facts;
+        }
+    }
+
+    /// A type without a name: a pointer, `const`, an array, a prototype.
+    fn made_of(&mut self, id: Id, record: Record<'d>, kind: TypeKind) -> u32 {
+        let (target, members) = match record.kind {
+            Kind::Array => self.array(id),
+            Kind::Prototype => {
+                let target = self.deeper(|types| types.at(record.target()));
+                let parameters = record.rows().map(|[_, id, _]| {
+                    let target = self.deeper(|types| types.at(Id(id)));
+                    MemberFacts { name: LocalStr::EMPTY, target, value: 0 }
+                });
+                (target, parameters.collect())
+            }
+            _ => (self.deeper(|types| types.at(record.target())), vec![]),
+        };
+        let size = if record.kind == Kind::Pointer { POINTER } else { 0 };
+        let mut key = Key::new(kind as u64).with(SALT).with(members.len() as u64).and(self.key(target));
+        for member in &members {
+            key = key.with(member.value as u64).and(self.key(member.target));
+        }
+        if let Some(number) = self.btf.own_number(id) {
+            self.keys[number] = Some(key);
+        }
+        if let Some(&known) = self.by_key.get(&key) {
+            return known;
+        }
+        let mut facts = TypeFacts { size, target, ..blank(key, kind) };
+        self.set_members(&mut facts, &members);
+        self.add(facts)
+    }
+
+    /// An array and the arrays that it consists of are one with several dimensions, as in DWARF.
+    fn array(&mut self, id: Id) -> (u32, Vec<MemberFacts>) {
+        let mut dimensions = vec![];
+        let mut at = id;
+        while let Some(record) = self.btf.record(at).filter(|r| r.kind == Kind::Array) {
+            if dimensions.len() >= DEEPEST as usize {
+                self.fault("types of BTF are nested too deep");
+                return (NO_TYPE, dimensions);
+            }
+            let (element, count) = record.array();
+            // BTF says 0 too where the number is not known: of what a struct ends with.
+            let value = if count == 0 { -1 } else { count.into() };
+            dimensions.push(MemberFacts { name: LocalStr::EMPTY, target: NO_TYPE, value });
+            at = element;
+        }
+        (self.deeper(|types| types.at(at)), dimensions)
+    }
+
+    fn member(&mut self, record: &Record<'d>, [name, id, word]: [u32; 3]) -> MemberFacts {
+        let (mut offset, mut width) = (word, 0);
+        if record.flag {
+            (offset, width) = (word & 0xff_ffff, word >> 24);
+        } else if let Some((skip, bits)) = self.old_bit_field(Id(id)) {
+            // Before bit-fields had a flag, an integer of odd size stood for them.
+            (offset, width) = (word.saturating_add(skip), bits);
+        }
+        let name = self.batch.strings.intern(self.btf.string(name));
+        let value = (u64::from(offset) | u64::from(width) << 48) as i64;
+        MemberFacts { name, target: self.at(Id(id)), value }
+    }
+
+    /// Offset and width in bits of an integer that is not as wide as its bytes.
+    fn old_bit_field(&self, id: Id) -> Option<(u32, u32)> {
+        let record = self.btf.record(id).filter(|r| r.kind == Kind::Int)?;
+        let word = record.encoding();
+        let (offset, bits) = (word >> 16 & 0xff, word & 0xff);
+        (bits > 0 && bits != record.word.saturating_mul(8)).then_some((offset, bits))
+    }
+
+    fn enumerator(&mut self, record: &Record<'d>, [name, low, high]: [u32; 3]) -> MemberFacts {
+        let value = match (record.kind, record.flag) {
+            (Kind::Enum64, _) => (u64::from(low) | u64::from(high) << 32) as i64,
+            (_, true) => (low as i32).into(),
+            (_, false) => low.into(),
+        };
+        let name = self.batch.strings.intern(self.btf.string(name));
+        MemberFacts { name, target: NO_TYPE, value }
+    }
+
+    fn deeper(&mut self, describe: impl FnOnce(&mut Self) -> u32) -> u32 {
+        if self.depth >= DEEPEST {
+            self.fault("types of BTF are nested too deep");
+            return NO_TYPE;
+        }
+        self.depth += 1;
+        let described = describe(self);
+        self.depth -= 1;
+        described
+    }
+
+    /// The key of a type of the batch, to be part of another's.
+    pub fn key(&self, type_id: u32) -> Key {
+        self.batch.types.get(type_id as usize).map_or(Key::new(u64::MAX), |t| t.key)
+    }
+
+    fn add(&mut self, facts: TypeFacts) -> u32 {
+        let new = self.batch.types.len() as u32;
+        self.batch.types.push(facts);
+        self.by_key.entry(facts.key).or_insert(new);
+        new
+    }
+
+    fn set_members(&mut self, facts: &mut TypeFacts, members: &[MemberFacts]) {
+        facts.first_member = self.batch.members.len() as u32;
+        facts.members = members.len() as u32;
+        self.batch.members.extend_from_slice(members);
+    }
+}
+
+/// The size of a pointer: only 64-bit kernels are indexed.
+const POINTER: u32 = 8;
+
+fn blank(key: Key, kind: TypeKind) -> TypeFacts {
+    TypeFacts {
+        key,
+        kind,
+        encoding: 0,
+        declared: false,
+        known: false,
+        name: LocalStr::EMPTY,
+        file: LocalStr::EMPTY,
+        line: 0,
+        size: 0,
+        target: NO_TYPE,
+        first_member: 0,
+        members: 0,
+    }
+}
+
+/// The kind of type that a record describes.
+fn kind(record: &Record<'_>) -> Option<TypeKind> {
+    Some(match record.kind {
+        Kind::Int | Kind::Float => TypeKind::Base,
+        Kind::Pointer => TypeKind::Pointer,
+        Kind::Array => TypeKind::Array,
+        Kind::Struct => TypeKind::Struct,
+        Kind::Union => TypeKind::Union,
+        Kind::Enum | Kind::Enum64 => TypeKind::Enum,
+        Kind::Forward if record.flag => TypeKind::Union,
+        Kind::Forward => TypeKind::Struct,
+        Kind::Typedef => TypeKind::Typedef,
+        Kind::Volatile => TypeKind::Volatile,
+        Kind::Const => TypeKind::Const,
+        Kind::Restrict => TypeKind::Restrict,
+        Kind::Prototype => TypeKind::Function,
+        Kind::Function | Kind::Variable | Kind::Section | Kind::DeclarationTag | Kind::TypeTag => {
+            return None;
+        }
+    })
+}
+
+/// What DWARF says of such a number.
+fn encoding(record: &Record<'_>) -> u8 {
+    const SIGNED: u32 = 1;
+    const BOOL: u32 = 4;
+    let encoding = match record.kind {
+        Kind::Float => DW_ATE_float,
+        Kind::Int if record.encoding() >> 24 & BOOL != 0 => DW_ATE_boolean,
+        Kind::Int => match (record.encoding() >> 24 & SIGNED != 0, record.name.ends_with(b"char")) {
+            (true, true) => DW_ATE_signed_char,
+            (false, true) => DW_ATE_unsigned_char,
+            (true, false) => DW_ATE_signed,
+            (false, false) => DW_ATE_unsigned,
+        },
+        Kind::Enum | Kind::Enum64 if record.flag => DW_ATE_signed,
+        Kind::Enum | Kind::Enum64 => DW_ATE_unsigned,
+        _ => return 0,
+    };
+    encoding.0
+}
+
+/// The keys of what has a name or members: of kind, name, size and the names and places of its members; and the how
+/// manyeth it is of those that look alike, as no two records of one object are the same. Named ones that look alike in two
+/// modules are one, as they are in DWARF. Cost: of all records.
+fn definition_keys(btf: &Btf<'_>, salt: u64) -> Keys {
+    let mut alike: FxHashMap<Key, u64> = FxHashMap::default();
+    let key = |id: Id| {
+        let record = btf.record(id)?;
+        let mut key = Key::new(kind(&record)? as u64).with(SALT).with(content_hash(record.name));
+        let whole = u64::from(record.word) << 2 | u64::from(record.flag);
+        key = match record.kind {
+            Kind::Int => key.with(whole).with(record.encoding().into()),
+            Kind::Float | Kind::Forward => key.with(whole),
+            Kind::Typedef => {
+                let target = btf.record(record.target());
+                key.with(target.map_or(0, |t| content_hash(t.name) ^ t.kind as u64))
+            }
+            Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64 => {
+                let rows = record.rows().map(|[name, id, word]| {
+                    let second = if matches!(record.kind, Kind::Struct | Kind::Union) { 0 } else { id };
+                    (content_hash(btf.string(name)), u64::from(second) << 32 | u64::from(word))
+                });
+                rows.fold(key.with(whole), |key, (name, value)| key.with(name).with(value))
+            }
+            _ => return None,
+        };
+        if record.name.is_empty() {
+            key = key.with(salt);
+        }
+        let count = alike.entry(key).or_default();
+        *count += 1;
+        Some(key.with(*count))
+    };
+    btf.own().map(key).collect()
+}

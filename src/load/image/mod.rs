@@ -1,0 +1,182 @@
+//! Boot images: the kernel as it is installed, which unpacks to the vmlinux without symbols and debug information.
+//!
+//! | image | what is in it | source |
+//! | --- | --- | --- |
+//! | bzImage (x86) | a compressed ELF vmlinux, all allocated sections of it | Documentation/arch/x86/boot.rst, 2.08 and later |
+//! | EFI zboot (arm64, riscv, loongarch) | a compressed flat `Image` | drivers/firmware/efi/libstub/zboot-header.S |
+//!
+//! A flat `Image` (arm64) has neither section headers nor symbols, and is not read yet: the error says so.
+mod lz4;
+
+use super::decompress::{self, Compression, decompress};
+use crate::error::{Error, ErrorKind, Result};
+
+/// What must be read of a file to tell whether it is an image: see [`is_image`].
+pub const HEAD: usize = 0x260;
+
+/// A boot image, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Bzimage,
+    Zboot,
+    Flat,
+}
+
+fn form(head: &[u8]) -> Option<Form> {
+    let has = |at: usize, mark: &[u8]| head.get(at..at + mark.len()) == Some(mark);
+    if has(0x202, b"HdrS") && has(0x1fe, &[0x55, 0xaa]) {
+        return Some(Form::Bzimage);
+    }
+    if has(0, b"MZ\0\0zimg") {
+        return Some(Form::Zboot);
+    }
+    // Documentation/arch/arm64/booting.rst, riscv/boot-image-header.rst
+    (has(0x38, b"ARM\x64") || has(0x38, b"RSC\x05")).then_some(Form::Flat)
+}
+
+/// Whether a file that begins like this is a boot image.
+pub fn is_image(head: &[u8]) -> bool {
+    form(head).is_some()
+}
+
+/// The release that a bzImage names (`kernel_version` of its header), from its first 32 KiB.
+pub fn release(head: &[u8]) -> Option<&str> {
+    (form(head)? == Form::Bzimage).then_some(())?;
+    let at = usize::from(u16::from_le_bytes(*head.get(0x20e..)?.first_chunk()?));
+    let text = head.get(at.checked_add(0x200).filter(|_| at > 0)?..)?;
+    let end = text.iter().position(|b| b.is_ascii_whitespace() || *b == 0)?;
+    std::str::from_utf8(&text[..end]).ok().filter(|text| text.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The kernel in a boot image; `None` if the bytes are none. Cost: of decompression, some hundred milliseconds. At most 64
+/// times the length of the image comes out.
+///
+/// # Errors
+/// [`ErrorKind::Damaged`] for an image that does not hold what its header says, [`ErrorKind::Unsupported`] for a
+/// compression or an image that is not read.
+pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
+    let Some(form) = form(data) else { return Ok(None) };
+    let number = |at: usize| data.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b) as usize);
+    let payload = || {
+        let (start, length) = match form {
+            Form::Bzimage => {
+                let version = u16::from_le_bytes(*data.get(0x206..)?.first_chunk()?);
+                // `payload_offset` counts from the protected-mode code, behind the sectors of the setup.
+                let setup = (usize::from(data[0x1f1].max(1)) + 1) * 512;
+                ((version >= 0x208).then_some(setup)?.checked_add(number(0x248)?)?, number(0x24c)?)
+            }
+            Form::Zboot => (number(8)?, number(12)?),
+            Form::Flat => return Some(data),
+        };
+        data.get(start..start.checked_add(length)?)
+    };
+    let cut_off = || {
+        Error::new(ErrorKind::Damaged, "the boot image is cut off: its payload is not where its header says")
+            .hint("install the package of the kernel again")
+    };
+    let payload = payload().ok_or_else(cut_off)?;
+    let plain = if form == Form::Flat { None } else { Some(inflate(payload)?) };
+    let plain = plain.as_deref().map_or(data, |p| p);
+    match plain {
+        [0x7f, b'E', b'L', b'F', ..] => Ok(Some(plain.to_owned())),
+        _ => Err(Error::new(
+            ErrorKind::Unsupported,
+            "a flat boot image without section headers, as arm64 and riscv have it, is not read",
+        )
+        .hint("give the vmlinux of its debug package, or /sys/kernel/btf/vmlinux where it runs")),
+    }
+}
+
+/// Inflates the payload of an image. Behind all but gzip its build puts the length of what comes out, 4 bytes
+/// (scripts/Makefile.lib, `size_append`).
+fn inflate(payload: &[u8]) -> Result<Vec<u8>> {
+    let body = &payload[..payload.len().saturating_sub(4)];
+    let limit = decompress::most(payload.len() as u64);
+    let unsupported = |name: &str| {
+        let what = format!("a kernel that is compressed by {name}, which is not read");
+        Err(Error::new(ErrorKind::Unsupported, what).hint("unpack it by extract-vmlinux and give the result"))
+    };
+    match payload {
+        // Their ends are their own.
+        [0x1f, 0x8b, ..] => decompress(Compression::Gzip, payload, limit),
+        [0x7f, b'E', b'L', b'F', ..] => Ok(payload.to_owned()),
+        [0xfd, b'7', b'z', b'X', ..] => decompress(Compression::Xz, body, limit),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => decompress(Compression::Zstd, body, limit),
+        [0x5d, 0, 0, ..] => decompress(Compression::Lzma, body, limit),
+        [a, b, c, d, ..] if [*a, *b, *c, *d] == lz4::MAGIC => lz4::inflate(body, limit),
+        [b'B', b'Z', b'h', ..] => unsupported("bzip2"),
+        [0x89, b'L', b'Z', b'O', ..] => unsupported("lzo"),
+        _ => unsupported("an unknown program"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    /// A bzImage around a payload.
+    fn bzimage(payload: &[u8]) -> Vec<u8> {
+        let mut image = vec![0; 3 * 512];
+        image[0x1f1] = 1;
+        image[0x1fe..0x200].copy_from_slice(&[0x55, 0xaa]);
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        image[0x206..0x208].copy_from_slice(&0x20f_u16.to_le_bytes());
+        image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+        image[0x300..0x314].copy_from_slice(b"6.1.0-56-test (x) #1");
+        image[0x248..0x24c].copy_from_slice(&512_u32.to_le_bytes());
+        image[0x24c..0x250].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        image.extend(payload);
+        image
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(vec![], flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn a_bzimage_unpacks_and_names_its_release() {
+        let kernel = [b"\x7fELF".as_slice(), &[7; 5000]].concat();
+        let image = bzimage(&gzip(&kernel));
+        assert!(is_image(&image[..HEAD]));
+        assert_eq!(release(&image), Some("6.1.0-56-test"));
+        assert_eq!(unpack(&image).unwrap().unwrap(), kernel);
+        assert_eq!(unpack(&kernel).unwrap(), None, "no image");
+        let zboot =
+            [b"MZ\0\0zimg\x40\0\0\0".as_slice(), &(gzip(&kernel).len() as u32).to_le_bytes(), &[0; 48]]
+                .concat();
+        assert_eq!(unpack(&[zboot, gzip(&kernel)].concat()).unwrap().unwrap(), kernel);
+    }
+
+    #[test]
+    fn what_is_not_read_is_named() {
+        for (payload, said) in [
+            (&b"BZh91AY"[..], "bzip2"),
+            (b"\x89LZO\0\x0d", "lzo"),
+            (b"????????", "unknown"),
+            (b"\x02\x21\x4c\x18\x40\0\0\0????", "behind the end"),
+            (&gzip(b"MZ, a flat image"), "flat boot image"),
+        ] {
+            let error = unpack(&bzimage(payload)).unwrap_err();
+            assert!(error.message().contains(said) && error.remedy().is_some(), "{said}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_image_that_is_cut_off_or_changed_is_an_error_or_another_image() {
+        let image = bzimage(&gzip(&[b"\x7fELF".as_slice(), &[7; 500]].concat()));
+        for cut in HEAD..image.len() {
+            assert!(unpack(&image[..cut]).is_err(), "{cut}");
+        }
+        for at in (0x1f0..0x260).chain(1536..image.len()) {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut changed = image.clone();
+                changed[at] = value;
+                let _ = (unpack(&changed), release(&changed));
+            }
+        }
+    }
+}

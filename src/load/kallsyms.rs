@@ -1,0 +1,388 @@
+//! The symbols that a kernel image carries for itself (CONFIG_KALLSYMS): found without any symbol that would say where.
+//!
+//! scripts/kallsyms.c writes these tables one after another into `.rodata`, each aligned to 8:
+//!
+//! | up to 6.3 | from 6.4 on | what it is |
+//! | --- | --- | --- |
+//! | offsets, relative_base | num_syms | of each symbol 32 bits from the base (or its address, without CONFIG_KALLSYMS_BASE_RELATIVE) |
+//! | num_syms | names | how many there are, 32 bits |
+//! | names | markers | of each a length (two bytes from 128 on, since 6.1), and as many tokens: nm's letter, then the name |
+//! | markers | token_table | where every 256th name starts: 32 bits (64 before 4.20) |
+//! | (seqs_of_names) | token_index | not read |
+//! | token_table | offsets, relative_base | 256 texts, each ended by NUL |
+//! | token_index | seqs_of_names | where each text starts, 16 bits |
+//!
+//! The table of tokens has ten texts in a row that nothing else has: `0` to `9`. Its index follows it, and says where it
+//! starts. The names are what number, lengths and markers agree on. Every table is compared with what another one says of
+//! it, so that nothing that only looks like one is taken for it.
+use super::elf::Elf;
+use super::symbol_table::{SymbolTable, Told};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The longest name with its letter, and room for more (KSYM_NAME_LEN is 512).
+const LONGEST: usize = 1024;
+
+/// Names may come out this much longer than the section is: two times are usual.
+const MOST_EXPANDED: usize = 16;
+
+/// Symbols are decoded in search of the names at most this often for each byte of the section.
+const MOST_TRIED: usize = 16;
+
+/// One name in so many has a marker.
+const MARKED: usize = 256;
+
+impl SymbolTable {
+    /// The symbols that the kernel carries; `None` where there are none. Cost: a search through the read-only data, then of
+    /// each symbol; some ten milliseconds.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if there are tables that do not fit together.
+    pub fn embedded(object: &Elf<'_>) -> Result<Option<Self>> {
+        for section in object.sections.iter().filter(|s| s.is_allocated() && !s.is_executable()) {
+            let Some(tokens) = Tokens::find(section.raw()) else { continue };
+            let in_section = |e: Error| {
+                e.section(section.name)
+                    .offset(tokens.table as u64)
+                    .hint("give the vmlinux of the debug package")
+            };
+            return tables(object, section.raw(), &tokens).map(Some).map_err(in_section);
+        }
+        Ok(None)
+    }
+}
+
+fn tables(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>) -> Result<SymbolTable> {
+    let unsupported = |what| Error::new(ErrorKind::Unsupported, what);
+    let names = Names::find(data, tokens)
+        .ok_or_else(|| unsupported("the table of the kernel's symbols has no names that fit its tokens"))?;
+    if names.text.len() > data.len().saturating_mul(MOST_EXPANDED) {
+        return Err(unsupported(
+            "the names of the kernel's symbols are more than 16 times as long as its data",
+        ));
+    }
+    let addresses = addresses(object, data, tokens, &names).ok_or_else(|| {
+        unsupported("the table of the kernel's symbols has no addresses that fit its names")
+    })?;
+    let told = names.iter().zip(addresses).map(|(whole, address)| {
+        let (letter, name) = whole.split_first().unwrap_or((&b'?', &[]));
+        Told { address, letter: *letter, name }
+    });
+    Ok(SymbolTable::new(object, told))
+}
+
+fn number(data: &[u8], at: usize) -> Option<u32> {
+    data.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b))
+}
+
+fn long(data: &[u8], at: usize) -> Option<u64> {
+    data.get(at..)?.first_chunk().map(|b| u64::from_le_bytes(*b))
+}
+
+/// The texts of which names are put together.
+struct Tokens<'d> {
+    texts: Vec<&'d [u8]>,
+    /// Where their table starts, and where what is behind its index starts.
+    table: usize,
+    end: usize,
+}
+
+impl<'d> Tokens<'d> {
+    fn find(data: &'d [u8]) -> Option<Self> {
+        const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\x00";
+        memchr::memmem::find_iter(data, DIGITS).find_map(|at| Self::around(data, at))
+    }
+
+    /// The table that has the text `0` at an offset, if the index behind it agrees with it.
+    fn around(data: &'d [u8], zero: usize) -> Option<Self> {
+        const DIGIT: usize = b'0' as usize;
+        let mut ends = memchr::memchr_iter(0, &data[zero..]).map(|nul| zero + nul + 1);
+        let end = ends.nth(255 - DIGIT)?;
+        let starts_at = |index: usize| {
+            let entry = |n: usize| {
+                let bytes = data.get(index + 2 * n..)?.first_chunk()?;
+                Some(usize::from(u16::from_le_bytes(*bytes)))
+            };
+            let table = zero.checked_sub(entry(DIGIT)?)?;
+            let mut texts = Vec::with_capacity(256);
+            let mut due = table;
+            for n in 0..256 {
+                let start = table + entry(n)?;
+                let text = &data[start.min(end)..end];
+                let text = &text[..memchr::memchr(0, text)?];
+                (start == due).then_some(())?;
+                due = start + text.len() + 1;
+                texts.push(text);
+            }
+            (due == end).then_some(Self { texts, table, end: index + 512 })
+        };
+        (end..end + 8).filter(|at| at.is_multiple_of(4)).find_map(starts_at)
+    }
+}
+
+/// The names of all symbols, each behind its letter.
+struct Names {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    /// Where the number of symbols stands.
+    count_at: usize,
+}
+
+impl Names {
+    /// The number of symbols, and names that end where the markers say so.
+    fn find(data: &[u8], tokens: &Tokens<'_>) -> Option<Self> {
+        let mut left = data.len().saturating_mul(MOST_TRIED);
+        for count_at in (0..tokens.table.saturating_sub(16)).step_by(8) {
+            let count = number(data, count_at)? as usize;
+            let is_likely = (2..data.len()).contains(&count) && number(data, count_at + 4) == Some(0);
+            if !is_likely || !starts_with_letter(data, count_at + 8, tokens) {
+                continue;
+            }
+            if let Some(names) = Self::at(data, count_at, count, tokens, &mut left) {
+                return Some(names);
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        None
+    }
+
+    fn at(data: &[u8], count_at: usize, count: usize, tokens: &Tokens<'_>, left: &mut usize) -> Option<Self> {
+        let first = count_at + 8;
+        let mut names = Self { text: vec![], ends: vec![], count_at };
+        let mut markers = vec![];
+        let mut at = first;
+        for n in 0..count {
+            if n.is_multiple_of(MARKED) {
+                markers.push(at - first);
+            }
+            let entry = entry(data, at)?;
+            *left = left.checked_sub(entry.len() + 1).unwrap_or(0);
+            at = entry.as_ptr_range().end as usize - data.as_ptr() as usize;
+            let start = names.text.len();
+            for token in entry {
+                names.text.extend_from_slice(tokens.texts[usize::from(*token)]);
+            }
+            let length = names.text.len() - start;
+            let fits = (2..=LONGEST).contains(&length) && is_letter(names.text[start]);
+            if !fits || at > tokens.table || *left == 0 || names.text.len() > data.len() * MOST_EXPANDED {
+                return None;
+            }
+            names.ends.push(names.text.len());
+        }
+        let behind = at.next_multiple_of(8);
+        let are = |size: usize| {
+            let marker = |n: usize| match size {
+                4 => number(data, behind + 4 * n).map(u64::from),
+                _ => long(data, behind + 8 * n),
+            };
+            // Before the tokens there is nothing else, or three bytes for each symbol.
+            let end = (behind + size * markers.len()).next_multiple_of(8);
+            let is_next = [end, end + (3 * count).next_multiple_of(8)].contains(&tokens.table);
+            is_next && markers.iter().enumerate().all(|(n, m)| marker(n) == Some(*m as u64))
+        };
+        (are(4) || are(8)).then_some(names)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end])
+    }
+}
+
+/// The tokens of the name whose length stands here.
+fn entry(data: &[u8], at: usize) -> Option<&[u8]> {
+    let low = usize::from(*data.get(at)?);
+    // Since 6.1 (73bbb94466fd): names of more than 127 tokens.
+    let (length, start) = match low & 0x80 {
+        0 => (low, at + 1),
+        _ => (low & 0x7f | usize::from(*data.get(at + 1)?) << 7, at + 2),
+    };
+    data.get(start..start.checked_add(length)?).filter(|tokens| (1..=LONGEST).contains(&tokens.len()))
+}
+
+fn starts_with_letter(data: &[u8], at: usize, tokens: &Tokens<'_>) -> bool {
+    let first = entry(data, at).and_then(|entry| tokens.texts[usize::from(entry[0])].first());
+    first.is_some_and(|letter| is_letter(*letter))
+}
+
+/// Whether nm has such a letter.
+fn is_letter(letter: u8) -> bool {
+    b"aAbBcCdDgGiInNpPrRsStTuUvVwW?".contains(&letter)
+}
+
+/// How addresses are stored.
+#[derive(Clone, Copy)]
+enum Stored {
+    /// From a base on, 32 bits.
+    Offsets { base: u64 },
+    /// As these where they are negative, from the base less 1 downwards, and else plain numbers: of per-cpu data
+    /// (CONFIG_KALLSYMS_ABSOLUTE_PERCPU).
+    Percpu { base: u64 },
+    /// As they are.
+    Absolute,
+}
+
+/// The addresses of the symbols: the reading by which they rise and `_text` or `_stext` is the start of code.
+fn addresses(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>, names: &Names) -> Option<Vec<u64>> {
+    let count = names.ends.len();
+    let text = names.iter().position(|n| {
+        matches!(n, [_, b'_', b't', b'e', b'x', b't'] | [_, b'_', b's', b't', b'e', b'x', b't'])
+    })?;
+    let code = || object.sections.iter().filter(|s| s.is_allocated() && s.is_executable());
+    let is_code =
+        |address: u64| code().any(|s| address.checked_sub(s.address()).is_some_and(|o| o < s.size()));
+    let wide = (4 * count).next_multiple_of(8);
+    let behind = tokens.end.next_multiple_of(8);
+    // Where they are, and where their base is, from 6.4 on and before it.
+    let newer = long(data, behind + wide).map(|base| (behind, base));
+    let older = || {
+        let base_at = names.count_at.checked_sub(8)?;
+        Some((base_at.checked_sub(wide)?, long(data, base_at)?))
+    };
+    let relative = [newer, older()].into_iter().flatten();
+    let mut tried: Vec<(usize, Stored)> = relative
+        .flat_map(|(at, base)| [(at, Stored::Percpu { base }), (at, Stored::Offsets { base })])
+        .collect();
+    tried.extend(names.count_at.checked_sub(8 * count).map(|at| (at, Stored::Absolute)));
+    tried.into_iter().find_map(|(at, stored)| {
+        let address = |n: usize| match stored {
+            Stored::Absolute => long(data, at + 8 * n),
+            Stored::Offsets { base } => number(data, at + 4 * n).map(|o| base.wrapping_add(o.into())),
+            Stored::Percpu { base } => number(data, at + 4 * n).map(|o| match o as i32 {
+                plain @ 0.. => plain as u64,
+                negative => base.wrapping_sub(1).wrapping_sub(i64::from(negative) as u64),
+            }),
+        };
+        address(text).filter(|a| is_code(*a))?;
+        let all: Vec<u64> = (0..count).map(address).collect::<Option<_>>()?;
+        all.is_sorted().then_some(all)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::elf::LE;
+    use super::super::live::Writer;
+    use super::*;
+
+    const TEXT: u64 = 0xffff_ffff_8100_0000;
+
+    #[derive(Clone, Copy, PartialEq)]
+    enum Layout {
+        Newer,
+        Older,
+        Absolute,
+    }
+
+    /// 300 symbols, of which the first is per-cpu data and one has a name of more than 127 tokens.
+    fn symbols() -> Vec<(u64, String)> {
+        let named = |n: u64| match n {
+            0 => (0, "Afixed_percpu_data".to_owned()),
+            1 => (TEXT, "T_stext".to_owned()),
+            7 => (TEXT + 7 * 16, format!("t{}", "long_".repeat(40))),
+            n => (TEXT + n * 16, format!("tfunction_{n}")),
+        };
+        (0..300).map(named).collect()
+    }
+
+    fn align(data: &mut Vec<u8>) {
+        data.resize(data.len().next_multiple_of(8), 0);
+    }
+
+    /// The tables as scripts/kallsyms.c writes them: each character is its own token.
+    fn read_only_data(layout: Layout) -> Vec<u8> {
+        let symbols = symbols();
+        let mut data = b"Linux version 6.1.0\0\0\0\0\0".to_vec();
+        align(&mut data);
+        let addresses = |data: &mut Vec<u8>| {
+            for (address, _) in &symbols {
+                match layout {
+                    Layout::Absolute => data.extend(address.to_le_bytes()),
+                    _ if *address == 0 => data.extend([0; 4]),
+                    _ => data.extend(((TEXT.wrapping_sub(1).wrapping_sub(*address)) as u32).to_le_bytes()),
+                }
+            }
+            align(data);
+            if layout != Layout::Absolute {
+                data.extend(TEXT.to_le_bytes());
+            }
+        };
+        if layout != Layout::Newer {
+            addresses(&mut data);
+        }
+        data.extend(300u64.to_le_bytes());
+        let (first, mut markers) = (data.len(), vec![]);
+        for (n, (_, name)) in symbols.iter().enumerate() {
+            if n.is_multiple_of(256) {
+                markers.push((data.len() - first) as u32);
+            }
+            match name.len() {
+                long @ 128.. => data.extend([long as u8 | 0x80, (long >> 7) as u8]),
+                short => data.push(short as u8),
+            }
+            data.extend(name.as_bytes());
+        }
+        align(&mut data);
+        markers.iter().for_each(|m| data.extend(m.to_le_bytes()));
+        align(&mut data);
+        if layout != Layout::Newer {
+            data.extend([0; 900]);
+            align(&mut data);
+        }
+        let (table, mut index) = (data.len(), vec![]);
+        for token in 0..=255u8 {
+            index.extend(((data.len() - table) as u16).to_le_bytes());
+            data.extend([token].iter().filter(|t| t.is_ascii_graphic()));
+            data.push(0);
+        }
+        align(&mut data);
+        data.extend(index);
+        if layout == Layout::Newer {
+            addresses(&mut data);
+        }
+        data.extend([0; 64]);
+        data
+    }
+
+    fn kernel(data: &[u8]) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.section(".text", 8, 6, TEXT, 0x10000, &[]);
+        writer.section(".rodata", 1, 2, TEXT + 0x10_0000, data.len() as u64, data);
+        writer.section(".data..percpu", 8, 3, 0, 0x1000, &[]);
+        writer.finish(true, &[])
+    }
+
+    #[test]
+    fn every_layout_gives_names_and_addresses() {
+        for layout in [Layout::Newer, Layout::Older, Layout::Absolute] {
+            let bytes = kernel(&read_only_data(layout));
+            let object = Elf::parse(&bytes).unwrap();
+            let table = SymbolTable::embedded(&object).unwrap().expect("symbols");
+            let object = Elf::parse(&bytes).unwrap().with_symbols(&table);
+            let found: Vec<_> = object.symbols[1..]
+                .iter()
+                .map(|s| (s.st_value.get(LE), String::from_utf8_lossy(object.symbol_name(s)).into_owned()))
+                .collect();
+            let due: Vec<_> =
+                symbols().into_iter().map(|(address, name)| (address, name[1..].to_owned())).collect();
+            assert_eq!(found, due);
+        }
+    }
+
+    #[test]
+    fn damaged_tables_are_none_or_an_error_and_end() {
+        let good = read_only_data(Layout::Older);
+        assert!(SymbolTable::embedded(&Elf::parse(&kernel(&[0; 4096])).unwrap()).unwrap().is_none());
+        for at in (0..good.len()).step_by(7) {
+            for value in [0, 0x80, 0xff] {
+                let mut bad = good.clone();
+                bad[at] = value;
+                let bytes = kernel(&bad);
+                let _ = SymbolTable::embedded(&Elf::parse(&bytes).unwrap());
+            }
+            let bytes = kernel(&good[..at]);
+            let _ = SymbolTable::embedded(&Elf::parse(&bytes).unwrap());
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The running kernel as an object, where neither its debug information nor its image can be read: BTF, build id and names
+//! of symbols are there for everyone; their addresses for root, or where `kernel.kptr_restrict` is 0.
+//!
+//! What the kernel tells is put into an ELF object like a linked vmlinux without code, so that everything reads it as one:
+//!
+//! | section | what of it is true |
+//! | --- | --- |
+//! | `.text`, `.init.text` | addresses and sizes; no bytes |
+//! | `.BTF`, `.notes` | the bytes |
+//! | `.symtab` | names, and addresses if they are known |
+//! | [`NAMES_ONLY`] | there if no address is: those of the symbols only tell their order |
+use super::elf::Elf;
+use super::symbol_table::{Told, lines};
+use crate::error::Result;
+use std::path::Path;
+
+/// Where the running kernel shows its BTF.
+pub const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// The section that says that the addresses of symbols are none.
+pub const NAMES_ONLY: &str = ".probeidx.names_only";
+
+/// What symbols without addresses are apart: more than the longest instruction.
+const STEP: u64 = 16;
+
+/// Where code starts whose address is not known.
+const NOWHERE: u64 = 0x10_0000;
+
+/// Where x86-64 kernels are linked (`__START_KERNEL_map` and CONFIG_PHYSICAL_START, which is 16 MiB in all that are known to
+/// be distributed): the slide is the distance from there. Others are left where they run.
+const LINKED_AT: u64 = 0xffff_ffff_8100_0000;
+
+/// Whether bytes are BTF and not an object that has it.
+pub fn is_btf(head: &[u8]) -> bool {
+    head.starts_with(&[0x9f, 0xeb, 1])
+}
+
+/// The release of the running kernel, if the path is that of its BTF.
+pub fn release(path: &Path) -> Option<String> {
+    let is_own = path.canonicalize().is_ok_and(|path| path == Path::new(BTF));
+    let text = is_own.then(|| std::fs::read_to_string("/proc/sys/kernel/osrelease").ok())??;
+    Some(text.trim().to_owned()).filter(|release| !release.is_empty())
+}
+
+/// BTF as an object: that of the running kernel with its build id and symbols, any other alone.
+pub fn object(path: &Path, btf: &[u8]) -> Vec<u8> {
+    if release(path).is_none() {
+        return Object { btf, notes: &[], text: &[], is_x86: true }.to_elf();
+    }
+    let read = |path: &str| std::fs::read(path).unwrap_or_default();
+    let (notes, text) = (read("/sys/kernel/notes"), read("/proc/kallsyms"));
+    Object { btf, notes: &notes, text: &text, is_x86: cfg!(target_arch = "x86_64") }.to_elf()
+}
+
+/// What the kernel tells.
+struct Object<'a> {
+    btf: &'a [u8],
+    notes: &'a [u8],
+    /// `/proc/kallsyms`.
+    text: &'a [u8],
+    is_x86: bool,
+}
+
+impl Object<'_> {
+    fn to_elf(&self) -> Vec<u8> {
+        let mut symbols: Vec<Told<'_>> = lines(self.text).collect();
+        let is_hidden = symbols.iter().all(|s| s.address == 0);
+        let address =
+            |symbols: &[Told<'_>], name: &[u8]| symbols.iter().find(|s| s.name == name).map(|s| s.address);
+        if is_hidden {
+            symbols.retain(|s| s.letter.eq_ignore_ascii_case(&b't') || s.letter.eq_ignore_ascii_case(&b'w'));
+            (0..).zip(&mut symbols).for_each(|(n, s)| s.address = NOWHERE + STEP * n);
+        } else if let Some(text) = address(&symbols, b"_text").filter(|_| self.is_x86) {
+            let slide = text.wrapping_sub(LINKED_AT);
+            let moved = |s: &&mut Told<'_>| !s.letter.eq_ignore_ascii_case(&b'a');
+            symbols.iter_mut().filter(moved).for_each(|s| s.address = s.address.wrapping_sub(slide));
+        }
+        let area = |start: &[u8], end: &[u8]| {
+            let start = address(&symbols, start)?;
+            Some((start, address(&symbols, end)?.checked_sub(start)?))
+        };
+        let (code, init) = match is_hidden {
+            true => (Some((NOWHERE, STEP * symbols.len() as u64)), None),
+            false => (area(b"_stext", b"_etext"), area(b"_sinittext", b"_einittext")),
+        };
+        let mut writer = Writer::default();
+        for (name, area) in [(".text", code), (".init.text", init)] {
+            if let Some((start, size)) = area {
+                // Allocated and executable, without bytes.
+                writer.section(name, 8, 6, start, size, &[]);
+            }
+        }
+        writer.section(".notes", 7, 2, 0, self.notes.len() as u64, self.notes);
+        writer.section(".BTF", 1, 0, 0, self.btf.len() as u64, self.btf);
+        if is_hidden {
+            writer.section(NAMES_ONLY, 1, 0, 0, 0, &[]);
+        }
+        let bytes = writer.finish(self.is_x86, &[]);
+        // Where symbols stand is asked of the object without them.
+        let table = Elf::parse(&bytes)
+            .map(|object| super::symbol_table::SymbolTable::new(&object, symbols.iter().copied()));
+        let Ok(mut table) = table else { return bytes };
+        if !is_hidden {
+            return writer.finish(self.is_x86, &[table.records_bytes(), table.names]);
+        }
+        for (_, _, number) in table.functions() {
+            table.set_size(number, STEP);
+        }
+        writer.finish(self.is_x86, &[table.records_bytes(), table.names])
+    }
+}
+
+/// Writes an ELF object. (ELF-64, "Object file format".)
+#[derive(Default)]
+pub(super) struct Writer {
+    names: Vec<u8>,
+    data: Vec<u8>,
+    headers: Vec<[u64; 8]>,
+}
+
+const HEADER: usize = 64;
+
+impl Writer {
+    pub fn section(&mut self, name: &str, kind: u64, flags: u64, address: u64, size: u64, bytes: &[u8]) {
+        if self.headers.is_empty() {
+            self.headers.push([0; 8]);
+            self.names.push(0);
+        }
+        let offset = (HEADER + self.data.len()) as u64;
+        self.headers.push([self.names.len() as u64, kind, flags, address, offset, size, 0, 0]);
+        self.names.extend_from_slice(name.as_bytes());
+        self.names.push(0);
+        self.data.extend_from_slice(bytes);
+        self.data.resize(self.data.len().next_multiple_of(8), 0);
+    }
+
+    /// The object, with a table of symbols and their names if these are given.
+    pub fn finish(&self, is_x86: bool, symbols: &[Vec<u8>]) -> Vec<u8> {
+        let mut whole =
+            Self { names: self.names.clone(), data: self.data.clone(), headers: self.headers.clone() };
+        if let [records, names] = symbols {
+            let names_index = whole.headers.len() as u64 + 1;
+            whole.section(".symtab", 2, 0, 0, records.len() as u64, records);
+            if let Some(header) = whole.headers.last_mut() {
+                (header[6], header[7]) = (names_index, 24);
+            }
+            whole.section(".strtab", 3, 0, 0, names.len() as u64, names);
+        }
+        let mut names = whole.names.clone();
+        let own = names.len();
+        names.extend_from_slice(b".shstrtab\0");
+        let count = whole.headers.len() as u16 + 1;
+        whole.section("", 3, 0, 0, names.len() as u64, &names);
+        if let Some(header) = whole.headers.last_mut() {
+            header[0] = own as u64;
+        }
+        let machine: u16 = if is_x86 { 62 } else { 183 };
+        let mut out = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0".to_vec();
+        out.extend(machine.to_le_bytes());
+        out.extend(1u32.to_le_bytes());
+        out.extend([0; 16]);
+        out.extend(((HEADER + whole.data.len()) as u64).to_le_bytes());
+        out.extend([0, 0, 0, 0, HEADER as u8, 0, 56, 0, 0, 0, 64, 0]);
+        out.extend(count.to_le_bytes());
+        out.extend((count - 1).to_le_bytes());
+        out.extend(&whole.data);
+        for [name, kind, flags, address, offset, size, link, entry] in &whole.headers {
+            out.extend((*name as u32).to_le_bytes());
+            out.extend((*kind as u32).to_le_bytes());
+            [*flags, *address, *offset, *size].iter().for_each(|word| out.extend(word.to_le_bytes()));
+            out.extend((*link as u32).to_le_bytes());
+            out.extend(0u32.to_le_bytes());
+            out.extend(8u64.to_le_bytes());
+            out.extend(entry.to_le_bytes());
+        }
+        out
+    }
+}
+
+/// Reads a file at once: those of the kernel cannot be mapped before 6.16.
+///
+/// # Errors
+/// As reading does.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|e| crate::error::Error::io(path, "read", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<u8> {
+        let btf = [&[0x9f, 0xeb, 1, 0, 24][..], &[0; 19]].concat();
+        Object { btf: &btf, notes: &[], text: text.as_bytes(), is_x86: true }.to_elf()
+    }
+
+    #[test]
+    fn the_slide_is_taken_out() {
+        let bytes = told(
+            "0000000000000000 A fixed_percpu_data\nffffffffa3000000 T _stext\nffffffffa3000000 T _text\n\
+             ffffffffa3000040 t do_open\nffffffffa3001000 T _etext\nffffffffc0000000 t ovl_x\t[overlay]\n",
+        );
+        let object = Elf::parse(&bytes).unwrap();
+        assert!(
+            object.section(NAMES_ONLY).is_none() && object.section(".BTF").is_some() && !object.has_code()
+        );
+        let symbols: Vec<_> = object
+            .symbols
+            .iter()
+            .map(|s| (object.symbol_name(s), s.st_value.get(super::super::elf::LE)))
+            .collect();
+        assert!(symbols.contains(&(b"do_open", LINKED_AT + 0x40)), "{symbols:x?}");
+        assert!(symbols.contains(&(b"fixed_percpu_data", 0)) && symbols.len() == 6);
+        assert_eq!(
+            (object.section(".text").unwrap().address(), object.section(".text").unwrap().size()),
+            (LINKED_AT, 0x1000)
+        );
+    }
+
+    #[test]
+    fn without_addresses_there_are_names_in_order() {
+        let bytes = told("0000000000000000 T _text\n0000000000000000 t do_open\n0000000000000000 d data\n");
+        let object = Elf::parse(&bytes).unwrap();
+        assert!(object.section(NAMES_ONLY).is_some());
+        let names: Vec<_> = object.symbols.iter().map(|s| object.symbol_name(s)).collect();
+        assert_eq!(names, [&b""[..], b"_text", b"do_open"]);
+        assert!(Elf::parse(&told("")).is_ok_and(|o| o.symbols.len() < 2));
+    }
+}

@@ -1,0 +1,151 @@
+//! The symbols of an object that has no table of them, made of what others tell: the tables that the kernel carries for
+//! itself, `System.map`, `/proc/kallsyms`.
+use super::elf::{Elf, LE};
+use object::LittleEndian;
+use object::elf::{SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT, Sym64};
+use object::endian::{U16, U32, U64};
+
+/// A symbol as nm prints it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told<'a> {
+    /// As it was linked.
+    pub address: u64,
+    /// nm's letter for what it is: `T` and `t` code, `W` weak, `A` absolute, capitals global.
+    pub letter: u8,
+    /// With all suffixes.
+    pub name: &'a [u8],
+}
+
+/// Symbols as an object file has them. Their sizes are 0: nobody tells them.
+#[derive(Default)]
+pub struct SymbolTable {
+    pub(super) records: Vec<Sym64<LittleEndian>>,
+    pub(super) names: Vec<u8>,
+}
+
+impl SymbolTable {
+    /// Puts symbols into the sections of an object, by address. Cost: a binary search for each.
+    pub fn new<'a>(object: &Elf<'_>, told: impl Iterator<Item = Told<'a>>) -> Self {
+        // The first symbol of a table is none, and the first name empty.
+        let mut table = Self { records: vec![record(0, 0, 0, 0)], names: vec![0] };
+        let allocated = (0u16..).zip(&object.sections).filter(|(_, s)| s.is_allocated() && s.size() > 0);
+        let mut sections: Vec<_> =
+            allocated.map(|(i, s)| (s.address(), s.size(), i, s.is_executable())).collect();
+        sections.sort_unstable();
+        for symbol in told {
+            let after = sections.partition_point(|s| s.0 <= symbol.address);
+            let holder = sections[..after].last();
+            // Bounds stand right behind what they bound; plain numbers stand anywhere.
+            let is_plain = |s: &(u64, u64, u16, bool)| {
+                symbol.letter.eq_ignore_ascii_case(&b'a') && symbol.address > s.0.saturating_add(s.1)
+            };
+            let (section, is_code) = match holder.filter(|s| !is_plain(s)) {
+                Some(&(_, _, index, is_code)) => (index, is_code),
+                None => (SHN_ABS.0, false),
+            };
+            let kind = match is_code {
+                true if is_bound(symbol.name) => STT_NOTYPE,
+                true => STT_FUNC,
+                false => STT_OBJECT,
+            };
+            let binding = match symbol.letter {
+                b'W' | b'w' | b'V' | b'v' => STB_WEAK,
+                letter if letter.is_ascii_uppercase() => STB_GLOBAL,
+                _ => STB_LOCAL,
+            };
+            let name = table.names.len() as u32;
+            table.names.extend_from_slice(symbol.name);
+            table.names.push(0);
+            table.records.push(record(name, binding.0 << 4 | kind.0, section, symbol.address));
+        }
+        table
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.records.len() < 2
+    }
+
+    /// The addresses of functions, by section and address, each with its number.
+    pub(crate) fn functions(&self) -> Vec<(u16, u64, usize)> {
+        let is_function = |s: &Sym64<LittleEndian>| s.st_info.0 & 0xf == STT_FUNC.0;
+        let all = self.records.iter().enumerate().filter(|(_, s)| is_function(s));
+        let mut found: Vec<_> = all.map(|(n, s)| (s.st_shndx.get(LE).0, s.st_value.get(LE), n)).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// All addresses in sections, by section and address.
+    pub(crate) fn addresses(&self) -> Vec<(u16, u64)> {
+        let mut found: Vec<_> =
+            self.records.iter().map(|s| (s.st_shndx.get(LE).0, s.st_value.get(LE))).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The records as they stand in a file.
+    pub(super) fn records_bytes(&self) -> Vec<u8> {
+        object::pod::bytes_of_slice(&self.records).to_vec()
+    }
+
+    /// Sets the size of a symbol.
+    pub(crate) fn set_size(&mut self, number: usize, size: u64) {
+        self.records[number].st_size = U64::new(LE, size);
+    }
+}
+
+fn record(name: u32, info: u8, section: u16, value: u64) -> Sym64<LittleEndian> {
+    Sym64 {
+        st_name: U32::new(LE, name),
+        st_info: object::elf::SymbolInfo(info),
+        st_other: object::elf::SymbolOther(0),
+        st_shndx: U16::new(LE, object::elf::SymbolSection(section)),
+        st_value: U64::new(LE, value),
+        st_size: U64::new(LE, 0),
+    }
+}
+
+/// Whether a name in code is a mark that the linker's script sets, not a function.
+fn is_bound(name: &[u8]) -> bool {
+    let is_pair = name.starts_with(b"__") && (name.ends_with(b"_start") || name.ends_with(b"_end"));
+    is_pair || [&b"_text"[..], b"_stext", b"_etext", b"_sinittext", b"_einittext"].contains(&name)
+}
+
+/// The symbols of the kernel in a text of lines as nm prints them; those of modules (`[overlay]`) left out. Lines that are
+/// none are passed over.
+pub fn lines(text: &[u8]) -> impl Iterator<Item = Told<'_>> {
+    text.split(|b| *b == b'\n').filter_map(|line| {
+        let mut words = line.split(|b| b.is_ascii_whitespace()).filter(|w| !w.is_empty());
+        let (address, letter, name) = (words.next()?, words.next()?, words.next()?);
+        let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
+        let &[letter] = letter else { return None };
+        words.next().is_none().then_some(Told { address, letter, name })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_nm_are_read_and_others_passed_over() {
+        let text =
+            b"ffffffff81000000 T _text\nffffffffc0000000 t ovl_x\t[overlay]\n\nB The real System.map is \
+            elsewhere\nzz T bad\n0000000000000000 A fixed_percpu_data";
+        let told: Vec<_> = lines(text).collect();
+        assert_eq!(
+            told,
+            [
+                Told { address: 0xffff_ffff_8100_0000, letter: b'T', name: b"_text" },
+                Told { address: 0, letter: b'A', name: b"fixed_percpu_data" },
+            ]
+        );
+    }
+
+    #[test]
+    fn marks_of_the_linker_are_no_functions() {
+        assert!([&b"_text"[..], b"__kprobes_text_start", b"__noinstr_text_end"].iter().all(|n| is_bound(n)));
+        assert!(![&b"vfs_read"[..], b"__x64_sys_read", b"cpu_start"].iter().any(|n| is_bound(n)));
+    }
+}

@@ -1,0 +1,200 @@
+//! A kernel's boot image and modules, without its debug information, against its debug information.
+use crate::installed::{self, Kernel, needed, say, scratch, wanted};
+use crate::sample::{Random, seed};
+use probeidx::query::basis::{self, Basis};
+use probeidx::query::select::{self, Placed};
+use probeidx::query::verdict::{Judge, Verdicts};
+use probeidx::query::{Index, placement, spelling, symbols};
+use probeidx_format::View;
+use probeidx_format::id::{ObjectId, PlaceId};
+use probeidx_format::record::SectionRecord;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+#[test]
+fn the_installed_kernel_without_debug_information_is_the_same() {
+    let Some(kernel) = needed(installed::kernel()) else { return };
+    compare(&kernel);
+}
+
+#[test]
+fn a_newer_kernel_without_debug_information_is_the_same() {
+    let Some(kernel) = wanted(installed::newer()) else { return };
+    compare(&kernel);
+}
+
+/// The index of what is installed to run.
+fn without_debug_information(kernel: &Kernel) -> PathBuf {
+    let folder = scratch("index-btf");
+    let ran = Command::new(env!("CARGO_BIN_EXE_probeidx"))
+        .args(["build", "--force", "--progress", "never", "--db"])
+        .args([&folder, &kernel.image, &kernel.modules])
+        .output()
+        .expect("probeidx can be run");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    folder.join(format!("{}.pidx", kernel.release))
+}
+
+/// How often, and where for example.
+#[derive(Default)]
+struct Classes(BTreeMap<&'static str, (u64, Vec<String>)>);
+
+impl Classes {
+    fn met(&mut self, class: &'static str, example: impl FnOnce() -> String) {
+        let (count, examples) = self.0.entry(class).or_default();
+        *count += 1;
+        if examples.len() < 3 {
+            examples.push(example());
+        }
+    }
+    fn count(&self, class: &str) -> u64 {
+        self.0.get(class).map_or(0, |c| c.0)
+    }
+    fn say(&self, title: &str) {
+        say(title);
+        for (class, (count, examples)) in &self.0 {
+            say(&format!("  {count:>8}  {class}: {}", examples.join("; ")));
+        }
+    }
+}
+
+fn compare(kernel: &Kernel) {
+    let open = |path: PathBuf| Index::open(&path).unwrap_or_else(|e| panic!("{e}"));
+    let (with, without) = (open(installed::index(kernel)), open(without_debug_information(kernel)));
+    let (with, without) = (with.view().unwrap(), without.view().unwrap());
+    functions(kernel, with, without);
+    verdicts(kernel, with, without);
+}
+
+/// The same object in the other index.
+fn other(view: &View<'_>, other: &View<'_>, object: ObjectId) -> Option<ObjectId> {
+    let name = view.string(view.objects[object.index()].name);
+    other.object_ids().find(|o| other.string(other.objects[o.index()].name) == name)
+}
+
+/// The same address in the other index: sections are laid out one by one.
+fn moved(view: &View<'_>, object: ObjectId, other: &View<'_>, in_other: ObjectId, pc: u32) -> Option<u32> {
+    let section = symbols::section(view, object, pc)?;
+    let name = view.string(section.name);
+    let same = |s: &&SectionRecord| other.string(s.name) == name && s.size == section.size;
+    let there = other.sections_of(in_other).iter().find(same)?;
+    Some(there.pc.get() + (pc - section.pc.get()))
+}
+
+type Parameter = (String, Option<String>);
+
+fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<Parameter> {
+    let Some(function) = select::function(view, placed.record) else { return vec![] };
+    let all = view.variables(function).filter(|v| v.parameter);
+    all.map(|v| {
+        let name = String::from_utf8_lossy(view.string(v.name)).into_owned();
+        (name, v.type_id.and_then(|t| spelling::spell(view, t)))
+    })
+    .collect()
+}
+
+fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
+    let mut classes = Classes::default();
+    for object in without.object_ids() {
+        let Some(twin) = other(&without, &with, object) else { continue };
+        for at in without.places_of(object) {
+            let placed = Placed { id: PlaceId::new(at as u32), record: &without.places[at] };
+            if basis::of_place(&without, placed) != Basis::Btf {
+                continue;
+            }
+            let name =
+                select::function(&without, placed.record).map(|f| without.string(f.name)).unwrap_or_default();
+            let shown = || String::from_utf8_lossy(name).into_owned();
+            let pc = moved(&without, object, &with, twin, placed.record.entry.get());
+            let Some(described) = pc.and_then(|pc| placement::entry_at(&with, twin, pc)) else {
+                classes.met("without debug information", shown);
+                continue;
+            };
+            let other_name = select::function(&with, described.record).map(|f| with.string(f.name));
+            if other_name != Some(name) {
+                classes.met("another name of the address", shown);
+                continue;
+            }
+            let (own, others) = (parameters(&without, placed), parameters(&with, described));
+            let names = |all: &[Parameter]| all.iter().map(|p| p.0.clone()).collect::<Vec<_>>();
+            let is_ambiguous = {
+                let entry = placed.record.entry;
+                let ranges = without.ranges_of(object).iter();
+                ranges.filter(|r| r.start == entry).count() > 1
+            };
+            let class = match own == others {
+                true => "the same",
+                false if is_ambiguous => "ambiguous, and another prototype",
+                false if own.len() != others.len() => "another number of parameters",
+                false if names(&own) != names(&others) => "other names of parameters",
+                false => "other types of parameters",
+            };
+            classes.met(class, || format!("{} {own:?} {others:?}", shown()));
+        }
+    }
+    classes.say(&format!("{}: functions of BTF", kernel.release));
+    let different: u64 = classes
+        .0
+        .iter()
+        .filter(|(c, _)| c.starts_with("other") || c.starts_with("another number"))
+        .map(|c| c.1.0)
+        .sum();
+    assert!(classes.count("the same") > 30_000, "functions that agree");
+    assert!(different * 200 < classes.count("the same"), "{different} functions differ");
+}
+
+fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
+    let seed = seed();
+    let mut random = Random(seed);
+    let (of_with, of_without) = (Judge::new(with), Judge::new(without));
+    let mut classes = Classes::default();
+    let objects: Vec<ObjectId> = without.object_ids().collect();
+    for number in 0..10_000 {
+        // Half of them in vmlinux.
+        let object = match number % 2 {
+            0 => objects[0],
+            _ => objects[random.below(objects.len() as u64) as usize],
+        };
+        let code: Vec<_> = without.sections_of(object).iter().filter(|s| symbols::is_executable(s)).collect();
+        if code.is_empty() {
+            continue;
+        }
+        let section = code[random.below(code.len() as u64) as usize];
+        let pc = section.pc.get() + random.below(section.size.get()) as u32;
+        let Some(twin) = other(&without, &with, object) else { continue };
+        let Some(there) = moved(&without, object, &with, twin, pc) else {
+            classes.met("no such section", String::new);
+            continue;
+        };
+        let (own, others) = (of_without.verdicts(object, pc, false), of_with.verdicts(twin, there, false));
+        let shown = || {
+            let symbol = symbols::holding(&with, twin, there);
+            let symbol =
+                symbol.map(|h| (String::from_utf8_lossy(with.string(h.record.name)).into_owned(), h.offset));
+            format!("{symbol:?} {} {}", told(&own), told(&others))
+        };
+        let anchors = [symbols::anchor(&without, object, pc), symbols::anchor(&with, twin, there)]
+            .map(|a| a.map(|a| a.to_string()));
+        match (told(&own) == told(&others), anchors[0] == anchors[1]) {
+            (true, true) => classes.met("the same", String::new),
+            (true, false) => classes.met("another anchor", || format!("{anchors:?}")),
+            // A weak function that lost to a strong one has no symbol: it looks like more of the function before it.
+            (false, _) if others.kprobe.name() == "dead-code" => {
+                classes.met("dead code, of which nothing tells", shown)
+            }
+            // Where a function ends is not told: padding behind it is refused for another reason.
+            (false, _) if !own.kprobe.is_ok() && !others.kprobe.is_ok() => {
+                classes.met("refused for another reason", shown)
+            }
+            (false, _) => classes.met("another verdict", shown),
+        }
+    }
+    classes.say(&format!("{}: verdicts, seed {seed}", kernel.release));
+    assert!(classes.count("the same") > 9_000 && classes.count("dead code, of which nothing tells") < 100);
+    assert_eq!((classes.count("another verdict"), classes.count("another anchor")), (0, 0), "seed {seed}");
+}
+
+fn told(verdicts: &Verdicts) -> String {
+    verdicts.by_mechanism(false).map(|(_, v)| v.name()).collect::<Vec<_>>().join(" ")
+}
