@@ -77,7 +77,7 @@ pub fn vmlinux(
                 (facts, config)
             };
             let extract = || match told {
-                Told::Dwarf(source) => (whole(source, interner, types, functions), Instead::Nothing),
+                Told::Dwarf(source) => (whole(*source, interner, types, functions), Instead::Nothing),
                 Told::Btf(data) => {
                     let (batch, base) = told::kernel(data, object);
                     let extracted =
@@ -223,7 +223,7 @@ fn attempt(
             let name = input.name.as_deref().unwrap_or_default();
             match (told, instead) {
                 (Told::Dwarf(source), _) => {
-                    let mut extractor = Extractor::new(std::mem::take(&mut gathered), source, known);
+                    let mut extractor = Extractor::new(std::mem::take(&mut gathered), *source, known);
                     source.own().iter().for_each(|header| extractor.read(*header));
                     extractor.read_frames();
                     gathered = extractor.leave();
@@ -311,8 +311,9 @@ fn open_in<T>(
         None
     });
     let (headers, faults) = dwarf::headers(&debug.sections());
+    let source = source(&object, number, debug.sections(), &headers);
     let told = match Told::without_dwarf(&object) {
-        _ if !headers.is_empty() => Told::Dwarf(source(&object, number, debug.sections(), &headers)),
+        _ if !headers.is_empty() => Told::Dwarf(&source),
         Some(told) if does_without && faults.is_empty() => told,
         // Who has no BTF either is told so, unless the rest of the kernel does without: then its symbols count.
         None if faults.is_empty() && does_without && (table.is_some() || input.name.is_some()) => {
