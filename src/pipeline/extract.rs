@@ -78,7 +78,7 @@ pub fn vmlinux(
                 (facts, config)
             };
             let extract = || match told {
-                Told::Dwarf(source) => (whole(source, interner, types, functions), Instead::Nothing),
+                Told::Dwarf(source) => (whole(*source, interner, types, functions), Instead::Nothing),
                 Told::Btf(data) => {
                     let (batch, base) = told::kernel(data, object);
                     let extracted =
@@ -231,7 +231,7 @@ fn attempt(
             let name = input.name.as_deref().unwrap_or_default();
             match (told, instead) {
                 (Told::Dwarf(source), _) => {
-                    let mut extractor = Extractor::new(std::mem::take(&mut gathered), source, known);
+                    let mut extractor = Extractor::new(std::mem::take(&mut gathered), *source, known);
                     source.own().iter().for_each(|header| extractor.read(*header));
                     extractor.read_frames();
                     gathered = extractor.leave();
@@ -316,10 +316,9 @@ fn open_in<T>(
     debug.add_supplement(&object, &input.path).unwrap_or_else(|e| errors.push(e));
     let mut units = Units::of(&debug.sections(&Units::default()));
     debug.add_split(&mut units, &object, &[&input.path], &mut errors);
+    let source = source(&object, number, debug.sections(&units), &units.headers);
     let told = match Told::without_dwarf(&object) {
-        _ if !units.headers.is_empty() => {
-            Told::Dwarf(source(&object, number, debug.sections(&units), &units.headers))
-        }
+        _ if !units.headers.is_empty() => Told::Dwarf(&source),
         Some(told) if does_without && units.faults.is_empty() => told,
         // Who has no BTF either is told so, unless the rest of the kernel does without: then its symbols count.
         None if units.faults.is_empty() && does_without && (table.is_some() || input.name.is_some()) => {

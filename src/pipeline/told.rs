@@ -13,7 +13,7 @@ use probeidx_format::record::ObjectRecord;
 /// The best that an object has.
 #[derive(Clone, Copy)]
 pub enum Told<'d> {
-    Dwarf(ObjectSource<'d>),
+    Dwarf(&'d ObjectSource<'d>),
     /// Its `.BTF`.
     Btf(&'d [u8]),
     /// Nothing else: which functions there are, and where.

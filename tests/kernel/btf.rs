@@ -121,7 +121,10 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
             let is_ambiguous = {
                 let entry = placed.record.entry;
                 let ranges = without.ranges_of(object).iter();
-                ranges.filter(|r| r.start == entry).count() > 1
+                let symbols =
+                    without.name(name).into_iter().flat_map(|n| select::symbols_named(&without, object, n));
+                let functions = symbols.filter(|s| without.symbols[s.index()].is_function()).count();
+                ranges.filter(|r| r.start == entry).count() > 1 || functions > 1
             };
             let class = match own == others {
                 true => "the same",

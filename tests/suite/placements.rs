@@ -74,7 +74,7 @@ fn only(arguments: &[&str]) -> Value {
 #[test]
 fn every_line_has_the_fields_of_the_contract() {
     let fields = "kernel module probe function file line instance section address inlined_into symbol offset \
-                  symbol_unique anchor attach coverage vars";
+                  symbol_unique anchor attach coverage vars rests_on";
     let mut known = BTreeSet::new();
     for place in all() {
         assert!(known.insert(place.to_string()), "twice: {place}");
