@@ -120,7 +120,7 @@ fn described<'a>(
         }
     });
     function.home.module = side.module(first?);
-    Some(function)
+    (side.is_whole || function.entry.is_some()).then_some(function)
 }
 
 /// A function that nothing but a symbol tells of: assembly. With a dot in it the name is that of a part or a copy of a
@@ -164,12 +164,14 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u3
         }
     };
     let word = |text: &[u8]| State::Word(String::from_utf8_lossy(text).into_owned());
-    tell(What::File, "", both.map(|f| word(f.home.file)));
+    if both.iter().all(|f| !f.home.file.is_empty()) {
+        tell(What::File, "", both.map(|f| word(f.home.file)));
+    }
     let number = |count: u32| State::Number(count.into());
     if both[0].entries.min(both[1].entries) == 0 {
         tell(What::Entries, "", both.map(|f| number(f.entries)));
     }
-    if both[0].copies.min(both[1].copies) == 0 {
+    if sides[0].is_whole && both[0].copies.min(both[1].copies) == 0 {
         tell(What::Copies, "", both.map(|f| number(f.copies)));
     }
     let [Some(one), Some(other)] = both.map(|f| f.entry) else {

@@ -8,6 +8,7 @@ mod pairs;
 mod tracepoints;
 mod types;
 
+use super::basis::{self, Basis};
 use super::declaration::declare;
 use super::pattern::Pattern;
 use super::select::Scope;
@@ -218,7 +219,8 @@ pub struct Compared {
 }
 
 /// Compares two kernels, the older one first: functions by name, then types, then tracepoints, and calls `each` for whatever
-/// differs. Modules count only where both indexes have modules. Cost: of two whole kernels less than a second.
+/// differs. Modules count only where both indexes have modules, inlined copies and files only where both rest on debug
+/// information. Cost: of two whole kernels less than a second.
 ///
 /// # Errors
 /// Those of `each`.
@@ -228,8 +230,9 @@ pub fn compare<'a, E>(
     mut each: impl FnMut(&Difference<'a>) -> std::result::Result<(), E>,
 ) -> std::result::Result<Compared, E> {
     let with_modules = views.iter().all(|view| view.object_ids().nth(1).is_some());
+    let is_whole = views.iter().all(|view| basis::of_index(view) == Basis::Dwarf);
     let spelled = Spelled::default();
-    let [before, after] = views.map(|view| Side::new(view, with_modules, &spelled));
+    let [before, after] = views.map(|view| Side::new(view, with_modules, is_whole, &spelled));
     let mut compared = Compared::default();
     let mut tell = |difference: Found<'a>| {
         compared.all += 1;
@@ -269,6 +272,8 @@ struct Side<'a, 's> {
     judge: Judge<'a>,
     /// What counts.
     scope: Scope,
+    /// Both rest on debug information: else inlined copies and files are not known of one.
+    is_whole: bool,
     spelled: &'s Spelled,
     /// By type, the number of its spelling plus one; 0 where it is not known yet.
     types: Vec<Cell<u32>>,
@@ -286,10 +291,10 @@ struct Spelled {
 struct Spelling(u32);
 
 impl<'a, 's> Side<'a, 's> {
-    fn new(view: View<'a>, with_modules: bool, spelled: &'s Spelled) -> Self {
+    fn new(view: View<'a>, with_modules: bool, is_whole: bool, spelled: &'s Spelled) -> Self {
         let types = vec![Cell::new(0); view.types.len()];
         let scope = Scope::new(&view, if with_modules { &ModuleScope::Any } else { &ModuleScope::Kernel });
-        Self { view, judge: Judge::new(view), scope, spelled, types }
+        Self { view, judge: Judge::new(view), scope, is_whole, spelled, types }
     }
     /// The spelling of a type, as a cast writes it. Cost: the first time that of writing it.
     fn spelling(&self, type_id: Option<TypeId>) -> Spelling {
