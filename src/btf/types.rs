@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Pointers to pointers to … deeper than this are cut: only damaged BTF has them.
 const DEEPEST: u32 = 64;
 
-/// All modules together have at most so many members for each byte of BTF: each is read once, or twice.
+/// Tells these keys from those of debug information.
 const SALT: u64 = 0x627466;
 
 /// The keys of the types of an object, by the number of the record; none for what is no type, or was not described.
