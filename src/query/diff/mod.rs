@@ -1,6 +1,6 @@
 //! Two kernels side by side: which functions, types and tracepoints only one of them has, and how those of both differ.
 //!
-//! Names are compared first; what shares one is paired by where it is declared ([`pairs`]), as a file may move from one
+//! Names are compared first; what shares one is paired by where it is declared (`pairs`), as a file may move from one
 //! kernel to the next, and a name may stand for several functions.
 mod functions;
 mod members;
