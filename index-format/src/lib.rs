@@ -42,6 +42,8 @@
 //! * A [`Pc`](id::Pc) is an address less the base of its object. vmlinux and user objects: the base is the lowest address
 //!   of code less 4096, or 0 if that is negative. A module's allocated sections are laid one after another from 4096 on,
 //!   each aligned as it asks, so that one number names section and offset; `sections` translates. 0 is no address.
+//! * A unit with the flag [`BTF`](record::UnitRecord::BTF) is the BTF of an object in place of debug information: its functions
+//!   have parameters and an entry, and no file, line, inline instance or location. An object without units has symbols alone.
 //! * Strings are byte offsets into `strings`; as that is sorted, comparing ids compares strings.
 //!
 //! ## A placement, worked by hand
@@ -155,7 +157,7 @@
 //! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines`. `sites`, `refused`, `boundaries`, flags of objects and symbols |
 //! | 3 | `type_users`, `type_uses`, `frames`, `frame_rows`; `DW_OP_fbreg` by what the frame base is |
 //! | 4 | user objects: `segments`, a flag of objects, their names in `meta`; what a parameter is at the entry, as an empty range |
-//! | 5 | `tracepoints`, `event_fields`, `labels`; SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration` |
+//! | 5 | `tracepoints`, `event_fields`, `labels`; SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration`; units of BTF, objects of which names alone are known |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
