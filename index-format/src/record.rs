@@ -285,7 +285,6 @@ impl ObjectRecord {
     pub const NO_KPROBES: u32 = 1 << 6;
     /// A program or shared library: uprobes reach it.
     pub const USER: u32 = 1 << 7;
-
     /// vmlinux: the addresses of its symbols are not known. Theirs here only tell them apart.
     pub const NAMES_ONLY: u32 = 1 << 8;
 
