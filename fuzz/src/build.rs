@@ -53,6 +53,17 @@ pub fn with_tapset(text: &[u8], look: impl FnOnce(&Path)) {
     look(&report.built[0].index);
 }
 
+/// Indexes a file as the one that boots, or its BTF. `look` gets the index, if there is one.
+pub fn bare(strange: &[u8], look: impl FnOnce(&Path)) {
+    let folder = folder();
+    let path = folder.path().join("boot").join(format!("vmlinuz-{RELEASE}"));
+    write(path.clone(), strange);
+    let report = pipeline::build(&[path], &options(folder.path()), &()).expect("a report");
+    if let Some(built) = report.built.first() {
+        look(&built.index);
+    }
+}
+
 /// Indexes a file as a program or library.
 pub fn user(strange: &[u8]) {
     let folder = folder();

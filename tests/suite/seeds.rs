@@ -26,6 +26,7 @@ fn are_written() {
     ] {
         fs::copy(from, seed("elf", to)).unwrap();
     }
+    with_btf_alone(&tree.vmlinux(), &seed("btf", "vmlinux"), &seed("btf", "section"));
     sections(&tree.module("alpha-mod"), &fuzz.join("sections"));
     index(&tree, &["--tapset".as_ref(), aliases.as_os_str()], &seed("index_open_and_ask", "kernel.pidx"));
     index(&tracepoints::kernel(), &[], &seed("index_open_and_ask", "tracepoints.pidx"));
@@ -42,6 +43,20 @@ fn are_of_this_version() {
         count += 1;
     }
     assert!(count >= 2);
+}
+
+/// A kernel with BTF in the place of its debug information, and that section alone.
+fn with_btf_alone(vmlinux: &Path, object: &Path, section: &Path) {
+    fs::copy(vmlinux, object).unwrap();
+    let command = |name: &str, arguments: &[&OsStr]| {
+        let mut c = Command::new(name);
+        c.args(arguments);
+        run_all([c]);
+    };
+    command("pahole", &["-J".as_ref(), object.as_ref()]);
+    command("objcopy", &["--strip-debug".as_ref(), object.as_ref()]);
+    let dump = ["-O", "binary", "--only-section=.BTF", "--set-section-flags", ".BTF=alloc"].map(OsStr::new);
+    command("objcopy", &[&dump[..], &[object.as_ref(), section.as_ref()]].concat());
 }
 
 /// Indexes a tree from a place that is always the same, its files as old as can be.
