@@ -51,7 +51,7 @@ fuzz_target!(|data: &[u8]| {
         _ => {
             let defined = args.into_iter().next();
             let (format, args) = (probeidx::cli::args::Format::Text, vec![]);
-            Command::Resolve(Resolve { spec, args, format, locals: false, defined })
+            Command::Resolve(Resolve { spec, args, format, locals: false, defined, live: None })
         }
     };
     ask::ask(&INDEX.path(), &command, Asked { input: b"", json: what & 1 == 1 });

@@ -33,6 +33,7 @@ pub fn resolve(spec: String, args: Vec<String>, form: usize) -> Command {
         format: forms[form % forms.len()],
         locals: form.is_multiple_of(2),
         defined: None,
+        live: None,
     })
 }
 

@@ -2,7 +2,7 @@
 //! entry is told, and whether the name is still that of one symbol alone.
 use super::members::{self, Item};
 use super::pairs::{Pair, pairs};
-use super::{Asked, Change, Difference, Found, Home, Side, State, Subject, What};
+use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
 use crate::query::select::{self, Declaration, Declarations};
 use crate::query::{symbols, verdict};
 use probeidx_format::id::{NameId, ObjectId};
@@ -14,7 +14,7 @@ pub fn compare<'a, E>(
     before: &Side<'a, '_>,
     after: &Side<'a, '_>,
     asked: &Asked,
-    tell: &mut impl FnMut(Found<'a>) -> Result<(), E>,
+    tell: &mut impl FnMut(Difference<'a>) -> Result<(), E>,
 ) -> Result<(), E> {
     let sides = [before, after];
     for (name, ids) in names(sides) {
@@ -34,13 +34,13 @@ pub fn compare<'a, E>(
                 (Some(one), Some(other)) => differences(sides, [one, other], symbols),
                 _ => vec![],
             };
-            tell(Found(Difference {
+            tell(Difference {
                 subject: Subject::Function,
                 name: String::from_utf8_lossy(name).into_owned(),
                 before: one.map(|f| f.home),
                 after: other.map(|f| f.home),
                 changes,
-            }))?;
+            })?;
         }
     }
     Ok(())

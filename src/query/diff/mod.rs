@@ -234,15 +234,15 @@ pub fn compare<'a, E>(
     let spelled = Spelled::default();
     let [before, after] = views.map(|view| Side::new(view, with_modules, is_whole, &spelled));
     let mut compared = Compared::default();
-    let mut tell = |difference: Found<'a>| {
+    let mut tell = |found: Difference<'a>| {
         compared.all += 1;
-        let Some(difference) = difference.differs() else { return Ok(()) };
-        match (difference.before, difference.after) {
+        match (found.before, found.after) {
             (None, _) => compared.added += 1,
             (_, None) => compared.removed += 1,
+            _ if found.changes.is_empty() => return Ok(()),
             _ => compared.changed += 1,
         }
-        each(&difference)
+        each(&found)
     };
     if asked.functions() {
         functions::compare(&before, &after, asked, &mut tell)?;
@@ -254,16 +254,6 @@ pub fn compare<'a, E>(
         tracepoints::compare(&before, &after, asked, &mut tell)?;
     }
     Ok(compared)
-}
-
-/// Something that one of the kernels has, or both.
-struct Found<'a>(Difference<'a>);
-
-impl<'a> Found<'a> {
-    fn differs(self) -> Option<Difference<'a>> {
-        let Difference { before, after, changes, .. } = &self.0;
-        (before.is_none() || after.is_none() || !changes.is_empty()).then_some(self.0)
-    }
 }
 
 /// One of the two kernels.

@@ -1,6 +1,6 @@
 //! Tracepoints by name and system: parameters, events, and the fields of their records.
 use super::members::{self, Item};
-use super::{Asked, Change, Difference, Found, Home, Side, Spelling, State, Subject, What};
+use super::{Asked, Change, Difference, Home, Side, Spelling, State, Subject, What};
 use crate::query::spec::TraceSpec;
 use crate::query::tracepoint::{self, Tracepoint};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ pub fn compare<'a, E>(
     before: &Side<'a, '_>,
     after: &Side<'a, '_>,
     asked: &Asked,
-    tell: &mut impl FnMut(Found<'a>) -> Result<(), E>,
+    tell: &mut impl FnMut(Difference<'a>) -> Result<(), E>,
 ) -> Result<(), E> {
     let spec = TraceSpec { system: asked.system.clone(), event: asked.name.clone() };
     let mut names: BTreeMap<_, [Option<Tracepoint<'a>>; 2]> = BTreeMap::new();
@@ -30,13 +30,13 @@ pub fn compare<'a, E>(
             spelled.push(':');
         }
         spelled += &String::from_utf8_lossy(name);
-        tell(Found(Difference {
+        tell(Difference {
             subject: Subject::Tracepoint,
             name: spelled,
             before: one.as_ref().map(home),
             after: other.as_ref().map(home),
             changes,
-        }))?;
+        })?;
     }
     Ok(())
 }

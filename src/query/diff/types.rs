@@ -1,7 +1,7 @@
 //! Structs, unions, classes and enums by name: sizes, members with those of members without a name, enumerators.
 use super::members::{self, Item};
 use super::pairs::{Pair, pairs};
-use super::{Asked, Change, Difference, Found, Home, Side, State, Subject, What};
+use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
 use crate::query::declaration::keyword;
 use crate::query::types;
 use probeidx_format::id::TypeId;
@@ -18,7 +18,7 @@ pub fn compare<'a, E>(
     before: &Side<'a, '_>,
     after: &Side<'a, '_>,
     asked: &Asked,
-    tell: &mut impl FnMut(Found<'a>) -> Result<(), E>,
+    tell: &mut impl FnMut(Difference<'a>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut names: BTreeMap<_, [Vec<TypeId>; 2]> = BTreeMap::new();
     for (number, side) in [before, after].into_iter().enumerate() {
@@ -35,13 +35,13 @@ pub fn compare<'a, E>(
             if let (Some((one, old)), Some((other, new))) = (before, after) {
                 differences([one, other], [old, new], &mut changes);
             }
-            tell(Found(Difference {
+            tell(Difference {
                 subject: Subject::Type(keyword),
                 name: String::from_utf8_lossy(name).into_owned(),
                 before: before.map(|(side, id)| home(side, id)),
                 after: after.map(|(side, id)| home(side, id)),
                 changes,
-            }))?;
+            })?;
         }
     }
     Ok(())
