@@ -182,8 +182,9 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         match (told(&own) == told(&others), anchors[0] == anchors[1]) {
             (true, true) => classes.met("the same", String::new),
             (true, false) => classes.met("another anchor", || format!("{anchors:?}")),
-            // A weak function that lost to a strong one has no symbol: it looks like more of the function before it.
-            (false, _) if others.kprobe.name() == "dead-code" => {
+            // Code that lost at link time has no symbol: it looks like more of the function before it, and so the kernel,
+            // which knows of no sizes either, takes it.
+            (false, _) if matches!(others.kprobe.name(), "dead-code" | "discarded") => {
                 classes.met("dead code, of which nothing tells", shown)
             }
             // Where a function ends is not told: padding behind it is refused for another reason.
