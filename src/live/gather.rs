@@ -1,6 +1,7 @@
 //! Reads what the running kernel says of itself.
 use super::{Live, Module, Refused, Symbol};
 use crate::error::{Error, Result};
+use crate::load::build_id::hex;
 use std::io::{Error as Failed, ErrorKind as Io};
 use std::path::Path;
 
@@ -41,7 +42,7 @@ fn wrong(what: &str) -> Failed {
     Failed::new(Io::InvalidData, what)
 }
 
-/// The build id among ELF notes: name and content of each are padded to four bytes.
+/// The build id among ELF notes, in the byte order of the machine: name and content of each are padded to four bytes.
 fn build_id(path: &Path) -> Read<String> {
     const NT_GNU_BUILD_ID: u32 = 3;
     let notes = std::fs::read(path)?;
@@ -55,7 +56,7 @@ fn build_id(path: &Path) -> Read<String> {
         });
         let Some((name, content, after)) = note else { break };
         if word(8) == NT_GNU_BUILD_ID && name == b"GNU\0" {
-            return Ok(content.iter().map(|b| format!("{b:02x}")).collect());
+            return Ok(hex(content));
         }
         rest = after;
     }
