@@ -21,15 +21,20 @@ static LISTING: LazyLock<[Command; 2]> = LazyLock::new(|| {
 /// What an index without the strange object says of them.
 static WHOLE: LazyLock<BTreeSet<Vec<u8>>> = LazyLock::new(|| {
     let folder = folder();
-    let indexes = build(folder.path(), None);
+    let indexes = build(folder.path(), &[]);
     listing(&indexes[0])
 });
 
 /// Indexes a module among a kernel's, and asserts that the others are indexed as without it. `look` gets the index.
 pub fn beside(strange: &[u8], look: impl FnOnce(&Path)) {
+    files_beside(&[("strange.ko", strange)], look);
+}
+
+/// The same of a module with other files in its folder.
+pub fn files_beside(strange: &[(&str, &[u8])], look: impl FnOnce(&Path)) {
     LazyLock::force(&WHOLE);
     let folder = folder();
-    let indexes = build(folder.path(), Some(strange));
+    let indexes = build(folder.path(), strange);
     // An object that says that it is another kernel's vmlinux has an index of its own.
     let own = indexes.iter().find(|path| path.file_stem().is_some_and(|s| s == RELEASE));
     let own = own.expect("the kernel is indexed");
@@ -73,13 +78,13 @@ pub fn user(strange: &[u8]) {
     assert_eq!(report.built.len() + usize::from(report.skipped.iter().any(|s| s.whole_object)), 1);
 }
 
-fn build(folder: &Path, strange: Option<&[u8]>) -> Vec<PathBuf> {
+fn build(folder: &Path, strange: &[(&str, &[u8])]) -> Vec<PathBuf> {
     let objects = folder.join("objects");
     let modules = objects.join("lib/modules").join(RELEASE).join("kernel");
     write(objects.join(format!("vmlinux-{RELEASE}")), VMLINUX);
     write(modules.join("beta.ko"), MODULE);
-    if let Some(strange) = strange {
-        write(modules.join("strange.ko"), strange);
+    for (name, bytes) in strange {
+        write(modules.join(name), bytes);
     }
     let report = pipeline::build(&[objects], &options(folder), &()).expect("a report");
     report.built.into_iter().map(|b| b.index).collect()

@@ -105,11 +105,15 @@ impl Live {
         let at = self.modules.binary_search_by(|m| m.name.as_bytes().cmp(name)).ok()?;
         self.modules.get(at)
     }
-    /// Whether kprobes refuse an address; `None` where that could not be read.
-    pub fn refuses(&self, address: u64) -> Option<bool> {
-        let refused = self.refused.as_ref()?;
-        // They may overlap; those of one start are few.
-        let after = refused.partition_point(|r| r.addresses.start <= address);
-        Some(refused[..after].iter().rev().any(|r| r.addresses.contains(&address)))
+    /// What kprobes refuse: ranges that do not touch, by start. `None` where that could not be read.
+    pub fn refused_ranges(&self) -> Option<Vec<Range<u64>>> {
+        let mut apart: Vec<Range<u64>> = vec![];
+        for Refused { addresses, .. } in self.refused.as_ref()? {
+            match apart.last_mut() {
+                Some(last) if addresses.start <= last.end => last.end = last.end.max(addresses.end),
+                _ => apart.push(addresses.clone()),
+            }
+        }
+        Some(apart)
     }
 }

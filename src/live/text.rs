@@ -1,6 +1,7 @@
 //! The text of a capture, written and read.
 use super::{Live, Module, Refused, Symbol};
 use crate::error::{Error, ErrorKind, Result};
+use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
 const FIRST: &str = "probeidx capture 1";
@@ -74,6 +75,7 @@ pub fn parse(text: &[u8]) -> Result<Live> {
         _ => return Err(damaged(0, "this is no capture of a running kernel")),
     }
     let mut live = Live::default();
+    let mut modules = FxHashMap::default();
     let mut part = "";
     for (number, line) in lines {
         if let Some(named) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
@@ -86,7 +88,7 @@ pub fn parse(text: &[u8]) -> Result<Live> {
             }
             continue;
         }
-        read(&mut live, part, line).ok_or_else(|| damaged(number, "it cannot be read"))?;
+        read(&mut live, &mut modules, part, line).ok_or_else(|| damaged(number, "it cannot be read"))?;
     }
     if part != "end" {
         return Err(damaged(text.lines().count(), "the end of the capture is missing"));
@@ -98,8 +100,13 @@ pub fn parse(text: &[u8]) -> Result<Live> {
     Ok(live)
 }
 
-/// Reads a line of a part; parts that a later version may add are passed over.
-fn read(live: &mut Live, part: &str, line: &str) -> Option<()> {
+/// Reads a line of a part; parts that a later version may add are passed over. `modules` are those of `live`, by name.
+fn read<'t>(
+    live: &mut Live,
+    modules: &mut FxHashMap<&'t str, usize>,
+    part: &str,
+    line: &'t str,
+) -> Option<()> {
     let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
     let address = |word: &str| u64::from_str_radix(word, 16).ok();
     let mut words = rest.split(' ');
@@ -112,11 +119,14 @@ fn read(live: &mut Live, part: &str, line: &str) -> Option<()> {
         },
         "modules" => {
             let build_id = Some(rest).filter(|id| *id != "-").map(str::to_owned);
+            if modules.insert(first, live.modules.len()).is_some() {
+                return None;
+            }
             live.modules.push(Module { name: first.to_owned(), build_id, sections: vec![] });
         }
         "sections" => {
             let section = (words.next()?.to_owned(), address(words.next()?)?);
-            live.modules.iter_mut().rfind(|m| m.name == first)?.sections.push(section);
+            live.modules[*modules.get(first)?].sections.push(section);
         }
         "symbols" => {
             let (letter, name) = (words.next()?.chars().next()?, words.next()?);
@@ -141,6 +151,7 @@ fn read(live: &mut Live, part: &str, line: &str) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ops::Range;
 
     fn whole() -> Live {
         let symbol = Symbol { module: "overlay".to_owned(), address: 0x2000, letter: 't' };
@@ -177,6 +188,29 @@ mod tests {
         for length in 0..text.len() - 1 {
             assert!(parse(&text[..length]).is_err(), "{length}");
         }
+    }
+
+    #[test]
+    fn modules_stand_once_and_before_their_sections() {
+        let text = String::from_utf8(print(&whole())).unwrap();
+        for (what, instead) in [
+            ("overlay -\n", "overlay -\noverlay 00ff\n"),
+            ("overlay -\n", ""),
+            ("overlay .text", "other .text"),
+        ] {
+            assert!(parse(text.replace(what, instead).as_bytes()).is_err(), "{instead}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_is_told_in_ranges_that_do_not_touch() {
+        let refused = |ranges: &[Range<u64>]| {
+            let each =
+                |addresses: &Range<u64>| Refused { addresses: addresses.clone(), name: "x".to_owned() };
+            Live { refused: Some(ranges.iter().map(each).collect()), ..whole() }.refused_ranges()
+        };
+        assert_eq!(refused(&[1..9, 2..3, 9..12, 20..30, 20..25]), Some(vec![1..12, 20..30]));
+        assert_eq!(Live { refused: None, ..whole() }.refused_ranges(), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::live::Live;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::SymbolRecord;
+use std::ops::Range;
 
 /// A running kernel and the index of the same build.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct Overlay<'l> {
     loaded: Loaded,
     /// By object: whether it runs, as the build that is indexed.
     runs: Vec<bool>,
+    /// What kprobes refuse there, by address.
+    refused: Vec<Range<u64>>,
 }
 
 /// What a running kernel adds to a placement.
@@ -61,7 +64,7 @@ impl<'l> Overlay<'l> {
             })
             .collect();
         let loaded = Loaded::of_live(view, live, |object| runs.get(object.index()) == Some(&true));
-        Ok(Self { live, loaded, runs })
+        Ok(Self { live, loaded, runs, refused: live.refused_ranges().unwrap_or_default() })
     }
 
     /// Where everything lies.
@@ -111,13 +114,14 @@ impl<'l> Overlay<'l> {
         for symbol in listed.map(Vec::as_slice).unwrap_or_default() {
             match select::module(view, symbol.module.as_bytes()) {
                 Some(module) if module == object => {}
-                Some(module) if others.contains(&module) => {}
                 Some(module) => others.push(module),
-                None if strangers.contains(&symbol.module) => {}
                 None => strangers.push(symbol.module.clone()),
             }
         }
         others.sort_unstable();
+        others.dedup();
+        strangers.sort_unstable();
+        strangers.dedup();
         let is_single = own == 1 && !is_kernels;
         Uniqueness {
             unique: is_single && others.is_empty() && strangers.is_empty(),
@@ -125,10 +129,15 @@ impl<'l> Overlay<'l> {
         }
     }
 
+    fn refuses(&self, address: u64) -> bool {
+        let after = self.refused.partition_point(|range| range.start <= address);
+        self.refused[..after].last().is_some_and(|range| range.contains(&address))
+    }
+
     /// What the kernel's own lists say stands above what its tables led to expect.
     fn verdicts(&self, p: &Placement<'_>, address: Option<u64>) -> Verdicts {
         let mut verdicts = p.verdicts;
-        if address.and_then(|address| self.live.refuses(address)) == Some(true) {
+        if address.is_some_and(|address| self.refuses(address)) {
             for verdict in [&mut verdicts.kprobe, &mut verdicts.kprobe_events, &mut verdicts.kretprobe] {
                 if !matches!(verdict, Verdict::No(reason) if *reason != Reason::Undecided) {
                     *verdict = Verdict::No(Reason::Blacklist);

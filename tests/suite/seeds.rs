@@ -1,7 +1,7 @@
 //! The files from which fuzzing starts, made of the fixtures: `scripts/fuzz-seeds` runs this.
 //!
 //! Texts (specs, scripts, logs) are written by hand and are not made here.
-use crate::fixture::{RELEASE, Tree, USUAL, run_all};
+use crate::fixture::{RELEASE, Recipe, Tree, USUAL, run_all};
 use crate::program::run_in;
 use crate::tracepoints;
 use std::ffi::OsStr;
@@ -28,6 +28,7 @@ fn are_written() {
     }
     with_btf_alone(&tree.vmlinux(), &seed("btf", "vmlinux"), &seed("btf", "section"));
     sections(&tree.module("alpha-mod"), &fuzz.join("sections"));
+    split(&fuzz.join("objects"), &fuzz.join("seeds/split"));
     index(&tree, &["--tapset".as_ref(), aliases.as_os_str()], &seed("index_open_and_ask", "kernel.pidx"));
     index(&tracepoints::kernel(), &[], &seed("index_open_and_ask", "tracepoints.pidx"));
 }
@@ -57,6 +58,28 @@ fn with_btf_alone(vmlinux: &Path, object: &Path, section: &Path) {
     command("objcopy", &["--strip-debug".as_ref(), object.as_ref()]);
     let dump = ["-O", "binary", "--only-section=.BTF", "--set-section-flags", ".BTF=alloc"].map(OsStr::new);
     command("objcopy", &[&dump[..], &[object.as_ref(), section.as_ref()]].concat());
+}
+
+/// A module whose units have their entries in other files; and those, each behind the byte by which the target knows it.
+fn split(objects: &Path, seeds: &Path) {
+    // llvm-dwp 14 never ends with those of gcc in DWARF 5.
+    const RECIPES: [Recipe; 2] = [
+        Recipe::new("clang", &["-O2", "-gdwarf-5", "-gsplit-dwarf"]),
+        Recipe::new("gcc", &["-O2", "-gdwarf-4", "-gsplit-dwarf"]),
+    ];
+    for (form, version, dwp) in [(0, "5", "llvm-dwp"), (1, "4", "dwp")] {
+        let tree = Tree::compile(&RECIPES[form as usize]);
+        fs::copy(tree.module("alpha-mod"), objects.join(format!("split-{version}.ko"))).unwrap();
+        let [main, help, package] = ["alpha_main.dwo", "alpha_help.dwo", "alpha.dwp"]
+            .map(|name| tree.path().join("objects").join(name));
+        let mut pack = Command::new(dwp);
+        pack.arg("-o").args([&package, &main, &help]);
+        run_all([pack]);
+        for (file, name, form) in [(&package, "package", form), (&main, "file", form | 2)] {
+            let bytes = [&[form], &fs::read(file).unwrap()[..]].concat();
+            fs::write(seeds.join(format!("{name}-{version}")), bytes).unwrap();
+        }
+    }
 }
 
 /// Indexes a tree from a place that is always the same, its files as old as can be.
