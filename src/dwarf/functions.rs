@@ -16,6 +16,9 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+/// What a record of the index can count.
+pub const MOST_VARIABLES: usize = u16::MAX as usize;
+
 /// A function whose unit is still being read.
 #[derive(Clone, Default)]
 pub struct UnitFunction {
@@ -291,7 +294,15 @@ impl<'d> Extractor<'d, '_> {
         for function in &list {
             let own = variables.get(function.variables.start as usize..function.variables.end as usize);
             let own = own.unwrap_or_default();
-            let all = || own.iter().chain(&function.extra).map(|v| v.facts).take(usize::from(u16::MAX));
+            let all = || own.iter().chain(&function.extra).map(|v| v.facts).take(MOST_VARIABLES);
+            if own.len() + function.extra.len() > MOST_VARIABLES {
+                let at = own.last().map_or(0, |v| v.offset as usize);
+                self.fault(Fault::new(
+                    ".debug_info",
+                    at,
+                    "a function has more than 65535 variables, and the rest is left out",
+                ));
+            }
             let hash = |s| self.batch.strings.hash(s);
             let mut key = Key::new(u64::from(function.flags) << 32 | u64::from(function.line))
                 .with(hash(function.name))

@@ -3,7 +3,7 @@ use super::abbrev::Slot;
 use super::attrs::{Attrs, block};
 use super::effort::LIST_ENTRY;
 use super::extractor::{Extractor, Source};
-use super::functions::{Fixed, UnitFunction, fixed, is_extern};
+use super::functions::{Fixed, MOST_VARIABLES, UnitFunction, fixed, is_extern};
 use super::header::Fault;
 use super::lists;
 use super::places::Frame;
@@ -55,6 +55,9 @@ impl<'d> Extractor<'d, '_> {
                 index
             }
         };
+        if index as usize >= MOST_VARIABLES {
+            return;
+        }
         let sections = &source.unit.sections;
         match fixed(attrs) {
             Fixed::Number(value) => writer.constant(index, value),

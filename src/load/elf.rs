@@ -16,6 +16,9 @@ const FIRST_PC: u32 = 0x1000;
 /// How often the bytes of a table of names may be part of one. Linkers let names end in one another, and bear the same one.
 const MOST_NAMINGS: usize = 32;
 
+/// A symbol tells its section in 16 bits, of which the last 256 numbers mean something else (`SHN_LORESERVE`).
+const MOST_ALLOCATED: usize = elf::SHN_LORESERVE as usize - 1;
+
 /// So many bytes of names are borne out of any table.
 const ALWAYS: usize = 1 << 20;
 
@@ -213,6 +216,13 @@ impl<'d> Elf<'d> {
     /// Gives every allocated section its place among the object's addresses.
     fn lay_out(&mut self) -> Result<()> {
         let too_large = || Error::new(ErrorKind::Unsupported, "its sections span more than 4 GiB");
+        let allocated = self.sections.iter().filter(|s| s.is_allocated()).count();
+        if allocated > MOST_ALLOCATED {
+            let what = format!(
+                "{allocated} of its sections are loaded; of no more than {MOST_ALLOCATED} symbols can tell"
+            );
+            return Err(Error::new(ErrorKind::Unsupported, what).hint("link it: linkers join sections"));
+        }
         let mut next = u64::from(FIRST_PC);
         if !self.is_relocatable {
             let code = |s: &&Section<'_>| s.is_allocated() && s.is_executable();
@@ -309,10 +319,13 @@ impl<'d> Elf<'d> {
                 Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name)
             );
         }
-        let count = section.raw().len() / size_of::<Rela64<LittleEndian>>();
-        let damaged =
-            |()| Error::new(ErrorKind::Damaged, "the relocations are damaged").section(section.name);
-        object::pod::slice_from_bytes(section.raw(), count).map(|(rela, _)| Some(rela)).map_err(damaged)
+        let whole = object::pod::slice_from_all_bytes(section.raw());
+        let end = section.raw().len() / size_of::<Rela64<LittleEndian>>() * size_of::<Rela64<LittleEndian>>();
+        let cut = |()| {
+            let what = "the relocations end within one";
+            Error::new(ErrorKind::Damaged, what).section(section.name).offset(end as u64)
+        };
+        whole.map(Some).map_err(cut)
     }
     /// The address, as relocated debug information has it, of a symbol.
     pub fn symbol_address(&self, symbol: &Sym64<LittleEndian>) -> u64 {

@@ -3,6 +3,7 @@ use crate::fixture::{Tree, USUAL};
 use crate::index::{Index, Reader, build};
 use crate::raw::Raw;
 use gimli::*;
+use probeidx_format::record::FunctionRecord;
 use std::sync::LazyLock;
 
 static WHOLE: LazyLock<Tree> = LazyLock::new(|| Tree::compile(&USUAL));
@@ -73,6 +74,28 @@ fn origins_that_lead_in_circles() {
         format!("part of {}", at(inline + 17, "an inline instance without origin, or nested too deep")),
     ];
     assert_eq!(skipped, expected);
+}
+
+#[test]
+fn more_variables_than_an_index_counts() {
+    let mut raw = Raw::unit(4);
+    let variable = raw.code(DW_TAG_variable, false, &[(DW_AT_name, DW_FORM_string)]);
+    let function = raw.code(DW_TAG_subprogram, true, &FUNCTION);
+    raw.entry(function).string("many").u64(0x1100).u32(0x10);
+    let mut last = 0;
+    for number in 0..70_000 {
+        last = raw.here();
+        raw.entry(variable).string(&format!("{number:x}"));
+    }
+    raw.end();
+    victim(&mut raw);
+    let (index, skipped) = index(&raw.module(&[]));
+    assert_victim(&index);
+    let what = "a function has more than 65535 variables, and the rest is left out";
+    assert_eq!(skipped, [format!("part of hostile.ko: section .debug_info at {last:#x}: {what}")]);
+    let view = index.view();
+    let of = |f: &FunctionRecord| (view.string(f.name) == b"many").then(|| f.variables.get());
+    assert_eq!(view.functions.iter().filter_map(of).collect::<Vec<_>>(), [65_535]);
 }
 
 #[test]

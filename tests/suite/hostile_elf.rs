@@ -92,8 +92,10 @@ fn relocations_that_lead_astray() {
     let what = "part of hostile.ko: section .debug_info at 0xffffffffffffffff: \
                 1 relocations of types such as 30583 are not known and were left out";
     assert_eq!(skipped, [what]);
-    // Half a relocation is none, and of a section that is not there.
-    with(0, 1, 0).set(FIRST, Field::Size, RELA as u64 - 1).is_whole();
+    with(0, 1, 0)
+        .set(FIRST, Field::Size, RELA as u64 - 1)
+        .is_refused("section .rela.debug_info at 0x0: the relocations end within one");
+    // Of a section that is not there.
     with(u64::MAX, 9, 1).set(FIRST, Field::Info, u32::MAX.into()).is_whole();
 }
 
@@ -182,6 +184,17 @@ fn names_that_are_ends_of_one_another() {
         .set(FIRST, Field::Type, SHT_SYMTAB.into())
         .set(FIRST, Field::Link, FIRST as u64 + 1);
     object.is_refused("section .symtab: the names of symbols are more than 32 times as long as their table");
+}
+
+#[test]
+fn more_sections_are_loaded_than_symbols_can_tell() {
+    let others = vec![(".text.x", &[][..]); 0xff00];
+    let mut object = Object::new(&others);
+    for index in FIRST..FIRST + others.len() {
+        let flags = object.header(index) + 8;
+        object.0[flags] = 6;
+    }
+    object.is_refused("of its sections are loaded; of no more than 65279 symbols can tell");
 }
 
 /// More sections than the file header can count, all of a name that is looked for, and each inflates to nothing.
