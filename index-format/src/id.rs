@@ -36,11 +36,13 @@ macro_rules! ids {
             }
         }
         impl PartialOrd for $name {
+            #[inline]
             fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
                 Some(self.cmp(other))
             }
         }
         impl Ord for $name {
+            #[inline]
             fn cmp(&self, other: &Self) -> std::cmp::Ordering {
                 self.get().cmp(&other.get())
             }

@@ -5,19 +5,22 @@ use super::pairs::{Pair, pairs};
 use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
 use crate::query::select::{self, Declaration, Declarations};
 use crate::query::{symbols, verdict};
+use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId};
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
 use std::cmp::Ordering;
+use std::ops::Range;
 
-/// Compares the functions, by name. One that the debug information does not describe counts by its symbol.
+/// Compares the functions of some names, by name. One that the debug information does not describe counts by its symbol.
 pub fn compare<'a, E>(
     before: &Side<'a, '_>,
     after: &Side<'a, '_>,
+    between: &[Range<u32>; 2],
     asked: &Asked,
     tell: &mut impl FnMut(Difference<'a>) -> Result<(), E>,
 ) -> Result<(), E> {
     let sides = [before, after];
-    for (name, ids) in names(sides) {
+    for (name, ids) in names(sides, between) {
         if !asked.names(name) {
             continue;
         }
@@ -46,14 +49,27 @@ pub fn compare<'a, E>(
     Ok(())
 }
 
-/// The names of both kernels in order, each with its rank in the one and in the other.
-fn names<'a>(sides: [&Side<'a, '_>; 2]) -> impl Iterator<Item = (&'a [u8], [Option<NameId>; 2])> {
+/// The names of two kernels in two parts: what is in the first of the one is in the first of the other.
+pub fn halves(views: [View<'_>; 2]) -> [[Range<u32>; 2]; 2] {
+    let names = views.each_ref().map(|view| &view.names[..view.names.len().saturating_sub(1)]);
+    let middle = names[0].get(names[0].len() / 2).map_or(&b""[..], |record| views[0].string(record.name));
+    let at = [0, 1].map(|number| {
+        names[number].partition_point(|record| views[number].string(record.name) < middle) as u32
+    });
+    [[0, 1].map(|number| 0..at[number]), [0, 1].map(|number| at[number]..names[number].len() as u32)]
+}
+
+/// These names of both kernels in order, each with its rank in the one and in the other.
+fn names<'a>(
+    sides: [&Side<'a, '_>; 2],
+    between: &[Range<u32>; 2],
+) -> impl Iterator<Item = (&'a [u8], [Option<NameId>; 2])> {
     let views = sides.map(|side| side.view);
-    let mut at = [0u32; 2];
+    let mut left = between.clone();
     std::iter::from_fn(move || {
         let next = [0, 1].map(|number| {
-            let names = &views[number].names[..views[number].names.len().saturating_sub(1)];
-            names.get(at[number] as usize).map(|record| views[number].string(record.name))
+            let record = views[number].names.get(left[number].clone().next()? as usize)?;
+            Some(views[number].string(record.name))
         });
         let order = match next {
             [None, None] => return None,
@@ -62,8 +78,7 @@ fn names<'a>(sides: [&Side<'a, '_>; 2]) -> impl Iterator<Item = (&'a [u8], [Opti
             [Some(one), Some(other)] => one.cmp(other),
         };
         let has = [order.is_le(), order.is_ge()];
-        let ids = [0, 1].map(|number| has[number].then(|| NameId::new(at[number])));
-        [0, 1].into_iter().for_each(|number| at[number] += u32::from(has[number]));
+        let ids = [0, 1].map(|number| has[number].then(|| left[number].next().map(NameId::new)).flatten());
         Some((if has[0] { next[0]? } else { next[1]? }, ids))
     })
 }

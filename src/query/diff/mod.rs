@@ -19,6 +19,8 @@ use probeidx_format::View;
 use probeidx_format::id::{ObjectId, TypeId};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::convert::Infallible;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// What two kernels differ in.
@@ -219,8 +221,9 @@ pub struct Compared {
 }
 
 /// Compares two kernels, the older one first: functions by name, then types, then tracepoints, and calls `each` for whatever
-/// differs. Modules count only where both indexes have modules, inlined copies and files only where both rest on debug
-/// information. Cost: of two whole kernels less than a second.
+/// differs, in this order. Modules count only where both indexes have modules, inlined copies and files only where both rest
+/// on debug information. Cost: of two whole kernels less than a second, on two processors; what differs in the second half
+/// of the functions and in all types waits in memory for its turn.
 ///
 /// # Errors
 /// Those of `each`.
@@ -229,10 +232,12 @@ pub fn compare<'a, E>(
     asked: &Asked,
     mut each: impl FnMut(&Difference<'a>) -> std::result::Result<(), E>,
 ) -> std::result::Result<Compared, E> {
-    let with_modules = views.iter().all(|view| view.object_ids().nth(1).is_some());
-    let is_whole = views.iter().all(|view| basis::of_index(view) == Basis::Dwarf);
-    let spelled = Spelled::default();
-    let [before, after] = views.map(|view| Side::new(view, with_modules, is_whole, &spelled));
+    let both = Both {
+        views,
+        with_modules: views.iter().all(|view| view.object_ids().nth(1).is_some()),
+        is_whole: views.iter().all(|view| basis::of_index(view) == Basis::Dwarf),
+        asked,
+    };
     let mut compared = Compared::default();
     let mut tell = |found: Difference<'a>| {
         compared.all += 1;
@@ -244,16 +249,66 @@ pub fn compare<'a, E>(
         }
         each(&found)
     };
+    let mut parts = vec![];
     if asked.functions() {
-        functions::compare(&before, &after, asked, &mut tell)?;
+        parts.extend(functions::halves(views).map(Part::Functions));
     }
-    if asked.types() {
-        types::compare(&before, &after, asked, &mut tell)?;
-    }
-    if asked.tracepoints() {
-        tracepoints::compare(&before, &after, asked, &mut tell)?;
-    }
+    parts.extend(asked.types().then_some(Part::Types));
+    parts.extend(asked.tracepoints().then_some(Part::Tracepoints));
+    let Some((first, others)) = parts.split_first() else { return Ok(compared) };
+    std::thread::scope(|scope| {
+        let both = &both;
+        let gather = |part| scope.spawn(move || both.gather(part));
+        let others: Vec<_> = others.iter().map(gather).collect();
+        both.read(first, &mut tell)?;
+        for other in others {
+            let found = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            found.into_iter().try_for_each(&mut tell)?;
+        }
+        Ok(())
+    })?;
     Ok(compared)
+}
+
+/// What is compared by itself.
+enum Part {
+    /// The functions of these names: ranks in the one and in the other kernel.
+    Functions([Range<u32>; 2]),
+    Types,
+    Tracepoints,
+}
+
+/// Two kernels, and what is asked of them.
+struct Both<'a, 'p> {
+    views: [View<'a>; 2],
+    with_modules: bool,
+    is_whole: bool,
+    asked: &'p Asked,
+}
+
+impl<'a> Both<'a, '_> {
+    fn read<E>(
+        &self,
+        part: &Part,
+        tell: &mut impl FnMut(Difference<'a>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let spelled = Spelled::default();
+        let [before, after] =
+            self.views.map(|view| Side::new(view, self.with_modules, self.is_whole, &spelled));
+        match part {
+            Part::Functions(names) => functions::compare(&before, &after, names, self.asked, tell),
+            Part::Types => types::compare(&before, &after, self.asked, tell),
+            Part::Tracepoints => tracepoints::compare(&before, &after, self.asked, tell),
+        }
+    }
+    fn gather(&self, part: &Part) -> Vec<Difference<'a>> {
+        let mut found = vec![];
+        let Ok(()) = self.read::<Infallible>(part, &mut |difference| {
+            found.push(difference);
+            Ok(())
+        });
+        found
+    }
 }
 
 /// One of the two kernels.
