@@ -5,6 +5,7 @@ use crate::parts::Parts;
 use probeidx::cli::args::{self, Command, Request};
 use probeidx_format::id::FunctionId;
 use probeidx_format::record::*;
+use probeidx_format::types::TypeKind;
 use probeidx_format::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use probeidx_format::{Error, SectionName, View};
 
@@ -129,4 +130,35 @@ fn owners_of_everything_own_it_once() {
         let found = lines(&parts, &args.command);
         assert!(found <= expected, "{}: {found} of {expected}", rule.name);
     }
+}
+
+/// All types have one name, and every second one all members: of what is shared the first has it.
+#[test]
+fn types_of_one_name_that_share_their_members() {
+    let mut parts = whole();
+    let file = parts.file();
+    let view = View::open(&file).unwrap();
+    let all = section(&mut parts, SectionName::Members).len() / size_of::<MemberRecord>();
+    let (mut name, mut at) = (None, 0);
+    let types: &mut [TypeRecord] = records(&mut parts, SectionName::Types);
+    for record in types.iter_mut().filter(|record| !view.string(record.name).is_empty()) {
+        record.name = *name.get_or_insert(record.name);
+        record.kind = TypeKind::Struct as u8;
+        record.first_member = if at % 2 == 0 { 0 } else { all as u32 }.into();
+        at += 1;
+    }
+    let name = String::from_utf8_lossy(view.string(name.unwrap())).into_owned();
+    assert!(at > 20 && all > 20, "{at} types, {all} members");
+    let Ok(Request::Run(args)) = args::parse(["probeidx", "type", &name, "--json"]) else { panic!("{name}") };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("forged.pidx");
+    std::fs::write(&path, parts.file()).unwrap();
+    let found: usize = answer(&path, &args.command)
+        .unwrap_or_default()
+        .iter()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["members"].as_array().unwrap().len()
+        })
+        .sum();
+    assert!((1..=all).contains(&found), "{found} of {all}");
 }
