@@ -58,7 +58,8 @@ impl Subject {
 
     /// Writes some bytes; what reaches beyond the end is left out.
     pub fn put(&mut self, at: usize, bytes: &[u8]) {
-        let at = at..(at + bytes.len()).min(self.now.len());
+        let end = self.now.len();
+        let at = at.min(end)..(at + bytes.len()).min(end);
         self.now[at.clone()].copy_from_slice(&bytes[..at.len()]);
         self.file.write_all_at(&bytes[..at.len()], at.start as u64).unwrap();
         self.changed.push(at);
