@@ -111,6 +111,8 @@ const REASONS: [(Reason, &CStr, &CStr); 21] = [
     (Reason::KretprobeBlacklist, c"kretprobe-blacklist", c"in a function that returns elsewhere"),
     (Reason::NoSymbol, c"no-symbol", c"outside of all symbols"),
     (Reason::Undecided, c"undecided", c"undecided"),
+    (Reason::FtraceSite, c"ftrace-site", c"on the instruction that ftrace patches"),
+    (Reason::Architecture, c"undecided", c"not supported on this architecture yet"),
 ];
 
 /// The number of a verdict: 0 is ok.

@@ -23,15 +23,18 @@ const AREAS: [Area; 2] = [
     Area(RefusedBy::NoinstrText, "__noinstr_text_start", "__noinstr_text_end", ".noinstr.text"),
 ];
 
-/// What `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c, arch/arm64/kernel/probes/kprobes.c, 6.12).
-/// `.hyp.idmap.text` is left to kernels that do not run in the hypervisor's mode, which is not known here.
+/// What `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c, arch/arm64/kernel/probes/kprobes.c, 5.10 to
+/// 6.12). `.idmap.text` is left away since it lies behind the text (6.4). `.hyp.idmap.text` is left away by kernels that run in
+/// the hypervisor's mode, which is not known here: there its code never runs.
 fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
     match object::elf::Machine(machine) {
         EM_X86_64 => &[("__entry_text_start", "__entry_text_end")],
         EM_AARCH64 => &[
             ("__entry_text_start", "__entry_text_end"),
             ("__irqentry_text_start", "__irqentry_text_end"),
+            ("__idmap_text_start", "__idmap_text_end"),
             ("__hyp_text_start", "__hyp_text_end"),
+            ("__hyp_idmap_text_start", "__hyp_idmap_text_end"),
         ],
         _ => &[],
     }
@@ -63,8 +66,10 @@ pub fn refused(
             tables.area(start, stop, section).into_iter().flat_map(|a| symbols_of(&starts, a, source)),
         );
     }
+    let core = tables.area("_stext", "_etext", "");
     for (start, stop) in areas_of(object.machine).iter().filter(|_| !is_module) {
-        let area = tables.area(start, stop, "").into_iter();
+        let is_text = |area: &Range<u32>| core.as_ref().is_none_or(|core| core.contains(&area.start));
+        let area = tables.area(start, stop, "").filter(is_text).into_iter();
         found.extend(area.flat_map(|a| symbols_of(&starts, a, RefusedBy::EntryText)));
     }
     (found, fault)
