@@ -59,17 +59,22 @@ pub fn refused(
         Ok(entries) => (entries, None),
         Err(error) => (vec![], Some(error)),
     };
-    let named = named.into_iter().filter_map(|entry| whole_symbol(&starts, entry, RefusedBy::Nokprobe));
-    let mut found: Vec<_> = named.collect();
+    // Those outside of all text are passed over (`kernel_text_address`): arm64 has some in `.rodata.text`.
+    let core = tables.area("_stext", "_etext", "");
+    let init = tables.area("_sinittext", "_einittext", "");
+    let is_text = |pc: u32| {
+        core.as_ref().is_none_or(|core| core.contains(&pc) || init.as_ref().is_some_and(|i| i.contains(&pc)))
+    };
+    let named = named.into_iter().filter(|entry| is_text(*entry));
+    let mut found: Vec<_> =
+        named.filter_map(|entry| whole_symbol(&starts, entry, RefusedBy::Nokprobe)).collect();
     for Area(source, start, stop, section) in AREAS {
         found.extend(
             tables.area(start, stop, section).into_iter().flat_map(|a| symbols_of(&starts, a, source)),
         );
     }
-    let core = tables.area("_stext", "_etext", "");
     for (start, stop) in areas_of(object.machine).iter().filter(|_| !is_module) {
-        let is_text = |area: &Range<u32>| core.as_ref().is_none_or(|core| core.contains(&area.start));
-        let area = tables.area(start, stop, "").filter(is_text).into_iter();
+        let area = tables.area(start, stop, "").filter(|area| is_text(area.start)).into_iter();
         found.extend(area.flat_map(|a| symbols_of(&starts, a, RefusedBy::EntryText)));
     }
     (found, fault)

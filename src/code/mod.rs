@@ -136,7 +136,8 @@ impl Code<'_, '_, '_> {
             faults.push(error);
             vec![]
         });
-        let mut traced: Vec<u32> = entries.iter().filter_map(|e| e.site).filter(|pc| self.stays(*pc)).collect();
+        let mut traced: Vec<u32> =
+            entries.iter().filter_map(|e| e.site).filter(|pc| self.stays(*pc)).collect();
         traced.sort_unstable();
         let mut at_start: Vec<(u32, u32)> = entries.iter().filter_map(|e| Some((e.start, e.site?))).collect();
         at_start.sort_unstable();

@@ -51,7 +51,11 @@ pub fn site(start: u32, length: u8, kind: SiteKind) -> SiteFacts {
 }
 
 /// Reads a table with entries of one size.
-pub fn each(table: &Table<'_>, size: usize, read: impl Fn(usize) -> Option<SiteFacts>) -> Result<Vec<SiteFacts>> {
+pub fn each(
+    table: &Table<'_>,
+    size: usize,
+    read: impl Fn(usize) -> Option<SiteFacts>,
+) -> Result<Vec<SiteFacts>> {
     table.entries(size)?.map(|at| read(at).ok_or_else(|| table.damaged(at))).collect()
 }
 

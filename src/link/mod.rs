@@ -15,8 +15,8 @@ use probeidx_format::variables::Variables;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-pub use symbols::{Symbol, functions, symbols_where};
 use symbols::Kept;
+pub use symbols::{Symbol, functions, symbols_where};
 use tracepoints::TracepointFacts;
 
 /// What an object is to the kernel, and what it is called.

@@ -64,8 +64,7 @@ pub fn alternatives(
 ) -> Result<Alternatives> {
     let mut found = Alternatives::default();
     let Some(table) = tables.table(&ALTERNATIVES)? else { return Ok(found) };
-    let patched_to_nops: Vec<u32> =
-        symbols.iter().filter(|s| s.name == TO_NOPS).map(|s| s.pc).collect();
+    let patched_to_nops: Vec<u32> = symbols.iter().filter(|s| s.name == TO_NOPS).map(|s| s.pc).collect();
     for at in table.entries(12)? {
         let read = || {
             let start = table.relative(at)?;

@@ -1,7 +1,9 @@
 //! Places that the running x86 kernel rewrites or keeps for itself, from its tables.
 use super::decode::{self, is_unsupported};
 use crate::code::SiteFacts;
-use crate::code::sites::{ALTERNATIVES, BUGS, JUMP_LABELS, Reader, each, first_that_fits, read_all, site, tables};
+use crate::code::sites::{
+    ALTERNATIVES, BUGS, JUMP_LABELS, Reader, each, first_that_fits, read_all, site, tables,
+};
 use crate::code::table::{Table, TableName, Tables};
 use crate::code::text::Text;
 use crate::error::{Error, Result};
