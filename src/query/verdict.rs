@@ -35,6 +35,13 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         self.reason().map_or("ok", Reason::name)
     }
+    /// The same for people: why it is undecided where the architecture is the cause.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::No(reason @ Reason::Architecture) => reason.phrase(),
+            other => other.name(),
+        }
+    }
     fn or(self, next: impl FnOnce() -> Self) -> Self {
         if self.is_ok() { next() } else { self }
     }

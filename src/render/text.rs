@@ -4,7 +4,6 @@ use crate::query::basis::Basis;
 use crate::query::defined::Defined;
 use crate::query::placement::{Instance, Placement};
 use crate::query::prototype::Proof;
-use crate::query::reason::Reason;
 use crate::query::refused::Refused;
 use crate::query::spec::Filter;
 use crate::query::variables::State;
@@ -151,11 +150,7 @@ pub fn refused(range: &Refused<'_>, out: &mut dyn Write) -> Result<()> {
 /// `kprobe ok, kprobe_events no-ftrace-site, …`
 fn verdicts(p: &Placement<'_>, style: Style) -> String {
     let one = |(mechanism, verdict): (&str, Verdict)| {
-        let said = match verdict {
-            Verdict::No(reason @ Reason::Architecture) => reason.phrase(),
-            other => other.name(),
-        };
-        format!("{mechanism} {}", style.verdict(said, verdict.is_ok()))
+        format!("{mechanism} {}", style.verdict(verdict.words(), verdict.is_ok()))
     };
     p.verdicts.by_mechanism(p.process.is_some()).map(one).collect::<Vec<_>>().join(", ")
 }
