@@ -89,7 +89,7 @@ pub extern "C" fn probeidx_status_name(status: i32) -> Text {
 }
 
 /// The reasons in their order: the number of one is its place, from 1.
-const REASONS: [(Reason, &CStr, &CStr); 21] = [
+const REASONS: [(Reason, &CStr, &CStr); 23] = [
     (Reason::InitText, c"init-text", c"in init code"),
     (Reason::ExitText, c"exit-text", c"in exit code"),
     (Reason::Discarded, c"discarded", c"in discarded code"),
