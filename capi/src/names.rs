@@ -89,7 +89,7 @@ pub extern "C" fn probeidx_status_name(status: i32) -> Text {
 }
 
 /// The reasons in their order: the number of one is its place, from 1.
-const REASONS: [(Reason, &CStr, &CStr); 21] = [
+const REASONS: [(Reason, &CStr, &CStr); 23] = [
     (Reason::InitText, c"init-text", c"in init code"),
     (Reason::ExitText, c"exit-text", c"in exit code"),
     (Reason::Discarded, c"discarded", c"in discarded code"),
@@ -111,6 +111,8 @@ const REASONS: [(Reason, &CStr, &CStr); 21] = [
     (Reason::KretprobeBlacklist, c"kretprobe-blacklist", c"in a function that returns elsewhere"),
     (Reason::NoSymbol, c"no-symbol", c"outside of all symbols"),
     (Reason::Undecided, c"undecided", c"undecided"),
+    (Reason::FtraceSite, c"ftrace-site", c"on the instruction that ftrace patches"),
+    (Reason::Architecture, c"undecided", c"not supported on this architecture yet"),
 ];
 
 /// The number of a verdict: 0 is ok.

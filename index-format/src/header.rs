@@ -115,7 +115,7 @@ sections! {
     Segments = "segments",
     /// `RefusedRecord`s, by object, in the order of the kernel's own list.
     Refused = "refused",
-    /// For each section of x86 code a bit for every byte, the lowest first: whether an instruction starts there.
+    /// For each section of x86 and arm64 code a bit for every byte, the lowest first: whether an instruction starts there.
     Boundaries = "boundaries",
     /// `TypeUsersRecord`s, sorted.
     TypeUsers = "type_users",

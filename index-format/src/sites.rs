@@ -17,13 +17,15 @@ pub enum SiteKind {
     PatchedWhole = 5,
     /// An instruction that the kernel neither copies nor emulates.
     Unsupported = 6,
+    /// An instruction that ftrace patches, of a kernel that takes no kprobe there (`check_ftrace_location`).
+    Ftrace = 7,
 }
 
 impl SiteKind {
     /// The kind of this number.
     pub fn from_number(number: u8) -> Option<Self> {
         use SiteKind::*;
-        [JumpLabel, StaticCall, Bug, Patched, PatchedWhole, Unsupported]
+        [JumpLabel, StaticCall, Bug, Patched, PatchedWhole, Unsupported, Ftrace]
             .into_iter()
             .find(|kind| *kind as u8 == number)
     }

@@ -23,15 +23,18 @@ const AREAS: [Area; 2] = [
     Area(RefusedBy::NoinstrText, "__noinstr_text_start", "__noinstr_text_end", ".noinstr.text"),
 ];
 
-/// What `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c, arch/arm64/kernel/probes/kprobes.c, 6.12).
-/// `.hyp.idmap.text` is left to kernels that do not run in the hypervisor's mode, which is not known here.
+/// What `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c, arch/arm64/kernel/probes/kprobes.c, 5.10 to
+/// 6.12). `.idmap.text` is left away since it lies behind the text (6.4). `.hyp.idmap.text` is left away by kernels that run in
+/// the hypervisor's mode, which is not known here: there its code never runs.
 fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
     match object::elf::Machine(machine) {
         EM_X86_64 => &[("__entry_text_start", "__entry_text_end")],
         EM_AARCH64 => &[
             ("__entry_text_start", "__entry_text_end"),
             ("__irqentry_text_start", "__irqentry_text_end"),
+            ("__idmap_text_start", "__idmap_text_end"),
             ("__hyp_text_start", "__hyp_text_end"),
+            ("__hyp_idmap_text_start", "__hyp_idmap_text_end"),
         ],
         _ => &[],
     }
@@ -56,15 +59,22 @@ pub fn refused(
         Ok(entries) => (entries, None),
         Err(error) => (vec![], Some(error)),
     };
-    let named = named.into_iter().filter_map(|entry| whole_symbol(&starts, entry, RefusedBy::Nokprobe));
-    let mut found: Vec<_> = named.collect();
+    // Those outside of all text are passed over (`kernel_text_address`): arm64 has some in `.rodata.text`.
+    let core = tables.area("_stext", "_etext", "");
+    let init = tables.area("_sinittext", "_einittext", "");
+    let is_text = |pc: u32| {
+        core.as_ref().is_none_or(|core| core.contains(&pc) || init.as_ref().is_some_and(|i| i.contains(&pc)))
+    };
+    let named = named.into_iter().filter(|entry| is_text(*entry));
+    let mut found: Vec<_> =
+        named.filter_map(|entry| whole_symbol(&starts, entry, RefusedBy::Nokprobe)).collect();
     for Area(source, start, stop, section) in AREAS {
         found.extend(
             tables.area(start, stop, section).into_iter().flat_map(|a| symbols_of(&starts, a, source)),
         );
     }
     for (start, stop) in areas_of(object.machine).iter().filter(|_| !is_module) {
-        let area = tables.area(start, stop, "").into_iter();
+        let area = tables.area(start, stop, "").filter(|area| is_text(area.start)).into_iter();
         found.extend(area.flat_map(|a| symbols_of(&starts, a, RefusedBy::EntryText)));
     }
     (found, fault)

@@ -2,7 +2,7 @@
 //!
 //! In vmlinux pointers stand in place, or in `.rela.dyn` where the image is moved when it starts (arm64, riscv). A module has
 //! relocations for them. Damaged data gives no answer, never a wrong place outside of the object.
-use super::table::relocated;
+use super::table::{moved, relocated};
 use crate::load::elf::Elf;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -100,15 +100,4 @@ impl<'o, 'd> Data<'o, 'd> {
         let read = || Rc::new(relocated(self.object, index).unwrap_or_default());
         all.entry(index).or_insert_with(read).clone()
     }
-}
-
-/// The relative relocations of an image. (`RELATIVE` of all machines has no symbol; those of `.relr.dyn` stand in place.)
-fn moved(object: &Elf<'_>) -> Vec<(u64, u64)> {
-    let entries = object.section(".rela.dyn").map(|s| s.raw()).unwrap_or_default().chunks_exact(24);
-    let word =
-        |entry: &[u8], at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().expect("eight bytes"));
-    let mut moved: Vec<_> =
-        entries.filter(|e| word(e, 8) >> 32 == 0).map(|e| (word(e, 0), word(e, 16))).collect();
-    moved.sort_unstable();
-    moved
 }

@@ -1,5 +1,6 @@
 //! How far functions reach whose symbols have no size: up to the padding before the next one.
 use super::text::{CodeSection, Text};
+use crate::link::Symbol;
 use crate::load::elf::Elf;
 use crate::load::symbol_table::SymbolTable;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction};
@@ -39,6 +40,18 @@ pub fn measure(object: &Elf<'_>, table: &mut SymbolTable) {
         .collect();
     for (number, size) in measured {
         table.set_size(number, size);
+    }
+}
+
+/// How far the code of a symbol reaches: as far as the largest one at its address says, else to the next one. What
+/// follows a function is padding, up to megabytes of it.
+pub fn of_symbol(symbols: &[Symbol<'_>], start: u32, to_next: u32) -> u32 {
+    const UNKNOWN: u32 = 1 << 16;
+    let first = symbols.partition_point(|s| s.pc < start);
+    let own = symbols[first..].iter().take_while(|s| s.pc == start && s.is_looked_up());
+    match own.map(|s| s.size).max() {
+        Some(size) if size > 0 => size.min(to_next),
+        _ => to_next.min(UNKNOWN),
     }
 }
 

@@ -1,11 +1,12 @@
 //! The machine code of an object and the kernel's tables about it: where instructions start, what the running kernel
 //! puts elsewhere, and what it refuses.
 //!
-//! The rules are those of `register_kprobe` (kernel/kprobes.c, arch/x86/kernel/kprobes/core.c) and of `kprobe_events`
+//! The rules are those of `register_kprobe` (kernel/kprobes.c, arch/*/kernel/) and of `kprobe_events`
 //! (kernel/trace/trace_kprobe.c), read in 5.10 to 6.12 and compared with running kernels (`tests/kernel/live`).
+mod arm64;
 mod blacklist;
 mod data;
-mod decode;
+mod exits;
 mod extent;
 pub mod layout;
 mod rules;
@@ -13,14 +14,15 @@ mod sites;
 mod table;
 mod text;
 pub mod tracepoints;
-mod uprobe;
+mod x86;
 
 use crate::error::Error;
 use crate::link::Symbol;
 use crate::load::elf::Elf;
+pub use arm64::entry::bodies;
 pub use extent::measure;
-use object::elf::EM_X86_64;
-use probeidx_format::record::{ObjectRecord, SymbolRecord};
+use object::elf::{EM_AARCH64, EM_X86_64, Machine};
+use probeidx_format::record::{ObjectRecord, SiteKind, SymbolRecord};
 pub use rules::{Kernel, version};
 use table::Tables;
 use text::Text;
@@ -78,59 +80,143 @@ pub fn read(
         facts.flags |= ObjectRecord::UNSURE;
         faults.push(error);
     }
-    if object.machine != EM_X86_64.0 {
-        // Elsewhere tables of addresses are filled in when the kernel starts, and their rules are not known here yet.
-        facts.flags |= ObjectRecord::UNSURE | ObjectRecord::NO_FTRACE_TABLE;
-        return facts;
+    let code = Code { object, text: &text, tables: &tables, is_module, kernel };
+    match Machine(object.machine) {
+        EM_X86_64 => code.x86(symbols, &mut facts, faults),
+        EM_AARCH64 => code.arm64(symbols, &mut facts, faults),
+        // Elsewhere the rules are not known yet.
+        _ => facts.flags |= ObjectRecord::UNSURE | ObjectRecord::NO_FTRACE_TABLE,
     }
-    let mut lack = |flag, error: Error| {
-        facts.flags |= flag;
-        faults.push(error);
-    };
-    if let Some(section) = text.without_bytes() {
-        lack(ObjectRecord::NO_CODE, text::no_bytes(section));
-    }
-    let mut traced = tables.ftrace().unwrap_or_else(|error| {
-        lack(ObjectRecord::NO_FTRACE_TABLE, error);
-        vec![]
-    });
-    // Records of code that is gone are dropped with it (`ftrace_free_init_mem`).
-    traced.retain(|pc| text.section(*pc).is_some_and(|s| !s.is_discarded(is_module)));
-    mark_traced(symbols, &traced, &text);
-    let mut found = vec![];
-    for error in sites::sites(&tables, &text, symbols, &mut found) {
-        lack(ObjectRecord::UNSURE, error);
-    }
-    facts.boundaries =
-        decode::decode(object, &text, symbols, decode::refused_since(kernel.version), &mut found);
-    found.sort_unstable();
-    found.dedup();
-    facts.sites = found;
+    facts.sites.sort_unstable();
+    facts.sites.dedup();
     facts
+}
+
+/// An object of which the code is read.
+struct Code<'a, 'o, 'd> {
+    object: &'o Elf<'d>,
+    text: &'a Text<'d>,
+    tables: &'a Tables<'o, 'd>,
+    is_module: bool,
+    kernel: Kernel<'a>,
+}
+
+impl Code<'_, '_, '_> {
+    fn x86(&self, symbols: &mut [Symbol<'_>], facts: &mut CodeFacts, faults: &mut Vec<Error>) {
+        let Self { object, text, tables, .. } = *self;
+        self.lacks_bytes(facts, faults);
+        let mut traced = tables.ftrace().unwrap_or_else(|error| {
+            facts.flags |= ObjectRecord::NO_FTRACE_TABLE;
+            faults.push(error);
+            vec![]
+        });
+        traced.retain(|pc| self.stays(*pc));
+        mark_traced(symbols, &traced, text, |pc| {
+            let has_endbr = text.at(pc).is_some_and(|code| code.starts_with(&ENDBR64));
+            match has_endbr {
+                true => (SymbolRecord::ENDBR, pc.saturating_add(ENDBR64.len() as u32)),
+                false => (0, pc),
+            }
+        });
+        for error in x86::sites::sites(tables, text, symbols, &mut facts.sites) {
+            facts.flags |= ObjectRecord::UNSURE;
+            faults.push(error);
+        }
+        let refuses = x86::decode::refused_since(self.kernel.version);
+        facts.boundaries = x86::decode::decode(object, text, symbols, refuses, &mut facts.sites);
+    }
+
+    fn arm64(&self, symbols: &mut [Symbol<'_>], facts: &mut CodeFacts, faults: &mut Vec<Error>) {
+        let Self { object, text, tables, kernel, .. } = *self;
+        self.lacks_bytes(facts, faults);
+        let functions: Vec<u32> = symbols.iter().filter(|s| s.is_function()).map(|s| s.pc).collect();
+        let entries = arm64::entry::entries(tables, text, &functions).unwrap_or_else(|error| {
+            // No probe is taken on a site: without the table it is not known where any is.
+            facts.flags |= ObjectRecord::NO_FTRACE_TABLE | ObjectRecord::UNSURE;
+            faults.push(error);
+            vec![]
+        });
+        let mut traced: Vec<u32> =
+            entries.iter().filter_map(|e| e.site).filter(|pc| self.stays(*pc)).collect();
+        traced.sort_unstable();
+        let mut at_start: Vec<(u32, u32)> = entries.iter().filter_map(|e| Some((e.start, e.site?))).collect();
+        at_start.sort_unstable();
+        mark_traced(symbols, &traced, text, |pc| {
+            let found = at_start.binary_search_by_key(&pc, |e| e.0);
+            (0, found.map_or(pc, |at| at_start[at].1))
+        });
+        // `check_ftrace_location`, kernel/kprobes.c
+        if !kernel.config.is_some_and(|c| c.has("KPROBES_ON_FTRACE")) {
+            let length = arm64::LENGTH as u8;
+            facts.sites.extend(traced.iter().map(|pc| sites::site(*pc, length, SiteKind::Ftrace)));
+        }
+        let mut lack = |error| {
+            facts.flags |= ObjectRecord::UNSURE;
+            faults.push(error);
+        };
+        arm64::sites::sites(tables, text, &mut facts.sites).into_iter().for_each(&mut lack);
+        let alternatives = arm64::sites::alternatives(tables, text, symbols).unwrap_or_else(|error| {
+            lack(error);
+            Default::default()
+        });
+        let rules = arm64::decode::Rules {
+            refuses: &|instruction| instruction.is_refused_by_kprobes(kernel.version),
+            keeps_sequences: true,
+            alternatives: &alternatives,
+        };
+        facts.boundaries = arm64::decode::decode(object, text, symbols, &rules, &mut facts.sites);
+    }
+
+    fn lacks_bytes(&self, facts: &mut CodeFacts, faults: &mut Vec<Error>) {
+        if let Some(section) = self.text.without_bytes() {
+            facts.flags |= ObjectRecord::NO_CODE;
+            faults.push(text::no_bytes(section));
+        }
+    }
+
+    /// Whether code at an address is there to be traced: records of code that is gone are dropped with it
+    /// (`ftrace_free_init_mem`).
+    fn stays(&self, pc: u32) -> bool {
+        self.text.section(pc).is_some_and(|s| !s.is_discarded(self.is_module))
+    }
 }
 
 /// The same of a program or shared library, to which none of the kernel's tables apply: where instructions start, and which
 /// of them uprobes refuse.
 pub fn read_user(object: &Elf<'_>, symbols: &mut [Symbol<'_>], faults: &mut Vec<Error>) -> CodeFacts {
     let mut facts = CodeFacts { flags: ObjectRecord::USER, ..CodeFacts::default() };
-    if object.machine != EM_X86_64.0 {
+    let text = Text::new(object);
+    let is_known = [EM_X86_64, EM_AARCH64].contains(&Machine(object.machine));
+    if !is_known {
         facts.flags |= ObjectRecord::UNSURE;
         return facts;
     }
-    let text = Text::new(object);
     if let Some(section) = text.without_bytes() {
         facts.flags |= ObjectRecord::NO_CODE;
         faults.push(text::no_bytes(section));
     }
-    facts.boundaries = decode::decode(object, &text, symbols, uprobe::refuses, &mut facts.sites);
+    let rules = arm64::decode::Rules {
+        refuses: &|instruction| instruction.is_refused_by_uprobes(),
+        keeps_sequences: false,
+        alternatives: &Default::default(),
+    };
+    facts.boundaries = match object.machine == EM_AARCH64.0 {
+        true => arm64::decode::decode(object, &text, symbols, &rules, &mut facts.sites),
+        false => x86::decode::decode(object, &text, symbols, x86::uprobe::refuses, &mut facts.sites),
+    };
     facts.sites.sort_unstable();
     facts.sites.dedup();
     facts
 }
 
-/// Marks the symbols before whose next one an ftrace site lies (`__within_notrace_func`, trace_kprobe.c), those that have
-/// it at their entry, and those that start with `endbr64`.
-fn mark_traced(symbols: &mut [Symbol<'_>], traced: &[u32], text: &Text<'_>) {
+/// Marks the symbols before whose next one an ftrace site lies (`__within_notrace_func`, trace_kprobe.c), and those that
+/// have it at their entry. `entry` gives for the address of a symbol where that site is, and flags of the code there.
+fn mark_traced(
+    symbols: &mut [Symbol<'_>],
+    traced: &[u32],
+    text: &Text<'_>,
+    entry: impl Fn(u32) -> (u16, u32),
+) {
     let starts = symbol_starts(symbols);
     let mut next = 0;
     for group in symbols.chunk_by_mut(|a, b| a.pc == b.pc) {
@@ -141,12 +227,11 @@ fn mark_traced(symbols: &mut [Symbol<'_>], traced: &[u32], text: &Text<'_>) {
         let limit = starts.get(at + 1).map_or(section_end, |next| section_end.min(*next));
         next += traced[next..].partition_point(|t| *t < pc);
         let own = &traced[next..][..traced[next..].partition_point(|t| *t < limit)];
-        let has_endbr = text.at(pc).is_some_and(|code| code.starts_with(&ENDBR64));
-        let entry = if has_endbr { pc + ENDBR64.len() as u32 } else { pc };
+        let (flags, site) = entry(pc);
         let flag = |condition, flag| if condition { flag } else { 0 };
-        let flags = flag(has_endbr, SymbolRecord::ENDBR)
+        let flags = flags
             | flag(!own.is_empty(), SymbolRecord::TRACED)
-            | flag(own.contains(&entry), SymbolRecord::FTRACE_ENTRY);
+            | flag(own.contains(&site), SymbolRecord::FTRACE_ENTRY);
         group.iter_mut().for_each(|s| s.flags |= flags);
     }
 }

@@ -3,14 +3,21 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::link::Symbol;
 use crate::load::elf::{Elf, LE};
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Finds tables by name.
 pub struct Tables<'o, 'd> {
     object: &'o Elf<'d>,
     /// The symbols of vmlinux that bound tables and areas.
     bounds: Option<FxHashMap<&'d [u8], u32>>,
+    /// Of an image that is moved: see [`moved`].
+    moved: OnceCell<Moved>,
 }
+
+/// Link addresses, and the ones that are put there; sorted.
+type Moved = Rc<Vec<(u64, u64)>>;
 
 /// A table, and whether it has to be there.
 pub struct TableName {
@@ -29,13 +36,19 @@ const FTRACE: TableName = TableName {
     reader: "ftrace_location",
 };
 
+const PATCHABLE: &str = "__patchable_function_entries";
+
 impl<'o, 'd> Tables<'o, 'd> {
+    /// Whether a symbol is one that [`Self::ftrace`] asks for.
+    pub fn bounds_ftrace(name: &[u8]) -> bool {
+        [FTRACE.start, FTRACE.stop].iter().any(|bound| bound.as_bytes() == name)
+    }
     /// Collects the bounds. Cost: of all symbols, once.
     pub fn new(object: &'o Elf<'d>, symbols: &[Symbol<'d>], is_module: bool) -> Self {
         // All names that are looked up start with an underscore, or belong to functions.
         let may_be_asked = |s: &&Symbol<'_>| s.name.starts_with(b"_") || s.is_function();
         let bounds = || symbols.iter().filter(may_be_asked).map(|s| (s.name, s.pc)).collect();
-        Self { object, bounds: (!is_module).then(bounds) }
+        Self { object, bounds: (!is_module).then(bounds), moved: OnceCell::new() }
     }
     /// The address of a symbol of vmlinux.
     pub fn bound(&self, name: &str) -> Option<u32> {
@@ -80,17 +93,24 @@ impl<'o, 'd> Tables<'o, 'd> {
         let section = &self.object.sections[index];
         let bytes = section.raw().get(from..from + length).ok_or_else(lost)?;
         let references = if self.object.is_relocatable {
-            References::Relocated(relocated(self.object, index)?)
+            References::Relocated(relocated(self.object, index)?, foreign(self.object, index)?)
         } else {
-            References::InPlace { table: section.address() + from as u64, base: self.object.base }
+            let moved = self.moved.get_or_init(|| Rc::new(moved(self.object))).clone();
+            References::InPlace { table: section.address() + from as u64, base: self.object.base, moved }
         };
         let start = section.pc.and_then(|pc| pc.checked_add(from as u32));
         Ok(Some(Table { name: name.section, start, bytes, references }))
     }
 
-    /// The ftrace sites, rising. Those of functions that were replaced at link time may be zero, and are left out.
+    /// What the table of ftrace sites has, rising: the sites, or on arm64 what [`arm64`](super::arm64) makes them of. Those of
+    /// functions that were replaced at link time may be zero, and are left out.
     pub fn ftrace(&self) -> Result<Vec<u32>> {
-        let Some(table) = self.table(&FTRACE)? else { return Ok(vec![]) };
+        let table = match self.table(&FTRACE)? {
+            // Modules have it under the name that the compiler gives it (FTRACE_CALLSITE_SECTION).
+            None if self.bounds.is_none() => self.table(&TableName { section: PATCHABLE, ..FTRACE })?,
+            table => table,
+        };
+        let Some(table) = table else { return Ok(vec![]) };
         let mut sites: Vec<u32> = table.entries(8)?.filter_map(|at| table.address(at)).collect();
         sites.sort_unstable();
         match sites.is_empty() && table.bytes.iter().any(|b| *b != 0) {
@@ -105,17 +125,17 @@ pub struct Table<'d> {
     name: &'static str,
     start: Option<u32>,
     bytes: &'d [u8],
-    references: References,
+    references: References<'d>,
 }
 
-enum References {
+enum References<'d> {
     /// The values stand in the table, which has this link address.
-    InPlace { table: u64, base: u64 },
-    /// By relocation: offset in the table and address, sorted.
-    Relocated(Vec<(u32, u32)>),
+    InPlace { table: u64, base: u64, moved: Moved },
+    /// By relocation: offset in the table and address, or the name of what another object has; sorted.
+    Relocated(Vec<(u32, u32)>, Vec<(u32, &'d [u8])>),
 }
 
-impl Table<'_> {
+impl<'d> Table<'d> {
     /// The offsets of the entries of this size.
     pub fn entries(&self, size: usize) -> Result<impl Iterator<Item = usize> + use<>> {
         let length = self.bytes.len();
@@ -140,23 +160,33 @@ impl Table<'_> {
     /// Where a reference leads that is stored as 32 bits relative to its own place.
     pub fn relative(&self, at: usize) -> Option<u32> {
         match &self.references {
-            References::InPlace { table, base } => {
+            References::InPlace { table, base, .. } => {
                 let distance = i32::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?);
                 let target = table.wrapping_add(at as u64).wrapping_add_signed(distance.into());
                 u32::try_from(target.wrapping_sub(*base)).ok()
             }
-            References::Relocated(known) => target(known, at),
+            References::Relocated(known, _) => target(known, at),
         }
     }
     /// Where an address of 64 bits leads; `None` for zero and what does not lie in the object.
     pub fn address(&self, at: usize) -> Option<u32> {
         match &self.references {
-            References::InPlace { base, .. } => {
-                let address = u64::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?);
+            References::InPlace { table, base, moved } => {
+                let link = table.wrapping_add(at as u64);
+                let address = match moved.binary_search_by_key(&link, |m| m.0) {
+                    Ok(found) => moved[found].1,
+                    Err(_) => u64::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?),
+                };
                 u32::try_from(address.wrapping_sub(*base)).ok()
             }
-            References::Relocated(known) => target(known, at),
+            References::Relocated(known, _) => target(known, at),
         }
+    }
+    /// The name of the symbol of another object to which a reference leads.
+    pub fn foreign(&self, at: usize) -> Option<&'d [u8]> {
+        let References::Relocated(_, foreign) = &self.references else { return None };
+        let found = foreign.binary_search_by_key(&(at as u32), |k| k.0).ok()?;
+        Some(foreign[found].1)
     }
     /// What to say of a table of which the entry at this offset makes no sense.
     pub fn damaged(&self, at: usize) -> Error {
@@ -186,4 +216,30 @@ pub(super) fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)
         .collect();
     known.sort_unstable();
     Ok(known)
+}
+
+/// The relocations of a section that refer to symbols of other objects: offset and name, sorted.
+fn foreign<'d>(object: &Elf<'d>, index: usize) -> Result<Vec<(u32, &'d [u8])>> {
+    let relocations = object.relocations(index)?.unwrap_or_default();
+    let mut found: Vec<_> = relocations
+        .iter()
+        .filter_map(|r| {
+            let symbol = object.symbols.get((r.r_info.get(LE) >> 32) as usize)?;
+            let is_foreign = symbol.st_shndx.get(LE).0 == 0;
+            Some((u32::try_from(r.r_offset.get(LE)).ok()?, object.symbol_name(symbol))).filter(|_| is_foreign)
+        })
+        .collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The relative relocations of an image. (`RELATIVE` of all machines has no symbol; those of `.relr.dyn` stand in place.)
+pub(super) fn moved(object: &Elf<'_>) -> Vec<(u64, u64)> {
+    let entries = object.section(".rela.dyn").map(|s| s.raw()).unwrap_or_default().chunks_exact(24);
+    let word =
+        |entry: &[u8], at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().expect("eight bytes"));
+    let mut moved: Vec<_> =
+        entries.filter(|e| word(e, 8) >> 32 == 0).map(|e| (word(e, 0), word(e, 16))).collect();
+    moved.sort_unstable();
+    moved
 }

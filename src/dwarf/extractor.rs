@@ -36,6 +36,9 @@ pub struct ObjectSource<'d> {
     pub sections: Sections<'d>,
     /// All units of the object, in order, and behind them those of other files.
     pub headers: &'d [UnitHeader],
+    /// For the addresses at which the debug information has functions begin where they do: see `code::bodies`. Most often
+    /// there are none.
+    pub bodies: Option<&'d FxHashMap<u32, u32>>,
 }
 
 impl<'d> ObjectSource<'d> {
@@ -56,7 +59,8 @@ impl<'d> ObjectSource<'d> {
     #[inline(always)]
     pub(super) fn pc(&self, address: u64) -> Option<u32> {
         let pc = address.checked_sub(self.base)?;
-        (pc != 0 && pc >= self.first_pc.into() && pc < u64::from(u32::MAX)).then_some(pc as u32)
+        let pc = (pc != 0 && pc >= self.first_pc.into() && pc < u64::from(u32::MAX)).then_some(pc as u32)?;
+        Some(self.bodies.and_then(|bodies| bodies.get(&pc).copied()).unwrap_or(pc))
     }
 }
 

@@ -15,7 +15,8 @@ use probeidx_format::variables::Variables;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-pub use symbols::{Symbol, functions};
+use symbols::Kept;
+pub use symbols::{Symbol, functions, symbols_where};
 use tracepoints::TracepointFacts;
 
 /// What an object is to the kernel, and what it is called.
@@ -49,6 +50,8 @@ pub struct ObjectFacts {
     pub symbols: Vec<SymbolFacts>,
     pub code: CodeFacts,
     pub tracepoints: TracepointFacts,
+    /// Of vmlinux: which symbols the kernel keeps.
+    kept: Kept,
     /// Of a user object.
     segments: Vec<Segment>,
 }
@@ -88,7 +91,7 @@ impl ObjectFacts {
     ) -> Self {
         let is_user = matches!(kind, Kind::User(_));
         let with_symbols = if with_code.symbols.is_empty() || is_user { object } else { with_code };
-        let mut symbols = symbols::symbols(with_symbols, kind);
+        let mut symbols = symbols::symbols(with_symbols, kind, &Kept::of(kernel));
         let code = match kind {
             Kind::User(_) => code::read_user(with_code, &mut symbols, faults),
             Kind::Vmlinux => code::read(with_code, &mut symbols, false, kernel, faults),
@@ -126,6 +129,7 @@ impl ObjectFacts {
                 .collect(),
             code,
             tracepoints: TracepointFacts::default(),
+            kept: Kept::of(kernel),
             segments: if is_user { with_code.segments.clone() } else { vec![] },
         }
     }
@@ -214,12 +218,17 @@ pub fn link(
                 pc: Pc::new(s.pc),
                 boundaries: U32::new(boundaries.get(&s.pc).copied().unwrap_or(SectionRecord::NO_BOUNDARIES)),
             }));
-            linked.symbols.extend(object.symbols.iter().map(|s| SymbolRecord {
-                name: ids.get(s.name),
-                pc: Pc::new(s.pc),
-                size: U32::new(s.size),
-                section: U16::new(s.section),
-                flags: U16::new(s.flags),
+            let keeps_data = facts.first().is_none_or(|first| first.kept.has_data) || number == 0;
+            let is_data = |s: &SymbolFacts| !object.sections.get(usize::from(s.section)).is_some_and(is_code);
+            linked.symbols.extend(object.symbols.iter().map(|s| {
+                let lost = if keeps_data || !is_data(s) { 0 } else { SymbolRecord::KEPT };
+                SymbolRecord {
+                    name: ids.get(s.name),
+                    pc: Pc::new(s.pc),
+                    size: U32::new(s.size),
+                    section: U16::new(s.section),
+                    flags: U16::new(s.flags & !lost),
+                }
             }));
         }
         linked.objects.push(record);
@@ -238,6 +247,11 @@ pub fn link(
         || mark_described(objects, symbols, functions, places),
     );
     Linked { names, ..linked }
+}
+
+/// Whether a section holds code.
+fn is_code(section: &SectionFacts) -> bool {
+    section.flags & object::elf::SHF_EXECINSTR.0 as u32 != 0
 }
 
 /// The rules of the kernel that functions betray which are always inlined: `CONFIG_KPROBE_EVENTS_ON_NOTRACE` leaves the

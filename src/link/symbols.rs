@@ -1,5 +1,6 @@
 //! Symbol tables: what the kernel keeps of them at run time, and in which order. Of user objects all is kept.
 use super::Kind;
+use crate::code::Kernel;
 use crate::load::elf::{Elf, LE, Section};
 use object::LittleEndian;
 use object::elf::{STB_GLOBAL, STB_WEAK, STT_FILE, STT_SECTION, STT_TLS, Sym64};
@@ -29,8 +30,26 @@ impl Symbol<'_> {
     }
 }
 
+/// Which symbols a kernel keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    /// Those of data too (CONFIG_KALLSYMS_ALL); where the configuration is not known, most have it.
+    pub has_data: bool,
+    /// Those of code for the hypervisor's mode of arm64 too: since 6.0.
+    has_hypervisor: bool,
+}
+
+impl Kept {
+    pub fn of(kernel: Kernel<'_>) -> Self {
+        Self {
+            has_data: kernel.config.is_none_or(|c| c.has("KALLSYMS_ALL")),
+            has_hypervisor: kernel.version.is_none_or(|v| v >= (6, 0)),
+        }
+    }
+}
+
 /// The symbols of an object, sorted by address, and at one address as the kernel's own table has them.
-pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>) -> Vec<Symbol<'d>> {
+pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>, kept: &Kept) -> Vec<Symbol<'d>> {
     let (is_module, is_user) = (matches!(of, Kind::Module(_)), matches!(of, Kind::User(_)));
     let mut positions = vec![SymbolRecord::ABSOLUTE; object.sections.len()];
     for (position, (index, _)) in
@@ -74,7 +93,7 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>) -> Vec<Symbol<'d>> {
         }
         let is_kept = match of {
             Kind::User(_) => is_no_label(name),
-            _ => is_kept(name, section.map(|s| s.name), is_module),
+            _ => is_kept(name, section.map(|s| s.name), is_module, kept),
         };
         if is_kept {
             flags |= SymbolRecord::KEPT;
@@ -93,9 +112,34 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>) -> Vec<Symbol<'d>> {
         found.push((pc, rank, Symbol { name, pc, size, section, flags }));
     }
     found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    if of == Kind::Vmlinux && !kept.has_data {
+        keep_code_only(found.iter_mut().map(|f| &mut f.2));
+    }
     // Names that differed in their version.
     found.dedup_by(|a, b| is_user && (a.0, a.2.name) == (b.0, b.2.name));
     found.into_iter().map(|(_, _, symbol)| symbol).collect()
+}
+
+/// Marks the symbols of vmlinux as not kept that lie in none of the two areas of code (`symbol_valid`, scripts/kallsyms.c,
+/// 5.10 to 6.12). On arm64 `_text` is one of them.
+fn keep_code_only<'s, 'd: 's>(symbols: impl Iterator<Item = &'s mut Symbol<'d>>) {
+    const AREAS: [[&[u8]; 2]; 2] = [[b"_stext", b"_etext"], [b"_sinittext", b"_einittext"]];
+    let mut symbols: Vec<_> = symbols.collect();
+    let bound = |name: &[u8]| symbols.iter().find(|s| s.name == name).map(|s| s.pc);
+    let areas = AREAS.map(|[start, end]| bound(start).zip(bound(end)));
+    if areas[0].is_none() {
+        return;
+    }
+    for symbol in &mut symbols {
+        let is_within = |(area, [_, end_name]): (&Option<(u32, u32)>, &[&[u8]; 2])| {
+            area.is_some_and(|(start, end)| {
+                (start..end).contains(&symbol.pc) || (symbol.pc == end && symbol.name == *end_name)
+            })
+        };
+        if !areas.iter().zip(&AREAS).any(is_within) {
+            symbol.flags &= !SymbolRecord::KEPT;
+        }
+    }
 }
 
 /// The symbols of an object that have one of these names and a section, by address. Cost: a look at each name.
@@ -165,7 +209,7 @@ fn is_no_label(name: &[u8]) -> bool {
 
 /// Whether the running kernel has the symbol (scripts/mksysmap and scripts/kallsyms.c; `is_core_symbol` of
 /// kernel/module/kallsyms.c), with CONFIG_KALLSYMS_ALL.
-fn is_kept(name: &[u8], section: Option<&str>, is_module: bool) -> bool {
+fn is_kept(name: &[u8], section: Option<&str>, is_module: bool, kept: &Kept) -> bool {
     let starts = |prefixes: &[&[u8]]| prefixes.iter().any(|p| name.starts_with(p));
     if !is_no_label(name) || starts(&[b"L0\x01"]) {
         return false;
@@ -179,9 +223,16 @@ fn is_kept(name: &[u8], section: Option<&str>, is_module: bool) -> bool {
         b"__kstrtabns_",
         b"__kcfi_typeid_",
         b"__efistub_",
-        b"__kvm_nvhe_",
-        b"__pi_",
-    ]) && !starts(&[b"kallsyms_offsets", b"kallsyms_names", b"kallsyms_markers", b"kallsyms_token_"])
+        b"__kvm_nvhe_$",
+        b"__kvm_nvhe_.L",
+        b"__kvm_nvhe___kcfi_typeid_",
+        b"__pi_$",
+        b"__pi_.L",
+        b"__pi___kcfi_typeid_",
+        b"__AArch64ADRPThunk_",
+    ]) && (kept.has_hypervisor || !name.starts_with(b"__kvm_nvhe_"))
+        && !name.ends_with(b"_veneer")
+        && !starts(&[b"kallsyms_offsets", b"kallsyms_names", b"kallsyms_markers", b"kallsyms_token_"])
         && !starts(&[b"kallsyms_num_syms", b"kallsyms_relative_base", b"kallsyms_seqs_of_names"])
 }
 
@@ -220,10 +271,17 @@ mod tests {
 
     #[test]
     fn what_only_the_build_needs_is_not_kept() {
-        assert!(!is_kept(b"__crc_vfs_read", Some("__kcrctab"), false));
-        assert!(is_kept(b"kallsyms_lookup_name", Some(".text"), false));
-        assert!(!is_kept(b"init_module", Some(".init.text"), true));
-        assert!(is_kept(b"cleanup_module", Some(".exit.text"), true));
+        let kept = |name: &[u8], section, is_module| {
+            is_kept(name, Some(section), is_module, &Kept { has_data: true, has_hypervisor: true })
+        };
+        assert!(!kept(b"__crc_vfs_read", "__kcrctab", false));
+        assert!(kept(b"kallsyms_lookup_name", ".text", false));
+        assert!(!kept(b"init_module", ".init.text", true));
+        assert!(kept(b"cleanup_module", ".exit.text", true));
+        assert!(kept(b"__pi_memcpy", ".text", false) && !kept(b"__pi_$x", ".text", false));
+        let before = Kept { has_data: true, has_hypervisor: false };
+        assert!(kept(b"__kvm_nvhe_memcpy", ".text", false));
+        assert!(!is_kept(b"__kvm_nvhe_memcpy", Some(".text"), false, &before));
         assert!(only_loads(b"__ksymtab_usb_submit_urb", Some("___ksymtab_gpl+usb_submit_urb")));
         assert!(only_loads(b"__UNIQUE_ID_license300", Some(".modinfo")));
         assert!(!only_loads(b"init_module", Some(".init.text")));

@@ -65,7 +65,7 @@ fn build_id(path: &Path) -> Read<String> {
 
 type Symbols = rustc_hash::FxHashMap<String, Vec<Symbol>>;
 
-/// Where `_text` is, and the symbols of modules.
+/// Where `_stext` is, which all kernels keep, and the symbols of modules. On x86-64 `_text` is the same.
 fn kallsyms(path: &Path) -> Read<(u64, Symbols)> {
     let text = std::fs::read_to_string(path)?;
     let (mut base, mut symbols) = (None, Symbols::default());
@@ -77,7 +77,8 @@ fn kallsyms(path: &Path) -> Read<(u64, Symbols)> {
         let address = u64::from_str_radix(address, 16).map_err(|_| wrong("a line of it is no symbol"))?;
         let module = words.next().and_then(|m| m.strip_prefix('[')?.strip_suffix(']'));
         match (module, name) {
-            (None, "_text") => base = Some(address),
+            (None, "_stext") => base = Some(address),
+            (None, "_text") => base = base.or(Some(address)),
             (None, _) => {}
             (Some(module), _) => {
                 let letter = letter.chars().next().unwrap_or('?');
@@ -88,7 +89,7 @@ fn kallsyms(path: &Path) -> Read<(u64, Symbols)> {
     }
     match base {
         Some(0) => Err(wrong("the kernel hides all addresses (kptr_restrict); capture as root")),
-        None => Err(wrong("there is no _text in it")),
+        None => Err(wrong("there is no _stext in it")),
         Some(base) => Ok((base, symbols)),
     }
 }

@@ -9,7 +9,7 @@
 //! [kernel]
 //! release 6.1.0-56-cloud-amd64
 //! build-id 3b43fad5034874490492495d552c0af6a5fab235     of /sys/kernel/notes
-//! text ffffffffa7400000                                 where _text is; KASLR moves it
+//! text ffffffffa7400000                                 where _stext is; KASLR moves it
 //! [modules]
 //! overlay 5c8e…                                         each that is loaded, with its build id or -
 //! [sections]
@@ -42,7 +42,7 @@ pub struct Live {
     pub release: String,
     /// Of the kernel's image, in hexadecimal.
     pub build_id: Option<String>,
-    /// The address of `_text`.
+    /// The address of `_stext`, which on x86-64 is that of `_text` too.
     pub text: Option<u64>,
     /// The modules that are loaded, by name.
     pub modules: Vec<Module>,

@@ -81,7 +81,7 @@ impl DebugSections<'_> {
 
 /// Sections to be looked at for their units alone.
 fn whole<'d>(sections: Sections<'d>, headers: &'d [UnitHeader]) -> ObjectSource<'d> {
-    ObjectSource { number: 0, base: 0, first_pc: 0, sections, headers }
+    ObjectSource { number: 0, base: 0, first_pc: 0, sections, headers, bodies: None }
 }
 
 struct Search<'s, 'd> {

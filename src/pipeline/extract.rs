@@ -17,6 +17,7 @@ use crate::merge::{Extracted, Firsts};
 use crate::observer::Observer;
 use probeidx_format::meta::InputMeta;
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use std::path::Path;
 
 /// Bytes of `.debug_info` that are one batch: enough that repeated types are met again, few enough that all threads
@@ -133,8 +134,9 @@ pub fn source<'d>(
     number: u32,
     sections: Sections<'d>,
     headers: &'d [UnitHeader],
+    bodies: Option<&'d FxHashMap<u32, u32>>,
 ) -> ObjectSource<'d> {
-    ObjectSource { number, base: object.base, first_pc: object.first_pc, sections, headers }
+    ObjectSource { number, base: object.base, first_pc: object.first_pc, sections, headers, bodies }
 }
 
 /// The frame rules of an object: a batch without units.
@@ -316,7 +318,15 @@ fn open_in<T>(
     debug.add_supplement(&object, &input.path).unwrap_or_else(|e| errors.push(e));
     let mut units = Units::of(&debug.sections(&Units::default()));
     debug.add_split(&mut units, &object, &[&input.path], &mut errors);
-    let source = source(&object, number, debug.sections(&units), &units.headers);
+    let path = input.shipped.as_deref().filter(|_| !object.has_code());
+    let with_code = path.and_then(|path| Image::open(path).map_err(|e| errors.push(e)).ok());
+    let parsed = with_code.as_ref().map(|image| Elf::parse(image.bytes()));
+    let shipped =
+        parsed.and_then(|parsed| parsed.map_err(|e| errors.push(e.at(path.unwrap_or(&input.path)))).ok());
+    let shipped = shipped.filter(|s| s.build_id() == object.build_id() && s.machine == object.machine);
+    let bodies = code::bodies(shipped.as_ref().unwrap_or(&object), input.name.is_some());
+    let bodies = Some(&bodies).filter(|bodies| !bodies.is_empty());
+    let source = source(&object, number, debug.sections(&units), &units.headers, bodies);
     let told = match Told::without_dwarf(&object) {
         _ if !units.headers.is_empty() => Told::Dwarf(&source),
         Some(told) if does_without && units.faults.is_empty() => told,
@@ -333,12 +343,6 @@ fn open_in<T>(
             }));
         }
     };
-    let path = input.shipped.as_deref().filter(|_| !object.has_code());
-    let with_code = path.and_then(|path| Image::open(path).map_err(|e| errors.push(e)).ok());
-    let parsed = with_code.as_ref().map(|image| Elf::parse(image.bytes()));
-    let shipped =
-        parsed.and_then(|parsed| parsed.map_err(|e| errors.push(e.at(path.unwrap_or(&input.path)))).ok());
-    let shipped = shipped.filter(|s| s.build_id() == object.build_id() && s.machine == object.machine);
     let found = read(&object, shipped.as_ref().unwrap_or(&object), told, &mut errors).map_err(in_file);
     if let (Some(image), Some(path)) = (&with_code, path) {
         image.unchanged(path)?;

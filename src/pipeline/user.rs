@@ -128,7 +128,7 @@ fn read_in(
         skipped.push(Skipped::part(without_debug_info(&object).at(path), 1));
     }
     let mut read = Read::default();
-    let source = extract::source(&object, 0, sections.sections(&units), &units.headers);
+    let source = extract::source(&object, 0, sections.sections(&units), &units.headers, None);
     let Read { interner, types, functions, .. } = &read;
     let name = found.object.name.as_deref().unwrap_or_default();
     let with_symbols = if with_debug.symbols.is_empty() { &object } else { with_debug };

@@ -60,7 +60,8 @@ pub fn instead<'a>(
         Verdict::Ok if p.verdicts.kprobe_events.is_ok() => None,
         Verdict::Ok => Some(Instead::Mechanism("kprobe")),
         Verdict::No(
-            Reason::JumpLabel
+            Reason::FtraceSite
+            | Reason::JumpLabel
             | Reason::StaticCall
             | Reason::BugSite
             | Reason::Patched

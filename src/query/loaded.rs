@@ -36,19 +36,19 @@ impl Loaded {
     /// # Errors
     /// [`ErrorKind::NoMatch`] where vmlinux or its `_text` is not indexed.
     pub fn at_base(view: &View<'_>, base: u64) -> Result<Self> {
-        Ok(Self::moved_by(view, base.wrapping_sub(linked_base(view)?)))
+        Ok(Self::moved_by(view, base.wrapping_sub(linked_base(view, &BASES[1..])?)))
     }
 
-    /// As a copy of `/proc/kallsyms` tells: vmlinux by `_text`, and each module's sections by those of their symbols whose
+    /// As a copy of `/proc/kallsyms` tells: vmlinux by `_stext` or `_text`, and each module's sections by those of their symbols whose
     /// name stands once. Cost: of the text.
     ///
     /// # Errors
-    /// [`ErrorKind::Damaged`] where it has no `_text`, or where the kernel hid all addresses.
+    /// [`ErrorKind::Damaged`] where it has neither, or where the kernel hid all addresses.
     pub fn of_kallsyms(view: &View<'_>, text: &[u8]) -> Result<Self> {
-        let linked = linked_base(view)?;
         let mut own = Self::default();
         let mut modules: FxHashMap<&[u8], Vec<(u64, &[u8])>> = FxHashMap::default();
         let (mut base, mut are_hidden) = (None, true);
+        let linked = |name: &[u8]| BASES.iter().position(|base| *base == name);
         for line in text.split(|b| *b == b'\n') {
             let mut words = line.split(|b| b.is_ascii_whitespace()).filter(|w| !w.is_empty());
             let (Some(address), Some(_), Some(name)) = (words.next(), words.next(), words.next()) else {
@@ -59,17 +59,19 @@ impl Loaded {
             let module = words.next().and_then(|m| m.strip_prefix(b"[")?.strip_suffix(b"]"));
             match module {
                 Some(module) => modules.entry(module).or_default().push((address, name)),
-                None if name == b"_text" => base = Some(address),
-                None => {}
+                None => {
+                    let found = linked(name).map(|rank| (rank, address));
+                    base = base.into_iter().chain(found).min();
+                }
             }
         }
         let damaged = |what: &str| Error::new(ErrorKind::Damaged, what);
         match base {
-            Some(0) if are_hidden => {
+            Some((_, 0)) if are_hidden => {
                 return Err(damaged("all its addresses are 0").hint("copy /proc/kallsyms as root"));
             }
-            None => return Err(damaged("there is no _text in it").hint("give a copy of /proc/kallsyms")),
-            Some(base) => own.add_kernel(view, base.wrapping_sub(linked)),
+            None => return Err(damaged("there is no _stext in it").hint("give a copy of /proc/kallsyms")),
+            Some((rank, base)) => own.add_kernel(view, base.wrapping_sub(linked_base(view, &BASES[rank..])?)),
         }
         for (module, symbols) in modules {
             if let Some(object) = select::module(view, module) {
@@ -80,11 +82,11 @@ impl Loaded {
         Ok(own)
     }
 
-    /// As a capture tells: vmlinux by `_text`, each module that `runs` by its sections, or by its symbols where the kernel
+    /// As a capture tells: vmlinux by `_stext`, each module that `runs` by its sections, or by its symbols where the kernel
     /// hid these. What is not known lies nowhere.
     pub fn of_live(view: &View<'_>, live: &Live, runs: impl Fn(ObjectId) -> bool) -> Self {
         let mut own = Self::default();
-        if let (Some(base), Ok(linked)) = (live.text, linked_base(view)) {
+        if let (Some(base), Ok(linked)) = (live.text, linked_base(view, &BASES)) {
             own.add_kernel(view, base.wrapping_sub(linked));
         }
         let mut modules: FxHashMap<&str, Vec<(u64, &[u8])>> = FxHashMap::default();
@@ -190,12 +192,17 @@ fn is_slide(view: &View<'_>, slide: u64) -> bool {
     slide.is_multiple_of(step(view)) && slide < MOST[usize::from(view.machine() != EM_X86_64)]
 }
 
-/// The link address of `_text`.
-fn linked_base(view: &View<'_>) -> Result<u64> {
-    let found = kernel(view).and_then(|object| {
-        let symbol = select::symbols_named(view, object, view.name(b"_text")?).next()?;
+/// By which symbols it is told where vmlinux is. All kernels keep the first; arm64 without CONFIG_KALLSYMS_ALL has not the
+/// second. On x86-64 they are one.
+const BASES: [&[u8]; 2] = [b"_stext", b"_text"];
+
+/// The link address of the first of these symbols that there is.
+fn linked_base(view: &View<'_>, names: &[&[u8]]) -> Result<u64> {
+    let address = |object, name: &[u8]| {
+        let symbol = select::symbols_named(view, object, view.name(name)?).next()?;
         Some(symbols::address(view, object, select::symbol(view, symbol)?.pc.get()))
-    });
+    };
+    let found = kernel(view).and_then(|object| names.iter().find_map(|name| address(object, name)));
     found.ok_or_else(|| {
         let missing = "vmlinux is not indexed with a symbol _text, from which addresses at run time are told";
         Error::new(ErrorKind::NoMatch, missing).hint("build the index with vmlinux")

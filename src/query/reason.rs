@@ -20,6 +20,8 @@ pub enum Reason {
     EntryText,
     /// `__kprobes`.
     KprobesText,
+    /// The instruction that ftrace patches, where kprobes are not made by ftrace (arm64).
+    FtraceSite,
     /// A static branch, rewritten at run time.
     JumpLabel,
     /// A static call, rewritten at run time.
@@ -44,12 +46,14 @@ pub enum Reason {
     KretprobeBlacklist,
     /// No symbol holds the address.
     NoSymbol,
+    /// The rules of the architecture are not known.
+    Architecture,
     /// A table or a rule that decides it is not known.
     Undecided,
 }
 
 impl Reason {
-    /// As JSON prints it.
+    /// As JSON prints it: undecided is undecided, whatever the cause.
     pub fn name(self) -> &'static str {
         match self {
             Self::InitText => "init-text",
@@ -60,6 +64,7 @@ impl Reason {
             Self::Noinstr => "noinstr",
             Self::EntryText => "entry-text",
             Self::KprobesText => "kprobes-text",
+            Self::FtraceSite => "ftrace-site",
             Self::JumpLabel => "jump-label",
             Self::StaticCall => "static-call",
             Self::BugSite => "bug-site",
@@ -72,8 +77,12 @@ impl Reason {
             Self::PrefixSymbol => "prefix-symbol",
             Self::KretprobeBlacklist => "kretprobe-blacklist",
             Self::NoSymbol => "no-symbol",
-            Self::Undecided => "undecided",
+            Self::Architecture | Self::Undecided => "undecided",
         }
+    }
+    /// Whether it is not known what the kernel does.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Architecture | Self::Undecided)
     }
     /// As a phrase behind a number of places: `2 on a jump label`.
     pub fn phrase(self) -> &'static str {
@@ -86,6 +95,7 @@ impl Reason {
             Self::Noinstr => "in a noinstr function",
             Self::EntryText => "in entry code",
             Self::KprobesText => "in a __kprobes function",
+            Self::FtraceSite => "on the instruction that ftrace patches",
             Self::JumpLabel => "on a jump label",
             Self::StaticCall => "on a static call",
             Self::BugSite => "on a BUG or WARN",
@@ -98,6 +108,7 @@ impl Reason {
             Self::PrefixSymbol => "in a prefix symbol",
             Self::KretprobeBlacklist => "in a function that returns elsewhere",
             Self::NoSymbol => "outside of all symbols",
+            Self::Architecture => "not supported on this architecture yet",
             Self::Undecided => "undecided",
         }
     }

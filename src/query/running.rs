@@ -139,7 +139,7 @@ impl<'l> Overlay<'l> {
         let mut verdicts = p.verdicts;
         if address.is_some_and(|address| self.refuses(address)) {
             for verdict in [&mut verdicts.kprobe, &mut verdicts.kprobe_events, &mut verdicts.kretprobe] {
-                if !matches!(verdict, Verdict::No(reason) if *reason != Reason::Undecided) {
+                if !matches!(verdict, Verdict::No(reason) if !reason.is_open()) {
                     *verdict = Verdict::No(Reason::Blacklist);
                 }
             }

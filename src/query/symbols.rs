@@ -233,7 +233,8 @@ impl std::fmt::Display for Anchor<'_> {
     }
 }
 
-/// The anchor of an address: in vmlinux an offset from `_text` (or `_stext`), which no other symbol is called; in a
+/// The anchor of an address: in vmlinux an offset from `_text`, which no other symbol is called, or from `_stext` where the
+/// kernel does not keep `_text` (arm64 without CONFIG_KALLSYMS_ALL); in a
 /// module one from the closest function symbol before it, in the same section, whose name is unique in the module; in a
 /// program or shared library the offset in its file.
 pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'a>> {
@@ -253,7 +254,7 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
     if Some(object) == kernel(view) {
         return [&b"_text"[..], b"_stext"].iter().find_map(|text| {
             let symbol = select::symbols_named(view, object, view.name(text)?).next()?;
-            let record = select::symbol(view, symbol)?;
+            let record = select::symbol(view, symbol).filter(|s| s.has(SymbolRecord::KEPT))?;
             Some(Anchor::Symbol {
                 module: None,
                 symbol: view.string(record.name),

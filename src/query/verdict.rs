@@ -35,6 +35,13 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         self.reason().map_or("ok", Reason::name)
     }
+    /// The same for people: why it is undecided where the architecture is the cause.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::No(reason @ Reason::Architecture) => reason.phrase(),
+            other => other.name(),
+        }
+    }
     fn or(self, next: impl FnOnce() -> Self) -> Self {
         if self.is_ok() { next() } else { self }
     }
@@ -92,6 +99,7 @@ pub struct Judge<'a> {
 }
 
 const EM_X86_64: u16 = 62;
+const EM_AARCH64: u16 = 183;
 
 impl<'a> Judge<'a> {
     /// Finds out which rules the kernel has. Cost: a few name lookups.
@@ -105,8 +113,9 @@ impl<'a> Judge<'a> {
             Some(select::symbol(&view, symbol)?.pc.get())
         };
         let core = (bound(b"_stext").unwrap_or(0), bound(b"_etext").unwrap_or(u32::MAX));
-        // kretprobe_blacklist, arch/x86/kernel/kprobes/core.c
-        let never_returns = view.name(b"__switch_to").and_then(|n| Some(view.names.get(n.index())?.name));
+        // kretprobe_blacklist, arch/x86/kernel/kprobes/core.c; that of arm64 is empty
+        let switch = (view.machine() == EM_X86_64).then(|| view.name(b"__switch_to")).flatten();
+        let never_returns = switch.and_then(|n| Some(view.names.get(n.index())?.name));
         Self { view, kernel, flags, core, never_returns }
     }
 
@@ -125,8 +134,9 @@ impl<'a> Judge<'a> {
         };
         let kprobe = self.registered(object, pc, held);
         let kprobe_events = match (kprobe, self.notrace(object, held)) {
-            (Verdict::Ok | Verdict::No(Reason::Patched | Reason::Undecided), Some(reason)) => {
-                Verdict::No(reason)
+            (Verdict::Ok, Some(reason)) => Verdict::No(reason),
+            (Verdict::No(open), Some(reason)) if open == Reason::Patched || open.is_open() => {
+                Verdict::No(if reason.is_open() { open.max(reason) } else { reason })
             }
             (kprobe, _) => kprobe,
         };
@@ -176,7 +186,7 @@ impl<'a> Judge<'a> {
         let is_decoded =
             symbols::holding(view, object, pc).is_some_and(|held| symbols::covers(view, object, held));
         match self.code(object, pc) {
-            Some(Reason::NotBoundary) if !is_decoded => Some(Reason::Undecided),
+            Some(Reason::NotBoundary) if !is_decoded => Some(self.open()),
             reason => reason.or_else(|| self.unsure(object)),
         }
     }
@@ -256,6 +266,7 @@ impl<'a> Judge<'a> {
             Some(SiteKind::Patched) if at_start(s) => None,
             Some(SiteKind::Patched | SiteKind::PatchedWhole) => Some(Reason::Patched),
             Some(SiteKind::Unsupported) => Some(Reason::UnsupportedInstruction),
+            Some(SiteKind::Ftrace) => Some(Reason::FtraceSite),
             None => Some(Reason::Undecided),
         };
         // What the file has where other instructions are patched in says nothing of them.
@@ -268,7 +279,15 @@ impl<'a> Judge<'a> {
         match view.is_boundary(section, pc - section.pc.get()) {
             Some(true) => None,
             Some(false) => Some(Reason::NotBoundary),
-            None => Some(Reason::Undecided),
+            None => Some(self.open()),
+        }
+    }
+
+    /// Why it is not known what the kernel does.
+    fn open(&self) -> Reason {
+        match self.view.machine() {
+            EM_X86_64 | EM_AARCH64 => Reason::Undecided,
+            _ => Reason::Architecture,
         }
     }
 
@@ -277,8 +296,8 @@ impl<'a> Judge<'a> {
         let of_object = self.view.objects.get(object.index()).map_or(0, |o| o.flags.get());
         let unsure = of_object & (ObjectRecord::NO_CODE | ObjectRecord::UNSURE) != 0
             || self.flags & ObjectRecord::NO_KPROBES != 0
-            || self.view.machine() != EM_X86_64;
-        unsure.then_some(Reason::Undecided)
+            || self.open() == Reason::Architecture;
+        unsure.then_some(self.open())
     }
 
     /// What kprobe_events say of a symbol without an ftrace site; one with a suffix is judged by the symbol whose name
@@ -294,7 +313,7 @@ impl<'a> Judge<'a> {
         match self.kernel {
             Some(_) if self.flags & ObjectRecord::REFUSES_NOTRACE == 0 => None,
             Some(_) if !self.lacks_ftrace_table(object) => Some(Reason::NoFtraceSite),
-            _ => Some(Reason::Undecided),
+            _ => Some(self.open()),
         }
     }
 
@@ -307,7 +326,7 @@ impl<'a> Judge<'a> {
         };
         match held.record.has(SymbolRecord::FTRACE_ENTRY) {
             true => None,
-            false if is_unsure() => Some(Reason::Undecided),
+            false if is_unsure() => Some(self.open()),
             false => Some(Reason::NoFtraceSite),
         }
     }

@@ -91,7 +91,7 @@ fn expanded(source: &str) -> String {
 /// `vfs_read+0x9c  0xffffffff8134ccec  ok  file buf count`
 fn point(p: &Placement<'_>, style: Style) -> String {
     let symbol = p.symbol.map_or("no symbol".to_owned(), |(s, o)| format!("{}+{o:#x}", text(s)));
-    let verdict = style.verdict(p.verdicts.kprobe.name(), p.verdicts.kprobe.is_ok());
+    let verdict = style.verdict(p.verdicts.kprobe.words(), p.verdicts.kprobe.is_ok());
     let readable = p.values.iter().filter(|v| v.state.is_known()).map(|v| printable(&v.name));
     let readable: String = readable.flat_map(|name| [" ".into(), name]).collect();
     let gap = if readable.is_empty() { "" } else { " " };

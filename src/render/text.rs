@@ -150,7 +150,7 @@ pub fn refused(range: &Refused<'_>, out: &mut dyn Write) -> Result<()> {
 /// `kprobe ok, kprobe_events no-ftrace-site, …`
 fn verdicts(p: &Placement<'_>, style: Style) -> String {
     let one = |(mechanism, verdict): (&str, Verdict)| {
-        format!("{mechanism} {}", style.verdict(verdict.name(), verdict.is_ok()))
+        format!("{mechanism} {}", style.verdict(verdict.words(), verdict.is_ok()))
     };
     p.verdicts.by_mechanism(p.process.is_some()).map(one).collect::<Vec<_>>().join(", ")
 }

@@ -16,6 +16,32 @@ pub struct Kernel {
     pub modules: PathBuf,
     /// What modules are compiled against.
     pub headers: PathBuf,
+    pub architecture: Architecture,
+}
+
+/// On which machine a kernel boots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    X86_64,
+    Arm64,
+}
+
+impl Architecture {
+    /// Of an ELF file, by its header.
+    fn of(file: &Path) -> Self {
+        use std::io::Read;
+        const EM_AARCH64: u8 = 183;
+        let mut header = [0; 20];
+        let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
+        if read.is_ok() && header[18] == EM_AARCH64 { Self::Arm64 } else { Self::X86_64 }
+    }
+    /// The C compiler for it, on x86-64.
+    pub fn compiler(self) -> &'static str {
+        match self {
+            Self::X86_64 => "gcc",
+            Self::Arm64 => "aarch64-linux-gnu-gcc",
+        }
+    }
 }
 
 impl Kernel {
@@ -23,8 +49,10 @@ impl Kernel {
     fn below(root: &Path, release: String) -> Self {
         let in_boot = root.join(format!("boot/vmlinuz-{release}"));
         let modules = root.join("lib/modules").join(&release);
+        let vmlinux = root.join(format!("usr/lib/debug/boot/vmlinux-{release}"));
         Self {
-            vmlinux: root.join(format!("usr/lib/debug/boot/vmlinux-{release}")),
+            architecture: Architecture::of(&vmlinux),
+            vmlinux,
             debug_modules: root.join("usr/lib/debug/lib/modules").join(&release),
             image: if in_boot.exists() { in_boot } else { modules.join("vmlinuz") },
             headers: root.join(format!("usr/src/linux-headers-{release}")),
@@ -53,6 +81,28 @@ pub fn newer() -> Result<Kernel, String> {
     let release =
         release.ok_or_else(|| format!("no newer kernel in {}: run scripts/newer-kernel", root.display()))?;
     Ok(Kernel::below(&root, release))
+}
+
+/// The arm64 kernels that `scripts/arm64-kernels` unpacked: below the folders of `$PROBEIDX_ARM64`, colons between them, or
+/// of target/tmp/arm64-kernels.
+pub fn arm64() -> Result<Vec<Kernel>, String> {
+    let folders: Vec<PathBuf> = match std::env::var_os("PROBEIDX_ARM64") {
+        Some(folders) => std::env::split_paths(&folders).collect(),
+        None => {
+            let all = std::fs::read_dir(scratch("arm64-kernels")).into_iter().flatten().flatten();
+            all.map(|folder| folder.path()).collect()
+        }
+    };
+    let mut found: Vec<Kernel> = folders
+        .iter()
+        .flat_map(|root| releases_below(root).into_iter().map(move |release| Kernel::below(root, release)))
+        .filter(|kernel| kernel.architecture == Architecture::Arm64)
+        .collect();
+    found.sort_by_key(|kernel| numbers(&kernel.release));
+    if found.is_empty() {
+        return Err("no arm64 kernel here: run scripts/arm64-kernels".to_owned());
+    }
+    Ok(found)
 }
 
 fn releases_below(root: &Path) -> Vec<String> {

@@ -16,7 +16,11 @@ mod addr;
 mod agree;
 #[cfg(feature = "cli")]
 mod aliases;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod architectures;
 mod arguments;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod arm64;
 mod bad_input;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod btf;

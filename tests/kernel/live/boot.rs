@@ -1,7 +1,7 @@
 //! A machine that runs the kernel's own image and tries probes in it.
 use super::initrd::Archive;
 use super::{parts, symbols};
-use crate::installed::Kernel;
+use crate::installed::{Architecture, Kernel};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write};
 use std::path::{Path, PathBuf};
@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 /// A kernel that is ready to boot, any number of times. Emulated: it runs wherever qemu does.
 #[derive(Clone)]
 pub struct Machine {
+    architecture: Architecture,
     image: PathBuf,
-    /// Where `_text` was linked.
+    /// Where `_stext` was linked: the kernel may not keep `_text`.
     text: u64,
     init: Vec<u8>,
     register: Result<Vec<u8>, String>,
@@ -117,19 +118,21 @@ const MANY: usize = 2000;
 impl Machine {
     /// The kernel without modules.
     pub fn new(kernel: &Kernel) -> Result<Self, String> {
-        let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
-        qemu.map_err(|e| format!("cannot run qemu-system-x86_64: {e}"))?;
+        let qemu = emulator(kernel.architecture);
+        let version = Command::new(qemu).arg("--version").output();
+        version.map_err(|e| format!("cannot run {qemu}: {e}"))?;
         if !kernel.image.exists() {
             return Err(format!("no kernel to boot: {}", kernel.image.display()));
         }
         let symbols = symbols::of(&kernel.vmlinux, None)?;
-        let Some([Address::Kernel(text)]) = symbols.get("_text").map(Vec::as_slice) else {
-            return Err("vmlinux has no symbol _text".to_owned());
+        let Some([Address::Kernel(text)]) = symbols.get("_stext").map(Vec::as_slice) else {
+            return Err("vmlinux has no symbol _stext".to_owned());
         };
         Ok(Self {
+            architecture: kernel.architecture,
             image: kernel.image.clone(),
             text: *text,
-            init: parts::init()?,
+            init: parts::init(kernel.architecture)?,
             register: parts::register(kernel),
             modules: vec![],
             is_moved: false,
@@ -199,7 +202,12 @@ impl Machine {
         let (initrd, told, console) = (folder.join("initrd"), folder.join("told"), folder.join("console"));
         let (requests, count) = self.write(requests);
         std::fs::write(&initrd, self.initrd(&requests)).map_err(|e| format!("{}: {e}", initrd.display()))?;
-        self.run(&initrd, &told, &console, Duration::from_secs(120 + count as u64 / 20))?;
+        // arm64 is emulated several times as slowly.
+        let patience = match self.architecture {
+            Architecture::X86_64 => 120 + count as u64 / 20,
+            Architecture::Arm64 => 600 + count as u64 / 4,
+        };
+        self.run(&initrd, &told, &console, Duration::from_secs(patience))?;
         let answers = std::fs::read(&told)
             .map_err(|e| e.to_string())
             .and_then(|told| read(&told, count))
@@ -212,19 +220,31 @@ impl Machine {
     fn run(&self, initrd: &Path, told: &Path, console: &Path, patience: Duration) -> Result<(), String> {
         // Expedited: each removal of a probe waits until all processors passed a quiet state.
         let place = if self.is_moved { "kaslr" } else { "nokaslr" };
-        let append = format!("console=ttyS0 {place} quiet panic=-1 rcupdate.rcu_expedited=1 rdinit=/init");
-        let mut qemu = Command::new("qemu-system-x86_64");
-        // Not by hardware: that may be there and still fail. Without cmpxchg16b, which the kernel's allocator would use:
-        // qemu 7.2 now and then returns wrong flags from it, and a third of the boots of 6.12 crash.
-        qemu.args(
-            "-accel tcg -m 2048 -cpu max,-cx16 -smp 1 -display none -monitor none -no-reboot".split(' '),
-        );
+        let (console_device, machine) = match self.architecture {
+            // Not by hardware: that may be there and still fail. Without cmpxchg16b, which the kernel's allocator would use:
+            // qemu 7.2 now and then returns wrong flags from it, and a third of the boots of 6.12 crash.
+            Architecture::X86_64 => ("ttyS0", "-cpu max,-cx16 -device isa-debugcon,iobase=0xe9,chardev=told"),
+            // Pointers are signed by a quick function instead of that which processors have. No device is as simple as the
+            // port of x86: qemu takes requests from the program itself.
+            Architecture::Arm64 => (
+                "ttyAMA0",
+                "-machine virt -cpu max,pauth-impdef=on -semihosting-config enable=on,userspace=on,target=native,chardev=told",
+            ),
+        };
+        // Processors have not the same instructions patched in: `$PROBEIDX_CPU` is another one.
+        let processor =
+            std::env::var("PROBEIDX_CPU").map(|cpu| vec!["-cpu".to_owned(), cpu]).unwrap_or_default();
+        let append =
+            format!("console={console_device} {place} quiet panic=-1 rcupdate.rcu_expedited=1 rdinit=/init");
+        let program = emulator(self.architecture);
+        let mut qemu = Command::new(program);
+        qemu.args("-accel tcg -m 2048 -smp 1 -display none -monitor none -no-reboot".split(' '));
         qemu.arg("-kernel").arg(&self.image).arg("-initrd").arg(initrd).args(["-append", &append]);
         qemu.arg("-serial").arg(format!("file:{}", console.display()));
         qemu.arg("-chardev").arg(format!("file,id=told,path={}", told.display()));
-        qemu.args(["-device", "isa-debugcon,iobase=0xe9,chardev=told"]);
+        qemu.args(machine.split(' ')).args(processor);
         qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut running = qemu.spawn().map_err(|e| format!("cannot run qemu-system-x86_64: {e}"))?;
+        let mut running = qemu.spawn().map_err(|e| format!("cannot run {program}: {e}"))?;
         let end = Instant::now() + patience;
         while running.try_wait().map_err(|e| e.to_string())?.is_none() {
             if Instant::now() > end {
@@ -238,7 +258,7 @@ impl Machine {
         if ended.status.success() {
             return Ok(());
         }
-        Err(format!("qemu-system-x86_64 failed: {}", String::from_utf8_lossy(&ended.stderr).trim()))
+        Err(format!("{program} failed: {}", String::from_utf8_lossy(&ended.stderr).trim()))
     }
 
     fn initrd(&self, requests: &str) -> Vec<u8> {
@@ -278,6 +298,13 @@ impl Machine {
             let _ = writeln!(text, "c {path}");
         }
         (text, count)
+    }
+}
+
+fn emulator(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::X86_64 => "qemu-system-x86_64",
+        Architecture::Arm64 => "qemu-system-aarch64",
     }
 }
 

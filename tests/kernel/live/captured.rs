@@ -28,6 +28,12 @@ const PRINTED: [&str; 4] = [
 /// Of vmlinux, of modules that are loaded, and of one that is not.
 const SPECS: [&str; 6] = ["vfs_*", "s_next", "ovl_*", "type_show", "libnvdimm:*_show", "ext4_*"];
 
+#[test]
+fn a_capture_of_arm64_kernels_says_where_functions_lie() {
+    let Some(kernels) = wanted(installed::arm64()) else { return };
+    kernels.iter().for_each(captured);
+}
+
 fn captured(kernel: &Kernel) {
     let modules = ["overlay", "libnvdimm"];
     let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &modules)).map(Machine::moved);

@@ -2,7 +2,7 @@
 //
 // /modules: one module a line, in the order in which to load; its file is /m/NAME.ko.
 // /requests, one a line:
-//     text ADDRESS         where _text is in vmlinux; all addresses are meant relative to it (KASLR)
+//     text ADDRESS         where _stext is in vmlinux; all addresses are meant relative to it (KASLR)
 //     d PLACE LINE         write LINE to kprobe_events; PLACE is where it ought to land
 //     p|r|f PLACE          register_kprobe, register_kretprobe, ftrace_set_filter_ip there, through register.ko
 //     v ACTION LINES       write LINES (tabs between them) to kprobe_events or dynamic_events, enable them, do ACTION of act.c
@@ -10,7 +10,7 @@
 // PLACE is an address, or MODULE SECTION OFFSET with commas between them; numbers are hexadecimal.
 //
 // What is told goes to the port 0xe9, where qemu's debug console writes it to a file: no driver, and nothing else
-// writes there. One line each:
+// writes there. On arm64 it goes to qemu by semihosting. One line each:
 //     module NAME ERRNO
 //     a NUMBER ERRNO [DIFFERENCE ADDRESS SYMBOL]     where it landed, and how far behind PLACE; else nowhere
 //     n NUMBER NAME VALUE                            a value of which only the action knows
@@ -25,7 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -34,6 +33,7 @@
 #include <unistd.h>
 #include "init.h"
 #include "register.h"
+#include "told.h"
 
 #define EVENTS "/sys/kernel/tracing/kprobe_events"
 // Of tracepoints (t) and events (e), which are for this file alone.
@@ -59,20 +59,22 @@ struct probe {
     const char *symbol;
 };
 
-static char told[1 << 16];
+// With room for a 0 behind it.
+static char told[(1 << 16) + 1];
 static size_t told_length;
 
 static void flush(void) {
-    outsb(0xe9, told, told_length);
+    told[told_length] = 0;
+    give(told, told_length);
     told_length = 0;
 }
 
 void tell_bytes(const char *bytes, size_t length) {
     while (length > 0) {
-        size_t part = sizeof told - told_length < length ? sizeof told - told_length : length;
+        size_t room = sizeof told - 1 - told_length, part = room < length ? room : length;
         memcpy(told + told_length, bytes, part);
         told_length += part, bytes += part, length -= part;
-        if (told_length == sizeof told)
+        if (told_length == sizeof told - 1)
             flush();
     }
 }
@@ -152,11 +154,11 @@ static address live_text(void) {
     char line[1024];
     address at;
     while (symbols && fgets(line, sizeof line, symbols))
-        if (sscanf(line, "%lx %*c _text\n", &at) == 1 && strstr(line, " _text\n") && at) {
+        if (sscanf(line, "%lx %*c _stext\n", &at) == 1 && strstr(line, " _stext\n") && at) {
             fclose(symbols);
             return at;
         }
-    fail("_text in /proc/kallsyms");
+    fail("_stext in /proc/kallsyms");
     return 0;
 }
 
@@ -369,7 +371,7 @@ int main(void) {
     struct buffer modules = {0};
     mount("none", "/proc", "proc", 0, NULL);
     mount("none", "/sys", "sysfs", 0, NULL);
-    if (ioperm(0xe9, 1, 1) || mount("none", "/sys/kernel/debug", "debugfs", 0, NULL) ||
+    if (open_told() || mount("none", "/sys/kernel/debug", "debugfs", 0, NULL) ||
         mount("none", "/sys/kernel/tracing", "tracefs", 0, NULL))
         fail("mount");
     put("/proc/sys/kernel/kptr_restrict", "0");

@@ -1,5 +1,5 @@
 //! What is put into the machine: our init, our module, and the kernel's modules in the order in which to load them.
-use crate::installed::{Kernel, scratch};
+use crate::installed::{Architecture, Kernel, scratch};
 use probeidx::load::{Image, elf::Elf};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,18 +8,18 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `init.c` and `act.c`, linked statically: the machine has no libraries.
-pub fn init() -> Result<Vec<u8>, String> {
+pub fn init(architecture: Architecture) -> Result<Vec<u8>, String> {
     let folder = folder("init")?;
     let program = folder.join("init");
-    let mut gcc = Command::new("gcc");
+    let mut gcc = Command::new(architecture.compiler());
     gcc.args(["-static", "-Os", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
     gcc.args(["init.c", "act.c"].map(source));
     take(&mut gcc, &program, &folder)
 }
 
 /// `uprobed.c`, linked statically and with its debug information; it stays where it is made.
-pub fn uprobed(program: &Path) -> Result<Vec<u8>, String> {
-    let mut gcc = Command::new("gcc");
+pub fn uprobed(program: &Path, architecture: Architecture) -> Result<Vec<u8>, String> {
+    let mut gcc = Command::new(architecture.compiler());
     gcc.args(["-static-pie", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(program);
     gcc.arg(source("uprobed.c"));
     run(&mut gcc).and_then(|()| read(program))
@@ -37,7 +37,11 @@ pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
     }
     write(&folder.join("Makefile"), b"obj-m := register.o\n")?;
     let mut make = Command::new("make");
-    make.arg("-C").arg(&kernel.headers).arg(format!("M={}", folder.display())).args(["CC=gcc", "modules"]);
+    make.arg("-C").arg(&kernel.headers).arg(format!("M={}", folder.display()));
+    make.arg(format!("CC={}", kernel.architecture.compiler())).arg("modules");
+    if kernel.architecture == Architecture::Arm64 {
+        make.args(["ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"]);
+    }
     take(&mut make, &folder.join("register.ko"), &folder)
 }
 

@@ -23,6 +23,12 @@ fn uprobes_of_a_newer_kernel() {
     uprobes_hold(&kernel);
 }
 
+#[test]
+fn uprobes_of_arm64_kernels() {
+    let Some(kernels) = wanted(installed::arm64()) else { return };
+    kernels.iter().for_each(uprobes_hold);
+}
+
 /// So many addresses of each verdict.
 const SAMPLE: usize = 1500;
 
@@ -30,7 +36,7 @@ fn uprobes_hold(kernel: &Kernel) {
     let Some(machine) = needed(Machine::new(kernel)) else { return };
     let folder = parts::folder("uprobed").unwrap_or_else(|e| panic!("{e}"));
     let program = folder.join("uprobed");
-    let Some(bytes) = needed(parts::uprobed(&program)) else { return };
+    let Some(bytes) = needed(parts::uprobed(&program, kernel.architecture)) else { return };
     let index = index(&folder, &program);
     let sampled = sample(&index);
     let mut requests: Vec<Request> = sampled

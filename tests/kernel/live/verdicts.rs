@@ -50,6 +50,12 @@ fn verdicts_are_those_of_a_newer_kernel() {
     verdicts_hold(&kernel);
 }
 
+#[test]
+fn verdicts_are_those_of_arm64_kernels() {
+    let Some(kernels) = wanted(installed::arm64()) else { return };
+    kernels.iter().for_each(verdicts_hold);
+}
+
 fn verdicts_hold(kernel: &Kernel) {
     let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &MODULES));
     let Some(machine) = needed(machine) else { return };

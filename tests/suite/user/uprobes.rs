@@ -136,7 +136,7 @@ fn code_of_arm64() {
     }
     place.index(&library);
     let sum = place.place(&["process(\"libarm.so\").function(\"sum\")", "first->value", "by"]);
-    assert_eq!(sum["attach"], json!({"uprobe": "undecided", "uretprobe": "undecided"}));
+    assert_eq!(sum["attach"], json!({"uprobe": "ok", "uretprobe": "ok"}));
     assert_eq!(sum["vars"][0]["fetch"], "value=+0(%x0):s32", "{sum}");
     assert_eq!(sum["vars"][1]["fetch"], "by=%x1:s32", "{sum}");
     let offset = sum["anchor"]["offset"].as_u64().unwrap();

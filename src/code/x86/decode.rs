@@ -1,8 +1,9 @@
 //! Where instructions start (x86-64), as the kernel finds out: one after another from the symbol that holds the address
 //! (`can_probe`, arch/x86/kernel/kprobes/core.c).
-use super::rules::Version;
-use super::text::{CodeSection, Text};
-use super::{SiteFacts, symbol_starts};
+use crate::code::exits::{self, Exits, Target};
+use crate::code::rules::Version;
+use crate::code::text::{CodeSection, Text};
+use crate::code::{SiteFacts, extent, symbol_starts};
 use crate::link::Symbol;
 use crate::load::elf::{Elf, LE};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
@@ -30,6 +31,7 @@ pub fn decode(
         let mut walk = Walk {
             section,
             relocations: object.relocations(section.index).ok().flatten().unwrap_or_default(),
+            is_relocatable: object.is_relocatable,
             exits: &exits,
             refuses,
             boundaries: vec![0; section.pcs.len().div_ceil(8)],
@@ -40,35 +42,19 @@ pub fn decode(
             starts.iter().enumerate().skip(first).take_while(|(_, s)| section.pcs.contains(*s))
         {
             let next = starts.get(at + 1).map_or(section.pcs.end, |next| (*next).min(section.pcs.end));
-            let flags = walk.symbol(start, start + extent(symbols, start, next - start));
+            let flags = walk.symbol(start, start + extent::of_symbol(symbols, start, next - start));
             marks.push((start, flags));
         }
         bits.push((section.pcs.start, walk.boundaries));
     }
-    marks.sort_unstable();
-    for symbol in symbols {
-        if let Ok(at) = marks.binary_search_by_key(&symbol.pc, |m| m.0) {
-            symbol.flags |= marks[at].1;
-        }
-    }
+    exits::mark(symbols, marks);
     bits
-}
-
-/// How far the code of a symbol reaches: as far as the largest one at its address says, else to the next one. What
-/// follows a function is padding, up to megabytes of it.
-fn extent(symbols: &[Symbol<'_>], start: u32, to_next: u32) -> u32 {
-    const UNKNOWN: u32 = 1 << 16;
-    let first = symbols.partition_point(|s| s.pc < start);
-    let own = symbols[first..].iter().take_while(|s| s.pc == start && s.is_looked_up());
-    match own.map(|s| s.size).max() {
-        Some(size) if size > 0 => size.min(to_next),
-        _ => to_next.min(UNKNOWN),
-    }
 }
 
 struct Walk<'a, 'd> {
     section: &'a CodeSection<'d>,
     relocations: &'d [Rela64<LittleEndian>],
+    is_relocatable: bool,
     exits: &'a Exits<'a, 'd>,
     refuses: Refuses,
     boundaries: Vec<u8>,
@@ -123,68 +109,13 @@ impl Walk<'_, '_> {
     fn target(&self, offset: usize, plain: u64) -> Target {
         let at = self.relocations.partition_point(|r| r.r_offset.get(LE) < offset as u64 + 1);
         match self.relocations.get(at).filter(|r| r.r_offset.get(LE) == offset as u64 + 1) {
-            Some(relocation) if self.exits.is_relocatable => {
+            Some(relocation) if self.is_relocatable => {
                 let addend = relocation.r_addend.get(LE).wrapping_add(4);
                 Target::Symbol((relocation.r_info.get(LE) >> 32) as usize, addend)
             }
             _ => Target::Pc(plain as u32),
         }
     }
-}
-
-enum Target {
-    Pc(u32),
-    /// A symbol of the symbol table, and what is added.
-    Symbol(usize, i64),
-}
-
-/// Tells what a jump out of a function is.
-struct Exits<'a, 'd> {
-    object: &'a Elf<'d>,
-    is_relocatable: bool,
-    /// Where functions start, but for the parts that were split off (`do_open.cold`); sorted.
-    entries: Vec<u32>,
-    /// `__x86_return_thunk` and its like; sorted, as symbols are.
-    return_thunks: Vec<u32>,
-}
-
-impl<'a, 'd> Exits<'a, 'd> {
-    fn new(object: &'a Elf<'d>, symbols: &[Symbol<'_>]) -> Self {
-        let is_entry = |s: &&Symbol<'_>| s.is_function() && memchr::memmem::find(s.name, b".cold").is_none();
-        Self {
-            object,
-            is_relocatable: object.is_relocatable,
-            entries: symbols.iter().filter(is_entry).map(|s| s.pc).collect(),
-            return_thunks: symbols.iter().filter(|s| is_return_thunk(s.name)).map(|s| s.pc).collect(),
-        }
-    }
-    /// The flag for a jump from the symbol at `from`: a return, a tail call, or neither.
-    fn kind(&self, target: Target, from: u32) -> u16 {
-        let pc = match target {
-            Target::Pc(pc) => pc,
-            Target::Symbol(index, addend) => {
-                let Some(symbol) = self.object.symbols.get(index) else { return 0 };
-                if is_return_thunk(self.object.symbol_name(symbol)) {
-                    return SymbolRecord::RETURNS;
-                }
-                if symbol.st_shndx.get(LE).0 == 0 {
-                    return SymbolRecord::TAIL_CALLS;
-                }
-                self.object.symbol_address(symbol).wrapping_add_signed(addend) as u32
-            }
-        };
-        if self.return_thunks.binary_search(&pc).is_ok() {
-            SymbolRecord::RETURNS
-        } else if pc != from && self.entries.binary_search(&pc).is_ok() {
-            SymbolRecord::TAIL_CALLS
-        } else {
-            0
-        }
-    }
-}
-
-fn is_return_thunk(name: &[u8]) -> bool {
-    name == b"__x86_return_thunk"
 }
 
 /// The length of the first instruction, if it is a call or a jump to an address that stands in it.

@@ -1,0 +1,165 @@
+//! Which instructions can be probed, as the kernel finds out (arch/arm64/kernel/probes/decode-insn.c): each by itself, and
+//! none in a sequence that an exclusive load began.
+use super::sites::Alternatives;
+use super::{Instruction, LENGTH};
+use crate::code::exits::{self, Exits, Target};
+use crate::code::text::{CodeSection, Text};
+use crate::code::{SiteFacts, extent, symbol_starts};
+use crate::link::Symbol;
+use crate::load::elf::{Elf, LE};
+use probeidx_format::record::{SiteKind, SymbolRecord};
+
+/// What decides on an instruction.
+pub struct Rules<'a> {
+    /// Whether one cannot be probed by itself.
+    pub refuses: &'a dyn Fn(Instruction) -> bool,
+    /// Whether sequences are refused too.
+    pub keeps_sequences: bool,
+    pub alternatives: &'a Alternatives,
+}
+
+/// Looks at all code; gives for each section its start and a bit for every byte. Adds instructions that cannot be probed
+/// to the sites, and marks the symbols that return or jump to other functions.
+pub fn decode(
+    object: &Elf<'_>,
+    text: &Text<'_>,
+    symbols: &mut [Symbol<'_>],
+    rules: &Rules<'_>,
+    sites: &mut Vec<SiteFacts>,
+) -> Vec<(u32, Vec<u8>)> {
+    let starts = symbol_starts(symbols);
+    let exits = Exits::new(object, symbols);
+    let mut marks: Vec<(u32, u16)> = vec![];
+    let mut bits = vec![];
+    for section in text.sections().iter().filter(|s| s.is_whole() && s.pcs.len() >= LENGTH as usize) {
+        let mut boundaries = vec![0u8; section.pcs.len().div_ceil(8)];
+        for offset in (0..section.pcs.len() / 4 * 4).step_by(LENGTH as usize) {
+            boundaries[offset / 8] |= 1 << (offset % 8);
+        }
+        bits.push((section.pcs.start, boundaries));
+        let code = Code { section, rules };
+        let first = starts.partition_point(|s| *s < section.pcs.start);
+        let own = starts[first..].iter().take_while(|s| section.pcs.contains(*s));
+        // What stands before the first symbol belongs to none: the kernel looks no further back than its own.
+        let mut start = section.pcs.start;
+        for next in own.copied().chain([section.pcs.end]) {
+            code.refused(start..next, sites);
+            if start < next && starts.binary_search(&start).is_ok() {
+                let end = start + extent::of_symbol(symbols, start, next - start);
+                marks.push((start, code.exits(object, start..end, &exits)));
+            }
+            start = next;
+        }
+    }
+    exits::mark(symbols, marks);
+    bits
+}
+
+/// How far back the kernel looks for the start of a sequence (`MAX_ATOMIC_CONTEXT_SIZE`).
+const SEQUENCE: u32 = 128;
+
+struct Code<'a, 'd> {
+    section: &'a CodeSection<'d>,
+    rules: &'a Rules<'a>,
+}
+
+/// What may be so, on one processor or another.
+#[derive(Clone, Copy, Default)]
+struct May {
+    yes: bool,
+    no: bool,
+}
+
+impl May {
+    fn add(&mut self, is_so: bool) {
+        self.yes |= is_so;
+        self.no |= !is_so;
+    }
+}
+
+impl Code<'_, '_> {
+    fn word(&self, pc: u32) -> Option<Instruction> {
+        Instruction::first(self.section.bytes.get((pc - self.section.pcs.start) as usize..)?)
+    }
+
+    /// All that may stand at an address; `None` among it what is not known.
+    fn possible(&self, pc: u32) -> impl Iterator<Item = Option<Instruction>> {
+        let others = self.rules.alternatives.get(&pc).map_or(&[][..], Vec::as_slice);
+        std::iter::once(self.word(pc)).chain(others.iter().copied())
+    }
+
+    /// Adds the instructions of a symbol that cannot be probed.
+    fn refused(&self, symbol: std::ops::Range<u32>, sites: &mut Vec<SiteFacts>) {
+        // Where the last exclusive instructions stood.
+        let mut exclusive: Vec<u32> = vec![];
+        for pc in symbol.clone().step_by(LENGTH as usize) {
+            let (mut refused, mut is_exclusive) = (May::default(), false);
+            for instruction in self.possible(pc) {
+                match instruction {
+                    Some(i) => {
+                        refused.add((self.rules.refuses)(i));
+                        is_exclusive |= i.is_load_exclusive() || i.is_store_exclusive();
+                    }
+                    None => refused = May { yes: true, no: true },
+                }
+            }
+            if self.rules.keeps_sequences && !exclusive.is_empty() {
+                let within = self.within_sequence(&exclusive, pc);
+                refused = May { yes: refused.yes || within.yes, no: refused.no && within.no };
+            }
+            let kind = match refused {
+                May { yes: false, .. } => None,
+                May { no: false, .. } => Some(SiteKind::Unsupported),
+                May { .. } => Some(SiteKind::PatchedWhole),
+            };
+            sites.extend(kind.map(|kind| SiteFacts { start: pc, length: 1, kind: kind as u8 }));
+            if is_exclusive {
+                exclusive.push(pc);
+            }
+        }
+    }
+
+    /// Whether the last exclusive instruction before an address was a load (`is_probed_address_atomic`).
+    fn within_sequence(&self, exclusive: &[u32], pc: u32) -> May {
+        let mut within = May::default();
+        for at in exclusive.iter().rev().take_while(|at| pc - **at <= SEQUENCE) {
+            let mut goes_on = false;
+            for instruction in self.possible(*at) {
+                match instruction {
+                    Some(i) if i.is_store_exclusive() => within.add(false),
+                    Some(i) if i.is_load_exclusive() => within.add(true),
+                    _ => goes_on = true,
+                }
+            }
+            if !goes_on {
+                return within;
+            }
+        }
+        within.add(false);
+        within
+    }
+
+    /// What the exits of a function are.
+    fn exits(&self, object: &Elf<'_>, code: std::ops::Range<u32>, exits: &Exits<'_, '_>) -> u16 {
+        let relocations = object.relocations(self.section.index).ok().flatten().unwrap_or_default();
+        let mut flags = 0;
+        for pc in code.clone().step_by(LENGTH as usize) {
+            match self.word(pc) {
+                Some(i) if i.is_return() => flags |= SymbolRecord::RETURNS,
+                Some(i) if i.is_jump() => {
+                    let offset = u64::from(pc - self.section.pcs.start);
+                    let at = relocations.partition_point(|r| r.r_offset.get(LE) < offset);
+                    let relocation = relocations.get(at).filter(|r| r.r_offset.get(LE) == offset);
+                    let target = match relocation.filter(|_| object.is_relocatable) {
+                        Some(r) => Target::Symbol((r.r_info.get(LE) >> 32) as usize, r.r_addend.get(LE)),
+                        None if code.contains(&i.target(pc)) => continue,
+                        None => Target::Pc(i.target(pc)),
+                    };
+                    flags |= exits.kind(target, code.start);
+                }
+                _ => {}
+            }
+        }
+        flags
+    }
+}

@@ -1,0 +1,69 @@
+//! What the jumps out of functions are: returns, or calls of other functions whose return is the function's own.
+use crate::link::Symbol;
+use crate::load::elf::{Elf, LE};
+use probeidx_format::record::SymbolRecord;
+
+/// Where a jump leads.
+pub enum Target {
+    Pc(u32),
+    /// A symbol of the symbol table, and what is added.
+    Symbol(usize, i64),
+}
+
+/// Tells what a jump out of a function is.
+pub struct Exits<'a, 'd> {
+    object: &'a Elf<'d>,
+    /// Where functions start, but for the parts that were split off (`do_open.cold`); sorted.
+    entries: Vec<u32>,
+    /// `__x86_return_thunk` and its like; sorted, as symbols are.
+    return_thunks: Vec<u32>,
+}
+
+impl<'a, 'd> Exits<'a, 'd> {
+    /// Cost: a look at each symbol.
+    pub fn new(object: &'a Elf<'d>, symbols: &[Symbol<'_>]) -> Self {
+        let is_entry = |s: &&Symbol<'_>| s.is_function() && memchr::memmem::find(s.name, b".cold").is_none();
+        Self {
+            object,
+            entries: symbols.iter().filter(is_entry).map(|s| s.pc).collect(),
+            return_thunks: symbols.iter().filter(|s| is_return_thunk(s.name)).map(|s| s.pc).collect(),
+        }
+    }
+    /// The flag for a jump from the symbol at `from`: a return, a tail call, or neither.
+    pub fn kind(&self, target: Target, from: u32) -> u16 {
+        let pc = match target {
+            Target::Pc(pc) => pc,
+            Target::Symbol(index, addend) => {
+                let Some(symbol) = self.object.symbols.get(index) else { return 0 };
+                if is_return_thunk(self.object.symbol_name(symbol)) {
+                    return SymbolRecord::RETURNS;
+                }
+                if symbol.st_shndx.get(LE).0 == 0 {
+                    return SymbolRecord::TAIL_CALLS;
+                }
+                self.object.symbol_address(symbol).wrapping_add_signed(addend) as u32
+            }
+        };
+        if self.return_thunks.binary_search(&pc).is_ok() {
+            SymbolRecord::RETURNS
+        } else if pc != from && self.entries.binary_search(&pc).is_ok() {
+            SymbolRecord::TAIL_CALLS
+        } else {
+            0
+        }
+    }
+}
+
+fn is_return_thunk(name: &[u8]) -> bool {
+    name == b"__x86_return_thunk"
+}
+
+/// Marks symbols with the flags that were found at their addresses.
+pub fn mark(symbols: &mut [Symbol<'_>], mut marks: Vec<(u32, u16)>) {
+    marks.sort_unstable();
+    for symbol in symbols {
+        if let Ok(at) = marks.binary_search_by_key(&symbol.pc, |m| m.0) {
+            symbol.flags |= marks[at].1;
+        }
+    }
+}
