@@ -106,12 +106,18 @@ pub enum Command {
 
 /// `build`
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = "Examples:\n  probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64\n  \
+#[command(after_help = "Examples:\n  probeidx build 6.1.0-50-cloud-amd64\n  \
+                        probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64\n  \
+                        probeidx build --sysroot /mnt\n  \
                         probeidx build --user /usr/bin/ls /lib/x86_64-linux-gnu/libc.so.6")]
 pub struct Build {
-    /// Folders and debug files, plain or .gz .xz .zst [default: the running kernel, from the usual places]
-    #[arg(value_name = "PATH")]
+    /// Folders and debug files, plain or .gz .xz .zst, or releases, which are looked for where distributions put them
+    /// [default: the running kernel; with --sysroot all that are there]
+    #[arg(value_name = "PATH|RELEASE")]
     pub paths: Vec<PathBuf>,
+    /// The root of another system: all paths are below it, and symbolic links do not leave it
+    #[arg(long, value_name = "DIR", conflicts_with = "user")]
+    pub sysroot: Option<PathBuf>,
     /// How many threads [default: one for each processor]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,

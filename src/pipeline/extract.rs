@@ -338,6 +338,24 @@ fn open_in<T>(
     let parsed = with_code.as_ref().map(|image| Elf::parse(image.bytes()));
     let shipped =
         parsed.and_then(|parsed| parsed.map_err(|e| errors.push(e.at(path.unwrap_or(&input.path)))).ok());
+    if let (Some(shipped), Some(path)) = (&shipped, path)
+        && let (Some(id), Some(own)) = (shipped.build_id(), object.build_id())
+        && id != own
+    {
+        let path = path.display();
+        let what = format!(
+            "a debug file of another build than {path}: its build id is {}, not {}",
+            hex(own),
+            hex(id)
+        );
+        let error =
+            Error::new(ErrorKind::Mismatch, what).hint("install the debug package of the same version");
+        match input.name {
+            // What runs is the other one: what is told of this one would be wrong.
+            Some(_) => return Err(in_file(error)),
+            None => errors.push(error),
+        }
+    }
     let shipped = shipped.filter(|s| s.build_id() == object.build_id() && s.machine == object.machine);
     let found = read(&object, shipped.as_ref().unwrap_or(&object), told, &mut errors).map_err(in_file);
     if let (Some(image), Some(path)) = (&with_code, path) {

@@ -37,6 +37,8 @@ mod decode;
 mod definitions;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod diff;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod distributions;
 mod elf;
 #[cfg(feature = "cli")]
 mod forged;
