@@ -143,6 +143,25 @@ pub struct Build {
     /// When to show how far it is
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub progress: When,
+    /// What to fetch from the servers of $DEBUGINFOD_URLS where there is no debug information here
+    #[cfg(feature = "debuginfod")]
+    #[arg(long, value_name = "WHAT", default_value = "loaded", conflicts_with = "user")]
+    pub debuginfod: Fetch,
+}
+
+/// What is fetched where it is not here.
+#[cfg(feature = "debuginfod")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Fetch {
+    /// No server is asked.
+    Nothing,
+    /// vmlinux.
+    Kernel,
+    /// vmlinux, and of the running kernel the modules that are loaded.
+    #[default]
+    Loaded,
+    /// vmlinux and all modules.
+    All,
 }
 
 /// `find`

@@ -187,14 +187,18 @@ fn are_twins(a: &Candidate, b: &Candidate) -> bool {
     }
     let build_id = |c: &Candidate| {
         let file = c.compression.is_none().then(|| File::open(&c.path).ok())??;
-        content::build_id_note(&file)
+        match c.role {
+            Role::Module => content::build_id_note(&file),
+            // Linked kernels have all their notes in one section.
+            Role::Vmlinux | Role::Image => separate::build_id(&c.path),
+        }
     };
     build_id(a).is_some_and(|id| build_id(b) == Some(id))
 }
 
 fn input(candidate: Candidate, name: Option<String>, shipped: Option<PathBuf>) -> Input {
     let Candidate { path, size, mtime_ns, .. } = candidate;
-    Input { path, name, size, mtime_ns, shipped }
+    Input { path, name, size, mtime_ns, shipped, lacks: None }
 }
 
 fn passed_over(what: String, path: &Path) -> Error {

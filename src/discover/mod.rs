@@ -66,6 +66,9 @@ pub struct Input {
     /// The shipped file of the same object, where this one is a debug file: it may have the machine code that this one
     /// lacks.
     pub shipped: Option<PathBuf>,
+    /// The build id of an object that has no debug information, and of which no debug file was found. Known of those that
+    /// [`discover`] looks at; see [`Options::ids`].
+    pub lacks: Option<Vec<u8>>,
 }
 
 /// What to look for.
@@ -78,6 +81,9 @@ pub struct Options {
     pub sysroot: Sysroot,
     /// The kernel that runs, if its build is to be told from others of the same release.
     pub running: Option<Running>,
+    /// Whether debug files can be had by build id from elsewhere: images are unpacked and modules looked at for theirs, even
+    /// if there is none of the kernel here.
+    pub ids: bool,
 }
 
 /// The kernel that runs.
@@ -94,7 +100,7 @@ pub struct Running {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { modules: true, sysroot: Sysroot::default(), running: None }
+        Self { modules: true, sysroot: Sysroot::default(), running: None, ids: false }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flate2::Crc;
 use rayon::prelude::*;
 
-use super::{Input, KernelInputs, Options, Sysroot};
+use super::{Input, KernelInputs, Options, Running, Sysroot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
 use crate::load::build_id::{DEBUG_ROOT, debug_file, hex};
@@ -25,25 +25,24 @@ pub(super) fn pair(
     skipped: &mut Vec<Error>,
 ) {
     let roots = roots(directories, &options.sysroot);
-    let is_by_id = roots.iter().any(|root| root.join(".build-id").is_dir());
+    let is_by_id = options.ids || roots.iter().any(|root| root.join(".build-id").is_dir());
     let mut kernel_has_some = false;
     if let Some(vmlinux) = &mut kernel.vmlinux {
         let is_image = super::is_image(&vmlinux.path);
         // What the running kernel says spares the unpacking of its image.
-        let running = options.running.as_ref().filter(|r| is_image && r.release == kernel.release);
-        match running {
-            Some(running) => {
-                let found = by_id(&running.build_id, &roots).find(|path| is_of(path, &running.build_id));
-                kernel_has_some = take(vmlinux, found.as_deref());
-            }
-            None if !is_image || is_by_id => {
-                let (debug, has_some) = look(vmlinux, &roots, &options.sysroot, skipped);
-                kernel_has_some = take(vmlinux, debug.as_deref()) || has_some;
-            }
-            None => {}
-        }
+        let is_it = |running: &&Running| {
+            is_image && running.release == kernel.release && !running.build_id.is_empty()
+        };
+        let looked = match options.running.as_ref().filter(is_it) {
+            Some(running) => by_id(&running.build_id, &roots)
+                .find(|path| is_of(path, &running.build_id))
+                .map_or_else(|| Looked::Lacks(Some(running.build_id.clone())), Looked::Found),
+            None if !is_image || is_by_id => look(vmlinux, &roots, &options.sysroot, skipped),
+            None => Looked::Lacks(None),
+        };
+        kernel_has_some = vmlinux.take(looked);
     }
-    if !kernel_has_some {
+    if !kernel_has_some && !options.ids {
         // Without that of the kernel the modules have nobody to share types with, and BTF does for all.
         return;
     }
@@ -56,36 +55,58 @@ pub(super) fn pair(
         .into_par_iter()
         .map(|module| {
             let mut strangers = vec![];
-            let (debug, _) = look(module, &roots, &options.sysroot, &mut strangers);
-            take(module, debug.as_deref());
+            let looked = look(module, &roots, &options.sysroot, &mut strangers);
+            module.take(looked);
             strangers
         })
         .collect();
     skipped.extend(found.into_iter().flatten());
 }
 
-/// Puts a debug file in the place of an object.
-fn take(input: &mut Input, debug: Option<&Path>) -> bool {
-    let Some(found) = debug.and_then(|debug| Input::of(debug).ok()) else { return false };
-    let shipped = std::mem::replace(input, Input { name: input.name.clone(), ..found });
-    input.shipped = Some(shipped.path);
-    true
+/// What there is of an object's debug information.
+enum Looked {
+    /// It has it itself.
+    Own,
+    /// Its debug file.
+    Found(PathBuf),
+    /// None; it would be found by this build id.
+    Lacks(Option<Vec<u8>>),
 }
 
-/// The debug file of an object, and whether it needs none. What cannot be read is left to whoever reads it in earnest.
-fn look(
-    input: &Input,
-    roots: &[PathBuf],
-    sysroot: &Sysroot,
-    strangers: &mut Vec<Error>,
-) -> (Option<PathBuf>, bool) {
-    let Ok(image) = Image::open(&input.path) else { return (None, false) };
-    let Ok(elf) = Elf::parse(image.bytes()) else { return (None, false) };
+impl Input {
+    /// Whether there is debug information now.
+    fn take(&mut self, looked: Looked) -> bool {
+        match looked {
+            Looked::Own => true,
+            Looked::Found(debug) => self.read_instead(&debug).is_ok(),
+            Looked::Lacks(id) => {
+                self.lacks = id;
+                false
+            }
+        }
+    }
+
+    /// Puts its debug file in the place of an object.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if that is not there.
+    pub fn read_instead(&mut self, debug: &Path) -> Result<()> {
+        let shipped = std::mem::replace(self, Self { name: self.name.clone(), ..Self::of(debug)? });
+        self.shipped = Some(shipped.path);
+        Ok(())
+    }
+}
+
+/// Looks at an object. What cannot be read is left to whoever reads it in earnest.
+fn look(input: &Input, roots: &[PathBuf], sysroot: &Sysroot, strangers: &mut Vec<Error>) -> Looked {
+    let Ok(image) = Image::open(&input.path) else { return Looked::Lacks(None) };
+    let Ok(elf) = Elf::parse(image.bytes()) else { return Looked::Lacks(None) };
     if has_debug_info(&elf) {
-        return (None, true);
+        return Looked::Own;
     }
     let places = candidates(&elf, &[&input.path], roots, sysroot);
-    (places.into_iter().find(|place| belongs(place, &elf, &input.path, strangers)), false)
+    let found = places.into_iter().find(|place| belongs(place, &elf, &input.path, strangers));
+    found.map_or_else(|| Looked::Lacks(elf.build_id().map(<[u8]>::to_vec)), Looked::Found)
 }
 
 /// Whether a file is there with debug information of this build id.

@@ -73,6 +73,7 @@ impl Input {
             size: about.len(),
             mtime_ns: about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec()),
             shipped: None,
+            lacks: None,
         })
     }
 }

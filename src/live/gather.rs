@@ -94,7 +94,8 @@ fn kallsyms(path: &Path) -> Read<(u64, Symbols)> {
     }
 }
 
-fn modules(root: &Path) -> Read<Vec<Module>> {
+/// The modules that are loaded, by name.
+pub(crate) fn modules(root: &Path) -> Read<Vec<Module>> {
     let listed = std::fs::read_to_string(root.join("proc/modules"))?;
     let mut modules: Vec<Module> = listed
         .lines()

@@ -65,7 +65,9 @@ pub fn vmlinux(
         open(input, 0, true, |object, code, told, faults| {
             let path = input.path.display().to_string();
             let facts = || {
-                let config = KernelConfig::find(&input.path, release, object);
+                // A debug file may lie anywhere; the configuration is beside what is installed.
+                let places = std::iter::once(&input.path).chain(&input.shipped);
+                let config = places.into_iter().find_map(|path| KernelConfig::find(path, release, object));
                 let kernel = Kernel { version: code::version(release), config: config.as_ref() };
                 let mut facts =
                     ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);

@@ -6,11 +6,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const MODULES: [&str; 3] = ["alpha-mod", "beta", "gamma-mod"];
+pub const MODULES: [&str; 3] = ["alpha-mod", "beta", "gamma-mod"];
 
 /// What a file has of its object.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+pub enum Part {
     Whole,
     /// As packages ship it.
     Stripped,
@@ -20,19 +20,19 @@ enum Part {
 use Part::{Debug, Stripped, Whole};
 
 /// The root of a machine with the kernel of the fixture.
-struct Machine {
-    root: Tree,
-    db: tempfile::TempDir,
+pub struct Machine {
+    pub root: Tree,
+    pub db: tempfile::TempDir,
 }
 
 impl Machine {
-    fn new(os_release: &str) -> Self {
+    pub fn new(os_release: &str) -> Self {
         let root = Tree::empty();
         root.file("etc/os-release", os_release.as_bytes());
         Self { root, db: tempfile::tempdir().unwrap() }
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub fn path(&self, path: &str) -> PathBuf {
         let path = self.root.path().join(path.replace('R', RELEASE));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         path
@@ -61,13 +61,13 @@ impl Machine {
         path
     }
 
-    fn vmlinux(&self, path: &str, part: Part) -> &Self {
+    pub fn vmlinux(&self, path: &str, part: Part) -> &Self {
         self.put(path, &KERNEL.tree.vmlinux(), part);
         self
     }
 
     /// Each module as `FOLDER/NAME` and what follows it.
-    fn modules(&self, folder: &str, suffix: &str, part: Part) -> &Self {
+    pub fn modules(&self, folder: &str, suffix: &str, part: Part) -> &Self {
         for name in MODULES {
             self.put(&format!("{folder}/{name}.ko{suffix}"), &KERNEL.tree.module(name), part);
         }
@@ -114,13 +114,13 @@ impl Machine {
     }
 }
 
-const QUESTIONS: [&[&str]; 3] = [
+pub const QUESTIONS: [&[&str]; 3] = [
     &["find", "module(\"*\").function(\"*\")", "--args"],
     &["resolve", "alpha_mod:do_open", "--locals", "--json"],
     &["find", "kernel.function(\"*\")", "--each"],
 ];
 
-fn build_id(object: &Path) -> String {
+pub fn build_id(object: &Path) -> String {
     let out = Command::new("readelf").arg("-n").arg(object).stdout(Stdio::piped()).output().unwrap();
     let text = String::from_utf8(out.stdout).unwrap();
     text.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).unwrap().to_owned()

@@ -31,6 +31,8 @@ mod completion;
 mod covered;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod damaged_tables;
+#[cfg(all(feature = "cli", feature = "debuginfod", target_arch = "x86_64"))]
+mod debuginfod;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod decode;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]

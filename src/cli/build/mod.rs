@@ -1,7 +1,11 @@
 //! `probeidx build`
+#[cfg(feature = "debuginfod")]
+mod fetched;
 mod wanted;
 
 use super::args::Build;
+#[cfg(feature = "debuginfod")]
+use super::args::When;
 use super::config::Config;
 use super::escaped::Passing;
 use super::exit::Outcome;
@@ -29,8 +33,10 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
         force: args.force,
         jobs: args.jobs.map_or(0, std::num::NonZeroUsize::get),
     };
-    let progress =
-        Progress::new(args.progress, config.terminal, config.quiet).with_stages(config.verbose > 0);
+    let shown = args.progress;
+    #[cfg(feature = "debuginfod")]
+    let shown = if shown == When::Auto && fetched::shows_progress() { When::Always } else { shown };
+    let progress = Progress::new(shown, config.terminal, config.quiet).with_stages(config.verbose > 0);
     let report = if args.user {
         let report = pipeline::build_user(&args.paths, &args.debug_dir, &options, &progress)?;
         tell(&report, config);
@@ -40,8 +46,18 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
         }
         report
     } else {
-        let wanted = Wanted::of(args, config)?;
-        let found = wanted.find(config)?;
+        #[cfg(feature = "debuginfod")]
+        let servers = fetched::Servers::of_environment(args, config);
+        #[cfg(feature = "debuginfod")]
+        let wanted = Wanted::of(args, config, servers.is_some())?;
+        #[cfg(not(feature = "debuginfod"))]
+        let wanted = Wanted::of(args, config, false)?;
+        #[allow(unused_mut, reason = "what is missing is fetched with a feature alone")]
+        let mut found = wanted.find(config)?;
+        #[cfg(feature = "debuginfod")]
+        if let Some(servers) = servers {
+            servers.complete(&mut found, wanted.running(), config, &progress);
+        }
         let report = pipeline::build_found(found, &options, &progress)?;
         tell(&report, config);
         if report.built.is_empty() {
@@ -68,6 +84,12 @@ fn tapsets(args: &Build) -> Vec<PathBuf> {
         false => args.tapset.clone(),
     }
 }
+
+/// What else can be done where there is no debug information.
+#[cfg(feature = "debuginfod")]
+const DEBUGINFOD: &str = "; or set DEBUGINFOD_URLS to the debuginfod servers of the distribution";
+#[cfg(not(feature = "debuginfod"))]
+const DEBUGINFOD: &str = "; built with the feature debuginfod, probeidx asks the servers of DEBUGINFOD_URLS";
 
 /// More of one kind than are told one by one.
 const MANY: usize = 3;

@@ -17,12 +17,12 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What the arguments ask for. A word that is no file and looks like a release is one.
+    /// What the arguments ask for, with build ids if there is somebody who knows debug files by `ids`. A word that is no file and looks like a release is one.
     ///
     /// # Errors
     /// [`ErrorKind::NoDebugInfo`] with the command that installs it where nothing of a release is there, each place told
     /// before; those of [`Sysroot::below`].
-    pub fn of(args: &Build, config: &Config) -> Result<Self> {
+    pub fn of(args: &Build, config: &Config, ids: bool) -> Result<Self> {
         let sysroot = args.sysroot.as_deref().map_or_else(|| Ok(Sysroot::default()), Sysroot::below)?;
         let (mut paths, mut releases) = (vec![], vec![]);
         for given in &args.paths {
@@ -42,7 +42,7 @@ impl Wanted {
             };
         }
         let running = sysroot.is_host().then(|| running(&releases)).flatten();
-        let options = Options { modules: !args.no_modules, sysroot, running };
+        let options = Options { modules: !args.no_modules, sysroot, running, ids };
         let mut wanted = Self { paths, places: vec![], releases, options };
         wanted.places =
             wanted.releases.iter().flat_map(|r| discover::places(&wanted.options.sysroot, r)).collect();
@@ -102,7 +102,17 @@ impl Wanted {
             }
         };
         let release = self.releases.first().map_or("$(uname -r)", String::as_str);
-        Error::new(ErrorKind::NoDebugInfo, message).hint(install_hint_of(sysroot, release))
+        let mut hint = install_hint_of(sysroot, release);
+        if !self.options.ids {
+            hint += super::DEBUGINFOD;
+        }
+        Error::new(ErrorKind::NoDebugInfo, message).hint(hint)
+    }
+
+    /// The release that runs, if its files are those that were looked for.
+    #[cfg(feature = "debuginfod")]
+    pub fn running(&self) -> Option<&str> {
+        self.options.running.as_ref().map(|running| &*running.release)
     }
 
     fn there(&self) -> impl Iterator<Item = &PathBuf> {
