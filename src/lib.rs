@@ -26,6 +26,7 @@
 //! | [`error`] | kind, place and remedy of every failure |
 //! | [`observer`] | who watches a build |
 //! | `pipeline` | the build, with the feature `build`: `discover`, `load`, `dwarf`, then merging, linking and writing |
+//! | `debuginfod` | debug files from servers, with the feature `debuginfod` |
 //! | `cli` | the command line, with the feature `cli` |
 //!
 //! The file itself is specified in the documentation of [`probeidx_format`].
@@ -45,6 +46,8 @@ pub mod observer;
 mod btf;
 #[cfg(feature = "build")]
 mod code;
+#[cfg(feature = "debuginfod")]
+pub mod debuginfod;
 #[cfg(feature = "build")]
 pub mod discover;
 #[cfg(feature = "build")]

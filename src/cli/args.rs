@@ -106,12 +106,18 @@ pub enum Command {
 
 /// `build`
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = "Examples:\n  probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64\n  \
+#[command(after_help = "Examples:\n  probeidx build 6.1.0-50-cloud-amd64\n  \
+                        probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64\n  \
+                        probeidx build --sysroot /mnt\n  \
                         probeidx build --user /usr/bin/ls /lib/x86_64-linux-gnu/libc.so.6")]
 pub struct Build {
-    /// Folders and debug files, plain or .gz .xz .zst [default: the running kernel, from the usual places]
-    #[arg(value_name = "PATH")]
+    /// Folders and debug files, plain or .gz .xz .zst, or releases, which are looked for where distributions put them
+    /// [default: the running kernel; with --sysroot all that are there]
+    #[arg(value_name = "PATH|RELEASE")]
     pub paths: Vec<PathBuf>,
+    /// The root of another system: all paths are below it, and symbolic links do not leave it
+    #[arg(long, value_name = "DIR", conflicts_with = "user")]
+    pub sysroot: Option<PathBuf>,
     /// How many threads [default: one for each processor]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
@@ -137,6 +143,25 @@ pub struct Build {
     /// When to show how far it is
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub progress: When,
+    /// What to fetch from the servers of $DEBUGINFOD_URLS where there is no debug information here
+    #[cfg(feature = "debuginfod")]
+    #[arg(long, value_name = "WHAT", default_value = "loaded", conflicts_with = "user")]
+    pub debuginfod: Fetch,
+}
+
+/// What is fetched where it is not here.
+#[cfg(feature = "debuginfod")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Fetch {
+    /// No server is asked.
+    Nothing,
+    /// vmlinux.
+    Kernel,
+    /// vmlinux, and of the running kernel the modules that are loaded.
+    #[default]
+    Loaded,
+    /// vmlinux and all modules.
+    All,
 }
 
 /// `find`

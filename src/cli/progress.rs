@@ -62,6 +62,27 @@ impl Progress {
         Self { with_stages, ..self }
     }
 
+    /// A file of this name is on its way: so many bytes are here, of so many.
+    #[cfg(feature = "debuginfod")]
+    pub fn downloads(&self, name: &str, bytes: u64, whole: Option<u64>) {
+        let mut shown = self.shown();
+        let of = whole.map_or(String::new(), |whole| format!(" of {}", HumanBytes(whole)));
+        let is_due = shown.said.elapsed() >= PAUSE;
+        match &mut shown.form {
+            Form::Silent => {}
+            Form::Bar(bar) => {
+                bar.set_length(whole.unwrap_or(bytes));
+                bar.set_position(bytes);
+                bar.set_message(name.to_owned());
+            }
+            Form::Lines(target) if is_due => {
+                let _ = writeln!(target, "{name}: {}{of}", HumanBytes(bytes));
+                shown.said = Instant::now();
+            }
+            Form::Lines(_) => {}
+        }
+    }
+
     fn of(form: Form) -> Self {
         let now = Instant::now();
         let (objects, objects_done, bytes, bytes_done) = (0, 0, 0, 0);

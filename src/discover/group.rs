@@ -1,45 +1,89 @@
 //! From candidates to one vmlinux per release and one file per module.
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use super::dependencies::Listed;
 use super::name::{self, Role};
 use super::walk::Candidate;
-use super::{Input, KernelInputs, content};
+use super::{Input, KernelInputs, Running, content, separate};
 use crate::error::{Error, ErrorKind};
+use crate::load::build_id::hex;
 
 /// The release of files that tell none.
 pub const UNKNOWN: &str = "unknown";
 
-/// The inputs of each release, sorted. Reports what was passed over, except the twins of what was taken.
-pub(super) fn by_release(candidates: Vec<Candidate>, skipped: &mut Vec<Error>) -> Vec<KernelInputs> {
-    let mut releases: BTreeMap<String, Files> = BTreeMap::new();
-    for candidate in candidates {
-        let files = releases.entry(release(&candidate)).or_default();
-        match candidate.role {
-            Role::Vmlinux => files.vmlinux.push(candidate),
-            Role::Image => files.images.push(candidate),
-            Role::Module => {
-                files.modules.entry(name::module_name(&candidate.path)).or_default().push(candidate)
+/// What is chosen by, and what there is to say of it.
+pub(super) struct Choice<'a> {
+    pub(super) running: Option<&'a Running>,
+    /// The `modules.dep` of each release.
+    pub(super) lists: &'a HashMap<String, (PathBuf, Listed)>,
+    pub(super) skipped: &'a mut Vec<Error>,
+    pub(super) of_another_build: &'a mut Vec<Error>,
+}
+
+impl Choice<'_> {
+    /// The inputs of each release, sorted. Reports what was passed over, except the twins of what was taken.
+    pub(super) fn by_release(&mut self, candidates: Vec<Candidate>) -> Vec<KernelInputs> {
+        let mut releases: BTreeMap<String, Files> = BTreeMap::new();
+        for candidate in candidates {
+            let files = releases.entry(release(&candidate)).or_default();
+            match candidate.role {
+                Role::Vmlinux => files.vmlinux.push(candidate),
+                Role::Image => files.images.push(candidate),
+                Role::Module => {
+                    files.modules.entry(name::module_name(&candidate.path)).or_default().push(candidate)
+                }
             }
         }
+        releases.into_iter().map(|(release, files)| self.choose(release, files)).collect()
     }
-    let choose = |(release, files): (String, Files)| {
+
+    fn choose(&mut self, release: String, mut files: Files) -> KernelInputs {
+        self.drop_other_builds(&release, &mut files.vmlinux);
         // Who has a vmlinux needs no image of it.
-        let vmlinux = choose_vmlinux(&release, files.vmlinux, skipped)
-            .or_else(|| choose_image(&release, files.images, skipped));
+        let vmlinux = choose_vmlinux(&release, files.vmlinux, self.skipped);
+        if vmlinux.is_none() {
+            self.drop_other_builds(&release, &mut files.images);
+        }
+        let vmlinux = vmlinux.or_else(|| choose_image(&release, files.images, self.skipped));
         let mut modules = Vec::with_capacity(files.modules.len());
+        let listed = self.lists.get(&release).map(|(_, listed)| listed);
         for (name, found) in files.modules {
-            let (chosen, shipped) = choose_module(&release, &name, found, skipped);
+            let (chosen, shipped) = choose_module(&release, &name, found, listed, self.skipped);
             modules.push(input(chosen, Some(name), shipped));
         }
         if let (None, Some(first)) = (&vmlinux, modules.first()) {
-            skipped.push(without_vmlinux(&release, modules.len(), &first.path));
+            self.skipped.push(without_vmlinux(&release, modules.len(), &first.path));
         }
         KernelInputs { release, vmlinux, modules }
-    };
-    releases.into_iter().map(choose).collect()
+    }
+
+    /// Of the files of the running release those of another build are refused, or where that is not asked for taken with a
+    /// word.
+    fn drop_other_builds(&mut self, release: &str, found: &mut Vec<Candidate>) {
+        let is_it = |running: &&Running| running.release == release && !running.build_id.is_empty();
+        let Some(running) = self.running.filter(is_it) else { return };
+        found.retain(|candidate| {
+            let other = separate::build_id(&candidate.path).filter(|id| *id != running.build_id);
+            let Some(id) = other else { return true };
+            let what = format!(
+                "of another build than the running kernel: its build id is {}, that of /sys/kernel/notes {}",
+                hex(&id),
+                hex(&running.build_id)
+            );
+            let error = Error::new(ErrorKind::Mismatch, what).at(&candidate.path);
+            if running.is_wanted {
+                let remedy = "install the debug package of the version that runs, or boot the one that is installed; \
+                              to index this file all the same give its path";
+                self.skipped.push(error.hint(remedy));
+            } else {
+                self.of_another_build.push(error);
+            }
+            !running.is_wanted
+        });
+    }
 }
 
 #[derive(Default)]
@@ -90,12 +134,13 @@ fn choose_image(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Erro
     Some(input(chosen, None, None))
 }
 
-/// The file with debug information, and its twin without; of several modules of one name the first by path, the others
-/// are reported.
+/// The file with debug information, and its twin without; of several modules of one name the one that the kernel loads if a
+/// list says so, else the first by path. The others are reported.
 fn choose_module(
     release: &str,
     name: &str,
     found: Vec<Candidate>,
+    listed: Option<&Listed>,
     skipped: &mut Vec<Error>,
 ) -> (Candidate, Option<PathBuf>) {
     let mut ranked: Vec<_> = found.into_iter().map(|c| (rank(&c), c)).collect();
@@ -110,7 +155,12 @@ fn choose_module(
         }
     }
     let first = (0..distinct.len())
-        .min_by_key(|&i| (!name::is_debug_file(&distinct[i].0.path), &distinct[i].0.path))
+        .min_by_key(|&i| {
+            let (candidate, shipped) = &distinct[i];
+            let is_loaded = |path: &Path| listed.is_some_and(|listed| listed.has(path));
+            let is_loaded = is_loaded(&candidate.path) || shipped.as_deref().is_some_and(is_loaded);
+            (!is_loaded, !name::is_debug_file(&candidate.path), &candidate.path)
+        })
         .expect("a name stands for at least one file");
     let chosen = distinct.swap_remove(first);
     for (other, _) in distinct {
@@ -137,14 +187,18 @@ fn are_twins(a: &Candidate, b: &Candidate) -> bool {
     }
     let build_id = |c: &Candidate| {
         let file = c.compression.is_none().then(|| File::open(&c.path).ok())??;
-        content::build_id_note(&file)
+        match c.role {
+            Role::Module => content::build_id_note(&file),
+            // Linked kernels have all their notes in one section.
+            Role::Vmlinux | Role::Image => separate::build_id(&c.path),
+        }
     };
     build_id(a).is_some_and(|id| build_id(b) == Some(id))
 }
 
 fn input(candidate: Candidate, name: Option<String>, shipped: Option<PathBuf>) -> Input {
     let Candidate { path, size, mtime_ns, .. } = candidate;
-    Input { path, name, size, mtime_ns, shipped }
+    Input { path, name, size, mtime_ns, shipped, lacks: None }
 }
 
 fn passed_over(what: String, path: &Path) -> Error {

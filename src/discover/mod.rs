@@ -2,22 +2,31 @@
 //!
 //! `walk` finds the files by name and checks their first bytes, `content` looks further into the few
 //! whose name and place do not say to which release they belong, `group` chooses among several files of
-//! one object. `places` knows where distributions put debuginfo. `user` looks at one program or shared library.
+//! one object, by `dependencies` (`modules.dep`) too, `separate` finds debug files by build id and name. `places` knows where
+//! distributions put debuginfo, `sysroot` where the system is whose paths these are. `user` looks at one program or shared
+//! library.
 mod content;
+mod dependencies;
 #[cfg(test)]
 mod fixture;
 mod group;
 mod name;
+mod package;
 mod places;
+mod separate;
+mod sysroot;
 mod user;
 mod walk;
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 pub use crate::load::live::BTF as OWN_BTF;
+use dependencies::Listed;
 pub use group::UNKNOWN as UNKNOWN_RELEASE;
-pub use places::{install_hint, running_kernel_paths};
+pub use places::{Found, Place, install_hint, is_release, places, releases};
+pub use sysroot::Sysroot;
 pub use user::{UserObject, user_object};
 
 /// Everything found under the given paths.
@@ -27,6 +36,8 @@ pub struct Discovery {
     pub kernels: Vec<KernelInputs>,
     /// What looked like an input and is none, or lacks its counterpart. Sorted by path.
     pub skipped: Vec<Error>,
+    /// What was taken and is of another build than the running kernel of the same release.
+    pub of_another_build: Vec<Error>,
 }
 
 /// The files of one kernel release.
@@ -55,19 +66,41 @@ pub struct Input {
     /// The shipped file of the same object, where this one is a debug file: it may have the machine code that this one
     /// lacks.
     pub shipped: Option<PathBuf>,
+    /// The build id of an object that has no debug information, and of which no debug file was found. Known of those that
+    /// [`discover`] looks at; see [`Options::ids`].
+    pub lacks: Option<Vec<u8>>,
 }
 
 /// What to look for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Whether modules are wanted besides vmlinux. A module named explicitly while they are not is reported
     /// as skipped.
     pub modules: bool,
+    /// The system whose files they are: symbolic links of files below its root do not leave it.
+    pub sysroot: Sysroot,
+    /// The kernel that runs, if its build is to be told from others of the same release.
+    pub running: Option<Running>,
+    /// Whether debug files can be had by build id from elsewhere: images are unpacked and modules looked at for theirs, even
+    /// if there is none of the kernel here.
+    pub ids: bool,
+}
+
+/// The kernel that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// As `uname -r` prints it.
+    pub release: String,
+    /// Of `/sys/kernel/notes`; empty if that cannot be read.
+    pub build_id: Vec<u8>,
+    /// It is what is to be indexed: a vmlinux of another build is refused. Otherwise, as where a path was given, it is taken,
+    /// and [`Discovery::of_another_build`] says so.
+    pub is_wanted: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { modules: true }
+        Self { modules: true, sysroot: Sysroot::default(), running: None, ids: false }
     }
 }
 
@@ -81,17 +114,49 @@ impl Default for Options {
 /// of the content (`vermagic` of a module; the banner of a vmlinux or the `include/config/kernel.release`
 /// beside it).
 ///
-/// Costs one open and one read of 64 bytes per candidate; files in neither place cost a few reads more.
+/// An object without debug information is replaced by the debug file that it asks for by build id or `.gnu_debuglink`, if
+/// that is there and of the same build. Modules that a `modules.dep` below the paths lists and that are not there are one
+/// line in [`Discovery::skipped`]; of several of one name the one that is listed is taken.
+///
+/// Costs one open and one read of 64 bytes per candidate; files in neither place, and modules without a debug file at its
+/// usual place, cost a few reads more.
 ///
 /// # Errors
 /// Only where one of `paths` does not exist or cannot be read. Everything else is a line in
 /// [`Discovery::skipped`].
 pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
     let mut skipped = Vec::new();
-    let candidates = walk::candidates(paths, options, &mut skipped)?;
-    let kernels = group::by_release(candidates, &mut skipped);
+    let walked = walk::candidates(paths, options, &mut skipped)?;
+    let mut lists = HashMap::new();
+    for path in walked.lists {
+        let Some(release) = name::release(&path, name::Role::Module) else { continue };
+        match Listed::read(&path) {
+            Ok(listed) => drop(lists.insert(release, (path, listed))),
+            Err(error) => skipped.push(error),
+        }
+    }
+    let mut of_another_build = Vec::new();
+    let mut choice = group::Choice {
+        running: options.running.as_ref(),
+        lists: &lists,
+        skipped: &mut skipped,
+        of_another_build: &mut of_another_build,
+    };
+    let mut kernels = choice.by_release(walked.candidates);
+    for kernel in &mut kernels {
+        separate::pair(kernel, &walked.directories, options, &mut skipped);
+        if let Some((path, listed)) = lists.get(&kernel.release) {
+            let found = kernel.modules.iter().filter_map(|m| m.name.as_deref()).collect();
+            skipped.extend(listed.missing(path, &found));
+        }
+    }
     skipped.sort_by(|a, b| (a.path(), a.message()).cmp(&(b.path(), b.message())));
-    Ok(Discovery { kernels, skipped })
+    Ok(Discovery { kernels, skipped, of_another_build })
+}
+
+/// Whether a file has the name of a boot image.
+fn is_image(path: &Path) -> bool {
+    name::role(path) == Some(name::Role::Image)
 }
 
 #[cfg(test)]
@@ -199,7 +264,7 @@ mod tests {
         let tree = Tree::new();
         tree.file("vmlinux-6.1.0", &vmlinux(""));
         tree.file("a.ko", b"not even looked at");
-        let options = Options { modules: false };
+        let options = Options { modules: false, ..Options::default() };
         let found = discover(&[tree.path().into()], &options).unwrap();
         assert_eq!(shape(&tree, &found), ["6.1.0: vmlinux-6.1.0"]);
         assert!(found.skipped.is_empty(), "{:?}", found.skipped);

@@ -71,7 +71,11 @@ pub(super) fn suffix_of_vmlinux(path: &Path) -> Option<String> {
 /// Where in its `lib/modules/RELEASE` tree a module lies, without extensions: the same for a debug file and
 /// the shipped file that it belongs to.
 pub(super) fn place_in_tree(path: &Path) -> Option<Vec<u8>> {
-    let (_, below) = in_modules_tree(path)?;
+    place(in_modules_tree(path)?.1)
+}
+
+/// A module's path below its tree, without extensions.
+pub(super) fn place(below: &Path) -> Option<Vec<u8>> {
     module_stem(uncompressed(below.as_os_str())).map(<[u8]>::to_vec)
 }
 

@@ -1,13 +1,98 @@
 //! Where distributions put debuginfo of a kernel, and the command that installs it.
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 
-/// Where the debuginfo of `release` usually lies: first the places of its vmlinux, then the directories of
-/// its modules, each in order of preference.
+use super::{Sysroot, content, name};
+
+/// A place where something of a kernel may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// As it is reached on this machine, its links not followed.
+    pub path: PathBuf,
+    /// What is there.
+    pub found: Found,
+}
+
+/// What is at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A file or directory that can be read.
+    Something,
+    /// Nothing.
+    Nothing,
+    /// What this user may not read.
+    NotPermitted,
+    /// What cannot be read for another reason, in the words of the system.
+    Unreadable(String),
+}
+
+/// Where the debuginfo of `release` usually lies, and what is there: first the places of its vmlinux and image, then the
+/// directories of its modules, each in order of preference.
 ///
-/// Those that exist can all be given to [`super::discover`], which counts one file once and knows a stripped
+/// Those with [`Found::Something`] can all be given to [`super::discover`], which counts one file once and knows a stripped
 /// twin.
-pub fn running_kernel_paths(release: &str) -> Vec<PathBuf> {
-    PLACES.iter().map(|place| PathBuf::from(place.replace("RELEASE", release))).collect()
+pub fn places(sysroot: &Sysroot, release: &str) -> Vec<Place> {
+    let look = |path: PathBuf| Place { found: look(sysroot, &path), path };
+    let mut places: Vec<Place> =
+        PLACES.iter().map(|place| look(sysroot.join(place.replace("RELEASE", release)))).collect();
+    let is_image = |place: &&Place| super::is_image(&place.path) && place.found == Found::Something;
+    if places.iter().find(is_image).is_none() {
+        places.extend(nameless_image(sysroot, release).map(look));
+    }
+    places
+}
+
+/// The releases of which something is in the usual places.
+pub fn releases(sysroot: &Sysroot) -> Vec<String> {
+    let below = |folder: &str| {
+        let folder = sysroot.resolve(&sysroot.join(folder)).ok();
+        let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.path()))
+    };
+    let trees =
+        ["lib/modules", "usr/lib/modules", "usr/lib/debug/lib/modules", "usr/lib/debug/usr/lib/modules"];
+    let tree = |path: PathBuf| Some(path.file_name()?.to_str()?.to_owned());
+    let named = |path: PathBuf| name::role(&path).and_then(|role| name::release(&path, role));
+    let mut releases: Vec<String> = trees.iter().flat_map(|folder| below(folder).filter_map(tree)).collect();
+    releases.extend(["boot", "usr/lib/debug/boot"].iter().flat_map(|folder| below(folder).filter_map(named)));
+    releases.retain(|release| is_release(release));
+    releases.sort_unstable();
+    releases.dedup();
+    releases
+}
+
+/// Whether a word looks like what `uname -r` prints, and not like a path.
+pub fn is_release(word: &str) -> bool {
+    let numbers = word.split(|c: char| !c.is_ascii_digit()).take(2).filter(|n| !n.is_empty()).count();
+    let fits = |b: u8| b.is_ascii_graphic() && b != b'/';
+    numbers == 2 && word.bytes().all(fits) && word.as_bytes().iter().any(|b| *b == b'.')
+}
+
+fn look(sysroot: &Sysroot, path: &Path) -> Found {
+    let opened = sysroot.resolve(path).and_then(|real| match real.is_dir() {
+        true => fs::read_dir(real).map(drop),
+        false => File::open(real).map(drop),
+    });
+    match opened.map_err(|e| (e.kind(), e)) {
+        Ok(()) => Found::Something,
+        Err((io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _)) => Found::Nothing,
+        Err((io::ErrorKind::PermissionDenied, _)) => Found::NotPermitted,
+        Err((_, error)) => Found::Unreadable(error.to_string()),
+    }
+}
+
+/// The boot image of a release where its name does not tell: Alpine's `vmlinuz-lts`, Arch's `vmlinuz-linux`.
+fn nameless_image(sysroot: &Sysroot, release: &str) -> Option<PathBuf> {
+    let boot = sysroot.resolve(&sysroot.join("boot")).ok()?;
+    let mut images: Vec<PathBuf> = fs::read_dir(boot).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
+    images.retain(|path| super::is_image(path) && name::release(path, name::Role::Image).is_none());
+    images.sort_unstable();
+    images.into_iter().find(|path| {
+        let file = sysroot.resolve(path).ok().and_then(|path| File::open(path).ok());
+        file.and_then(|file| content::release(&file, path, name::Role::Image, None)).as_deref()
+            == Some(release)
+    })
 }
 
 /// The command that installs kernel debuginfo on the distribution of this `/etc/os-release`, for a shell: it
@@ -34,6 +119,8 @@ const PLACES: &[&str] = &[
     "/lib/modules/RELEASE/build/vmlinux",
     "/usr/lib/modules/RELEASE/build/vmlinux",
     "/lib/modules/RELEASE/vmlinux",
+    "/usr/src/linux-RELEASE/vmlinux",
+    "/usr/src/kernels/RELEASE/vmlinux",
     "/boot/vmlinux-RELEASE",
     // the boot image, which does without: it has BTF
     "/boot/vmlinuz-RELEASE",
@@ -44,23 +131,40 @@ const PLACES: &[&str] = &[
     "/usr/lib/debug/usr/lib/modules/RELEASE",
     "/lib/modules/RELEASE/build",
     "/lib/modules/RELEASE",
+    "/usr/lib/modules/RELEASE",
 ];
 
 const COMMANDS: &[(&[&str], &str)] = &[
-    (&["ubuntu"], "sudo apt install linux-image-$(uname -r)-dbgsym (from http://ddebs.ubuntu.com)"),
+    (
+        &["ubuntu"],
+        "sudo apt install linux-image-$(uname -r)-dbgsym (from http://ddebs.ubuntu.com, see ubuntu-dbgsym-keyring)",
+    ),
     (&["debian"], "sudo apt install linux-image-$(uname -r)-dbg"),
     (
-        &["fedora", "rhel", "centos", "rocky", "almalinux", "amzn", "ol"],
-        "sudo dnf debuginfo-install kernel-$(uname -r)",
+        &["ol"],
+        "sudo dnf install kernel-uek-debuginfo-$(uname -r) (kernel-debuginfo-… without UEK; from https://oss.oracle.com/debuginfo)",
+    ),
+    (&["amzn"], "sudo dnf debuginfo-install kernel-$(uname -r) (debuginfo-install on Amazon Linux 2)"),
+    (&["fedora"], "sudo dnf debuginfo-install kernel-$(uname -r)"),
+    (
+        &["rhel", "centos", "rocky", "almalinux"],
+        "sudo dnf --enablerepo='*debug*' install kernel-debuginfo-$(uname -r)",
     ),
     (
         &["opensuse", "opensuse-leap", "opensuse-tumbleweed", "suse", "sles", "sled"],
         "sudo zypper --plus-content debug install kernel-$(uname -r | sed 's/.*-//')-debuginfo",
     ),
+    // Its package says `!debug`, and its debuginfod has what its debug packages have.
     (
         &["arch"],
         "Arch has no debuginfo of its kernels: build one with CONFIG_DEBUG_INFO_DWARF5=y \
          (make pacman-pkg) and give the path of its vmlinux",
+    ),
+    // Its linux-lts has -dev and -doc, and no -dbg.
+    (
+        &["alpine"],
+        "Alpine has no debuginfo of its kernels: build one with CONFIG_DEBUG_INFO_DWARF5=y and give the path of its \
+         vmlinux",
     ),
 ];
 
@@ -83,15 +187,32 @@ mod tests {
 
     #[test]
     fn places_name_the_release_once_and_files_come_before_directories() {
-        let places = running_kernel_paths("6.1.0-56-cloud-amd64");
-        assert_eq!(places[0], PathBuf::from("/usr/lib/debug/boot/vmlinux-6.1.0-56-cloud-amd64"));
-        assert_eq!(places.iter().collect::<HashSet<_>>().len(), places.len());
-        let is_file = |p: &PathBuf| p.file_name().unwrap().to_str().unwrap().starts_with("vmlinu");
+        let places = places(&Sysroot::default(), "6.1.0-no-such");
+        assert_eq!(places[0].path, PathBuf::from("/usr/lib/debug/boot/vmlinux-6.1.0-no-such"));
+        assert_eq!(places.iter().map(|p| &p.path).collect::<HashSet<_>>().len(), places.len());
+        let is_file = |p: &Place| p.path.file_name().unwrap().to_str().unwrap().starts_with("vmlinu");
         assert!(places.is_sorted_by_key(|p| !is_file(p)));
-        for place in &places {
-            assert_eq!(place.to_str().unwrap().matches("6.1.0-56-cloud-amd64").count(), 1, "{place:?}");
+        for Place { path, found } in &places {
+            assert_eq!(path.to_str().unwrap().matches("6.1.0-no-such").count(), 1, "{path:?}");
+            assert_eq!(*found, Found::Nothing);
         }
-        assert!(places.contains(&"/usr/lib/debug/lib/modules/6.1.0-56-cloud-amd64".into()));
+    }
+
+    #[test]
+    fn releases_are_words_with_two_numbers() {
+        for (word, expected) in [
+            ("6.1.0-56-cloud-amd64", true),
+            ("6.18.44-fc-v445", true),
+            ("5.14.0-503.el9.x86_64+debug", true),
+            ("6.1", true),
+            ("vmlinux-6.1", false),
+            ("6", false),
+            ("6.", false),
+            ("lib/6.1", false),
+            ("6-1", false),
+        ] {
+            assert_eq!(is_release(word), expected, "{word}");
+        }
     }
 
     #[test]
@@ -101,7 +222,10 @@ mod tests {
             ("ID=ubuntu\nID_LIKE=debian\n", "-dbgsym (from http://ddebs"),
             ("ID_LIKE=\"ubuntu debian\"\nID=linuxmint\n", "-dbgsym"),
             ("ID=fedora\nVARIANT_ID=server", "dnf debuginfo-install kernel-$(uname -r)"),
-            ("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"", "dnf"),
+            ("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"", "kernel-debuginfo-$(uname -r)"),
+            ("ID=\"ol\"\nID_LIKE=\"fedora\"", "kernel-uek-debuginfo"),
+            ("ID=\"amzn\"\nID_LIKE=\"fedora\"", "Amazon Linux 2"),
+            ("ID=alpine\n", "Alpine has no debuginfo"),
             ("ID='opensuse-leap'\nID_LIKE=\"suse opensuse\"", "zypper"),
             ("ID=manjaro\nID_LIKE=arch", "pacman-pkg"),
             ("ID=other\nID=debian", "-dbg"),

@@ -1,10 +1,10 @@
-//! Programs and shared libraries, and where their debug information is (gdb's manual, "Separate Debug Files").
-use super::Input;
+//! Programs and shared libraries, and where their debug information is.
+use super::separate::{belongs, candidates, has_debug_info};
+use super::{Input, Sysroot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
-use crate::load::build_id::{DEBUG_ROOT, debug_file, hex};
+use crate::load::build_id::DEBUG_ROOT;
 use crate::load::elf::Elf;
-use flate2::Crc;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -36,9 +36,11 @@ pub fn user_object(path: &Path, roots: &[PathBuf]) -> Result<UserObject> {
     let mut strangers = vec![];
     let debug = match has_debug_info(&elf) {
         true => None,
-        false => candidates(&elf, &real, &given, roots)
-            .into_iter()
-            .find(|candidate| belongs(candidate, &elf, &real, &mut strangers)),
+        false => {
+            let roots: Vec<_> = roots.iter().cloned().chain([DEBUG_ROOT.into()]).collect();
+            let places = candidates(&elf, &[&real, &given], &roots, &Sysroot::default());
+            places.into_iter().find(|place| belongs(place, &elf, &real, &mut strangers))
+        }
     };
     Ok(UserObject {
         object: Input::of(&real)?,
@@ -61,58 +63,6 @@ fn check(elf: Elf<'_>) -> Result<Elf<'_>> {
     }
 }
 
-fn has_debug_info(elf: &Elf<'_>) -> bool {
-    [".debug_info", ".zdebug_info"].iter().any(|n| elf.section(n).is_some_and(|s| !s.raw().is_empty()))
-}
-
-/// Where the debug file may be, the best first.
-fn candidates(elf: &Elf<'_>, real: &Path, given: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
-    let roots = || roots.iter().map(PathBuf::as_path).chain([Path::new(DEBUG_ROOT)]);
-    let mut found = vec![];
-    if let Some(name) = elf.build_id().and_then(debug_file) {
-        found.extend(roots().map(|root| root.join(&name)));
-    }
-    if let Some((name, _)) = elf.debug_link() {
-        for folder in [real, given].iter().filter_map(|path| path.parent()) {
-            found.extend([folder.join(name), folder.join(".debug").join(name)]);
-            let below = folder.strip_prefix("/").unwrap_or(folder);
-            found.extend(roots().map(|root| root.join(below).join(name)));
-        }
-    }
-    found
-}
-
-/// Whether a file is there, with the debug information of this object: by its build id, or where one of them has none by
-/// the checksum of its content.
-fn belongs(path: &Path, elf: &Elf<'_>, real: &Path, strangers: &mut Vec<Error>) -> bool {
-    if !path.is_file() || path.canonicalize().is_ok_and(|path| path == real) {
-        return false;
-    }
-    let checked = Image::open(path).and_then(|image| {
-        let debug = Elf::parse(image.bytes())?;
-        let what = match (elf.build_id(), debug.build_id()) {
-            (Some(own), Some(its)) if own == its => return Ok(()),
-            (Some(own), Some(its)) => {
-                format!("its build id is {}, that of the object {}", hex(its), hex(own))
-            }
-            _ => {
-                let mut found = Crc::new();
-                found.update(image.bytes());
-                match elf.debug_link() {
-                    Some((_, expected)) if found.sum() == expected => return Ok(()),
-                    Some((_, expected)) => {
-                        format!("its checksum is {:08x}, and the object asks for {expected:08x}", found.sum())
-                    }
-                    None => "it has no build id to know it by".to_owned(),
-                }
-            }
-        };
-        let what = format!("a debug file of another build than {}: {what}", real.display());
-        Err(Error::new(ErrorKind::Mismatch, what).hint("install the debug package of the same version"))
-    });
-    checked.map_err(|error| strangers.push(error.at(path))).is_ok()
-}
-
 impl Input {
     /// A file by itself.
     pub fn of(path: &Path) -> Result<Self> {
@@ -123,6 +73,7 @@ impl Input {
             size: about.len(),
             mtime_ns: about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec()),
             shipped: None,
+            lacks: None,
         })
     }
 }

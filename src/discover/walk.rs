@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
 use super::name::{self, Role};
-use super::{Options, content};
+use super::{Options, content, package};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::decompress::Compression;
 
@@ -26,20 +26,28 @@ pub(super) struct Candidate {
     pub(super) mtime_ns: i64,
 }
 
-/// All candidates under `roots`, in no particular order.
-pub(super) fn candidates(
-    roots: &[PathBuf],
-    options: &Options,
-    skipped: &mut Vec<Error>,
-) -> Result<Vec<Candidate>> {
+/// What lies under some paths.
+#[derive(Default)]
+pub(super) struct Walked {
+    /// In no particular order.
+    pub(super) candidates: Vec<Candidate>,
+    /// Every `modules.dep` whose tree was walked.
+    pub(super) lists: BTreeSet<PathBuf>,
+    /// The directories among the paths.
+    pub(super) directories: Vec<PathBuf>,
+}
+
+/// All candidates under `roots`.
+pub(super) fn candidates(roots: &[PathBuf], options: &Options, skipped: &mut Vec<Error>) -> Result<Walked> {
     let mut given = Vec::new();
-    let mut files = BTreeSet::new();
-    let mut links = BTreeSet::new();
+    let mut names = Names::default();
+    let mut directories = Vec::new();
     for root in roots {
-        let path = fs::canonicalize(root).map_err(|e| Error::io(root, "find it", e))?;
+        let path = options.sysroot.resolve(root).map_err(|e| Error::io(root, "find it", e))?;
         let metadata = fs::metadata(&path).map_err(|e| Error::io(root, "read its attributes", e))?;
         if metadata.is_dir() {
-            walk(&path, options, skipped, &mut files, &mut links)?;
+            walk(&path, options, skipped, &mut names)?;
+            directories.push(path);
         } else {
             given.push((root, path));
         }
@@ -49,27 +57,29 @@ pub(super) fn candidates(
     for (root, path) in given {
         found.given(root, &path, options)?;
     }
-    for path in &files {
+    for path in &names.files {
         found.file(path, None);
     }
     let mut broken = BTreeSet::new();
-    for link in &links {
-        match fs::canonicalize(link) {
+    for link in &names.links {
+        match options.sysroot.resolve(link) {
             Ok(target) => found.file(&target, Some(link)),
             Err(e) => found.broken_link(link, &e, &mut broken),
         }
     }
-    Ok(found.candidates)
+    Ok(Walked { candidates: found.candidates, lists: names.lists, directories })
 }
 
-/// Sorts what lies under `root` and has the name of a candidate into files and symbolic links.
-fn walk(
-    root: &Path,
-    options: &Options,
-    skipped: &mut Vec<Error>,
-    files: &mut BTreeSet<PathBuf>,
-    links: &mut BTreeSet<PathBuf>,
-) -> Result<()> {
+/// What has the name of something that is looked for.
+#[derive(Default)]
+struct Names {
+    files: BTreeSet<PathBuf>,
+    links: BTreeSet<PathBuf>,
+    lists: BTreeSet<PathBuf>,
+}
+
+/// Sorts what lies under `root` into `names`.
+fn walk(root: &Path, options: &Options, skipped: &mut Vec<Error>, names: &mut Names) -> Result<()> {
     let wanted = |entry: &DirEntry| entry.depth() == 0 || entry.file_name() != ".build-id";
     for entry in WalkDir::new(root).into_iter().filter_entry(wanted) {
         let entry = match entry {
@@ -91,14 +101,18 @@ fn walk(
         if kind.is_dir() {
             continue;
         }
+        if options.modules && kind.is_file() && entry.file_name() == "modules.dep" {
+            names.lists.insert(entry.into_path());
+            continue;
+        }
         let role = name::role(entry.path());
         if role.is_none() || (role == Some(Role::Module) && !options.modules) {
             continue;
         }
         if kind.is_file() {
-            files.insert(entry.into_path());
+            names.files.insert(entry.into_path());
         } else if kind.is_symlink() {
-            links.insert(entry.into_path());
+            names.links.insert(entry.into_path());
         }
     }
     Ok(())
@@ -151,6 +165,9 @@ impl Found<'_> {
         let mut candidate = None;
         if metadata.is_file() {
             let mut file = File::open(path).map_err(unreadable)?;
+            if let Some(packed) = package::unpacking(path, &file) {
+                return Err(packed.at(root));
+            }
             candidate = self.checked(path, vec![alias], &mut file, &metadata, content::role);
         } else {
             let what = "neither a regular file nor a directory";
@@ -255,7 +272,7 @@ mod tests {
     fn find(tree: &Tree, roots: &[&str]) -> (Vec<Candidate>, Vec<Error>) {
         let roots: Vec<_> = roots.iter().map(|r| tree.path().join(r)).collect();
         let mut skipped = Vec::new();
-        let mut found = candidates(&roots, &Options::default(), &mut skipped).unwrap();
+        let mut found = candidates(&roots, &Options::default(), &mut skipped).unwrap().candidates;
         found.sort_by(|a, b| a.path.cmp(&b.path));
         (found, skipped)
     }
@@ -324,7 +341,7 @@ mod tests {
         for root in ["missing", "dangling", "round"] {
             let root = tree.path().join(root);
             let e =
-                candidates(std::slice::from_ref(&root), &Options::default(), &mut Vec::new()).unwrap_err();
+                candidates(std::slice::from_ref(&root), &Options::default(), &mut Vec::new()).err().unwrap();
             assert_eq!((e.kind(), e.path()), (ErrorKind::Io, Some(root.as_path())));
         }
     }
@@ -380,7 +397,7 @@ mod tests {
         let (found, skipped) = find(&tree, &[""]);
         assert!(found.is_empty());
         assert_eq!((skipped[0].kind(), skipped[0].path()), (ErrorKind::Io, Some(path.as_path())));
-        let e = candidates(&[path], &Options::default(), &mut Vec::new()).unwrap_err();
+        let e = candidates(&[path], &Options::default(), &mut Vec::new()).err().unwrap();
         assert_eq!(e.kind(), ErrorKind::Io);
     }
 }

@@ -17,7 +17,8 @@ pub fn gather(root: &Path) -> Result<Live> {
     let read =
         std::fs::read_to_string(&release).map_err(|e| Error::io(&release, "read the kernel's release", e))?;
     let mut live = Live { release: read.trim().to_owned(), ..Live::default() };
-    live.build_id = noted(&mut live.missing, "build-id", build_id(&root.join("sys/kernel/notes")));
+    let id = build_id(&root.join("sys/kernel/notes")).map(|id| hex(&id));
+    live.build_id = noted(&mut live.missing, "build-id", id);
     let listed = noted(&mut live.missing, "symbols", kallsyms(&root.join("proc/kallsyms")));
     if let Some((text, symbols)) = listed {
         (live.text, live.symbols) = (Some(text), Some(symbols));
@@ -43,7 +44,7 @@ fn wrong(what: &str) -> Failed {
 }
 
 /// The build id among ELF notes, in the byte order of the machine: name and content of each are padded to four bytes.
-fn build_id(path: &Path) -> Read<String> {
+pub(crate) fn build_id(path: &Path) -> Read<Vec<u8>> {
     const NT_GNU_BUILD_ID: u32 = 3;
     let notes = std::fs::read(path)?;
     let mut rest = &notes[..];
@@ -56,7 +57,7 @@ fn build_id(path: &Path) -> Read<String> {
         });
         let Some((name, content, after)) = note else { break };
         if word(8) == NT_GNU_BUILD_ID && name == b"GNU\0" {
-            return Ok(hex(content));
+            return Ok(content.to_owned());
         }
         rest = after;
     }
@@ -94,7 +95,8 @@ fn kallsyms(path: &Path) -> Read<(u64, Symbols)> {
     }
 }
 
-fn modules(root: &Path) -> Read<Vec<Module>> {
+/// The modules that are loaded, by name.
+pub(crate) fn modules(root: &Path) -> Read<Vec<Module>> {
     let listed = std::fs::read_to_string(root.join("proc/modules"))?;
     let mut modules: Vec<Module> = listed
         .lines()
@@ -103,7 +105,7 @@ fn modules(root: &Path) -> Read<Vec<Module>> {
             let folder = root.join("sys/module").join(name);
             Module {
                 name: name.to_owned(),
-                build_id: build_id(&folder.join("notes/.note.gnu.build-id")).ok(),
+                build_id: build_id(&folder.join("notes/.note.gnu.build-id")).ok().map(|id| hex(&id)),
                 sections: sections(&folder.join("sections")).unwrap_or_default(),
             }
         })

@@ -66,7 +66,9 @@ pub fn vmlinux(
         open(input, 0, true, |object, code, told, faults| {
             let path = input.path.display().to_string();
             let facts = || {
-                let config = KernelConfig::find(&input.path, release, object);
+                // A debug file may lie anywhere; the configuration is beside what is installed.
+                let places = std::iter::once(&input.path).chain(&input.shipped);
+                let config = places.into_iter().find_map(|path| KernelConfig::find(path, release, object));
                 let kernel = Kernel { version: code::version(release), config: config.as_ref() };
                 let mut facts =
                     ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
@@ -323,6 +325,13 @@ fn open_in<T>(
     let parsed = with_code.as_ref().map(|image| Elf::parse(image.bytes()));
     let shipped =
         parsed.and_then(|parsed| parsed.map_err(|e| errors.push(e.at(path.unwrap_or(&input.path)))).ok());
+    if let Some(error) = shipped.as_ref().zip(path).and_then(|(s, path)| other_build(&object, s, path)) {
+        match input.name {
+            // What runs is the other one: what is told of this one would be wrong.
+            Some(_) => return Err(in_file(error)),
+            None => errors.push(error),
+        }
+    }
     let shipped = shipped.filter(|s| s.build_id() == object.build_id() && s.machine == object.machine);
     let bodies = code::bodies(shipped.as_ref().unwrap_or(&object), input.name.is_some());
     let bodies = Some(&bodies).filter(|bodies| !bodies.is_empty());
@@ -353,6 +362,16 @@ fn open_in<T>(
     let files = debug.files(&input.path);
     skipped.extend(units.faults.iter().map(|f| Skipped::part(from_fault(&files.parts[f.part], f), 1)));
     Ok((found, files, skipped))
+}
+
+/// That a debug file is of another build than the file with the code, where both say of which they are.
+fn other_build(debug: &Elf<'_>, shipped: &Elf<'_>, path: &Path) -> Option<Error> {
+    let (own, id) = (debug.build_id()?, shipped.build_id()?);
+    let (path, own_hex) = (path.display(), hex(own));
+    let what =
+        format!("a debug file of another build than {path}: its build id is {own_hex}, not {}", hex(id));
+    let error = Error::new(ErrorKind::Mismatch, what);
+    (id != own).then(|| error.hint("install the debug package of the same version"))
 }
 
 /// A module says in `.modinfo` for which kernel it was made.

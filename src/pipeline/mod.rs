@@ -5,7 +5,7 @@ mod told;
 mod unchanged;
 mod user;
 
-use crate::discover::{self, KernelInputs};
+use crate::discover::{self, Discovery, KernelInputs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{self, ObjectFacts};
 use crate::merge::intern::Interner;
@@ -97,8 +97,16 @@ impl Skipped {
 /// [`ErrorKind::Io`] if an index cannot be written, [`ErrorKind::Exhausted`] if memory or files run out. What is wrong
 /// with a file is told in the report.
 pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> Result<Report> {
+    let wanted = discover::Options { modules: options.modules, ..discover::Options::default() };
+    build_found(discover::discover(paths, &wanted)?, options, observer)
+}
+
+/// Indexes all kernels that were found: see [`build`].
+///
+/// # Errors
+/// Those of [`build`].
+pub fn build_found(found: Discovery, options: &Options, observer: &dyn Observer) -> Result<Report> {
     let tapsets = Tapsets::find(&options.tapsets)?;
-    let found = discover::discover(paths, &discover::Options { modules: options.modules })?;
     let mut report = Report::default();
     report.skipped.extend(found.skipped.into_iter().map(Skipped::object));
     let inputs = || found.kernels.iter().flat_map(|k| k.vmlinux.iter().chain(&k.modules));

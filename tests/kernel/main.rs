@@ -6,6 +6,8 @@ mod anchors;
 mod btf;
 mod check;
 mod damage;
+#[cfg(feature = "debuginfod")]
+mod debuginfod;
 mod frames;
 mod installed;
 #[path = "../capi/library.rs"]

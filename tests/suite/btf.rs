@@ -94,7 +94,7 @@ fn a_question_for_lines_is_told_what_it_needs() {
 }
 
 /// A bzImage around a kernel.
-fn bzimage(kernel: &[u8]) -> Vec<u8> {
+pub fn bzimage(kernel: &[u8]) -> Vec<u8> {
     use std::io::Write;
     let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
     gzip.write_all(kernel).unwrap();

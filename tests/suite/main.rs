@@ -35,12 +35,16 @@ mod completion;
 mod covered;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod damaged_tables;
+#[cfg(all(feature = "cli", feature = "debuginfod", target_arch = "x86_64"))]
+mod debuginfod;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod decode;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod definitions;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod diff;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod distributions;
 mod elf;
 #[cfg(feature = "cli")]
 mod forged;

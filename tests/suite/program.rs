@@ -55,7 +55,7 @@ impl Run {
 /// The program with this index and nothing of the environment that it could mind.
 pub fn command(db: &Path) -> Command {
     let mut c = Command::new(env!("CARGO_BIN_EXE_probeidx"));
-    for variable in ["PROBEIDX_DB", "XDG_CACHE_HOME", "HOME", "NO_COLOR"] {
+    for variable in ["PROBEIDX_DB", "XDG_CACHE_HOME", "HOME", "NO_COLOR", "DEBUGINFOD_URLS"] {
         c.env_remove(variable);
     }
     // No tapsets but those that a test names.

@@ -1,24 +1,31 @@
 //! `probeidx build`
+#[cfg(feature = "debuginfod")]
+mod fetched;
+mod wanted;
+
 use super::args::Build;
+#[cfg(feature = "debuginfod")]
+use super::args::When;
 use super::config::Config;
 use super::escaped::Passing;
 use super::exit::Outcome;
 use super::note;
 use super::progress::Progress;
-use crate::discover;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{self, Built, Options, Report, Skipped};
 use crate::render::printable;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
+use wanted::Wanted;
+pub(super) use wanted::install_hint;
 
 /// Indexes what is found, and says what was done: a summary on stdout, what was left out on stderr.
 pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     let start = Instant::now();
-    let paths = if args.paths.is_empty() { usual_places(config)? } else { args.paths.clone() };
     let options = Options {
         db: config.db.clone(),
         modules: !args.no_modules,
@@ -26,33 +33,38 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
         force: args.force,
         jobs: args.jobs.map_or(0, std::num::NonZeroUsize::get),
     };
-    let progress =
-        Progress::new(args.progress, config.terminal, config.quiet).with_stages(config.verbose > 0);
-    let report = match args.user {
-        true => pipeline::build_user(&paths, &args.debug_dir, &options, &progress)?,
-        false => pipeline::build(&paths, &options, &progress)?,
+    let shown = args.progress;
+    #[cfg(feature = "debuginfod")]
+    let shown = if shown == When::Auto && fetched::shows_progress() { When::Always } else { shown };
+    let progress = Progress::new(shown, config.terminal, config.quiet).with_stages(config.verbose > 0);
+    let report = if args.user {
+        let report = pipeline::build_user(&args.paths, &args.debug_dir, &options, &progress)?;
+        tell(&report, config);
+        if report.built.is_empty() {
+            let none = || Error::new(ErrorKind::Unsupported, "no program or shared library among the paths");
+            return Err(reason(&report).unwrap_or_else(none));
+        }
+        report
+    } else {
+        #[cfg(feature = "debuginfod")]
+        let servers = fetched::Servers::of_environment(args, config);
+        #[cfg(feature = "debuginfod")]
+        let wanted = Wanted::of(args, config, servers.is_some())?;
+        #[cfg(not(feature = "debuginfod"))]
+        let wanted = Wanted::of(args, config, false)?;
+        #[allow(unused_mut, reason = "what is missing is fetched with a feature alone")]
+        let mut found = wanted.find(config)?;
+        #[cfg(feature = "debuginfod")]
+        if let Some(servers) = servers {
+            servers.complete(&mut found, wanted.running(), config, &progress);
+        }
+        let report = pipeline::build_found(found, &options, &progress)?;
+        tell(&report, config);
+        if report.built.is_empty() {
+            return Err(reason(&report).unwrap_or_else(|| wanted.nothing(config)));
+        }
+        report
     };
-    for skipped in &report.skipped {
-        let times = if skipped.count > 1 { format!(" ({} times)", skipped.count) } else { String::new() };
-        let what = if skipped.whole_object { "left out" } else { "in part" };
-        note(config, &format!("{what}: {}{times}", skipped.error));
-    }
-    if report.built.is_empty() {
-        let tried: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-        let unread = |s: &&Skipped| matches!(s.error.kind(), ErrorKind::Io | ErrorKind::Changed);
-        let the_reason = report.skipped.iter().find(unread).or_else(|| report.skipped.first());
-        return Err(match the_reason {
-            Some(first) if report.skipped.len() == 1 || unread(&first) => first.error.clone(),
-            _ if args.user => {
-                Error::new(ErrorKind::Unsupported, "no program or shared library among the paths")
-            }
-            _ => Error::new(
-                ErrorKind::NoDebugInfo,
-                format!("no kernel with debug information under {}", tried.join(", ")),
-            )
-            .hint(install_hint("$(uname -r)")),
-        });
-    }
     super::output::to_stdout(Passing::Text, |out| {
         summary(&report, start.elapsed().as_secs_f64(), config, out)
     })?;
@@ -73,35 +85,45 @@ fn tapsets(args: &Build) -> Vec<PathBuf> {
     }
 }
 
-/// Where the running kernel's debug information usually is.
-fn usual_places(config: &Config) -> Result<Vec<PathBuf>> {
-    let release = config.kernel.clone().or_else(|| config.running.clone()).unwrap_or_default();
-    let candidates = discover::running_kernel_paths(&release);
-    let mut there: Vec<PathBuf> = candidates.iter().filter(|p| p.exists()).cloned().collect();
-    // Some distributions let only root read the boot image.
-    there.retain(|path| match std::fs::File::open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            note(config, &format!("not readable, and left out: {}", path.display()));
-            false
+/// What else can be done where there is no debug information.
+#[cfg(feature = "debuginfod")]
+const DEBUGINFOD: &str = "; or set DEBUGINFOD_URLS to the debuginfod servers of the distribution";
+#[cfg(not(feature = "debuginfod"))]
+const DEBUGINFOD: &str = "; built with the feature debuginfod, probeidx asks the servers of DEBUGINFOD_URLS";
+
+/// More of one kind than are told one by one.
+const MANY: usize = 3;
+
+/// Says what was left out. Objects for which the same is to be said share a line, which names them all.
+fn tell(report: &Report, config: &Config) {
+    let mut alike: BTreeMap<(&str, Option<&str>), Vec<&Skipped>> = BTreeMap::new();
+    for skipped in report.skipped.iter().filter(|s| s.whole_object) {
+        alike.entry((skipped.error.message(), skipped.error.remedy())).or_default().push(skipped);
+    }
+    for skipped in &report.skipped {
+        let error = &skipped.error;
+        let alike = alike.get(&(error.message(), error.remedy())).map_or(&[][..], Vec::as_slice);
+        if skipped.whole_object && alike.len() > MANY {
+            if std::ptr::eq(alike[0], skipped) {
+                let paths = alike.iter().filter_map(|s| s.error.path());
+                let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+                let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
+                let (count, what) = (alike.len(), error.message());
+                note(config, &format!("left out: {count} objects: {what}{remedy}: {}", paths.join(" ")));
+            }
+            continue;
         }
-        _ => true,
-    });
-    let own = Path::new(discover::OWN_BTF);
-    if config.running.as_ref() == Some(&release) && !there.iter().any(|p| p.is_file()) && own.exists() {
-        there.push(own.to_owned());
+        let times = if skipped.count > 1 { format!(" ({} times)", skipped.count) } else { String::new() };
+        let what = if skipped.whole_object { "left out" } else { "in part" };
+        note(config, &format!("{what}: {error}{times}"));
     }
-    if there.is_empty() {
-        let tried: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
-        let message = format!("no debug information of kernel {release}; tried {}", tried.join(", "));
-        return Err(Error::new(ErrorKind::NoDebugInfo, message).hint(install_hint("$(uname -r)")));
-    }
-    Ok(there)
 }
 
-/// The command that installs the debug information of a release here.
-pub(super) fn install_hint(release: &str) -> String {
-    let system = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
-    discover::install_hint(&system).replace("$(uname -r)", release)
+/// Why nothing was built, if what was left out says it.
+fn reason(report: &Report) -> Option<Error> {
+    let unread = |s: &&Skipped| matches!(s.error.kind(), ErrorKind::Io | ErrorKind::Changed);
+    let first = report.skipped.iter().find(unread).or_else(|| report.skipped.first())?;
+    (report.skipped.len() == 1 || unread(&first)).then(|| first.error.clone())
 }
 
 /// A line of the summary, for `--json`.

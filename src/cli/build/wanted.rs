@@ -1,0 +1,147 @@
+//! What `build` is to look at: paths, releases, the running kernel, or what lies below another root.
+use crate::cli::args::Build;
+use crate::cli::config::Config;
+use crate::cli::note;
+use crate::discover::{self, Discovery, Found, Options, Place, Running, Sysroot};
+use crate::error::{Error, ErrorKind, Result};
+use crate::live::gather;
+use std::path::{Path, PathBuf};
+
+/// Kernels that are to be indexed, as far as it is known before anything is read.
+pub struct Wanted {
+    paths: Vec<PathBuf>,
+    /// Where the releases were looked for that were asked for.
+    places: Vec<Place>,
+    releases: Vec<String>,
+    options: Options,
+}
+
+impl Wanted {
+    /// What the arguments ask for, with build ids if there is somebody who knows debug files by `ids`. A word that is no file and looks like a release is one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoDebugInfo`] with the command that installs it where nothing of a release is there, each place told
+    /// before; those of [`Sysroot::below`].
+    pub fn of(args: &Build, config: &Config, ids: bool) -> Result<Self> {
+        let sysroot = args.sysroot.as_deref().map_or_else(|| Ok(Sysroot::default()), Sysroot::below)?;
+        let (mut paths, mut releases) = (vec![], vec![]);
+        for given in &args.paths {
+            let is_below =
+                !sysroot.is_host() && given.canonicalize().is_ok_and(|p| p.starts_with(sysroot.path()));
+            let path = if sysroot.is_host() || is_below { given.clone() } else { sysroot.join(given) };
+            match given.to_str().filter(|word| discover::is_release(word)) {
+                Some(release) if sysroot.resolve(&path).is_err() => releases.push(release.to_owned()),
+                _ => paths.push(path),
+            }
+        }
+        if args.paths.is_empty() {
+            releases = match &config.kernel {
+                Some(release) => vec![release.clone()],
+                None if sysroot.is_host() => config.running.iter().cloned().collect(),
+                None => discover::releases(&sysroot),
+            };
+        }
+        let running = sysroot.is_host().then(|| running(&releases)).flatten();
+        let options = Options { modules: !args.no_modules, sysroot, running, ids };
+        let mut wanted = Self { paths, places: vec![], releases, options };
+        wanted.places =
+            wanted.releases.iter().flat_map(|r| discover::places(&wanted.options.sysroot, r)).collect();
+        if wanted.paths.is_empty() && wanted.there().next().is_none() && wanted.own_btf().is_none() {
+            return Err(wanted.nothing(config));
+        }
+        Ok(wanted)
+    }
+
+    /// Finds them.
+    ///
+    /// # Errors
+    /// Those of [`discover::discover`].
+    pub fn find(&self, config: &Config) -> Result<Discovery> {
+        let hidden = self.places.iter().filter(|place| place.found == Found::NotPermitted);
+        // Some distributions let only root read the boot image.
+        hidden
+            .for_each(|place| note(config, &format!("not readable, and left out: {}", place.path.display())));
+        let mut paths: Vec<PathBuf> = self.paths.iter().cloned().chain(self.there().cloned()).collect();
+        let has_file = self.there().any(|path| path.is_file());
+        paths.extend(self.own_btf().filter(|_| !has_file));
+        let mut found = discover::discover(&paths, &self.options)?;
+        // What is there may all be of another build.
+        let is_whole = |found: &Discovery| found.kernels.iter().any(|kernel| kernel.vmlinux.is_some());
+        if let Some(own) = self.own_btf().filter(|_| has_file && !is_whole(&found)) {
+            paths.push(own);
+            found = discover::discover(&paths, &self.options)?;
+        }
+        if self.paths.is_empty() {
+            // A build tree may be that of another kernel by now.
+            found.kernels.retain(|kernel| self.releases.contains(&kernel.release));
+        }
+        for other in &found.of_another_build {
+            note(config, &other.to_string());
+        }
+        Ok(found)
+    }
+
+    /// What to say where there is nothing that can be indexed, each place that was looked at told first.
+    pub fn nothing(&self, config: &Config) -> Error {
+        for Place { path, found } in &self.places {
+            let what = match found {
+                Found::Something => "there, but no debug information in it",
+                Found::Nothing => "nothing there",
+                Found::NotPermitted => "not readable by this user",
+                Found::Unreadable(why) => why,
+            };
+            note(config, &format!("tried {}: {what}", path.display()));
+        }
+        let sysroot = &self.options.sysroot;
+        let message = match (&self.paths[..], &self.releases[..]) {
+            ([], []) => format!("no kernel below {}", sysroot.path().display()),
+            ([], releases) => format!("no debug information of kernel {}", releases.join(", ")),
+            (paths, _) => {
+                let paths: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+                format!("no kernel with debug information under {}", paths.join(", "))
+            }
+        };
+        let release = self.releases.first().map_or("$(uname -r)", String::as_str);
+        let mut hint = install_hint_of(sysroot, release);
+        if !self.options.ids {
+            hint += super::DEBUGINFOD;
+        }
+        Error::new(ErrorKind::NoDebugInfo, message).hint(hint)
+    }
+
+    /// The release that runs, if its files are those that were looked for.
+    #[cfg(feature = "debuginfod")]
+    pub fn running(&self) -> Option<&str> {
+        self.options.running.as_ref().map(|running| &*running.release)
+    }
+
+    fn there(&self) -> impl Iterator<Item = &PathBuf> {
+        self.places.iter().filter(|place| place.found == Found::Something).map(|place| &place.path)
+    }
+
+    /// What the running kernel tells of itself, if that is the one.
+    fn own_btf(&self) -> Option<PathBuf> {
+        let running = self.options.running.as_ref().filter(|running| running.is_wanted)?;
+        let own = Path::new(discover::OWN_BTF);
+        (self.releases.contains(&running.release) && own.exists()).then(|| own.to_owned())
+    }
+}
+
+/// The running kernel. It is wanted where its release was asked for and not some path.
+fn running(releases: &[String]) -> Option<Running> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?.trim().to_owned();
+    let build_id = gather::build_id("/sys/kernel/notes".as_ref()).unwrap_or_default();
+    Some(Running { is_wanted: releases.contains(&release), release, build_id })
+}
+
+/// The command that installs the debug information of a release here.
+pub fn install_hint(release: &str) -> String {
+    install_hint_of(&Sysroot::default(), release)
+}
+
+fn install_hint_of(sysroot: &Sysroot, release: &str) -> String {
+    let read = |path: &str| std::fs::read_to_string(sysroot.resolve(&sysroot.join(path)).ok()?).ok();
+    // os-release(5): the second where the first is missing.
+    let system = read("etc/os-release").or_else(|| read("usr/lib/os-release")).unwrap_or_default();
+    discover::install_hint(&system).replace("$(uname -r)", release)
+}

@@ -1,0 +1,48 @@
+//! The way to servers by HTTP and TLS.
+use super::exchange::{Body, Head, Request, Transport};
+use std::time::Duration;
+use ureq::http::HeaderMap;
+
+/// HTTP/1.1, with TLS against the certificates that browsers trust. Redirects are followed, proxies of the environment used.
+pub struct Http(ureq::Agent);
+
+impl Http {
+    /// A server that says nothing for so long is left.
+    pub fn new(timeout: Duration) -> Self {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(5)
+            .timeout_connect(Some(timeout))
+            .timeout_recv_response(Some(timeout))
+            .user_agent(concat!("probeidx/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Self(config.into())
+    }
+}
+
+impl Transport for Http {
+    fn get(&self, request: &Request) -> Result<(Head, Body), String> {
+        let mut asked = self.0.get(&request.url);
+        if let Some(version) = &request.version {
+            asked = asked.header("Range", format!("bytes={}-", request.from)).header("If-Range", version);
+        }
+        let (head, body) = asked.call().map_err(|error| error.to_string())?.into_parts();
+        let text = |name: &str| text(&head.headers, name);
+        let number = |name: &str| text(name)?.trim().parse().ok();
+        // A weak one does not tell that every byte is the same.
+        let tag = text("etag").filter(|tag| !tag.starts_with("W/")).or_else(|| text("last-modified"));
+        let told = Head {
+            status: head.status.as_u16(),
+            length: number("content-length"),
+            range: text("content-range"),
+            tag,
+            size: number("x-debuginfod-size"),
+        };
+        // The bounds are those of `receive`.
+        Ok((told, Box::new(body.into_with_config().limit(u64::MAX).reader())))
+    }
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    Some(headers.get(name)?.to_str().ok()?.to_owned())
+}

@@ -1,0 +1,189 @@
+//! Debug information in a file of its own, and how an object says which that is: by build id and by `.gnu_debuglink`
+//! (gdb's manual, "Separate Debug Files").
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use flate2::Crc;
+use rayon::prelude::*;
+
+use super::{Input, KernelInputs, Options, Running, Sysroot};
+use crate::error::{Error, ErrorKind, Result};
+use crate::load::Image;
+use crate::load::build_id::{DEBUG_ROOT, debug_file, hex};
+use crate::load::elf::Elf;
+
+/// Finds the debug files of a kernel's objects that have no debug information and of which none lay at the same place of
+/// another tree. `directories` are those that were given: there may be debug files below them too. Files of other builds are
+/// named in `skipped`.
+///
+/// Costs nothing for objects whose debug file is known; one look at the headers of each other. Compressed ones are inflated
+/// for it, and of an image only where there are debug files by build id.
+pub(super) fn pair(
+    kernel: &mut KernelInputs,
+    directories: &[PathBuf],
+    options: &Options,
+    skipped: &mut Vec<Error>,
+) {
+    let roots = roots(directories, &options.sysroot);
+    let is_by_id = options.ids || roots.iter().any(|root| root.join(".build-id").is_dir());
+    let mut kernel_has_some = false;
+    if let Some(vmlinux) = &mut kernel.vmlinux {
+        let is_image = super::is_image(&vmlinux.path);
+        // What the running kernel says spares the unpacking of its image.
+        let is_it = |running: &&Running| {
+            is_image && running.release == kernel.release && !running.build_id.is_empty()
+        };
+        let looked = match options.running.as_ref().filter(is_it) {
+            Some(running) => by_id(&running.build_id, &roots)
+                .find(|path| is_of(path, &running.build_id))
+                .map_or_else(|| Looked::Lacks(Some(running.build_id.clone())), Looked::Found),
+            None if !is_image || is_by_id => look(vmlinux, &roots, &options.sysroot, skipped),
+            None => Looked::Lacks(None),
+        };
+        kernel_has_some = vmlinux.take(looked);
+    }
+    if !kernel_has_some && !options.ids {
+        // Without that of the kernel the modules have nobody to share types with, and BTF does for all.
+        return;
+    }
+    let bare = |module: &&mut Input| !super::name::is_debug_file(&module.path);
+    let found: Vec<Vec<Error>> = kernel
+        .modules
+        .iter_mut()
+        .filter(bare)
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|module| {
+            let mut strangers = vec![];
+            let looked = look(module, &roots, &options.sysroot, &mut strangers);
+            module.take(looked);
+            strangers
+        })
+        .collect();
+    skipped.extend(found.into_iter().flatten());
+}
+
+/// What there is of an object's debug information.
+enum Looked {
+    /// It has it itself.
+    Own,
+    /// Its debug file.
+    Found(PathBuf),
+    /// None; it would be found by this build id.
+    Lacks(Option<Vec<u8>>),
+}
+
+impl Input {
+    /// Whether there is debug information now.
+    fn take(&mut self, looked: Looked) -> bool {
+        match looked {
+            Looked::Own => true,
+            Looked::Found(debug) => self.read_instead(&debug).is_ok(),
+            Looked::Lacks(id) => {
+                self.lacks = id;
+                false
+            }
+        }
+    }
+
+    /// Puts its debug file in the place of an object.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if that is not there.
+    pub fn read_instead(&mut self, debug: &Path) -> Result<()> {
+        let shipped = std::mem::replace(self, Self { name: self.name.clone(), ..Self::of(debug)? });
+        self.shipped = Some(shipped.path);
+        Ok(())
+    }
+}
+
+/// Looks at an object. What cannot be read is left to whoever reads it in earnest.
+fn look(input: &Input, roots: &[PathBuf], sysroot: &Sysroot, strangers: &mut Vec<Error>) -> Looked {
+    let Ok(image) = Image::open(&input.path) else { return Looked::Lacks(None) };
+    let Ok(elf) = Elf::parse(image.bytes()) else { return Looked::Lacks(None) };
+    if has_debug_info(&elf) {
+        return Looked::Own;
+    }
+    let places = candidates(&elf, &[&input.path], roots, sysroot);
+    let found = places.into_iter().find(|place| belongs(place, &elf, &input.path, strangers));
+    found.map_or_else(|| Looked::Lacks(elf.build_id().map(<[u8]>::to_vec)), Looked::Found)
+}
+
+/// Whether a file is there with debug information of this build id.
+fn is_of(path: &Path, id: &[u8]) -> bool {
+    let Ok(image) = Image::open(path) else { return false };
+    Elf::parse(image.bytes()).is_ok_and(|elf| elf.build_id() == Some(id) && has_debug_info(&elf))
+}
+
+pub(super) fn has_debug_info(elf: &Elf<'_>) -> bool {
+    [".debug_info", ".zdebug_info"].iter().any(|n| elf.section(n).is_some_and(|s| !s.raw().is_empty()))
+}
+
+/// The build id of a file; `None` where it has none or cannot be read.
+pub(super) fn build_id(path: &Path) -> Option<Vec<u8>> {
+    let image = Image::open(path).ok()?;
+    Some(Elf::parse(image.bytes()).ok()?.build_id()?.to_owned())
+}
+
+/// The folders that may have debug files: the usual one of the system and those of the directories that were given.
+fn roots(directories: &[PathBuf], sysroot: &Sysroot) -> Vec<PathBuf> {
+    let given = directories.iter().flat_map(|d| [d.clone(), d.join(DEBUG_ROOT.trim_start_matches('/'))]);
+    let mut seen = HashSet::new();
+    let all = given.chain([sysroot.join(DEBUG_ROOT)]);
+    all.filter_map(|root| sysroot.resolve(&root).ok()).filter(|root| seen.insert(root.clone())).collect()
+}
+
+fn by_id<'r>(id: &[u8], roots: &'r [PathBuf]) -> impl Iterator<Item = PathBuf> + 'r {
+    debug_file(id).into_iter().flat_map(|name| roots.iter().map(move |root| root.join(&name)))
+}
+
+/// Where the debug file of an object may be that has these paths, the best first.
+pub(super) fn candidates(
+    elf: &Elf<'_>,
+    paths: &[&Path],
+    roots: &[PathBuf],
+    sysroot: &Sysroot,
+) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = elf.build_id().into_iter().flat_map(|id| by_id(id, roots)).collect();
+    if let Some((name, _)) = elf.debug_link() {
+        for folder in paths.iter().filter_map(|path| path.parent()) {
+            found.extend([folder.join(name), folder.join(".debug").join(name)]);
+            let below = sysroot.inside(folder);
+            found.extend(roots.iter().map(|root| root.join(below).join(name)));
+        }
+    }
+    found.into_iter().filter_map(|path| sysroot.resolve(&path).ok()).collect()
+}
+
+/// Whether a file has the debug information of this object: by its build id, or where one of them has none by the checksum
+/// of its content.
+pub(super) fn belongs(path: &Path, elf: &Elf<'_>, real: &Path, strangers: &mut Vec<Error>) -> bool {
+    if !path.is_file() || path == real {
+        return false;
+    }
+    checked(path, elf, real).map_err(|error| strangers.push(error.at(path))).is_ok()
+}
+
+fn checked(path: &Path, elf: &Elf<'_>, real: &Path) -> Result<()> {
+    let image = Image::open(path)?;
+    let debug = Elf::parse(image.bytes())?;
+    let what = match (elf.build_id(), debug.build_id()) {
+        (Some(own), Some(its)) if own == its => return Ok(()),
+        (Some(own), Some(its)) => {
+            format!("its build id is {}, that of the object {}", hex(its), hex(own))
+        }
+        _ => {
+            let mut found = Crc::new();
+            found.update(image.bytes());
+            match elf.debug_link() {
+                Some((_, expected)) if found.sum() == expected => return Ok(()),
+                Some((_, expected)) => {
+                    format!("its checksum is {:08x}, and the object asks for {expected:08x}", found.sum())
+                }
+                None => "it has no build id to know it by".to_owned(),
+            }
+        }
+    };
+    let what = format!("a debug file of another build than {}: {what}", real.display());
+    Err(Error::new(ErrorKind::Mismatch, what).hint("install the debug package of the same version"))
+}
