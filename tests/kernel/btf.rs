@@ -27,7 +27,7 @@ fn a_newer_kernel_without_debug_information_is_the_same() {
 /// The index of what is installed to run.
 fn without_debug_information(kernel: &Kernel) -> PathBuf {
     let folder = scratch("index-btf");
-    let ran = Command::new(env!("CARGO_BIN_EXE_probeidx"))
+    let ran = Command::new(installed::program())
         .args(["build", "--force", "--progress", "never", "--db"])
         .args([&folder, &kernel.image, &kernel.modules])
         .output()

@@ -97,7 +97,7 @@ fn the_examples_of_systemtap_resolve_where_systemtap_says_so() {
 
 /// The exit code of `check`, and all that it prints.
 fn check(kernel: &Kernel, file: &Path, options: &[String]) -> (i32, String) {
-    let ran = Command::new(env!("CARGO_BIN_EXE_probeidx"))
+    let ran = Command::new(installed::program())
         .arg("check")
         .arg(file)
         .args(options)

@@ -49,7 +49,7 @@ fn a_damaged_index_is_answered_from_or_refused() {
     let view = View::open(&view_bytes).unwrap();
     let questions = questions::questions(&view, &mut random, 4, &script);
 
-    let mut asked = Asked::new(env!("CARGO_BIN_EXE_probeidx").as_ref(), &subject.path);
+    let mut asked = Asked::new(&installed::program(), &subject.path);
     let mut quick = vec![];
     let mut slow = vec![];
     for question in questions {
@@ -62,7 +62,7 @@ fn a_damaged_index_is_answered_from_or_refused() {
         }
     }
     // Once more by a process that was asked nothing slow, which would have read most of the file.
-    let mut fresh = Asked::new(env!("CARGO_BIN_EXE_probeidx").as_ref(), &subject.path);
+    let mut fresh = Asked::new(&installed::program(), &subject.path);
     for question in &quick {
         fresh.ask(question);
     }

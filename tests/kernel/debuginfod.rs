@@ -1,6 +1,6 @@
 //! A machine with a kernel and no debug information of it, and elfutils' debuginfod, which has it: what is fetched gives the
 //! answers that the files give. The connection is cut once on the way.
-use crate::installed::{kernel, needed, scratch};
+use crate::installed::{self, kernel, needed, scratch};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -111,7 +111,7 @@ fn field(head: &str, name: &str) -> Option<String> {
 }
 
 fn probeidx(db: &Path, arguments: &[&str], more: impl FnOnce(&mut Command)) -> Output {
-    let mut c = Command::new(env!("CARGO_BIN_EXE_probeidx"));
+    let mut c = Command::new(installed::program());
     c.env_remove("DEBUGINFOD_URLS").arg("--db").arg(db).args(arguments);
     more(&mut c);
     c.output().unwrap()

@@ -115,6 +115,11 @@ fn numbers(release: &str) -> Vec<u64> {
     release.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
 }
 
+/// The program that is tested: `$PROBEIDX_PROGRAM`, which is compiled to be quick (`scripts/test`), else that of cargo.
+pub fn program() -> PathBuf {
+    std::env::var_os("PROBEIDX_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_probeidx").into(), PathBuf::from)
+}
+
 /// What `stap -L` prints for a pattern. It takes a minute or two, and is kept in `$PROBEIDX_ORACLE` or below target/,
 /// for this kernel and this SystemTap.
 pub fn stap_listing(kernel: &Kernel, pattern: &str) -> Result<String, String> {
@@ -164,7 +169,7 @@ pub fn index(kernel: &Kernel) -> PathBuf {
     let index = folder.join(format!("{}.pidx", kernel.release));
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     if built.insert(index.clone()) {
-        let ran = Command::new(env!("CARGO_BIN_EXE_probeidx"))
+        let ran = Command::new(program())
             .args(["build", "--force", "--progress", "never", "--db"])
             .args([&folder, &kernel.vmlinux, &kernel.debug_modules])
             .output()

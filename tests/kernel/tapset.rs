@@ -152,7 +152,7 @@ fn the_index_dumps_what_systemtap_dumps() {
     let Some(aliases) = needed(stap(&kernel, &["--dump-probe-aliases"])) else { return };
     let index = installed::index(&kernel);
     let dumped = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_probeidx"));
+        let mut command = Command::new(installed::program());
         let ran = command.arg("--db").arg(&index).arg("tapset").args(arguments).output().unwrap();
         String::from_utf8(ran.stdout).unwrap()
     };

@@ -207,7 +207,7 @@ fn values_hold(kernel: &Kernel, cases: &[Case]) {
     let Some(machine) = needed(Machine::new(kernel)) else { return };
     let index = installed::index(kernel);
     let request = |(point, arguments, action, _): &Case| {
-        let ran = Command::new(env!("CARGO_BIN_EXE_probeidx"))
+        let ran = Command::new(installed::program())
             .arg("--db")
             .arg(&index)
             .args(["resolve", &format!("kernel.trace(\"{point}\")"), "--format", "kprobe-events"])

@@ -77,7 +77,7 @@ fn library() -> Result<PathBuf, String> {
 /// The index of the library, with its debug information.
 fn indexed(library: &Path) -> Result<PathBuf, String> {
     let folder = installed::scratch("index-user");
-    let ran = Command::new(env!("CARGO_BIN_EXE_probeidx"))
+    let ran = Command::new(installed::program())
         .args(["build", "--user", "--force", "--json", "--progress", "never", "--db"])
         .args([&folder, library])
         .output()

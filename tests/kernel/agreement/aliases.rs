@@ -77,7 +77,7 @@ fn a_family_of_which_nothing_is_there_is_told_as_stap_does() {
     let Some(kernel) = installed::needed(installed::kernel()) else { return };
     let stap = Command::new("stap").args(["-r", &kernel.release, "-L", "nfs.*"]).output();
     let Some(stap) = installed::needed(stap.map_err(|e| format!("cannot run stap: {e}"))) else { return };
-    let ours = Command::new(env!("CARGO_BIN_EXE_probeidx"))
+    let ours = Command::new(installed::program())
         .args(["find", "nfs.*", "--args", "--db"])
         .arg(installed::index(&kernel))
         .output()

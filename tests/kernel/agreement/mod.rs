@@ -71,7 +71,7 @@ fn agrees(pattern: &str) {
 }
 
 pub fn find(index: &Path, pattern: &str) -> String {
-    let found = Command::new(env!("CARGO_BIN_EXE_probeidx"))
+    let found = Command::new(installed::program())
         .args(["find", "--args", pattern, "--db"])
         .arg(index)
         .output()

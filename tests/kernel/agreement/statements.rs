@@ -107,7 +107,7 @@ fn addresses_are_those_of_stap() {
     let Some(kernel) = installed::needed(installed::kernel()) else { return };
     let index = installed::index(&kernel);
     let resolve = |lines: &str| {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_probeidx"));
+        let mut program = Command::new(installed::program());
         let out =
             program.args(["--json", "resolve", &format!("{FILE}:{lines}"), "--db"]).arg(&index).output();
         let out = String::from_utf8(out.expect("probeidx can be run").stdout).expect("names are ASCII");

@@ -102,7 +102,7 @@ pub fn addresses(kernel: &Kernel, spec: &str) -> BTreeMap<String, Address> {
 
 pub fn run(kernel: &Kernel, arguments: &[&str]) -> String {
     let index = installed::index(kernel);
-    let ran = Command::new(env!("CARGO_BIN_EXE_probeidx")).arg("--db").arg(&index).args(arguments).output();
+    let ran = Command::new(installed::program()).arg("--db").arg(&index).args(arguments).output();
     let ran = ran.unwrap_or_else(|e| panic!("{e}"));
     assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).unwrap_or_else(|e| panic!("{e}"))

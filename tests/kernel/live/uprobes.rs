@@ -134,7 +134,7 @@ fn defined(index: &Path, program: &Path, spec: &str, arguments: &[&str]) -> Stri
 }
 
 fn run(db: &Path, arguments: &[&OsStr]) -> String {
-    let ran = Command::new(env!("CARGO_BIN_EXE_probeidx")).arg("--db").arg(db).args(arguments).output();
+    let ran = Command::new(installed::program()).arg("--db").arg(db).args(arguments).output();
     let ran = ran.expect("probeidx can be run");
     assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).expect("paths and names are text")

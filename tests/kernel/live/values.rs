@@ -173,7 +173,7 @@ fn before(kernel: &Kernel, function: &str, inlined: &str) -> Result<String, Stri
 
 pub(super) fn run(kernel: &Kernel, arguments: &[&str]) -> Result<String, String> {
     let index = installed::index(kernel);
-    let ran = Command::new(env!("CARGO_BIN_EXE_probeidx")).arg("--db").arg(&index).args(arguments).output();
+    let ran = Command::new(installed::program()).arg("--db").arg(&index).args(arguments).output();
     let ran = ran.map_err(|e| e.to_string())?;
     if ran.status.success() {
         return String::from_utf8(ran.stdout).map_err(|e| e.to_string());
