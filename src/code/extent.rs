@@ -4,7 +4,7 @@ use crate::link::Symbol;
 use crate::load::elf::Elf;
 use crate::load::symbol_table::SymbolTable;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction};
-use object::elf::EM_X86_64;
+use object::elf::{EM_AARCH64, EM_X86_64};
 use rayon::prelude::*;
 
 /// A function of more bytes is measured no further: no kernel has one.
@@ -33,6 +33,7 @@ pub fn measure(object: &Elf<'_>, table: &mut SymbolTable) {
             let end = to_next.and_then(|length| start.checked_add(length)).unwrap_or(code.pcs.len());
             let size = match object.machine {
                 machine if machine == EM_X86_64.0 => extent(code, start, end),
+                machine if machine == EM_AARCH64.0 => extent_of_words(code, start, end),
                 _ => end.saturating_sub(start),
             };
             Some((number, size as u64))
@@ -75,6 +76,15 @@ fn extent(section: &CodeSection<'_>, start: usize, end: usize) -> usize {
     }
     // A function may be nothing but what looks like padding.
     if used == 0 { code.len() } else { used }
+}
+
+/// The same of arm64: padding is no-ops and zeros, and so are the no-ops before the next function.
+fn extent_of_words(section: &CodeSection<'_>, start: usize, end: usize) -> usize {
+    const PADDING: [[u8; 4]; 2] = [[0x1f, 0x20, 0x03, 0xd5], [0; 4]];
+    let code = section.bytes.get(start..end.min(section.bytes.len())).unwrap_or_default();
+    let words = code.chunks_exact(4);
+    let used = words.clone().rposition(|word| !PADDING.iter().any(|padding| word == padding));
+    used.map_or(end.saturating_sub(start), |last| (last + 1) * 4)
 }
 
 fn is_padding(code: Code) -> bool {

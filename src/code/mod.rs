@@ -186,24 +186,25 @@ impl Code<'_, '_, '_> {
 pub fn read_user(object: &Elf<'_>, symbols: &mut [Symbol<'_>], faults: &mut Vec<Error>) -> CodeFacts {
     let mut facts = CodeFacts { flags: ObjectRecord::USER, ..CodeFacts::default() };
     let text = Text::new(object);
-    let is_known = [EM_X86_64, EM_AARCH64].contains(&Machine(object.machine));
-    if !is_known {
-        facts.flags |= ObjectRecord::UNSURE;
-        return facts;
-    }
+    facts.boundaries = match Machine(object.machine) {
+        EM_X86_64 => x86::decode::decode(object, &text, symbols, x86::uprobe::refuses, &mut facts.sites),
+        EM_AARCH64 => {
+            let rules = arm64::decode::Rules {
+                refuses: &|instruction| instruction.is_refused_by_uprobes(),
+                keeps_sequences: false,
+                alternatives: &Default::default(),
+            };
+            arm64::decode::decode(object, &text, symbols, &rules, &mut facts.sites)
+        }
+        _ => {
+            facts.flags |= ObjectRecord::UNSURE;
+            return facts;
+        }
+    };
     if let Some(section) = text.without_bytes() {
         facts.flags |= ObjectRecord::NO_CODE;
         faults.push(text::no_bytes(section));
     }
-    let rules = arm64::decode::Rules {
-        refuses: &|instruction| instruction.is_refused_by_uprobes(),
-        keeps_sequences: false,
-        alternatives: &Default::default(),
-    };
-    facts.boundaries = match object.machine == EM_AARCH64.0 {
-        true => arm64::decode::decode(object, &text, symbols, &rules, &mut facts.sites),
-        false => x86::decode::decode(object, &text, symbols, x86::uprobe::refuses, &mut facts.sites),
-    };
     facts.sites.sort_unstable();
     facts.sites.dedup();
     facts

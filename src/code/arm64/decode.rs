@@ -82,6 +82,13 @@ impl Code<'_, '_> {
         Instruction::first(self.section.bytes.get((pc - self.section.pcs.start) as usize..)?)
     }
 
+    /// Where its instructions start: a symbol may stand anywhere.
+    fn words(&self, code: std::ops::Range<u32>) -> impl Iterator<Item = u32> + use<> {
+        let section = self.section.pcs.start;
+        let first = (code.start - section).next_multiple_of(LENGTH).saturating_add(section);
+        (first..code.end).step_by(LENGTH as usize)
+    }
+
     /// All that may stand at an address; `None` among it what is not known.
     fn possible(&self, pc: u32) -> impl Iterator<Item = Option<Instruction>> {
         let others = self.rules.alternatives.get(&pc).map_or(&[][..], Vec::as_slice);
@@ -92,7 +99,7 @@ impl Code<'_, '_> {
     fn refused(&self, symbol: std::ops::Range<u32>, sites: &mut Vec<SiteFacts>) {
         // Where the last exclusive instructions stood.
         let mut exclusive: Vec<u32> = vec![];
-        for pc in symbol.clone().step_by(LENGTH as usize) {
+        for pc in self.words(symbol) {
             let (mut refused, mut is_exclusive) = (May::default(), false);
             for instruction in self.possible(pc) {
                 match instruction {
@@ -143,7 +150,7 @@ impl Code<'_, '_> {
     fn exits(&self, object: &Elf<'_>, code: std::ops::Range<u32>, exits: &Exits<'_, '_>) -> u16 {
         let relocations = object.relocations(self.section.index).ok().flatten().unwrap_or_default();
         let mut flags = 0;
-        for pc in code.clone().step_by(LENGTH as usize) {
+        for pc in self.words(code.clone()) {
             match self.word(pc) {
                 Some(i) if i.is_return() => flags |= SymbolRecord::RETURNS,
                 Some(i) if i.is_jump() => {

@@ -49,6 +49,9 @@ fn exceptions(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
 /// What may stand in place of the instructions of an object, by address; `None` what is not known.
 pub type Alternatives = FxHashMap<u32, Vec<Option<Instruction>>>;
 
+/// No instruction has more alternatives: in Debian's kernels three.
+const MOST: usize = 16;
+
 /// The one function in place of a replacement of which it is known what it writes.
 const TO_NOPS: &[u8] = b"alt_cb_patch_nops";
 
@@ -56,7 +59,7 @@ const TO_NOPS: &[u8] = b"alt_cb_patch_nops";
 /// replacement, and no second length. (`struct alt_instr`, arch/arm64/include/asm/alternative.h)
 ///
 /// # Errors
-/// The table is missing or damaged.
+/// The table is missing or damaged, or has more than [`MOST`] for one instruction.
 pub fn alternatives(
     tables: &Tables<'_, '_>,
     text: &Text<'_>,
@@ -69,7 +72,8 @@ pub fn alternatives(
         let read = || {
             let start = table.relative(at)?;
             let (length, replaced_by) = (table.byte(at + 10), table.byte(at + 11));
-            let fits = length.is_multiple_of(LENGTH as u8) && text.contains(start);
+            let is_there = text.at(start).is_some_and(|code| code.len() >= usize::from(length));
+            let fits = length.is_multiple_of(LENGTH as u8) && is_there;
             let replacement = table.relative(at + 4);
             let code = replacement.filter(|_| replaced_by > 0).and_then(|pc| text.at(pc));
             let is_whole = replaced_by == 0 || code.is_some_and(|c| c.len() >= usize::from(length));
@@ -88,7 +92,11 @@ pub fn alternatives(
                 None if table.foreign(at + 4) == Some(TO_NOPS) => Some(Instruction::NOP),
                 None => None,
             };
-            found.entry(start.saturating_add(offset)).or_default().push(there);
+            let own = found.entry(start.saturating_add(offset)).or_default();
+            if own.len() >= MOST {
+                return Err(table.damaged(at));
+            }
+            own.push(there);
         }
     }
     Ok(found)
