@@ -66,7 +66,7 @@ pub fn releases(sysroot: &Sysroot) -> Vec<String> {
 pub fn is_release(word: &str) -> bool {
     let numbers = word.split(|c: char| !c.is_ascii_digit()).take(2).filter(|n| !n.is_empty()).count();
     let fits = |b: u8| b.is_ascii_graphic() && b != b'/';
-    numbers == 2 && word.bytes().all(fits) && word.as_bytes().iter().any(|b| *b == b'.')
+    numbers == 2 && word.bytes().all(fits) && word.contains('.')
 }
 
 fn look(sysroot: &Sysroot, path: &Path) -> Found {

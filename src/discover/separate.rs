@@ -46,20 +46,22 @@ pub(super) fn pair(
         // Without that of the kernel the modules have nobody to share types with, and BTF does for all.
         return;
     }
-    let bare = |module: &&mut Input| !super::name::is_debug_file(&module.path);
-    let found: Vec<Vec<Error>> = kernel
-        .modules
-        .iter_mut()
-        .filter(bare)
-        .collect::<Vec<_>>()
-        .into_par_iter()
-        .map(|module| {
-            let mut strangers = vec![];
-            let looked = look(module, &roots, &options.sysroot, &mut strangers);
-            module.take(looked);
-            strangers
-        })
-        .collect();
+    let mut bare: Vec<_> =
+        kernel.modules.iter_mut().filter(|m| !super::name::is_debug_file(&m.path)).collect();
+    if bare.is_empty() {
+        return;
+    }
+    let pair = |module: &mut &mut Input| {
+        let mut strangers = vec![];
+        let looked = look(module, &roots, &options.sysroot, &mut strangers);
+        module.take(looked);
+        strangers
+    };
+    // What is compressed is inflated: side by side where the system has threads left.
+    let found: Vec<Vec<Error>> = match rayon::ThreadPoolBuilder::new().build() {
+        Ok(threads) => threads.install(|| bare.par_iter_mut().map(pair).collect()),
+        Err(_) => bare.iter_mut().map(pair).collect(),
+    };
     skipped.extend(found.into_iter().flatten());
 }
 

@@ -46,8 +46,11 @@ pub(super) fn candidates(roots: &[PathBuf], options: &Options, skipped: &mut Vec
         let path = options.sysroot.resolve(root).map_err(|e| Error::io(root, "find it", e))?;
         let metadata = fs::metadata(&path).map_err(|e| Error::io(root, "read its attributes", e))?;
         if metadata.is_dir() {
-            walk(&path, options, skipped, &mut names)?;
-            directories.push(path);
+            // Distributions have links from one of the usual places to another.
+            if !directories.contains(&path) {
+                walk(&path, options, skipped, &mut names)?;
+                directories.push(path);
+            }
         } else {
             given.push((root, path));
         }

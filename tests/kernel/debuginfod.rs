@@ -160,8 +160,9 @@ fn what_is_fetched_answers_as_the_files_do() {
         std::fs::metadata(here.join("cache").join(build_id(&kernel.vmlinux)).join("debuginfo")).unwrap();
     assert_eq!(found.len(), kernel.vmlinux.metadata().unwrap().len(), "no byte twice");
 
-    let built =
-        probeidx(&given, &["build", "--no-tapset"], |c| drop(c.args([&kernel.vmlinux, &debug_module])));
+    let built = probeidx(&given, &["build", "--no-tapset"], |c| {
+        c.args([&kernel.vmlinux, &debug_module]);
+    });
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     for asked in [
         &["find", "kernel.function(\"*\")", "--args"][..],

@@ -327,7 +327,7 @@ fn where_nothing_is_every_place_is_named_and_the_command() {
     let run = m.build(&[]);
     assert!(run.code == 3 && run.err.starts_with(&said), "{run:?}");
     let hidden = m.vmlinux("usr/lib/debug/boot/vmlinux-R", Whole).path("usr/lib/debug/boot/vmlinux-R");
-    std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::File::open(&hidden).is_err() {
         let run = m.build(&[]);
         assert!(

@@ -11,6 +11,7 @@ use super::escaped::Passing;
 use super::exit::Outcome;
 use super::note;
 use super::progress::Progress;
+use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{self, Built, Options, Report, Skipped};
 use crate::render::printable;
@@ -46,22 +47,12 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
         }
         report
     } else {
-        #[cfg(feature = "debuginfod")]
-        let servers = fetched::Servers::of_environment(args, config);
-        #[cfg(feature = "debuginfod")]
-        let wanted = Wanted::of(args, config, servers.is_some())?;
-        #[cfg(not(feature = "debuginfod"))]
-        let wanted = Wanted::of(args, config, false)?;
-        #[allow(unused_mut, reason = "what is missing is fetched with a feature alone")]
-        let mut found = wanted.find(config)?;
-        #[cfg(feature = "debuginfod")]
-        if let Some(servers) = servers {
-            servers.complete(&mut found, wanted.running(), config, &progress);
-        }
+        let (wanted, found) = find(args, config, &progress)?;
         let report = pipeline::build_found(found, &options, &progress)?;
         tell(&report, config);
         if report.built.is_empty() {
-            return Err(reason(&report).unwrap_or_else(|| wanted.nothing(config)));
+            let why = reason(&report).filter(|_| wanted.is_by_path());
+            return Err(why.unwrap_or_else(|| wanted.nothing(config)));
         }
         report
     };
@@ -70,6 +61,26 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     })?;
     let left_out = report.skipped.iter().any(|s| s.whole_object);
     Ok(if left_out { Outcome::LeftOut } else { Outcome::Done })
+}
+
+/// What is wanted, and what there is of it.
+#[cfg(not(feature = "debuginfod"))]
+fn find(args: &Build, config: &Config, _progress: &Progress) -> Result<(Wanted, Discovery)> {
+    let wanted = Wanted::of(args, config, false)?;
+    let found = wanted.find(config)?;
+    Ok((wanted, found))
+}
+
+/// What is wanted, and what there is of it, here and on the servers of the environment.
+#[cfg(feature = "debuginfod")]
+fn find(args: &Build, config: &Config, progress: &Progress) -> Result<(Wanted, Discovery)> {
+    let servers = fetched::Servers::of_environment(args, config);
+    let wanted = Wanted::of(args, config, servers.is_some())?;
+    let mut found = wanted.find(config)?;
+    if let Some(servers) = servers {
+        servers.complete(&mut found, wanted.running(), config, progress);
+    }
+    Ok((wanted, found))
 }
 
 /// Where SystemTap's packages put tapsets.

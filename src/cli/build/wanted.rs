@@ -81,6 +81,11 @@ impl Wanted {
         Ok(found)
     }
 
+    /// Whether paths were given, and nothing had to be looked for.
+    pub fn is_by_path(&self) -> bool {
+        self.places.is_empty()
+    }
+
     /// What to say where there is nothing that can be indexed, each place that was looked at told first.
     pub fn nothing(&self, config: &Config) -> Error {
         for Place { path, found } in &self.places {
