@@ -19,7 +19,8 @@ fuzz_target!(|data: &[u8]| {
     let path = path.to_str().expect("a number");
     let ends = [&["resolve", "*"][..], &["resolve", "*:*"], &["addr"], &["decode"]].map(|words| {
         let command = ask::command(&[words, &["--live", path]].concat());
-        let answers = [false, true].map(|json| ask::ask(&INDEX.path(), &command, Asked { input: INPUT, json }));
+        let answers =
+            [false, true].map(|json| ask::ask(&INDEX.path(), &command, Asked { input: INPUT, json }));
         answers.map(|answer| answer.result.map_err(|error| error.kind()).err())
     });
     // What one question refuses, all refuse.

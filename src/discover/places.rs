@@ -66,7 +66,9 @@ pub fn releases(sysroot: &Sysroot) -> Vec<String> {
 pub fn is_release(word: &str) -> bool {
     let numbers = word.split(|c: char| !c.is_ascii_digit()).take(2).filter(|n| !n.is_empty()).count();
     let fits = |b: u8| b.is_ascii_graphic() && b != b'/';
-    numbers == 2 && word.bytes().all(fits) && word.contains('.')
+    const FILES: [&str; 9] = [".deb", ".ddeb", ".rpm", ".ko", ".gz", ".xz", ".zst", ".debug", ".pidx"];
+    let is_file = FILES.iter().any(|end| word.ends_with(end));
+    numbers == 2 && word.bytes().all(fits) && word.contains('.') && !is_file
 }
 
 fn look(sysroot: &Sysroot, path: &Path) -> Found {
@@ -210,6 +212,8 @@ mod tests {
             ("6.", false),
             ("lib/6.1", false),
             ("6-1", false),
+            ("linux-image-6.1.0-56-dbg_6.1.192-1_amd64.deb", false),
+            ("6.1.0-56.rpm", false),
         ] {
             assert_eq!(is_release(word), expected, "{word}");
         }

@@ -31,20 +31,13 @@ impl Debuginfod {
         Ok(Self { process: process.map_err(|e| format!("cannot run debuginfod: {e}"))?, port })
     }
 
-    /// What it says to a request.
-    fn answer(&self, path: &str) -> std::io::Result<BufReader<TcpStream>> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
-        Ok(BufReader::new(stream))
-    }
-
     /// Waits until it has a build id.
     fn knows(&self, id: &str) -> Result<(), String> {
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(300) {
             let mut line = String::new();
-            let asked =
-                self.answer(&format!("/buildid/{id}/debuginfo")).and_then(|mut a| a.read_line(&mut line));
+            let asked = answer(self.port, &format!("/buildid/{id}/debuginfo"))
+                .and_then(|mut a| a.read_line(&mut line));
             if asked.is_ok() && line.contains(" 200 ") {
                 return Ok(());
             }
@@ -54,23 +47,30 @@ impl Debuginfod {
     }
 }
 
+/// What a server says to a request.
+fn answer(port: u16, path: &str) -> std::io::Result<BufReader<TcpStream>> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
+    Ok(BufReader::new(stream))
+}
+
 /// Stands before the server: cuts the first answer after a third, and knows ranges, which elfutils' server does not (seen on
 /// 0.188). Tells where each request began.
-fn cutting(server: Arc<Debuginfod>) -> (String, Arc<Mutex<Vec<u64>>>) {
+fn cutting(server: u16) -> (String, Arc<Mutex<Vec<u64>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let starts = Arc::new(Mutex::new(vec![]));
     let told = starts.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let (server, told) = (server.clone(), told.clone());
-            std::thread::spawn(move || pass(stream, &server, &told));
+            let told = told.clone();
+            std::thread::spawn(move || pass(stream, server, &told));
         }
     });
     (url, starts)
 }
 
-fn pass(stream: TcpStream, server: &Debuginfod, told: &Mutex<Vec<u64>>) -> Option<()> {
+fn pass(stream: TcpStream, server: u16, told: &Mutex<Vec<u64>>) -> Option<()> {
     let asked = head(&mut BufReader::new(&stream));
     let from: u64 = field(&asked, "range")
         .map_or(0, |range| range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap());
@@ -79,7 +79,7 @@ fn pass(stream: TcpStream, server: &Debuginfod, told: &Mutex<Vec<u64>>) -> Optio
         told.push(from);
         told.len() == 1
     };
-    let mut answer = server.answer(asked.split(' ').nth(1)?).ok()?;
+    let mut answer = answer(server, asked.split(' ').nth(1)?).ok()?;
     let said = head(&mut answer);
     let whole: u64 = field(&said, "content-length")?.parse().ok()?;
     let version = field(&said, "last-modified").unwrap_or_default();
@@ -145,7 +145,7 @@ fn what_is_fetched_answers_as_the_files_do() {
     for object in [&kernel.vmlinux, &debug_module] {
         let Some(()) = needed(server.knows(&build_id(object))) else { return };
     }
-    let (url, starts) = cutting(Arc::new(server));
+    let (url, starts) = cutting(server.port);
     let [fetched, given] = ["fetched", "given"].map(|name| here.join(name));
     let built = probeidx(&fetched, &["build", "--no-tapset", "--debuginfod", "all", "--sysroot"], |c| {
         c.arg(&root).env("DEBUGINFOD_URLS", &url).env("DEBUGINFOD_CACHE_PATH", here.join("cache"));
