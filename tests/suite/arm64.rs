@@ -2,6 +2,7 @@
 use crate::fixture::{Tree, run_all, skipped};
 use crate::program::Indexed;
 use crate::tables::{index, text, try_index};
+use crate::verdicts::assert_all;
 use std::path::Path;
 use std::process::Command;
 
@@ -145,13 +146,6 @@ const KPROBES: &[(&str, &str)] = &[
     ("module_places+24", "ok"),
     ("module_blocked", "blacklist"),
 ];
-
-#[track_caller]
-fn assert_all(kernel: &Indexed, expected: &[(&str, &str)], mechanism: &str) {
-    for (spec, verdict) in expected {
-        assert_eq!(kernel.says(spec, mechanism), *verdict, "{spec}, {mechanism}");
-    }
-}
 
 #[test]
 fn register_kprobe() {

@@ -125,7 +125,7 @@ const KPROBES: &[(&str, &str)] = &[
 ];
 
 #[track_caller]
-fn assert_all(kernel: &Indexed, expected: &[(&str, &str)], mechanism: &str) {
+pub fn assert_all(kernel: &Indexed, expected: &[(&str, &str)], mechanism: &str) {
     for (spec, verdict) in expected {
         assert_eq!(kernel.says(spec, mechanism), *verdict, "{spec}, {mechanism}");
     }
