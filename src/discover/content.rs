@@ -117,7 +117,9 @@ pub(super) fn release(
         (None, Role::Image) => {
             let mut head = vec![];
             start(file).take(NAMED).read_to_end(&mut head).ok()?;
-            image::release(&head).map(str::to_owned)
+            let told = image::release(&head).map(str::to_owned);
+            // A flat one has the banner as it is.
+            told.or_else(|| release_after(&mut start(file), marker))
         }
         (Some(kind), _) => release_after(&mut stream(file, kind), marker),
         (None, Role::Module) => Elf::read(file, |elf| {
@@ -134,6 +136,17 @@ pub(super) fn release(
         let text = text.trim();
         (role == Role::Vmlinux && !text.is_empty() && !text.contains(['/', '\0'])).then(|| text.to_owned())
     })
+}
+
+/// Whether an uncompressed kernel has BTF and neither code nor debug information, as the one that Debian's linux-headers have
+/// since 6.12.
+pub(super) fn is_for_types(file: &File) -> bool {
+    let lacks = |elf: &Elf<'_, '_>| {
+        let is_code = |s: &SectionHeader64<LE>| s.sh_flags(LE).0 & elf::SHF_EXECINSTR.0 != 0;
+        let has = |name: &[u8]| elf.section(name).is_some();
+        has(b".BTF") && !has(b".debug_info") && !has(b".zdebug_info") && !elf.sections.iter().any(is_code)
+    };
+    Elf::read(file, lacks).unwrap_or(false)
 }
 
 /// The build-id note of an uncompressed file, as it stands there.

@@ -79,6 +79,11 @@ pub(super) fn vmlinux(release: &str) -> Vec<u8> {
     elf(ET_EXEC, &sections)
 }
 
+/// The vmlinux of a headers package: BTF, and nothing else.
+pub(super) fn vmlinux_for_types() -> Vec<u8> {
+    elf(ET_EXEC, &[(".BTF", &[0x9f, 0xeb, 1, 0]), (".BTF_ids", &[0; 1000])])
+}
+
 fn elf(kind: u16, sections: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = vec![0; 64];
     let mut names = vec![0];

@@ -41,13 +41,17 @@ impl Choice<'_> {
     }
 
     fn choose(&mut self, release: String, mut files: Files) -> KernelInputs {
-        self.drop_other_builds(&release, &mut files.vmlinux);
+        let (for_types, mut kernels) = files.vmlinux.into_iter().partition(is_for_types);
+        self.drop_other_builds(&release, &mut kernels);
         // Who has a vmlinux needs no image of it.
-        let vmlinux = choose_vmlinux(&release, files.vmlinux, self.skipped);
+        let mut vmlinux = choose_vmlinux(&release, kernels, self.skipped);
         if vmlinux.is_none() {
             self.drop_other_builds(&release, &mut files.images);
+            vmlinux = choose_image(&release, files.images, self.skipped);
         }
-        let vmlinux = vmlinux.or_else(|| choose_image(&release, files.images, self.skipped));
+        if vmlinux.is_none() {
+            vmlinux = choose_vmlinux(&release, for_types, self.skipped);
+        }
         let mut modules = Vec::with_capacity(files.modules.len());
         let listed = self.lists.get(&release).map(|(_, listed)| listed);
         for (name, found) in files.modules {
@@ -66,7 +70,7 @@ impl Choice<'_> {
         let is_it = |running: &&Running| running.release == release && !running.build_id.is_empty();
         let Some(running) = self.running.filter(is_it) else { return };
         found.retain(|candidate| {
-            let other = separate::build_id(&candidate.path).filter(|id| *id != running.build_id);
+            let other = separate::build_id(candidate).filter(|id| *id != running.build_id);
             let Some(id) = other else { return true };
             let what = format!(
                 "of another build than the running kernel: its build id is {}, that of /sys/kernel/notes {}",
@@ -102,6 +106,11 @@ fn release(candidate: &Candidate) -> String {
         .or_else(|| content::release(&File::open(path).ok()?, path, *role, *compression))
         .or_else(|| names().find_map(|p| name::suffix_of_vmlinux(p).filter(|_| *role != Role::Module)))
         .unwrap_or_else(|| UNKNOWN.into())
+}
+
+/// Whether a vmlinux is there for its BTF alone, against which modules are built: any other knows all that it knows.
+fn is_for_types(vmlinux: &Candidate) -> bool {
+    vmlinux.compression.is_none() && File::open(&vmlinux.path).is_ok_and(|file| content::is_for_types(&file))
 }
 
 /// The biggest: the others are stripped, or of another build. Those are reported unless they are compressed.
@@ -190,15 +199,15 @@ fn are_twins(a: &Candidate, b: &Candidate) -> bool {
         match c.role {
             Role::Module => content::build_id_note(&file),
             // Linked kernels have all their notes in one section.
-            Role::Vmlinux | Role::Image => separate::build_id(&c.path),
+            Role::Vmlinux | Role::Image => separate::build_id(c),
         }
     };
     build_id(a).is_some_and(|id| build_id(b) == Some(id))
 }
 
 fn input(candidate: Candidate, name: Option<String>, shipped: Option<PathBuf>) -> Input {
-    let Candidate { path, size, mtime_ns, .. } = candidate;
-    Input { path, name, size, mtime_ns, shipped, lacks: None }
+    let Candidate { path, size, mtime_ns, unpacked, .. } = candidate;
+    Input { path, name, size, mtime_ns, shipped, lacks: None, unpacked }
 }
 
 fn passed_over(what: String, path: &Path) -> Error {
@@ -222,7 +231,7 @@ fn without_vmlinux(release: &str, modules: usize, first: &Path) -> Error {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::fixture::{Tree, module, module_with_build_id, vmlinux};
+    use super::super::fixture::{Tree, module, module_with_build_id, vmlinux, vmlinux_for_types};
     use super::super::{Discovery, Options, discover};
     use super::*;
 
@@ -309,6 +318,25 @@ mod tests {
             (files, passed),
             (vec!["debug/vmlinux-6.1.0.debug".into()], vec!["boot/vmlinux-6.1.0".into()])
         );
+    }
+
+    #[test]
+    fn the_vmlinux_of_a_headers_package_counts_where_there_is_no_other_kernel() {
+        let tree = Tree::new();
+        tree.file("usr/src/headers/vmlinux", &vmlinux_for_types());
+        tree.file("usr/src/headers/include/config/kernel.release", b"6.12.1\n");
+        let vmlinux_of = |tree: &Tree| {
+            let found = all(tree);
+            assert!(found.skipped.is_empty(), "{:?}", found.skipped);
+            taken(&found, tree).0
+        };
+        assert_eq!(vmlinux_of(&tree), ["usr/src/headers/vmlinux"]);
+        let mut image = vec![0; 0x260];
+        image[0x1fe..0x206].copy_from_slice(&[0x55, 0xaa, 0, 0, b'H', b'd', b'r', b'S']);
+        tree.file("boot/vmlinuz-6.12.1", &image);
+        assert_eq!(vmlinux_of(&tree), ["boot/vmlinuz-6.12.1"]);
+        tree.file("debug/vmlinux-6.12.1", &vmlinux(""));
+        assert_eq!(vmlinux_of(&tree), ["debug/vmlinux-6.12.1"], "however small it is");
     }
 
     #[test]

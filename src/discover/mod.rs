@@ -15,6 +15,7 @@ mod package;
 mod places;
 mod separate;
 mod sysroot;
+mod unpacked;
 mod user;
 mod walk;
 
@@ -27,6 +28,7 @@ use dependencies::Listed;
 pub use group::UNKNOWN as UNKNOWN_RELEASE;
 pub use places::{Found, Place, install_hint, is_release, places, releases};
 pub use sysroot::Sysroot;
+pub use unpacked::Unpacked;
 pub use user::{UserObject, user_object};
 
 /// Everything found under the given paths.
@@ -69,6 +71,8 @@ pub struct Input {
     /// The build id of an object that has no debug information, and of which no debug file was found. Known of those that
     /// [`discover`] looks at; see [`Options::ids`].
     pub lacks: Option<Vec<u8>>,
+    /// What was unpacked of a boot image so far.
+    pub unpacked: Unpacked,
 }
 
 /// What to look for.
@@ -150,6 +154,8 @@ pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
             skipped.extend(listed.missing(path, &found));
         }
     }
+    // One that is kept saves its unpacking; all of a system would fill the memory.
+    kernels.iter().skip(1).filter_map(|k| k.vmlinux.as_ref()).for_each(|v| v.unpacked.forget());
     skipped.sort_by(|a, b| (a.path(), a.message()).cmp(&(b.path(), b.message())));
     Ok(Discovery { kernels, skipped, of_another_build })
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use flate2::Crc;
 use rayon::prelude::*;
 
+use super::walk::Candidate;
 use super::{Input, KernelInputs, Options, Running, Sysroot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
@@ -101,14 +102,21 @@ impl Input {
 
 /// Looks at an object. What cannot be read is left to whoever reads it in earnest.
 fn look(input: &Input, roots: &[PathBuf], sysroot: &Sysroot, strangers: &mut Vec<Error>) -> Looked {
-    let Ok(image) = Image::open(&input.path) else { return Looked::Lacks(None) };
-    let Ok(elf) = Elf::parse(image.bytes()) else { return Looked::Lacks(None) };
-    if has_debug_info(&elf) {
-        return Looked::Own;
-    }
-    let places = candidates(&elf, &[&input.path], roots, sysroot);
-    let found = places.into_iter().find(|place| belongs(place, &elf, &input.path, strangers));
-    found.map_or_else(|| Looked::Lacks(elf.build_id().map(<[u8]>::to_vec)), Looked::Found)
+    let mut look = |image: &Image| {
+        let Ok(elf) = Elf::parse(image.bytes()) else { return Looked::Lacks(None) };
+        if has_debug_info(&elf) {
+            return Looked::Own;
+        }
+        let places = candidates(&elf, &[&input.path], roots, sysroot);
+        let found = places.into_iter().find(|place| belongs(place, &elf, &input.path, strangers));
+        found.map_or_else(|| Looked::Lacks(elf.build_id().map(<[u8]>::to_vec)), Looked::Found)
+    };
+    let looked = match input.name {
+        None => input.unpacked.look(&input.path, look),
+        // Modules are many.
+        Some(_) => Image::open(&input.path).map(|image| look(&image)),
+    };
+    looked.unwrap_or(Looked::Lacks(None))
 }
 
 /// Whether a file is there with debug information of this build id.
@@ -121,10 +129,10 @@ pub(super) fn has_debug_info(elf: &Elf<'_>) -> bool {
     [".debug_info", ".zdebug_info"].iter().any(|n| elf.section(n).is_some_and(|s| !s.raw().is_empty()))
 }
 
-/// The build id of a file; `None` where it has none or cannot be read.
-pub(super) fn build_id(path: &Path) -> Option<Vec<u8>> {
-    let image = Image::open(path).ok()?;
-    Some(Elf::parse(image.bytes()).ok()?.build_id()?.to_owned())
+/// The build id of a kernel; `None` where it has none or cannot be read.
+pub(super) fn build_id(kernel: &Candidate) -> Option<Vec<u8>> {
+    let id = |image: &Image| Some(Elf::parse(image.bytes()).ok()?.build_id()?.to_owned());
+    kernel.unpacked.look(&kernel.path, id).ok()?
 }
 
 /// The folders that may have debug files: the usual one of the system and those of the directories that were given.

@@ -1,6 +1,6 @@
 //! Programs and shared libraries, and where their debug information is.
 use super::separate::{belongs, candidates, has_debug_info};
-use super::{Input, Sysroot};
+use super::{Input, Sysroot, Unpacked};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
 use crate::load::build_id::DEBUG_ROOT;
@@ -74,6 +74,7 @@ impl Input {
             mtime_ns: about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec()),
             shipped: None,
             lacks: None,
+            unpacked: Unpacked::default(),
         })
     }
 }

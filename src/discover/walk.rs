@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
 use super::name::{self, Role};
-use super::{Options, content, package};
+use super::{Options, Unpacked, content, package};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::decompress::Compression;
 
@@ -24,6 +24,7 @@ pub(super) struct Candidate {
     pub(super) compression: Option<Compression>,
     pub(super) size: u64,
     pub(super) mtime_ns: i64,
+    pub(super) unpacked: Unpacked,
 }
 
 /// What lies under some paths.
@@ -226,6 +227,7 @@ impl Found<'_> {
                     .mtime()
                     .saturating_mul(1_000_000_000)
                     .saturating_add(metadata.mtime_nsec()),
+                unpacked: Unpacked::default(),
             }),
             Err(e) => {
                 self.skipped.push(e.at(path));
