@@ -38,36 +38,58 @@ impl SymbolTable {
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there are tables that do not fit together.
     pub fn embedded(object: &Elf<'_>) -> Result<Option<Self>> {
+        let code = || object.sections.iter().filter(|s| s.is_allocated() && s.is_executable());
+        let is_code =
+            |address: u64| code().any(|s| address.checked_sub(s.address()).is_some_and(|o| o < s.size()));
         for section in object.sections.iter().filter(|s| s.is_allocated() && !s.is_executable()) {
-            let Some(tokens) = Tokens::find(section.raw()) else { continue };
-            let in_section = |e: Error| {
-                e.section(section.name)
-                    .offset(tokens.table as u64)
-                    .hint("give the vmlinux of the debug package")
-            };
-            return tables(object, section.raw(), &tokens).map(Some).map_err(in_section);
+            if let Some(carried) = Carried::find(section.raw(), is_code) {
+                let carried = carried.map_err(|e| e.section(section.name))?;
+                return Ok(Some(Self::new(object, carried.told())));
+            }
         }
         Ok(None)
     }
 }
 
-fn tables(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>) -> Result<SymbolTable> {
-    let unsupported = |what| Error::new(ErrorKind::Unsupported, what);
-    let names = Names::find(data, tokens)
-        .ok_or_else(|| unsupported("the table of the kernel's symbols has no names that fit its tokens"))?;
-    if names.text.len() > data.len().saturating_mul(MOST_EXPANDED) {
-        return Err(unsupported(
-            "the names of the kernel's symbols are more than 16 times as long as its data",
-        ));
+/// The symbols that are in some data of the kernel.
+pub struct Carried {
+    names: Names,
+    addresses: Vec<u64>,
+}
+
+impl Carried {
+    /// Finds them; `None` where there are none. `_text` or `_stext` is what `is_code` says it may be.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if there are tables that do not fit together.
+    pub fn find(data: &[u8], is_code: impl Fn(u64) -> bool) -> Option<Result<Self>> {
+        let tokens = Tokens::find(data)?;
+        let unsupported = |what| {
+            let error = Error::new(ErrorKind::Unsupported, what).offset(tokens.table as u64);
+            error.hint("give the vmlinux of the debug package")
+        };
+        let names = Names::find(data, &tokens)
+            .ok_or_else(|| unsupported("the table of the kernel's symbols has no names that fit its tokens"));
+        let whole = names.and_then(|names| {
+            if names.text.len() > data.len().saturating_mul(MOST_EXPANDED) {
+                let what = "the names of the kernel's symbols are more than 16 times as long as its data";
+                return Err(unsupported(what));
+            }
+            let addresses = addresses(data, &tokens, &names, is_code).ok_or_else(|| {
+                unsupported("the table of the kernel's symbols has no addresses that fit its names")
+            })?;
+            Ok(Self { names, addresses })
+        });
+        Some(whole)
     }
-    let addresses = addresses(object, data, tokens, &names).ok_or_else(|| {
-        unsupported("the table of the kernel's symbols has no addresses that fit its names")
-    })?;
-    let told = names.iter().zip(addresses).map(|(whole, address)| {
-        let (letter, name) = whole.split_first().unwrap_or((&b'?', &[]));
-        Told { address, letter: *letter, name }
-    });
-    Ok(SymbolTable::new(object, told))
+
+    /// As nm would print them.
+    pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
+        self.names.iter().zip(&self.addresses).map(|(whole, address)| {
+            let (letter, name) = whole.split_first().unwrap_or((&b'?', &[]));
+            Told { address: *address, letter: *letter, name }
+        })
+    }
 }
 
 fn number(data: &[u8], at: usize) -> Option<u32> {
@@ -224,14 +246,16 @@ enum Stored {
 }
 
 /// The addresses of the symbols: the reading by which they rise and `_text` or `_stext` is the start of code.
-fn addresses(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>, names: &Names) -> Option<Vec<u64>> {
+fn addresses(
+    data: &[u8],
+    tokens: &Tokens<'_>,
+    names: &Names,
+    is_code: impl Fn(u64) -> bool,
+) -> Option<Vec<u64>> {
     let count = names.ends.len();
     let text = names.iter().position(|n| {
         matches!(n, [_, b'_', b't', b'e', b'x', b't'] | [_, b'_', b's', b't', b'e', b'x', b't'])
     })?;
-    let code = || object.sections.iter().filter(|s| s.is_allocated() && s.is_executable());
-    let is_code =
-        |address: u64| code().any(|s| address.checked_sub(s.address()).is_some_and(|o| o < s.size()));
     let wide = (4 * count).next_multiple_of(8);
     let behind = tokens.end.next_multiple_of(8);
     // Where they are, and where their base is, from 6.4 on and before it.
@@ -350,7 +374,7 @@ mod tests {
         writer.section(".text", 8, 6, TEXT, 0x10000, &[]);
         writer.section(".rodata", 1, 2, TEXT + 0x10_0000, data.len() as u64, data);
         writer.section(".data..percpu", 8, 3, 0, 0x1000, &[]);
-        writer.finish(true, &[])
+        writer.finish(62, &[])
     }
 
     #[test]

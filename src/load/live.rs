@@ -12,6 +12,7 @@
 use super::elf::Elf;
 use super::symbol_table::{Told, lines};
 use crate::error::Result;
+use object::elf::{EM_AARCH64, EM_PPC64, EM_RISCV, EM_X86_64};
 use std::path::Path;
 
 /// Where the running kernel shows its BTF.
@@ -30,6 +31,19 @@ const NOWHERE: u64 = 0x10_0000;
 /// be distributed): the slide is the distance from there. Others are left where they run.
 const LINKED_AT: u64 = 0xffff_ffff_8100_0000;
 
+const X86_64: u16 = EM_X86_64.0;
+
+/// Of the kernel that runs.
+const OWN_MACHINE: u16 = if cfg!(target_arch = "aarch64") {
+    EM_AARCH64.0
+} else if cfg!(target_arch = "riscv64") {
+    EM_RISCV.0
+} else if cfg!(target_arch = "powerpc64") {
+    EM_PPC64.0
+} else {
+    X86_64
+};
+
 /// Whether bytes are BTF and not an object that has it.
 pub fn is_btf(head: &[u8]) -> bool {
     head.starts_with(&[0x9f, 0xeb, 1])
@@ -45,11 +59,11 @@ pub fn release(path: &Path) -> Option<String> {
 /// BTF as an object: that of the running kernel with its build id and symbols, any other alone.
 pub fn object(path: &Path, btf: &[u8]) -> Vec<u8> {
     if release(path).is_none() {
-        return Object { btf, notes: &[], text: &[], is_x86: true }.to_elf();
+        return Object { btf, notes: &[], text: &[], machine: X86_64 }.to_elf();
     }
     let read = |path: &str| std::fs::read(path).unwrap_or_default();
     let (notes, text) = (read("/sys/kernel/notes"), read("/proc/kallsyms"));
-    Object { btf, notes: &notes, text: &text, is_x86: cfg!(target_arch = "x86_64") }.to_elf()
+    Object { btf, notes: &notes, text: &text, machine: OWN_MACHINE }.to_elf()
 }
 
 /// What the kernel tells.
@@ -58,7 +72,8 @@ struct Object<'a> {
     notes: &'a [u8],
     /// `/proc/kallsyms`.
     text: &'a [u8],
-    is_x86: bool,
+    /// `e_machine`.
+    machine: u16,
 }
 
 impl Object<'_> {
@@ -70,7 +85,7 @@ impl Object<'_> {
         if is_hidden {
             symbols.retain(|s| s.letter.eq_ignore_ascii_case(&b't') || s.letter.eq_ignore_ascii_case(&b'w'));
             (0..).zip(&mut symbols).for_each(|(n, s)| s.address = NOWHERE + STEP * n);
-        } else if let Some(text) = address(&symbols, b"_text").filter(|_| self.is_x86) {
+        } else if let Some(text) = address(&symbols, b"_text").filter(|_| self.machine == X86_64) {
             let slide = text.wrapping_sub(LINKED_AT);
             let moved = |s: &&mut Told<'_>| !s.letter.eq_ignore_ascii_case(&b'a');
             symbols.iter_mut().filter(moved).for_each(|s| s.address = s.address.wrapping_sub(slide));
@@ -95,18 +110,18 @@ impl Object<'_> {
         if is_hidden {
             writer.section(NAMES_ONLY, 1, 0, 0, 0, &[]);
         }
-        let bytes = writer.finish(self.is_x86, &[]);
+        let bytes = writer.finish(self.machine, &[]);
         // Where symbols stand is asked of the object without them.
         let table = Elf::parse(&bytes)
             .map(|object| super::symbol_table::SymbolTable::new(&object, symbols.iter().copied()));
         let Ok(mut table) = table else { return bytes };
         if !is_hidden {
-            return writer.finish(self.is_x86, &[table.records_bytes(), table.names]);
+            return writer.finish(self.machine, &[table.records_bytes(), table.names]);
         }
         for (_, _, number) in table.functions() {
             table.set_size(number, STEP);
         }
-        writer.finish(self.is_x86, &[table.records_bytes(), table.names])
+        writer.finish(self.machine, &[table.records_bytes(), table.names])
     }
 }
 
@@ -135,7 +150,7 @@ impl Writer {
     }
 
     /// The object, with a table of symbols and their names if these are given.
-    pub fn finish(&self, is_x86: bool, symbols: &[Vec<u8>]) -> Vec<u8> {
+    pub fn finish(&self, machine: u16, symbols: &[Vec<u8>]) -> Vec<u8> {
         let mut whole =
             Self { names: self.names.clone(), data: self.data.clone(), headers: self.headers.clone() };
         if let [records, names] = symbols {
@@ -154,7 +169,6 @@ impl Writer {
         if let Some(header) = whole.headers.last_mut() {
             header[0] = own as u64;
         }
-        let machine: u16 = if is_x86 { 62 } else { 183 };
         let mut out = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0".to_vec();
         out.extend(machine.to_le_bytes());
         out.extend(1u32.to_le_bytes());
@@ -191,7 +205,7 @@ mod tests {
 
     fn told(text: &str) -> Vec<u8> {
         let btf = [&[0x9f, 0xeb, 1, 0, 24][..], &[0; 19]].concat();
-        Object { btf: &btf, notes: &[], text: text.as_bytes(), is_x86: true }.to_elf()
+        Object { btf: &btf, notes: &[], text: text.as_bytes(), machine: X86_64 }.to_elf()
     }
 
     #[test]

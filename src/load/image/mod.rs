@@ -3,9 +3,9 @@
 //! | image | what is in it | source |
 //! | --- | --- | --- |
 //! | bzImage (x86) | a compressed ELF vmlinux, all allocated sections of it | Documentation/arch/x86/boot.rst, 2.08 and later |
-//! | EFI zboot (arm64, riscv, loongarch) | a compressed flat `Image` | drivers/firmware/efi/libstub/zboot-header.S |
-//!
-//! A flat `Image` (arm64) has neither section headers nor symbols, and is not read yet: the error says so.
+//! | EFI zboot (arm64, riscv, loongarch) | a compressed `Image` | drivers/firmware/efi/libstub/zboot-header.S |
+//! | `Image` (arm64, riscv) | the kernel as it lies in memory | [`flat`] |
+mod flat;
 mod lz4;
 
 use super::decompress::{self, Compression, decompress};
@@ -75,15 +75,17 @@ pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
             .hint("install the package of the kernel again")
     };
     let payload = payload().ok_or_else(cut_off)?;
-    let plain = if form == Form::Flat { None } else { Some(inflate(payload)?) };
-    let plain = plain.as_deref().map_or(data, |p| p);
-    match plain {
-        [0x7f, b'E', b'L', b'F', ..] => Ok(Some(plain.to_owned())),
-        _ => Err(Error::new(
-            ErrorKind::Unsupported,
-            "a flat boot image without section headers, as arm64 and riscv have it, is not read",
-        )
-        .hint("give the vmlinux of its debug package, or /sys/kernel/btf/vmlinux where it runs")),
+    let inflated = if form == Form::Flat { None } else { Some(inflate(payload)?) };
+    let plain = inflated.as_deref().unwrap_or(payload);
+    if self::form(plain) == Some(Form::Flat) {
+        return flat::object(plain).map(Some);
+    }
+    match inflated {
+        Some(kernel) if kernel.starts_with(b"\x7fELF") => Ok(Some(kernel)),
+        _ => {
+            let what = "what the boot image holds is neither an ELF object nor an Image of arm64 or riscv";
+            Err(Error::new(ErrorKind::Unsupported, what).hint("give the vmlinux of its debug package"))
+        }
     }
 }
 
@@ -158,7 +160,7 @@ mod tests {
             (b"\x89LZO\0\x0d", "lzo"),
             (b"????????", "unknown"),
             (b"\x02\x21\x4c\x18\x40\0\0\0????", "behind the end"),
-            (&gzip(b"MZ, a flat image"), "flat boot image"),
+            (&gzip(b"MZ, no kernel"), "neither an ELF object nor"),
         ] {
             let error = unpack(&bzimage(payload)).unwrap_err();
             assert!(error.message().contains(said) && error.remedy().is_some(), "{said}: {error}");
