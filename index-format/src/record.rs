@@ -379,6 +379,22 @@ impl TypeRecord {
     pub const DECLARED: u16 = 1;
 }
 
+/// What the BTF of its object says of a function that debug information describes, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum InBtf {
+    /// It has no symbol of its own name, or there is no BTF, or no debug information.
+    Unknown = 0,
+    /// One prototype, and that is its own: names and types of the parameters, type of what it returns.
+    Same = 1,
+    /// None.
+    Missing = 2,
+    /// Several prototypes of its name, and nothing that says which is its own.
+    Ambiguous = 3,
+    /// One prototype, and that is another one.
+    Changed = 4,
+}
+
 impl FunctionRecord {
     /// Mask of `DW_AT_inline`: 0 not, 1 inlined, 2 declared but not inlined, 3 declared and inlined.
     pub const INLINE: u16 = 3;
@@ -388,6 +404,19 @@ impl FunctionRecord {
     pub const NORETURN: u16 = 1 << 3;
     /// `DW_AT_prototyped`.
     pub const PROTOTYPED: u16 = 1 << 4;
+    /// Shift of an [`InBtf`] of three bits.
+    pub const IN_BTF_SHIFT: u16 = 5;
+
+    /// What BTF says of it.
+    pub fn in_btf(&self) -> InBtf {
+        match self.flags.get() >> Self::IN_BTF_SHIFT & 7 {
+            1 => InBtf::Same,
+            2 => InBtf::Missing,
+            3 => InBtf::Ambiguous,
+            4 => InBtf::Changed,
+            _ => InBtf::Unknown,
+        }
+    }
 
     /// Whether its inline instances are placements (`DW_AT_inline` 1 or 3).
     pub fn is_inlined(&self) -> bool {

@@ -4,7 +4,7 @@
 //! BTF (include/uapi/linux/btf.h, Documentation/bpf/btf.rst) is a list of numbered records and a table of strings, which
 //! pahole makes of DWARF when the kernel is built, each type and prototype once. The image has it in `.BTF`
 //! (`/sys/kernel/btf/vmlinux`). A module's goes on where the kernel's ends: its records and strings are numbered from there
-//! on, and refer to those of the kernel (`/sys/kernel/btf/MODULE`).
+//! on, and refer to those of the kernel (`/sys/kernel/btf/MODULE`), or to its own [`excerpt`] of them.
 //!
 //! | record | fact |
 //! | --- | --- |
@@ -47,7 +47,9 @@
 //!
 //! One `FUNC` and one symbol bear the name, so that the placement at the symbol has the parameters in `%di %si %dx %cx`.
 mod convention;
+pub mod excerpt;
 mod functions;
+pub mod prototypes;
 mod record;
 mod types;
 
@@ -58,6 +60,7 @@ use crate::error::ErrorKind;
 use crate::link::Symbol;
 use probeidx_format::record::UnitRecord;
 use record::Btf;
+use std::borrow::Cow;
 use types::{Keys, Types};
 
 /// Of fewer functions than these it says nothing that most have no symbol.
@@ -98,17 +101,71 @@ pub fn kernel(data: &[u8], object: Object<'_>) -> Result<(Batch, Base), Fault> {
 }
 
 impl Base {
-    /// The BTF of a module into a batch.
+    /// The kernel's BTF, of which nothing but prototypes is asked.
     ///
     /// # Errors
-    /// What is wrong with the header: the batch is as it was. Other faults are told in the batch.
-    pub fn module(&self, batch: &mut Batch, data: &[u8], object: Object<'_>) -> Result<(), Fault> {
-        let of_kernel = Btf::known(&self.bytes, &self.offsets)?;
-        let (btf, wrong) = Btf::parse(data, Some(&of_kernel))?;
-        batch.faults.extend(wrong.map(|fault| (object.number, fault)));
-        read(batch, &btf, &self.keys, object);
+    /// What is wrong with it.
+    pub fn of_prototypes(data: &[u8]) -> Result<Self, Fault> {
+        let (btf, wrong) = Btf::parse(data, None)?;
+        match wrong {
+            Some(fault) => Err(fault),
+            None => Ok(Self { bytes: data.to_vec(), offsets: btf.into_offsets(), keys: vec![] }),
+        }
+    }
+
+    /// The functions of the kernel, and the keys of their prototypes.
+    pub fn prototypes(&self) -> Vec<(&[u8], Key)> {
+        // What was read once has a header.
+        Btf::known(&self.bytes, &self.offsets).map_or(vec![], |btf| prototypes::prototypes(&btf))
+    }
+
+    /// The same of a module, for `take`: see [`module`](Self::module).
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn prototypes_of<T>(
+        &self,
+        data: &[u8],
+        excerpt: Option<&[u8]>,
+        take: impl FnOnce(&[(&[u8], Key)]) -> T,
+    ) -> Result<T, Fault> {
+        let base = match excerpt {
+            Some(excerpt) => Btf::parse(excerpt, None).map_err(in_excerpt)?.0,
+            None => Btf::known(&self.bytes, &self.offsets)?,
+        };
+        let (btf, wrong) = Btf::parse(data, Some(&base))?;
+        wrong.map_or_else(|| Ok(take(&prototypes::prototypes(&btf))), Err)
+    }
+
+    /// The BTF of a module into a batch; with its [`excerpt`] of the kernel's, where it has one.
+    ///
+    /// # Errors
+    /// What is wrong with a header: the batch is as it was. Other faults are told in the batch.
+    pub fn module(
+        &self,
+        batch: &mut Batch,
+        data: &[u8],
+        excerpt: Option<&[u8]>,
+        object: Object<'_>,
+    ) -> Result<(), Fault> {
+        let kernel = Btf::known(&self.bytes, &self.offsets)?;
+        let (base, wrong, keys) = match excerpt {
+            None => (kernel, None, Cow::Borrowed(&self.keys)),
+            Some(data) => {
+                let (excerpt, wrong) = Btf::parse(data, None).map_err(in_excerpt)?;
+                let keys = excerpt::keys(&excerpt, &kernel, &self.keys);
+                (excerpt, wrong.map(in_excerpt), Cow::Owned(keys))
+            }
+        };
+        let (btf, wrong_in_own) = Btf::parse(data, Some(&base))?;
+        batch.faults.extend(wrong.into_iter().chain(wrong_in_own).map(|fault| (object.number, fault)));
+        read(batch, &btf, &keys, object);
         Ok(())
     }
+}
+
+fn in_excerpt(fault: Fault) -> Fault {
+    Fault { section: excerpt::SECTION, ..fault }
 }
 
 fn read(batch: &mut Batch, btf: &Btf<'_>, base: &[Option<Key>], object: Object<'_>) -> Keys {

@@ -96,6 +96,10 @@ impl<'d> Record<'d> {
     pub fn target(&self) -> Id {
         Id(self.word)
     }
+    /// Whether it is only declared.
+    pub fn is_forward(&self) -> bool {
+        self.kind == Kind::Forward
+    }
     /// The words behind the record.
     fn words(&self) -> impl Iterator<Item = u32> + use<'d> {
         self.extra.chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().expect("four bytes")))

@@ -138,11 +138,49 @@ fn a_module_goes_on_where_the_kernel_ends() {
     w.record("g", FUNC, 0, 7, &[]);
     let mut batch = Batch::default();
     let symbols = [symbol(b"g", 0x1000)];
-    base_btf.module(&mut batch, &w.finish(), Object { name: "m", ..object(&symbols) }).unwrap();
+    base_btf.module(&mut batch, &w.finish(), None, Object { name: "m", ..object(&symbols) }).unwrap();
     assert!(batch.faults.is_empty(), "{:?}", batch.faults);
     let [t] = named(&batch, "t")[..] else { panic!() };
     let member = batch.types[batch.members[t.first_member as usize].target as usize];
     assert!(member.known && member.kind == TypeKind::Struct && batch.places.len() == 1);
+}
+
+#[test]
+fn a_module_of_another_build_goes_on_where_its_excerpt_ends() {
+    let (_, base_btf) = kernel(&small().finish(), object(&[])).unwrap();
+    // In another order than the kernel has them: 1 is gone from it, 3 has another size.
+    let mut excerpt = Writer::new();
+    excerpt.record("gone", STRUCT, 0, 8, &[]);
+    excerpt.record("s", FWD, 0, 0, &[]);
+    excerpt.record("s", STRUCT, 0, 99, &[]);
+    excerpt.record("int", INT, 0, 4, &[1 << 24 | 32]);
+    let mut w = Writer { first_string: excerpt.strings.len() as u32, ..Writer::default() };
+    let names = ["a", "b", "c", "d"].map(|name| w.string(name));
+    let rows: Vec<u32> = (1..).zip(names).flat_map(|(id, name)| [name, id, 0]).collect();
+    w.record("t", STRUCT, 4, 16, &rows);
+    let module = Object { name: "m", ..object(&[]) };
+    let mut batch = Batch::default();
+    base_btf.module(&mut batch, &w.finish(), Some(&excerpt.finish()), module).unwrap();
+    assert!(batch.faults.is_empty(), "{:?}", batch.faults);
+    let [t] = named(&batch, "t")[..] else { panic!() };
+    let members = &batch.members[t.first_member as usize..][..4];
+    let told: Vec<_> = members
+        .iter()
+        .map(|m| batch.types[m.target as usize])
+        .map(|t| (t.kind, t.known, t.declared, batch.strings.get(t.name)))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (TypeKind::Struct, false, true, &b"gone"[..]),
+            (TypeKind::Struct, true, false, b""),
+            (TypeKind::Struct, false, true, b"s"),
+            (TypeKind::Base, true, false, b""),
+        ]
+    );
+    let mut batch = Batch::default();
+    let wrong = base_btf.module(&mut batch, &w.finish(), Some(b"no BTF"), module).unwrap_err();
+    assert_eq!((wrong.section, batch.types.len()), (".BTF.base", 0));
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! Records to types: named ones each for itself, all others by what they are made of.
+use super::excerpt;
 use super::record::{Btf, Id, Kind, Record, SECTION};
 use crate::dwarf::Fault;
 use crate::dwarf::facts::{Batch, MemberFacts, NO_TYPE, TypeFacts};
@@ -13,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const DEEPEST: u32 = 64;
 
 /// Tells these keys from those of debug information.
-const SALT: u64 = 0x627466;
+pub(super) const SALT: u64 = 0x627466;
 
 /// The keys of the types of an object, by the number of the record; none for what is no type, or was not described.
 pub type Keys = Vec<Option<Key>>;
@@ -140,7 +141,10 @@ impl<'b, 'd> Types<'b, 'd> {
             self.fault("a record of BTF refers to one that is no type");
             return NO_TYPE;
         };
-        let key = self.btf.own_number(id).and_then(|number| self.keys[number]);
+        let key = match self.btf.own_number(id) {
+            Some(number) => self.keys[number],
+            None => excerpt::key_of_unknown(&record),
+        };
         match key {
             Some(key) => self.definition(id, record, kind, key),
             None => self.made_of(id, record, kind),
@@ -150,11 +154,13 @@ impl<'b, 'd> Types<'b, 'd> {
     /// A named type, or an unnamed one that has members: its inside comes later.
     fn definition(&mut self, id: Id, record: Record<'d>, kind: TypeKind, key: Key) -> u32 {
         let has_size = !matches!(record.kind, Kind::Typedef | Kind::Forward);
+        let is_size_alone =
+            self.btf.own_number(id).is_none() && !matches!(record.kind, Kind::Int | Kind::Float);
         let facts = TypeFacts {
             name: self.batch.strings.intern(record.name),
             size: if has_size { record.word } else { 0 },
             encoding: encoding(&record),
-            declared: record.kind == Kind::Forward,
+            declared: record.is_forward() || is_size_alone,
             ..blank(key, kind)
         };
         let described = self.add(facts);
@@ -311,7 +317,7 @@ fn blank(key: Key, kind: TypeKind) -> TypeFacts {
 }
 
 /// The kind of type that a record describes.
-fn kind(record: &Record<'_>) -> Option<TypeKind> {
+pub(super) fn kind(record: &Record<'_>) -> Option<TypeKind> {
     Some(match record.kind {
         Kind::Int | Kind::Float => TypeKind::Base,
         Kind::Pointer => TypeKind::Pointer,

@@ -90,7 +90,7 @@ pub enum Command {
     /// List the kernels that are indexed
     Kernels,
     /// Show what is in the index
-    Stats,
+    Stats(Stats),
     /// Check that the bytes of the index are whole
     Verify,
     /// Answer requests, a line of JSON each, until there are no more
@@ -435,6 +435,19 @@ pub enum Format {
     Stap,
     /// JSON Lines, as with --json.
     Json,
+}
+
+/// `probeidx stats`.
+#[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
+#[command(
+    after_help = "Functions are compared with BTF where the kernel has both: the kernel itself (BPF, arguments by name in \
+                        kprobe_events) knows no other prototypes. Only such count as have a symbol of their own name.\n\n\
+                        Example:\n  probeidx stats --btf"
+)]
+pub struct Stats {
+    /// List the functions that BTF lacks, or has with other or several prototypes
+    #[arg(long)]
+    pub btf: bool,
 }
 
 /// `serve`

@@ -1,13 +1,15 @@
 //! `probeidx kernels`, `stats`, `verify`.
+use super::args::Stats;
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use super::processes;
 use crate::error::Result;
 use crate::query::basis::{self, Basis};
-use crate::query::process;
+use crate::query::{compared, process};
 use crate::render::printable;
 use probeidx_format::id::PlaceId;
+use probeidx_format::record::FunctionRecord;
 use serde_json::json;
 use std::io::Write;
 
@@ -27,7 +29,7 @@ pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
 }
 
 /// What is in the index.
-pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
         let index = config.open(&path)?;
         let view = index.view()?;
@@ -53,6 +55,17 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
             ("definitions of tapsets", view.tapset.definitions()),
             ("parts that could not be read", meta.skipped.len()),
         ];
+        let in_btf = compared::compared(&view);
+        let told = in_btf.map_or([("", 0); 4], |c| {
+            [
+                ("functions that BTF has with the same prototype", c.same),
+                ("that BTF does not have", c.missing),
+                ("of whose name BTF has several prototypes", c.ambiguous),
+                ("that BTF has with another prototype", c.changed),
+            ]
+        });
+        let differences = || compared::differences(&view).filter(|_| args.btf);
+        let text = |id| String::from_utf8_lossy(view.string(id)).into_owned();
         let size: u64 = view.section_sizes().map(|s| s.1).sum();
         let object = process::path(&view).map(|path| String::from_utf8_lossy(path).into_owned());
         let written = (|| {
@@ -68,6 +81,17 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
                 if let Some(path) = &object {
                     line["process"] = json!(path);
                 }
+                if let Some(c) = in_btf {
+                    line["btf"] = json!({"same": c.same, "missing": c.missing, "ambiguous": c.ambiguous,
+                        "changed": c.changed});
+                }
+                if args.btf {
+                    let difference = |f: &FunctionRecord| {
+                        json!({"name": text(f.name), "file": text(f.file), "line": f.line.get(),
+                            "btf": compared::name(f.in_btf())})
+                    };
+                    line["differences"] = differences().map(|(_, f)| difference(f)).collect();
+                }
                 return writeln!(out, "{line}");
             }
             let name = object.as_ref().unwrap_or(&meta.release);
@@ -82,12 +106,20 @@ pub fn stats(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
             for (what, n) in counts {
                 writeln!(out, "  {n:>10}  {what}")?;
             }
+            for (what, n) in told.into_iter().filter(|(what, _)| !what.is_empty()) {
+                writeln!(out, "  {n:>10}  {what}")?;
+            }
             writeln!(out, "  {:>10.1}  MB, of which", size as f64 / 1e6)?;
             for (name, size) in view.section_sizes() {
                 writeln!(out, "  {:>10.1}  {}", size as f64 / 1e6, name.text())?;
             }
             for skipped in &meta.skipped {
                 writeln!(out, "  skipped: {}: {} ({} times)", skipped.path, skipped.message, skipped.count)?;
+            }
+            for (_, f) in differences() {
+                let (name, file) = (text(f.name), text(f.file));
+                let place = format!("{}@{}:{}", printable(&name), printable(&file), f.line.get());
+                writeln!(out, "  {:>10}  {place}", compared::name(f.in_btf()))?;
             }
             Ok(())
         })();

@@ -108,7 +108,7 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
         Command::Blacklist(blacklist) => blacklist::run(blacklist, config, out),
         Command::Diff(asked) => diff::run(asked, config, out),
         Command::Kernels => index::kernels(config, out),
-        Command::Stats => index::stats(config, out),
+        Command::Stats(args) => index::stats(args, config, out),
         Command::Verify => index::verify(config, out),
         Command::Complete(complete) => complete::run(complete, config, out),
         Command::Build(_)

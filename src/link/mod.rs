@@ -1,4 +1,5 @@
 //! Objects and their symbols to tables: sections, symbols by address and by name, names of all things.
+pub mod btf;
 mod symbols;
 mod tracepoints;
 
@@ -50,6 +51,8 @@ pub struct ObjectFacts {
     pub symbols: Vec<SymbolFacts>,
     pub code: CodeFacts,
     pub tracepoints: TracepointFacts,
+    /// What BTF says besides debug information: the key of each name's prototype, or none where there are several.
+    pub prototypes: Option<btf::Prototypes>,
     /// Of vmlinux: which symbols the kernel keeps.
     kept: Kept,
     /// Of a user object.
@@ -129,6 +132,7 @@ impl ObjectFacts {
                 .collect(),
             code,
             tracepoints: TracepointFacts::default(),
+            prototypes: None,
             kept: Kept::of(kernel),
             segments: if is_user { with_code.segments.clone() } else { vec![] },
         }

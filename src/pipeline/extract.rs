@@ -7,6 +7,7 @@ use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
 use crate::dwarf::{Extractor, Fault, Gathered, KnownTypes, ObjectSource, Sections, UnitHeader, Units};
 use crate::error::{Error, ErrorKind, Result};
+use crate::link::btf::Prototypes;
 use crate::link::{Kind, ObjectFacts};
 use crate::load::build_id::hex;
 use crate::load::config::KernelConfig;
@@ -43,11 +44,9 @@ pub struct Vmlinux {
 }
 
 /// What modules can be read by that have no debug information, as vmlinux was.
-#[derive(Default)]
 pub enum Instead {
-    /// vmlinux has debug information: modules without it are left out.
-    #[default]
-    Nothing,
+    /// vmlinux has debug information: modules without it are left out. What its BTF has is compared.
+    Nothing(Option<btf::Base>),
     /// What their BTF refers to.
     Btf(btf::Base),
     /// Symbols alone.
@@ -81,7 +80,7 @@ pub fn vmlinux(
                 (facts, config)
             };
             let extract = || match told {
-                Told::Dwarf(source) => (whole(*source, interner, types, functions), Instead::Nothing),
+                Told::Dwarf(source) => (whole(*source, interner, types, functions), Instead::Nothing(None)),
                 Told::Btf(data) => {
                     let (batch, base) = told::kernel(data, object);
                     let extracted =
@@ -91,7 +90,12 @@ pub fn vmlinux(
                 }
                 Told::Symbols => (vec![], Instead::Symbols),
             };
-            let ((facts, config), (extracted, instead)) = rayon::join(facts, extract);
+            let ((mut facts, config), (extracted, mut instead)) = rayon::join(facts, extract);
+            if let Told::Dwarf(_) = told {
+                let base = told::of_prototypes(&[object, code], faults);
+                facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
+                instead = Instead::Nothing(base);
+            }
             let layout = Layout::of(extracted.iter().map(|e| &e.batch));
             let facts =
                 facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
@@ -225,7 +229,7 @@ fn attempt(
     interner: &Interner,
     mut observe: impl FnMut(usize, &Input),
 ) -> Result<Group, (usize, Error)> {
-    let does_without = !matches!(instead, Instead::Nothing);
+    let does_without = !matches!(instead, Instead::Nothing(_));
     let mut gathered = Gathered::default();
     let (mut objects, mut inputs, mut parts, mut skipped) = (vec![], vec![], vec![], vec![]);
     for (number, (input, changed)) in modules.iter().zip(changed).enumerate() {
@@ -248,7 +252,10 @@ fn attempt(
             let path = input.path.display().to_string();
             let kernel = Kernel { version: code::version(release), config: None };
             let kind = Kind::Module(name);
-            let facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
+            let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
+            if let (Told::Dwarf(_), Instead::Nothing(Some(base))) = (told, instead) {
+                facts.prototypes = told::prototypes(base, &[object, code], interner, faults);
+            }
             if code.section("__tracepoints").is_none() {
                 return Ok(facts);
             }
@@ -295,7 +302,7 @@ fn open<T>(
     does_without: bool,
     read: impl FnOnce(&Elf<'_>, &Elf<'_>, Told<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
-    let image = Image::open(&input.path)?;
+    let image = input.unpacked.take(&input.path)?;
     let found = open_in(&image, input, number, does_without, read);
     image.unchanged(&input.path)?;
     found

@@ -179,9 +179,12 @@ fn build_kernel(
     let Read { interner, types, functions, objects, batches, .. } = &mut read;
     let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
-    let (mut layout, mut config, mut instead) = (None, None, extract::Instead::default());
+    let (mut layout, mut config, mut instead) = (None, None, extract::Instead::Nothing(None));
     if let Some(input) = &kernel.vmlinux {
-        match extract::vmlinux(input, &kernel.release, interner, types, functions) {
+        let read = || extract::vmlinux(input, &kernel.release, interner, types, functions);
+        // The unpacking of a boot image leaves the other processors idle.
+        let (read, _) = rayon::join(read, || tapsets.packed());
+        match read {
             Ok(vmlinux) => {
                 config = vmlinux.config;
                 objects.push(vmlinux.facts);
@@ -244,7 +247,7 @@ fn build_kernel(
     };
     read.evaluated = evaluated;
     if !options.force
-        && !matches!(instead, extract::Instead::Nothing)
+        && !matches!(instead, extract::Instead::Nothing(_))
         && let Some(kept) = unchanged::better(&index)
     {
         let what = "an index from debug information is there, and kept: what was found has none";
@@ -269,9 +272,10 @@ impl Read {
     /// Merges, links and writes it.
     fn write(self, index: PathBuf, meta: &Meta, lap: impl Fn(&'static str)) -> Result<Built> {
         let Self { interner, types, functions, objects, batches, evaluated } = self;
-        let (model, ids) = merge::merge(&batches, &meta.release, interner, types, functions);
+        let (mut model, ids) = merge::merge(&batches, &meta.release, interner, types, functions);
         lap("merge");
         let linked = link::link(&objects, &ids, &model.strings, &model.functions, &model.places);
+        link::btf::mark(&mut model, &linked, &objects, &ids);
         lap("link");
         let size = crate::write::write(&index, meta, &batches, &model, &linked, &evaluated)?;
         lap("write");

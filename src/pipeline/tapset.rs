@@ -63,14 +63,15 @@ impl Tapsets {
         let option = |name: &str| Some(config?.get(name.strip_prefix("CONFIG_")?)?.to_owned());
         let system_map = has_system_map(release);
         let target = Target { system_map, ..Target::new(target::of_machine(machine), release, &option) };
-        let read = || {
-            let library = Library::read(&self.sources, &target);
-            (library.tables(&target), library.errors)
-        };
-        let keep = || self.bytes.get_or_init(|| self.sources.to_bytes()).clone();
-        let ((tables, errors), sources) = rayon::join(read, keep);
-        let skipped = errors.into_iter().map(Skipped::object).collect();
-        (Evaluated { configuration, tables, sources }, skipped)
+        let library = Library::read(&self.sources, &target);
+        let tables = library.tables(&target);
+        let skipped = library.errors.into_iter().map(Skipped::object).collect();
+        (Evaluated { configuration, tables, sources: self.packed().to_owned() }, skipped)
+    }
+
+    /// The files as an index keeps them, compressed; what comes first does it.
+    pub fn packed(&self) -> &[u8] {
+        self.bytes.get_or_init(|| self.sources.to_bytes())
     }
 }
 

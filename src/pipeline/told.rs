@@ -1,13 +1,14 @@
 //! What an object tells of its functions: debug information, else BTF, else symbols alone.
 use crate::btf::{self, Base, Object};
 use crate::code;
-use crate::dwarf::ObjectSource;
 use crate::dwarf::facts::Batch;
+use crate::dwarf::{Fault, ObjectSource};
 use crate::error::{Error, ErrorKind};
-use crate::link;
+use crate::link::{self, btf::Prototypes};
 use crate::load::elf::Elf;
 use crate::load::live;
 use crate::load::symbol_table::SymbolTable;
+use crate::merge::intern::Interner;
 use probeidx_format::record::ObjectRecord;
 
 /// The best that an object has.
@@ -70,8 +71,38 @@ pub fn kernel(data: &[u8], object: &Elf<'_>) -> (Batch, Option<Base>) {
 /// The BTF of a module, into a batch.
 pub fn module(base: &Base, batch: &mut Batch, data: &[u8], object: &Elf<'_>, number: u32, name: &str) {
     let symbols = link::functions(object);
-    let told = base.module(batch, data, Object { number, name, machine: object.machine, symbols: &symbols });
+    let excerpt = object.section(btf::excerpt::SECTION).map(|s| s.raw());
+    let of = Object { number, name, machine: object.machine, symbols: &symbols };
+    let told = base.module(batch, data, excerpt, of);
     if let Err(fault) = told {
         batch.faults.push((number, fault));
     }
+}
+
+/// The BTF of a kernel that has debug information too: that of the debug file, or of the one with the code.
+pub fn of_prototypes(objects: &[&Elf<'_>], faults: &mut Vec<Error>) -> Option<Base> {
+    let base = Base::of_prototypes(section(objects, ".BTF")?);
+    base.map_err(|fault| faults.push(in_section(&fault))).ok()
+}
+
+/// The prototypes of a module's BTF.
+pub fn prototypes(
+    base: &Base,
+    objects: &[&Elf<'_>],
+    interner: &Interner,
+    faults: &mut Vec<Error>,
+) -> Option<Prototypes> {
+    let (data, excerpt) = (section(objects, ".BTF")?, section(objects, btf::excerpt::SECTION));
+    let told = base.prototypes_of(data, excerpt, |told| Prototypes::of(told, interner));
+    told.map_err(|fault| faults.push(in_section(&fault))).ok()
+}
+
+fn section<'d>(objects: &[&Elf<'d>], name: &str) -> Option<&'d [u8]> {
+    let sections = objects.iter().filter_map(|object| object.section(name));
+    sections.map(|s| s.raw()).find(|bytes| !bytes.is_empty())
+}
+
+fn in_section(fault: &Fault) -> Error {
+    let what = format!("prototypes are not compared: {}", fault.what);
+    Error::new(fault.kind, what).section(fault.section).offset(fault.offset as u64)
 }

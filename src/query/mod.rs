@@ -8,6 +8,7 @@ pub mod basis;
 pub mod best;
 pub(crate) mod blocklist;
 pub mod check;
+pub mod compared;
 pub mod coverage;
 pub mod declaration;
 pub mod decode;

@@ -30,6 +30,7 @@ mod captured;
 mod check;
 #[cfg(feature = "cli")]
 mod command_line;
+mod compared;
 #[cfg(feature = "cli")]
 mod completion;
 mod covered;

@@ -1,0 +1,122 @@
+//! What BTF says of the functions that debug information describes: the kernel itself (BPF, arguments by name in
+//! `kprobe_events`) knows no other prototypes.
+use super::{Linked, ObjectFacts, string_at, symbol_name};
+use crate::btf::prototypes;
+use crate::dwarf::strings::{Key, content_hash};
+use crate::merge::Model;
+use crate::merge::intern::{GlobalStr, Interner, StringIds};
+use probeidx_format::id::{FunctionId, StrId, TypeId};
+use probeidx_format::record::{FunctionRecord, InBtf, ObjectRecord};
+use probeidx_format::types::TypeKind;
+use probeidx_format::variables::Variables;
+use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The prototypes that the BTF of an object has: by name, none where there are several.
+pub struct Prototypes(FxHashMap<GlobalStr, Option<Key>>);
+
+impl Prototypes {
+    /// Collects them.
+    pub fn of(told: &[(&[u8], Key)], interner: &Interner) -> Self {
+        let mut prototypes: FxHashMap<GlobalStr, Option<Key>> = FxHashMap::default();
+        for (name, key) in told {
+            let known = prototypes.entry(interner.intern(name)).or_insert(Some(*key));
+            *known = known.filter(|known| known == key);
+        }
+        Self(prototypes)
+    }
+}
+
+/// Marks the functions of which an object with BTF has a symbol of this very name: clones have none in BTF. Of one that
+/// several objects have the worst counts. Cost: of the placements, and of the types that their prototypes have.
+pub fn mark(model: &mut Model, linked: &Linked, facts: &[ObjectFacts], ids: &StringIds) {
+    let mut shapes = Shapes { model, known: FxHashMap::default() };
+    let mut found: FxHashMap<FunctionId, InBtf> = FxHashMap::default();
+    for (object, bounds) in facts.iter().zip(linked.objects.windows(2)) {
+        let Some(told) = &object.prototypes else { continue };
+        let told: FxHashMap<StrId, Option<Key>> =
+            told.0.iter().map(|(name, key)| (ids.get(*name), *key)).collect();
+        let part =
+            |of: fn(&ObjectRecord) -> U32| of(&bounds[0]).get() as usize..of(&bounds[1]).get() as usize;
+        let functions = linked.symbols[part(|o| o.first_symbol)].iter().filter(|s| s.is_function());
+        let symbols: FxHashSet<_> = functions.map(|s| (s.pc, s.name)).collect();
+        for at in part(|o| o.first_place).filter(|at| model.places.out_of_line[*at]) {
+            let place = &model.places.places[at];
+            let name = symbol_name(&model.functions, place.function);
+            // Of code in assembler debug information has no prototype.
+            let has_prototype =
+                model.functions.records[place.function.index()].has(FunctionRecord::PROTOTYPED);
+            if !has_prototype || !symbols.contains(&(place.entry, name)) {
+                continue;
+            }
+            let status = match told.get(&name) {
+                None => InBtf::Missing,
+                Some(None) => InBtf::Ambiguous,
+                Some(Some(key)) if *key == shapes.prototype(place.function) => InBtf::Same,
+                Some(Some(_)) => InBtf::Changed,
+            };
+            let worst = found.entry(place.function).or_insert(status);
+            *worst = status.max(*worst);
+        }
+    }
+    for (function, status) in found {
+        let flags = &mut model.functions.records[function.index()].flags;
+        *flags = U16::new(flags.get() | (status as u16) << FunctionRecord::IN_BTF_SHIFT);
+    }
+}
+
+/// The types of debug information by the keys that BTF gets.
+struct Shapes<'m> {
+    model: &'m Model,
+    known: FxHashMap<TypeId, Key>,
+}
+
+/// As deep as [`prototypes`] looks.
+const DEEPEST: u32 = 32;
+
+impl Shapes<'_> {
+    fn prototype(&mut self, function: FunctionId) -> Key {
+        let functions = &self.model.functions;
+        let record = &functions.records[function.index()];
+        let details = functions.details.get(record.details.get() as usize..).unwrap_or_default();
+        let variables =
+            Variables::read(&functions.variables, details, record.variables.get(), record.line.get());
+        let returned = self.of(variables.return_type, 0);
+        let parameters: Vec<_> = variables
+            .filter(|v| v.parameter)
+            .map(|v| (content_hash(string_at(&self.model.strings, v.name)), self.of(v.type_id, 0)))
+            .collect();
+        prototypes::prototype(returned, parameters.into_iter())
+    }
+
+    fn of(&mut self, id: Option<TypeId>, depth: u32) -> Key {
+        let Some(id) = id.filter(|_| depth < DEEPEST) else { return prototypes::VOID };
+        if let Some(known) = self.known.get(&id) {
+            return *known;
+        }
+        let types = &self.model.types;
+        let (Some(record), Some(next)) = (types.records.get(id.index()), types.records.get(id.index() + 1))
+        else {
+            return prototypes::VOID;
+        };
+        let kind = TypeKind::from_u8(record.kind);
+        let name = string_at(&self.model.strings, record.name);
+        let is_named = !name.is_empty();
+        let target = (!is_named).then(|| self.of(record.target.some(), depth + 1));
+        let members = match kind {
+            TypeKind::Array | TypeKind::Function if !is_named => {
+                &types.members[record.first_member.get() as usize..next.first_member.get() as usize]
+            }
+            _ => &[],
+        };
+        let part = |m: &probeidx_format::record::MemberRecord| match kind {
+            // BTF has 0 where the number of elements is not known.
+            TypeKind::Array => (m.value.get().max(0), None),
+            _ => (0, Some(self.of(m.target.some(), depth + 1))),
+        };
+        let parts: Vec<_> = members.iter().map(part).collect();
+        let key = prototypes::shape(kind, name, target, parts.into_iter());
+        self.known.insert(id, key);
+        key
+    }
+}
