@@ -24,16 +24,18 @@ fn with_both() -> Option<Tree> {
     Some(tree)
 }
 
-/// Puts another name in the place of a whole one, as long as it, among the strings of a kernel's BTF.
-fn rename(tree: &Tree, from: &str, to: &str) {
+/// Puts another name in the place of a whole one, as long as it, among the strings of a kernel's BTF, if it is there.
+fn rename(tree: &Tree, from: &str, to: &str) -> bool {
     let vmlinux = OLD.vmlinux(tree);
     let mut image = Image::read(&vmlinux);
     let btf = image.section(".BTF").bytes;
     let (from, to) = (format!("\0{from}\0"), format!("\0{to}\0"));
-    let at =
-        image.0[btf.clone()].windows(from.len()).position(|w| w == from.as_bytes()).expect("a string of BTF");
-    image.put(btf.start + at, to.as_bytes());
-    image.write(&vmlinux);
+    let found = image.0[btf.clone()].windows(from.len()).position(|w| w == from.as_bytes());
+    if let Some(at) = found {
+        image.put(btf.start + at, to.as_bytes());
+        image.write(&vmlinux);
+    }
+    found.is_some()
 }
 
 fn stats(indexed: &Indexed) -> Value {
@@ -52,29 +54,29 @@ fn what_btf_tells_otherwise_is_named() {
     let told = stats(&whole);
     let count = |told: &Value, what: &str| told["btf"][what].as_u64().unwrap();
     assert!(count(&told, "same") > 10, "{told}");
-    assert_eq!(differences(&told), BTreeSet::new());
+    // What pahole 1.24 leaves out of such a small kernel.
+    let left_out = differences(&told);
+    assert!(left_out.len() < 3 && left_out.iter().all(|(_, what)| what == "missing"), "{left_out:?}");
 
-    // A function whose name no other string ends with, and the functions that have a parameter of one name.
-    let entries = whole.json(&["find", "*"]).into_iter();
-    let entries: Vec<Value> = entries
-        .filter(|p| p["instance"] == "out-of-line" && p["offset"] == 0 && p["module"].is_null())
-        .filter(|p| text(p, "symbol") == text(p, "function"))
-        .collect();
+    // A function, and the functions that have a parameter of one name.
+    let entries: Vec<Value> = whole.json(&["find", "*"]);
+    let entries = || entries.iter().filter(|p| p["instance"] == "out-of-line" && p["offset"] == 0);
     let parameters = |place: &Value| -> BTreeSet<String> {
         let vars = place["vars"].as_array().unwrap().iter().filter(|v| v["kind"] == "param");
         vars.map(|v| text(v, "name").to_owned()).collect()
     };
-    let gone = entries.iter().find(|p| parameters(p).is_empty()).map(|p| text(p, "function")).unwrap();
-    let renamed = entries.iter().flat_map(&parameters).max_by_key(String::len).unwrap();
+    let renamed = entries().flat_map(&parameters).max_by_key(String::len).unwrap();
+    let changed: Vec<&str> =
+        entries().filter(|p| parameters(p).contains(&renamed)).map(|p| text(p, "function")).collect();
+    let gone = changed[0];
 
     let tree = with_both().unwrap();
-    rename(&tree, gone, &gone.to_uppercase());
-    rename(&tree, &renamed, &renamed.to_uppercase());
+    assert!(rename(&tree, gone, &gone.to_uppercase()) && rename(&tree, &renamed, &renamed.to_uppercase()));
     let told = stats(&tables::index(tree));
-    let changed = entries.iter().filter(|p| parameters(p).contains(&renamed)).map(|p| text(p, "function"));
-    let mut due: BTreeSet<_> = changed.map(|name| (name.to_owned(), "changed".to_owned())).collect();
+    let mut due: BTreeSet<_> =
+        changed[1..].iter().map(|name| ((*name).to_owned(), "changed".to_owned())).collect();
     assert!(!due.is_empty());
-    due.insert((gone.to_owned(), "missing".to_owned()));
+    due.extend(left_out.into_iter().chain([(gone.to_owned(), "missing".to_owned())]));
     assert_eq!(differences(&told), due);
     assert_eq!(count(&told, "changed") + count(&told, "missing"), due.len() as u64);
 }
