@@ -60,7 +60,9 @@ fn what_btf_tells_otherwise_is_named() {
 
     // A function, and the functions that have a parameter of one name.
     let entries: Vec<Value> = whole.json(&["find", "*"]);
-    let entries = || entries.iter().filter(|p| p["instance"] == "out-of-line" && p["offset"] == 0);
+    let entries = || {
+        entries.iter().filter(|p| p["instance"] == "out-of-line" && p["offset"].as_u64().unwrap_or(0) == 0)
+    };
     let parameters = |place: &Value| -> BTreeSet<String> {
         let vars = place["vars"].as_array().unwrap().iter().filter(|v| v["kind"] == "param");
         vars.map(|v| text(v, "name").to_owned()).collect()
