@@ -285,15 +285,15 @@ fn addresses(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::elf::LE;
     use super::super::live::Writer;
     use super::*;
 
-    const TEXT: u64 = 0xffff_ffff_8100_0000;
+    pub const TEXT: u64 = 0xffff_ffff_8100_0000;
 
     #[derive(Clone, Copy, PartialEq)]
-    enum Layout {
+    pub enum Layout {
         Newer,
         Older,
         Absolute,
@@ -304,6 +304,7 @@ mod tests {
         let named = |n: u64| match n {
             0 => (0, "Afixed_percpu_data".to_owned()),
             1 => (TEXT, "T_stext".to_owned()),
+            299 => (TEXT + n * 16, "T_etext".to_owned()),
             7 => (TEXT + 7 * 16, format!("t{}", "long_".repeat(40))),
             n => (TEXT + n * 16, format!("tfunction_{n}")),
         };
@@ -315,7 +316,7 @@ mod tests {
     }
 
     /// The tables as scripts/kallsyms.c writes them: each character is its own token.
-    fn read_only_data(layout: Layout) -> Vec<u8> {
+    pub fn read_only_data(layout: Layout) -> Vec<u8> {
         let symbols = symbols();
         let mut data = b"Linux version 6.1.0\0\0\0\0\0".to_vec();
         align(&mut data);

@@ -241,3 +241,87 @@ fn build_id(image: &[u8]) -> Option<&[u8]> {
     };
     memmem::find_iter(image, NAME).find_map(note)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::elf::Elf;
+    use crate::load::kallsyms::tests::{Layout, TEXT, read_only_data};
+
+    const CODE: usize = 299 * 16;
+
+    /// An Image with code, symbols, BTF behind some that is no BTF, and a note behind that of an object for processes. If it
+    /// moves itself, all pointers are in the relocations.
+    fn image(layout: Layout, moves: bool) -> Vec<u8> {
+        let mut image = vec![0x1f; CODE];
+        image[..0x40].fill(0);
+        image[0x38..0x3c].copy_from_slice(b"ARM\x64");
+        let data = read_only_data(layout);
+        image.extend(&data);
+        let note = |id: u8| [b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0".to_vec(), vec![id; 20]].concat();
+        let mut process = vec![0; 64];
+        process[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        process[0x28..0x30].copy_from_slice(&100_u64.to_le_bytes());
+        process.extend(note(1));
+        image.extend(process);
+        image.extend(note(2));
+        image.extend([0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
+        image.resize(image.len().next_multiple_of(8), 0);
+        image.extend(btf_of_nothing());
+        image.resize(image.len().next_multiple_of(8), 0);
+        if moves {
+            let base = memmem::find(&image, &TEXT.to_le_bytes()).unwrap();
+            image[base..base + 8].fill(0);
+            let free = image.len();
+            image.resize(free + 8 * FEWEST, 0);
+            let pointers = [base].into_iter().chain((free..image.len()).step_by(8));
+            for at in pointers.collect::<Vec<_>>() {
+                let record = [TEXT + at as u64, 1027, TEXT];
+                record.iter().for_each(|word| image.extend(word.to_le_bytes()));
+            }
+        }
+        let size = image.len() as u64 + 0x1000;
+        image[0x10..0x18].copy_from_slice(&size.to_le_bytes());
+        image
+    }
+
+    fn btf_of_nothing() -> Vec<u8> {
+        let mut btf = vec![0x9f, 0xeb, 1, 0];
+        [24, 0, 0, 0, 1_u32].iter().for_each(|word| btf.extend(word.to_le_bytes()));
+        btf.push(0);
+        btf
+    }
+
+    #[test]
+    fn what_is_where_is_found() {
+        for (layout, moves) in
+            [(Layout::Older, false), (Layout::Newer, false), (Layout::Older, true), (Layout::Newer, true)]
+        {
+            let image = image(layout, moves);
+            let bytes = object(&image).unwrap();
+            let object = Elf::parse(&bytes).unwrap();
+            let areas: Vec<_> =
+                object.sections[1..].iter().map(|s| (s.name, s.address(), s.size())).take(2).collect();
+            let rest = (image.len() - CODE) as u64;
+            assert_eq!(areas, [(".text", TEXT, CODE as u64), (".data", TEXT + CODE as u64, rest)]);
+            assert_eq!(object.section(".bss").map(|s| s.size()), Some(0x1000));
+            assert_eq!(object.build_id(), Some(&[2; 20][..]));
+            assert_eq!(object.section(".BTF").unwrap().raw(), btf_of_nothing());
+            assert!(Carried::find(object.section(".data").unwrap().raw(), |a| a == TEXT).unwrap().is_ok());
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_or_changed_is_an_error_or_another_image() {
+        let whole = image(Layout::Newer, true);
+        assert!(object(&whole[..CODE]).unwrap_err().message().contains("CONFIG_KALLSYMS"));
+        for at in (0x40..whole.len()).step_by(13) {
+            let _ = object(&whole[..at]);
+            let mut changed = whole.clone();
+            changed[at] ^= 0x81;
+            if let Ok(bytes) = object(&changed) {
+                Elf::parse(&bytes).unwrap();
+            }
+        }
+    }
+}
