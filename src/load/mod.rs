@@ -12,6 +12,7 @@ pub(crate) mod relocate;
 mod split;
 mod supplement;
 pub mod symbol_table;
+mod system_map;
 
 use crate::error::Result;
 use crate::mapping::Watching;

@@ -318,7 +318,7 @@ fn open_in<T>(
     let in_file = |e: Error| e.at(&input.path);
     let mut errors = vec![];
     let object = Elf::parse(image.bytes()).map_err(in_file)?;
-    let table = told::carried(&object, &mut errors);
+    let table = told::carried(&object, &input.path, &mut errors);
     let object = match &table {
         Some(table) => object.with_symbols(table),
         None => object,

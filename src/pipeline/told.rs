@@ -3,13 +3,14 @@ use crate::btf::{self, Base, Object};
 use crate::code;
 use crate::dwarf::facts::Batch;
 use crate::dwarf::{Fault, ObjectSource};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::link::{self, btf::Prototypes};
 use crate::load::elf::Elf;
 use crate::load::live;
 use crate::load::symbol_table::SymbolTable;
 use crate::merge::intern::Interner;
 use probeidx_format::record::ObjectRecord;
+use std::path::Path;
 
 /// The best that an object has.
 #[derive(Clone, Copy)]
@@ -29,16 +30,20 @@ impl<'d> Told<'d> {
     }
 }
 
-/// The symbols that a stripped kernel carries for itself, with the sizes that its code shows. What is wrong with them is told
-/// in `faults`.
-pub fn carried(object: &Elf<'_>, faults: &mut Vec<Error>) -> Option<SymbolTable> {
+/// The symbols of a stripped kernel at a path, which it carries for itself or `System.map` has, with the sizes that its code
+/// shows. What is wrong with them is told in `faults`.
+pub fn carried(object: &Elf<'_>, path: &Path, faults: &mut Vec<Error>) -> Option<SymbolTable> {
     if object.is_relocatable || !object.symbols.is_empty() || !object.has_some_code() {
         return None;
     }
-    let mut table = SymbolTable::embedded(object).unwrap_or_else(|e| {
-        faults.push(e);
-        None
-    })?;
+    let mut told = |table: Result<Option<SymbolTable>>| {
+        table.unwrap_or_else(|error| {
+            faults.push(error);
+            None
+        })
+    };
+    let own = told(SymbolTable::embedded(object));
+    let mut table = told(SymbolTable::of_system_map(object, path, own.as_ref())).or(own)?;
     code::measure(object, &mut table);
     Some(table)
 }

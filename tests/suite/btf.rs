@@ -140,6 +140,45 @@ fn an_index_of_a_boot_image_does_not_replace_a_better_one() {
     assert!(!basis());
 }
 
+#[test]
+fn a_stripped_image_has_the_symbols_of_its_system_map() {
+    let Some(_) = both() else { return };
+    let tree = OLD.compile();
+    with_btf_alone(&tree);
+    let vmlinux = OLD.vmlinux(&tree);
+    let root = tempfile::tempdir().unwrap();
+    let [image, map] = ["vmlinuz", "System.map"].map(|n| root.path().join(format!("{n}-{}", OLD.release)));
+    let index = || {
+        std::fs::write(&image, bzimage(&std::fs::read(&vmlinux).unwrap())).unwrap();
+        let db = tempfile::tempdir().unwrap();
+        let run = build(db.path(), &[&image]);
+        (run_in(db.path(), ["--json", "find", "*"]), run)
+    };
+    let (with_symbols, _) = index();
+    let listed = Command::new("nm").arg("-n").arg(&vmlinux).output().unwrap().stdout;
+    run_all([{
+        let mut c = Command::new("objcopy");
+        c.arg("--strip-all").arg(&vmlinux);
+        c
+    }]);
+    std::fs::write(&map, "ffffffffffffffff B The real System.map is elsewhere\n").unwrap();
+    let (without, _) = index();
+    assert_ne!(without.out, with_symbols.out);
+    std::fs::write(&map, &listed).unwrap();
+    let (with_map, run) = index();
+    assert_eq!(run.code, 0, "{run:?}");
+    let places = |run: Run| -> Vec<Value> {
+        let all = run.found().lines().map(|l| serde_json::from_str(l).unwrap()).collect::<Vec<Value>>();
+        let of_btf = all.into_iter().filter(|p| p["rests_on"] == "btf");
+        of_btf
+            .map(|p| [&p["probe"], &p["address"], &p["anchor"], &p["attach"]].into_iter().cloned().collect())
+            .collect()
+    };
+    let told = places(with_map);
+    assert!(told.len() > 10);
+    assert_eq!(told, places(with_symbols));
+}
+
 /// Every word of the records, and every byte of the header, made to be what it should not be: an answer or an error, and an
 /// end.
 #[test]
