@@ -1,9 +1,13 @@
 //! The whole build: discover, load, dwarf, merge, link, write.
-mod extract;
+mod account;
+mod modules;
+mod open;
 mod tapset;
 mod told;
 mod unchanged;
+mod units;
 mod user;
+mod vmlinux;
 
 use crate::discover::{self, Discovery, KernelInputs};
 use crate::error::{Error, ErrorKind, Result};
@@ -12,7 +16,8 @@ use crate::merge::intern::Interner;
 use crate::merge::{self, Extracted, Firsts};
 use crate::observer::Observer;
 use crate::write::Turn;
-use extract::{Group, input_meta};
+use account::{from_skipped_meta, input_meta, skipped_meta};
+use modules::Group;
 use probeidx_format::meta::{Meta, SkippedMeta};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -20,6 +25,7 @@ use std::time::Instant;
 pub(crate) use tapset::Evaluated;
 use tapset::Tapsets;
 pub use user::build_user;
+use vmlinux::Instead;
 
 /// How a build is to go.
 #[derive(Clone, Debug)]
@@ -179,9 +185,9 @@ fn build_kernel(
     let Read { interner, types, functions, objects, batches, .. } = &mut read;
     let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
-    let (mut layout, mut config, mut instead) = (None, None, extract::Instead::Nothing(None));
+    let (mut layout, mut config, mut instead) = (None, None, Instead::Nothing(None));
     if let Some(input) = &kernel.vmlinux {
-        let read = || extract::vmlinux(input, &kernel.release, interner, types, functions);
+        let read = || vmlinux::read(input, &kernel.release, interner, types, functions);
         // The unpacking of a boot image leaves the other processors idle.
         let (read, _) = rayon::join(read, || tapsets.packed());
         match read {
@@ -205,13 +211,13 @@ fn build_kernel(
         observer.object_done(&input.path, input.size);
     }
     lap("vmlinux");
-    let groups = extract::groups(&kernel.modules);
+    let groups = modules::groups(&kernel.modules);
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
         let (release, layout, instead) = (&kernel.release, layout.as_ref(), &instead);
         let read = |g: usize| {
-            Ok((g, extract::modules(groups[g], release, types, layout, instead, interner, observer)?))
+            Ok((g, modules::read(groups[g], release, types, layout, instead, interner, observer)?))
         };
         order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };
@@ -247,7 +253,7 @@ fn build_kernel(
     };
     read.evaluated = evaluated;
     if !options.force
-        && !matches!(instead, extract::Instead::Nothing(_))
+        && !matches!(instead, Instead::Nothing(_))
         && let Some(kept) = unchanged::better(&index)
     {
         let what = "an index from debug information is there, and kept: what was found has none";
@@ -290,23 +296,4 @@ impl Read {
             size,
         })
     }
-}
-
-fn skipped_meta(skipped: &Skipped) -> SkippedMeta {
-    let path = skipped.error.path().map(|p| p.display().to_string()).unwrap_or_default();
-    let whole = skipped.error.to_string();
-    SkippedMeta {
-        message: whole.strip_prefix(&path).unwrap_or(&whole).trim_start_matches([':', ' ']).to_owned(),
-        path,
-        kind: skipped.error.kind().name().to_owned(),
-        count: skipped.count,
-        whole_object: skipped.whole_object,
-    }
-}
-
-/// What could not be read when the index was made cannot be read now: the files are the same.
-fn from_skipped_meta(meta: &SkippedMeta) -> Skipped {
-    let kind = ErrorKind::from_name(&meta.kind).unwrap_or(ErrorKind::Damaged);
-    let error = Error::new(kind, meta.message.clone()).at(meta.path.as_ref());
-    Skipped { error, count: meta.count, whole_object: meta.whole_object }
 }

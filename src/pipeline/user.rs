@@ -1,6 +1,7 @@
 //! The build of programs and shared libraries: an index for each.
-use super::extract::{self, count_faults, from_fault, input_meta, part_metas};
+use super::account::{count_faults, from_fault, input_meta, part_metas};
 use super::unchanged::unchanged;
+use super::units;
 use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_turn, skipped_meta, threads};
 use crate::discover::{self, UserObject};
 use crate::dwarf::Units;
@@ -128,7 +129,7 @@ fn read_in(
         skipped.push(Skipped::part(without_debug_info(&object).at(path), 1));
     }
     let mut read = Read::default();
-    let source = extract::source(&object, 0, sections.sections(&units), &units.headers, None);
+    let source = units::source(&object, 0, sections.sections(&units), &units.headers, None);
     let Read { interner, types, functions, .. } = &read;
     let name = found.object.name.as_deref().unwrap_or_default();
     let with_symbols = if with_debug.symbols.is_empty() { &object } else { with_debug };
@@ -145,7 +146,7 @@ fn read_in(
                 &mut faults,
             )
         },
-        || extract::whole(source, interner, types, functions),
+        || units::whole(source, interner, types, functions),
     );
     skipped.extend(faults.into_iter().map(|e| Skipped::part(e.at(debug_path), 1)));
     for batch in &batches {

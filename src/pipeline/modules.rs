@@ -1,0 +1,161 @@
+//! Modules to batches of facts, one after another into each.
+use super::Skipped;
+use super::account::{count_faults, input_meta, part_metas};
+use super::open::open;
+use super::told::{self, Told};
+use super::units::cut;
+use super::vmlinux::Instead;
+use crate::code::layout::Layout;
+use crate::code::{self, Kernel};
+use crate::discover::{Input, UNKNOWN_RELEASE};
+use crate::dwarf::{Extractor, Gathered, KnownTypes};
+use crate::error::{Error, ErrorKind, Result};
+use crate::link::{Kind, ObjectFacts};
+use crate::load::elf::Elf;
+use crate::merge::Extracted;
+use crate::merge::intern::Interner;
+use crate::observer::Observer;
+use probeidx_format::meta::InputMeta;
+
+/// Bytes of module files that are one batch.
+const GROUP: u64 = 24 << 20;
+
+/// Modules that are read into one batch.
+pub fn groups(modules: &[Input]) -> Vec<&[Input]> {
+    cut(modules, |module| module.size, GROUP)
+}
+
+/// What a group of modules gave.
+pub struct Group {
+    pub extracted: Extracted,
+    pub objects: Vec<ObjectFacts>,
+    pub inputs: Vec<InputMeta>,
+    /// Other files that have debug information of the objects.
+    pub parts: Vec<InputMeta>,
+    pub skipped: Vec<Skipped>,
+}
+
+/// Reads modules one after another into one batch; each file is dropped before the next is opened. `layout` is that of
+/// vmlinux, or none without it. A module that changed while it was read is left out, and the others are read again:
+/// nothing that was read with it counts.
+///
+/// # Errors
+/// [`ErrorKind::Exhausted`] if memory or files ran out.
+pub fn read(
+    modules: &[Input],
+    release: &str,
+    known: &dyn KnownTypes,
+    layout: Option<&Layout>,
+    instead: &Instead,
+    interner: &Interner,
+    observer: &dyn Observer,
+) -> Result<Group> {
+    let mut changed: Vec<Option<Error>> = vec![None; modules.len()];
+    let mut done = 0;
+    loop {
+        let observe = |number: usize, input: &Input| {
+            if number == done {
+                observer.object_done(&input.path, input.size);
+                done += 1;
+            }
+        };
+        match attempt(modules, &changed, release, known, layout, instead, interner, observe) {
+            Ok(group) => return Ok(group),
+            Err((number, error)) if error.kind() == ErrorKind::Changed => changed[number] = Some(error),
+            Err((_, error)) => return Err(error),
+        }
+    }
+}
+
+/// Reads the modules that did not change so far, each of which is told to `observe` with its number. Fails with the
+/// number of one that did now.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "they are those of the function above, and what happened so far"
+)]
+fn attempt(
+    modules: &[Input],
+    changed: &[Option<Error>],
+    release: &str,
+    known: &dyn KnownTypes,
+    layout: Option<&Layout>,
+    instead: &Instead,
+    interner: &Interner,
+    mut observe: impl FnMut(usize, &Input),
+) -> Result<Group, (usize, Error)> {
+    let does_without = !matches!(instead, Instead::Nothing(_));
+    let mut gathered = Gathered::default();
+    let (mut objects, mut inputs, mut parts, mut skipped) = (vec![], vec![], vec![], vec![]);
+    for (number, (input, changed)) in modules.iter().zip(changed).enumerate() {
+        let object_number = objects.len() as u32;
+        let read = |object: &Elf<'_>, code: &Elf<'_>, told: Told<'_>, faults: &mut Vec<Error>| {
+            check_release(object, release)?;
+            let name = input.name.as_deref().unwrap_or_default();
+            match (told, instead) {
+                (Told::Dwarf(source), _) => {
+                    let mut extractor = Extractor::new(std::mem::take(&mut gathered), *source, known);
+                    source.own().iter().for_each(|header| extractor.read(*header));
+                    extractor.read_frames();
+                    gathered = extractor.leave();
+                }
+                (Told::Btf(data), Instead::Btf(base)) => {
+                    told::module(base, gathered.facts(), data, object, object_number, name);
+                }
+                _ => {}
+            }
+            let path = input.path.display().to_string();
+            let kernel = Kernel { version: code::version(release), config: None };
+            let kind = Kind::Module(name);
+            let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
+            if let (Told::Dwarf(_), Instead::Nothing(Some(base))) = (told, instead) {
+                facts.prototypes = told::prototypes(base, &[object, code], interner, faults);
+            }
+            if code.section("__tracepoints").is_none() {
+                return Ok(facts);
+            }
+            let own = || Layout::of(std::iter::once(gathered.so_far()));
+            let layout = layout.copied().or_else(own);
+            Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
+        };
+        match changed.clone().map_or_else(|| open(input, object_number, does_without, read), Err) {
+            Ok((facts, files, faults)) => {
+                inputs.push(input_meta(input, Some(&facts)));
+                parts.extend(part_metas(&files));
+                objects.push((facts, files));
+                skipped.extend(faults);
+            }
+            Err(error)
+                if changed.is_none() && matches!(error.kind(), ErrorKind::Changed | ErrorKind::Exhausted) =>
+            {
+                return Err((number, error));
+            }
+            Err(error) => {
+                inputs.push(input_meta(input, None));
+                skipped.push(Skipped::object(error));
+            }
+        }
+        observe(number, input);
+    }
+    let batch = gathered.finish();
+    skipped.extend(count_faults(&batch.faults, |object| &objects[object as usize].1));
+    Ok(Group {
+        extracted: Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 },
+        objects: objects.into_iter().map(|o| o.0).collect(),
+        inputs,
+        parts,
+        skipped,
+    })
+}
+
+/// A module says in `.modinfo` for which kernel it was made.
+fn check_release(object: &Elf<'_>, release: &str) -> Result<()> {
+    let info = object.section(".modinfo").map(|s| s.raw()).unwrap_or_default();
+    let made_for = info.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(b"vermagic="));
+    let made_for = made_for.and_then(|v| v.split(|b| *b == b' ').next()).unwrap_or_default();
+    if made_for.is_empty() || release == UNKNOWN_RELEASE || made_for == release.as_bytes() {
+        return Ok(());
+    }
+    let made_for = String::from_utf8_lossy(made_for);
+    let what = format!("a module of kernel {made_for} among those of {release}");
+    Err(Error::new(ErrorKind::Mismatch, what).section(".modinfo"))
+}

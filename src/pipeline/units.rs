@@ -1,0 +1,70 @@
+//! The units of an object to batches of facts, side by side.
+use crate::dwarf::{Extractor, Gathered, ObjectSource, Sections, UnitHeader};
+use crate::load::elf::Elf;
+use crate::merge::intern::Interner;
+use crate::merge::{Extracted, Firsts};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+/// Bytes of `.debug_info` that are one batch: enough that repeated types are met again, few enough that all threads
+/// have work to the end. Part of what decides the bytes of an index: not to be made to depend on the machine.
+const BATCH: u64 = 4 << 20;
+
+/// Reads an object that is alone, its units in batches side by side.
+pub fn whole(
+    source: ObjectSource<'_>,
+    interner: &Interner,
+    types: &Firsts,
+    functions: &Firsts,
+) -> Vec<Extracted> {
+    let read = |(number, batch): (usize, &&[UnitHeader])| {
+        let mut extractor = Extractor::new(Gathered::default(), source, &());
+        batch.iter().for_each(|header| extractor.read(*header));
+        let batch = extractor.leave().finish();
+        let extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+        extracted.tell(number as u32, types, functions);
+        extracted
+    };
+    let own = source.own();
+    let length = |unit: &UnitHeader| {
+        let with_entries = source.with_entries(*unit);
+        (with_entries.end - with_entries.start) as u64
+    };
+    let batches = cut(&own, length, BATCH);
+    let read_all = || batches.par_iter().enumerate().with_max_len(1).map(read).collect::<Vec<_>>();
+    let (mut extracted, frames) = rayon::join(read_all, || frames(source));
+    extracted.push(frames);
+    extracted
+}
+
+/// The object that an extractor reads.
+pub fn source<'d>(
+    object: &Elf<'_>,
+    number: u32,
+    sections: Sections<'d>,
+    headers: &'d [UnitHeader],
+    bodies: Option<&'d FxHashMap<u32, u32>>,
+) -> ObjectSource<'d> {
+    ObjectSource { number, base: object.base, first_pc: object.first_pc, sections, headers, bodies }
+}
+
+/// The frame rules of an object: a batch without units.
+fn frames(source: ObjectSource<'_>) -> Extracted {
+    let mut extractor = Extractor::new(Gathered::default(), source, &());
+    extractor.read_frames();
+    Extracted { batch: extractor.leave().finish(), strings: vec![], first_object: 0 }
+}
+
+/// Cuts a list where what has come together weighs this much.
+pub fn cut<T>(list: &[T], weight: impl Fn(&T) -> u64, enough: u64) -> Vec<&[T]> {
+    let mut pieces = vec![];
+    let (mut first, mut sum) = (0, 0);
+    for (at, item) in list.iter().enumerate() {
+        sum += weight(item);
+        if sum >= enough || at + 1 == list.len() {
+            pieces.push(&list[first..=at]);
+            (first, sum) = (at + 1, 0);
+        }
+    }
+    pieces
+}

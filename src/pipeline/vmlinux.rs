@@ -1,0 +1,97 @@
+//! vmlinux to batches of facts.
+use super::account::{count_faults, part_metas};
+use super::open::open;
+use super::told::{self, Told};
+use super::{Skipped, units};
+use crate::btf;
+use crate::code::layout::Layout;
+use crate::code::{self, Kernel};
+use crate::discover::Input;
+use crate::error::Result;
+use crate::link::btf::Prototypes;
+use crate::link::{Kind, ObjectFacts};
+use crate::load::config::KernelConfig;
+use crate::merge::intern::Interner;
+use crate::merge::{Extracted, Firsts};
+use probeidx_format::meta::InputMeta;
+
+/// What vmlinux gave.
+pub struct Vmlinux {
+    pub facts: ObjectFacts,
+    /// Of the kernel, where it was found.
+    pub config: Option<KernelConfig>,
+    pub extracted: Vec<Extracted>,
+    /// Where modules too have what tells of tracepoints.
+    pub layout: Option<Layout>,
+    /// What the modules can do with instead of debug information.
+    pub instead: Instead,
+    pub skipped: Vec<Skipped>,
+    /// Other files that have debug information of it.
+    pub parts: Vec<InputMeta>,
+}
+
+/// What modules can be read by that have no debug information, as vmlinux was.
+pub enum Instead {
+    /// vmlinux has debug information: modules without it are left out. What its BTF has is compared.
+    Nothing(Option<btf::Base>),
+    /// What their BTF refers to.
+    Btf(btf::Base),
+    /// Symbols alone.
+    Symbols,
+}
+
+/// Reads vmlinux, its units in batches side by side.
+pub fn read(
+    input: &Input,
+    release: &str,
+    interner: &Interner,
+    types: &Firsts,
+    functions: &Firsts,
+) -> Result<Vmlinux> {
+    let ((facts, config, extracted, layout, instead), files, mut skipped) =
+        open(input, 0, true, |object, code, told, faults| {
+            let path = input.path.display().to_string();
+            let facts = || {
+                // A debug file may lie anywhere; the configuration is beside what is installed.
+                let places = std::iter::once(&input.path).chain(&input.shipped);
+                let config = places.into_iter().find_map(|path| KernelConfig::find(path, release, object));
+                let kernel = Kernel { version: code::version(release), config: config.as_ref() };
+                let mut facts =
+                    ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
+                if !matches!(told, Told::Dwarf(_)) {
+                    facts.code.flags |= told::rules_unseen(object, config.is_some());
+                    if !code.has_some_code() {
+                        told::without_image(faults);
+                    }
+                }
+                (facts, config)
+            };
+            let extract = || match told {
+                Told::Dwarf(source) => {
+                    (units::whole(*source, interner, types, functions), Instead::Nothing(None))
+                }
+                Told::Btf(data) => {
+                    let (batch, base) = told::kernel(data, object);
+                    let extracted =
+                        Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+                    extracted.tell(0, types, functions);
+                    (vec![extracted], base.map_or(Instead::Symbols, Instead::Btf))
+                }
+                Told::Symbols => (vec![], Instead::Symbols),
+            };
+            let ((mut facts, config), (extracted, mut instead)) = rayon::join(facts, extract);
+            if let Told::Dwarf(_) = told {
+                let base = told::of_prototypes(&[object, code], faults);
+                facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
+                instead = Instead::Nothing(base);
+            }
+            let layout = Layout::of(extracted.iter().map(|e| &e.batch));
+            let facts =
+                facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
+            Ok((facts, config, extracted, layout, instead))
+        })?;
+    for e in &extracted {
+        skipped.extend(count_faults(&e.batch.faults, |_| &files));
+    }
+    Ok(Vmlinux { facts, config, extracted, layout, instead, skipped, parts: part_metas(&files) })
+}
