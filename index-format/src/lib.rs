@@ -172,6 +172,7 @@ pub mod labels;
 pub mod lines;
 pub mod meta;
 pub mod names;
+pub mod order;
 mod parts;
 pub mod record;
 mod sites;
@@ -185,6 +186,7 @@ pub mod writer;
 
 pub use error::{Error, Result};
 pub use header::{SectionName, VERSION};
+pub use order::ByteOrder;
 pub use parts::Left;
 pub use view::View;
 pub use zerocopy;

@@ -5,6 +5,7 @@
 use super::cursor::Cursor;
 use super::header::Encoding;
 use gimli::constants::*;
+use object::Endianness;
 
 /// An attribute that somebody asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +111,8 @@ impl Abbrevs {
         self.sparse.clear();
         self.steps.clear();
         self.constants.clear();
-        let mut cursor = Cursor::new(section, offset);
+        // Its numbers are bytes and LEB128: the same in any order.
+        let mut cursor = Cursor::new(section, offset, Endianness::Little);
         let mut count = 0;
         loop {
             let start = cursor.pos;

@@ -7,6 +7,7 @@ use super::header::Fault;
 use super::strings::content_hash;
 use gimli::constants::*;
 use probeidx_format::frames::{self, Row, Rule};
+use object::Endianness;
 use rustc_hash::FxHashMap;
 
 /// How often the section's bytes may be read as those of common entries.
@@ -16,9 +17,13 @@ impl Extractor<'_, '_> {
     /// Reads the frame rules of the whole object. Cost: below 1 % of a build.
     pub fn read_frames(&mut self) {
         let sections = self.object.sections;
+        let order = sections.order;
         let section = match sections.frame {
-            [] => Section { name: ".eh_frame", data: sections.eh_frame, eh: Some(sections.eh_frame_address) },
-            data => Section { name: ".debug_frame", data, eh: None },
+            [] => {
+                let eh = Some(sections.eh_frame_address);
+                Section { name: ".eh_frame", data: sections.eh_frame, order, eh }
+            }
+            data => Section { name: ".debug_frame", data, order, eh: None },
         };
         let mut commons = FxHashMap::default();
         let mut rows = vec![];
@@ -75,6 +80,7 @@ impl Extractor<'_, '_> {
 struct Section<'d> {
     name: &'static str,
     data: &'d [u8],
+    order: Endianness,
     eh: Option<u64>,
 }
 
@@ -107,7 +113,7 @@ impl<'d> Section<'d> {
     }
 
     fn entry(&self, start: usize) -> std::result::Result<Entry<'d>, Fault> {
-        let mut cursor = Cursor::new(self.data, start);
+        let mut cursor = Cursor::new(self.data, start, self.order);
         let mut length = u64::from(cursor.u32());
         let mut size = 4;
         if length == 0xffff_ffff {
@@ -117,7 +123,7 @@ impl<'d> Section<'d> {
         let Some(end) = end.filter(|e| *e <= self.data.len() && !cursor.ended) else {
             return Err(self.fault(start, "a frame entry is longer than the section"));
         };
-        let mut cursor = Cursor::new(&self.data[..end], cursor.pos);
+        let mut cursor = Cursor::new(&self.data[..end], cursor.pos, self.order);
         // What ends one object's entries in `.eh_frame`, and fills gaps.
         if length == 0 {
             return Ok(Entry { cursor, end, common: None });

@@ -26,7 +26,7 @@ impl FileName {
     pub fn bytes<'d>(self, unit: &Unit<'d>) -> &'d [u8] {
         match self {
             Self::Indirect(string) => string.bytes(&unit.sections),
-            Self::Inline(offset) => Cursor::new(unit.sections.line, offset as usize).c_string(),
+            Self::Inline(offset) => Cursor::new(unit.sections.line, offset as usize, unit.sections.order).c_string(),
         }
     }
 }
@@ -67,7 +67,7 @@ pub fn header(unit: &Unit<'_>) -> Result<Option<LineHeader>, Fault> {
     let Some(offset) = unit.stmt_list else { return Ok(None) };
     let section = unit.sections.line;
     let fault = |what| Err(Fault::new(".debug_line", offset as usize, what));
-    let mut cursor = Cursor::new(section, offset as usize);
+    let mut cursor = Cursor::new(section, offset as usize, unit.sections.order);
     let mut length = u64::from(cursor.u32());
     let offset_size = if length == 0xffff_ffff { 8 } else { 4 };
     if offset_size == 8 {
@@ -93,7 +93,7 @@ pub fn header(unit: &Unit<'_>) -> Result<Option<LineHeader>, Fault> {
         return fault("the header of a line program is longer than the program");
     }
     h.program = program as usize..end;
-    let mut cursor = Cursor::new(&section[..h.program.start], cursor.pos);
+    let mut cursor = Cursor::new(&section[..h.program.start], cursor.pos, unit.sections.order);
     h.minimum_instruction_length = cursor.u8();
     if h.version >= 4 {
         cursor.u8();
@@ -210,7 +210,7 @@ pub fn run(
     if header.program.is_empty() {
         return Ok(());
     }
-    let mut cursor = Cursor::new(&unit.sections.line[..header.program.end], header.program.start);
+    let mut cursor = Cursor::new(&unit.sections.line[..header.program.end], header.program.start, unit.sections.order);
     let first = Position { file: 1, line: 1, column: 0 };
     let (mut address, mut position, mut is_stmt) = (0u64, first, header.default_is_stmt);
     let step = u64::from(header.minimum_instruction_length);

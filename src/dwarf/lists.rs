@@ -90,7 +90,7 @@ fn offset(
     }
     let size = unit.header.encoding.offset_size;
     let at = value.checked_mul(size.into())?.checked_add(base)?;
-    let mut cursor = Cursor::new(section, usize::try_from(at).ok()?);
+    let mut cursor = Cursor::new(section, usize::try_from(at).ok()?, unit.sections.order);
     let offset = cursor.offset(size);
     usize::try_from(base.wrapping_add(offset)).ok().filter(|_| !cursor.ended)
 }
@@ -104,7 +104,7 @@ fn list5<'d, const LOCATIONS: bool>(
     offset: usize,
     each: &mut impl FnMut(ListEntry<'d>),
 ) -> Result<(), &'static str> {
-    let mut cursor = Cursor::new(section, offset);
+    let mut cursor = Cursor::new(section, offset, unit.sections.order);
     let size = unit.header.encoding.address_size;
     let mut base = unit.low_pc;
     for _ in 0..MOST_ENTRIES {
@@ -164,7 +164,7 @@ fn list4<'d, const LOCATIONS: bool>(
     offset: usize,
     each: &mut impl FnMut(ListEntry<'d>),
 ) -> Result<(), &'static str> {
-    let mut cursor = Cursor::new(section, offset);
+    let mut cursor = Cursor::new(section, offset, unit.sections.order);
     let size = unit.header.encoding.address_size;
     let select_base = if size == 4 { u64::from(u32::MAX) } else { u64::MAX };
     let mut base = unit.low_pc;
@@ -202,7 +202,7 @@ fn list_of_split4<'d>(
     offset: usize,
     each: &mut impl FnMut(ListEntry<'d>),
 ) -> Result<(), &'static str> {
-    let mut cursor = Cursor::new(section, offset);
+    let mut cursor = Cursor::new(section, offset, unit.sections.order);
     for _ in 0..MOST_ENTRIES {
         let (start, end) = match cursor.u8() {
             _ if cursor.ended => return damaged::<true>(),

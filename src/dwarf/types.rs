@@ -12,6 +12,7 @@ use super::header::Fault;
 use super::strings::{Key, LocalStr, content_hash};
 use gimli::constants::*;
 use probeidx_format::types::TypeKind;
+use object::Endianness;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
@@ -353,7 +354,7 @@ fn member_position(source: &Source<'_>, attrs: &Attrs) -> i64 {
         Some(value) if attrs.is_block(Slot::MemberLocation) => {
             // DWARF 2: DW_OP_plus_uconst.
             match block(&source.unit.sections, value) {
-                [0x23, rest @ ..] => Cursor::new(rest, 0).uleb(),
+                [0x23, rest @ ..] => Cursor::new(rest, 0, source.unit.sections.order).uleb(),
                 _ => 0,
             }
         }
@@ -365,9 +366,14 @@ fn member_position(source: &Source<'_>, attrs: &Attrs) -> i64 {
     if let Some(offset) = attrs.get(Slot::DataBitOffset) {
         bits = bits.wrapping_add(offset);
     } else if let Some(from_the_top) = attrs.get(Slot::BitOffset) {
-        // DWARF 2 and 3 count from the most significant bit of a storage unit of this size.
+        // DWARF 2 and 3 count from the most significant bit of a storage unit of this size: the first bit of one that is
+        // big-endian.
         let storage = attrs.get(Slot::ByteSize).unwrap_or(4).wrapping_mul(8);
-        bits = bits.wrapping_add(storage.wrapping_sub(from_the_top).wrapping_sub(width));
+        let before = match source.unit.sections.order {
+            Endianness::Big => from_the_top,
+            Endianness::Little => storage.wrapping_sub(from_the_top).wrapping_sub(width),
+        };
+        bits = bits.wrapping_add(before);
     }
     (bits & 0xffff_ffff_ffff | width << 48) as i64
 }

@@ -118,7 +118,7 @@ impl<'d> Unit<'d> {
     /// A cursor at this offset that ends where the unit does.
     #[inline]
     pub fn cursor(&self, offset: usize) -> Cursor<'d> {
-        Cursor::new(&self.sections.info[..self.header.end], offset)
+        Cursor::new(&self.sections.info[..self.header.end], offset, self.sections.order)
     }
     /// Whether this offset of `.debug_info` lies in the unit.
     #[inline]
@@ -171,7 +171,8 @@ impl<'d> Unit<'d> {
         if abbrev.sibling == NO_SIBLING {
             return None;
         }
-        let offset = Cursor::new(self.sections.info, cursor.pos + usize::from(abbrev.sibling)).u32() as usize;
+        let at = cursor.pos + usize::from(abbrev.sibling);
+        let offset = Cursor::new(self.sections.info, at, self.sections.order).u32() as usize;
         let target = self.header.start + offset;
         (target > cursor.pos && target <= self.header.end).then_some(target)
     }
@@ -357,13 +358,13 @@ impl<'d> Unit<'d> {
     pub fn string_at_index(&self, index: u64) -> StrRef {
         let size = self.header.encoding.offset_size;
         let at = index.saturating_mul(size.into()).saturating_add(self.str_offsets_base);
-        self.str(Cursor::new(self.sections.str_offsets, at as usize).offset(size))
+        self.str(Cursor::new(self.sections.str_offsets, at as usize, self.sections.order).offset(size))
     }
     /// The address at this index of the unit's part of `.debug_addr`.
     pub fn indexed_address(&self, index: u64) -> u64 {
         let size = self.header.encoding.address_size;
         let at = index.saturating_mul(size.into()).saturating_add(self.addr_base);
-        Cursor::new(self.sections.addr, at as usize).address(size)
+        Cursor::new(self.sections.addr, at as usize, self.sections.order).address(size)
     }
 }
 

@@ -18,6 +18,7 @@
 use super::elf::Elf;
 use super::symbol_table::{SymbolTable, Told};
 use crate::error::{Error, ErrorKind, Result};
+use object::{Endian, Endianness};
 
 /// The longest name with its letter, and room for more (KSYM_NAME_LEN is 512).
 const LONGEST: usize = 1024;
@@ -39,23 +40,24 @@ impl SymbolTable {
     /// [`ErrorKind::Unsupported`] if there are tables that do not fit together.
     pub fn embedded(object: &Elf<'_>) -> Result<Option<Self>> {
         for section in object.sections.iter().filter(|s| s.is_allocated() && !s.is_executable()) {
-            let Some(tokens) = Tokens::find(section.raw()) else { continue };
+            let data = Data { bytes: section.raw(), order: object.order };
+            let Some(tokens) = Tokens::find(data) else { continue };
             let in_section = |e: Error| {
                 e.section(section.name)
                     .offset(tokens.table as u64)
                     .hint("give the vmlinux of the debug package")
             };
-            return tables(object, section.raw(), &tokens).map(Some).map_err(in_section);
+            return tables(object, data, &tokens).map(Some).map_err(in_section);
         }
         Ok(None)
     }
 }
 
-fn tables(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>) -> Result<SymbolTable> {
+fn tables(object: &Elf<'_>, data: Data<'_>, tokens: &Tokens<'_>) -> Result<SymbolTable> {
     let unsupported = |what| Error::new(ErrorKind::Unsupported, what);
     let names = Names::find(data, tokens)
         .ok_or_else(|| unsupported("the table of the kernel's symbols has no names that fit its tokens"))?;
-    if names.text.len() > data.len().saturating_mul(MOST_EXPANDED) {
+    if names.text.len() > data.bytes.len().saturating_mul(MOST_EXPANDED) {
         return Err(unsupported(
             "the names of the kernel's symbols are more than 16 times as long as its data",
         ));
@@ -70,12 +72,23 @@ fn tables(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>) -> Result<SymbolTa
     Ok(SymbolTable::new(object, told))
 }
 
-fn number(data: &[u8], at: usize) -> Option<u32> {
-    data.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b))
+/// A section with its tables.
+#[derive(Clone, Copy)]
+struct Data<'d> {
+    bytes: &'d [u8],
+    order: Endianness,
 }
 
-fn long(data: &[u8], at: usize) -> Option<u64> {
-    data.get(at..)?.first_chunk().map(|b| u64::from_le_bytes(*b))
+impl<'d> Data<'d> {
+    fn short(self, at: usize) -> Option<u16> {
+        self.bytes.get(at..)?.first_chunk().map(|b| self.order.read_u16(*b))
+    }
+    fn number(self, at: usize) -> Option<u32> {
+        self.bytes.get(at..)?.first_chunk().map(|b| self.order.read_u32(*b))
+    }
+    fn long(self, at: usize) -> Option<u64> {
+        self.bytes.get(at..)?.first_chunk().map(|b| self.order.read_u64(*b))
+    }
 }
 
 /// The texts of which names are put together.
@@ -87,27 +100,24 @@ struct Tokens<'d> {
 }
 
 impl<'d> Tokens<'d> {
-    fn find(data: &'d [u8]) -> Option<Self> {
+    fn find(data: Data<'d>) -> Option<Self> {
         const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\x00";
-        memchr::memmem::find_iter(data, DIGITS).find_map(|at| Self::around(data, at))
+        memchr::memmem::find_iter(data.bytes, DIGITS).find_map(|at| Self::around(data, at))
     }
 
     /// The table that has the text `0` at an offset, if the index behind it agrees with it.
-    fn around(data: &'d [u8], zero: usize) -> Option<Self> {
+    fn around(data: Data<'d>, zero: usize) -> Option<Self> {
         const DIGIT: usize = b'0' as usize;
-        let mut ends = memchr::memchr_iter(0, &data[zero..]).map(|nul| zero + nul + 1);
+        let mut ends = memchr::memchr_iter(0, &data.bytes[zero..]).map(|nul| zero + nul + 1);
         let end = ends.nth(255 - DIGIT)?;
         let starts_at = |index: usize| {
-            let entry = |n: usize| {
-                let bytes = data.get(index + 2 * n..)?.first_chunk()?;
-                Some(usize::from(u16::from_le_bytes(*bytes)))
-            };
+            let entry = |n: usize| data.short(index + 2 * n).map(usize::from);
             let table = zero.checked_sub(entry(DIGIT)?)?;
             let mut texts = Vec::with_capacity(256);
             let mut due = table;
             for n in 0..256 {
                 let start = table + entry(n)?;
-                let text = &data[start.min(end)..end];
+                let text = &data.bytes[start.min(end)..end];
                 let text = &text[..memchr::memchr(0, text)?];
                 (start == due).then_some(())?;
                 due = start + text.len() + 1;
@@ -129,12 +139,12 @@ struct Names {
 
 impl Names {
     /// The number of symbols, and names that end where the markers say so.
-    fn find(data: &[u8], tokens: &Tokens<'_>) -> Option<Self> {
-        let mut left = data.len().saturating_mul(MOST_TRIED);
+    fn find(data: Data<'_>, tokens: &Tokens<'_>) -> Option<Self> {
+        let mut left = data.bytes.len().saturating_mul(MOST_TRIED);
         for count_at in (0..tokens.table.saturating_sub(16)).step_by(8) {
-            let count = number(data, count_at)? as usize;
-            let is_likely = (2..data.len()).contains(&count) && number(data, count_at + 4) == Some(0);
-            if !is_likely || !starts_with_letter(data, count_at + 8, tokens) {
+            let count = data.number(count_at)? as usize;
+            let is_likely = (2..data.bytes.len()).contains(&count) && data.number(count_at + 4) == Some(0);
+            if !is_likely || !starts_with_letter(data.bytes, count_at + 8, tokens) {
                 continue;
             }
             if let Some(names) = Self::at(data, count_at, count, tokens, &mut left) {
@@ -147,7 +157,7 @@ impl Names {
         None
     }
 
-    fn at(data: &[u8], count_at: usize, count: usize, tokens: &Tokens<'_>, left: &mut usize) -> Option<Self> {
+    fn at(data: Data<'_>, count_at: usize, count: usize, tokens: &Tokens<'_>, left: &mut usize) -> Option<Self> {
         let first = count_at + 8;
         let mut names = Self { text: vec![], ends: vec![], count_at };
         let mut markers = vec![];
@@ -156,16 +166,16 @@ impl Names {
             if n.is_multiple_of(MARKED) {
                 markers.push(at - first);
             }
-            let entry = entry(data, at)?;
+            let entry = entry(data.bytes, at)?;
             *left = left.checked_sub(entry.len() + 1).unwrap_or(0);
-            at = entry.as_ptr_range().end as usize - data.as_ptr() as usize;
+            at = entry.as_ptr_range().end as usize - data.bytes.as_ptr() as usize;
             let start = names.text.len();
             for token in entry {
                 names.text.extend_from_slice(tokens.texts[usize::from(*token)]);
             }
             let length = names.text.len() - start;
             let fits = (2..=LONGEST).contains(&length) && is_letter(names.text[start]);
-            if !fits || at > tokens.table || *left == 0 || names.text.len() > data.len() * MOST_EXPANDED {
+            if !fits || at > tokens.table || *left == 0 || names.text.len() > data.bytes.len() * MOST_EXPANDED {
                 return None;
             }
             names.ends.push(names.text.len());
@@ -173,8 +183,8 @@ impl Names {
         let behind = at.next_multiple_of(8);
         let are = |size: usize| {
             let marker = |n: usize| match size {
-                4 => number(data, behind + 4 * n).map(u64::from),
-                _ => long(data, behind + 8 * n),
+                4 => data.number(behind + 4 * n).map(u64::from),
+                _ => data.long(behind + 8 * n),
             };
             // Before the tokens there is nothing else, or three bytes for each symbol.
             let end = (behind + size * markers.len()).next_multiple_of(8);
@@ -224,7 +234,7 @@ enum Stored {
 }
 
 /// The addresses of the symbols: the reading by which they rise and `_text` or `_stext` is the start of code.
-fn addresses(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>, names: &Names) -> Option<Vec<u64>> {
+fn addresses(object: &Elf<'_>, data: Data<'_>, tokens: &Tokens<'_>, names: &Names) -> Option<Vec<u64>> {
     let count = names.ends.len();
     let text = names.iter().position(|n| {
         matches!(n, [_, b'_', b't', b'e', b'x', b't'] | [_, b'_', b's', b't', b'e', b'x', b't'])
@@ -235,10 +245,10 @@ fn addresses(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>, names: &Names) 
     let wide = (4 * count).next_multiple_of(8);
     let behind = tokens.end.next_multiple_of(8);
     // Where they are, and where their base is, from 6.4 on and before it.
-    let newer = long(data, behind + wide).map(|base| (behind, base));
+    let newer = data.long(behind + wide).map(|base| (behind, base));
     let older = || {
         let base_at = names.count_at.checked_sub(8)?;
-        Some((base_at.checked_sub(wide)?, long(data, base_at)?))
+        Some((base_at.checked_sub(wide)?, data.long(base_at)?))
     };
     let relative = [newer, older()].into_iter().flatten();
     let mut tried: Vec<(usize, Stored)> = relative
@@ -247,9 +257,9 @@ fn addresses(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>, names: &Names) 
     tried.extend(names.count_at.checked_sub(8 * count).map(|at| (at, Stored::Absolute)));
     tried.into_iter().find_map(|(at, stored)| {
         let address = |n: usize| match stored {
-            Stored::Absolute => long(data, at + 8 * n),
-            Stored::Offsets { base } => number(data, at + 4 * n).map(|o| base.wrapping_add(o.into())),
-            Stored::Percpu { base } => number(data, at + 4 * n).map(|o| match o as i32 {
+            Stored::Absolute => data.long(at + 8 * n),
+            Stored::Offsets { base } => data.number(at + 4 * n).map(|o| base.wrapping_add(o.into())),
+            Stored::Percpu { base } => data.number(at + 4 * n).map(|o| match o as i32 {
                 plain @ 0.. => plain as u64,
                 negative => base.wrapping_sub(1).wrapping_sub(i64::from(negative) as u64),
             }),
@@ -262,9 +272,11 @@ fn addresses(object: &Elf<'_>, data: &[u8], tokens: &Tokens<'_>, names: &Names) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::elf::LE;
     use super::super::live::Writer;
     use super::*;
+    use object::elf::{EM_S390, EM_X86_64};
+
+    const ORDERS: [Endianness; 2] = [Endianness::Little, Endianness::Big];
 
     const TEXT: u64 = 0xffff_ffff_8100_0000;
 
@@ -291,27 +303,28 @@ mod tests {
     }
 
     /// The tables as scripts/kallsyms.c writes them: each character is its own token.
-    fn read_only_data(layout: Layout) -> Vec<u8> {
+    fn read_only_data(layout: Layout, order: Endianness) -> Vec<u8> {
         let symbols = symbols();
         let mut data = b"Linux version 6.1.0\0\0\0\0\0".to_vec();
         align(&mut data);
         let addresses = |data: &mut Vec<u8>| {
             for (address, _) in &symbols {
                 match layout {
-                    Layout::Absolute => data.extend(address.to_le_bytes()),
+                    Layout::Absolute => data.extend(order.write_u64(*address)),
                     _ if *address == 0 => data.extend([0; 4]),
-                    _ => data.extend(((TEXT.wrapping_sub(1).wrapping_sub(*address)) as u32).to_le_bytes()),
+                    _ => data.extend(order.write_u32((TEXT.wrapping_sub(1).wrapping_sub(*address)) as u32)),
                 }
             }
             align(data);
             if layout != Layout::Absolute {
-                data.extend(TEXT.to_le_bytes());
+                data.extend(order.write_u64(TEXT));
             }
         };
         if layout != Layout::Newer {
             addresses(&mut data);
         }
-        data.extend(300u64.to_le_bytes());
+        data.extend(order.write_u32(300));
+        align(&mut data);
         let (first, mut markers) = (data.len(), vec![]);
         for (n, (_, name)) in symbols.iter().enumerate() {
             if n.is_multiple_of(256) {
@@ -324,7 +337,7 @@ mod tests {
             data.extend(name.as_bytes());
         }
         align(&mut data);
-        markers.iter().for_each(|m| data.extend(m.to_le_bytes()));
+        markers.iter().for_each(|m| data.extend(order.write_u32(*m)));
         align(&mut data);
         if layout != Layout::Newer {
             data.extend([0; 900]);
@@ -332,7 +345,7 @@ mod tests {
         }
         let (table, mut index) = (data.len(), vec![]);
         for token in 0..=255u8 {
-            index.extend(((data.len() - table) as u16).to_le_bytes());
+            index.extend(order.write_u16((data.len() - table) as u16));
             data.extend([token].iter().filter(|t| t.is_ascii_graphic()));
             data.push(0);
         }
@@ -345,24 +358,25 @@ mod tests {
         data
     }
 
-    fn kernel(data: &[u8]) -> Vec<u8> {
-        let mut writer = Writer::default();
+    fn kernel(data: &[u8], order: Endianness) -> Vec<u8> {
+        let mut writer = Writer::new(order);
         writer.section(".text", 8, 6, TEXT, 0x10000, &[]);
         writer.section(".rodata", 1, 2, TEXT + 0x10_0000, data.len() as u64, data);
         writer.section(".data..percpu", 8, 3, 0, 0x1000, &[]);
-        writer.finish(true, &[])
+        writer.finish(if order.is_big_endian() { EM_S390 } else { EM_X86_64 }, &[])
     }
 
     #[test]
     fn every_layout_gives_names_and_addresses() {
-        for layout in [Layout::Newer, Layout::Older, Layout::Absolute] {
-            let bytes = kernel(&read_only_data(layout));
+        let layouts = [Layout::Newer, Layout::Older, Layout::Absolute];
+        for (layout, order) in layouts.into_iter().flat_map(|layout| ORDERS.map(|order| (layout, order))) {
+            let bytes = kernel(&read_only_data(layout, order), order);
             let object = Elf::parse(&bytes).unwrap();
             let table = SymbolTable::embedded(&object).unwrap().expect("symbols");
             let object = Elf::parse(&bytes).unwrap().with_symbols(&table);
             let found: Vec<_> = object.symbols[1..]
                 .iter()
-                .map(|s| (s.st_value.get(LE), String::from_utf8_lossy(object.symbol_name(s)).into_owned()))
+                .map(|s| (s.st_value.get(order), String::from_utf8_lossy(object.symbol_name(s)).into_owned()))
                 .collect();
             let due: Vec<_> =
                 symbols().into_iter().map(|(address, name)| (address, name[1..].to_owned())).collect();
@@ -372,16 +386,17 @@ mod tests {
 
     #[test]
     fn damaged_tables_are_none_or_an_error_and_end() {
-        let good = read_only_data(Layout::Older);
-        assert!(SymbolTable::embedded(&Elf::parse(&kernel(&[0; 4096])).unwrap()).unwrap().is_none());
+        let order = Endianness::Little;
+        let good = read_only_data(Layout::Older, order);
+        assert!(SymbolTable::embedded(&Elf::parse(&kernel(&[0; 4096], order)).unwrap()).unwrap().is_none());
         for at in (0..good.len()).step_by(7) {
             for value in [0, 0x80, 0xff] {
                 let mut bad = good.clone();
                 bad[at] = value;
-                let bytes = kernel(&bad);
+                let bytes = kernel(&bad, order);
                 let _ = SymbolTable::embedded(&Elf::parse(&bytes).unwrap());
             }
-            let bytes = kernel(&good[..at]);
+            let bytes = kernel(&good[..at], order);
             let _ = SymbolTable::embedded(&Elf::parse(&bytes).unwrap());
         }
     }

@@ -3,6 +3,7 @@
 use super::elf::Elf;
 use crate::dwarf::Origin;
 use crate::error::{Error, ErrorKind, Result};
+use object::Endian;
 
 /// A unit of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +24,17 @@ pub fn rows(package: &Elf<'_>, section: &'static str) -> Result<Vec<Row>> {
     let damaged = || Error::new(ErrorKind::Damaged, "the index of a package is damaged").section(section);
     let word = |at: usize| {
         let bytes = data.get(at.checked_mul(4)?..)?.first_chunk()?;
-        Some(u32::from_le_bytes(*bytes))
+        Some(package.order.read_u32(*bytes))
     };
-    let header = || Some((word(0)?, word(1)? as usize, word(2)? as usize, word(3)? as usize));
+    let header = || {
+        // Four bytes in version 2, two and padding in DWARF 5.
+        let version = match word(0)? {
+            2 => 2,
+            _ => package.order.read_u16(*data.first_chunk()?),
+        };
+        Some((version, word(1)? as usize, word(2)? as usize, word(3)? as usize))
+    };
     let (version, columns, units, slots) = header().ok_or_else(damaged)?;
-    // Two bytes and padding in DWARF 5, four before.
     if !matches!(version, 2 | 5) {
         let what = format!("the index of a package has version {version}; 2 and 5 are known");
         return Err(Error::new(ErrorKind::Unsupported, what).section(section));
@@ -49,9 +56,9 @@ pub fn rows(package: &Elf<'_>, section: &'static str) -> Result<Vec<Row>> {
         if number > units {
             return Err(damaged());
         }
-        let half = |at| u64::from(word(signatures + 2 * slot + at).unwrap_or(0));
-        let mut row =
-            Row { signature: half(0) | half(1) << 32, start: Origin::default(), is_old_type: false };
+        let signature = data.get(4 * (signatures + 2 * slot)..).and_then(|bytes| bytes.first_chunk());
+        let signature = signature.map_or(0, |bytes| package.order.read_u64(*bytes));
+        let mut row = Row { signature, start: Origin::default(), is_old_type: false };
         for column in 0..columns {
             let at = word(offsets + (number - 1) * columns + column).unwrap_or(0) as usize;
             let start = &mut row.start;

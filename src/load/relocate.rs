@@ -2,10 +2,10 @@
 //!
 //! A vmlinux linked with `--emit-relocs` carries `.rela.debug_*` too, but they are applied already: only those of
 //! relocatable objects are.
-use super::elf::{Elf, LE, Section};
+use super::elf::{Elf, Section};
 use crate::error::{Error, ErrorKind, Result};
-use object::LittleEndian;
 use object::elf::{self, Rela64};
+use object::{Endian, Endianness};
 
 /// The address that an allocated section has for its relocations.
 pub(super) fn address(object: &Elf<'_>, section: &Section<'_>) -> u64 {
@@ -18,14 +18,20 @@ fn width(machine: u16, kind: u32) -> Option<usize> {
         (_, 0) => 0,
         (elf::EM_X86_64, 1) | (elf::EM_AARCH64, 257) | (elf::EM_RISCV, 2) | (elf::EM_PPC64, 38) => 8,
         (elf::EM_X86_64, 10 | 11) | (elf::EM_AARCH64, 258) | (elf::EM_RISCV, 1) | (elf::EM_PPC64, 1) => 4,
+        (elf::EM_S390, 22) => 8,
+        (elf::EM_S390, 4) => 4,
         (machine, kind) if is_relative(machine, kind) => 4,
         _ => return None,
     })
 }
 
-/// Whether the place itself is subtracted, as in `.eh_frame` (`R_X86_64_PC32`, `R_AARCH64_PREL32`, `R_RISCV_32_PCREL`).
+/// Whether the place itself is subtracted, as in `.eh_frame` (`R_X86_64_PC32`, `R_AARCH64_PREL32`, `R_RISCV_32_PCREL`,
+/// `R_390_PC32`).
 fn is_relative(machine: elf::Machine, kind: u32) -> bool {
-    matches!((machine, kind), (elf::EM_X86_64, 2) | (elf::EM_AARCH64, 261) | (elf::EM_RISCV, 57))
+    matches!(
+        (machine, kind),
+        (elf::EM_X86_64, 2) | (elf::EM_AARCH64, 261) | (elf::EM_RISCV, 57) | (elf::EM_S390, 5)
+    )
 }
 
 /// RISC-V computes differences by adding and subtracting in place: the width, whether it is subtracted, and whether
@@ -56,15 +62,16 @@ pub(super) fn relocate(
     object: &Elf<'_>,
     section: &Section<'_>,
     data: &mut [u8],
-    relocations: &[Rela64<LittleEndian>],
+    relocations: &[Rela64<Endianness>],
     faults: &mut Vec<Error>,
 ) -> Result<()> {
+    let order = object.order;
     let mut unknown = None;
     for relocation in relocations {
-        let offset = relocation.r_offset.get(LE) as usize;
-        let info = relocation.r_info.get(LE);
+        let offset = relocation.r_offset.get(order) as usize;
+        let info = relocation.r_info.get(order);
         let kind = info as u32;
-        let addend = relocation.r_addend.get(LE);
+        let addend = relocation.r_addend.get(order);
         let value = || {
             let symbol = object.symbols.get((info >> 32) as usize)?;
             let value = object.symbol_address(symbol).wrapping_add(addend as u64);
@@ -81,12 +88,12 @@ pub(super) fn relocate(
             Some(8) => {
                 let place =
                     data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<8>()).ok_or_else(outside)?;
-                *place = value().ok_or_else(outside)?.to_le_bytes();
+                *place = order.write_u64(value().ok_or_else(outside)?);
             }
             Some(_) => {
                 let place =
                     data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<4>()).ok_or_else(outside)?;
-                *place = (value().ok_or_else(outside)? as u32).to_le_bytes();
+                *place = order.write_u32(value().ok_or_else(outside)? as u32);
             }
             None => match in_place(object.machine, kind) {
                 Some((width, subtract, overwrite)) => {
