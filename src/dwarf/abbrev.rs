@@ -156,7 +156,7 @@ impl Abbrevs {
         sparse.dedup_by_key(|(code, _)| *code);
     }
 
-    fn read_one(&mut self, cursor: &mut Cursor<'_>, encoding: Encoding) -> Abbrev {
+    fn read_one(&mut self, cursor: &mut Cursor<'_, Endianness>, encoding: Encoding) -> Abbrev {
         let tag = DwTag(cursor.uleb() as u16);
         let has_children = cursor.u8() != 0;
         let first_step = self.steps.len() as u32;

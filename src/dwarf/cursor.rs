@@ -1,22 +1,22 @@
 //! Reading debug sections that may be damaged: past the end it gives zeros and remembers that it did.
 
-use object::{Endian, Endianness};
+use object::Endian;
 
 /// A position in a section.
 #[derive(Clone, Copy)]
-pub struct Cursor<'d> {
+pub struct Cursor<'d, E> {
     data: &'d [u8],
-    order: Endianness,
+    order: E,
     /// The offset of the next byte.
     pub pos: usize,
     /// Whether more was asked for than there is.
     pub ended: bool,
 }
 
-impl<'d> Cursor<'d> {
+impl<'d, E: Endian> Cursor<'d, E> {
     /// Starts at this offset of a section.
     #[inline]
-    pub fn new(data: &'d [u8], pos: usize, order: Endianness) -> Self {
+    pub fn new(data: &'d [u8], pos: usize, order: E) -> Self {
         Self { data, order, pos, ended: pos > data.len() }
     }
     /// Whether nothing is left.
@@ -56,9 +56,9 @@ impl<'d> Cursor<'d> {
     #[inline]
     pub fn u24(&mut self) -> u32 {
         let [a, b, c] = self.array();
-        match self.order {
-            Endianness::Little => u32::from_le_bytes([a, b, c, 0]),
-            Endianness::Big => u32::from_be_bytes([0, a, b, c]),
+        match self.order.is_big_endian() {
+            true => u32::from_be_bytes([0, a, b, c]),
+            false => u32::from_le_bytes([a, b, c, 0]),
         }
     }
     /// The next four bytes.

@@ -9,6 +9,7 @@ use super::lists;
 use super::places::Frame;
 use super::unit::Unit;
 use gimli::constants::*;
+use object::Endian;
 use object::Endianness;
 use probeidx_format::details::{DetailWriter, Range};
 use std::borrow::Cow;
@@ -17,11 +18,11 @@ use std::rc::Rc;
 /// So many variables of placements may be missing in the description of a function: each new one is compared with all.
 const MOST_EXTRA: usize = 4096;
 
-impl<'d> Extractor<'d, '_> {
+impl<'d, E: Endian> Extractor<'d, '_, E> {
     #[inline]
     pub(super) fn place_variable(
         &mut self,
-        source: &Rc<Source<'d>>,
+        source: &Rc<Source<'d, E>>,
         offset: usize,
         attrs: &Attrs,
         parameter: bool,
@@ -122,7 +123,7 @@ impl<'d> Extractor<'d, '_> {
     /// A variable that the function's description lacks, added to its list if that has room.
     fn extra(
         &mut self,
-        source: &Rc<Source<'d>>,
+        source: &Rc<Source<'d, E>>,
         offset: usize,
         attrs: &Attrs,
         parameter: bool,
@@ -148,7 +149,7 @@ impl<'d> Extractor<'d, '_> {
 }
 
 /// Writes a list; expressions as [`plain`] has them.
-fn put_list(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, list: &[(Range, &[u8])]) {
+fn put_list(unit: &Unit<'_, impl Endian>, writer: &mut DetailWriter<'_>, index: u32, list: &[(Range, &[u8])]) {
     if list.iter().all(|(_, operations)| is_plain(unit, operations)) {
         return writer.list(index, list);
     }
@@ -157,7 +158,7 @@ fn put_list(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, list: &[
     writer.list(index, &borrowed);
 }
 
-fn put_everywhere(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, operations: &[u8]) {
+fn put_everywhere(unit: &Unit<'_, impl Endian>, writer: &mut DetailWriter<'_>, index: u32, operations: &[u8]) {
     match is_plain(unit, operations) {
         true => writer.everywhere(index, operations),
         false => writer.everywhere(index, &plain(unit, operations)),
@@ -165,13 +166,13 @@ fn put_everywhere(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, op
 }
 
 /// Whether an expression is for sure as the index has it.
-fn is_plain(unit: &Unit<'_>, operations: &[u8]) -> bool {
+fn is_plain(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> bool {
     unit.sections.order == Endianness::Little && !has_index(unit, operations)
 }
 
 /// An expression as the index has it: with little-endian numbers, and with addresses for the numbers of addresses, as their
 /// table stays behind.
-fn plain<'e>(unit: &Unit<'_>, operations: &'e [u8]) -> Cow<'e, [u8]> {
+fn plain<'e>(unit: &Unit<'_, impl Endian>, operations: &'e [u8]) -> Cow<'e, [u8]> {
     let operations = match unit.sections.order {
         Endianness::Little => operations.into(),
         Endianness::Big => Cow::Owned(with_little_endian_numbers(unit, operations)),
@@ -183,14 +184,14 @@ fn plain<'e>(unit: &Unit<'_>, operations: &'e [u8]) -> Cow<'e, [u8]> {
 }
 
 /// Whether an expression may have an indexed address.
-fn has_index(unit: &Unit<'_>, operations: &[u8]) -> bool {
+fn has_index(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> bool {
     const INDEXED: [u8; 4] = [DW_OP_addrx.0, DW_OP_constx.0, DW_OP_GNU_addr_index.0, DW_OP_GNU_const_index.0];
     !unit.sections.addr.is_empty() && operations.iter().any(|op| INDEXED.contains(op))
 }
 
 /// A big-endian expression with the bytes of its operands of fixed size in turn. From what cannot be decoded on it stays as
 /// it is, as do the bytes of a value (`DW_OP_implicit_value`), which are no number.
-fn with_little_endian_numbers(unit: &Unit<'_>, operations: &[u8]) -> Vec<u8> {
+fn with_little_endian_numbers(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> Vec<u8> {
     let mut turned = operations.to_vec();
     let expression = gimli::Expression(gimli::EndianSlice::new(operations, gimli::BigEndian));
     let mut decoded = expression.operations(encoding(unit));
@@ -230,7 +231,7 @@ fn with_little_endian_numbers(unit: &Unit<'_>, operations: &[u8]) -> Vec<u8> {
 
 /// A little-endian expression with addresses for the numbers of addresses. One that cannot be decoded, or whose jumps would
 /// lead elsewhere then, stays as it is.
-fn with_addresses(unit: &Unit<'_>, operations: &[u8]) -> Vec<u8> {
+fn with_addresses(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> Vec<u8> {
     let expression = gimli::Expression(gimli::EndianSlice::new(operations, gimli::LittleEndian));
     let mut decoded = expression.operations(encoding(unit));
     let mut plain = vec![];
@@ -254,7 +255,7 @@ fn with_addresses(unit: &Unit<'_>, operations: &[u8]) -> Vec<u8> {
     if start == operations.len() { plain } else { operations.to_vec() }
 }
 
-fn encoding(unit: &Unit<'_>) -> gimli::Encoding {
+fn encoding(unit: &Unit<'_, impl Endian>) -> gimli::Encoding {
     let encoding = unit.header.encoding;
     gimli::Encoding {
         address_size: encoding.address_size,

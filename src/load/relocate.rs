@@ -65,7 +65,22 @@ pub(super) fn relocate(
     relocations: &[Rela64<Endianness>],
     faults: &mut Vec<Error>,
 ) -> Result<()> {
-    let order = object.order;
+    // Modules have millions: each order has code of its own.
+    match object.order {
+        Endianness::Little => apply(object, Endianness::Little, section, data, relocations, faults),
+        Endianness::Big => apply(object, Endianness::Big, section, data, relocations, faults),
+    }
+}
+
+#[inline(always)]
+fn apply(
+    object: &Elf<'_>,
+    order: Endianness,
+    section: &Section<'_>,
+    data: &mut [u8],
+    relocations: &[Rela64<Endianness>],
+    faults: &mut Vec<Error>,
+) -> Result<()> {
     let mut unknown = None;
     for relocation in relocations {
         let offset = relocation.r_offset.get(order) as usize;

@@ -5,7 +5,7 @@ use crate::btf;
 use crate::code::layout::Layout;
 use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
-use crate::dwarf::{Extractor, Fault, Gathered, KnownTypes, ObjectSource, Sections, UnitHeader, Units};
+use crate::dwarf::{self, Fault, Gathered, KnownTypes, ObjectSource, Sections, UnitHeader, Units};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{Kind, ObjectFacts};
 use crate::load::build_id::hex;
@@ -111,9 +111,7 @@ pub fn whole(
     functions: &Firsts,
 ) -> Vec<Extracted> {
     let read = |(number, batch): (usize, &&[UnitHeader])| {
-        let mut extractor = Extractor::new(Gathered::default(), source, &());
-        batch.iter().for_each(|header| extractor.read(*header));
-        let batch = extractor.leave().finish();
+        let batch = dwarf::read_units(Gathered::default(), source, batch, &()).finish();
         let extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
         extracted.tell(number as u32, types, functions);
         extracted
@@ -143,9 +141,8 @@ pub fn source<'d>(
 
 /// The frame rules of an object: a batch without units.
 fn frames(source: ObjectSource<'_>) -> Extracted {
-    let mut extractor = Extractor::new(Gathered::default(), source, &());
-    extractor.read_frames();
-    Extracted { batch: extractor.leave().finish(), strings: vec![], first_object: 0 }
+    let batch = dwarf::read_frames(Gathered::default(), source).finish();
+    Extracted { batch, strings: vec![], first_object: 0 }
 }
 
 /// Modules that are read into one batch.
@@ -235,10 +232,9 @@ fn attempt(
             let name = input.name.as_deref().unwrap_or_default();
             match (told, instead) {
                 (Told::Dwarf(source), _) => {
-                    let mut extractor = Extractor::new(std::mem::take(&mut gathered), *source, known);
-                    source.own().iter().for_each(|header| extractor.read(*header));
-                    extractor.read_frames();
-                    gathered = extractor.leave();
+                    let units = source.own();
+                    let read = dwarf::read_units(std::mem::take(&mut gathered), *source, &units, known);
+                    gathered = dwarf::read_frames(read, *source);
                 }
                 (Told::Btf(data), Instead::Btf(base)) => {
                     told::module(base, gathered.facts(), data, object, object_number, name);
