@@ -13,6 +13,7 @@ pub(super) fn address(object: &Elf<'_>, section: &Section<'_>) -> u64 {
 }
 
 /// How many bytes a relocation of this type fills with symbol plus addend; 0 for none, `None` for all others.
+#[inline]
 fn width(machine: u16, kind: u32) -> Option<usize> {
     Some(match (elf::Machine(machine), kind) {
         (_, 0) => 0,
@@ -27,6 +28,7 @@ fn width(machine: u16, kind: u32) -> Option<usize> {
 
 /// Whether the place itself is subtracted, as in `.eh_frame` (`R_X86_64_PC32`, `R_AARCH64_PREL32`, `R_RISCV_32_PCREL`,
 /// `R_390_PC32`).
+#[inline]
 fn is_relative(machine: elf::Machine, kind: u32) -> bool {
     matches!(
         (machine, kind),
