@@ -5,7 +5,8 @@
 //!
 //! One file holds one kernel release, vmlinux and its modules, or one user object: a program or shared library with its
 //! separate debug file. All numbers are little-endian, all records have alignment 1, so that the file can be read in place
-//! from a mapping on any machine. The same input gives the same bytes.
+//! from a mapping on any machine. The same input gives the same bytes. Objects may be big-endian
+//! ([`ByteOrder`]): what the file has of their numbers is little-endian all the same, only bytes of their memory are not.
 //!
 //! ## Layout
 //!

@@ -228,7 +228,8 @@ fn foreign<'d>(object: &Elf<'d>, index: usize) -> Result<Vec<(u32, &'d [u8])>> {
         .filter_map(|r| {
             let symbol = object.symbols.get((r.r_info.get(object.order) >> 32) as usize)?;
             let is_foreign = symbol.st_shndx.get(object.order).0 == 0;
-            Some((u32::try_from(r.r_offset.get(object.order)).ok()?, object.symbol_name(symbol))).filter(|_| is_foreign)
+            Some((u32::try_from(r.r_offset.get(object.order)).ok()?, object.symbol_name(symbol)))
+                .filter(|_| is_foreign)
         })
         .collect();
     found.sort_unstable();

@@ -177,7 +177,8 @@ impl Elf<'_, '_> {
 
     /// Looks at no more of its name than is asked for: that of a damaged file may be as long as the table.
     fn is_named(&self, section: &SectionHeader64<Endianness>, name: &[u8]) -> bool {
-        let own = self.names.get(section.sh_name(self.order) as usize..).and_then(|rest| rest.strip_prefix(name));
+        let own =
+            self.names.get(section.sh_name(self.order) as usize..).and_then(|rest| rest.strip_prefix(name));
         own.is_some_and(|rest| rest.first() == Some(&0))
     }
 

@@ -7,8 +7,8 @@ use super::header::Fault;
 use super::strings::content_hash;
 use gimli::constants::*;
 use object::Endian;
-use probeidx_format::frames::{self, Row, Rule};
 use object::Endianness;
+use probeidx_format::frames::{self, Row, Rule};
 use rustc_hash::FxHashMap;
 
 /// How often the section's bytes may be read as those of common entries.
@@ -192,7 +192,12 @@ impl<'d> Section<'d> {
     }
 
     /// How addresses are encoded, from what letters announce. What follows an unknown letter is passed over.
-    fn augmentation(&self, common: &mut Common, letters: &[u8], cursor: &mut Cursor<'d, Endianness>) -> Result<()> {
+    fn augmentation(
+        &self,
+        common: &mut Common,
+        letters: &[u8],
+        cursor: &mut Cursor<'d, Endianness>,
+    ) -> Result<()> {
         for letter in letters {
             match letter {
                 b'R' => common.pointers = cursor.u8(),

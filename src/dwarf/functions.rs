@@ -263,7 +263,12 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     }
 
     /// What the entry at this offset says of a variable.
-    fn origin_variable(&mut self, source: &Rc<Source<'d, E>>, offset: u64, depth: u32) -> Option<VariableFacts> {
+    fn origin_variable(
+        &mut self,
+        source: &Rc<Source<'d, E>>,
+        offset: u64,
+        depth: u32,
+    ) -> Option<VariableFacts> {
         let source = self.source_of(source, offset).filter(|_| depth < DEEPEST_ORIGIN)?;
         let mut cursor = source.unit.cursor(offset as usize);
         let abbrev = *source.unit.abbrevs.get(cursor.uleb())?;

@@ -37,7 +37,11 @@ pub fn section_of_ranges(unit: &Unit<'_, impl Endian>) -> &'static str {
 
 /// Calls `each` with the ranges of an entry, from `DW_AT_low_pc` and `DW_AT_high_pc` or `DW_AT_ranges`. Empty ranges
 /// are kept: an entry without length still has a place. An error where the list is not whole.
-pub fn ranges(unit: &Unit<'_, impl Endian>, attrs: &Attrs, mut each: impl FnMut(u64, u64)) -> Result<(), &'static str> {
+pub fn ranges(
+    unit: &Unit<'_, impl Endian>,
+    attrs: &Attrs,
+    mut each: impl FnMut(u64, u64),
+) -> Result<(), &'static str> {
     if let Some(value) = attrs.get(Slot::Ranges) {
         let mut each = |e: ListEntry<'_>| each(e.start, e.end);
         return if unit.header.encoding.version >= 5 {

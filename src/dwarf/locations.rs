@@ -149,7 +149,12 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
 }
 
 /// Writes a list; expressions as [`plain`] has them.
-fn put_list(unit: &Unit<'_, impl Endian>, writer: &mut DetailWriter<'_>, index: u32, list: &[(Range, &[u8])]) {
+fn put_list(
+    unit: &Unit<'_, impl Endian>,
+    writer: &mut DetailWriter<'_>,
+    index: u32,
+    list: &[(Range, &[u8])],
+) {
     if list.iter().all(|(_, operations)| is_plain(unit, operations)) {
         return writer.list(index, list);
     }
@@ -158,7 +163,12 @@ fn put_list(unit: &Unit<'_, impl Endian>, writer: &mut DetailWriter<'_>, index: 
     writer.list(index, &borrowed);
 }
 
-fn put_everywhere(unit: &Unit<'_, impl Endian>, writer: &mut DetailWriter<'_>, index: u32, operations: &[u8]) {
+fn put_everywhere(
+    unit: &Unit<'_, impl Endian>,
+    writer: &mut DetailWriter<'_>,
+    index: u32,
+    operations: &[u8],
+) {
     match is_plain(unit, operations) {
         true => writer.everywhere(index, operations),
         false => writer.everywhere(index, &plain(unit, operations)),

@@ -11,8 +11,8 @@ use super::facts::{MemberFacts, NO_TYPE, TypeFacts};
 use super::header::Fault;
 use super::strings::{Key, LocalStr, content_hash};
 use gimli::constants::*;
-use probeidx_format::types::TypeKind;
 use object::Endian;
+use probeidx_format::types::TypeKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 

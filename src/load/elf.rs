@@ -2,9 +2,9 @@
 use super::decompress::{SectionCompression, inflate_section};
 use super::symbol_table::SymbolTable;
 use crate::error::{Error, ErrorKind, Result};
+pub use object::Endianness;
 use object::elf::{self, Rela64, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
-pub use object::Endianness;
 use object::{Endian, SectionIndex};
 use std::borrow::Cow;
 

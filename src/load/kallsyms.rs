@@ -157,7 +157,13 @@ impl Names {
         None
     }
 
-    fn at(data: Data<'_>, count_at: usize, count: usize, tokens: &Tokens<'_>, left: &mut usize) -> Option<Self> {
+    fn at(
+        data: Data<'_>,
+        count_at: usize,
+        count: usize,
+        tokens: &Tokens<'_>,
+        left: &mut usize,
+    ) -> Option<Self> {
         let first = count_at + 8;
         let mut names = Self { text: vec![], ends: vec![], count_at };
         let mut markers = vec![];
@@ -175,7 +181,8 @@ impl Names {
             }
             let length = names.text.len() - start;
             let fits = (2..=LONGEST).contains(&length) && is_letter(names.text[start]);
-            if !fits || at > tokens.table || *left == 0 || names.text.len() > data.bytes.len() * MOST_EXPANDED {
+            if !fits || at > tokens.table || *left == 0 || names.text.len() > data.bytes.len() * MOST_EXPANDED
+            {
                 return None;
             }
             names.ends.push(names.text.len());

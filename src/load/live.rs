@@ -229,11 +229,8 @@ mod tests {
         assert!(
             object.section(NAMES_ONLY).is_none() && object.section(".BTF").is_some() && !object.has_code()
         );
-        let symbols: Vec<_> = object
-            .symbols
-            .iter()
-            .map(|s| (object.symbol_name(s), s.st_value.get(object.order)))
-            .collect();
+        let symbols: Vec<_> =
+            object.symbols.iter().map(|s| (object.symbol_name(s), s.st_value.get(object.order))).collect();
         assert!(symbols.contains(&(b"do_open", LINKED_AT + 0x40)), "{symbols:x?}");
         assert!(symbols.contains(&(b"fixed_percpu_data", 0)) && symbols.len() == 6);
         assert_eq!(

@@ -82,3 +82,42 @@ pub fn rows(package: &Elf<'_>, section: &'static str) -> Result<Vec<Row>> {
     rows.sort_by_key(|row| (row.is_old_type, row.start.info));
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::live::Writer;
+    use super::*;
+    use object::Endianness;
+    use object::elf::EM_S390;
+
+    /// A unit with 0x40 bytes of entries at 0x80 and abbreviations at 0x10, in a table of two slots.
+    fn package(order: Endianness, version: &[u8]) -> Vec<u8> {
+        const SIGNATURE: u64 = 0x1122_3344_5566_7788;
+        let words = |words: &[u32]| words.iter().flat_map(|word| order.write_u32(*word)).collect::<Vec<_>>();
+        let parts = [
+            version.to_vec(),
+            words(&[2, 1, 2]),
+            [0, SIGNATURE].iter().flat_map(|signature| order.write_u64(*signature)).collect(),
+            words(&[0, 1]),
+            words(&[1, 3, 0x80, 0x10, 0x40, 0x20]),
+        ];
+        let index = parts.concat();
+        let mut writer = Writer::new(order);
+        writer.section(".debug_cu_index", 1, 0, 0, index.len() as u64, &index);
+        writer.finish(EM_S390, &[])
+    }
+
+    #[test]
+    fn both_versions_in_both_orders() {
+        for order in [Endianness::Little, Endianness::Big] {
+            let of_dwarf_5 = [&order.write_u16(5)[..], &[0, 0]].concat();
+            for version in [&order.write_u32(2)[..], &of_dwarf_5] {
+                let bytes = package(order, version);
+                let found = rows(&Elf::parse(&bytes).unwrap(), ".debug_cu_index").unwrap();
+                let start = Origin { info: 0x80, abbrev: 0x10, ..Origin::default() };
+                let due = Row { signature: 0x1122_3344_5566_7788, start, is_old_type: false };
+                assert_eq!(found, [due], "{order:?} {version:x?}");
+            }
+        }
+    }
+}

@@ -7,11 +7,11 @@ use super::frames;
 use super::path::{self, Move, Step};
 use super::types;
 use crate::error::{Error, ErrorKind, Result};
-use probeidx_format::{ByteOrder, View};
 use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
 use probeidx_format::id::{ObjectId, TypeId};
 use probeidx_format::types::TypeKind;
+use probeidx_format::{ByteOrder, View};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -290,7 +290,8 @@ impl Plan {
             return Ok(Self { bits: (!is_whole).then_some(bits), ..self });
         }
         // A register has what is shorter in its lowest bits, of both orders.
-        let lowest = order.lowest_bit(wanted.start, width, whole).ok_or("it is more than the bits that are known")?;
+        let lowest =
+            order.lowest_bit(wanted.start, width, whole).ok_or("it is more than the bits that are known")?;
         if let [Op::Constant(value)] = &mut self.ops[..] {
             *value = if lowest < 64 { (*value as u64 >> lowest) as i64 } else { 0 };
             return Ok(self);
@@ -330,7 +331,8 @@ impl Plan {
     fn follow(mut self, view: &View<'_>) -> Result<Self> {
         if !self.pieces.is_empty() {
             let type_id = self.type_id;
-            let value = self.slice(view.order(), 0..64, 64).map_err(|why| Error::new(ErrorKind::Usage, why))?;
+            let value =
+                self.slice(view.order(), 0..64, 64).map_err(|why| Error::new(ErrorKind::Usage, why))?;
             self = Self { type_id, ..value };
         }
         if let Some(bits) = self.bits {

@@ -19,7 +19,8 @@ const TARGETS: [Target; 3] = [
     BIG_ENDIAN,
 ];
 
-const BIG_ENDIAN: Target = Target { compiler: &["s390x-linux-gnu-gcc"], linker: "s390x-linux-gnu-ld" };
+const BIG_ENDIAN: Target =
+    Target { compiler: &["clang", "--target=s390x-linux-gnu"], linker: "s390x-linux-gnu-ld" };
 
 const SOURCE: &str = r#"
 const char linux_banner[] __attribute__((used)) = "Linux version 6.1.0-other (build@host) (clang) #1 SMP";
@@ -50,8 +51,7 @@ impl Target {
         let mut compiler = Command::new(self.compiler[0]);
         compiler.args(&self.compiler[1..]).args(["-g", "-O2", "-ffreestanding", "-fno-pic", "-c"]);
         compiler.arg(source).arg("-o").arg(&object);
-        let can_link =
-            Command::new(self.linker).arg("--version").output().is_ok_and(|o| o.status.success());
+        let can_link = Command::new(self.linker).arg("--version").output().is_ok_and(|o| o.status.success());
         if !can_link || !compiler.output().is_ok_and(|o| o.status.success()) {
             skipped(&format!("{} or {} cannot make it", self.compiler.join(" "), self.linker));
             return None;
@@ -72,7 +72,9 @@ fn vmlinux(tree: &Tree) -> std::path::PathBuf {
 /// What is the same whatever the machine: layouts, and what is known of places beside where they are.
 fn answers(kernel: &Indexed) -> Vec<String> {
     let mut said: Vec<String> = ["pair", "bits", "packed", "enum level", "pair.bits.wide", "packed.across"]
-        .map(|name| kernel.run(&["-q", "type", name]).found().replace(&*kernel.tree.path().to_string_lossy(), ""))
+        .map(|name| {
+            kernel.run(&["-q", "type", name]).found().replace(&*kernel.tree.path().to_string_lossy(), "")
+        })
         .into();
     for spec in ["probed", "inlined", "_start"] {
         for place in kernel.json(&["-q", "resolve", spec]) {

@@ -154,7 +154,11 @@ pub fn root<'d, 'a>(unit: &'a Unit<Bytes<'d>>) -> At<'d, 'a> {
 }
 
 /// An expression as gimli decodes it; indexed addresses become addresses.
-pub fn operations(bytes: &[u8], order: RunTimeEndian, address: impl Fn(gimli::DebugAddrIndex) -> u64) -> String {
+pub fn operations(
+    bytes: &[u8],
+    order: RunTimeEndian,
+    address: impl Fn(gimli::DebugAddrIndex) -> u64,
+) -> String {
     let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 5 };
     let expression = gimli::Expression(EndianSlice::new(bytes, order));
     let mut operations = expression.operations(encoding);

@@ -158,7 +158,10 @@ impl Code<'_, '_> {
                     let at = relocations.partition_point(|r| r.r_offset.get(object.order) < offset);
                     let relocation = relocations.get(at).filter(|r| r.r_offset.get(object.order) == offset);
                     let target = match relocation.filter(|_| object.is_relocatable) {
-                        Some(r) => Target::Symbol((r.r_info.get(object.order) >> 32) as usize, r.r_addend.get(object.order)),
+                        Some(r) => Target::Symbol(
+                            (r.r_info.get(object.order) >> 32) as usize,
+                            r.r_addend.get(object.order),
+                        ),
                         None if code.contains(&i.target(pc)) => continue,
                         None => Target::Pc(i.target(pc)),
                     };

@@ -25,15 +25,15 @@ impl Loaded {
         let folder = tempfile::tempdir().unwrap();
         let plain = folder.path().join("plain");
         let is_big_endian = std::fs::read(path).unwrap()[5] == 2;
-        let mut objcopy =
-            Command::new(if is_big_endian { "s390x-linux-gnu-objcopy" } else { "objcopy" });
+        let mut objcopy = Command::new(if is_big_endian { "s390x-linux-gnu-objcopy" } else { "objcopy" });
         let status = objcopy.arg("--decompress-debug-sections").arg(path).arg(&plain).status();
         assert!(status.unwrap().success(), "objcopy {}", path.display());
         let data = std::fs::read(plain).unwrap();
         let file = File::parse(&*data).unwrap();
         let order = file.endian();
         let relocatable = file.elf_header().e_type(order) == ET_REL;
-        let flags = |s: &ElfSection<'_, '_, FileHeader64<Endianness>>| s.elf_section_header().sh_flags(order).0;
+        let flags =
+            |s: &ElfSection<'_, '_, FileHeader64<Endianness>>| s.elf_section_header().sh_flags(order).0;
         let all: Vec<_> = file.sections().collect();
         let code = all.iter().filter(|s| flags(s) & SHF_EXECINSTR.0 != 0).map(|s| s.address()).min();
         let base = if relocatable { 0 } else { code.unwrap() - 4096 };
@@ -115,7 +115,14 @@ impl Loaded {
             ))
         });
         let order = if order.is_big_endian() { RunTimeEndian::Big } else { RunTimeEndian::Little };
-        Self { order, base, sections: sections.collect(), symbols: symbols.collect(), debug, eh_frame_address }
+        Self {
+            order,
+            base,
+            sections: sections.collect(),
+            symbols: symbols.collect(),
+            debug,
+            eh_frame_address,
+        }
     }
 
     pub fn section(&self, name: &str) -> &[u8] {
