@@ -215,10 +215,8 @@ impl Plan {
         })?;
         let mut moves = &walked.moves[..];
         let size = |type_id: Option<TypeId>| type_id.and_then(|t| types::size_of(view, t)).unwrap_or(8);
-        let mut field = match walked.bits {
-            Some(bits) => Some(bit_field(view, bits, size(walked.type_id).saturating_mul(8))?),
-            None => None,
-        };
+        let whole = size(walked.type_id).saturating_mul(8);
+        let mut field = walked.bits.map(|bits| bit_field(view, bits, whole)).transpose()?;
         if !self.in_memory {
             let mut offset = 0;
             if let [Move::Add(distance), rest @ ..] = moves {
@@ -227,7 +225,7 @@ impl Plan {
             let wanted = field.filter(|_| moves.is_empty());
             let (first, width) = match (walked.bits, moves) {
                 (Some((first, width)), []) => (first.into(), width.into()),
-                (None, []) => (0, size(walked.type_id).saturating_mul(8)),
+                (None, []) => (0, whole),
                 _ => (0, 64),
             };
             let first = offset.saturating_mul(8).saturating_add(first);
