@@ -328,9 +328,13 @@ impl<'d> Elf<'d> {
     }
     /// The address, as relocated debug information has it, of a symbol.
     pub fn symbol_address(&self, symbol: &Sym64<Endianness>) -> u64 {
-        let section =
-            self.sections.get(usize::from(symbol.st_shndx.get(self.order).0)).and_then(|s| s.pc).unwrap_or(0);
-        u64::from(section).wrapping_add(symbol.st_value.get(self.order))
+        self.symbol_address_in(self.order, symbol)
+    }
+    /// The same where the compiler is to know the order, which is that of the object.
+    #[inline(always)]
+    pub(super) fn symbol_address_in(&self, order: Endianness, symbol: &Sym64<Endianness>) -> u64 {
+        let section = self.sections.get(usize::from(symbol.st_shndx.get(order).0)).and_then(|s| s.pc);
+        u64::from(section.unwrap_or(0)).wrapping_add(symbol.st_value.get(order))
     }
 }
 
