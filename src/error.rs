@@ -21,7 +21,7 @@ pub enum ErrorKind {
     Syntax,
     /// The file is not an ELF object.
     NotElf,
-    /// An ELF object of a kind that cannot be indexed (32-bit, big-endian, foreign machine).
+    /// An ELF object of a kind that cannot be indexed (32-bit, foreign machine).
     Unsupported,
     /// The file ends before its headers say so, or its tables contradict each other.
     Damaged,

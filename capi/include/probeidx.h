@@ -831,7 +831,7 @@ struct probeidx_member {
 	uint64_t offset;                    /* in bytes; of a bit-field, of the number that holds it */
 	uint64_t bytes;                     /* of its type; UINT64_MAX where it has none */
 	int64_t value;                      /* of an enumerator; of a dimension the number of elements, -1 unknown */
-	uint32_t lowest_bit;                /* of a bit-field, within the number */
+	uint32_t lowest_bit;                /* of a bit-field, within the number; big-endian: from its highest bit */
 	uint32_t width;                     /* of a bit-field; else 0 */
 	uint32_t type_id;                   /* for probeidx_type_of; UINT32_MAX where it has none */
 	uint32_t reserved32;

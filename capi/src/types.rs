@@ -59,7 +59,7 @@ pub struct Member {
     pub bytes: u64,
     /// Of an enumerator its value, of a dimension the number of elements, -1 unknown.
     pub value: i64,
-    /// Of a bit-field its lowest bit within the number.
+    /// Of a bit-field its lowest bit within the number; of big-endian kernels its highest, counted from the highest.
     pub lowest_bit: u32,
     /// Its width, or 0.
     pub width: u32,

@@ -103,7 +103,7 @@ pub enum Location<'a> {
     Everywhere(Expr<'a>),
     /// It is this number.
     Constant(i64),
-    /// It is these bytes.
+    /// It is these bytes, as they would lie in the object's memory.
     Bytes(&'a [u8]),
     /// At one place within one range.
     Within(Range, Expr<'a>),

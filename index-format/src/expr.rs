@@ -19,6 +19,7 @@
 //!
 //! Where the frame base is a register, `DW_OP_fbreg` is that register's `DW_OP_breg`; where it is anything else, the
 //! expression stands verbatim. In verbatim bytes offsets into `.debug_info` mean nothing any more; addresses are the object's base plus a `Pc`.
+//! Operands of fixed size are little-endian, whatever the object is; only the bytes of `DW_OP_implicit_value` are as in its memory.
 use crate::varint::{self, Reader};
 use std::borrow::Cow;
 

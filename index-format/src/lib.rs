@@ -5,7 +5,8 @@
 //!
 //! One file holds one kernel release, vmlinux and its modules, or one user object: a program or shared library with its
 //! separate debug file. All numbers are little-endian, all records have alignment 1, so that the file can be read in place
-//! from a mapping on any machine. The same input gives the same bytes.
+//! from a mapping on any machine. The same input gives the same bytes. Objects may be big-endian
+//! ([`ByteOrder`]): what the file has of their numbers is little-endian all the same, only bytes of their memory are not.
 //!
 //! ## Layout
 //!
@@ -172,6 +173,7 @@ pub mod labels;
 pub mod lines;
 pub mod meta;
 pub mod names;
+pub mod order;
 mod parts;
 pub mod record;
 mod sites;
@@ -185,6 +187,7 @@ pub mod writer;
 
 pub use error::{Error, Result};
 pub use header::{SectionName, VERSION};
+pub use order::ByteOrder;
 pub use parts::Left;
 pub use view::View;
 pub use zerocopy;

@@ -183,7 +183,9 @@ records! {
         name: StrId,
         /// Its type; none for enumerators and dimensions.
         target: TypeId,
-        /// Member: offset in bits, and from bit 48 on the width of a bit-field (0: none). Enumerator: its value.
+        /// Member: offset in bits, and from bit 48 on the width of a bit-field (0: none). Bits are counted as they lie in
+        /// memory: from the least significant one of a byte on, of big-endian objects from the most significant one on
+        /// (`DW_AT_data_bit_offset`, DWARF 5, section 5.7.6). Enumerator: its value.
         /// Dimension: the number of elements, -1 where it is not known.
         value: I64,
     }
@@ -287,6 +289,8 @@ impl ObjectRecord {
     pub const USER: u32 = 1 << 7;
     /// vmlinux: the addresses of its symbols are not known. Theirs here only tell them apart.
     pub const NAMES_ONLY: u32 = 1 << 8;
+    /// The most significant byte of its numbers comes first, and the most significant bit of its bit-fields.
+    pub const BIG_ENDIAN: u32 = 1 << 9;
 
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u32) -> bool {

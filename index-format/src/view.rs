@@ -9,6 +9,7 @@ use crate::labels::Labels;
 use crate::lines::Rows;
 use crate::meta::Meta;
 use crate::names;
+use crate::order::ByteOrder;
 use crate::record::*;
 use crate::tapset::{self, SourcesMeta, Tapset};
 use crate::users::Uses;
@@ -132,6 +133,11 @@ impl<'a> View<'a> {
     /// `e_machine` of the objects.
     pub fn machine(&self) -> u16 {
         self.machine
+    }
+    /// The byte order of the objects, all of which are of one machine.
+    pub fn order(&self) -> ByteOrder {
+        let is_big = self.objects.first().is_some_and(|object| object.has(ObjectRecord::BIG_ENDIAN));
+        if is_big { ByteOrder::Big } else { ByteOrder::Little }
     }
     /// The bytes of a section, after its checksum was compared. Cost: its length.
     pub fn checked(&self, name: SectionName) -> Result<&'a [u8]> {

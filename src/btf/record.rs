@@ -1,5 +1,7 @@
 //! BTF as records: a cursor over untrusted bytes. (include/uapi/linux/btf.h; Documentation/bpf/btf.rst.)
 use crate::dwarf::Fault;
+use crate::load::live::order_of_btf;
+use object::{Endian, Endianness};
 use std::borrow::Cow;
 
 /// The section.
@@ -89,6 +91,7 @@ pub struct Record<'d> {
     /// Its size, or the number of the type that it refers to.
     pub word: u32,
     extra: &'d [u8],
+    order: Endianness,
 }
 
 impl<'d> Record<'d> {
@@ -102,7 +105,8 @@ impl<'d> Record<'d> {
     }
     /// The words behind the record.
     fn words(&self) -> impl Iterator<Item = u32> + use<'d> {
-        self.extra.chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().expect("four bytes")))
+        let order = self.order;
+        self.extra.chunks_exact(4).map(move |w| order.read_u32(w.try_into().expect("four bytes")))
     }
     /// The only word behind it: how an integer is encoded.
     pub fn encoding(&self) -> u32 {
@@ -117,9 +121,10 @@ impl<'d> Record<'d> {
     /// The parts: three words of members and 64-bit enumerators, two of enumerators and parameters, and 0.
     pub fn rows(&self) -> impl Iterator<Item = [u32; 3]> + use<'d> {
         let width = if matches!(self.kind, Kind::Enum | Kind::Prototype) { 8 } else { 12 };
-        self.extra.chunks_exact(width).map(|row| {
+        let order = self.order;
+        self.extra.chunks_exact(width).map(move |row| {
             let word = |at: usize| {
-                row.get(at..at + 4).map_or(0, |w| u32::from_le_bytes(w.try_into().expect("four bytes")))
+                row.get(at..at + 4).map_or(0, |w| order.read_u32(w.try_into().expect("four bytes")))
             };
             [word(0), word(4), word(8)]
         })
@@ -131,6 +136,7 @@ pub struct Btf<'d> {
     base: Option<&'d Btf<'d>>,
     types: &'d [u8],
     strings: &'d [u8],
+    order: Endianness,
     /// Of each own record.
     offsets: Cow<'d, [u32]>,
     /// The number of the first own record, and the offset of the first own string.
@@ -170,15 +176,14 @@ impl<'d> Btf<'d> {
     /// Without records; and where these start.
     fn open(data: &'d [u8], base: Option<&'d Btf<'d>>) -> Result<(Self, usize), Fault> {
         let fault = |at, what| Fault::new(SECTION, at, what);
-        let word = |at: usize| data.get(at..)?.first_chunk().map(|w| u32::from_le_bytes(*w) as usize);
-        match data {
-            [0x9f, 0xeb, 1, ..] => {}
-            [0xeb, 0x9f, ..] => {
-                return Err(fault(0, "big-endian BTF; only little-endian kernels are indexed"));
-            }
-            [0x9f, 0xeb, ..] => return Err(fault(2, "BTF of a version that is not known")),
-            _ => return Err(fault(0, "no BTF: its mark is missing")),
+        let order = order_of_btf(data).ok_or_else(|| fault(0, "no BTF: its mark is missing"))?;
+        if data.get(2) != Some(&1) {
+            return Err(fault(2, "BTF of a version that is not known"));
         }
+        if base.is_some_and(|base| base.order != order) {
+            return Err(fault(0, "BTF in another byte order than that of the kernel"));
+        }
+        let word = |at: usize| data.get(at..)?.first_chunk().map(|w| order.read_u32(*w) as usize);
         let part = |offset: usize, length: usize| {
             let start = word(4)?.checked_add(word(offset)?)?;
             data.get(start..start.checked_add(word(length)?)?).map(|bytes| (start, bytes))
@@ -187,7 +192,7 @@ impl<'d> Btf<'d> {
         let (types_at, types) = part(8, 12).ok_or_else(cut_off)?;
         let (_, strings) = part(16, 20).ok_or_else(cut_off)?;
         let (first, first_string) = base.map_or((1, 0), |base| (base.end(), base.strings.len() as u32));
-        Ok((Self { base, types, strings, offsets: Cow::Borrowed(&[]), first, first_string }, types_at))
+        Ok((Self { base, types, strings, order, offsets: Cow::Borrowed(&[]), first, first_string }, types_at))
     }
 
     fn walk(&self, types_at: usize) -> (Vec<u32>, Option<Fault>) {
@@ -211,7 +216,7 @@ impl<'d> Btf<'d> {
     }
 
     fn length_at(&self, at: usize) -> Option<usize> {
-        let info = u32::from_le_bytes(*self.types.get(at + 4..)?.first_chunk()?);
+        let info = self.order.read_u32(*self.types.get(at + 4..)?.first_chunk()?);
         let length = 12 + Kind::of(info >> 24 & 0x1f)?.extra((info & 0xffff) as usize);
         (at + length <= self.types.len()).then_some(length)
     }
@@ -240,7 +245,7 @@ impl<'d> Btf<'d> {
         }
         let at = *self.offsets.get((id.0 - self.first) as usize)? as usize;
         let bytes = &self.types[at..at + self.length_at(at)?];
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let word = |at: usize| self.order.read_u32(bytes[at..at + 4].try_into().expect("four bytes"));
         let info = word(4);
         Some(Record {
             kind: Kind::of(info >> 24 & 0x1f)?,
@@ -249,6 +254,7 @@ impl<'d> Btf<'d> {
             parts: info as u16,
             word: word(8),
             extra: &bytes[12..],
+            order: self.order,
         })
     }
 

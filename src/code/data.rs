@@ -4,6 +4,7 @@
 //! relocations for them. Damaged data gives no answer, never a wrong place outside of the object.
 use super::table::{moved, relocated};
 use crate::load::elf::Elf;
+use object::Endian;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -48,7 +49,7 @@ impl<'o, 'd> Data<'o, 'd> {
         let link = self.object.base.wrapping_add(pc.into());
         let target = match self.moved.binary_search_by_key(&link, |m| m.0) {
             Ok(found) => self.moved[found].1,
-            Err(_) => u64::from_le_bytes(*self.bytes(index, offset)?.first_chunk()?),
+            Err(_) => self.object.order.read_u64(*self.bytes(index, offset)?.first_chunk()?),
         };
         let pc = u32::try_from(target.checked_sub(self.object.base)?).ok()?;
         self.place(pc).map(|_| pc)
@@ -67,7 +68,7 @@ impl<'o, 'd> Data<'o, 'd> {
     /// The number of 32 bits at an address.
     pub fn number(&self, pc: u32) -> Option<i32> {
         let (index, offset) = self.place(pc)?;
-        self.bytes(index, offset)?.first_chunk().map(|b| i32::from_le_bytes(*b))
+        self.bytes(index, offset)?.first_chunk().map(|b| self.object.order.read_i32(*b))
     }
 
     /// The text at an address, if it ends within so many bytes.

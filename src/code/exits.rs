@@ -1,6 +1,6 @@
 //! What the jumps out of functions are: returns, or calls of other functions whose return is the function's own.
 use crate::link::Symbol;
-use crate::load::elf::{Elf, LE};
+use crate::load::elf::Elf;
 use probeidx_format::record::SymbolRecord;
 
 /// Where a jump leads.
@@ -38,7 +38,7 @@ impl<'a, 'd> Exits<'a, 'd> {
                 if is_return_thunk(self.object.symbol_name(symbol)) {
                     return SymbolRecord::RETURNS;
                 }
-                if symbol.st_shndx.get(LE).0 == 0 {
+                if symbol.st_shndx.get(self.object.order).0 == 0 {
                     return SymbolRecord::TAIL_CALLS;
                 }
                 self.object.symbol_address(symbol).wrapping_add_signed(addend) as u32

@@ -1,7 +1,8 @@
 //! The tables that the linker collects for the kernel: between two symbols of vmlinux, or in a section of a module.
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::Symbol;
-use crate::load::elf::{Elf, LE};
+use crate::load::elf::Elf;
+use object::{Endian, Endianness};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -96,7 +97,8 @@ impl<'o, 'd> Tables<'o, 'd> {
             References::Relocated(relocated(self.object, index)?, foreign(self.object, index)?)
         } else {
             let moved = self.moved.get_or_init(|| Rc::new(moved(self.object))).clone();
-            References::InPlace { table: section.address() + from as u64, base: self.object.base, moved }
+            let Elf { base, order, .. } = *self.object;
+            References::InPlace { table: section.address() + from as u64, base, order, moved }
         };
         let start = section.pc.and_then(|pc| pc.checked_add(from as u32));
         Ok(Some(Table { name: name.section, start, bytes, references }))
@@ -130,7 +132,7 @@ pub struct Table<'d> {
 
 enum References<'d> {
     /// The values stand in the table, which has this link address.
-    InPlace { table: u64, base: u64, moved: Moved },
+    InPlace { table: u64, base: u64, order: Endianness, moved: Moved },
     /// By relocation: offset in the table and address, or the name of what another object has; sorted.
     Relocated(Vec<(u32, u32)>, Vec<(u32, &'d [u8])>),
 }
@@ -160,8 +162,8 @@ impl<'d> Table<'d> {
     /// Where a reference leads that is stored as 32 bits relative to its own place.
     pub fn relative(&self, at: usize) -> Option<u32> {
         match &self.references {
-            References::InPlace { table, base, .. } => {
-                let distance = i32::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?);
+            References::InPlace { table, base, order, .. } => {
+                let distance = order.read_i32(*self.bytes.get(at..)?.first_chunk()?);
                 let target = table.wrapping_add(at as u64).wrapping_add_signed(distance.into());
                 u32::try_from(target.wrapping_sub(*base)).ok()
             }
@@ -171,11 +173,11 @@ impl<'d> Table<'d> {
     /// Where an address of 64 bits leads; `None` for zero and what does not lie in the object.
     pub fn address(&self, at: usize) -> Option<u32> {
         match &self.references {
-            References::InPlace { table, base, moved } => {
+            References::InPlace { table, base, order, moved } => {
                 let link = table.wrapping_add(at as u64);
                 let address = match moved.binary_search_by_key(&link, |m| m.0) {
                     Ok(found) => moved[found].1,
-                    Err(_) => u64::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?),
+                    Err(_) => order.read_u64(*self.bytes.get(at..)?.first_chunk()?),
                 };
                 u32::try_from(address.wrapping_sub(*base)).ok()
             }
@@ -207,11 +209,11 @@ pub(super) fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)
     let mut known: Vec<(u32, u32)> = relocations
         .iter()
         .filter_map(|r| {
-            let symbol = object.symbols.get((r.r_info.get(LE) >> 32) as usize)?;
-            let section = object.sections.get(usize::from(symbol.st_shndx.get(LE).0))?;
+            let symbol = object.symbols.get((r.r_info.get(object.order) >> 32) as usize)?;
+            let section = object.sections.get(usize::from(symbol.st_shndx.get(object.order).0))?;
             section.pc?;
-            let address = object.symbol_address(symbol).wrapping_add_signed(r.r_addend.get(LE));
-            Some((u32::try_from(r.r_offset.get(LE)).ok()?, u32::try_from(address).ok()?))
+            let address = object.symbol_address(symbol).wrapping_add_signed(r.r_addend.get(object.order));
+            Some((u32::try_from(r.r_offset.get(object.order)).ok()?, u32::try_from(address).ok()?))
         })
         .collect();
     known.sort_unstable();
@@ -224,9 +226,10 @@ fn foreign<'d>(object: &Elf<'d>, index: usize) -> Result<Vec<(u32, &'d [u8])>> {
     let mut found: Vec<_> = relocations
         .iter()
         .filter_map(|r| {
-            let symbol = object.symbols.get((r.r_info.get(LE) >> 32) as usize)?;
-            let is_foreign = symbol.st_shndx.get(LE).0 == 0;
-            Some((u32::try_from(r.r_offset.get(LE)).ok()?, object.symbol_name(symbol))).filter(|_| is_foreign)
+            let symbol = object.symbols.get((r.r_info.get(object.order) >> 32) as usize)?;
+            let is_foreign = symbol.st_shndx.get(object.order).0 == 0;
+            Some((u32::try_from(r.r_offset.get(object.order)).ok()?, object.symbol_name(symbol)))
+                .filter(|_| is_foreign)
         })
         .collect();
     found.sort_unstable();
@@ -237,7 +240,7 @@ fn foreign<'d>(object: &Elf<'d>, index: usize) -> Result<Vec<(u32, &'d [u8])>> {
 pub(super) fn moved(object: &Elf<'_>) -> Vec<(u64, u64)> {
     let entries = object.section(".rela.dyn").map(|s| s.raw()).unwrap_or_default().chunks_exact(24);
     let word =
-        |entry: &[u8], at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().expect("eight bytes"));
+        |entry: &[u8], at: usize| object.order.read_u64(entry[at..at + 8].try_into().expect("eight bytes"));
     let mut moved: Vec<_> =
         entries.filter(|e| word(e, 8) >> 32 == 0).map(|e| (word(e, 0), word(e, 16))).collect();
     moved.sort_unstable();

@@ -5,10 +5,10 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use memchr::memmem;
-use object::LittleEndian as LE;
 use object::elf::{self, FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader, SectionTable};
 use object::read::{ReadCache, StringTable};
+use object::{Endian, Endianness};
 
 use super::name::Role;
 use crate::error::{Error, ErrorKind, Result};
@@ -45,18 +45,20 @@ pub(super) fn check(head: &[u8], size: u64) -> Result<Option<Compression>> {
     }
     if head.get(4).is_some_and(|&class| class != elf::ELFCLASS64.0) {
         let what = "a 32-bit ELF object".into();
-        return fail(ErrorKind::Unsupported, 4, what, "only 64-bit little-endian kernels can be indexed");
+        return fail(ErrorKind::Unsupported, 4, what, "only 64-bit kernels can be indexed");
     }
-    if head.get(5).is_some_and(|&data| data != elf::ELFDATA2LSB.0) {
-        let what = "a big-endian ELF object".into();
-        return fail(ErrorKind::Unsupported, 5, what, "only 64-bit little-endian kernels can be indexed");
+    let is_known = |data: u8| [elf::ELFDATA2LSB.0, elf::ELFDATA2MSB.0].contains(&data);
+    if head.get(5).is_some_and(|&data| !is_known(data)) {
+        let what = "an ELF object that is neither little- nor big-endian".into();
+        return fail(ErrorKind::Damaged, 5, what, again);
     }
     let Some(head) = head.first_chunk::<HEAD>() else {
         let what = format!("the ELF header is cut off: {} of {HEAD} bytes are there", head.len());
         return fail(ErrorKind::Damaged, head.len() as u64, what, again);
     };
-    let shoff = u64::from_le_bytes(*head[40..].first_chunk().expect("64 bytes"));
-    let [shentsize, shnum] = [58, 60].map(|at| u64::from(u16::from_le_bytes([head[at], head[at + 1]])));
+    let order = if head[5] == elf::ELFDATA2MSB.0 { Endianness::Big } else { Endianness::Little };
+    let shoff = order.read_u64(*head[40..].first_chunk().expect("64 bytes"));
+    let [shentsize, shnum] = [58, 60].map(|at| u64::from(order.read_u16([head[at], head[at + 1]])));
     let end = shoff.saturating_add(shentsize * shnum);
     if end > size {
         let what = format!("the file is cut off: its section headers end at {end:#x}, the file at {size:#x}");
@@ -77,11 +79,12 @@ pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
     let module = match compression {
         Some(kind) => {
             let mut head = [0; 18];
-            stream(file, kind).read_exact(&mut head).is_ok() && head[16] == elf::ET_REL.0 as u8
+            // `e_type` is two bytes, in whatever order.
+            stream(file, kind).read_exact(&mut head).is_ok() && head[16] | head[17] == elf::ET_REL.0 as u8
         }
         None => Elf::read(file, |elf| {
             let has = |name| elf.section(name).is_some();
-            let relocatable = elf.header.e_type(LE) == elf::ET_REL;
+            let relocatable = elf.header.e_type(elf.order) == elf::ET_REL;
             has(b".gnu.linkonce.this_module") || (relocatable && has(b".modinfo"))
         })
         .unwrap_or(false),
@@ -142,7 +145,7 @@ pub(super) fn release(
 /// since 6.12.
 pub(super) fn is_for_types(file: &File) -> bool {
     let lacks = |elf: &Elf<'_, '_>| {
-        let is_code = |s: &SectionHeader64<LE>| s.sh_flags(LE).0 & elf::SHF_EXECINSTR.0 != 0;
+        let is_code = |s: &SectionHeader64<Endianness>| s.sh_flags(elf.order).0 & CODE != 0;
         let has = |name: &[u8]| elf.section(name).is_some();
         has(b".BTF") && !has(b".debug_info") && !has(b".zdebug_info") && !elf.sections.iter().any(is_code)
     };
@@ -157,10 +160,13 @@ pub(super) fn build_id_note(file: &File) -> Option<Vec<u8>> {
 /// An uncompressed file of which only the headers are read, and the sections that are asked for.
 struct Elf<'d, 'f> {
     cache: &'d ReadCache<&'f File>,
-    header: &'d FileHeader64<LE>,
-    sections: SectionTable<'d, FileHeader64<LE>, &'d [u8]>,
+    order: Endianness,
+    header: &'d FileHeader64<Endianness>,
+    sections: SectionTable<'d, FileHeader64<Endianness>, &'d [u8]>,
     names: &'d [u8],
 }
+
+const CODE: u64 = elf::SHF_EXECINSTR.0;
 
 /// More than any section has that is read here; a damaged header must not cost more.
 const LARGEST_SECTION: u64 = 64 << 20;
@@ -168,30 +174,32 @@ const LARGEST_SECTION: u64 = 64 << 20;
 impl Elf<'_, '_> {
     fn read<T>(file: &File, ask: impl FnOnce(&Elf<'_, '_>) -> T) -> Option<T> {
         let cache = ReadCache::new(file);
-        let header = FileHeader64::<LE>::parse(&cache).ok()?;
-        let headers = header.section_headers(LE, &cache).ok()?;
-        let names = headers.get(header.shstrndx(LE, &cache).ok()? as usize)?;
-        if names.sh_size(LE) > LARGEST_SECTION {
+        let header = FileHeader64::<Endianness>::parse(&cache).ok()?;
+        let order = header.endian().ok()?;
+        let headers = header.section_headers(order, &cache).ok()?;
+        let names = headers.get(header.shstrndx(order, &cache).ok()? as usize)?;
+        if names.sh_size(order) > LARGEST_SECTION {
             return None;
         }
-        let names = names.data(LE, &cache).ok()?;
+        let names = names.data(order, &cache).ok()?;
         let sections = SectionTable::new(headers, StringTable::new(names, 0, names.len() as u64));
-        Some(ask(&Elf { cache: &cache, header, sections, names }))
+        Some(ask(&Elf { cache: &cache, order, header, sections, names }))
     }
 
-    fn section(&self, name: &[u8]) -> Option<&SectionHeader64<LE>> {
+    fn section(&self, name: &[u8]) -> Option<&SectionHeader64<Endianness>> {
         self.sections.iter().find(|section| self.is_named(section, name))
     }
 
     /// Looks at no more of its name than is asked for: that of a damaged file may be as long as the table.
-    fn is_named(&self, section: &SectionHeader64<LE>, name: &[u8]) -> bool {
-        let own = self.names.get(section.sh_name(LE) as usize..).and_then(|rest| rest.strip_prefix(name));
+    fn is_named(&self, section: &SectionHeader64<Endianness>, name: &[u8]) -> bool {
+        let own =
+            self.names.get(section.sh_name(self.order) as usize..).and_then(|rest| rest.strip_prefix(name));
         own.is_some_and(|rest| rest.first() == Some(&0))
     }
 
     fn content(&self, name: &[u8]) -> Option<&[u8]> {
         let section = self.section(name)?;
-        (section.sh_size(LE) <= LARGEST_SECTION).then(|| section.data(LE, self.cache).ok())?
+        (section.sh_size(self.order) <= LARGEST_SECTION).then(|| section.data(self.order, self.cache).ok())?
     }
 }
 
@@ -201,10 +209,10 @@ fn data_sections(file: &File) -> Vec<(u64, u64)> {
         let wanted = elf::SHF_ALLOC.0;
         let mut found = Vec::new();
         for section in elf.sections.iter() {
-            let flags = section.sh_flags(LE).0 & (elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0);
-            if flags == wanted && section.sh_type(LE) != elf::SHT_NOBITS {
+            let flags = section.sh_flags(elf.order).0 & (elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0);
+            if flags == wanted && section.sh_type(elf.order) != elf::SHT_NOBITS {
                 let rodata = elf.is_named(section, b".rodata");
-                found.push((!rodata, section.sh_offset(LE), section.sh_size(LE)));
+                found.push((!rodata, section.sh_offset(elf.order), section.sh_size(elf.order)));
             }
         }
         found.sort_unstable();
@@ -281,7 +289,7 @@ mod tests {
         assert_eq!(check(&|h| h[3] = b'G'), Err((ErrorKind::NotElf, at(0), true)));
         assert_eq!(check(&|h| *h = b"MZ".to_vec()), Err((ErrorKind::NotElf, at(0), true)));
         assert_eq!(check(&|h| h[4] = 1), Err((ErrorKind::Unsupported, at(4), true)));
-        assert_eq!(check(&|h| h[5] = 2), Err((ErrorKind::Unsupported, at(5), true)));
+        assert_eq!(check(&|h| h[5] = 3), Err((ErrorKind::Damaged, at(5), true)));
         assert_eq!(check(&|h| h.truncate(3)), Err((ErrorKind::Damaged, at(3), true)));
         assert_eq!(check(&|h| h.truncate(63)), Err((ErrorKind::Damaged, at(63), true)));
         assert_eq!(

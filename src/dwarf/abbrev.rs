@@ -5,6 +5,7 @@
 use super::cursor::Cursor;
 use super::header::Encoding;
 use gimli::constants::*;
+use object::Endianness;
 
 /// An attribute that somebody asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +111,8 @@ impl Abbrevs {
         self.sparse.clear();
         self.steps.clear();
         self.constants.clear();
-        let mut cursor = Cursor::new(section, offset);
+        // Its numbers are bytes and LEB128: the same in any order.
+        let mut cursor = Cursor::new(section, offset, Endianness::Little);
         let mut count = 0;
         loop {
             let start = cursor.pos;
@@ -154,7 +156,7 @@ impl Abbrevs {
         sparse.dedup_by_key(|(code, _)| *code);
     }
 
-    fn read_one(&mut self, cursor: &mut Cursor<'_>, encoding: Encoding) -> Abbrev {
+    fn read_one(&mut self, cursor: &mut Cursor<'_, Endianness>, encoding: Encoding) -> Abbrev {
         let tag = DwTag(cursor.uleb() as u16);
         let has_children = cursor.u8() != 0;
         let first_step = self.steps.len() as u32;

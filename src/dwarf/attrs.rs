@@ -106,7 +106,7 @@ impl StrRef {
     }
     /// The string's bytes.
     pub fn bytes<'d>(self, sections: &Sections<'d>) -> &'d [u8] {
-        Cursor::new(self.section(sections), (self.0 & Self::OFFSET) as usize).c_string()
+        Cursor::new(self.section(sections), (self.0 & Self::OFFSET) as usize, sections.order).c_string()
     }
     /// The string's bytes; `None` if they are more than `most`, of which no more are looked at.
     pub fn bytes_within<'d>(self, sections: &Sections<'d>, most: usize) -> Option<&'d [u8]> {

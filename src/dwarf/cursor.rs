@@ -1,20 +1,23 @@
 //! Reading debug sections that may be damaged: past the end it gives zeros and remembers that it did.
 
+use object::Endian;
+
 /// A position in a section.
 #[derive(Clone, Copy)]
-pub struct Cursor<'d> {
+pub struct Cursor<'d, E> {
     data: &'d [u8],
+    order: E,
     /// The offset of the next byte.
     pub pos: usize,
     /// Whether more was asked for than there is.
     pub ended: bool,
 }
 
-impl<'d> Cursor<'d> {
+impl<'d, E: Endian> Cursor<'d, E> {
     /// Starts at this offset of a section.
     #[inline]
-    pub fn new(data: &'d [u8], pos: usize) -> Self {
-        Self { data, pos, ended: pos > data.len() }
+    pub fn new(data: &'d [u8], pos: usize, order: E) -> Self {
+        Self { data, order, pos, ended: pos > data.len() }
     }
     /// Whether nothing is left.
     #[inline]
@@ -47,23 +50,26 @@ impl<'d> Cursor<'d> {
     /// The next two bytes.
     #[inline(always)]
     pub fn u16(&mut self) -> u16 {
-        u16::from_le_bytes(self.array())
+        self.order.read_u16(self.array())
     }
     /// The next three bytes.
     #[inline]
     pub fn u24(&mut self) -> u32 {
         let [a, b, c] = self.array();
-        u32::from_le_bytes([a, b, c, 0])
+        match self.order.is_big_endian() {
+            true => u32::from_be_bytes([0, a, b, c]),
+            false => u32::from_le_bytes([a, b, c, 0]),
+        }
     }
     /// The next four bytes.
     #[inline(always)]
     pub fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.array())
+        self.order.read_u32(self.array())
     }
     /// The next eight bytes.
     #[inline(always)]
     pub fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.array())
+        self.order.read_u64(self.array())
     }
     /// An offset of this size (4 or 8).
     #[inline]

@@ -5,6 +5,7 @@ use super::attrs::StrRef;
 use super::extractor::Extractor;
 use super::header::{Encoding, Fault};
 use super::unit::Unit;
+use object::Endian;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
@@ -45,7 +46,7 @@ fn is_too_much(read: usize, section: usize) -> bool {
     read > section.saturating_mul(MOST_READINGS).saturating_add(ALWAYS)
 }
 
-impl<'d> Extractor<'d, '_> {
+impl<'d, E: Endian> Extractor<'d, '_, E> {
     /// The abbreviations at this offset.
     pub(super) fn abbreviations(&mut self, offset: usize, encoding: Encoding) -> Result<Rc<Abbrevs>, Fault> {
         let key = (offset, encoding);
@@ -74,7 +75,7 @@ impl<'d> Extractor<'d, '_> {
 
     /// Whether another range list or location list may be read, or why not.
     #[inline]
-    pub(super) fn lists_left(&self, unit: &Unit<'_>) -> Result<(), &'static str> {
+    pub(super) fn lists_left(&self, unit: &Unit<'_, E>) -> Result<(), &'static str> {
         let s = &unit.sections;
         let sections = s.ranges.len() + s.rnglists.len() + s.loc.len() + s.loclists.len();
         match is_too_much(self.effort.lists, sections) {

@@ -12,13 +12,14 @@ use super::sections::Sections;
 use super::strings::{Key, LocalStr};
 use super::types::{KnownInBatch, Types};
 use super::unit::Unit;
+use object::Endian;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A unit with the files to which its numbers refer.
-pub struct Source<'d> {
-    pub unit: Unit<'d>,
+pub struct Source<'d, E> {
+    pub unit: Unit<'d, E>,
     pub lines: LineHeader,
     /// By file number, once asked for.
     paths: RefCell<Vec<Option<LocalStr>>>,
@@ -104,17 +105,19 @@ impl KnownTypes for () {
 }
 
 /// Reads units into a batch.
-pub struct Extractor<'d, 'k> {
+pub struct Extractor<'d, 'k, E> {
     pub(super) batch: Batch,
+    /// That of the object, where it is known to the compiler.
+    order: E,
     pub(super) object: ObjectSource<'d>,
     pub(super) known: &'k dyn KnownTypes,
-    pub(super) types: Types<'d>,
+    pub(super) types: Types<'d, E>,
     pub(super) functions: UnitFunctions,
     pub(super) scratch: Scratch<'d>,
     pub(super) attrs: Attrs,
     strings: FxHashMap<u64, LocalStr>,
     paths: FxHashMap<(u64, u64), LocalStr>,
-    foreign: FxHashMap<usize, Option<Rc<Source<'d>>>>,
+    foreign: FxHashMap<usize, Option<Rc<Source<'d, E>>>>,
     pub(super) spare_abbrevs: Abbrevs,
     pub(super) shared_abbrevs: SharedAbbrevs,
     pub(super) effort: Effort,
@@ -126,10 +129,11 @@ pub struct Extractor<'d, 'k> {
     pub(super) imported: FxHashSet<usize>,
 }
 
-impl<'d, 'k> Extractor<'d, 'k> {
+impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
     /// Goes on with a batch, in an object.
-    pub fn new(gathered: Gathered, object: ObjectSource<'d>, known: &'k dyn KnownTypes) -> Self {
+    pub fn new(gathered: Gathered, object: ObjectSource<'d>, order: E, known: &'k dyn KnownTypes) -> Self {
         Self {
+            order,
             batch: gathered.batch,
             object,
             known,
@@ -169,7 +173,7 @@ impl<'d, 'k> Extractor<'d, 'k> {
 
     /// Where to say that a reference of this unit leads nowhere: at its target, or where that may be another file's at the
     /// unit.
-    pub(super) fn place_of_reference(&self, source: &Source<'d>, target: u64) -> usize {
+    pub(super) fn place_of_reference(&self, source: &Source<'d, E>, target: u64) -> usize {
         if self.object.sections.parts.len() > 1 { source.unit.header.start } else { target as usize }
     }
 
@@ -194,7 +198,7 @@ impl<'d, 'k> Extractor<'d, 'k> {
     }
 
     /// Reads a unit's header, abbreviations and files.
-    pub(super) fn open(&mut self, header: UnitHeader) -> Option<Rc<Source<'d>>> {
+    pub(super) fn open(&mut self, header: UnitHeader) -> Option<Rc<Source<'d, E>>> {
         let (unit, skeleton) = match self.unit(header) {
             Ok(read) => read,
             Err(fault) => {
@@ -224,7 +228,7 @@ impl<'d, 'k> Extractor<'d, 'k> {
     }
 
     /// A unit's header and abbreviations, and where its entries are not in the object those of its skeleton.
-    pub(super) fn unit(&mut self, header: UnitHeader) -> Result<(Unit<'d>, Option<Unit<'d>>), Fault> {
+    pub(super) fn unit(&mut self, header: UnitHeader) -> Result<(Unit<'d, E>, Option<Unit<'d, E>>), Fault> {
         // A type unit inherits from one with entries, that one from its skeleton, and a skeleton from none.
         let inherits = matches!(header.role, Role::Split | Role::Type);
         let companion = match self.object.companion(header).filter(|c| inherits && c.role != Role::Type) {
@@ -234,19 +238,19 @@ impl<'d, 'k> Extractor<'d, 'k> {
             _ => None,
         };
         let abbrevs = self.abbreviations(header.abbrev, header.encoding)?;
-        let unit = Unit::read(header, self.object.sections, abbrevs, companion.as_ref())?;
+        let unit = Unit::read(header, self.object.sections, self.order, abbrevs, companion.as_ref())?;
         Ok((unit, companion.filter(|_| header.role == Role::Split)))
     }
 
     /// Takes back the memory of a unit that is done.
-    pub(super) fn close(&mut self, source: Rc<Source<'d>>) {
+    pub(super) fn close(&mut self, source: Rc<Source<'d, E>>) {
         if let Ok(source) = Rc::try_unwrap(source) {
             self.spare_abbrevs = Rc::into_inner(source.unit.abbrevs).unwrap_or_default();
         }
     }
 
     /// The unit in which this offset of `.debug_info` lies.
-    pub(super) fn source_of(&mut self, source: &Rc<Source<'d>>, offset: u64) -> Option<Rc<Source<'d>>> {
+    pub(super) fn source_of(&mut self, source: &Rc<Source<'d, E>>, offset: u64) -> Option<Rc<Source<'d, E>>> {
         let offset = usize::try_from(offset).ok()?;
         if source.unit.contains(offset) {
             return Some(source.clone());
@@ -268,7 +272,7 @@ impl<'d, 'k> Extractor<'d, 'k> {
     ///
     /// This is the spelling of elfutils, and so of SystemTap: the compilation directory is not put in front of a
     /// relative directory.
-    pub(super) fn path(&mut self, source: &Source<'d>, number: u64) -> LocalStr {
+    pub(super) fn path(&mut self, source: &Source<'d, E>, number: u64) -> LocalStr {
         let Some(Some(file)) = source.lines.files.get(number as usize) else { return LocalStr::EMPTY };
         let at = number as usize;
         if let Some(known) = source.paths.borrow()[at] {
@@ -309,7 +313,7 @@ fn is_foreign(from: &UnitHeader, to: &UnitHeader) -> bool {
     from.origin != to.origin && to.role != Role::Type && matches!(from.role, Role::Split | Role::Type)
 }
 
-impl Source<'_> {
+impl<E> Source<'_, E> {
     /// How its unit is encoded.
     pub fn encoding(&self) -> Encoding {
         self.unit.header.encoding

@@ -1,24 +1,35 @@
 //! Call frame information, of which only the rule of the canonical frame address is kept. (DWARF 5, section 6.4;
 //! `.eh_frame`: Linux Standard Base Core 5.0, section 10.6.)
 use super::cursor::Cursor;
-use super::extractor::Extractor;
+use super::extractor::{Extractor, Gathered};
 use super::facts::FrameFacts;
 use super::header::Fault;
 use super::strings::content_hash;
 use gimli::constants::*;
+use object::Endian;
+use object::Endianness;
 use probeidx_format::frames::{self, Row, Rule};
 use rustc_hash::FxHashMap;
 
 /// How often the section's bytes may be read as those of common entries.
 const MOST_COMMON: usize = 8;
 
-impl Extractor<'_, '_> {
-    /// Reads the frame rules of the whole object. Cost: below 1 % of a build.
-    pub fn read_frames(&mut self) {
+impl<E: Endian> Extractor<'_, '_, E> {
+    /// Reads the frame rules of the whole object.
+    pub(super) fn read_frames(mut self) -> Gathered {
+        self.frames();
+        self.leave()
+    }
+
+    fn frames(&mut self) {
         let sections = self.object.sections;
+        let order = sections.order;
         let section = match sections.frame {
-            [] => Section { name: ".eh_frame", data: sections.eh_frame, eh: Some(sections.eh_frame_address) },
-            data => Section { name: ".debug_frame", data, eh: None },
+            [] => {
+                let eh = Some(sections.eh_frame_address);
+                Section { name: ".eh_frame", data: sections.eh_frame, order, eh }
+            }
+            data => Section { name: ".debug_frame", data, order, eh: None },
         };
         let mut commons = FxHashMap::default();
         let mut rows = vec![];
@@ -75,13 +86,14 @@ impl Extractor<'_, '_> {
 struct Section<'d> {
     name: &'static str,
     data: &'d [u8],
+    order: Endianness,
     eh: Option<u64>,
 }
 
 /// An entry, read as far as common entries (CIE) and others (FDE) are alike.
 struct Entry<'d> {
     /// Behind the id.
-    cursor: Cursor<'d>,
+    cursor: Cursor<'d, Endianness>,
     end: usize,
     /// Where the common entry is that this one completes; `None` for a common one.
     common: Option<u64>,
@@ -107,7 +119,7 @@ impl<'d> Section<'d> {
     }
 
     fn entry(&self, start: usize) -> std::result::Result<Entry<'d>, Fault> {
-        let mut cursor = Cursor::new(self.data, start);
+        let mut cursor = Cursor::new(self.data, start, self.order);
         let mut length = u64::from(cursor.u32());
         let mut size = 4;
         if length == 0xffff_ffff {
@@ -117,7 +129,7 @@ impl<'d> Section<'d> {
         let Some(end) = end.filter(|e| *e <= self.data.len() && !cursor.ended) else {
             return Err(self.fault(start, "a frame entry is longer than the section"));
         };
-        let mut cursor = Cursor::new(&self.data[..end], cursor.pos);
+        let mut cursor = Cursor::new(&self.data[..end], cursor.pos, self.order);
         // What ends one object's entries in `.eh_frame`, and fills gaps.
         if length == 0 {
             return Ok(Entry { cursor, end, common: None });
@@ -180,7 +192,12 @@ impl<'d> Section<'d> {
     }
 
     /// How addresses are encoded, from what letters announce. What follows an unknown letter is passed over.
-    fn augmentation(&self, common: &mut Common, letters: &[u8], cursor: &mut Cursor<'d>) -> Result<()> {
+    fn augmentation(
+        &self,
+        common: &mut Common,
+        letters: &[u8],
+        cursor: &mut Cursor<'d, Endianness>,
+    ) -> Result<()> {
         for letter in letters {
             match letter {
                 b'R' => common.pointers = cursor.u8(),
@@ -217,7 +234,7 @@ impl<'d> Section<'d> {
     }
 
     /// An address in this encoding (Linux Standard Base Core 5.0, section 10.5).
-    fn pointer(&self, common: &Common, cursor: &mut Cursor<'d>, encoding: u8) -> Result<u64> {
+    fn pointer(&self, common: &Common, cursor: &mut Cursor<'d, Endianness>, encoding: u8) -> Result<u64> {
         let at = self.eh.unwrap_or(0).wrapping_add(cursor.pos as u64);
         let value = match DwEhPe(encoding & 0xf) {
             DW_EH_PE_absptr => cursor.address(common.address_size),
@@ -242,7 +259,7 @@ impl<'d> Section<'d> {
     fn run(
         &self,
         common: &Common,
-        mut cursor: Cursor<'d>,
+        mut cursor: Cursor<'d, Endianness>,
         start: u64,
         mut rule: Option<Rule>,
         rows: &mut Vec<AddressRow>,

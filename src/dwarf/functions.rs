@@ -11,6 +11,7 @@ use super::header::Fault;
 use super::strings::{Key, LocalStr};
 use super::types::{self, MOST_PASSED_OVER};
 use gimli::constants::*;
+use object::Endian;
 use probeidx_format::record::FunctionRecord;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -85,9 +86,9 @@ const DEEPEST_ORIGIN: u32 = 16;
 /// Lexical blocks nested deeper than this are cut.
 pub const DEEPEST_SCOPE: u32 = 400;
 
-impl<'d> Extractor<'d, '_> {
+impl<'d, E: Endian> Extractor<'d, '_, E> {
     /// The function that is described at this offset of `.debug_info`, in whatever unit.
-    pub(super) fn function_at(&mut self, source: &Rc<Source<'d>>, offset: u64) -> Option<u32> {
+    pub(super) fn function_at(&mut self, source: &Rc<Source<'d, E>>, offset: u64) -> Option<u32> {
         if let Some(&known) = self.functions.by_offset.get(&(offset as u32)) {
             return Some(known);
         }
@@ -104,7 +105,7 @@ impl<'d> Extractor<'d, '_> {
         described
     }
 
-    fn describe_function(&mut self, source: &Rc<Source<'d>>, offset: usize) -> Option<u32> {
+    fn describe_function(&mut self, source: &Rc<Source<'d, E>>, offset: usize) -> Option<u32> {
         let mut cursor = source.unit.cursor(offset);
         let abbrev = *source.unit.abbrevs.get(cursor.uleb())?;
         if abbrev.tag != DW_TAG_subprogram {
@@ -119,9 +120,9 @@ impl<'d> Extractor<'d, '_> {
     /// Describes a function from its entry, whose attributes were read, and its children.
     pub(super) fn abstract_function(
         &mut self,
-        source: &Rc<Source<'d>>,
+        source: &Rc<Source<'d, E>>,
         offset: usize,
-        cursor: &mut Cursor<'d>,
+        cursor: &mut Cursor<'d, E>,
         has_children: bool,
         attrs: &Attrs,
     ) -> u32 {
@@ -149,7 +150,7 @@ impl<'d> Extractor<'d, '_> {
     }
 
     /// What an entry says of its function, completed from its origin or specification.
-    pub(super) fn declaration(&mut self, source: &Rc<Source<'d>>, attrs: &Attrs) -> UnitFunction {
+    pub(super) fn declaration(&mut self, source: &Rc<Source<'d, E>>, attrs: &Attrs) -> UnitFunction {
         let parent = attrs.get(Slot::Specification).or(attrs.get(Slot::Origin));
         let flag = |slot, flag| if attrs.flag(slot) { flag } else { 0 };
         let flags = attrs.get(Slot::Inline).unwrap_or(0) as u16 & FunctionRecord::INLINE
@@ -187,8 +188,8 @@ impl<'d> Extractor<'d, '_> {
 
     fn collect_variables(
         &mut self,
-        source: &Rc<Source<'d>>,
-        cursor: &mut Cursor<'d>,
+        source: &Rc<Source<'d, E>>,
+        cursor: &mut Cursor<'d, E>,
         out: &mut Vec<UnitVariable>,
         depth: u32,
     ) {
@@ -230,7 +231,7 @@ impl<'d> Extractor<'d, '_> {
     /// A variable from its entry.
     pub(super) fn variable(
         &mut self,
-        source: &Rc<Source<'d>>,
+        source: &Rc<Source<'d, E>>,
         offset: usize,
         attrs: &Attrs,
         parameter: bool,
@@ -262,7 +263,12 @@ impl<'d> Extractor<'d, '_> {
     }
 
     /// What the entry at this offset says of a variable.
-    fn origin_variable(&mut self, source: &Rc<Source<'d>>, offset: u64, depth: u32) -> Option<VariableFacts> {
+    fn origin_variable(
+        &mut self,
+        source: &Rc<Source<'d, E>>,
+        offset: u64,
+        depth: u32,
+    ) -> Option<VariableFacts> {
         let source = self.source_of(source, offset).filter(|_| depth < DEEPEST_ORIGIN)?;
         let mut cursor = source.unit.cursor(offset as usize);
         let abbrev = *source.unit.abbrevs.get(cursor.uleb())?;

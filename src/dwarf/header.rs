@@ -3,6 +3,7 @@ use super::cursor::Cursor;
 use super::sections::{Origin, Part, PartKind, Sections};
 use crate::error::ErrorKind;
 use gimli::constants::*;
+use object::Endianness;
 use rustc_hash::FxHashMap;
 
 /// The units of an object.
@@ -83,7 +84,7 @@ pub fn in_part(
         let info = &sections.info[..end.min(sections.info.len())];
         let mut start = start;
         while start < info.len() {
-            match header_at(info, start, is_types) {
+            match header_at(info, sections.order, start, is_types) {
                 Ok(unit) => {
                     start = unit.end;
                     units.push(UnitHeader {
@@ -120,10 +121,11 @@ fn role(kind: PartKind, role: Role) -> Role {
 /// if that can be told.
 pub fn header_at(
     info: &[u8],
+    order: Endianness,
     start: usize,
     is_types: bool,
 ) -> Result<UnitHeader, (&'static str, Option<usize>)> {
-    let mut cursor = Cursor::new(info, start);
+    let mut cursor = Cursor::new(info, start, order);
     let mut length = u64::from(cursor.u32());
     let offset_size = if length == 0xffff_ffff { 8 } else { 4 };
     if offset_size == 8 {

@@ -5,11 +5,12 @@ use super::extractor::{Extractor, Source};
 use super::facts::LabelFacts;
 use super::strings::LocalStr;
 use gimli::constants::DW_TAG_label;
+use object::Endian;
 use std::rc::Rc;
 
-impl<'d> Extractor<'d, '_> {
+impl<'d, E: Endian> Extractor<'d, '_, E> {
     /// Notes a label of a placement and of a block in it, from its entry. One without an address is none.
-    pub(super) fn label(&mut self, source: &Rc<Source<'d>>, (place, block): (u32, u32), attrs: &Attrs) {
+    pub(super) fn label(&mut self, source: &Rc<Source<'d, E>>, (place, block): (u32, u32), attrs: &Attrs) {
         let Some(pc) = attrs.get(Slot::LowPc).and_then(|low| self.pc(low)) else { return };
         let (name, line) = match attrs.get(Slot::Origin) {
             Some(origin) => self.declared_label(source, origin),
@@ -21,7 +22,7 @@ impl<'d> Extractor<'d, '_> {
     }
 
     /// What the entry of the abstract function says of a label.
-    fn declared_label(&mut self, source: &Rc<Source<'d>>, origin: u64) -> (LocalStr, u32) {
+    fn declared_label(&mut self, source: &Rc<Source<'d, E>>, origin: u64) -> (LocalStr, u32) {
         let unknown = (LocalStr::EMPTY, 0);
         let Some(source) = self.source_of(source, origin) else { return unknown };
         let mut cursor = source.unit.cursor(origin as usize);

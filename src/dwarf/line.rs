@@ -4,6 +4,7 @@ use super::cursor::Cursor;
 use super::header::Fault;
 use super::unit::Unit;
 use gimli::constants::*;
+use object::Endian;
 use probeidx_format::lines::{Position, Row};
 
 /// A file of a unit's line table.
@@ -23,10 +24,10 @@ pub enum FileName {
 
 impl FileName {
     /// The name's bytes.
-    pub fn bytes<'d>(self, unit: &Unit<'d>) -> &'d [u8] {
+    pub fn bytes<'d>(self, unit: &Unit<'d, impl Endian>) -> &'d [u8] {
         match self {
             Self::Indirect(string) => string.bytes(&unit.sections),
-            Self::Inline(offset) => Cursor::new(unit.sections.line, offset as usize).c_string(),
+            Self::Inline(offset) => Cursor::new(unit.sections.line, offset as usize, unit.order).c_string(),
         }
     }
 }
@@ -63,11 +64,11 @@ impl LineHeader {
 }
 
 /// Reads the header of the unit's line program; `None` where it has none.
-pub fn header(unit: &Unit<'_>) -> Result<Option<LineHeader>, Fault> {
+pub fn header(unit: &Unit<'_, impl Endian>) -> Result<Option<LineHeader>, Fault> {
     let Some(offset) = unit.stmt_list else { return Ok(None) };
     let section = unit.sections.line;
     let fault = |what| Err(Fault::new(".debug_line", offset as usize, what));
-    let mut cursor = Cursor::new(section, offset as usize);
+    let mut cursor = Cursor::new(section, offset as usize, unit.order);
     let mut length = u64::from(cursor.u32());
     let offset_size = if length == 0xffff_ffff { 8 } else { 4 };
     if offset_size == 8 {
@@ -93,7 +94,7 @@ pub fn header(unit: &Unit<'_>) -> Result<Option<LineHeader>, Fault> {
         return fault("the header of a line program is longer than the program");
     }
     h.program = program as usize..end;
-    let mut cursor = Cursor::new(&section[..h.program.start], cursor.pos);
+    let mut cursor = Cursor::new(&section[..h.program.start], cursor.pos, unit.order);
     h.minimum_instruction_length = cursor.u8();
     if h.version >= 4 {
         cursor.u8();
@@ -135,15 +136,15 @@ pub fn header(unit: &Unit<'_>) -> Result<Option<LineHeader>, Fault> {
     Ok(Some(h))
 }
 
-fn inline_name(cursor: &mut Cursor<'_>) -> Option<FileName> {
+fn inline_name(cursor: &mut Cursor<'_, impl Endian>) -> Option<FileName> {
     let at = cursor.pos as u32;
     (!cursor.c_string().is_empty()).then_some(FileName::Inline(at))
 }
 
 /// A table of directories or files: how its entries are made up, how many, and the entries.
 fn entries5(
-    cursor: &mut Cursor<'_>,
-    unit: &Unit<'_>,
+    cursor: &mut Cursor<'_, impl Endian>,
+    unit: &Unit<'_, impl Endian>,
     offset_size: u8,
     mut each: impl FnMut(Option<FileName>, u32),
 ) {
@@ -201,7 +202,7 @@ pub struct Sequence<'r> {
 
 /// Runs the program, and calls `each` for every sequence. `rows` lends its memory.
 pub fn run(
-    unit: &Unit<'_>,
+    unit: &Unit<'_, impl Endian>,
     header: &LineHeader,
     rows: &mut Vec<(u64, Row)>,
     mut each: impl FnMut(Sequence<'_>),
@@ -210,7 +211,7 @@ pub fn run(
     if header.program.is_empty() {
         return Ok(());
     }
-    let mut cursor = Cursor::new(&unit.sections.line[..header.program.end], header.program.start);
+    let mut cursor = Cursor::new(&unit.sections.line[..header.program.end], header.program.start, unit.order);
     let first = Position { file: 1, line: 1, column: 0 };
     let (mut address, mut position, mut is_stmt) = (0u64, first, header.default_is_stmt);
     let step = u64::from(header.minimum_instruction_length);

@@ -6,6 +6,7 @@ use super::cursor::Cursor;
 use super::header::Role;
 use super::unit::Unit;
 use gimli::constants::*;
+use object::Endian;
 
 /// A range of addresses; `expr` is empty in a range list.
 pub struct ListEntry<'d> {
@@ -30,13 +31,17 @@ fn too_long<const LOCATIONS: bool>() -> Result<(), &'static str> {
 }
 
 /// Where the range lists of a unit are.
-pub fn section_of_ranges(unit: &Unit<'_>) -> &'static str {
+pub fn section_of_ranges(unit: &Unit<'_, impl Endian>) -> &'static str {
     if unit.header.encoding.version >= 5 { ".debug_rnglists" } else { ".debug_ranges" }
 }
 
 /// Calls `each` with the ranges of an entry, from `DW_AT_low_pc` and `DW_AT_high_pc` or `DW_AT_ranges`. Empty ranges
 /// are kept: an entry without length still has a place. An error where the list is not whole.
-pub fn ranges(unit: &Unit<'_>, attrs: &Attrs, mut each: impl FnMut(u64, u64)) -> Result<(), &'static str> {
+pub fn ranges(
+    unit: &Unit<'_, impl Endian>,
+    attrs: &Attrs,
+    mut each: impl FnMut(u64, u64),
+) -> Result<(), &'static str> {
     if let Some(value) = attrs.get(Slot::Ranges) {
         let mut each = |e: ListEntry<'_>| each(e.start, e.end);
         return if unit.header.encoding.version >= 5 {
@@ -57,7 +62,7 @@ pub fn ranges(unit: &Unit<'_>, attrs: &Attrs, mut each: impl FnMut(u64, u64)) ->
 
 /// Calls `each` with the entries of the location list that `DW_AT_location` names. An error where it is not whole.
 pub fn locations<'d>(
-    unit: &Unit<'d>,
+    unit: &Unit<'d, impl Endian>,
     attrs: &Attrs,
     mut each: impl FnMut(ListEntry<'d>),
 ) -> Result<(), &'static str> {
@@ -79,7 +84,7 @@ pub fn locations<'d>(
 /// The offset of a list: the value itself, which counts from where the unit's share of the section starts, or relative to
 /// the base what stands at this index of the table there.
 fn offset(
-    unit: &Unit<'_>,
+    unit: &Unit<'_, impl Endian>,
     section: &[u8],
     (base, start): (u64, usize),
     value: u64,
@@ -90,7 +95,7 @@ fn offset(
     }
     let size = unit.header.encoding.offset_size;
     let at = value.checked_mul(size.into())?.checked_add(base)?;
-    let mut cursor = Cursor::new(section, usize::try_from(at).ok()?);
+    let mut cursor = Cursor::new(section, usize::try_from(at).ok()?, unit.order);
     let offset = cursor.offset(size);
     usize::try_from(base.wrapping_add(offset)).ok().filter(|_| !cursor.ended)
 }
@@ -99,12 +104,12 @@ fn offset(
 /// default in between.
 #[inline]
 fn list5<'d, const LOCATIONS: bool>(
-    unit: &Unit<'d>,
+    unit: &Unit<'d, impl Endian>,
     section: &'d [u8],
     offset: usize,
     each: &mut impl FnMut(ListEntry<'d>),
 ) -> Result<(), &'static str> {
-    let mut cursor = Cursor::new(section, offset);
+    let mut cursor = Cursor::new(section, offset, unit.order);
     let size = unit.header.encoding.address_size;
     let mut base = unit.low_pc;
     for _ in 0..MOST_ENTRIES {
@@ -159,12 +164,12 @@ fn list5<'d, const LOCATIONS: bool>(
 
 /// A list of DWARF 2 to 4: pairs of addresses relative to a base.
 fn list4<'d, const LOCATIONS: bool>(
-    unit: &Unit<'d>,
+    unit: &Unit<'d, impl Endian>,
     section: &'d [u8],
     offset: usize,
     each: &mut impl FnMut(ListEntry<'d>),
 ) -> Result<(), &'static str> {
-    let mut cursor = Cursor::new(section, offset);
+    let mut cursor = Cursor::new(section, offset, unit.order);
     let size = unit.header.encoding.address_size;
     let select_base = if size == 4 { u64::from(u32::MAX) } else { u64::MAX };
     let mut base = unit.low_pc;
@@ -197,12 +202,12 @@ fn list4<'d, const LOCATIONS: bool>(
 /// A location list of split DWARF 4: kinds of entries as DWARF 5 has them, lengths as DWARF 4. (GCC's wiki, "DebugFission"; the
 /// constants are `DW_LLE_GNU_*` of binutils' `dwarf2.h`.)
 fn list_of_split4<'d>(
-    unit: &Unit<'d>,
+    unit: &Unit<'d, impl Endian>,
     section: &'d [u8],
     offset: usize,
     each: &mut impl FnMut(ListEntry<'d>),
 ) -> Result<(), &'static str> {
-    let mut cursor = Cursor::new(section, offset);
+    let mut cursor = Cursor::new(section, offset, unit.order);
     for _ in 0..MOST_ENTRIES {
         let (start, end) = match cursor.u8() {
             _ if cursor.ended => return damaged::<true>(),

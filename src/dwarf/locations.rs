@@ -9,6 +9,8 @@ use super::lists;
 use super::places::Frame;
 use super::unit::Unit;
 use gimli::constants::*;
+use object::Endian;
+use object::Endianness;
 use probeidx_format::details::{DetailWriter, Range};
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -16,11 +18,11 @@ use std::rc::Rc;
 /// So many variables of placements may be missing in the description of a function: each new one is compared with all.
 const MOST_EXTRA: usize = 4096;
 
-impl<'d> Extractor<'d, '_> {
+impl<'d, E: Endian> Extractor<'d, '_, E> {
     #[inline]
     pub(super) fn place_variable(
         &mut self,
-        source: &Rc<Source<'d>>,
+        source: &Rc<Source<'d, E>>,
         offset: usize,
         attrs: &Attrs,
         parameter: bool,
@@ -121,7 +123,7 @@ impl<'d> Extractor<'d, '_> {
     /// A variable that the function's description lacks, added to its list if that has room.
     fn extra(
         &mut self,
-        source: &Rc<Source<'d>>,
+        source: &Rc<Source<'d, E>>,
         offset: usize,
         attrs: &Attrs,
         parameter: bool,
@@ -147,8 +149,13 @@ impl<'d> Extractor<'d, '_> {
 }
 
 /// Writes a list; expressions as [`plain`] has them.
-fn put_list(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, list: &[(Range, &[u8])]) {
-    if list.iter().all(|(_, operations)| !has_index(unit, operations)) {
+fn put_list(
+    unit: &Unit<'_, impl Endian>,
+    writer: &mut DetailWriter<'_>,
+    index: u32,
+    list: &[(Range, &[u8])],
+) {
+    if list.iter().all(|(_, operations)| is_plain(unit, operations)) {
         return writer.list(index, list);
     }
     let plain: Vec<_> = list.iter().map(|(range, operations)| (*range, plain(unit, operations))).collect();
@@ -156,29 +163,87 @@ fn put_list(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, list: &[
     writer.list(index, &borrowed);
 }
 
-fn put_everywhere(unit: &Unit<'_>, writer: &mut DetailWriter<'_>, index: u32, operations: &[u8]) {
-    match has_index(unit, operations) {
-        false => writer.everywhere(index, operations),
-        true => writer.everywhere(index, &plain(unit, operations)),
+fn put_everywhere(
+    unit: &Unit<'_, impl Endian>,
+    writer: &mut DetailWriter<'_>,
+    index: u32,
+    operations: &[u8],
+) {
+    match is_plain(unit, operations) {
+        true => writer.everywhere(index, operations),
+        false => writer.everywhere(index, &plain(unit, operations)),
+    }
+}
+
+/// Whether an expression is for sure as the index has it.
+fn is_plain(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> bool {
+    unit.sections.order == Endianness::Little && !has_index(unit, operations)
+}
+
+/// An expression as the index has it: with little-endian numbers, and with addresses for the numbers of addresses, as their
+/// table stays behind.
+fn plain<'e>(unit: &Unit<'_, impl Endian>, operations: &'e [u8]) -> Cow<'e, [u8]> {
+    let operations = match unit.sections.order {
+        Endianness::Little => operations.into(),
+        Endianness::Big => Cow::Owned(with_little_endian_numbers(unit, operations)),
+    };
+    match has_index(unit, &operations) {
+        true => Cow::Owned(with_addresses(unit, &operations)),
+        false => operations,
     }
 }
 
 /// Whether an expression may have an indexed address.
-fn has_index(unit: &Unit<'_>, operations: &[u8]) -> bool {
+fn has_index(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> bool {
     const INDEXED: [u8; 4] = [DW_OP_addrx.0, DW_OP_constx.0, DW_OP_GNU_addr_index.0, DW_OP_GNU_const_index.0];
     !unit.sections.addr.is_empty() && operations.iter().any(|op| INDEXED.contains(op))
 }
 
-/// An expression with addresses for the numbers of addresses, as their table stays behind. One that cannot be decoded, or
-/// whose jumps would lead elsewhere then, stays as it is.
-fn plain<'e>(unit: &Unit<'_>, operations: &'e [u8]) -> Cow<'e, [u8]> {
-    let encoding = gimli::Encoding {
-        address_size: unit.header.encoding.address_size,
-        format: gimli::Format::Dwarf32,
-        version: unit.header.encoding.version,
-    };
+/// A big-endian expression with the bytes of its operands of fixed size in turn. From what cannot be decoded on it stays as
+/// it is, as do the bytes of a value (`DW_OP_implicit_value`), which are no number.
+fn with_little_endian_numbers(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> Vec<u8> {
+    let mut turned = operations.to_vec();
+    let expression = gimli::Expression(gimli::EndianSlice::new(operations, gimli::BigEndian));
+    let mut decoded = expression.operations(encoding(unit));
+    let mut start = 0;
+    while let Ok(Some(operation)) = decoded.next() {
+        let end = decoded.offset_from(&expression);
+        let number = match (DwOp(operations[start]), operation) {
+            (_, gimli::Operation::TypedLiteral { value, .. }) => end - value.len()..end,
+            (DW_OP_implicit_pointer | DW_OP_GNU_implicit_pointer, _) => {
+                start + 1..start + 1 + usize::from(unit.header.encoding.offset_size)
+            }
+            (
+                DW_OP_addr
+                | DW_OP_const2u
+                | DW_OP_const2s
+                | DW_OP_const4u
+                | DW_OP_const4s
+                | DW_OP_const8u
+                | DW_OP_const8s
+                | DW_OP_bra
+                | DW_OP_skip
+                | DW_OP_call2
+                | DW_OP_call4
+                | DW_OP_call_ref
+                | DW_OP_GNU_parameter_ref,
+                _,
+            ) => start + 1..end,
+            _ => end..end,
+        };
+        if let Some(number) = turned.get_mut(number) {
+            number.reverse();
+        }
+        start = end;
+    }
+    turned
+}
+
+/// A little-endian expression with addresses for the numbers of addresses. One that cannot be decoded, or whose jumps would
+/// lead elsewhere then, stays as it is.
+fn with_addresses(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> Vec<u8> {
     let expression = gimli::Expression(gimli::EndianSlice::new(operations, gimli::LittleEndian));
-    let mut decoded = expression.operations(encoding);
+    let mut decoded = expression.operations(encoding(unit));
     let mut plain = vec![];
     let mut start = 0;
     while let Ok(Some(operation)) = decoded.next() {
@@ -186,7 +251,7 @@ fn plain<'e>(unit: &Unit<'_>, operations: &'e [u8]) -> Cow<'e, [u8]> {
         let (op, index) = match operation {
             gimli::Operation::AddressIndex { index } => (DW_OP_addr, index),
             gimli::Operation::ConstantIndex { index } => (DW_OP_const8u, index),
-            gimli::Operation::Bra { .. } | gimli::Operation::Skip { .. } => return operations.into(),
+            gimli::Operation::Bra { .. } | gimli::Operation::Skip { .. } => return operations.to_vec(),
             _ => {
                 plain.extend(&operations[start..end]);
                 start = end;
@@ -197,5 +262,14 @@ fn plain<'e>(unit: &Unit<'_>, operations: &'e [u8]) -> Cow<'e, [u8]> {
         plain.extend(unit.indexed_address(index.0 as u64).to_le_bytes());
         start = end;
     }
-    if start == operations.len() { plain.into() } else { operations.into() }
+    if start == operations.len() { plain } else { operations.to_vec() }
+}
+
+fn encoding(unit: &Unit<'_, impl Endian>) -> gimli::Encoding {
+    let encoding = unit.header.encoding;
+    gimli::Encoding {
+        address_size: encoding.address_size,
+        format: if encoding.offset_size == 8 { gimli::Format::Dwarf64 } else { gimli::Format::Dwarf32 },
+        version: encoding.version,
+    }
 }

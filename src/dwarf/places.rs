@@ -14,6 +14,7 @@ use super::types;
 use super::unit::Unit;
 use super::{has_functions_in_types, lists};
 use gimli::constants::*;
+use object::Endian;
 use probeidx_format::details::{Buffer, CallSite, DetailWriter, Range};
 use probeidx_format::expr::FrameBase;
 use rustc_hash::FxHashMap;
@@ -63,16 +64,16 @@ pub struct Frame {
     base: FrameBase,
 }
 
-impl<'d> Extractor<'d, '_> {
+impl<'d, E: Endian> Extractor<'d, '_, E> {
     /// Walks the function with code at this offset, and all that is inlined into it.
-    pub(super) fn out_of_line(&mut self, source: &Rc<Source<'d>>, offset: usize) {
+    pub(super) fn out_of_line(&mut self, source: &Rc<Source<'d, E>>, offset: usize) {
         self.walk_function(source, offset, 0);
         while let Some((offset, depth)) = self.scratch.nested.pop() {
             self.walk_function(source, offset, depth);
         }
     }
 
-    fn walk_function(&mut self, source: &Rc<Source<'d>>, offset: usize, within: u32) {
+    fn walk_function(&mut self, source: &Rc<Source<'d, E>>, offset: usize, within: u32) {
         let unit = &source.unit;
         let mut cursor = unit.cursor(offset);
         let Some(abbrev) = unit.abbrevs.get(cursor.uleb()) else { return };
@@ -127,8 +128,8 @@ impl<'d> Extractor<'d, '_> {
 
     fn inline_instance(
         &mut self,
-        source: &Rc<Source<'d>>,
-        cursor: &mut Cursor<'d>,
+        source: &Rc<Source<'d, E>>,
+        cursor: &mut Cursor<'d, E>,
         abbrev: &Abbrev,
         outer: Frame,
     ) {
@@ -171,8 +172,8 @@ impl<'d> Extractor<'d, '_> {
     #[expect(clippy::too_many_arguments, reason = "the one place where out-of-line and inline meet")]
     fn walk_place(
         &mut self,
-        source: &Rc<Source<'d>>,
-        cursor: &mut Cursor<'d>,
+        source: &Rc<Source<'d, E>>,
+        cursor: &mut Cursor<'d, E>,
         has_children: bool,
         frame: Frame,
         entry: u32,
@@ -213,8 +214,8 @@ impl<'d> Extractor<'d, '_> {
 
     fn walk_scope(
         &mut self,
-        source: &Rc<Source<'d>>,
-        cursor: &mut Cursor<'d>,
+        source: &Rc<Source<'d, E>>,
+        cursor: &mut Cursor<'d, E>,
         writer: &mut DetailWriter<'_>,
         frame: Frame,
     ) {
@@ -276,7 +277,7 @@ impl<'d> Extractor<'d, '_> {
     }
 
     /// Notes the methods of a class that is declared in a function.
-    fn walk_members(&mut self, unit: &Unit<'d>, cursor: &mut Cursor<'d>, outer: Frame) {
+    fn walk_members(&mut self, unit: &Unit<'d, E>, cursor: &mut Cursor<'d, E>, outer: Frame) {
         let frame = Frame { depth: outer.depth + 1, ..outer };
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             match abbrev.tag {
@@ -293,9 +294,9 @@ impl<'d> Extractor<'d, '_> {
     /// Notes a function within a function, to be walked after it.
     fn nested_function(
         &mut self,
-        unit: &Unit<'d>,
+        unit: &Unit<'d, E>,
         offset: usize,
-        cursor: &mut Cursor<'d>,
+        cursor: &mut Cursor<'d, E>,
         abbrev: &Abbrev,
         frame: Frame,
     ) {
@@ -309,7 +310,7 @@ impl<'d> Extractor<'d, '_> {
     }
 
     /// The entry of a placement and its ranges. The memory of the ranges is `Scratch::ranges`, to be given back.
-    fn entry_and_ranges(&mut self, unit: &Unit<'d>, attrs: &Attrs) -> (Option<u32>, Vec<Range>) {
+    fn entry_and_ranges(&mut self, unit: &Unit<'d, E>, attrs: &Attrs) -> (Option<u32>, Vec<Range>) {
         let mut found = std::mem::take(&mut self.scratch.ranges);
         found.clear();
         let object = self.object;
@@ -349,7 +350,7 @@ impl<'d> Extractor<'d, '_> {
 
     /// The number that the unit's files have in the batch, for a number of its line table.
     #[inline]
-    pub(super) fn file_number(&mut self, source: &Source<'d>, file: u32) -> u32 {
+    pub(super) fn file_number(&mut self, source: &Source<'d, E>, file: u32) -> u32 {
         match self.scratch.file_numbers.get(file as usize) {
             Some(&known) if known != u32::MAX => known,
             _ => self.new_file_number(source, file),
@@ -357,7 +358,7 @@ impl<'d> Extractor<'d, '_> {
     }
 
     #[cold]
-    fn new_file_number(&mut self, source: &Source<'d>, file: u32) -> u32 {
+    fn new_file_number(&mut self, source: &Source<'d, E>, file: u32) -> u32 {
         let path = self.path(source, file.into());
         let first = self.batch.units.last().map_or(0, |u| u.first_file) as usize;
         let files = &mut self.batch.files;
@@ -383,7 +384,7 @@ impl<'d> Extractor<'d, '_> {
 }
 
 /// Whether an entry is a type in which functions may be described.
-fn has_members(unit: &Unit<'_>, abbrev: &Abbrev, tag: DwTag) -> bool {
+fn has_members(unit: &Unit<'_, impl Endian>, abbrev: &Abbrev, tag: DwTag) -> bool {
     abbrev.has_children && types::kind(tag).is_some() && has_functions_in_types(unit.language)
 }
 

@@ -1,12 +1,15 @@
 //! The debug sections of an object, with those of other files behind them: one space of offsets for all.
+use object::Endianness;
 
 /// The debug sections of an object, relocated; empty where the object has none.
 ///
 /// What other files have of its debug information stands behind what the object has, file after file and in every section:
 /// an offset says in which file it is ([`Part`]), and what a unit says of offsets counts from where its own share of a
 /// section starts ([`Origin`]).
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Sections<'d> {
+    /// In which order the bytes of their numbers stand.
+    pub order: Endianness,
     /// `.debug_info`, and behind it what `.debug_types` and groups of sections have.
     pub info: &'d [u8],
     pub abbrev: &'d [u8],

@@ -48,7 +48,7 @@ pub fn skeletons(source: ObjectSource<'_>) -> Vec<Skeleton> {
             }
     };
     let candidates: Vec<UnitHeader> = source.headers.iter().filter(&mut is_candidate).copied().collect();
-    let mut extractor = Extractor::new(Gathered::default(), source, &());
+    let mut extractor = Extractor::new(Gathered::default(), source, source.sections.order, &());
     let s = source.sections;
     let mut left =
         MOST_READINGS.saturating_mul(s.info.len() + s.str.len() + s.line_str.len()).saturating_add(1 << 20);
@@ -70,7 +70,7 @@ pub fn skeletons(source: ObjectSource<'_>) -> Vec<Skeleton> {
 
 /// The units with entries among these of a `.dwo` file, with what tells to which skeletons they belong.
 pub fn with_entries(source: ObjectSource<'_>) -> Vec<(u64, UnitHeader)> {
-    let mut extractor = Extractor::new(Gathered::default(), source, &());
+    let mut extractor = Extractor::new(Gathered::default(), source, source.sections.order, &());
     let read = |header: &UnitHeader| Some((extractor.unit(*header).ok()?.0.dwo_id?, *header));
     source.headers.iter().filter(|unit| unit.role == Role::Split).filter_map(read).collect()
 }

@@ -11,6 +11,7 @@ use super::facts::{MemberFacts, NO_TYPE, TypeFacts};
 use super::header::Fault;
 use super::strings::{Key, LocalStr, content_hash};
 use gimli::constants::*;
+use object::Endian;
 use probeidx_format::types::TypeKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
@@ -33,20 +34,19 @@ pub struct KnownInBatch {
 }
 
 /// What is known of types while a batch is read.
-#[derive(Default)]
-pub struct Types<'d> {
+pub struct Types<'d, E> {
     known: KnownInBatch,
     /// Named types whose inside is still to be read.
-    pending: Vec<(Rc<Source<'d>>, usize, u32)>,
+    pending: Vec<(Rc<Source<'d, E>>, usize, u32)>,
     depth: u32,
     /// Bytes that were read within types, or passed over.
     passed_over: usize,
 }
 
-impl Types<'_> {
+impl<E> Types<'_, E> {
     /// Starts with what a batch describes already.
     pub(super) fn new(known: KnownInBatch) -> Self {
-        Self { known, ..Self::default() }
+        Self { known, pending: vec![], depth: 0, passed_over: 0 }
     }
     /// What the batch describes.
     pub(super) fn into_known(mut self) -> KnownInBatch {
@@ -79,11 +79,11 @@ pub fn kind(tag: DwTag) -> Option<TypeKind> {
     })
 }
 
-impl<'d> Extractor<'d, '_> {
+impl<'d, E: Endian> Extractor<'d, '_, E> {
     /// Meets a type among a unit's entries; `attrs` are its attributes. Only a named one that was not met before
     /// costs more than a look.
     #[inline]
-    pub(super) fn meet_type(&mut self, source: &Rc<Source<'d>>, offset: usize, tag: DwTag, attrs: &Attrs) {
+    pub(super) fn meet_type(&mut self, source: &Rc<Source<'d, E>>, offset: usize, tag: DwTag, attrs: &Attrs) {
         let Some(name) = attrs.get(Slot::Name) else { return };
         if attrs.flag(Slot::Declaration) {
             return;
@@ -103,9 +103,9 @@ impl<'d> Extractor<'d, '_> {
     #[cold]
     pub(super) fn meet_type_within(
         &mut self,
-        source: &Rc<Source<'d>>,
+        source: &Rc<Source<'d, E>>,
         offset: usize,
-        cursor: &mut Cursor<'d>,
+        cursor: &mut Cursor<'d, E>,
         abbrev: &Abbrev,
         attrs: &mut Attrs,
     ) {
@@ -122,7 +122,7 @@ impl<'d> Extractor<'d, '_> {
 
     /// The type at this offset of `.debug_info`, in whatever unit.
     #[inline]
-    pub(super) fn type_at(&mut self, source: &Rc<Source<'d>>, offset: u64) -> u32 {
+    pub(super) fn type_at(&mut self, source: &Rc<Source<'d, E>>, offset: u64) -> u32 {
         match self.types.known.by_offset.get(&(offset as u32)) {
             Some(&known) => known,
             None => self.describe(source, offset),
@@ -135,7 +135,7 @@ impl<'d> Extractor<'d, '_> {
     }
 
     #[cold]
-    fn describe(&mut self, source: &Rc<Source<'d>>, offset: u64) -> u32 {
+    fn describe(&mut self, source: &Rc<Source<'d, E>>, offset: u64) -> u32 {
         let Some(source) = self.source_of(source, offset) else {
             let unit = source.unit.header.start;
             let (at, what) = match offset {
@@ -168,7 +168,7 @@ impl<'d> Extractor<'d, '_> {
         described
     }
 
-    fn describe_entry(&mut self, source: &Rc<Source<'d>>, offset: usize) -> Option<u32> {
+    fn describe_entry(&mut self, source: &Rc<Source<'d, E>>, offset: usize) -> Option<u32> {
         let mut cursor = source.unit.cursor(offset);
         let abbrev = *source.unit.abbrevs.get(cursor.uleb())?;
         let kind = kind(abbrev.tag)?;
@@ -246,7 +246,7 @@ impl<'d> Extractor<'d, '_> {
     }
 
     /// Reads what a named type is made of.
-    fn describe_inside(&mut self, source: &Rc<Source<'d>>, offset: usize, described: u32) {
+    fn describe_inside(&mut self, source: &Rc<Source<'d, E>>, offset: usize, described: u32) {
         let mut cursor = source.unit.cursor(offset);
         let Some(&abbrev) = source.unit.abbrevs.get(cursor.uleb()) else { return };
         let mut attrs = Attrs::default();
@@ -274,8 +274,8 @@ impl<'d> Extractor<'d, '_> {
 
     fn read_members(
         &mut self,
-        source: &Rc<Source<'d>>,
-        cursor: &mut Cursor<'d>,
+        source: &Rc<Source<'d, E>>,
+        cursor: &mut Cursor<'d, E>,
         has_children: bool,
         kind: TypeKind,
     ) -> Vec<MemberFacts> {
@@ -348,12 +348,12 @@ fn is_reference(form: DwForm) -> bool {
 }
 
 /// Where a member stands: bits from the start of the whole, and from bit 48 on the width of a bit-field.
-fn member_position(source: &Source<'_>, attrs: &Attrs) -> i64 {
+fn member_position(source: &Source<'_, impl Endian>, attrs: &Attrs) -> i64 {
     let bytes = match attrs.get(Slot::MemberLocation) {
         Some(value) if attrs.is_block(Slot::MemberLocation) => {
             // DWARF 2: DW_OP_plus_uconst.
             match block(&source.unit.sections, value) {
-                [0x23, rest @ ..] => Cursor::new(rest, 0).uleb(),
+                [0x23, rest @ ..] => Cursor::new(rest, 0, source.unit.order).uleb(),
                 _ => 0,
             }
         }
@@ -365,9 +365,14 @@ fn member_position(source: &Source<'_>, attrs: &Attrs) -> i64 {
     if let Some(offset) = attrs.get(Slot::DataBitOffset) {
         bits = bits.wrapping_add(offset);
     } else if let Some(from_the_top) = attrs.get(Slot::BitOffset) {
-        // DWARF 2 and 3 count from the most significant bit of a storage unit of this size.
+        // DWARF 2 and 3 count from the most significant bit of a storage unit of this size: the first bit of one that is
+        // big-endian.
         let storage = attrs.get(Slot::ByteSize).unwrap_or(4).wrapping_mul(8);
-        bits = bits.wrapping_add(storage.wrapping_sub(from_the_top).wrapping_sub(width));
+        let before = match source.unit.order.is_big_endian() {
+            true => from_the_top,
+            false => storage.wrapping_sub(from_the_top).wrapping_sub(width),
+        };
+        bits = bits.wrapping_add(before);
     }
     (bits & 0xffff_ffff_ffff | width << 48) as i64
 }

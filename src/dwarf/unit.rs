@@ -5,11 +5,14 @@ use super::cursor::Cursor;
 use super::header::{Fault, Role, UnitHeader};
 use super::sections::{Origin, Sections};
 use gimli::constants::*;
+use object::Endian;
 use std::rc::Rc;
 
 /// A unit that is being read.
-pub struct Unit<'d> {
+pub struct Unit<'d, E> {
     pub header: UnitHeader,
+    /// In which order the bytes of its numbers stand.
+    pub order: E,
     pub sections: Sections<'d>,
     pub abbrevs: Rc<Abbrevs>,
     /// From where its offsets count.
@@ -35,20 +38,22 @@ pub struct Unit<'d> {
     pub children: usize,
 }
 
-impl<'d> Unit<'d> {
+impl<'d, E: Endian> Unit<'d, E> {
     /// Reads the unit's own entry. `companion` is the unit of [`UnitHeader::companion`] for one from which something is
     /// inherited.
     pub fn read(
         header: UnitHeader,
         sections: Sections<'d>,
+        order: E,
         abbrevs: Rc<Abbrevs>,
-        companion: Option<&Unit<'d>>,
+        companion: Option<&Unit<'d, E>>,
     ) -> Result<Self, Fault> {
         let origin = sections.origin(header.origin);
         let bases = Bases::of(&header, &origin);
         let skeleton = companion.filter(|_| header.role == Role::Split);
         let mut unit = Unit {
             header,
+            order,
             sections,
             abbrevs,
             origin,
@@ -104,7 +109,7 @@ impl<'d> Unit<'d> {
     }
 
     /// What a split unit has of its skeleton: whatever depends on addresses. (DWARF 5, section 3.1.3.)
-    fn inherit(&mut self, skeleton: &Unit<'d>) {
+    fn inherit(&mut self, skeleton: &Unit<'d, E>) {
         self.low_pc = skeleton.low_pc;
         self.stmt_list = skeleton.stmt_list;
         self.name = self.name.or(skeleton.name);
@@ -117,8 +122,8 @@ impl<'d> Unit<'d> {
 
     /// A cursor at this offset that ends where the unit does.
     #[inline]
-    pub fn cursor(&self, offset: usize) -> Cursor<'d> {
-        Cursor::new(&self.sections.info[..self.header.end], offset)
+    pub fn cursor(&self, offset: usize) -> Cursor<'d, E> {
+        Cursor::new(&self.sections.info[..self.header.end], offset, self.order)
     }
     /// Whether this offset of `.debug_info` lies in the unit.
     #[inline]
@@ -128,7 +133,7 @@ impl<'d> Unit<'d> {
 
     /// Reads the wanted attributes; the cursor stands behind the entry's code and then behind the entry.
     #[inline]
-    pub fn attrs(&self, cursor: &mut Cursor<'d>, abbrev: &Abbrev, attrs: &mut Attrs) {
+    pub fn attrs(&self, cursor: &mut Cursor<'d, E>, abbrev: &Abbrev, attrs: &mut Attrs) {
         attrs.clear();
         for step in self.abbrevs.steps(abbrev) {
             match (step.form, step.slot) {
@@ -144,7 +149,7 @@ impl<'d> Unit<'d> {
     /// The next entry of a list of siblings, with its offset: its attributes follow. `None` behind the last; an entry of
     /// an unknown abbreviation ends the cursor, as nothing can be read behind it.
     #[inline(always)]
-    pub fn next_entry(&self, cursor: &mut Cursor<'d>) -> Option<(usize, &Abbrev)> {
+    pub fn next_entry(&self, cursor: &mut Cursor<'d, E>) -> Option<(usize, &Abbrev)> {
         if cursor.is_empty() {
             return None;
         }
@@ -156,7 +161,7 @@ impl<'d> Unit<'d> {
     }
     /// Passes over the attributes of an entry.
     #[inline]
-    pub fn skip_attrs(&self, cursor: &mut Cursor<'d>, abbrev: &Abbrev) {
+    pub fn skip_attrs(&self, cursor: &mut Cursor<'d, E>, abbrev: &Abbrev) {
         for step in self.abbrevs.steps(abbrev) {
             match step.form {
                 Step::FIXED => cursor.skip(step.size.into()),
@@ -167,16 +172,17 @@ impl<'d> Unit<'d> {
     /// Where the entry's next sibling stands, if the entry says so at a fixed place; the cursor stands behind its
     /// code. Only ever forward, so that a walk ends.
     #[inline]
-    pub fn sibling(&self, cursor: &Cursor<'d>, abbrev: &Abbrev) -> Option<usize> {
+    pub fn sibling(&self, cursor: &Cursor<'d, E>, abbrev: &Abbrev) -> Option<usize> {
         if abbrev.sibling == NO_SIBLING {
             return None;
         }
-        let offset = Cursor::new(self.sections.info, cursor.pos + usize::from(abbrev.sibling)).u32() as usize;
+        let at = cursor.pos + usize::from(abbrev.sibling);
+        let offset = Cursor::new(self.sections.info, at, self.order).u32() as usize;
         let target = self.header.start + offset;
         (target > cursor.pos && target <= self.header.end).then_some(target)
     }
     /// Passes over the children of an entry, whose attributes were read; ends behind the null entry.
-    pub fn skip_children(&self, cursor: &mut Cursor<'d>) {
+    pub fn skip_children(&self, cursor: &mut Cursor<'d, E>) {
         let mut depth = 1;
         while depth > 0 && !cursor.is_empty() {
             let code = cursor.uleb();
@@ -198,7 +204,7 @@ impl<'d> Unit<'d> {
     }
     /// Passes over an entry whose code was read, and its children.
     #[inline]
-    pub fn skip_entry(&self, cursor: &mut Cursor<'d>, abbrev: &Abbrev) {
+    pub fn skip_entry(&self, cursor: &mut Cursor<'d, E>, abbrev: &Abbrev) {
         if abbrev.has_children
             && let Some(sibling) = self.sibling(cursor, abbrev)
         {
@@ -212,7 +218,7 @@ impl<'d> Unit<'d> {
     }
 
     #[inline(always)]
-    fn value(&self, cursor: &mut Cursor<'d>, form: DwForm, step: &Step) -> u64 {
+    fn value(&self, cursor: &mut Cursor<'d, E>, form: DwForm, step: &Step) -> u64 {
         let offset_size = self.header.encoding.offset_size;
         let start = self.header.start as u64;
         match form {
@@ -302,7 +308,7 @@ impl<'d> Unit<'d> {
         }
     }
 
-    fn skip_value(&self, cursor: &mut Cursor<'d>, form: DwForm) {
+    fn skip_value(&self, cursor: &mut Cursor<'d, E>, form: DwForm) {
         match form {
             DW_FORM_exprloc | DW_FORM_block => {
                 let length = cursor.uleb();
@@ -327,7 +333,7 @@ impl<'d> Unit<'d> {
     }
 
     #[inline]
-    fn block_value(&self, cursor: &mut Cursor<'d>, length: u64) -> u64 {
+    fn block_value(&self, cursor: &mut Cursor<'d, E>, length: u64) -> u64 {
         let at = cursor.pos as u64;
         cursor.skip(length);
         if cursor.ended || length > 0xff_ffff { 0 } else { at << 24 | length }
@@ -357,13 +363,13 @@ impl<'d> Unit<'d> {
     pub fn string_at_index(&self, index: u64) -> StrRef {
         let size = self.header.encoding.offset_size;
         let at = index.saturating_mul(size.into()).saturating_add(self.str_offsets_base);
-        self.str(Cursor::new(self.sections.str_offsets, at as usize).offset(size))
+        self.str(Cursor::new(self.sections.str_offsets, at as usize, self.order).offset(size))
     }
     /// The address at this index of the unit's part of `.debug_addr`.
     pub fn indexed_address(&self, index: u64) -> u64 {
         let size = self.header.encoding.address_size;
         let at = index.saturating_mul(size.into()).saturating_add(self.addr_base);
-        Cursor::new(self.sections.addr, at as usize).address(size)
+        Cursor::new(self.sections.addr, at as usize, self.order).address(size)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::load::elf::{Elf, Segment};
 use crate::merge::blank;
 use crate::merge::intern::{GlobalStr, Interner, StringIds};
 use crate::merge::{Functions, Places};
+use object::Endianness;
 use probeidx_format::id::{FunctionId, Pc, StrId, SymbolId};
 use probeidx_format::names;
 use probeidx_format::record::*;
@@ -95,11 +96,14 @@ impl ObjectFacts {
         let is_user = matches!(kind, Kind::User(_));
         let with_symbols = if with_code.symbols.is_empty() || is_user { object } else { with_code };
         let mut symbols = symbols::symbols(with_symbols, kind, &Kept::of(kernel));
-        let code = match kind {
+        let mut code = match kind {
             Kind::User(_) => code::read_user(with_code, &mut symbols, faults),
             Kind::Vmlinux => code::read(with_code, &mut symbols, false, kernel, faults),
             Kind::Module(_) => code::read(with_code, &mut symbols, true, kernel, faults),
         };
+        if object.order == Endianness::Big {
+            code.flags |= ObjectRecord::BIG_ENDIAN;
+        }
         let mut build_id = [0; 20];
         for (to, from) in build_id.iter_mut().zip(object.build_id().unwrap_or_default()) {
             *to = *from;

@@ -1,8 +1,8 @@
 //! Symbol tables: what the kernel keeps of them at run time, and in which order. Of user objects all is kept.
 use super::Kind;
 use crate::code::Kernel;
-use crate::load::elf::{Elf, LE, Section};
-use object::LittleEndian;
+use crate::load::elf::{Elf, Section};
+use object::Endianness;
 use object::elf::{STB_GLOBAL, STB_WEAK, STT_FILE, STT_SECTION, STT_TLS, Sym64};
 use probeidx_format::record::SymbolRecord;
 use rustc_hash::FxHashSet;
@@ -69,7 +69,7 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>, kept: &Kept) -> Vec<Symbol<'d
         let whole = object.symbol_name(symbol);
         // `memcpy@@GLIBC_2.14`: the linker's spelling of a name with its version.
         let name = if is_user { whole.split(|b| *b == b'@').next().unwrap_or_default() } else { whole };
-        let index = symbol.st_shndx.get(LE).0;
+        let index = symbol.st_shndx.get(object.order).0;
         let (kind, binding) = (symbol.st_info.0 & 0xf, symbol.st_info.0 >> 4);
         let is_absolute = index == SymbolRecord::ABSOLUTE;
         if name.is_empty() || index == 0 || kind == STT_SECTION.0 || kind == STT_FILE.0 {
@@ -83,7 +83,7 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>, kept: &Kept) -> Vec<Symbol<'d
             continue;
         }
         let pc = match section {
-            _ if is_absolute => u32::try_from(symbol.st_value.get(LE)).ok(),
+            _ if is_absolute => u32::try_from(symbol.st_value.get(object.order)).ok(),
             section => section.and_then(|section| place(object, section, symbol)),
         };
         let Some(pc) = pc else { continue };
@@ -103,7 +103,7 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>, kept: &Kept) -> Vec<Symbol<'d
             continue;
         }
         let section = if is_absolute { SymbolRecord::ABSOLUTE } else { positions[usize::from(index)] };
-        let size = symbol.st_size.get(LE).try_into().unwrap_or(u32::MAX);
+        let size = symbol.st_size.get(object.order).try_into().unwrap_or(u32::MAX);
         let rank = match of {
             Kind::Vmlinux => Rank::kernel(name, binding == STB_WEAK.0),
             Kind::Module(_) => Rank::Module(order),
@@ -146,9 +146,9 @@ fn keep_code_only<'s, 'd: 's>(symbols: impl Iterator<Item = &'s mut Symbol<'d>>)
 pub fn symbols_where<'d>(object: &Elf<'d>, is_wanted: impl Fn(&[u8]) -> bool) -> Vec<Symbol<'d>> {
     let wanted = object.symbols.iter().filter_map(|symbol| {
         let name = Some(object.symbol_name(symbol)).filter(|name| is_wanted(name))?;
-        let section = symbol.st_shndx.get(LE).0;
+        let section = symbol.st_shndx.get(object.order).0;
         let pc = place(object, object.sections.get(usize::from(section))?, symbol)?;
-        let size = symbol.st_size.get(LE).try_into().unwrap_or(u32::MAX);
+        let size = symbol.st_size.get(object.order).try_into().unwrap_or(u32::MAX);
         let (kind, binding) = (symbol.st_info.0 & 0xf, symbol.st_info.0 >> 4);
         let flags = u16::from(kind) | u16::from(binding.min(3)) << SymbolRecord::BIND_SHIFT;
         Some(Symbol { name, pc, size, section, flags })
@@ -166,8 +166,8 @@ pub fn functions<'d>(object: &Elf<'d>) -> Vec<Symbol<'d>> {
 }
 
 /// Where a symbol of a section lies among the object's addresses.
-fn place(object: &Elf<'_>, section: &Section<'_>, symbol: &Sym64<LittleEndian>) -> Option<u32> {
-    let value = symbol.st_value.get(LE);
+fn place(object: &Elf<'_>, section: &Section<'_>, symbol: &Sym64<Endianness>) -> Option<u32> {
+    let value = symbol.st_value.get(object.order);
     let within = if object.is_relocatable { value } else { value.wrapping_sub(section.address()) };
     u32::try_from(u64::from(section.pc?).wrapping_add(within)).ok()
 }

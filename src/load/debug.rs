@@ -4,15 +4,16 @@ use super::relocate::{address, relocate};
 use crate::discover::Input;
 use crate::dwarf::{Origin, Part, PartKind, Sections, Units};
 use crate::error::{Error, ErrorKind, Result};
+use object::Endianness;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The bytes of the debug sections, each as it stands in the file or as a copy of its own.
-#[derive(Default)]
 pub struct DebugSections<'d> {
     pub(super) sections: [Cow<'d, [u8]>; NAMES.len()],
     eh_frame: Cow<'d, [u8]>,
     eh_frame_address: u64,
+    pub(super) order: Endianness,
     pub(super) parts: Vec<Part>,
     pub(super) origins: Vec<Origin>,
     /// Of the parts behind the object's.
@@ -52,6 +53,20 @@ const FRAME: usize = NAMES.len() - 1;
 const MOST_BYTES: usize = u32::MAX as usize;
 
 impl<'d> DebugSections<'d> {
+    /// Of an object without any.
+    pub fn none(order: Endianness) -> Self {
+        Self {
+            sections: Default::default(),
+            eh_frame: Cow::default(),
+            eh_frame_address: 0,
+            order,
+            parts: vec![],
+            origins: vec![],
+            paths: vec![],
+            read: vec![],
+        }
+    }
+
     /// Finds, inflates and relocates those of an object. Relocations that cannot be applied are counted and named in
     /// `faults`.
     pub fn load(object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
@@ -64,7 +79,7 @@ impl<'d> DebugSections<'d> {
     }
 
     fn load_named(object: &Elf<'d>, suffix: &str, kind: PartKind, faults: &mut Vec<Error>) -> Result<Self> {
-        let mut loaded = Self::default();
+        let mut loaded = Self::none(object.order);
         // Of units, of types in units of DWARF 5, and of types in those of DWARF 4.
         let (mut units, mut types, mut old_types) = (vec![], vec![], vec![]);
         let has_frame = [".debug_frame", ".zdebug_frame"].iter().any(|n| object.section(n).is_some());
@@ -199,6 +214,7 @@ impl<'d> DebugSections<'d> {
             &self.sections;
         let supplement = self.parts.iter().find(|part| part.kind == PartKind::Supplementary);
         Sections {
+            order: self.order,
             info,
             abbrev,
             line,

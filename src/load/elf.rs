@@ -2,13 +2,11 @@
 use super::decompress::{SectionCompression, inflate_section};
 use super::symbol_table::SymbolTable;
 use crate::error::{Error, ErrorKind, Result};
+pub use object::Endianness;
 use object::elf::{self, Rela64, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
-use object::{LittleEndian, SectionIndex};
+use object::{Endian, SectionIndex};
 use std::borrow::Cow;
-
-/// The byte order of everything that is indexed.
-pub const LE: LittleEndian = LittleEndian;
 
 /// The distance from an object's base to its first address, so that no address is 0.
 const FIRST_PC: u32 = 0x1000;
@@ -26,7 +24,9 @@ const ALWAYS: usize = 1 << 20;
 pub struct Section<'d> {
     /// As the section header string table has it: `.text`, `.init.text`.
     pub name: &'d str,
-    header: &'d SectionHeader64<LittleEndian>,
+    header: &'d SectionHeader64<Endianness>,
+    /// That of the object.
+    order: Endianness,
     /// Empty for a section without bytes in the file.
     data: &'d [u8],
     /// Where it starts among the object's addresses, if it is allocated at run time.
@@ -36,15 +36,15 @@ pub struct Section<'d> {
 impl<'d> Section<'d> {
     /// `sh_flags`.
     pub fn flags(&self) -> u32 {
-        self.header.sh_flags(LE).0 as u32
+        self.header.sh_flags(self.order).0 as u32
     }
     /// `sh_addr`.
     pub fn address(&self) -> u64 {
-        self.header.sh_addr(LE)
+        self.header.sh_addr(self.order)
     }
     /// `sh_size`.
     pub fn size(&self) -> u64 {
-        self.header.sh_size(LE)
+        self.header.sh_size(self.order)
     }
     /// Whether it is part of the running kernel.
     pub fn is_allocated(&self) -> bool {
@@ -56,7 +56,7 @@ impl<'d> Section<'d> {
     }
     /// Whether it is thread-local and has no bytes: its addresses are those of what follows it.
     fn is_tbss(&self) -> bool {
-        self.flags() & elf::SHF_TLS.0 as u32 != 0 && self.header.sh_type(LE) == elf::SHT_NOBITS
+        self.flags() & elf::SHF_TLS.0 as u32 != 0 && self.header.sh_type(self.order) == elf::SHT_NOBITS
     }
     /// Whether the linker may have dropped it for another of the same group (`SHF_GROUP`).
     pub fn is_in_group(&self) -> bool {
@@ -70,9 +70,9 @@ impl<'d> Section<'d> {
             let kind = self.data.first_chunk::<4>().ok_or_else(short)?;
             let size = self.data.get(8..16).and_then(|s| s.first_chunk::<8>()).ok_or_else(short)?;
             let data = self.data.get(24..).ok_or_else(short)?;
-            let kind = SectionCompression::from_ch_type(u32::from_le_bytes(*kind))
+            let kind = SectionCompression::from_ch_type(self.order.read_u32(*kind))
                 .ok_or_else(|| damaged(Error::new(ErrorKind::Unsupported, "compressed in an unknown way")))?;
-            return inflate_section(kind, data, u64::from_le_bytes(*size)).map(Cow::Owned).map_err(damaged);
+            return inflate_section(kind, data, self.order.read_u64(*size)).map(Cow::Owned).map_err(damaged);
         }
         if let Some(rest) = self.data.strip_prefix(b"ZLIB").filter(|_| self.name.starts_with(".zdebug")) {
             let short = || damaged(Error::new(ErrorKind::Damaged, "the compression header is cut off"));
@@ -88,10 +88,13 @@ impl<'d> Section<'d> {
     }
 }
 
-/// A 64-bit little-endian object.
+/// A 64-bit object.
 pub struct Elf<'d> {
     /// `e_machine`.
     pub machine: u16,
+    /// In which order the bytes of its numbers stand (`EI_DATA`): of its headers, of its debug information, of what it has in
+    /// memory.
+    pub order: Endianness,
     /// A module or object file (`ET_REL`): its sections have no addresses but those that we give them.
     pub is_relocatable: bool,
     /// In the order of the section headers, the null section included.
@@ -103,10 +106,10 @@ pub struct Elf<'d> {
     /// The first address of code, as a `Pc`.
     pub first_pc: u32,
     /// The table of symbols, `.symtab`; empty in a stripped object.
-    pub symbols: &'d [Sym64<LittleEndian>],
+    pub symbols: &'d [Sym64<Endianness>],
     symbol_names: &'d [u8],
     /// What the dynamic linker knows of symbols (`.dynsym`): stripping leaves them.
-    dynamic: (&'d [Sym64<LittleEndian>], &'d [u8]),
+    dynamic: (&'d [Sym64<Endianness>], &'d [u8]),
     /// The parts of the file that are mapped.
     pub segments: Vec<Segment>,
     /// The first section of relocations for each section.
@@ -129,27 +132,23 @@ impl<'d> Elf<'d> {
     pub fn parse(data: &'d [u8]) -> Result<Self> {
         let damaged = |e: object::read::Error| Error::new(ErrorKind::Damaged, e.to_string().to_lowercase());
         match data {
-            [0x7f, b'E', b'L', b'F', 2, 1, ..] => {}
+            [0x7f, b'E', b'L', b'F', 2, 1 | 2, ..] => {}
             [0x7f, b'E', b'L', b'F', 1, ..] => {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
                     "a 32-bit ELF object; only 64-bit ones are indexed",
                 ));
             }
-            [0x7f, b'E', b'L', b'F', _, 2, ..] => {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
-                    "a big-endian ELF object; only little-endian ones are indexed",
-                ));
-            }
             [] => return Err(Error::new(ErrorKind::NotElf, "the file is empty")),
             _ => return Err(Error::new(ErrorKind::NotElf, "not an ELF object").offset(0)),
         }
-        let header = elf::FileHeader64::<LittleEndian>::parse(data).map_err(damaged)?;
-        let table = header.sections(LE, data).map_err(damaged)?;
+        let header = elf::FileHeader64::<Endianness>::parse(data).map_err(damaged)?;
+        let order = header.endian().map_err(damaged)?;
+        let table = header.sections(order, data).map_err(damaged)?;
         let mut object = Self {
-            machine: header.e_machine(LE).0,
-            is_relocatable: header.e_type(LE) == elf::ET_REL,
+            machine: header.e_machine(order).0,
+            order,
+            is_relocatable: header.e_type(order) == elf::ET_REL,
             sections: Vec::with_capacity(table.len()),
             length: data.len(),
             base: 0,
@@ -160,44 +159,44 @@ impl<'d> Elf<'d> {
             segments: vec![],
             relocated_by: vec![],
         };
-        for segment in header.program_headers(LE, data).map_err(damaged)? {
-            if segment.p_type(LE) == elf::PT_LOAD {
-                let (address, offset) = (segment.p_vaddr(LE), segment.p_offset(LE));
-                object.segments.push(Segment { address, offset, size: segment.p_filesz(LE) });
+        for segment in header.program_headers(order, data).map_err(damaged)? {
+            if segment.p_type(order) == elf::PT_LOAD {
+                let (address, offset) = (segment.p_vaddr(order), segment.p_offset(order));
+                object.segments.push(Segment { address, offset, size: segment.p_filesz(order) });
             }
         }
         let mut relocated_by = vec![None; table.len()];
         let (mut bytes_of_all, mut bytes_of_names) = (0usize, 0);
         for (index, header) in table.iter().enumerate() {
-            let name = table.section_name(LE, header).unwrap_or_default();
+            let name = table.section_name(order, header).unwrap_or_default();
             bytes_of_names += name.len();
             if bytes_of_names > most_of_names(data.len()) {
                 return Err(overlap("the names of its sections are 32 times as long as the file"));
             }
             let name = std::str::from_utf8(name).unwrap_or_default();
-            let bytes = header.data(LE, data).map_err(|e| {
+            let bytes = header.data(order, data).map_err(|e| {
                 damaged(e)
                     .section(if name.is_empty() { format!("{index}") } else { name.to_owned() })
-                    .offset(header.sh_offset(LE))
+                    .offset(header.sh_offset(order))
             })?;
             bytes_of_all = bytes_of_all.saturating_add(bytes.len());
             // No linker lets two have the same bytes; what is read of many would be far more than there is.
             if bytes_of_all / 2 > data.len() {
                 return Err(overlap("its sections have more than twice the bytes of the file"));
             }
-            object.sections.push(Section { name, header, data: bytes, pc: None });
-            let kind = header.sh_type(LE);
+            object.sections.push(Section { name, header, order, data: bytes, pc: None });
+            let kind = header.sh_type(order);
             if matches!(kind, elf::SHT_RELA | elf::SHT_REL)
-                && let Some(by) = relocated_by.get_mut(header.sh_info(LE) as usize)
+                && let Some(by) = relocated_by.get_mut(header.sh_info(order) as usize)
             {
                 by.get_or_insert(index as u32);
             }
             if matches!(kind, elf::SHT_SYMTAB | elf::SHT_DYNSYM) {
                 let in_table = |e| damaged(e).section(name);
-                let symbols = header.data_as_array(LE, data).map_err(in_table)?;
-                let strings = table.section(SectionIndex(header.sh_link(LE) as usize)).map_err(damaged)?;
-                let names = strings.data(LE, data).map_err(in_table)?;
-                if !are_apart(symbols, names) {
+                let symbols = header.data_as_array(order, data).map_err(in_table)?;
+                let strings = table.section(SectionIndex(header.sh_link(order) as usize)).map_err(damaged)?;
+                let names = strings.data(order, data).map_err(in_table)?;
+                if !are_apart(symbols, order, names) {
                     let what = "the names of symbols are more than 32 times as long as their table";
                     return Err(overlap(what).section(name));
                 }
@@ -241,7 +240,7 @@ impl<'d> Elf<'d> {
         // Per-cpu data of vmlinux has addresses from 0 on: it goes behind all the rest.
         let is_left = |s: &&mut Section<'_>| s.is_allocated() && !s.is_tbss() && s.pc.is_none();
         for section in self.sections.iter_mut().filter(is_left) {
-            let align = section.header.sh_addralign(LE).max(1);
+            let align = section.header.sh_addralign(section.order).max(1);
             next = next.checked_next_multiple_of(align).ok_or_else(too_large)?;
             section.pc = Some(u32::try_from(next).map_err(|_| too_large())?);
             next = next
@@ -278,28 +277,28 @@ impl<'d> Elf<'d> {
         self.sections.iter().find(|s| s.name == name)
     }
     /// The name of a symbol.
-    pub fn symbol_name(&self, symbol: &Sym64<LittleEndian>) -> &'d [u8] {
-        let rest = self.symbol_names.get(symbol.st_name.get(LE) as usize..).unwrap_or_default();
+    pub fn symbol_name(&self, symbol: &Sym64<Endianness>) -> &'d [u8] {
+        let rest = self.symbol_names.get(symbol.st_name.get(self.order) as usize..).unwrap_or_default();
         &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
     }
     /// The GNU build id.
     pub fn build_id(&self) -> Option<&'d [u8]> {
-        let notes = self.sections.iter().filter(|s| s.header.sh_type(LE) == elf::SHT_NOTE);
+        let notes = self.sections.iter().filter(|s| s.header.sh_type(self.order) == elf::SHT_NOTE);
         // So many, as sections may overlap: a kernel has three.
         notes
             .take(64)
-            .flat_map(|s| notes_in(s.raw()))
+            .flat_map(|s| notes_in(s.raw(), self.order))
             .find(|(kind, name, _)| *kind == 3 && *name == b"GNU\0")
             .map(|n| n.2)
     }
     /// The name under which other objects ask for a shared library (`DT_SONAME`).
     pub fn soname(&self) -> Option<&'d str> {
         const DT_SONAME: u64 = 14;
-        let dynamic = self.sections.iter().find(|s| s.header.sh_type(LE) == elf::SHT_DYNAMIC)?;
-        let word = |entry: &[u8]| entry.first_chunk().map(|w| u64::from_le_bytes(*w));
+        let dynamic = self.sections.iter().find(|s| s.header.sh_type(self.order) == elf::SHT_DYNAMIC)?;
+        let word = |entry: &[u8]| entry.first_chunk().map(|w| self.order.read_u64(*w));
         let named = |entry: &&[u8]| word(entry) == Some(DT_SONAME);
         let at = word(&dynamic.raw().chunks_exact(16).find(named)?[8..])?;
-        let strings = self.sections.get(dynamic.header.sh_link(LE) as usize)?.raw();
+        let strings = self.sections.get(dynamic.header.sh_link(self.order) as usize)?.raw();
         let rest = strings.get(usize::try_from(at).ok()?..)?;
         std::str::from_utf8(&rest[..memchr::memchr(0, rest)?]).ok().filter(|name| !name.is_empty())
     }
@@ -308,19 +307,19 @@ impl<'d> Elf<'d> {
         let data = self.section(".gnu_debuglink")?.raw();
         let end = memchr::memchr(0, data)?;
         let checksum = data.get((end + 1).next_multiple_of(4)..)?.first_chunk()?;
-        Some((std::str::from_utf8(&data[..end]).ok()?, u32::from_le_bytes(*checksum)))
+        Some((std::str::from_utf8(&data[..end]).ok()?, self.order.read_u32(*checksum)))
     }
     /// The relocations of the section at this index.
-    pub fn relocations(&self, index: usize) -> Result<Option<&'d [Rela64<LittleEndian>]>> {
+    pub fn relocations(&self, index: usize) -> Result<Option<&'d [Rela64<Endianness>]>> {
         let Some(by) = self.relocated_by.get(index).copied().flatten() else { return Ok(None) };
         let section = &self.sections[by as usize];
-        if section.header.sh_type(LE) == elf::SHT_REL {
+        if section.header.sh_type(self.order) == elf::SHT_REL {
             return Err(
                 Error::new(ErrorKind::Unsupported, "relocations without addend").section(section.name)
             );
         }
         let whole = object::pod::slice_from_all_bytes(section.raw());
-        let end = section.raw().len() / size_of::<Rela64<LittleEndian>>() * size_of::<Rela64<LittleEndian>>();
+        let end = section.raw().len() / size_of::<Rela64<Endianness>>() * size_of::<Rela64<Endianness>>();
         let cut = |()| {
             let what = "the relocations end within one";
             Error::new(ErrorKind::Damaged, what).section(section.name).offset(end as u64)
@@ -328,10 +327,14 @@ impl<'d> Elf<'d> {
         whole.map(Some).map_err(cut)
     }
     /// The address, as relocated debug information has it, of a symbol.
-    pub fn symbol_address(&self, symbol: &Sym64<LittleEndian>) -> u64 {
-        let section =
-            self.sections.get(usize::from(symbol.st_shndx.get(LE).0)).and_then(|s| s.pc).unwrap_or(0);
-        u64::from(section).wrapping_add(symbol.st_value.get(LE))
+    pub fn symbol_address(&self, symbol: &Sym64<Endianness>) -> u64 {
+        self.symbol_address_in(self.order, symbol)
+    }
+    /// The same where the compiler is to know the order, which is that of the object.
+    #[inline(always)]
+    pub(super) fn symbol_address_in(&self, order: Endianness, symbol: &Sym64<Endianness>) -> u64 {
+        let section = self.sections.get(usize::from(symbol.st_shndx.get(order).0)).and_then(|s| s.pc);
+        u64::from(section.unwrap_or(0)).wrapping_add(symbol.st_value.get(order))
     }
 }
 
@@ -346,10 +349,10 @@ fn most_of_names(table: usize) -> usize {
 }
 
 /// Whether the names of symbols are not ends of one another without measure. Cost: a look at each name.
-fn are_apart(symbols: &[Sym64<LittleEndian>], names: &[u8]) -> bool {
+fn are_apart(symbols: &[Sym64<Endianness>], order: Endianness, names: &[u8]) -> bool {
     let mut left = most_of_names(names.len());
     symbols.iter().all(|symbol| {
-        let rest = names.get(symbol.st_name.get(LE) as usize..).unwrap_or_default();
+        let rest = names.get(symbol.st_name.get(order) as usize..).unwrap_or_default();
         let length = memchr::memchr(0, rest).unwrap_or(rest.len());
         left = left.saturating_sub(length);
         left > 0
@@ -357,10 +360,9 @@ fn are_apart(symbols: &[Sym64<LittleEndian>], names: &[u8]) -> bool {
 }
 
 /// The notes of a section: type, name with its NUL, descriptor.
-fn notes_in(mut data: &[u8]) -> impl Iterator<Item = (u32, &[u8], &[u8])> {
+fn notes_in(mut data: &[u8], order: Endianness) -> impl Iterator<Item = (u32, &[u8], &[u8])> {
     std::iter::from_fn(move || {
-        let word =
-            |at: usize| data.get(at..at + 4).map(|w| u32::from_le_bytes(w.try_into().expect("four bytes")));
+        let word = |at: usize| Some(order.read_u32(*data.get(at..)?.first_chunk()?));
         let (name, desc, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
         let desc_at = name.checked_add(12)?.checked_next_multiple_of(4)?;
         let end = desc_at.checked_add(desc)?;

@@ -18,6 +18,7 @@
 use super::elf::Elf;
 use super::symbol_table::{SymbolTable, Told};
 use crate::error::{Error, ErrorKind, Result};
+use object::{Endian, Endianness};
 
 /// The longest name with its letter, and room for more (KSYM_NAME_LEN is 512).
 const LONGEST: usize = 1024;
@@ -42,7 +43,8 @@ impl SymbolTable {
         let is_code =
             |address: u64| code().any(|s| address.checked_sub(s.address()).is_some_and(|o| o < s.size()));
         for section in object.sections.iter().filter(|s| s.is_allocated() && !s.is_executable()) {
-            if let Some(carried) = Carried::find(section.raw(), is_code) {
+            let data = Data { bytes: section.raw(), order: object.order };
+            if let Some(carried) = Carried::find(data, is_code) {
                 let carried = carried.map_err(|e| e.section(section.name))?;
                 return Ok(Some(Self::new(object, carried.told())));
             }
@@ -62,7 +64,7 @@ impl Carried {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there are tables that do not fit together.
-    pub fn find(data: &[u8], is_code: impl Fn(u64) -> bool) -> Option<Result<Self>> {
+    pub fn find(data: Data<'_>, is_code: impl Fn(u64) -> bool) -> Option<Result<Self>> {
         let tokens = Tokens::find(data)?;
         let unsupported = |what| {
             let error = Error::new(ErrorKind::Unsupported, what).offset(tokens.table as u64);
@@ -71,7 +73,7 @@ impl Carried {
         let names = Names::find(data, &tokens)
             .ok_or_else(|| unsupported("the table of the kernel's symbols has no names that fit its tokens"));
         let whole = names.and_then(|names| {
-            if names.text.len() > data.len().saturating_mul(MOST_EXPANDED) {
+            if names.text.len() > data.bytes.len().saturating_mul(MOST_EXPANDED) {
                 let what = "the names of the kernel's symbols are more than 16 times as long as its data";
                 return Err(unsupported(what));
             }
@@ -92,12 +94,25 @@ impl Carried {
     }
 }
 
-fn number(data: &[u8], at: usize) -> Option<u32> {
-    data.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b))
+/// Data that has the tables.
+#[derive(Clone, Copy)]
+pub struct Data<'d> {
+    /// Of the section, or of the whole kernel.
+    pub bytes: &'d [u8],
+    /// Of its numbers.
+    pub order: Endianness,
 }
 
-fn long(data: &[u8], at: usize) -> Option<u64> {
-    data.get(at..)?.first_chunk().map(|b| u64::from_le_bytes(*b))
+impl<'d> Data<'d> {
+    fn short(self, at: usize) -> Option<u16> {
+        self.bytes.get(at..)?.first_chunk().map(|b| self.order.read_u16(*b))
+    }
+    fn number(self, at: usize) -> Option<u32> {
+        self.bytes.get(at..)?.first_chunk().map(|b| self.order.read_u32(*b))
+    }
+    fn long(self, at: usize) -> Option<u64> {
+        self.bytes.get(at..)?.first_chunk().map(|b| self.order.read_u64(*b))
+    }
 }
 
 /// The texts of which names are put together.
@@ -109,27 +124,24 @@ struct Tokens<'d> {
 }
 
 impl<'d> Tokens<'d> {
-    fn find(data: &'d [u8]) -> Option<Self> {
+    fn find(data: Data<'d>) -> Option<Self> {
         const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\x00";
-        memchr::memmem::find_iter(data, DIGITS).find_map(|at| Self::around(data, at))
+        memchr::memmem::find_iter(data.bytes, DIGITS).find_map(|at| Self::around(data, at))
     }
 
     /// The table that has the text `0` at an offset, if the index behind it agrees with it.
-    fn around(data: &'d [u8], zero: usize) -> Option<Self> {
+    fn around(data: Data<'d>, zero: usize) -> Option<Self> {
         const DIGIT: usize = b'0' as usize;
-        let mut ends = memchr::memchr_iter(0, &data[zero..]).map(|nul| zero + nul + 1);
+        let mut ends = memchr::memchr_iter(0, &data.bytes[zero..]).map(|nul| zero + nul + 1);
         let end = ends.nth(255 - DIGIT)?;
         let starts_at = |index: usize| {
-            let entry = |n: usize| {
-                let bytes = data.get(index + 2 * n..)?.first_chunk()?;
-                Some(usize::from(u16::from_le_bytes(*bytes)))
-            };
+            let entry = |n: usize| data.short(index + 2 * n).map(usize::from);
             let table = zero.checked_sub(entry(DIGIT)?)?;
             let mut texts = Vec::with_capacity(256);
             let mut due = table;
             for n in 0..256 {
                 let start = table + entry(n)?;
-                let text = &data[start.min(end)..end];
+                let text = &data.bytes[start.min(end)..end];
                 let text = &text[..memchr::memchr(0, text)?];
                 (start == due).then_some(())?;
                 due = start + text.len() + 1;
@@ -151,12 +163,12 @@ struct Names {
 
 impl Names {
     /// The number of symbols, and names that end where the markers say so.
-    fn find(data: &[u8], tokens: &Tokens<'_>) -> Option<Self> {
-        let mut left = data.len().saturating_mul(MOST_TRIED);
+    fn find(data: Data<'_>, tokens: &Tokens<'_>) -> Option<Self> {
+        let mut left = data.bytes.len().saturating_mul(MOST_TRIED);
         for count_at in (0..tokens.table.saturating_sub(16)).step_by(8) {
-            let count = number(data, count_at)? as usize;
-            let is_likely = (2..data.len()).contains(&count) && number(data, count_at + 4) == Some(0);
-            if !is_likely || !starts_with_letter(data, count_at + 8, tokens) {
+            let count = data.number(count_at)? as usize;
+            let is_likely = (2..data.bytes.len()).contains(&count) && data.number(count_at + 4) == Some(0);
+            if !is_likely || !starts_with_letter(data.bytes, count_at + 8, tokens) {
                 continue;
             }
             if let Some(names) = Self::at(data, count_at, count, tokens, &mut left) {
@@ -169,7 +181,13 @@ impl Names {
         None
     }
 
-    fn at(data: &[u8], count_at: usize, count: usize, tokens: &Tokens<'_>, left: &mut usize) -> Option<Self> {
+    fn at(
+        data: Data<'_>,
+        count_at: usize,
+        count: usize,
+        tokens: &Tokens<'_>,
+        left: &mut usize,
+    ) -> Option<Self> {
         let first = count_at + 8;
         let mut names = Self { text: vec![], ends: vec![], count_at };
         let mut markers = vec![];
@@ -178,16 +196,17 @@ impl Names {
             if n.is_multiple_of(MARKED) {
                 markers.push(at - first);
             }
-            let entry = entry(data, at)?;
+            let entry = entry(data.bytes, at)?;
             *left = left.checked_sub(entry.len() + 1).unwrap_or(0);
-            at = entry.as_ptr_range().end as usize - data.as_ptr() as usize;
+            at = entry.as_ptr_range().end as usize - data.bytes.as_ptr() as usize;
             let start = names.text.len();
             for token in entry {
                 names.text.extend_from_slice(tokens.texts[usize::from(*token)]);
             }
             let length = names.text.len() - start;
             let fits = (2..=LONGEST).contains(&length) && is_letter(names.text[start]);
-            if !fits || at > tokens.table || *left == 0 || names.text.len() > data.len() * MOST_EXPANDED {
+            if !fits || at > tokens.table || *left == 0 || names.text.len() > data.bytes.len() * MOST_EXPANDED
+            {
                 return None;
             }
             names.ends.push(names.text.len());
@@ -195,8 +214,8 @@ impl Names {
         let behind = at.next_multiple_of(8);
         let are = |size: usize| {
             let marker = |n: usize| match size {
-                4 => number(data, behind + 4 * n).map(u64::from),
-                _ => long(data, behind + 8 * n),
+                4 => data.number(behind + 4 * n).map(u64::from),
+                _ => data.long(behind + 8 * n),
             };
             // Before the tokens there is nothing else, or three bytes for each symbol.
             let end = (behind + size * markers.len()).next_multiple_of(8);
@@ -247,7 +266,7 @@ enum Stored {
 
 /// The addresses of the symbols: the reading by which they rise and `_text` or `_stext` is the start of code.
 fn addresses(
-    data: &[u8],
+    data: Data<'_>,
     tokens: &Tokens<'_>,
     names: &Names,
     is_code: impl Fn(u64) -> bool,
@@ -259,10 +278,10 @@ fn addresses(
     let wide = (4 * count).next_multiple_of(8);
     let behind = tokens.end.next_multiple_of(8);
     // Where they are, and where their base is, from 6.4 on and before it.
-    let newer = long(data, behind + wide).map(|base| (behind, base));
+    let newer = data.long(behind + wide).map(|base| (behind, base));
     let older = || {
         let base_at = names.count_at.checked_sub(8)?;
-        Some((base_at.checked_sub(wide)?, long(data, base_at)?))
+        Some((base_at.checked_sub(wide)?, data.long(base_at)?))
     };
     let relative = [newer, older()].into_iter().flatten();
     let mut tried: Vec<(usize, Stored)> = relative
@@ -271,9 +290,9 @@ fn addresses(
     tried.extend(names.count_at.checked_sub(8 * count).map(|at| (at, Stored::Absolute)));
     tried.into_iter().find_map(|(at, stored)| {
         let address = |n: usize| match stored {
-            Stored::Absolute => long(data, at + 8 * n),
-            Stored::Offsets { base } => number(data, at + 4 * n).map(|o| base.wrapping_add(o.into())),
-            Stored::Percpu { base } => number(data, at + 4 * n).map(|o| match o as i32 {
+            Stored::Absolute => data.long(at + 8 * n),
+            Stored::Offsets { base } => data.number(at + 4 * n).map(|o| base.wrapping_add(o.into())),
+            Stored::Percpu { base } => data.number(at + 4 * n).map(|o| match o as i32 {
                 plain @ 0.. => plain as u64,
                 negative => base.wrapping_sub(1).wrapping_sub(i64::from(negative) as u64),
             }),
@@ -285,129 +304,4 @@ fn addresses(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::elf::LE;
-    use super::super::live::Writer;
-    use super::*;
-
-    pub const TEXT: u64 = 0xffff_ffff_8100_0000;
-
-    #[derive(Clone, Copy, PartialEq)]
-    pub enum Layout {
-        Newer,
-        Older,
-        Absolute,
-    }
-
-    /// 300 symbols, of which the first is per-cpu data and one has a name of more than 127 tokens.
-    fn symbols() -> Vec<(u64, String)> {
-        let named = |n: u64| match n {
-            0 => (0, "Afixed_percpu_data".to_owned()),
-            1 => (TEXT, "T_stext".to_owned()),
-            299 => (TEXT + n * 16, "T_etext".to_owned()),
-            7 => (TEXT + 7 * 16, format!("t{}", "long_".repeat(40))),
-            n => (TEXT + n * 16, format!("tfunction_{n}")),
-        };
-        (0..300).map(named).collect()
-    }
-
-    fn align(data: &mut Vec<u8>) {
-        data.resize(data.len().next_multiple_of(8), 0);
-    }
-
-    /// The tables as scripts/kallsyms.c writes them: each character is its own token.
-    pub fn read_only_data(layout: Layout) -> Vec<u8> {
-        let symbols = symbols();
-        let mut data = b"Linux version 6.1.0\0\0\0\0\0".to_vec();
-        align(&mut data);
-        let addresses = |data: &mut Vec<u8>| {
-            for (address, _) in &symbols {
-                match layout {
-                    Layout::Absolute => data.extend(address.to_le_bytes()),
-                    _ if *address == 0 => data.extend([0; 4]),
-                    _ => data.extend(((TEXT.wrapping_sub(1).wrapping_sub(*address)) as u32).to_le_bytes()),
-                }
-            }
-            align(data);
-            if layout != Layout::Absolute {
-                data.extend(TEXT.to_le_bytes());
-            }
-        };
-        if layout != Layout::Newer {
-            addresses(&mut data);
-        }
-        data.extend(300u64.to_le_bytes());
-        let (first, mut markers) = (data.len(), vec![]);
-        for (n, (_, name)) in symbols.iter().enumerate() {
-            if n.is_multiple_of(256) {
-                markers.push((data.len() - first) as u32);
-            }
-            match name.len() {
-                long @ 128.. => data.extend([long as u8 | 0x80, (long >> 7) as u8]),
-                short => data.push(short as u8),
-            }
-            data.extend(name.as_bytes());
-        }
-        align(&mut data);
-        markers.iter().for_each(|m| data.extend(m.to_le_bytes()));
-        align(&mut data);
-        if layout != Layout::Newer {
-            data.extend([0; 900]);
-            align(&mut data);
-        }
-        let (table, mut index) = (data.len(), vec![]);
-        for token in 0..=255u8 {
-            index.extend(((data.len() - table) as u16).to_le_bytes());
-            data.extend([token].iter().filter(|t| t.is_ascii_graphic()));
-            data.push(0);
-        }
-        align(&mut data);
-        data.extend(index);
-        if layout == Layout::Newer {
-            addresses(&mut data);
-        }
-        data.extend([0; 64]);
-        data
-    }
-
-    fn kernel(data: &[u8]) -> Vec<u8> {
-        let mut writer = Writer::default();
-        writer.section(".text", 8, 6, TEXT, 0x10000, &[]);
-        writer.section(".rodata", 1, 2, TEXT + 0x10_0000, data.len() as u64, data);
-        writer.section(".data..percpu", 8, 3, 0, 0x1000, &[]);
-        writer.finish(62, &[])
-    }
-
-    #[test]
-    fn every_layout_gives_names_and_addresses() {
-        for layout in [Layout::Newer, Layout::Older, Layout::Absolute] {
-            let bytes = kernel(&read_only_data(layout));
-            let object = Elf::parse(&bytes).unwrap();
-            let table = SymbolTable::embedded(&object).unwrap().expect("symbols");
-            let object = Elf::parse(&bytes).unwrap().with_symbols(&table);
-            let found: Vec<_> = object.symbols[1..]
-                .iter()
-                .map(|s| (s.st_value.get(LE), String::from_utf8_lossy(object.symbol_name(s)).into_owned()))
-                .collect();
-            let due: Vec<_> =
-                symbols().into_iter().map(|(address, name)| (address, name[1..].to_owned())).collect();
-            assert_eq!(found, due);
-        }
-    }
-
-    #[test]
-    fn damaged_tables_are_none_or_an_error_and_end() {
-        let good = read_only_data(Layout::Older);
-        assert!(SymbolTable::embedded(&Elf::parse(&kernel(&[0; 4096])).unwrap()).unwrap().is_none());
-        for at in (0..good.len()).step_by(7) {
-            for value in [0, 0x80, 0xff] {
-                let mut bad = good.clone();
-                bad[at] = value;
-                let bytes = kernel(&bad);
-                let _ = SymbolTable::embedded(&Elf::parse(&bytes).unwrap());
-            }
-            let bytes = kernel(&good[..at]);
-            let _ = SymbolTable::embedded(&Elf::parse(&bytes).unwrap());
-        }
-    }
-}
+pub(super) mod tests;

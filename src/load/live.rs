@@ -12,7 +12,10 @@
 use super::elf::Elf;
 use super::symbol_table::{Told, lines};
 use crate::error::Result;
-use object::elf::{EM_AARCH64, EM_PPC64, EM_RISCV, EM_X86_64};
+use object::elf::{
+    ELFDATA2LSB, ELFDATA2MSB, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, ET_EXEC, Machine,
+};
+use object::{Endian, Endianness};
 use std::path::Path;
 
 /// Where the running kernel shows its BTF.
@@ -31,22 +34,18 @@ const NOWHERE: u64 = 0x10_0000;
 /// be distributed): the slide is the distance from there. Others are left where they run.
 const LINKED_AT: u64 = 0xffff_ffff_8100_0000;
 
-const X86_64: u16 = EM_X86_64.0;
-
-/// Of the kernel that runs.
-const OWN_MACHINE: u16 = if cfg!(target_arch = "aarch64") {
-    EM_AARCH64.0
-} else if cfg!(target_arch = "riscv64") {
-    EM_RISCV.0
-} else if cfg!(target_arch = "powerpc64") {
-    EM_PPC64.0
-} else {
-    X86_64
-};
-
 /// Whether bytes are BTF and not an object that has it.
 pub fn is_btf(head: &[u8]) -> bool {
-    head.starts_with(&[0x9f, 0xeb, 1])
+    order_of_btf(head).is_some() && head.get(2) == Some(&1)
+}
+
+/// The byte order of BTF, by its magic.
+pub fn order_of_btf(head: &[u8]) -> Option<Endianness> {
+    match head {
+        [0x9f, 0xeb, ..] => Some(Endianness::Little),
+        [0xeb, 0x9f, ..] => Some(Endianness::Big),
+        _ => None,
+    }
 }
 
 /// The release of the running kernel, if the path is that of its BTF.
@@ -58,12 +57,26 @@ pub fn release(path: &Path) -> Option<String> {
 
 /// BTF as an object: that of the running kernel with its build id and symbols, any other alone.
 pub fn object(path: &Path, btf: &[u8]) -> Vec<u8> {
+    let order = order_of_btf(btf).unwrap_or(Endianness::Little);
     if release(path).is_none() {
-        return Object { btf, notes: &[], text: &[], machine: X86_64 }.to_elf();
+        // BTF does not tell the machine: taken is the most frequent one of its byte order.
+        let machine = if order.is_big_endian() { EM_S390 } else { EM_X86_64 };
+        return Object { btf, notes: &[], text: &[], machine, order }.to_elf();
     }
     let read = |path: &str| std::fs::read(path).unwrap_or_default();
     let (notes, text) = (read("/sys/kernel/notes"), read("/proc/kallsyms"));
-    Object { btf, notes: &notes, text: &text, machine: OWN_MACHINE }.to_elf()
+    Object { btf, notes: &notes, text: &text, machine: own_machine(order), order }.to_elf()
+}
+
+/// Of the kernel that runs.
+fn own_machine(order: Endianness) -> Machine {
+    match (cfg!(target_arch = "x86_64"), order.is_big_endian()) {
+        (true, _) => EM_X86_64,
+        (false, true) => EM_S390,
+        (false, false) if cfg!(target_arch = "riscv64") => EM_RISCV,
+        (false, false) if cfg!(target_arch = "powerpc64") => EM_PPC64,
+        (false, false) => EM_AARCH64,
+    }
 }
 
 /// What the kernel tells.
@@ -72,8 +85,8 @@ struct Object<'a> {
     notes: &'a [u8],
     /// `/proc/kallsyms`.
     text: &'a [u8],
-    /// `e_machine`.
-    machine: u16,
+    machine: Machine,
+    order: Endianness,
 }
 
 impl Object<'_> {
@@ -85,7 +98,7 @@ impl Object<'_> {
         if is_hidden {
             symbols.retain(|s| s.letter.eq_ignore_ascii_case(&b't') || s.letter.eq_ignore_ascii_case(&b'w'));
             (0..).zip(&mut symbols).for_each(|(n, s)| s.address = NOWHERE + STEP * n);
-        } else if let Some(text) = address(&symbols, b"_text").filter(|_| self.machine == X86_64) {
+        } else if let Some(text) = address(&symbols, b"_text").filter(|_| self.machine == EM_X86_64) {
             let slide = text.wrapping_sub(LINKED_AT);
             let moved = |s: &&mut Told<'_>| !s.letter.eq_ignore_ascii_case(&b'a');
             symbols.iter_mut().filter(moved).for_each(|s| s.address = s.address.wrapping_sub(slide));
@@ -98,7 +111,7 @@ impl Object<'_> {
             true => (Some((NOWHERE, STEP * symbols.len() as u64)), None),
             false => (area(b"_stext", b"_etext"), area(b"_sinittext", b"_einittext")),
         };
-        let mut writer = Writer::default();
+        let mut writer = Writer::new(self.order);
         for (name, area) in [(".text", code), (".init.text", init)] {
             if let Some((start, size)) = area {
                 // Allocated and executable, without bytes.
@@ -126,8 +139,8 @@ impl Object<'_> {
 }
 
 /// Writes an ELF object. (ELF-64, "Object file format".)
-#[derive(Default)]
 pub(super) struct Writer {
+    order: Endianness,
     names: Vec<u8>,
     data: Vec<u8>,
     headers: Vec<[u64; 8]>,
@@ -136,6 +149,10 @@ pub(super) struct Writer {
 const HEADER: usize = 64;
 
 impl Writer {
+    pub fn new(order: Endianness) -> Self {
+        Self { order, names: vec![], data: vec![], headers: vec![] }
+    }
+
     pub fn section(&mut self, name: &str, kind: u64, flags: u64, address: u64, size: u64, bytes: &[u8]) {
         if self.headers.is_empty() {
             self.headers.push([0; 8]);
@@ -150,9 +167,10 @@ impl Writer {
     }
 
     /// The object, with a table of symbols and their names if these are given.
-    pub fn finish(&self, machine: u16, symbols: &[Vec<u8>]) -> Vec<u8> {
-        let mut whole =
-            Self { names: self.names.clone(), data: self.data.clone(), headers: self.headers.clone() };
+    pub fn finish(&self, machine: Machine, symbols: &[Vec<u8>]) -> Vec<u8> {
+        let order = self.order;
+        let (names, data, headers) = (self.names.clone(), self.data.clone(), self.headers.clone());
+        let mut whole = Self { order, names, data, headers };
         if let [records, names] = symbols {
             let names_index = whole.headers.len() as u64 + 1;
             whole.section(".symtab", 2, 0, 0, records.len() as u64, records);
@@ -169,23 +187,23 @@ impl Writer {
         if let Some(header) = whole.headers.last_mut() {
             header[0] = own as u64;
         }
-        let mut out = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0".to_vec();
-        out.extend(machine.to_le_bytes());
-        out.extend(1u32.to_le_bytes());
+        let mut out = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+        out[5] = if order.is_big_endian() { ELFDATA2MSB.0 } else { ELFDATA2LSB.0 };
+        let put_halves = |out: &mut Vec<u8>, halves: &[u16]| {
+            halves.iter().for_each(|half| out.extend(order.write_u16(*half)));
+        };
+        put_halves(&mut out, &[ET_EXEC.0, machine.0]);
+        out.extend(order.write_u32(1));
         out.extend([0; 16]);
-        out.extend(((HEADER + whole.data.len()) as u64).to_le_bytes());
-        out.extend([0, 0, 0, 0, HEADER as u8, 0, 56, 0, 0, 0, 64, 0]);
-        out.extend(count.to_le_bytes());
-        out.extend((count - 1).to_le_bytes());
+        out.extend(order.write_u64((HEADER + whole.data.len()) as u64));
+        out.extend([0; 4]);
+        put_halves(&mut out, &[HEADER as u16, 56, 0, 64, count, count - 1]);
         out.extend(&whole.data);
         for [name, kind, flags, address, offset, size, link, entry] in &whole.headers {
-            out.extend((*name as u32).to_le_bytes());
-            out.extend((*kind as u32).to_le_bytes());
-            [*flags, *address, *offset, *size].iter().for_each(|word| out.extend(word.to_le_bytes()));
-            out.extend((*link as u32).to_le_bytes());
-            out.extend(0u32.to_le_bytes());
-            out.extend(8u64.to_le_bytes());
-            out.extend(entry.to_le_bytes());
+            out.extend([*name, *kind].iter().flat_map(|word| order.write_u32(*word as u32)));
+            out.extend([*flags, *address, *offset, *size].iter().flat_map(|word| order.write_u64(*word)));
+            out.extend([*link as u32, 0].iter().flat_map(|word| order.write_u32(*word)));
+            out.extend([8, *entry].iter().flat_map(|word| order.write_u64(*word)));
         }
         out
     }
@@ -205,7 +223,8 @@ mod tests {
 
     fn told(text: &str) -> Vec<u8> {
         let btf = [&[0x9f, 0xeb, 1, 0, 24][..], &[0; 19]].concat();
-        Object { btf: &btf, notes: &[], text: text.as_bytes(), machine: X86_64 }.to_elf()
+        let order = Endianness::Little;
+        Object { btf: &btf, notes: &[], text: text.as_bytes(), machine: EM_X86_64, order }.to_elf()
     }
 
     #[test]
@@ -218,11 +237,8 @@ mod tests {
         assert!(
             object.section(NAMES_ONLY).is_none() && object.section(".BTF").is_some() && !object.has_code()
         );
-        let symbols: Vec<_> = object
-            .symbols
-            .iter()
-            .map(|s| (object.symbol_name(s), s.st_value.get(super::super::elf::LE)))
-            .collect();
+        let symbols: Vec<_> =
+            object.symbols.iter().map(|s| (object.symbol_name(s), s.st_value.get(object.order))).collect();
         assert!(symbols.contains(&(b"do_open", LINKED_AT + 0x40)), "{symbols:x?}");
         assert!(symbols.contains(&(b"fixed_percpu_data", 0)) && symbols.len() == 6);
         assert_eq!(

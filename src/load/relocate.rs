@@ -2,30 +2,39 @@
 //!
 //! A vmlinux linked with `--emit-relocs` carries `.rela.debug_*` too, but they are applied already: only those of
 //! relocatable objects are.
-use super::elf::{Elf, LE, Section};
+use super::elf::{Elf, Section};
 use crate::error::{Error, ErrorKind, Result};
-use object::LittleEndian;
 use object::elf::{self, Rela64};
+use object::{Endian, Endianness};
 
 /// The address that an allocated section has for its relocations.
 pub(super) fn address(object: &Elf<'_>, section: &Section<'_>) -> u64 {
     if object.is_relocatable { section.pc.unwrap_or(0).into() } else { section.address() }
 }
 
-/// How many bytes a relocation of this type fills with symbol plus addend; 0 for none, `None` for all others.
-fn width(machine: u16, kind: u32) -> Option<usize> {
-    Some(match (elf::Machine(machine), kind) {
-        (_, 0) => 0,
-        (elf::EM_X86_64, 1) | (elf::EM_AARCH64, 257) | (elf::EM_RISCV, 2) | (elf::EM_PPC64, 38) => 8,
-        (elf::EM_X86_64, 10 | 11) | (elf::EM_AARCH64, 258) | (elf::EM_RISCV, 1) | (elf::EM_PPC64, 1) => 4,
-        (machine, kind) if is_relative(machine, kind) => 4,
-        _ => return None,
-    })
+/// The types of the relocations that fill a place with symbol plus addend. None of them is 0, which fills nothing.
+struct Kinds {
+    /// Eight bytes.
+    long: u32,
+    /// Four bytes, without a sign and with one.
+    short: [u32; 2],
+    /// Four bytes, from which the place itself is subtracted, as in `.eh_frame`.
+    relative: u32,
 }
 
-/// Whether the place itself is subtracted, as in `.eh_frame` (`R_X86_64_PC32`, `R_AARCH64_PREL32`, `R_RISCV_32_PCREL`).
-fn is_relative(machine: elf::Machine, kind: u32) -> bool {
-    matches!((machine, kind), (elf::EM_X86_64, 2) | (elf::EM_AARCH64, 261) | (elf::EM_RISCV, 57))
+impl Kinds {
+    /// `R_X86_64_64`, `_32`, `_32S`, `_PC32`, and what others call the same.
+    fn of(machine: u16) -> Self {
+        let (long, short, relative) = match elf::Machine(machine) {
+            elf::EM_X86_64 => (1, [10, 11], 2),
+            elf::EM_AARCH64 => (257, [258; 2], 261),
+            elf::EM_RISCV => (2, [1; 2], 57),
+            elf::EM_PPC64 => (38, [1; 2], 26),
+            elf::EM_S390 => (22, [4; 2], 5),
+            _ => (u32::MAX, [u32::MAX; 2], u32::MAX),
+        };
+        Self { long, short, relative }
+    }
 }
 
 /// RISC-V computes differences by adding and subtracting in place: the width, whether it is subtracted, and whether
@@ -56,39 +65,55 @@ pub(super) fn relocate(
     object: &Elf<'_>,
     section: &Section<'_>,
     data: &mut [u8],
-    relocations: &[Rela64<LittleEndian>],
+    relocations: &[Rela64<Endianness>],
     faults: &mut Vec<Error>,
 ) -> Result<()> {
+    // Modules have millions: each order has code of its own.
+    match object.order {
+        Endianness::Little => apply(object, Endianness::Little, section, data, relocations, faults),
+        Endianness::Big => apply(object, Endianness::Big, section, data, relocations, faults),
+    }
+}
+
+#[inline(always)]
+fn apply(
+    object: &Elf<'_>,
+    order: Endianness,
+    section: &Section<'_>,
+    data: &mut [u8],
+    relocations: &[Rela64<Endianness>],
+    faults: &mut Vec<Error>,
+) -> Result<()> {
+    let kinds = Kinds::of(object.machine);
     let mut unknown = None;
     for relocation in relocations {
-        let offset = relocation.r_offset.get(LE) as usize;
-        let info = relocation.r_info.get(LE);
+        let offset = relocation.r_offset.get(order) as usize;
+        let info = relocation.r_info.get(order);
         let kind = info as u32;
-        let addend = relocation.r_addend.get(LE);
+        let addend = relocation.r_addend.get(order);
         let value = || {
             let symbol = object.symbols.get((info >> 32) as usize)?;
-            let value = object.symbol_address(symbol).wrapping_add(addend as u64);
-            let is_relative = is_relative(elf::Machine(object.machine), kind);
+            let value = object.symbol_address_in(order, symbol).wrapping_add(addend as u64);
             let place = || address(object, section).wrapping_add(offset as u64);
-            Some(if is_relative { value.wrapping_sub(place()) } else { value })
+            Some(if kind == kinds.relative { value.wrapping_sub(place()) } else { value })
         };
         let outside = || {
             let what = format!("relocation of type {kind} outside of the section or its symbols");
             Error::new(ErrorKind::Damaged, what).section(section.name).offset(offset as u64)
         };
-        match width(object.machine, kind) {
-            Some(0) => {}
-            Some(8) => {
+        match kind {
+            0 => {}
+            kind if kind == kinds.long => {
                 let place =
                     data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<8>()).ok_or_else(outside)?;
-                *place = value().ok_or_else(outside)?.to_le_bytes();
+                *place = order.write_u64(value().ok_or_else(outside)?);
             }
-            Some(_) => {
+            kind if kinds.short.contains(&kind) || kind == kinds.relative => {
                 let place =
                     data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<4>()).ok_or_else(outside)?;
-                *place = (value().ok_or_else(outside)? as u32).to_le_bytes();
+                *place = order.write_u32(value().ok_or_else(outside)? as u32);
             }
-            None => match in_place(object.machine, kind) {
+            _ => match in_place(object.machine, kind) {
                 Some((width, subtract, overwrite)) => {
                     let value = value().ok_or_else(outside)?;
                     let place =

@@ -172,7 +172,8 @@ impl Search<'_, '_> {
         if at >= end {
             return Err("the index of a package leads out of it");
         }
-        let unit = dwarf::header_at(info, at, row.is_old_type).map_err(|(what, _)| what)?;
+        let unit =
+            dwarf::header_at(info, self.sections.order, at, row.is_old_type).map_err(|(what, _)| what)?;
         let (start, share) = (part.start, row.start);
         let origin = Origin {
             info: at,

@@ -1,7 +1,7 @@
 //! The symbols of an object that has no table of them, made of what others tell: the tables that the kernel carries for
 //! itself, `System.map`, `/proc/kallsyms`.
-use super::elf::{Elf, LE};
-use object::LittleEndian;
+use super::elf::Elf;
+use object::Endianness;
 use object::elf::{SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT, Sym64};
 use object::endian::{U16, U32, U64};
 
@@ -17,17 +17,19 @@ pub struct Told<'a> {
 }
 
 /// Symbols as an object file has them. Their sizes are 0: nobody tells them.
-#[derive(Default)]
 pub struct SymbolTable {
-    pub(super) records: Vec<Sym64<LittleEndian>>,
+    /// In the byte order of the object.
+    pub(super) records: Vec<Sym64<Endianness>>,
     pub(super) names: Vec<u8>,
+    pub(super) order: Endianness,
 }
 
 impl SymbolTable {
     /// Puts symbols into the sections of an object, by address. Cost: a binary search for each.
     pub fn new<'a>(object: &Elf<'_>, told: impl Iterator<Item = Told<'a>>) -> Self {
         // The first symbol of a table is none, and the first name empty.
-        let mut table = Self { records: vec![record(0, 0, 0, 0)], names: vec![0] };
+        let order = object.order;
+        let mut table = Self { records: vec![record(order, 0, 0, 0, 0)], names: vec![0], order };
         let allocated = (0u16..).zip(&object.sections).filter(|(_, s)| s.is_allocated() && s.size() > 0);
         let mut sections: Vec<_> =
             allocated.map(|(i, s)| (s.address(), s.size(), i, s.is_executable())).collect();
@@ -56,7 +58,7 @@ impl SymbolTable {
             let name = table.names.len() as u32;
             table.names.extend_from_slice(symbol.name);
             table.names.push(0);
-            table.records.push(record(name, binding.0 << 4 | kind.0, section, symbol.address));
+            table.records.push(record(order, name, binding.0 << 4 | kind.0, section, symbol.address));
         }
         table
     }
@@ -68,20 +70,28 @@ impl SymbolTable {
 
     /// The addresses of functions, by section and address, each with its number.
     pub(crate) fn functions(&self) -> Vec<(u16, u64, usize)> {
-        let is_function = |s: &Sym64<LittleEndian>| s.st_info.0 & 0xf == STT_FUNC.0;
+        let is_function = |s: &Sym64<Endianness>| s.st_info.0 & 0xf == STT_FUNC.0;
         let all = self.records.iter().enumerate().filter(|(_, s)| is_function(s));
-        let mut found: Vec<_> = all.map(|(n, s)| (s.st_shndx.get(LE).0, s.st_value.get(LE), n)).collect();
+        let mut found: Vec<_> = all
+            .map(|(number, symbol)| {
+                let (section, address) = self.place(symbol);
+                (section, address, number)
+            })
+            .collect();
         found.sort_unstable();
         found
     }
 
     /// All addresses in sections, by section and address.
     pub(crate) fn addresses(&self) -> Vec<(u16, u64)> {
-        let mut found: Vec<_> =
-            self.records.iter().map(|s| (s.st_shndx.get(LE).0, s.st_value.get(LE))).collect();
+        let mut found: Vec<_> = self.records.iter().map(|s| self.place(s)).collect();
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    pub(super) fn place(&self, symbol: &Sym64<Endianness>) -> (u16, u64) {
+        (symbol.st_shndx.get(self.order).0, symbol.st_value.get(self.order))
     }
 
     /// The records as they stand in a file.
@@ -91,18 +101,18 @@ impl SymbolTable {
 
     /// Sets the size of a symbol.
     pub(crate) fn set_size(&mut self, number: usize, size: u64) {
-        self.records[number].st_size = U64::new(LE, size);
+        self.records[number].st_size = U64::new(self.order, size);
     }
 }
 
-fn record(name: u32, info: u8, section: u16, value: u64) -> Sym64<LittleEndian> {
+fn record(order: Endianness, name: u32, info: u8, section: u16, value: u64) -> Sym64<Endianness> {
     Sym64 {
-        st_name: U32::new(LE, name),
+        st_name: U32::new(order, name),
         st_info: object::elf::SymbolInfo(info),
         st_other: object::elf::SymbolOther(0),
-        st_shndx: U16::new(LE, object::elf::SymbolSection(section)),
-        st_value: U64::new(LE, value),
-        st_size: U64::new(LE, 0),
+        st_shndx: U16::new(order, object::elf::SymbolSection(section)),
+        st_value: U64::new(order, value),
+        st_size: U64::new(order, 0),
     }
 }
 

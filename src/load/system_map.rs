@@ -1,6 +1,6 @@
 //! `System.map`: what nm says of vmlinux, as distributions install it beside the boot image. It has the symbols that a kernel
 //! without CONFIG_KALLSYMS_ALL does not carry for itself, among them those that bound its tables.
-use super::elf::{Elf, LE};
+use super::elf::Elf;
 use super::symbol_table::{SymbolTable, Told, lines};
 use crate::error::{Error, ErrorKind, Result};
 use rustc_hash::FxHashMap;
@@ -42,14 +42,14 @@ impl SymbolTable {
     fn has_data(&self, object: &Elf<'_>) -> bool {
         let is_data =
             |section: u16| object.sections.get(usize::from(section)).is_some_and(|s| !s.is_executable());
-        self.records.iter().any(|s| s.st_shndx.get(LE).0 != 0 && is_data(s.st_shndx.get(LE).0))
+        self.records.iter().map(|s| self.place(s).0).any(|section| section != 0 && is_data(section))
     }
 
     /// Name and address of each.
     fn each(&self) -> impl Iterator<Item = (&[u8], u64)> {
         self.records[1..].iter().map(|s| {
-            let rest = &self.names[s.st_name.get(LE) as usize..];
-            (&rest[..memchr::memchr(0, rest).unwrap_or(rest.len())], s.st_value.get(LE))
+            let rest = &self.names[s.st_name.get(self.order) as usize..];
+            (&rest[..memchr::memchr(0, rest).unwrap_or(rest.len())], self.place(s).1)
         })
     }
 }

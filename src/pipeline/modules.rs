@@ -8,7 +8,7 @@ use super::vmlinux::Instead;
 use crate::code::layout::Layout;
 use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
-use crate::dwarf::{Extractor, Gathered, KnownTypes};
+use crate::dwarf::{self, Gathered, KnownTypes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{Kind, ObjectFacts};
 use crate::load::elf::Elf;
@@ -93,10 +93,9 @@ fn attempt(
             let name = input.name.as_deref().unwrap_or_default();
             match (told, instead) {
                 (Told::Dwarf(source), _) => {
-                    let mut extractor = Extractor::new(std::mem::take(&mut gathered), *source, known);
-                    source.own().iter().for_each(|header| extractor.read(*header));
-                    extractor.read_frames();
-                    gathered = extractor.leave();
+                    let units = source.own();
+                    let read = dwarf::read_units(std::mem::take(&mut gathered), *source, &units, known);
+                    gathered = dwarf::read_frames(read, *source);
                 }
                 (Told::Btf(data), Instead::Btf(base)) => {
                     told::module(base, gathered.facts(), data, object, object_number, name);

@@ -1,5 +1,5 @@
 //! The units of an object to batches of facts, side by side.
-use crate::dwarf::{Extractor, Gathered, ObjectSource, Sections, UnitHeader};
+use crate::dwarf::{self, Gathered, ObjectSource, Sections, UnitHeader};
 use crate::load::elf::Elf;
 use crate::merge::intern::Interner;
 use crate::merge::{Extracted, Firsts};
@@ -18,9 +18,7 @@ pub fn whole(
     functions: &Firsts,
 ) -> Vec<Extracted> {
     let read = |(number, batch): (usize, &&[UnitHeader])| {
-        let mut extractor = Extractor::new(Gathered::default(), source, &());
-        batch.iter().for_each(|header| extractor.read(*header));
-        let batch = extractor.leave().finish();
+        let batch = dwarf::read_units(Gathered::default(), source, batch, &()).finish();
         let extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
         extracted.tell(number as u32, types, functions);
         extracted
@@ -50,9 +48,8 @@ pub fn source<'d>(
 
 /// The frame rules of an object: a batch without units.
 fn frames(source: ObjectSource<'_>) -> Extracted {
-    let mut extractor = Extractor::new(Gathered::default(), source, &());
-    extractor.read_frames();
-    Extracted { batch: extractor.leave().finish(), strings: vec![], first_object: 0 }
+    let batch = dwarf::read_frames(Gathered::default(), source).finish();
+    Extracted { batch, strings: vec![], first_object: 0 }
 }
 
 /// Cuts a list where what has come together weighs this much.

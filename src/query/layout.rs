@@ -80,7 +80,8 @@ pub struct Member<'a> {
     pub offset: u64,
     /// Of its type, in bytes; 0 where that is not known.
     pub size: u64,
-    /// Of a bit-field: its lowest bit within that number, and its width.
+    /// Of a bit-field: its first bit within that number, counted from the lowest one, on big-endian machines from the
+    /// highest; and its width.
     pub bits: Option<(u32, u32)>,
     /// Of a struct or union without a name, an array of such or a pointer to it: what it is made of. Places behind a
     /// pointer are counted from where it points.

@@ -69,8 +69,9 @@ pub struct Walked {
     /// Of an array in `type_id`: how many dimensions, outermost first, were gone into. `a[1]` of `int a[2][3]` is the
     /// type of `a` with 1.
     pub indexed: usize,
-    /// Of a bit-field: its lowest bit within the number of its type that stands there, and its width. In a packed struct
-    /// the two together can reach beyond that number.
+    /// Of a bit-field: its first bit within the number of its type that stands there, and its width. Bits are counted from
+    /// the lowest one, on big-endian machines from the highest. In a packed struct the two together can reach beyond that
+    /// number.
     pub bits: Option<(u32, u32)>,
 }
 

@@ -7,12 +7,13 @@ use super::frames;
 use super::path::{self, Move, Step};
 use super::types;
 use crate::error::{Error, ErrorKind, Result};
-use probeidx_format::View;
 use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
 use probeidx_format::id::{ObjectId, TypeId};
 use probeidx_format::types::TypeKind;
+use probeidx_format::{ByteOrder, View};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// One step. The steps of a plan work on one 64-bit value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub struct Plan {
     pub is_pointer: bool,
     /// Which of the bits there are the value; without, those that its type has, from the lowest on.
     pub bits: Option<Bits>,
-    /// The value is in pieces, from its lowest bits on, and there are no steps to the whole of it.
+    /// The value is in pieces, in the order of memory, and there are no steps to the whole of it.
     pub pieces: Vec<Piece>,
     /// From this read on, counted from 0, memory of the user's is read.
     pub user_from: Option<usize>,
@@ -106,12 +107,10 @@ impl Plan {
             Location::None => return Err(Missing::OptimizedOut),
             Location::Constant(value) => return Ok(Self::of(vec![Op::Constant(value)], false, type_id)),
             Location::Bytes(bytes) => {
-                let mut value = [0; 8];
-                let Some(low) = value.get_mut(..bytes.len()) else {
-                    return Err(Missing::Unsupported(format!("a constant of {} bytes", bytes.len())));
-                };
-                low.copy_from_slice(bytes);
-                return Ok(Self::of(vec![Op::Constant(i64::from_le_bytes(value))], false, type_id));
+                let value = view.order().number(bytes);
+                let too_long = || Missing::Unsupported(format!("a constant of {} bytes", bytes.len()));
+                let value = value.ok_or_else(too_long)? as i64;
+                return Ok(Self::of(vec![Op::Constant(value)], false, type_id));
             }
             // Meant is the stack pointer of the body: at the entry it is another, if the function moves it.
             Location::Everywhere(Expr::BasedOn(register, _))
@@ -183,7 +182,7 @@ impl Plan {
             steps = match &steps[..] {
                 [] => return Ok(self),
                 [Step::Arrow(name), rest @ ..] => {
-                    self = self.follow()?;
+                    self = self.follow(view)?;
                     [&[Step::Member(name.clone())], rest].concat().into()
                 }
                 [Step::Index(n), rest @ ..] => {
@@ -193,7 +192,7 @@ impl Plan {
                         0 => 0,
                         _ => self.type_id.and_then(|t| types::size_of(view, t)).ok_or_else(unknown)?,
                     };
-                    self = self.follow()?;
+                    self = self.follow(view)?;
                     self.add(n.wrapping_mul(size as i64));
                     rest.to_vec().into()
                 }
@@ -215,23 +214,25 @@ impl Plan {
             error.remedy().map_or(written.clone(), |remedy| written.hint(remedy))
         })?;
         let mut moves = &walked.moves[..];
-        let mut field = walked.bits.map(|(lowest, width)| Bits { lowest, width, is_signed: false });
+        let size = |type_id: Option<TypeId>| type_id.and_then(|t| types::size_of(view, t)).unwrap_or(8);
+        let whole = size(walked.type_id).saturating_mul(8);
+        let mut field = walked.bits.map(|bits| bit_field(view, bits, whole)).transpose()?;
         if !self.in_memory {
             let mut offset = 0;
             if let [Move::Add(distance), rest @ ..] = moves {
                 (offset, moves) = (*distance, rest);
             }
-            let size = match moves {
-                [] => walked.type_id.and_then(|t| types::size_of(view, t)),
-                _ => Some(8),
-            };
             let wanted = field.filter(|_| moves.is_empty());
-            let (lowest, width) = match wanted {
-                Some(bits) => (u64::from(bits.lowest), u64::from(bits.width)),
-                None => (0, size.unwrap_or(8).saturating_mul(8)),
+            let (first, width) = match (walked.bits, moves) {
+                (Some((first, width)), []) => (first.into(), width.into()),
+                (None, []) => (0, whole),
+                _ => (0, 64),
             };
-            let lowest = offset.saturating_mul(8).saturating_add(lowest);
-            self = self.slice(lowest, width).map_err(|why| Error::new(ErrorKind::Usage, why))?;
+            let first = offset.saturating_mul(8).saturating_add(first);
+            let whole = size(self.type_id).saturating_mul(8);
+            self = self
+                .slice(view.order(), first..first.saturating_add(width), whole)
+                .map_err(|why| Error::new(ErrorKind::Usage, why))?;
             if moves.is_empty() {
                 field = self.bits.or(wanted.map(|bits| Bits { lowest: 0, ..bits }));
             }
@@ -247,14 +248,15 @@ impl Plan {
         Ok(Self { type_id: walked.type_id, bits: field, ..self })
     }
 
-    /// Some bits of a value that is not in memory as a whole.
-    fn slice(mut self, lowest: u64, width: u64) -> Result<Self, String> {
-        let end = lowest.saturating_add(width);
+    /// Some bits of a value of `whole` bits that is not in memory as a whole. They are counted as they would lie there.
+    fn slice(mut self, order: ByteOrder, wanted: Range<u64>, whole: u64) -> Result<Self, String> {
+        let width = wanted.end - wanted.start;
         let mut start = 0u64;
         for piece in &self.pieces {
             let behind = start.saturating_add(piece.bits);
-            if start <= lowest && lowest < behind {
-                let within = end <= behind;
+            if start <= wanted.start && wanted.start < behind {
+                let within = wanted.end <= behind;
+                let bits = piece.bits;
                 let piece = piece.plan.clone().map_err(|missing| match missing {
                     Missing::Unsupported(why) => format!("that piece: {why}"),
                     _ => "that piece is optimized out".to_owned(),
@@ -264,7 +266,8 @@ impl Plan {
                     true => {
                         let piece = piece?;
                         let user_from = user_from.map(|_| piece.reads());
-                        Self { user_from, ..piece }.slice(lowest - start, width)
+                        let wanted = wanted.start - start..wanted.end - start;
+                        Self { user_from, ..piece }.slice(order, wanted, bits)
                     }
                     false => Err("it lies in several pieces".to_owned()),
                 };
@@ -275,17 +278,24 @@ impl Plan {
             return Err("it lies behind the pieces that are known".to_owned());
         }
         if self.in_memory {
-            self.add((lowest / 8) as i64);
-            let is_whole = lowest.is_multiple_of(8) && width.is_multiple_of(8);
-            let bits = Bits { lowest: (lowest % 8) as u32, width: width as u32, is_signed: false };
+            self.add((wanted.start / 8) as i64);
+            let is_whole = wanted.start.is_multiple_of(8) && width.is_multiple_of(8);
+            if !is_whole && order == ByteOrder::Big {
+                return Err("bits of a big-endian piece in memory".to_owned());
+            }
+            let lowest = (wanted.start % 8) as u32;
+            let bits = Bits { lowest, width: width as u32, is_signed: false };
             return Ok(Self { bits: (!is_whole).then_some(bits), ..self });
         }
+        // A register has what is shorter in its lowest bits, of both orders.
+        let lowest =
+            order.lowest_bit(wanted.start, width, whole).ok_or("it is more than the bits that are known")?;
         if let [Op::Constant(value)] = &mut self.ops[..] {
             *value = if lowest < 64 { (*value as u64 >> lowest) as i64 } else { 0 };
             return Ok(self);
         }
         let kept = self.bits.unwrap_or(Bits { lowest: 0, width: 64, is_signed: false });
-        if end > u64::from(kept.width) {
+        if lowest.saturating_add(width) > u64::from(kept.width) {
             return Err("it is more than the bits that are known".to_owned());
         }
         let bits =
@@ -306,20 +316,21 @@ impl Plan {
     /// What a pointer points to, as it lies in memory: to read a string. `None` for what is no pointer.
     pub fn pointee(self, view: &View<'_>) -> Option<Self> {
         if self.is_pointer {
-            return self.follow().ok();
+            return self.follow(view).ok();
         }
         let pointer = view.types.get(types::strip(view, self.type_id?)?.index())?;
         if TypeKind::from_u8(pointer.kind) != TypeKind::Pointer {
             return None;
         }
-        Self { type_id: pointer.target.some(), ..self }.follow().ok()
+        Self { type_id: pointer.target.some(), ..self }.follow(view).ok()
     }
 
     /// What the value, a pointer, leads to; it has the type that this has.
-    fn follow(mut self) -> Result<Self> {
+    fn follow(mut self, view: &View<'_>) -> Result<Self> {
         if !self.pieces.is_empty() {
             let type_id = self.type_id;
-            let value = self.slice(0, 64).map_err(|why| Error::new(ErrorKind::Usage, why))?;
+            let value =
+                self.slice(view.order(), 0..64, 64).map_err(|why| Error::new(ErrorKind::Usage, why))?;
             self = Self { type_id, ..value };
         }
         if let Some(bits) = self.bits {
@@ -379,4 +390,11 @@ impl Plan {
             _ => None,
         }
     }
+}
+
+/// The bits of a bit-field within the number of `whole` bits that is read for it.
+fn bit_field(view: &View<'_>, (first, width): (u32, u32), whole: u64) -> Result<Bits> {
+    let lowest = view.order().lowest_bit(first.into(), width.into(), whole);
+    let beyond = || Error::new(ErrorKind::Usage, "the bit-field reaches beyond the number of its type");
+    Ok(Bits { lowest: lowest.ok_or_else(beyond)? as u32, width, is_signed: false })
 }

@@ -1,6 +1,7 @@
 //! DWARF operations (DWARF 5, section 2.5) that boil down to adding, reading, and keeping some of the bits; and pieces
 //! (2.6.1.2).
 use super::plan::{Bits, Missing, Op, Piece, Plan};
+use probeidx_format::ByteOrder;
 
 const DEREF: u8 = 0x06;
 const AND: u8 = 0x1a;
@@ -21,15 +22,17 @@ const ENTRY_VALUE: [u8; 2] = [0xa3, 0xf3];
 
 /// The plan of some operations; `is_entry`: the registers hold what the function was called with. `DW_OP_fbreg` has none:
 /// among others it may stand for any frame base.
-pub fn run(operations: &[u8], is_entry: bool) -> Result<Plan, Missing> {
-    match pieces(operations, is_entry) {
+///
+/// Operands are little-endian, as the index has them; the bytes of a value are in the order of the object.
+pub fn run(operations: &[u8], is_entry: bool, order: ByteOrder) -> Result<Plan, Missing> {
+    match pieces(operations, is_entry, order) {
         Some(pieces) if !pieces.is_empty() => Ok(Plan { pieces, ..Plan::default() }),
-        _ => simple(operations, is_entry),
+        _ => simple(operations, is_entry, order),
     }
 }
 
 /// What lies between the pieces' ends; `None` where that cannot be told.
-fn pieces(operations: &[u8], is_entry: bool) -> Option<Vec<Piece>> {
+fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder) -> Option<Vec<Piece>> {
     let (mut found, mut rest) = (vec![], operations);
     let mut first = rest;
     while let Some((&op, after)) = rest.split_first() {
@@ -49,7 +52,7 @@ fn pieces(operations: &[u8], is_entry: bool) -> Option<Vec<Piece>> {
         };
         let plan = match place {
             [] => Err(Missing::OptimizedOut),
-            place => simple(place, is_entry),
+            place => simple(place, is_entry, order),
         };
         found.push(Piece { bits, plan });
         first = rest;
@@ -58,7 +61,7 @@ fn pieces(operations: &[u8], is_entry: bool) -> Option<Vec<Piece>> {
     (first.is_empty() || found.is_empty()).then_some(found)
 }
 
-fn simple(operations: &[u8], is_entry: bool) -> Result<Plan, Missing> {
+fn simple(operations: &[u8], is_entry: bool, order: ByteOrder) -> Result<Plan, Missing> {
     let unsupported = || {
         let hex: Vec<String> = operations.iter().map(|b| format!("{b:02x}")).collect();
         Missing::Unsupported(format!("DWARF operations {}", hex.join(" ")))
@@ -66,9 +69,7 @@ fn simple(operations: &[u8], is_entry: bool) -> Result<Plan, Missing> {
     match *operations {
         [register @ REG0..=REG31] => return Ok(Plan::number(vec![Op::Register(register - REG0)])),
         [IMPLICIT_VALUE, length @ 1..=8, ref bytes @ ..] if bytes.len() == usize::from(length) => {
-            let mut value = [0; 8];
-            value[..bytes.len()].copy_from_slice(bytes);
-            return Ok(Plan::number(vec![Op::Constant(i64::from_le_bytes(value))]));
+            return Ok(Plan::number(vec![Op::Constant(order.number(bytes).ok_or_else(unsupported)? as i64)]));
         }
         _ => {}
     }
@@ -255,8 +256,10 @@ fn leb(rest: &mut &[u8], is_signed: bool) -> Option<i64> {
 mod tests {
     use super::*;
 
+    const LITTLE: ByteOrder = ByteOrder::Little;
+
     fn plan(operations: &[u8]) -> Option<(Vec<Op>, bool)> {
-        run(operations, false).ok().map(|p| (p.ops, p.in_memory))
+        run(operations, false, LITTLE).ok().map(|p| (p.ops, p.in_memory))
     }
 
     #[test]
@@ -287,21 +290,21 @@ mod tests {
         ];
         for (operations, (lowest, width, is_signed)) in cases {
             let whole = [&[0x70, 0], operations, &[STACK_VALUE]].concat();
-            let plan = run(&whole, false).unwrap();
+            let plan = run(&whole, false, LITTLE).unwrap();
             assert_eq!(plan.bits, Some(Bits { lowest, width, is_signed }), "{operations:x?}");
         }
-        let read = run(&[0x75, 0x10, DEREF_SIZE, 4, STACK_VALUE], false).unwrap();
+        let read = run(&[0x75, 0x10, DEREF_SIZE, 4, STACK_VALUE], false, LITTLE).unwrap();
         assert_eq!(read.ops, [Op::Register(5), Op::Add(16), Op::Read(4)]);
         assert_eq!(read.bits.map(|b| b.width), Some(32));
         // All bits: nothing is lost.
         let all = [&[0x70, 0, 0x0e], &[0xff; 8][..], &[AND, STACK_VALUE]].concat();
-        assert_eq!(run(&all, false).unwrap().bits, None);
+        assert_eq!(run(&all, false, LITTLE).unwrap().bits, None);
     }
 
     #[test]
     fn pieces_are_plans_of_their_own() {
         let pieces = |operations: &[u8]| {
-            let plan = run(operations, true).unwrap();
+            let plan = run(operations, true, LITTLE).unwrap();
             let piece = |p: Piece| (p.bits, p.plan.ok().map(|p| (p.ops, p.in_memory)));
             plan.pieces.into_iter().map(piece).collect::<Vec<_>>()
         };
@@ -355,9 +358,9 @@ mod tests {
             &[0x55, PIECE, 8, 0x54],
         ];
         for operations in cases {
-            assert!(run(operations, false).is_err(), "{operations:x?}");
+            assert!(run(operations, false, LITTLE).is_err(), "{operations:x?}");
         }
         // An entry's value is no register's behind the entry.
-        assert!(run(&[0xa3, 1, 0x55, STACK_VALUE], false).is_err());
+        assert!(run(&[0xa3, 1, 0x55, STACK_VALUE], false, LITTLE).is_err());
     }
 }

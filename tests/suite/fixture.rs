@@ -22,6 +22,16 @@ impl Recipe {
     pub const fn new(compiler: &'static str, flags: &'static [&'static str]) -> Self {
         Self { compiler, flags, lto: false, objcopy: &[] }
     }
+
+    /// What the names of the compiler's other tools begin with: something where it compiles for another machine.
+    fn prefix(&self) -> &'static str {
+        self.compiler.strip_suffix("gcc").unwrap_or_default()
+    }
+
+    /// A tool of the compiler.
+    fn tool(&self, name: &str) -> Command {
+        in_fixtures(&format!("{}{name}", self.prefix()))
+    }
 }
 
 /// The fixture that most tests share: gcc, DWARF 5, -O2.
@@ -76,7 +86,7 @@ impl Tree {
             core = vec![combine(recipe, &core, &objects.join("vmlinux.o"))];
         }
         core.extend([object("entry"), object("bare")]);
-        let mut ld = in_fixtures("ld");
+        let mut ld = recipe.tool("ld");
         ld.args(["-T", "vmlinux.lds", "--build-id=sha1", "--no-warn-rwx-segments", "-o"]);
         let mut commands = vec![];
         ld.arg(tree.vmlinux()).args(&core);
@@ -86,14 +96,14 @@ impl Tree {
             if recipe.lto {
                 units = vec![combine(recipe, &units, &objects.join(format!("{name}.lto.o")))];
             }
-            let mut ld = in_fixtures("ld");
+            let mut ld = recipe.tool("ld");
             ld.args(["-r", "--build-id=sha1", "-o"]).arg(modules.join(format!("{name}.ko"))).args(&units);
             commands.push(ld);
         }
         run_all(commands);
         if !recipe.objcopy.is_empty() {
             run_all(tree.objects().iter().map(|path| {
-                let mut c = Command::new("objcopy");
+                let mut c = recipe.tool("objcopy");
                 c.args(recipe.objcopy).arg(path);
                 c
             }));
@@ -121,7 +131,7 @@ impl Tree {
             c.args(["-c", &format!("{name}.c"), "-o"]).arg(object(name));
             c
         }));
-        let mut ld = in_fixtures("ld");
+        let mut ld = recipe.tool("ld");
         ld.args(["-r", "--build-id=sha1", "-o"]).arg(self.module(module));
         ld.args(units.iter().map(|name| object(name)));
         run_all([ld]);
@@ -190,7 +200,7 @@ pub fn possible(recipe: &Recipe) -> bool {
         }
         Ok(_) if recipe.objcopy.is_empty() => return true,
         Ok(_) => {
-            let mut c = Command::new("objcopy");
+            let mut c = recipe.tool("objcopy");
             match c.args(recipe.objcopy).arg(folder.path().join("empty.o")).output() {
                 Ok(out) if out.status.success() => return true,
                 _ => return skipped(&format!("objcopy {}", recipe.objcopy.join(" "))),
@@ -211,7 +221,7 @@ pub fn skipped(what: &str) -> bool {
 fn compiler(recipe: &Recipe) -> Command {
     let mut c = in_fixtures(recipe.compiler);
     c.args(KERNEL_FLAGS);
-    if cfg!(target_arch = "x86_64") {
+    if cfg!(target_arch = "x86_64") && recipe.prefix().is_empty() {
         c.args(X86_FLAGS);
     }
     if recipe.lto {

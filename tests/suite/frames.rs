@@ -57,6 +57,9 @@ agree! {
     gcc_without_debug_frame: Recipe::new("gcc", &["-O2", "-gdwarf-5", "-fasynchronous-unwind-tables"]),
     clang: Recipe::new("clang", &["-O2", "-gdwarf-5"]),
     clang_unoptimized: Recipe::new("clang", &["-O0", "-gdwarf-5"]),
+    big_endian: Recipe::new("s390x-linux-gnu-gcc", &["-O2", "-gdwarf-5"]),
+    big_endian_without_debug_frame:
+        Recipe::new("s390x-linux-gnu-gcc", &["-O2", "-gdwarf-5", "-fasynchronous-unwind-tables"]),
     zlib: Recipe { objcopy: &["--compress-debug-sections=zlib"], ..USUAL },
 }
 

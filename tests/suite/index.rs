@@ -312,5 +312,5 @@ fn ranges(ranges: impl Iterator<Item = probeidx_format::details::Range>) -> Stri
 /// The expression as the bytes that DWARF has for it.
 fn operations(expr: Expr<'_>) -> String {
     // The table of addresses is not in the index: an expression that points into it would be of no use.
-    crate::oracle::operations(&expr.operations(), |_| u64::MAX)
+    crate::oracle::operations(&expr.operations(), gimli::RunTimeEndian::Little, |_| u64::MAX)
 }

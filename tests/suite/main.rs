@@ -24,6 +24,7 @@ mod arm64;
 mod bad_input;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod btf;
+mod byte_order;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod captured;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]

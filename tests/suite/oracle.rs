@@ -8,12 +8,12 @@ mod object;
 mod types;
 
 use crate::facts::Facts;
-use gimli::{AttributeValue, DebuggingInformationEntry, EndianSlice, LittleEndian, Operation, Unit};
+use gimli::{AttributeValue, DebuggingInformationEntry, EndianSlice, Operation, RunTimeEndian, Unit};
 use object::Loaded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-pub type Bytes<'d> = EndianSlice<'d, LittleEndian>;
+pub type Bytes<'d> = EndianSlice<'d, RunTimeEndian>;
 pub type Die<'d> = DebuggingInformationEntry<Bytes<'d>>;
 
 /// What the debug information of these objects says; each with the name that the index gives it.
@@ -39,6 +39,7 @@ pub type Definitions = BTreeMap<(&'static str, String), BTreeSet<String>>;
 pub struct Dwarf<'d> {
     pub dwarf: gimli::Dwarf<Bytes<'d>>,
     pub units: Vec<Unit<Bytes<'d>>>,
+    pub order: RunTimeEndian,
     pub base: u64,
 }
 
@@ -58,7 +59,7 @@ pub struct At<'d, 'a> {
 impl<'d> Dwarf<'d> {
     fn new(loaded: &'d Loaded) -> Self {
         let section = |id: gimli::SectionId| -> gimli::Result<_> {
-            Ok(EndianSlice::new(loaded.section(id.name()), LittleEndian))
+            Ok(EndianSlice::new(loaded.section(id.name()), loaded.order))
         };
         let dwarf = gimli::Dwarf::load(section).unwrap();
         let mut units = vec![];
@@ -66,7 +67,7 @@ impl<'d> Dwarf<'d> {
         while let Some(header) = headers.next().unwrap() {
             units.push(dwarf.unit(header).unwrap());
         }
-        Self { dwarf, units, base: loaded.base }
+        Self { dwarf, units, order: loaded.order, base: loaded.base }
     }
 
     fn with<'a>(&'a self, definitions: &'a Definitions) -> Reader<'d, 'a> {
@@ -153,9 +154,13 @@ pub fn root<'d, 'a>(unit: &'a Unit<Bytes<'d>>) -> At<'d, 'a> {
 }
 
 /// An expression as gimli decodes it; indexed addresses become addresses.
-pub fn operations(bytes: &[u8], address: impl Fn(gimli::DebugAddrIndex) -> u64) -> String {
+pub fn operations(
+    bytes: &[u8],
+    order: RunTimeEndian,
+    address: impl Fn(gimli::DebugAddrIndex) -> u64,
+) -> String {
     let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 5 };
-    let expression = gimli::Expression(EndianSlice::new(bytes, LittleEndian));
+    let expression = gimli::Expression(EndianSlice::new(bytes, order));
     let mut operations = expression.operations(encoding);
     let mut text = vec![];
     loop {
@@ -177,6 +182,9 @@ pub fn operations(bytes: &[u8], address: impl Fn(gimli::DebugAddrIndex) -> u64) 
             // One number has many encodings.
             Operation::UnsignedConstant { value } => format!("constant {}", value as i64),
             Operation::SignedConstant { value } => format!("constant {value}"),
+            // Bytes that are the same in any order.
+            Operation::ImplicitValue { data } => format!("value {:x?}", data.slice()),
+            Operation::EntryValue { expression } => format!("entry value {:x?}", expression.slice()),
             other => format!("{other:?}"),
         });
     }

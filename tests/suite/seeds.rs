@@ -26,7 +26,12 @@ fn are_written() {
     ] {
         fs::copy(from, seed("elf", to)).unwrap();
     }
-    with_btf_alone(&tree.vmlinux(), &seed("btf", "vmlinux"), &seed("btf", "section"));
+    with_btf_alone("", &tree.vmlinux(), &seed("btf", "vmlinux"), &seed("btf", "section"));
+    let big_endian = Tree::compile(&Recipe::new("s390x-linux-gnu-gcc", &["-O2", "-gdwarf-5"]));
+    fs::copy(big_endian.module("alpha-mod"), seed("elf", "big-endian.ko")).unwrap();
+    let section = seed("btf", "big-endian");
+    let (tools, object) = ("s390x-linux-gnu-", big_endian.path().join("with-btf"));
+    with_btf_alone(tools, &big_endian.vmlinux(), &object, &section);
     sections(&tree.module("alpha-mod"), &fuzz.join("sections"));
     split(&fuzz.join("objects"), &fuzz.join("seeds/split"));
     index(&tree, &["--tapset".as_ref(), aliases.as_os_str()], &seed("index_open_and_ask", "kernel.pidx"));
@@ -47,7 +52,7 @@ fn are_of_this_version() {
 }
 
 /// A kernel with BTF in the place of its debug information, and that section alone.
-fn with_btf_alone(vmlinux: &Path, object: &Path, section: &Path) {
+fn with_btf_alone(tools: &str, vmlinux: &Path, object: &Path, section: &Path) {
     fs::copy(vmlinux, object).unwrap();
     let command = |name: &str, arguments: &[&OsStr]| {
         let mut c = Command::new(name);
@@ -55,9 +60,10 @@ fn with_btf_alone(vmlinux: &Path, object: &Path, section: &Path) {
         run_all([c]);
     };
     command("pahole", &["-J".as_ref(), object.as_ref()]);
-    command("objcopy", &["--strip-debug".as_ref(), object.as_ref()]);
+    let objcopy = format!("{tools}objcopy");
+    command(&objcopy, &["--strip-debug".as_ref(), object.as_ref()]);
     let dump = ["-O", "binary", "--only-section=.BTF", "--set-section-flags", ".BTF=alloc"].map(OsStr::new);
-    command("objcopy", &[&dump[..], &[object.as_ref(), section.as_ref()]].concat());
+    command(&objcopy, &[&dump[..], &[object.as_ref(), section.as_ref()]].concat());
 }
 
 /// A module whose units have their entries in other files; and those, each behind the byte by which the target knows it.

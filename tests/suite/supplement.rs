@@ -7,8 +7,12 @@ use probeidx::pipeline;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const RECIPES: [Recipe; 3] =
-    [USUAL, Recipe::new("gcc", &["-O2", "-gdwarf-4"]), Recipe::new("gcc", &["-O0", "-gdwarf-5"])];
+const RECIPES: [Recipe; 4] = [
+    USUAL,
+    Recipe::new("gcc", &["-O2", "-gdwarf-4"]),
+    Recipe::new("gcc", &["-O0", "-gdwarf-5"]),
+    Recipe::new("s390x-linux-gnu-gcc", &["-O2", "-gdwarf-5"]),
+];
 
 /// Whether the machine has dwz; says so where it has not.
 fn has_dwz() -> bool {

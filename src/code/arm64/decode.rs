@@ -6,7 +6,7 @@ use crate::code::exits::{self, Exits, Target};
 use crate::code::text::{CodeSection, Text};
 use crate::code::{SiteFacts, extent, symbol_starts};
 use crate::link::Symbol;
-use crate::load::elf::{Elf, LE};
+use crate::load::elf::Elf;
 use probeidx_format::record::{SiteKind, SymbolRecord};
 
 /// What decides on an instruction.
@@ -155,10 +155,13 @@ impl Code<'_, '_> {
                 Some(i) if i.is_return() => flags |= SymbolRecord::RETURNS,
                 Some(i) if i.is_jump() => {
                     let offset = u64::from(pc - self.section.pcs.start);
-                    let at = relocations.partition_point(|r| r.r_offset.get(LE) < offset);
-                    let relocation = relocations.get(at).filter(|r| r.r_offset.get(LE) == offset);
+                    let at = relocations.partition_point(|r| r.r_offset.get(object.order) < offset);
+                    let relocation = relocations.get(at).filter(|r| r.r_offset.get(object.order) == offset);
                     let target = match relocation.filter(|_| object.is_relocatable) {
-                        Some(r) => Target::Symbol((r.r_info.get(LE) >> 32) as usize, r.r_addend.get(LE)),
+                        Some(r) => Target::Symbol(
+                            (r.r_info.get(object.order) >> 32) as usize,
+                            r.r_addend.get(object.order),
+                        ),
                         None if code.contains(&i.target(pc)) => continue,
                         None => Target::Pc(i.target(pc)),
                     };

@@ -5,9 +5,9 @@ use crate::code::rules::Version;
 use crate::code::text::{CodeSection, Text};
 use crate::code::{SiteFacts, extent, symbol_starts};
 use crate::link::Symbol;
-use crate::load::elf::{Elf, LE};
+use crate::load::elf::Elf;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
-use object::LittleEndian;
+use object::Endianness;
 use object::elf::Rela64;
 use probeidx_format::record::{SiteKind, SymbolRecord};
 
@@ -32,6 +32,7 @@ pub fn decode(
             section,
             relocations: object.relocations(section.index).ok().flatten().unwrap_or_default(),
             is_relocatable: object.is_relocatable,
+            order: object.order,
             exits: &exits,
             refuses,
             boundaries: vec![0; section.pcs.len().div_ceil(8)],
@@ -53,8 +54,9 @@ pub fn decode(
 
 struct Walk<'a, 'd> {
     section: &'a CodeSection<'d>,
-    relocations: &'d [Rela64<LittleEndian>],
+    relocations: &'d [Rela64<Endianness>],
     is_relocatable: bool,
+    order: Endianness,
     exits: &'a Exits<'a, 'd>,
     refuses: Refuses,
     boundaries: Vec<u8>,
@@ -107,11 +109,11 @@ impl Walk<'_, '_> {
     }
     /// Where a jump leads, relocated if it has to be.
     fn target(&self, offset: usize, plain: u64) -> Target {
-        let at = self.relocations.partition_point(|r| r.r_offset.get(LE) < offset as u64 + 1);
-        match self.relocations.get(at).filter(|r| r.r_offset.get(LE) == offset as u64 + 1) {
+        let at = self.relocations.partition_point(|r| r.r_offset.get(self.order) < offset as u64 + 1);
+        match self.relocations.get(at).filter(|r| r.r_offset.get(self.order) == offset as u64 + 1) {
             Some(relocation) if self.is_relocatable => {
-                let addend = relocation.r_addend.get(LE).wrapping_add(4);
-                Target::Symbol((relocation.r_info.get(LE) >> 32) as usize, addend)
+                let addend = relocation.r_addend.get(self.order).wrapping_add(4);
+                Target::Symbol((relocation.r_info.get(self.order) >> 32) as usize, addend)
             }
             _ => Target::Pc(plain as u32),
         }

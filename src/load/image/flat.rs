@@ -5,11 +5,15 @@
 //! itself (`R_*_RELATIVE`, in whose places an image has zeros) tell where it was linked; BTF and the note of the build id have
 //! marks. All of it is put into an ELF object like a stripped vmlinux, its pointers in place.
 use crate::error::{Error, ErrorKind, Result};
-use crate::load::kallsyms::Carried;
+use crate::load::kallsyms::{Carried, Data};
 use crate::load::live::Writer;
 use memchr::memmem;
-use object::elf::{EM_AARCH64, EM_RISCV};
+use object::Endianness;
+use object::elf::{EM_AARCH64, EM_RISCV, Machine};
 use std::ops::Range;
+
+/// Of the images that are read.
+const ORDER: Endianness = Endianness::Little;
 
 /// Kernels of both architectures are linked to a multiple of this.
 const LINKED_TO: u64 = 2 << 20;
@@ -24,6 +28,11 @@ const FEWEST: usize = 64;
 pub(super) fn object(image: &[u8]) -> Result<Vec<u8>> {
     let machine = if image.get(0x38..0x3c) == Some(b"ARM\x64") { EM_AARCH64 } else { EM_RISCV };
     let relative: u64 = if machine == EM_AARCH64 { 1027 } else { 3 };
+    // Bit 0 of `flags`, on both.
+    if word(image, 0x18).is_some_and(|flags| flags & 1 != 0) {
+        return Err(Error::new(ErrorKind::Unsupported, "a big-endian Image")
+            .hint("give the vmlinux that it was made of"));
+    }
     let mut bytes = image.to_vec();
     let linked = Moved::find(image, relative).and_then(|moved| {
         let linked = moved.linked_at()?;
@@ -37,12 +46,12 @@ pub(super) fn object(image: &[u8]) -> Result<Vec<u8>> {
         None => address >= 1 << 63 && address.is_multiple_of(4096),
     };
     let unsupported = |what| Error::new(ErrorKind::Unsupported, what);
-    let symbols = Carried::find(&bytes, may_be_code).ok_or_else(|| {
+    let symbols = Carried::find(Data { bytes: &bytes, order: ORDER }, may_be_code).ok_or_else(|| {
         unsupported("a flat boot image without symbols (CONFIG_KALLSYMS): nothing says what is where in it")
     })??;
     let code = Code::of(&symbols, linked, length)
         .ok_or_else(|| unsupported("a flat boot image whose symbols do not say where its code is"))?;
-    Ok(code.write(&bytes, image, machine.0))
+    Ok(code.write(&bytes, image, machine))
 }
 
 /// The relocations by which a kernel moves itself.
@@ -163,13 +172,13 @@ impl Code {
     }
 
     /// The object: code, and what lies between it as data.
-    fn write(&self, bytes: &[u8], image: &[u8], machine: u16) -> Vec<u8> {
+    fn write(&self, bytes: &[u8], image: &[u8], machine: Machine) -> Vec<u8> {
         const PROGBITS: u64 = 1;
         const NOTE: u64 = 7;
         const NOBITS: u64 = 8;
         const ALLOCATED: u64 = 2;
         const EXECUTABLE: u64 = 4;
-        let mut writer = Writer::default();
+        let mut writer = Writer::new(ORDER);
         let end = self.linked + bytes.len() as u64;
         let mut put = |name: &str, flags: u64, area: Range<u64>| {
             let start = (area.start - self.linked) as usize;
@@ -256,7 +265,7 @@ mod tests {
         let mut image = vec![0x1f; CODE];
         image[..0x40].fill(0);
         image[0x38..0x3c].copy_from_slice(b"ARM\x64");
-        let data = read_only_data(layout);
+        let data = read_only_data(layout, ORDER);
         image.extend(&data);
         let note = |id: u8| [b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0".to_vec(), vec![id; 20]].concat();
         let mut process = vec![0; 64];
@@ -307,7 +316,12 @@ mod tests {
             assert_eq!(object.section(".bss").map(|s| s.size()), Some(0x1000));
             assert_eq!(object.build_id(), Some(&[2; 20][..]));
             assert_eq!(object.section(".BTF").unwrap().raw(), btf_of_nothing());
-            assert!(Carried::find(object.section(".data").unwrap().raw(), |a| a == TEXT).unwrap().is_ok());
+            assert!(
+                Carried::find(Data { bytes: object.section(".data").unwrap().raw(), order: ORDER }, |a| a
+                    == TEXT)
+                .unwrap()
+                .is_ok()
+            );
         }
     }
 

@@ -192,7 +192,7 @@ fn spelled(view: &View<'_>, type_id: Option<TypeId>) -> String {
 pub struct Position {
     /// In bytes; of a bit-field, of the number of its type that holds it, aligned as such numbers are.
     pub offset: u64,
-    /// The lowest bit within that number, and the width.
+    /// The first bit within that number, and the width: see [`Walked::bits`].
     pub bits: Option<(u32, u32)>,
 }
 

@@ -39,7 +39,7 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
         }
         Expr::Memory(address) => (vec![Op::Address(address)], true),
         Expr::Address(address) => (vec![Op::Address(address)], false),
-        Expr::Verbatim(operations) => return stack::run(operations, at.is_entry),
+        Expr::Verbatim(operations) => return stack::run(operations, at.is_entry, view.order()),
     };
     Ok(Plan::of(ops, in_memory, None))
 }

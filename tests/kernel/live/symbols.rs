@@ -1,6 +1,5 @@
 //! The symbols of a kernel's objects, as the linker left them.
 use super::boot::Address;
-use object::LittleEndian;
 use probeidx::load::{Image, elf::Elf};
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,8 +10,8 @@ pub fn of(path: &Path, module: Option<&str>) -> Result<HashMap<String, Vec<Addre
     let object = Elf::parse(image.bytes()).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut found = HashMap::<String, Vec<Address>>::new();
     for symbol in object.symbols {
-        let (name, value) = (object.symbol_name(symbol), symbol.st_value.get(LittleEndian));
-        let section = object.sections.get(usize::from(symbol.st_shndx.get(LittleEndian).0));
+        let (name, value) = (object.symbol_name(symbol), symbol.st_value.get(object.order));
+        let section = object.sections.get(usize::from(symbol.st_shndx.get(object.order).0));
         let address = match (module, section) {
             (None, _) => Address::Kernel(value),
             (Some(module), Some(section)) => {

@@ -1,12 +1,12 @@
 //! The frame rules of an object, as gimli follows the instructions.
 use super::object::Loaded;
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, UnwindContext,
+    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, RunTimeEndian, UnwindContext,
     UnwindSection,
 };
 use std::path::Path;
 
-type Slice<'d> = EndianSlice<'d, LittleEndian>;
+type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 
 /// From the first pc to before the second one, the register and the offset, if it is not computed.
 pub type Row = (u64, u64, Option<(u8, i64)>);
@@ -16,12 +16,12 @@ pub fn entries(object: &Path) -> Vec<Vec<Row>> {
     let loaded = Loaded::read(object);
     match loaded.section(".debug_frame") {
         [] => {
-            let mut section = EhFrame::new(loaded.section(".eh_frame"), LittleEndian);
+            let mut section = EhFrame::new(loaded.section(".eh_frame"), loaded.order);
             section.set_address_size(8);
             rows(&section, &loaded)
         }
         data => {
-            let mut section = DebugFrame::new(data, LittleEndian);
+            let mut section = DebugFrame::new(data, loaded.order);
             section.set_address_size(8);
             rows(&section, &loaded)
         }

@@ -205,6 +205,7 @@ impl<'d> Reader<'d, '_> {
         let Some(at) = chain.iter().find(told) else { return "nowhere".to_owned() };
         let unit = at.unit;
         let expression = |bytes: Bytes<'d>| {
+            let order = self.d.order;
             let mut bytes = bytes.slice().to_vec();
             if let (Some(base), [op, rest @ ..]) = (base, &mut bytes[..])
                 && *op == DW_OP_fbreg.0
@@ -213,7 +214,7 @@ impl<'d> Reader<'d, '_> {
             {
                 *op = DW_OP_breg0.0 + base;
             }
-            operations(&bytes, |index| self.d.dwarf.address(unit, index).unwrap())
+            operations(&bytes, order, |index| self.d.dwarf.address(unit, index).unwrap())
         };
         match at.die.attr_value(DW_AT_const_value) {
             Some(AttributeValue::Block(bytes)) => return format!("= {:02x?}", bytes.slice()),

@@ -1,16 +1,18 @@
 //! An object file taken apart by the `object` crate: sections placed and relocated as the index's format says.
 use ::object::elf::{ET_REL, FileHeader64, SHF_ALLOC, SHF_EXECINSTR};
 use ::object::read::elf::{ElfFile, ElfSection, FileHeader, SectionHeader, Sym};
-use ::object::{LittleEndian as LE, Object, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget};
+use ::object::{Endian, Endianness, Object, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget};
+use gimli::RunTimeEndian;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-type File<'d> = ElfFile<'d, FileHeader64<LE>>;
+type File<'d> = ElfFile<'d, FileHeader64<Endianness>>;
 
 /// An object's debug sections, relocated, and its tables as lines of text.
 pub struct Loaded {
     debug: BTreeMap<String, Vec<u8>>,
+    pub order: RunTimeEndian,
     pub base: u64,
     pub eh_frame_address: u64,
     pub symbols: Vec<String>,
@@ -22,13 +24,16 @@ impl Loaded {
         // binutils inflate compressed sections, so that no decompressor is shared with the indexer.
         let folder = tempfile::tempdir().unwrap();
         let plain = folder.path().join("plain");
-        let status =
-            Command::new("objcopy").arg("--decompress-debug-sections").arg(path).arg(&plain).status();
+        let is_big_endian = std::fs::read(path).unwrap()[5] == 2;
+        let mut objcopy = Command::new(if is_big_endian { "s390x-linux-gnu-objcopy" } else { "objcopy" });
+        let status = objcopy.arg("--decompress-debug-sections").arg(path).arg(&plain).status();
         assert!(status.unwrap().success(), "objcopy {}", path.display());
         let data = std::fs::read(plain).unwrap();
         let file = File::parse(&*data).unwrap();
-        let relocatable = file.elf_header().e_type(LE) == ET_REL;
-        let flags = |s: &ElfSection<'_, '_, FileHeader64<LE>>| s.elf_section_header().sh_flags(LE).0;
+        let order = file.endian();
+        let relocatable = file.elf_header().e_type(order) == ET_REL;
+        let flags =
+            |s: &ElfSection<'_, '_, FileHeader64<Endianness>>| s.elf_section_header().sh_flags(order).0;
         let all: Vec<_> = file.sections().collect();
         let code = all.iter().filter(|s| flags(s) & SHF_EXECINSTR.0 != 0).map(|s| s.address()).min();
         let base = if relocatable { 0 } else { code.unwrap() - 4096 };
@@ -63,9 +68,14 @@ impl Loaded {
                     RelocationKind::Relative => own + offset,
                     _ => panic!("{relocation:?}"),
                 };
-                let value = target.wrapping_add_signed(relocation.addend()).wrapping_sub(from).to_le_bytes();
+                let value = target.wrapping_add_signed(relocation.addend()).wrapping_sub(from);
                 let (offset, size) = (offset as usize, usize::from(relocation.size() / 8));
-                bytes[offset..offset + size].copy_from_slice(&value[..size]);
+                let place = &mut bytes[offset..offset + size];
+                match size {
+                    4 => place.copy_from_slice(&order.write_u32(value as u32)),
+                    8 => place.copy_from_slice(&order.write_u64(value)),
+                    _ => panic!("{relocation:?}"),
+                }
             }
             debug.insert(section.name().unwrap().to_owned(), bytes);
         }
@@ -78,7 +88,7 @@ impl Loaded {
             let name = symbol.name().unwrap();
             let raw = symbol.elf_symbol();
             let kind = raw.st_type();
-            let (section, pc) = match (symbol.section_index(), raw.st_shndx(LE).0) {
+            let (section, pc) = match (symbol.section_index(), raw.st_shndx(order).0) {
                 (Some(index), _) => {
                     let section = file.section_by_index(index).unwrap();
                     let within = symbol.address() - if relocatable { 0 } else { section.address() };
@@ -104,7 +114,15 @@ impl Loaded {
                 symbol.size()
             ))
         });
-        Self { base, sections: sections.collect(), symbols: symbols.collect(), debug, eh_frame_address }
+        let order = if order.is_big_endian() { RunTimeEndian::Big } else { RunTimeEndian::Little };
+        Self {
+            order,
+            base,
+            sections: sections.collect(),
+            symbols: symbols.collect(),
+            debug,
+            eh_frame_address,
+        }
     }
 
     pub fn section(&self, name: &str) -> &[u8] {

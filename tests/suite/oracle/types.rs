@@ -112,7 +112,7 @@ impl<'d> Reader<'d, '_> {
                     format!("{},", target())
                 }
                 (_, DW_TAG_member) => {
-                    let (bits, width) = position(&child);
+                    let (bits, width) = position(&child, self.d.order);
                     format!("{}: {} at {bits} width {width}; ", name(), target())
                 }
                 _ => continue,
@@ -136,13 +136,16 @@ fn elements(at: &At<'_, '_>) -> i64 {
 }
 
 /// Bits from the start of the whole, and the width of a bit-field.
-fn position(at: &At<'_, '_>) -> (u64, u64) {
+fn position(at: &At<'_, '_>, order: gimli::RunTimeEndian) -> (u64, u64) {
     let bytes = at.number(DW_AT_data_member_location).unwrap_or(0);
     let width = at.number(DW_AT_bit_size).unwrap_or(0);
     let bits = match (at.number(DW_AT_data_bit_offset), at.die.attr_value(DW_AT_bit_offset)) {
         (Some(offset), _) => bytes * 8 + offset,
-        // From the most significant bit of the storage unit, which little-endian machines have last; below 0 for a
-        // field that reaches beyond it.
+        // From the most significant bit of the storage unit, which big-endian machines have first and others last; below 0
+        // for a field that reaches beyond it.
+        (None, Some(offset)) if order == gimli::RunTimeEndian::Big => {
+            (bytes * 8).wrapping_add_signed(number(&offset))
+        }
         (None, Some(offset)) => {
             let end = (bytes + at.number(DW_AT_byte_size).unwrap()) * 8;
             end.wrapping_add_signed(-number(&offset)) - width

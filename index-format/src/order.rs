@@ -1,0 +1,54 @@
+//! In which order the objects that an index describes have bytes and bits. The index itself is little-endian.
+
+/// In which order the bytes of a number lie in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// The least significant one first.
+    #[default]
+    Little,
+    /// The most significant one first.
+    Big,
+}
+
+impl ByteOrder {
+    /// The number, without a sign, that these bytes of memory are; `None` for more than eight.
+    pub fn number(self, bytes: &[u8]) -> Option<u64> {
+        let mut value = [0; 8];
+        let (room, length) = (value.len(), bytes.len());
+        Some(match self {
+            Self::Little => {
+                value.get_mut(..length)?.copy_from_slice(bytes);
+                u64::from_le_bytes(value)
+            }
+            Self::Big => {
+                value.get_mut(room.checked_sub(length)?..)?.copy_from_slice(bytes);
+                u64::from_be_bytes(value)
+            }
+        })
+    }
+
+    /// Of `width` bits of a number of `whole` bits the lowest one, counted from the one of the least weight, if the first one
+    /// in memory is this. `None` where they reach beyond a big-endian number: they have no place in it.
+    pub fn lowest_bit(self, first: u64, width: u64, whole: u64) -> Option<u64> {
+        match self {
+            Self::Little => Some(first),
+            Self::Big => whole.checked_sub(first.checked_add(width)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ByteOrder::{Big, Little};
+
+    #[test]
+    fn bytes_and_bits_of_both_orders() {
+        let bytes = [0x12, 0x34, 0x56];
+        assert_eq!((Little.number(&bytes), Big.number(&bytes)), (Some(0x56_3412), Some(0x12_3456)));
+        assert_eq!((Little.number(&[]), Big.number(&[])), (Some(0), Some(0)));
+        assert_eq!((Little.number(&[1; 9]), Big.number(&[1; 9])), (None, None));
+        // struct { unsigned a:3, b:7; }: b is 0x3ff & x >> 3 of one, and 0x7f & x >> 22 of the other.
+        assert_eq!((Little.lowest_bit(3, 7, 32), Big.lowest_bit(3, 7, 32)), (Some(3), Some(22)));
+        assert_eq!(Big.lowest_bit(28, 7, 32), None);
+    }
+}
