@@ -107,10 +107,9 @@ impl Plan {
             Location::None => return Err(Missing::OptimizedOut),
             Location::Constant(value) => return Ok(Self::of(vec![Op::Constant(value)], false, type_id)),
             Location::Bytes(bytes) => {
-                let value = view.order().number(bytes);
                 let too_long = || Missing::Unsupported(format!("a constant of {} bytes", bytes.len()));
-                let value = value.ok_or_else(too_long)? as i64;
-                return Ok(Self::of(vec![Op::Constant(value)], false, type_id));
+                let value = view.order().number(bytes).ok_or_else(too_long)?;
+                return Ok(Self::of(vec![Op::Constant(value as i64)], false, type_id));
             }
             // Meant is the stack pointer of the body: at the entry it is another, if the function moves it.
             Location::Everywhere(Expr::BasedOn(register, _))
@@ -291,7 +290,8 @@ impl Plan {
         let lowest =
             order.lowest_bit(wanted.start, width, whole).ok_or("it is more than the bits that are known")?;
         if let [Op::Constant(value)] = &mut self.ops[..] {
-            *value = if lowest < 64 { (*value as u64 >> lowest) as i64 } else { 0 };
+            let kept = if width < 64 { (1 << width) - 1 } else { u64::MAX };
+            *value = if lowest < 64 { (*value as u64 >> lowest & kept) as i64 } else { 0 };
             return Ok(self);
         }
         let kept = self.bits.unwrap_or(Bits { lowest: 0, width: 64, is_signed: false });

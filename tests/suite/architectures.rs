@@ -43,11 +43,28 @@ void _start(void) {
 }
 "#;
 
+/// Variables that are constants: gcc gives their bytes, and numbers of several sizes.
+const CONSTANTS: &str = r#"
+const char linux_banner[] __attribute__((used)) = "Linux version 6.1.0-other (build@host) (gcc) #1 SMP";
+volatile long sink;
+__attribute__((noinline)) long constants(long n) {
+	double half = 0.5;
+	int thousand = 1000;
+	long wide = 0x123456789abcdef;
+	unsigned short small = 0xfff0;
+	static const int table[2] = { 1, 2 };
+	static const struct { unsigned char first; unsigned short second; unsigned third:3, fourth:29; } fields = { 1, 2, 3, 4 };
+	sink = n;
+	return n + thousand;
+}
+void _start(void) { constants(sink); }
+"#;
+
 impl Target {
     /// A tree with a vmlinux that is linked; says so where the tools are not there.
-    fn link(&self) -> Option<Tree> {
+    fn link(&self, source: &str) -> Option<Tree> {
         let tree = Tree::empty();
-        let (source, object) = (tree.file("probed.c", SOURCE.as_bytes()), tree.path().join("probed.o"));
+        let (source, object) = (tree.file("probed.c", source.as_bytes()), tree.path().join("probed.o"));
         let mut compiler = Command::new(self.compiler[0]);
         compiler.args(&self.compiler[1..]).args(["-g", "-O2", "-ffreestanding", "-fno-pic", "-c"]);
         compiler.arg(source).arg("-o").arg(&object);
@@ -98,7 +115,7 @@ fn answers(kernel: &Indexed) -> Vec<String> {
 fn all_but_verdicts() {
     let mut known: Option<Vec<String>> = None;
     for target in TARGETS {
-        let Some(tree) = target.link() else { continue };
+        let Some(tree) = target.link(SOURCE) else { continue };
         let name = target.compiler.join(" ");
         let kernel = index(tree);
         assert!(kernel.run(&["-q", "find", "probed"]).found().contains("probed.c"), "{name}");
@@ -114,7 +131,7 @@ fn all_but_verdicts() {
 
 #[test]
 fn big_endian_btf_is_what_the_debug_information_says() {
-    let (Some(tree), Some(with)) = (BIG_ENDIAN.link(), BIG_ENDIAN.link()) else { return };
+    let (Some(tree), Some(with)) = (BIG_ENDIAN.link(SOURCE), BIG_ENDIAN.link(SOURCE)) else { return };
     let mut pahole = Command::new("pahole");
     pahole.arg("-J").arg(vmlinux(&tree));
     if !pahole.output().is_ok_and(|out| out.status.success()) {
@@ -137,4 +154,37 @@ fn big_endian_btf_is_what_the_debug_information_says() {
     assert_eq!(text(&place, "rests_on"), "btf");
     let vars: Vec<_> = place["vars"].as_array().unwrap().iter().map(|v| text(v, "type")).collect();
     assert_eq!(vars, ["struct pair*", "enum level"]);
+}
+
+#[test]
+fn constants_and_bit_fields_are_numbers_in_any_order() {
+    let wanted = [
+        ("half", "half=\\4602678819172646912:x64"),
+        ("thousand", "thousand=\\1000:s32"),
+        ("wide", "wide=\\81985529216486895:s64"),
+        ("table[0]", "table=\\1:s32"),
+        ("table[1]", "table=\\2:s32"),
+        ("fields.first", "first=\\1:x8"),
+        ("fields.second", "second=\\2:x16"),
+    ];
+    let little_endian = Target { compiler: &["gcc"], linker: "ld" };
+    let big_endian = Target { compiler: &["s390x-linux-gnu-gcc"], linker: "s390x-linux-gnu-ld" };
+    for target in [little_endian, big_endian] {
+        let Some(tree) = target.link(CONSTANTS) else { continue };
+        let kernel = index(tree);
+        let arguments = wanted.iter().map(|w| w.0);
+        let asked: Vec<&str> = ["-q", "resolve", "constants"].into_iter().chain(arguments).collect();
+        let place = kernel.json(&asked).swap_remove(0);
+        for ((name, fetch), found) in wanted.iter().zip(place["vars"].as_array().unwrap()) {
+            assert_eq!(text(found, "fetch"), *fetch, "{} {name}: {found}", target.compiler[0]);
+        }
+    }
+    // The lowest bit counts for who reads: 7 bits behind 3, of 32.
+    for (target, lowest) in [(&TARGETS[0], 3), (&BIG_ENDIAN, 22)] {
+        let Some(tree) = target.link(SOURCE) else { continue };
+        let place = index(tree).json(&["-q", "resolve", "probed", "pair->bits.next"]).swap_remove(0);
+        let steps = place["vars"][0]["steps"].as_array().unwrap().clone();
+        let bits = serde_json::json!({"op": "bits", "offset": lowest, "width": 7, "signed": false});
+        assert_eq!(steps.last(), Some(&bits), "{place}");
+    }
 }
