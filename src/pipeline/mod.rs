@@ -12,6 +12,7 @@ mod vmlinux;
 use crate::discover::{self, Discovery, KernelInputs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{self, ObjectFacts};
+use crate::load::config::KernelConfig;
 use crate::merge::intern::Interner;
 use crate::merge::{self, Extracted, Firsts};
 use crate::observer::Observer;
@@ -185,14 +186,16 @@ fn build_kernel(
     let Read { interner, types, functions, objects, batches, .. } = &mut read;
     let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
-    let (mut layout, mut config, mut instead) = (None, None, Instead::Nothing(None));
+    let (mut layout, mut evaluated, mut instead) = (None, None, Instead::Nothing(None));
+    let evaluate =
+        |machine: u16, config: Option<&KernelConfig>| tapsets.evaluate(&kernel.release, machine, config);
     if let Some(input) = &kernel.vmlinux {
-        let read = || vmlinux::read(input, &kernel.release, interner, types, functions);
+        let read = || vmlinux::read(input, &kernel.release, interner, types, functions, evaluate);
         // The unpacking of a boot image leaves the other processors idle.
         let (read, _) = rayon::join(read, || tapsets.packed());
         match read {
             Ok(vmlinux) => {
-                config = vmlinux.config;
+                evaluated = Some(vmlinux.evaluated);
                 objects.push(vmlinux.facts);
                 batches.extend(vmlinux.extracted);
                 layout = vmlinux.layout;
@@ -221,11 +224,7 @@ fn build_kernel(
         };
         order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };
-    // Modules are of the machine that vmlinux is of; without it the first of them says which.
-    let machine = objects.first().map(|o| o.machine);
-    let of_machine = |machine| tapsets.evaluate(&kernel.release, machine, config.as_ref());
-    let (modules, evaluated) = rayon::join(read_modules, || machine.map(of_machine));
-    let mut modules = modules?;
+    let mut modules = read_modules()?;
     modules.sort_by_key(|(g, _)| *g);
     for (_, group) in modules {
         let number = batches.len() as u32;
@@ -239,7 +238,8 @@ fn build_kernel(
     lap("modules");
     inputs.extend(parts);
     let Some(machine) = objects.first().map(|o| o.machine) else { return Ok((None, skipped)) };
-    let (evaluated, lost) = evaluated.unwrap_or_else(|| of_machine(machine));
+    // Without vmlinux the first of the modules says of which machine all are.
+    let (evaluated, lost) = evaluated.unwrap_or_else(|| evaluate(machine, None));
     skipped.extend(lost);
     let meta = Meta {
         release: kernel.release.clone(),

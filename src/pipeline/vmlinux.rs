@@ -16,10 +16,10 @@ use crate::merge::{Extracted, Firsts};
 use probeidx_format::meta::InputMeta;
 
 /// What vmlinux gave.
-pub struct Vmlinux {
+pub struct Vmlinux<T> {
     pub facts: ObjectFacts,
-    /// Of the kernel, where it was found.
-    pub config: Option<KernelConfig>,
+    /// What was made of the kernel's machine and configuration.
+    pub evaluated: T,
     pub extracted: Vec<Extracted>,
     /// Where modules too have what tells of tracepoints.
     pub layout: Option<Layout>,
@@ -40,15 +40,17 @@ pub enum Instead {
     Symbols,
 }
 
-/// Reads vmlinux, its units in batches side by side.
-pub fn read(
+/// Reads vmlinux, its units in batches side by side; beside them `evaluate` asks for its machine (`e_machine`) and, where it
+/// was found, its configuration.
+pub fn read<T: Send>(
     input: &Input,
     release: &str,
     interner: &Interner,
     types: &Firsts,
     functions: &Firsts,
-) -> Result<Vmlinux> {
-    let ((facts, config, extracted, layout, instead), files, mut skipped) =
+    evaluate: impl Fn(u16, Option<&KernelConfig>) -> T + Sync,
+) -> Result<Vmlinux<T>> {
+    let ((facts, evaluated, extracted, layout, instead), files, mut skipped) =
         open(input, 0, true, |object, code, told, faults| {
             let path = input.path.display().to_string();
             let facts = || {
@@ -56,15 +58,16 @@ pub fn read(
                 let places = std::iter::once(&input.path).chain(&input.shipped);
                 let config = places.into_iter().find_map(|path| KernelConfig::find(path, release, object));
                 let kernel = Kernel { version: code::version(release), config: config.as_ref() };
-                let mut facts =
-                    ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
+                let facts =
+                    || ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
+                let (mut facts, evaluated) = rayon::join(facts, || evaluate(object.machine, config.as_ref()));
                 if !matches!(told, Told::Dwarf(_)) {
                     facts.code.flags |= told::rules_unseen(object, config.is_some());
                     if !code.has_some_code() {
                         told::without_image(faults);
                     }
                 }
-                (facts, config)
+                (facts, evaluated)
             };
             let extract = || match told {
                 Told::Dwarf(source) => {
@@ -79,7 +82,7 @@ pub fn read(
                 }
                 Told::Symbols => (vec![], Instead::Symbols),
             };
-            let ((mut facts, config), (extracted, mut instead)) = rayon::join(facts, extract);
+            let ((mut facts, evaluated), (extracted, mut instead)) = rayon::join(facts, extract);
             if let Told::Dwarf(_) = told {
                 let base = told::of_prototypes(&[object, code], faults);
                 facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
@@ -88,10 +91,10 @@ pub fn read(
             let layout = Layout::of(extracted.iter().map(|e| &e.batch));
             let facts =
                 facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
-            Ok((facts, config, extracted, layout, instead))
+            Ok((facts, evaluated, extracted, layout, instead))
         })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &files));
     }
-    Ok(Vmlinux { facts, config, extracted, layout, instead, skipped, parts: part_metas(&files) })
+    Ok(Vmlinux { facts, evaluated, extracted, layout, instead, skipped, parts: part_metas(&files) })
 }
