@@ -1,0 +1,116 @@
+//! Commands about indexes: making them, comparing them, and what is laid over them.
+use super::When;
+use clap::ValueEnum;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// `build`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:\n  probeidx build 6.1.0-50-cloud-amd64\n  \
+                        probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64\n  \
+                        probeidx build --sysroot /mnt\n  \
+                        probeidx build --user /usr/bin/ls /lib/x86_64-linux-gnu/libc.so.6")]
+pub struct Build {
+    /// Folders and debug files, plain or .gz .xz .zst, or releases, which are looked for where distributions put them
+    /// [default: the running kernel; with --sysroot all that are there]
+    #[arg(value_name = "PATH|RELEASE")]
+    pub paths: Vec<PathBuf>,
+    /// The root of another system: all paths are below it, and symbolic links do not leave it
+    #[arg(long, value_name = "DIR", conflicts_with = "user")]
+    pub sysroot: Option<PathBuf>,
+    /// How many threads [default: one for each processor]
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// The paths are programs and shared libraries; their debug files are found by build id
+    #[arg(long, requires = "paths", conflicts_with = "no_modules")]
+    pub user: bool,
+    /// Look for debug files of programs and libraries below this folder too, before /usr/lib/debug
+    #[arg(long, value_name = "DIR", requires = "user")]
+    pub debug_dir: Vec<PathBuf>,
+    /// Leave out the modules
+    #[arg(long)]
+    pub no_modules: bool,
+    /// Index the tapsets below this folder, or those that an index keeps; files of an earlier one hide those of a later
+    /// one [default: /usr/share/systemtap/tapset if it is there]
+    #[arg(long, value_name = "DIR", conflicts_with = "user")]
+    pub tapset: Vec<PathBuf>,
+    /// Leave out the tapsets
+    #[arg(long, conflicts_with = "tapset")]
+    pub no_tapset: bool,
+    /// Build again what is indexed, whole and of files that have not changed
+    #[arg(long)]
+    pub force: bool,
+    /// When to show how far it is
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub progress: When,
+    /// What to fetch from the servers of $DEBUGINFOD_URLS where there is no debug information here
+    #[cfg(feature = "debuginfod")]
+    #[arg(long, value_name = "WHAT", default_value = "loaded", conflicts_with = "user")]
+    pub debuginfod: Fetch,
+}
+
+/// What is fetched where it is not here.
+#[cfg(feature = "debuginfod")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Fetch {
+    /// No server is asked.
+    Nothing,
+    /// vmlinux.
+    Kernel,
+    /// vmlinux, and of the running kernel the modules that are loaded.
+    #[default]
+    Loaded,
+    /// vmlinux and all modules.
+    All,
+}
+
+/// `stats`
+#[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
+#[command(
+    after_help = "Functions are compared with BTF where the kernel has both: the kernel itself (BPF, arguments by name in \
+                        kprobe_events) knows no other prototypes. Only such count as have a symbol of their own name.\n\n\
+                        Example:\n  probeidx stats --btf"
+)]
+pub struct Stats {
+    /// List the functions that BTF lacks, or has with other or several prototypes
+    #[arg(long)]
+    pub btf: bool,
+}
+
+/// `diff`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Functions that were added, removed, inlined away or duplicated, or whose parameters, place or verdicts \
+                        changed; members of types that moved; tracepoints. + was added, - removed, ~ is in both.\n\n\
+                        Examples:\n  probeidx diff 6.1.0-50-cloud-amd64 6.12.95-cloud-amd64 'vfs_*'\n  \
+                        probeidx diff old.pidx new.pidx 'struct sk_buff'\n  \
+                        probeidx diff 6.1.0-50-cloud-amd64 6.12.95-cloud-amd64 'sched:*' --json"
+)]
+pub struct Diff {
+    /// The older kernel: a release that is indexed, or an index file
+    #[arg(value_name = "A")]
+    pub before: String,
+    /// The newer kernel
+    #[arg(value_name = "B")]
+    pub after: String,
+    /// What to compare: NAME, NAME@FILE, struct NAME, SYSTEM:EVENT, with * ? [..] [default: all]
+    #[arg(value_name = "PATTERN")]
+    pub pattern: Option<String>,
+}
+
+/// `capture`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "As root on the machine that is to be probed; what others may not read is left out, and named. The file has \
+                        the build ids, the symbols of the modules that are loaded, where all of it lies, the blacklist of kprobes \
+                        and the functions that ftrace reaches.\n\n\
+                        Example:\n  probeidx capture web1.live\n  probeidx resolve do_open --live web1.live"
+)]
+pub struct Capture {
+    /// The file to write
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where proc and sys are, if not of this machine
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
+}

@@ -1,0 +1,119 @@
+//! Commands that ask where something is.
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// `find`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:\n  probeidx find 'vfs_*@fs/read_write.c' --args\n  \
+                        probeidx find 'module(\"ext4\").function(\"*\").call'")]
+pub struct Find {
+    /// A name with * ? [..], NAME@FILE, MODULE:NAME, or a SystemTap probe point
+    #[arg(value_name = "PATTERN", required = true)]
+    pub patterns: Vec<String>,
+    /// With the variables, as stap -L prints them
+    #[arg(long)]
+    pub args: bool,
+    /// One line per place instead of one per declaration
+    #[arg(long)]
+    pub each: bool,
+    /// With the local variables too
+    #[arg(long)]
+    pub locals: bool,
+}
+
+const READABLE: &str = "What to read at each place: file, name=s->name:string, a[2].b, \
+                        ((struct tcp_sock *)sk)->snd_una, buf@user:ustring, $retval, %di:x32";
+
+/// `resolve`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  probeidx resolve vfs_read count 'file->f_path.dentry->d_name.name:string'\n  \
+                        probeidx resolve 'kernel.function(\"do_exit@kernel/exit.c\")' --format json\n  \
+                        probeidx resolve blk_account_io_start --format kprobe-events\n  \
+                        probeidx resolve fs/read_write.c:467 count\n  \
+                        probeidx resolve kmem_cache_alloc --defined '$cachep->name' --kernel '*'"
+)]
+pub struct Resolve {
+    /// NAME, NAME@FILE, NAME:LINE (from the declaration on), FILE:LINE, NAME+OFFSET, NAME%return, MODULE:NAME, 0xADDRESS,
+    /// or a SystemTap probe point of functions or statements
+    pub spec: String,
+    /// What to read at each place
+    #[arg(value_name = "ARG", help = READABLE)]
+    pub args: Vec<String>,
+    /// How to print the places
+    #[arg(long, default_value = "text")]
+    pub format: Format,
+    /// With the local variables too
+    #[arg(long)]
+    pub locals: bool,
+    /// Only say whether this is known at all the places, as SystemTap's @defined does; exit code 1 if it is not
+    #[arg(long, value_name = "ARG", conflicts_with = "args")]
+    pub defined: Option<String>,
+    /// What probeidx capture wrote: whether names are unique among the modules that are loaded there, where things lie, and
+    /// what that kernel refuses
+    #[arg(long, value_name = "FILE")]
+    pub live: Option<PathBuf>,
+}
+
+/// `lines`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Prints for each line that has code the address that is best probed, whether the kernel takes a probe \
+                        there, and what can be read; with -v all its addresses. Lines of functions are also counted from their \
+                        declaration.\n\n\
+                        Examples:\n  probeidx lines vfs_read\n  probeidx lines fs/read_write.c:440-480\n  \
+                        probeidx lines vfs_read --source ~/linux-6.1"
+)]
+pub struct Lines {
+    /// NAME, NAME@FILE, MODULE:NAME, FILE; with :FROM-TO behind it some lines only
+    pub spec: String,
+    /// Where the source texts are: a folder like the root of the kernel's sources [default: where distributions put them]
+    #[arg(long, value_name = "DIR")]
+    pub source: Option<PathBuf>,
+}
+
+/// `type`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:\n  probeidx type 'struct kmem_cache'\n  \
+                        probeidx type 'struct file.f_path.dentry->d_name.name'\n  \
+                        probeidx type 'struct sk_buff' --users")]
+pub struct Type {
+    /// A struct, union, enum, typedef or base type, with or without that word; behind it the way to a member, such as
+    /// .f_path.dentry or ->f_path
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The functions that take or return it: where the type stands (the return value, the number of the parameter), and a
+    /// star for each pointer that leads to it
+    #[arg(long)]
+    pub users: bool,
+}
+
+/// `blacklist`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Prints ranges and names in the order of /sys/kernel/debug/kprobes/blacklist, and the source of \
+                        each behind them.\n\n\
+                        Examples:\n  probeidx blacklist\n  probeidx blacklist kvm_intel"
+)]
+pub struct Blacklist {
+    /// Modules, with * ? [..] [default: vmlinux]
+    #[arg(value_name = "MODULE")]
+    pub modules: Vec<String>,
+    /// vmlinux and all modules
+    #[arg(long, conflicts_with = "modules")]
+    pub all: bool,
+}
+
+/// The forms in which `resolve` answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For reading.
+    #[default]
+    Text,
+    /// Definitions for tracefs, one event for each function.
+    KprobeEvents,
+    /// Probe points as SystemTap chooses and spells them.
+    Stap,
+    /// JSON Lines, as with --json.
+    Json,
+}
