@@ -1,6 +1,6 @@
 //! Debug information to facts: a pure function from the sections of an object to owned values.
 //!
-//! An [`Extractor`] reads consecutive units ([`read_units`]). Nothing of it knows files, threads or the index; what leads to other units is
+//! An [`Extractor`] reads consecutive units. Nothing of it knows files, threads or the index; what leads to other units is
 //! followed at once, so that a batch of units can be read without any other.
 #![allow(non_upper_case_globals, reason = "the constants bear the names that the DWARF standard gives them")]
 mod abbrev;

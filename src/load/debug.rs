@@ -156,8 +156,12 @@ impl<'d> DebugSections<'d> {
     /// lists of DWARF 4 and frame rules are the object's alone.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if there would be more than 4 GiB, as offsets are kept in 32 bits. Nothing is added then.
+    /// [`ErrorKind::Unsupported`] if there would be more than 4 GiB, as offsets are kept in 32 bits, and
+    /// [`ErrorKind::Mismatch`] if the file has another byte order. Nothing is added then.
     pub(super) fn append(&mut self, path: &Path, other: &DebugSections<'_>) -> Result<usize> {
+        if self.order != other.order {
+            return Err(Error::new(ErrorKind::Mismatch, "another byte order than that of the object"));
+        }
         let len = |at: usize| self.sections[at].len();
         let start = Origin {
             info: len(INFO),

@@ -58,7 +58,8 @@ fn open_in<T>(
             None => errors.push(error),
         }
     }
-    let shipped = shipped.filter(|s| s.build_id() == object.build_id() && s.machine == object.machine);
+    let is_alike = |s: &Elf<'_>| s.machine == object.machine && s.order == object.order;
+    let shipped = shipped.filter(|s| s.build_id() == object.build_id() && is_alike(s));
     let bodies = code::bodies(shipped.as_ref().unwrap_or(&object), input.name.is_some());
     let bodies = Some(&bodies).filter(|bodies| !bodies.is_empty());
     let source = source(&object, number, debug.sections(&units), &units.headers, bodies);

@@ -104,7 +104,8 @@ fn read_in(
     let debug_file = debug_image
         .and_then(|image| Elf::parse(image.bytes()).map_err(|e| lost(e.at(debug_path))).ok())
         .filter(|debug| {
-            let fits = debug.base == object.base && debug.machine == object.machine;
+            let is_alike = debug.machine == object.machine && debug.order == object.order;
+            let fits = debug.base == object.base && is_alike;
             if !fits {
                 let what =
                     "its addresses are not those of the object: prelinked, or made for another machine";
