@@ -18,9 +18,9 @@ use std::process::{Command, Stdio};
 /// Addresses of vmlinux for llvm-symbolizer, which takes a second for 10,000.
 const OF_VMLINUX: usize = 20_000;
 /// One in so many of them for eu-addr2line, which takes several seconds for 1,000.
-const SLOW: usize = 16;
+const SLOW: usize = 32;
 /// One in so many modules, and addresses of each of their sections.
-const MODULES: usize = 20;
+const MODULES: usize = 40;
 const OF_SECTION: usize = 40;
 
 #[test]
