@@ -98,7 +98,7 @@ impl<'d> Moved<'d> {
         let last = self.records().map(|r| r.0).max()?;
         let length = self.image.len() as u64;
         (last.checked_sub(first)? < length).then_some(())?;
-        let lowest = last.saturating_sub(length).next_multiple_of(LINKED_TO);
+        let lowest = last.saturating_sub(length).checked_next_multiple_of(LINKED_TO)?;
         let step = (self.table.len() / RECORD).div_ceil(SAMPLE);
         let fitting = |start: u64| {
             let fits = |(at, value): (u64, u64)| {
