@@ -12,6 +12,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
+/// One in so many modules, and addresses of the kernel and of all modules.
+const MODULES: usize = 4;
+const ADDRESSES: u64 = 5_000;
+
 #[test]
 fn the_installed_kernel_without_debug_information_is_the_same() {
     let Some(kernel) = needed(installed::kernel()) else { return };
@@ -107,7 +111,8 @@ fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<Parameter> {
 
 fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
     let mut classes = Classes::default();
-    for object in without.object_ids() {
+    let modules = without.object_ids().skip(1).step_by(MODULES);
+    for object in without.object_ids().take(1).chain(modules) {
         let Some(twin) = other(&without, &with, object) else { continue };
         for at in without.places_of(object) {
             let placed = Placed { id: PlaceId::new(at as u32), record: &without.places[at] };
@@ -164,7 +169,7 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
     let (of_with, of_without) = (Judge::new(with), Judge::new(without));
     let mut classes = Classes::default();
     let objects: Vec<ObjectId> = without.object_ids().collect();
-    for number in 0..10_000 {
+    for number in 0..ADDRESSES {
         // Half of them in vmlinux.
         let object = match number % 2 {
             0 => objects[0],
@@ -192,6 +197,8 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
             .map(|a| a.map(|a| a.to_string()));
         match (told(&own) == told(&others), anchors[0] == anchors[1]) {
             (true, true) => classes.met("the same", String::new),
+            // Where nothing bounds the kernel's tables.
+            (false, _) if own.kprobe.name() == "undecided" => classes.met("undecided", shown),
             (true, false) => classes.met("another anchor", || format!("{anchors:?}")),
             // Code that lost at link time has no symbol: it looks like more of the function before it, and so the kernel,
             // which knows of no sizes either, takes it.
@@ -206,7 +213,10 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         }
     }
     classes.say(&format!("{}: verdicts, seed {seed}", kernel.release));
-    assert!(classes.count("the same") > 9_000 && classes.count("dead code, of which nothing tells") < 100);
+    let undecided = classes.count("undecided");
+    assert!(classes.count("the same") + undecided > ADDRESSES * 9 / 10);
+    assert!(undecided == 0 || !kernel.carries_data(), "seed {seed}");
+    assert!(classes.count("dead code, of which nothing tells") < ADDRESSES / 100);
     assert_eq!((classes.count("another verdict"), classes.count("another anchor")), (0, 0), "seed {seed}");
 }
 

@@ -45,6 +45,13 @@ impl Architecture {
 }
 
 impl Kernel {
+    /// Whether it has the symbols of data for itself (CONFIG_KALLSYMS_ALL): see `System.map`.
+    pub fn carries_data(&self) -> bool {
+        let config = self.image.with_file_name(format!("config-{}", self.release));
+        let config = std::fs::read_to_string(&config).unwrap_or_else(|e| panic!("{}: {e}", config.display()));
+        config.contains("\nCONFIG_KALLSYMS_ALL=y")
+    }
+
     /// As distributions lay a kernel out below a root.
     fn below(root: &Path, release: String) -> Self {
         let in_boot = root.join(format!("boot/vmlinuz-{release}"));

@@ -1,5 +1,6 @@
 use super::*;
 use clap::CommandFactory;
+use std::num::NonZeroUsize;
 
 fn run(line: &str) -> Args {
     match parse(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}")) {
