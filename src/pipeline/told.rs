@@ -60,8 +60,10 @@ pub fn rules_unseen(object: &Elf<'_>, is_configured: bool) -> u32 {
 /// What to say, once for all tables, of a kernel of which nothing but BTF and symbols can be read.
 pub fn without_image(faults: &mut Vec<Error>) {
     let what = "the kernel's code cannot be read: whether its places can be probed is undecided";
-    *faults =
-        vec![Error::new(ErrorKind::MissingPart, what).hint("build as root, who may read the boot image")];
+    *faults = vec![
+        Error::new(ErrorKind::MissingPart, what)
+            .hint("give its boot image, or build as root where only root may read that"),
+    ];
 }
 
 /// The BTF of the kernel: a batch, and what its modules refer to.
