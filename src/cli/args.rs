@@ -16,7 +16,9 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueE
 
 use crate::error::{Error, ErrorKind, Result};
 pub use addresses::{Addr, Decode, Loaded};
-pub use indexes::{Build, Capture, Diff, Fetch, Stats};
+#[cfg(feature = "debuginfod")]
+pub use indexes::Fetch;
+pub use indexes::{Build, Capture, Diff, Stats};
 pub use places::{Blacklist, Find, Format, Lines, Resolve, Type};
 pub use scripts::{Check, Runs, Tapset};
 pub use shell::{Complete, Completions, Man, Serve, Shell};

@@ -1,6 +1,5 @@
 //! Commands about indexes: making them, comparing them, and what is laid over them.
 use super::When;
-use clap::ValueEnum;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -51,7 +50,7 @@ pub struct Build {
 
 /// What is fetched where it is not here.
 #[cfg(feature = "debuginfod")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Fetch {
     /// No server is asked.
     Nothing,

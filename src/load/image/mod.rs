@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | bzImage (x86) | a compressed ELF vmlinux, all allocated sections of it | Documentation/arch/x86/boot.rst, 2.08 and later |
 //! | EFI zboot (arm64, riscv, loongarch) | a compressed `Image` | drivers/firmware/efi/libstub/zboot-header.S |
-//! | `Image` (arm64, riscv) | the kernel as it lies in memory | [`flat`] |
+//! | `Image` (arm64, riscv) | the kernel as it lies in memory | `flat` |
 mod flat;
 mod lz4;
 
