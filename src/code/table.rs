@@ -2,6 +2,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
+use crate::load::relocate;
 use object::{Endian, Endianness};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -236,13 +237,24 @@ fn foreign<'d>(object: &Elf<'d>, index: usize) -> Result<Vec<(u32, &'d [u8])>> {
     Ok(found)
 }
 
-/// The relative relocations of an image. (`RELATIVE` of all machines has no symbol; those of `.relr.dyn` stand in place.)
+/// What an image that is moved puts in place. (`RELATIVE` of all machines has no symbol; those of `.relr.dyn` stand in place.
+/// Kernels that are linked with `-shared`, as s390's, name symbols too.)
 pub(super) fn moved(object: &Elf<'_>) -> Vec<(u64, u64)> {
     let entries = object.section(".rela.dyn").map(|s| s.raw()).unwrap_or_default().chunks_exact(24);
     let word =
         |entry: &[u8], at: usize| object.order.read_u64(entry[at..at + 8].try_into().expect("eight bytes"));
-    let mut moved: Vec<_> =
-        entries.filter(|e| word(e, 8) >> 32 == 0).map(|e| (word(e, 0), word(e, 16))).collect();
+    let long = relocate::long(object.machine);
+    let value = |entry: &[u8]| {
+        let (info, addend) = (word(entry, 8), word(entry, 16));
+        match (info >> 32, info as u32) {
+            (0, _) => Some(addend),
+            (symbol, kind) if kind == long => {
+                Some(object.dynamic_value(symbol as usize)?.wrapping_add(addend))
+            }
+            _ => None,
+        }
+    };
+    let mut moved: Vec<_> = entries.filter_map(|e| Some((word(e, 0), value(e)?))).collect();
     moved.sort_unstable();
     moved
 }

@@ -326,6 +326,10 @@ impl<'d> Elf<'d> {
         };
         whole.map(Some).map_err(cut)
     }
+    /// The value of a symbol that the dynamic linker knows.
+    pub(crate) fn dynamic_value(&self, index: usize) -> Option<u64> {
+        Some(self.dynamic.0.get(index)?.st_value.get(self.order))
+    }
     /// The address, as relocated debug information has it, of a symbol.
     pub fn symbol_address(&self, symbol: &Sym64<Endianness>) -> u64 {
         self.symbol_address_in(self.order, symbol)

@@ -37,6 +37,11 @@ impl Kinds {
     }
 }
 
+/// The type of the relocations of a machine that fill eight bytes with symbol plus addend.
+pub(crate) fn long(machine: u16) -> u32 {
+    Kinds::of(machine).long
+}
+
 /// RISC-V computes differences by adding and subtracting in place: the width, whether it is subtracted, and whether
 /// it overwrites what is there (RISC-V ELF psABI, relocations 33 to 56).
 fn in_place(machine: u16, kind: u32) -> Option<(usize, bool, bool)> {

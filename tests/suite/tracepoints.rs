@@ -13,15 +13,27 @@ const OLD: &str = "6.1.0-test";
 const NEW: &str = "6.12.0-test";
 
 /// Linked to one place.
-static FIXED: LazyLock<Indexed> = LazyLock::new(|| whole(compile(OLD, false)));
+static FIXED: LazyLock<Indexed> = LazyLock::new(|| whole(compile(OLD, Fixed)));
 
 /// The kernel with its module.
 pub fn kernel() -> Tree {
-    compile(OLD, false)
+    compile(OLD, Fixed)
 }
 
-/// Compiles and links; one that can be moved has relocations in place of pointers, as arm64's.
-fn compile(release: &str, is_moved: bool) -> Tree {
+/// How a kernel is linked.
+#[derive(Clone, Copy, PartialEq)]
+enum Linking {
+    /// To one place.
+    Fixed,
+    /// To be moved, with relocations in place of pointers, as arm64's.
+    Moved,
+    /// With the names of symbols in them besides, as s390's.
+    Shared,
+}
+use Linking::{Fixed, Moved, Shared};
+
+/// Compiles and links.
+fn compile(release: &str, linking: Linking) -> Tree {
     let tree = Tree::empty();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tracepoints");
     let tool = |name: &str| {
@@ -34,23 +46,35 @@ fn compile(release: &str, is_moved: bool) -> Tree {
         let mut c = tool("gcc");
         c.args(["-g", "-gdwarf-5", "-O2", "-ffreestanding", "-fno-stack-protector", "-fno-ipa-icf"]);
         c.args(["-fno-asynchronous-unwind-tables", "-fcf-protection=none", "-ffile-prefix-map=.=."]);
-        let model: &[&str] = if is_moved { &["-fPIE"] } else { &["-fno-pic", "-fno-pie", "-mcmodel=kernel"] };
+        let model: &[&str] = match linking {
+            Fixed => &["-fno-pic", "-fno-pie", "-mcmodel=kernel"],
+            Moved => &["-fPIE"],
+            Shared => &["-fPIC"],
+        };
         c.args(model).arg(format!("-DRELEASE=\"{release}\""));
         c.args(["-c", &format!("{name}.c"), "-o"]).arg(object(name));
         c
     }));
     let mut vmlinux = tool("ld");
-    vmlinux.args(["-T", "tracepoints.lds", "--build-id=sha1", "--no-warn-rwx-segments"]);
-    if is_moved {
-        vmlinux.args(["-pie", "--no-dynamic-linker"]);
+    let script = std::fs::read_to_string(folder.join("tracepoints.lds")).unwrap();
+    let script = match linking {
+        Fixed | Moved => script,
+        Shared => script.replace("*(.dynsym .dynstr .hash .gnu.hash)", ""),
+    };
+    let script_path = tree.file("vmlinux.lds", script.as_bytes());
+    vmlinux.arg("-T").arg(&script_path).args(["--build-id=sha1", "--no-warn-rwx-segments"]);
+    match linking {
+        Fixed => {}
+        Moved => drop(vmlinux.args(["-pie", "--no-dynamic-linker"])),
+        Shared => drop(vmlinux.args(["-shared", "-z", "notext"])),
     }
     vmlinux.arg("-o").arg(vmlinux_of(&tree, release)).arg(object("kernel"));
     std::fs::create_dir_all(module_of(&tree, release).parent().unwrap()).unwrap();
     let mut module = tool("ld");
     module.args(["-r", "--build-id=sha1", "-o"]).arg(module_of(&tree, release)).arg(object("module"));
     run_all([vmlinux, module]);
-    for name in ["kernel", "module"] {
-        std::fs::remove_file(object(name)).unwrap();
+    for file in [object("kernel"), object("module"), script_path] {
+        std::fs::remove_file(file).unwrap();
     }
     tree
 }
@@ -103,15 +127,17 @@ fn tracepoints_are_listed_with_their_parameters() {
 
 #[test]
 fn an_image_that_is_moved_says_the_same() {
-    let moved = whole(compile(OLD, true));
-    assert_eq!(moved.run(&["find", "kernel.trace(\"*\")", "--args"]).found(), LISTING);
-    let fields = |of: &Indexed| of.place("kernel.trace(\"task_switch\")")["fields"].clone();
-    assert_eq!(fields(&moved), fields(&FIXED));
+    for linking in [Moved, Shared] {
+        let moved = whole(compile(OLD, linking));
+        assert_eq!(moved.run(&["find", "kernel.trace(\"*\")", "--args"]).found(), LISTING);
+        let fields = |of: &Indexed| of.place("kernel.trace(\"task_switch\")")["fields"].clone();
+        assert_eq!(fields(&moved), fields(&FIXED));
+    }
 }
 
 #[test]
 fn modules_alone_are_read_by_their_own_types() {
-    let tree = compile(OLD, false);
+    let tree = compile(OLD, Fixed);
     let path = tree.path().join("lib");
     let (alone, built) = index(tree, &path);
     assert!(built.code == 4 && built.err.contains("modules without their vmlinux"), "{built:?}");
@@ -172,7 +198,7 @@ fn a_tracepoint_is_a_placement_with_parameters_and_fields() {
 
 #[test]
 fn dynamic_events_read_fields_or_parameters() {
-    let new = whole(compile(NEW, false));
+    let new = whole(compile(NEW, Fixed));
     let lines = |of: &Indexed, arguments: &[&str]| {
         let run = of.run(&[&["resolve", "--format", "kprobe-events"], arguments].concat());
         let defined = run.out.lines().filter(|l| !l.starts_with('#')).collect::<Vec<_>>().join("\n");
