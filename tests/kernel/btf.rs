@@ -160,7 +160,8 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         .map(|c| c.1.0)
         .sum();
     assert!(classes.count("the same") > 30_000, "functions that agree");
-    assert!(different * 200 < classes.count("the same"), "{different} functions differ");
+    // Most of them are system calls, whose wrappers have the parameters of their declaration in BTF.
+    assert!(different * 100 < classes.count("the same"), "{different} functions differ");
 }
 
 fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
