@@ -1,6 +1,7 @@
 //! The symbols of an object that has no table of them, made of what others tell: the tables that the kernel carries for
 //! itself, `System.map`, `/proc/kallsyms`.
 use super::elf::Elf;
+use crate::query::symbols::is_area_mark;
 use object::Endianness;
 use object::elf::{SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT, Sym64};
 use object::endian::{U16, U32, U64};
@@ -46,7 +47,7 @@ impl SymbolTable {
                 None => (SHN_ABS.0, false),
             };
             let kind = match is_code {
-                true if is_bound(symbol.name) => STT_NOTYPE,
+                true if is_area_mark(symbol.name) => STT_NOTYPE,
                 true => STT_FUNC,
                 false => STT_OBJECT,
             };
@@ -116,12 +117,6 @@ fn record(order: Endianness, name: u32, info: u8, section: u16, value: u64) -> S
     }
 }
 
-/// Whether a name in code is a mark that the linker's script sets, not a function.
-fn is_bound(name: &[u8]) -> bool {
-    let is_pair = name.starts_with(b"__") && (name.ends_with(b"_start") || name.ends_with(b"_end"));
-    is_pair || [&b"_text"[..], b"_stext", b"_etext", b"_sinittext", b"_einittext"].contains(&name)
-}
-
 /// The symbols of the kernel in a text of lines as nm prints them; those of modules (`[overlay]`) left out. Lines that are
 /// none are passed over.
 pub fn lines(text: &[u8]) -> impl Iterator<Item = Told<'_>> {
@@ -155,7 +150,10 @@ mod tests {
 
     #[test]
     fn marks_of_the_linker_are_no_functions() {
-        assert!([&b"_text"[..], b"__kprobes_text_start", b"__noinstr_text_end"].iter().all(|n| is_bound(n)));
-        assert!(![&b"vfs_read"[..], b"__x64_sys_read", b"cpu_start"].iter().any(|n| is_bound(n)));
+        assert!(
+            [&b"_text"[..], b"__kprobes_text_start", b"__noinstr_text_end"].iter().all(|n| is_area_mark(n))
+        );
+        let functions = [&b"vfs_read"[..], b"cpu_start", b"__traceiter_ext4_write_end", b"__context_start"];
+        assert!(!functions.iter().any(|n| is_area_mark(n)));
     }
 }

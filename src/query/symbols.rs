@@ -105,6 +105,24 @@ pub fn is_code(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> bool
         || (untyped && section(view, object, symbol.pc.get()).is_some_and(is_executable))
 }
 
+/// Whether a symbol in code is a mark of the linker's script around an area (`__kprobes_text_end`, `_etext`), not code:
+/// `arch/*/kernel/vmlinux.lds.S`. A function may end its name as they do (`__traceiter_ext4_write_end`).
+pub fn is_area_mark(name: &[u8]) -> bool {
+    const OTHERS: [&[u8]; 5] = [b"_text", b"_stext", b"_etext", b"_sinittext", b"_einittext"];
+    const AREAS: [&[u8]; 7] = [
+        b"init",
+        b"inittext",
+        b"exittext",
+        b"indirect_thunk",
+        b"relocate_new_kernel",
+        b"trans_pgd_stub_vectors",
+        b"ftrace_hotpatch_trampolines",
+    ];
+    let end = [&b"_start"[..], b"_begin", b"_end"].into_iter().find_map(|end| name.strip_suffix(end));
+    let area = end.and_then(|n| n.strip_prefix(b"__"));
+    OTHERS.contains(&name) || area.is_some_and(|area| area.ends_with(b"_text") || AREAS.contains(&area))
+}
+
 /// Whether a symbol is the padding before a function (`CONFIG_PREFIX_SYMBOLS`, kCFI): the kernel refuses probes there.
 pub fn is_prefix(name: &[u8]) -> bool {
     name.starts_with(b"__pfx_") || name.starts_with(b"__cfi_")
@@ -134,7 +152,7 @@ pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
     const NEAR: usize = 64;
     let is_label = || {
         let name = view.string(held.record.name);
-        held.record.size.get() == 0 && !(name.starts_with(b"__") && name.ends_with(b"_end"))
+        held.record.size.get() == 0 && !(is_area_mark(name) && name.ends_with(b"_end"))
     };
     is_label()
         || at_its_address().any(reaches)

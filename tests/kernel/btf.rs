@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// One in so many modules, and addresses of the kernel and of all modules.
+/// One in so many modules, and addresses of the kernel and of all modules beside the starts of all functions of the kernel.
 const MODULES: usize = 4;
-const ADDRESSES: u64 = 5_000;
+const ADDRESSES: u64 = 20_000;
 
 #[test]
 fn the_installed_kernel_without_debug_information_is_the_same() {
@@ -164,24 +164,33 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
     assert!(different * 100 < classes.count("the same"), "{different} functions differ");
 }
 
-fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
-    let seed = seed();
-    let mut random = Random(seed);
-    let (of_with, of_without) = (Judge::new(with), Judge::new(without));
-    let mut classes = Classes::default();
-    let objects: Vec<ObjectId> = without.object_ids().collect();
+/// Where functions of the kernel start, and anywhere, half of it in the kernel.
+fn addresses(view: &View<'_>, random: &mut Random) -> Vec<(ObjectId, u32)> {
+    let objects: Vec<ObjectId> = view.object_ids().collect();
+    let functions = view.symbols[view.symbols_of(objects[0])].iter().filter(|s| s.is_function());
+    let mut all: Vec<_> = functions.map(|s| (objects[0], s.pc.get())).collect();
     for number in 0..ADDRESSES {
-        // Half of them in vmlinux.
         let object = match number % 2 {
             0 => objects[0],
             _ => objects[random.below(objects.len() as u64) as usize],
         };
-        let code: Vec<_> = without.sections_of(object).iter().filter(|s| symbols::is_executable(s)).collect();
+        let code: Vec<_> = view.sections_of(object).iter().filter(|s| symbols::is_executable(s)).collect();
         if code.is_empty() {
             continue;
         }
         let section = code[random.below(code.len() as u64) as usize];
-        let pc = section.pc.get() + random.below(section.size.get()) as u32;
+        all.push((object, section.pc.get() + random.below(section.size.get()) as u32));
+    }
+    all
+}
+
+fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
+    let seed = seed();
+    let (of_with, of_without) = (Judge::new(with), Judge::new(without));
+    let mut classes = Classes::default();
+    let addresses = addresses(&without, &mut Random(seed));
+    let count = addresses.len() as u64;
+    for (object, pc) in addresses {
         let Some(twin) = other(&without, &with, object) else { continue };
         let Some(there) = moved(&without, object, &with, twin, pc) else {
             classes.met("no such section", String::new);
@@ -193,6 +202,11 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
             let symbol =
                 symbol.map(|h| (String::from_utf8_lossy(with.string(h.record.name)).into_owned(), h.offset));
             format!("{symbol:?} {} {}", told(&own), told(&others))
+        };
+        // The first instruction of an exception vector stands before its symbol, and is a no-op: like padding.
+        let is_vector = || {
+            let symbol = symbols::holding(&with, twin, there);
+            symbol.is_some_and(|held| with.string(held.record.name).starts_with(b"hyp_stub_el"))
         };
         let anchors = [symbols::anchor(&without, object, pc), symbols::anchor(&with, twin, there)]
             .map(|a| a.map(|a| a.to_string()));
@@ -210,14 +224,15 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
             (false, _) if !own.kprobe.is_ok() && !others.kprobe.is_ok() => {
                 classes.met("refused for another reason", shown)
             }
+            (false, _) if is_vector() => classes.met("in a table of vectors", shown),
             (false, _) => classes.met("another verdict", shown),
         }
     }
     classes.say(&format!("{}: verdicts, seed {seed}", kernel.release));
     let undecided = classes.count("undecided");
-    assert!(classes.count("the same") + undecided > ADDRESSES * 9 / 10);
+    assert!(classes.count("the same") + undecided > count * 9 / 10);
     assert!(undecided == 0 || !kernel.carries_data(), "seed {seed}");
-    assert!(classes.count("dead code, of which nothing tells") < ADDRESSES / 100);
+    assert!(classes.count("dead code, of which nothing tells") < count / 100);
     assert_eq!((classes.count("another verdict"), classes.count("another anchor")), (0, 0), "seed {seed}");
 }
 
