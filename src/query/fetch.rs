@@ -84,9 +84,14 @@ impl Target<'_> {
         let steps = || rest.iter().copied().chain(plan.in_memory.then_some(Op::Read(8)));
         let (mut distance, mut depth, mut taken) = (0i64, 0usize, 0usize);
         let mut text = match first {
-            Op::Register(number) => registers::kernel_register(*number, self.view.machine())
-                .ok_or_else(|| format!("the kernel has no name for DWARF register {number}"))?
-                .to_owned(),
+            Op::Register(number) => {
+                let machine = self.view.machine();
+                let unnamed = || match registers::instruction_pointer(machine) {
+                    Some(_) => format!("the kernel has no name for DWARF register {number}"),
+                    None => "registers of this architecture are not named yet".to_owned(),
+                };
+                registers::kernel_register(*number, machine).ok_or_else(unnamed)?.to_owned()
+            }
             Op::Constant(value) => format!("\\{value}"),
             Op::Returned => "$retval".to_owned(),
             Op::Argument(number) => format!("$arg{number}"),

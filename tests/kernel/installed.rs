@@ -122,9 +122,9 @@ fn numbers(release: &str) -> Vec<u64> {
     release.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
 }
 
-/// The program that is tested: `$PROBEIDX_PROGRAM`, which is compiled to be quick (`scripts/test`), else that of cargo.
+/// The program that is tested.
 pub fn program() -> PathBuf {
-    std::env::var_os("PROBEIDX_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_probeidx").into(), PathBuf::from)
+    env!("CARGO_BIN_EXE_probeidx").into()
 }
 
 /// What `stap -L` prints for a pattern. It takes a minute or two, and is kept in `$PROBEIDX_ORACLE` or below target/,

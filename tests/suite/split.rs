@@ -141,7 +141,7 @@ fn pack(tree: &Tree, tool: &str) -> usize {
         let files = units.iter().map(|unit| tree.path().join(format!("objects/{unit}.dwo")));
         // llvm-dwp 14 never ends with some files of gcc in DWARF 5.
         let mut c = Command::new("timeout");
-        c.args(["10", tool, "-o"]).arg(&package).args(files.clone());
+        c.args(["2", tool, "-o"]).arg(&package).args(files.clone());
         let out = c.output().unwrap();
         if out.status.success() {
             files.for_each(|file| std::fs::remove_file(file).unwrap());
