@@ -17,7 +17,7 @@ impl Sources {
     /// The bytes that an index keeps of them. What cannot be read is kept as such. Cost: reading and compressing all.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut folders = self.listing();
-        let mut texts = ZlibEncoder::new(vec![], Compression::new(7));
+        let mut texts = ZlibEncoder::new(vec![], Compression::default());
         let mut kept = 0;
         for (folder, meta) in self.folders.iter().zip(&mut folders) {
             for (source, file) in folder.parts.values().flatten().zip(&mut meta.files) {
