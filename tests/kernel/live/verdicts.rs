@@ -195,6 +195,8 @@ impl Trial {
         let errors: &[i32] = match self.verdict {
             // EINVAL within a return that was patched: the bytes behind it are breakpoints (up to v6.8).
             "not-boundary" => &[EILSEQ, EINVAL],
+            // What nothing reaches may be padding, which is breakpoints.
+            "dead-code" | "discarded" => &[EILSEQ, EINVAL],
             // The symbol is gone with the code; without CONFIG_KALLSYMS_ALL exit code had none.
             "init-text" | "exit-text" => &[ENOENT, EINVAL],
             "patched" | "undecided" | "unsupported-instruction" => &[EINVAL, EILSEQ, EOPNOTSUPP],
