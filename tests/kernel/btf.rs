@@ -224,7 +224,7 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
             (false, _) if !own.kprobe.is_ok() && !others.kprobe.is_ok() => {
                 classes.met("refused for another reason", shown)
             }
-            (false, _) if is_vector() => classes.met("in a table of vectors", shown),
+            (false, _) if !own.kprobe.is_ok() && is_vector() => classes.met("in a table of vectors", shown),
             (false, _) => classes.met("another verdict", shown),
         }
     }
