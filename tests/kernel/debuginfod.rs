@@ -1,6 +1,7 @@
 //! A machine with a kernel and no debug information of it, and elfutils' debuginfod, which has it: what is fetched gives the
 //! answers that the files give. The connection is cut once on the way.
 use crate::installed::{self, kernel, needed, scratch};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -22,12 +23,14 @@ impl Drop for Debuginfod {
 }
 
 impl Debuginfod {
-    fn start(folders: &[&Path], database: &Path) -> Result<Self, String> {
+    /// Its database and what it says (`log`) lie in `here`.
+    fn start(folders: &[&Path], here: &Path) -> Result<Self, String> {
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).map_err(|e| e.to_string())?.port();
         let mut c = Command::new("debuginfod");
-        c.env_remove("DEBUGINFOD_URLS").args(["-F", "-t", "0", "-p", &port.to_string(), "-d"]).arg(database);
-        let process = c.args(folders).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        c.env_remove("DEBUGINFOD_URLS").args(["-F", "-v", "-t", "0", "-p", &port.to_string(), "-d"]);
+        let log = File::create(here.join("log")).map_err(|e| e.to_string())?;
+        let process = c.arg(here.join("db.sqlite")).args(folders).stdout(Stdio::null()).stderr(log).spawn();
         Ok(Self { process: process.map_err(|e| format!("cannot run debuginfod: {e}"))?, port })
     }
 
@@ -54,40 +57,45 @@ fn answer(port: u16, path: &str) -> std::io::Result<BufReader<TcpStream>> {
     Ok(BufReader::new(stream))
 }
 
-/// Stands before the server: cuts the first answer after a third, and knows ranges, which elfutils' server does not (seen on
-/// 0.188). Tells where each request began.
+/// Stands before the server: cuts the first file after a third, and knows ranges, which elfutils' server does not (seen on
+/// 0.188). Tells where each began that it passed on, and leaves out what the server refused for the moment.
 fn cutting(server: u16) -> (String, Arc<Mutex<Vec<u64>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let starts = Arc::new(Mutex::new(vec![]));
-    let told = starts.clone();
+    let passed = starts.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let told = told.clone();
-            std::thread::spawn(move || pass(stream, server, &told));
+            let passed = passed.clone();
+            std::thread::spawn(move || pass(stream, server, &passed));
         }
     });
     (url, starts)
 }
 
-fn pass(stream: TcpStream, server: u16, told: &Mutex<Vec<u64>>) -> Option<()> {
+fn pass(stream: TcpStream, server: u16, passed: &Mutex<Vec<u64>>) -> Option<()> {
     let asked = head(&mut BufReader::new(&stream));
     let from: u64 = field(&asked, "range")
         .map_or(0, |range| range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap());
-    let is_first = {
-        let mut told = told.lock().unwrap();
-        told.push(from);
-        told.len() == 1
-    };
     let mut answer = answer(server, asked.split(' ').nth(1)?).ok()?;
     let said = head(&mut answer);
+    let status = said.lines().next()?.split_once(' ')?.1;
+    let mut stream = &stream;
+    if !status.starts_with("200 ") {
+        write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").ok()?;
+        return None;
+    }
+    let is_first = {
+        let mut passed = passed.lock().unwrap();
+        passed.push(from);
+        passed.len() == 1
+    };
     let whole: u64 = field(&said, "content-length")?.parse().ok()?;
     let version = field(&said, "last-modified").unwrap_or_default();
-    let mut stream = &stream;
     let status = if from > 0 {
         format!("206 Partial Content\r\nContent-Range: bytes {from}-{}/{whole}", whole - 1)
     } else {
-        said.lines().next()?.split_once(' ')?.1.to_owned()
+        status.to_owned()
     };
     let length = whole.checked_sub(from)?;
     write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nLast-Modified: {version}\r\nConnection: close\r\n\r\n")
@@ -141,7 +149,7 @@ fn what_is_fetched_answers_as_the_files_do() {
     copy(&kernel.modules.join(MODULE), &format!("lib/modules/{release}/{MODULE}"));
     let debug_module = kernel.debug_modules.join(MODULE);
     let folders = [kernel.vmlinux.parent().unwrap(), debug_module.parent().unwrap()];
-    let Some(server) = needed(Debuginfod::start(&folders, &here.join("db.sqlite"))) else { return };
+    let Some(server) = needed(Debuginfod::start(&folders, &here)) else { return };
     for object in [&kernel.vmlinux, &debug_module] {
         let Some(()) = needed(server.knows(&build_id(object))) else { return };
     }
@@ -149,13 +157,18 @@ fn what_is_fetched_answers_as_the_files_do() {
     let [fetched, given] = ["fetched", "given"].map(|name| here.join(name));
     let built = probeidx(&fetched, &["build", "--no-tapset", "--debuginfod", "all", "--sysroot"], |c| {
         c.arg(&root).env("DEBUGINFOD_URLS", &url).env("DEBUGINFOD_CACHE_PATH", here.join("cache"));
+        c.env("DEBUGINFOD_RETRY_LIMIT", "50");
     });
-    let said = String::from_utf8_lossy(&built.stderr);
+    let log = std::fs::read_to_string(here.join("log")).unwrap();
+    let said = format!("{}\nThe server: {log}", String::from_utf8_lossy(&built.stderr));
     assert!(built.status.success(), "{said}");
     assert!(said.contains(&format!("fetched vmlinux of {release}, ")) && said.contains(&url), "{said}");
     assert!(said.contains("fetched 1 of 1 modules, "), "{said}");
     let starts = starts.lock().unwrap().clone();
-    assert!(starts.len() == 3 && starts[0] == 0 && starts[1] > 1 << 20 && starts[2] == 0, "{starts:?}");
+    assert!(
+        starts.len() == 3 && starts[0] == 0 && starts[1] > 1 << 20 && starts[2] == 0,
+        "{starts:?}: {said}"
+    );
     let found =
         std::fs::metadata(here.join("cache").join(build_id(&kernel.vmlinux)).join("debuginfo")).unwrap();
     assert_eq!(found.len(), kernel.vmlinux.metadata().unwrap().len(), "no byte twice");
@@ -175,4 +188,6 @@ fn what_is_fetched_answers_as_the_files_do() {
         assert!(one.status.success() && !one.stdout.is_empty(), "{}", String::from_utf8_lossy(&one.stderr));
         assert!(one.stdout == other.stdout, "{asked:?}");
     }
+    drop(server);
+    std::fs::remove_dir_all(&here).unwrap();
 }

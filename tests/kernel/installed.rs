@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 
 /// A kernel with its debuginfo and its modules. All but the first three may be missing.
 pub struct Kernel {
@@ -193,10 +193,21 @@ pub fn scratch(name: &str) -> PathBuf {
 
 /// What a test needs, or the end of it: said aloud, and a failure where everything is to be there.
 pub fn needed<T>(found: Result<T, String>) -> Option<T> {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(tell_failures);
     match found {
         Err(why) if std::env::var("CI").is_ok_and(|ci| ci == "true") => panic!("{why}"),
         found => wanted(found),
     }
+}
+
+/// From now on a failure is said when it happens: a run takes minutes, and may be cut off before the end that lists them.
+fn tell_failures() {
+    let listed = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        say(&format!("{}: {panic}", std::thread::current().name().unwrap_or_default()));
+        listed(panic);
+    }));
 }
 
 /// What a test would like to have, or the end of it, said aloud: not every distribution has it.
