@@ -13,6 +13,11 @@ impl KernelConfig {
     /// The configuration of the kernel of this release and vmlinux: `config-RELEASE` as distributions ship it, in the
     /// vmlinux's tree or above it; `.config` beside it in a build tree; else what CONFIG_IKCONFIG put into the image.
     pub fn find(vmlinux: &Path, release: &str, object: &Elf<'_>) -> Option<Self> {
+        Self::shipped(vmlinux, release).or_else(|| Self::in_image(object))
+    }
+
+    /// The one beside or above the kernel: what [`Self::find`] finds before it looks into the kernel.
+    pub fn shipped(vmlinux: &Path, release: &str) -> Option<Self> {
         let beside = vmlinux.parent()?.join(".config");
         let shipped = vmlinux.ancestors().skip(1).flat_map(|folder| {
             [
@@ -22,7 +27,7 @@ impl KernelConfig {
             ]
         });
         let read = |path: &Path| Self::parse(&std::fs::read_to_string(path).ok()?);
-        std::iter::once(beside).chain(shipped).find_map(|path| read(&path)).or_else(|| Self::in_image(object))
+        std::iter::once(beside).chain(shipped).find_map(|path| read(&path))
     }
 
     /// From the image itself: gzip between two marks (kernel/configs.c).

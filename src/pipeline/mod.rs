@@ -22,9 +22,10 @@ use modules::Group;
 use probeidx_format::meta::{Meta, SkippedMeta};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 pub(crate) use tapset::Evaluated;
-use tapset::Tapsets;
+use tapset::{Ahead, Tapsets};
 pub use user::build_user;
 use vmlinux::Instead;
 
@@ -187,13 +188,20 @@ fn build_kernel(
     let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
     let (mut layout, mut evaluated, mut instead) = (None, None, Instead::Nothing(None));
-    let evaluate =
-        |machine: u16, config: Option<&KernelConfig>| tapsets.evaluate(&kernel.release, machine, config);
+    let ahead = Mutex::new(None);
+    let evaluate = |machine: u16, config: Option<&KernelConfig>| {
+        let foreseen = ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let foreseen = foreseen.filter(|ahead: &Ahead| ahead.is_of(machine, config)).map(Ahead::evaluated);
+        foreseen.unwrap_or_else(|| tapsets.evaluate(&kernel.release, machine, config))
+    };
     if let Some(input) = &kernel.vmlinux {
-        let read = || vmlinux::read(input, &kernel.release, interner, types, functions, evaluate);
         // The unpacking of a boot image leaves the other processors idle.
-        let (read, _) = rayon::join(read, || tapsets.packed());
-        match read {
+        let (_, foreseen) = rayon::join(
+            || input.unpacked.look(&input.path, |_| ()),
+            || tapsets.ahead(&input.path, &kernel.release),
+        );
+        *ahead.lock().unwrap_or_else(PoisonError::into_inner) = foreseen;
+        match vmlinux::read(input, &kernel.release, interner, types, functions, evaluate) {
             Ok(vmlinux) => {
                 evaluated = Some(vmlinux.evaluated);
                 objects.push(vmlinux.facts);

@@ -2,11 +2,14 @@
 use super::Skipped;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::config::KernelConfig;
+use crate::load::image;
 use crate::query::Index;
 use crate::tapset::sources::Sources;
 use crate::tapset::{Library, Target, target};
 use probeidx_format::tapset::Tables;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The folders of tapsets of a build, for all of its kernels.
@@ -24,6 +27,23 @@ pub struct Evaluated {
     pub configuration: Vec<u8>,
     pub tables: Tables,
     pub sources: Vec<u8>,
+}
+
+/// What counts for a kernel, as it was foreseen.
+pub struct Ahead {
+    machine: u16,
+    config: KernelConfig,
+    evaluated: (Evaluated, Vec<Skipped>),
+}
+
+impl Ahead {
+    /// Whether the kernel is as it was foreseen.
+    pub fn is_of(&self, machine: u16, config: Option<&KernelConfig>) -> bool {
+        self.machine == machine && config == Some(&self.config)
+    }
+    pub fn evaluated(self) -> (Evaluated, Vec<Skipped>) {
+        self.evaluated
+    }
 }
 
 impl Tapsets {
@@ -67,6 +87,15 @@ impl Tapsets {
         let tables = library.tables(&target);
         let skipped = library.errors.into_iter().map(Skipped::object).collect();
         (Evaluated { configuration, tables, sources: self.packed().to_owned() }, skipped)
+    }
+
+    /// Reads what will count for the kernel in a boot image, before that is unpacked; `None` where nothing tells.
+    pub fn ahead(&self, image: &Path, release: &str) -> Option<Ahead> {
+        let mut head = vec![];
+        File::open(image).ok()?.take(image::HEAD as u64).read_to_end(&mut head).ok()?;
+        let machine = image::machine(&head)?;
+        let config = KernelConfig::shipped(image, release)?;
+        Some(Ahead { machine, evaluated: self.evaluate(release, machine, Some(&config)), config })
     }
 
     /// The files as an index keeps them, compressed; what comes first does it.

@@ -140,6 +140,34 @@ fn an_index_of_a_boot_image_does_not_replace_a_better_one() {
     assert!(!basis());
 }
 
+/// What tapsets say of it is read while it is unpacked.
+#[test]
+fn tapsets_hold_for_the_kernel_in_a_boot_image() {
+    const TAPSET: &str = "%( arch == \"x86_64\" %? probe of.x86 = begin {} %: probe of.another = begin {} %)\n\
+                          %( CONFIG_HZ == \"250\" %? probe of.config = begin {} %)";
+    let Some(_) = both() else { return };
+    let tree = OLD.compile();
+    with_btf_alone(&tree);
+    let mut kernel = Image::read(&OLD.vmlinux(&tree));
+    let root = Tree::empty();
+    root.file("tapset/of.stp", TAPSET.as_bytes());
+    let held = |kernel: &Image| {
+        let name = format!("boot/vmlinuz-{}", OLD.release);
+        root.file(&name, &bzimage(&kernel.0));
+        let db = tempfile::tempdir().unwrap();
+        let [tapset, image] = ["tapset", &name].map(|name| root.path().join(name));
+        let run = build(db.path(), &["--tapset".as_ref(), &tapset, &image]);
+        assert_eq!(run.code, 0, "{run:?}");
+        run_in(db.path(), ["tapset"]).found()
+    };
+    assert_eq!(held(&kernel), "of.x86 = begin\n");
+    root.file(&format!("boot/config-{}", OLD.release), b"CONFIG_HZ=250\n");
+    assert_eq!(held(&kernel), "of.config = begin\nof.x86 = begin\n");
+    // A machine that no bzImage is for.
+    kernel.put(18, &183_u16.to_le_bytes());
+    assert_eq!(held(&kernel), "of.another = begin\nof.config = begin\n");
+}
+
 #[test]
 fn a_stripped_image_has_the_symbols_of_its_system_map() {
     let Some(_) = both() else { return };

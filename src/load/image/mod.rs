@@ -10,6 +10,7 @@ mod lz4;
 
 use super::decompress::{self, Compression, decompress};
 use crate::error::{Error, ErrorKind, Result};
+use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64};
 
 /// What must be read of a file to tell whether it is an image: see [`is_image`].
 pub const HEAD: usize = 0x260;
@@ -46,6 +47,22 @@ pub fn release(head: &[u8]) -> Option<&str> {
     let text = head.get(at.checked_add(0x200).filter(|_| at > 0)?..)?;
     let end = text.iter().position(|b| b.is_ascii_whitespace() || *b == 0)?;
     std::str::from_utf8(&text[..end]).ok().filter(|text| text.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The machine (`e_machine`) of the kernel that a compressed image holds, as far as its first bytes tell: a bzImage may be of
+/// 32 bits all the same.
+pub fn machine(head: &[u8]) -> Option<u16> {
+    let short = |at: usize| head.get(at..)?.first_chunk().map(|b| u16::from_le_bytes(*b));
+    match form(head)? {
+        Form::Bzimage => Some(EM_X86_64.0),
+        // `Machine` of the PE header to which the one of DOS points.
+        Form::Zboot => match short(usize::from(short(0x3c)?).checked_add(4)?)? {
+            0xaa64 => Some(EM_AARCH64.0),
+            0x5064 => Some(EM_RISCV.0),
+            _ => None,
+        },
+        Form::Flat => None,
+    }
 }
 
 /// The kernel in a boot image; `None` if the bytes are none. Cost: of decompression, some hundred milliseconds. At most 64
@@ -145,12 +162,24 @@ mod tests {
         let image = bzimage(&gzip(&kernel));
         assert!(is_image(&image[..HEAD]));
         assert_eq!(release(&image), Some("6.1.0-56-test"));
+        assert_eq!(machine(&image), Some(62));
         assert_eq!(unpack(&image).unwrap().unwrap(), kernel);
         assert_eq!(unpack(&kernel).unwrap(), None, "no image");
         let zboot =
             [b"MZ\0\0zimg\x40\0\0\0".as_slice(), &(gzip(&kernel).len() as u32).to_le_bytes(), &[0; 48]]
                 .concat();
         assert_eq!(unpack(&[zboot, gzip(&kernel)].concat()).unwrap().unwrap(), kernel);
+    }
+
+    #[test]
+    fn a_zboot_image_names_its_machine() {
+        let mut head = [b"MZ\0\0zimg".as_slice(), &[0; 0x80]].concat();
+        assert_eq!(machine(&head), None);
+        head[0x3c] = 0x40;
+        head[0x40..0x46].copy_from_slice(b"PE\0\0\x64\xaa");
+        assert_eq!(machine(&head), Some(183));
+        head[0x3c..0x3e].copy_from_slice(&[0xff, 0xff]);
+        assert_eq!(machine(&head), None);
     }
 
     #[test]
