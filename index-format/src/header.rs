@@ -145,7 +145,8 @@ sections! {
     TapsetTrees = "tapset_trees",
     /// The texts of all tapsets, those for other kernels too: [`SourcesMeta`](crate::tapset::SourcesMeta).
     TapsetSources = "tapset_sources",
-    /// An fst map from each name that a function or function symbol bears to its `NameId`.
+    /// An fst map from each name that a function or function symbol bears to its `NameId`. The symbols of padding before
+    /// functions (`__pfx_`, `__cfi_`) are not in it.
     NameFst = "name_fst",
 }
 

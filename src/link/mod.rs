@@ -9,6 +9,7 @@ use crate::load::elf::{Elf, Segment};
 use crate::merge::blank;
 use crate::merge::intern::{GlobalStr, Interner, StringIds};
 use crate::merge::{Functions, Places};
+use crate::query::symbols::is_prefix;
 use object::Endianness;
 use probeidx_format::id::{FunctionId, Pc, StrId, SymbolId};
 use probeidx_format::names;
@@ -359,7 +360,10 @@ fn names(by_name: &[u64], is_function: &[bool], strings: &[u8], functions: &Func
             symbol += 1;
         }
         let bears = |at: &u64| is_function[*at as u32 as usize];
-        if function > first.0 || by_name[first.1..symbol].iter().any(bears) {
+        // From 6.6 on kernels have as many symbols of padding as of functions.
+        let is_of_function =
+            || by_name[first.1..symbol].iter().any(bears) && !is_prefix(string_at(strings, name));
+        if function > first.0 || is_of_function() {
             of_functions.push((name, records.len() as u64));
         }
         records.push(NameRecord {
@@ -378,7 +382,8 @@ fn names(by_name: &[u64], is_function: &[bool], strings: &[u8], functions: &Func
 }
 
 impl Names {
-    /// An fst map from the names that functions and function symbols bear to their ranks.
+    /// An fst map from the names that functions and function symbols bear to their ranks; without the padding before
+    /// functions.
     pub fn fst(&self, strings: &[u8]) -> Vec<u8> {
         let mut builder = fst::MapBuilder::memory();
         for &(name, rank) in &self.of_functions {

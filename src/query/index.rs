@@ -27,8 +27,8 @@ impl Index {
         View::open(self.mapping.bytes()).map_err(|e| self.error(e))
     }
     /// The names of functions and function symbols with their ranks, to be searched with an automaton of one's own
-    /// (a Levenshtein distance, a DFA of [`Pattern::to_regex`](super::pattern::Pattern::to_regex)). Cost: its checksum,
-    /// as a damaged map cannot be searched.
+    /// (a Levenshtein distance, a DFA of [`Pattern::to_regex`](super::pattern::Pattern::to_regex)). The padding before
+    /// functions (`__pfx_`, `__cfi_`) is not among them. Cost: its checksum, as a damaged map cannot be searched.
     pub fn name_map(&self) -> Result<fst::Map<&[u8]>> {
         let bytes = self.view()?.checked(SectionName::NameFst).map_err(|e| self.error(e))?;
         fst::Map::new(bytes).map_err(|_| {

@@ -357,3 +357,17 @@ fn a_kernel_without_kprobes() {
     assert_eq!(indexed.says("blocked", "kprobe"), "blacklist", "what is refused stays so");
     assert_eq!(indexed.says("vmlinux:plain", "fentry"), "ok");
 }
+
+/// Who searches the names with an automaton of their own finds functions, and not as many symbols of padding again.
+#[test]
+fn padding_is_not_among_the_names_to_be_searched() {
+    let file = NEWER.db.path().join(format!("{}.pidx", NEW.release));
+    let index = probeidx::query::Index::open(&file).unwrap();
+    let names = index.name_map().unwrap();
+    assert!(names.contains_key("with_endbr") && !names.contains_key("__pfx_with_endbr"));
+    let text = |rank: u64| {
+        let view = index.view().unwrap();
+        view.string(view.names[rank as usize].name).to_owned()
+    };
+    assert_eq!(text(names.get("with_endbr").unwrap()), b"with_endbr");
+}
