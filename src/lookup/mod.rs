@@ -77,7 +77,7 @@ use probeidx_format::id::ObjectId;
 #[derive(Clone, Copy)]
 pub struct Lookup<'a> {
     view: View<'a>,
-    judge: Judge<'a>,
+    judge: Judge<'a, 'static>,
 }
 
 /// Threads share one: nothing in it changes.

@@ -49,7 +49,7 @@ pub struct ByMechanism {
 
 impl Coverage {
     /// Of a function with these placements in one object. Cost: judging each of them.
-    pub fn of(view: &View<'_>, judge: &Judge<'_>, object: ObjectId, places: &[Placed<'_>]) -> Self {
+    pub fn of(view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, places: &[Placed<'_>]) -> Self {
         let mut callers: FxHashSet<FunctionId> = FxHashSet::default();
         let mut addresses: Vec<(u32, bool)> = Vec::with_capacity(places.len());
         for place in places {

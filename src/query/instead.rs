@@ -41,7 +41,7 @@ const FAR: u32 = 256;
 /// same inlined copy, else anywhere in the same symbol. Cost: of each byte passed.
 pub fn instead<'a>(
     view: &View<'a>,
-    judge: &Judge<'a>,
+    judge: &Judge<'a, '_>,
     p: &Placement<'a>,
     placed: Option<Placed<'a>>,
     wants_return: bool,
@@ -80,7 +80,7 @@ fn whole(symbol: &[u8]) -> &[u8] {
 
 fn nearest<'a>(
     view: &View<'a>,
-    judge: &Judge<'a>,
+    judge: &Judge<'a, '_>,
     p: &Placement<'a>,
     placed: Option<Placed<'a>>,
 ) -> Option<Nearby<'a>> {

@@ -116,7 +116,7 @@ pub fn asked(spec: &Spec) -> Result<StatementSpec> {
 /// the function itself, a statement, the lowest.
 pub fn best<'p, 'a>(
     view: &View<'a>,
-    judge: &Judge<'_>,
+    judge: &Judge<'_, '_>,
     object: ObjectId,
     points: &'p [Point<'a>],
 ) -> Option<&'p Point<'a>> {
@@ -129,7 +129,7 @@ pub fn best<'p, 'a>(
 /// What is to be said of the addresses of a line, in their order.
 pub fn sources<'a>(
     view: &View<'a>,
-    judge: &Judge<'_>,
+    judge: &Judge<'_, '_>,
     object: ObjectId,
     line: &Line<'a>,
 ) -> impl Iterator<Item = Source<'a>> {

@@ -158,7 +158,7 @@ pub struct Returns {
 pub struct Describer<'a, 'w> {
     view: View<'a>,
     /// Tells which of the addresses can be probed.
-    pub judge: Judge<'a>,
+    pub judge: Judge<'a, 'w>,
     values: Values<'a>,
     wanted: Wanted<'w>,
     returns: bool,
@@ -180,7 +180,8 @@ pub struct Wanted<'w> {
 impl<'a, 'w> Describer<'a, 'w> {
     /// For return probes, or others.
     pub fn new(view: View<'a>, wanted: Wanted<'w>, returns: bool) -> Self {
-        Self { view, judge: Judge::new(view), values: Values::new(view), wanted, returns }
+        let judge = Judge::new(view).over(wanted.running);
+        Self { view, judge, values: Values::new(view), wanted, returns }
     }
 
     /// The placement itself, at its entry.

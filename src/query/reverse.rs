@@ -64,7 +64,7 @@ pub struct Level<'a> {
 /// function. One that follows in order goes on from there: a million in order cost one walk through everything.
 pub struct Cursor<'a> {
     view: View<'a>,
-    judge: Judge<'a>,
+    judge: Judge<'a, 'static>,
     section: Near<&'a SectionRecord>,
     symbol: Near<(&'a SymbolRecord, Reach)>,
     sequence: Near<&'a SequenceRecord>,

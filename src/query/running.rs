@@ -2,14 +2,12 @@
 use super::loaded::Loaded;
 use super::locate::has_build_id;
 use super::placement::Placement;
-use super::reason::Reason;
 use super::select::{self, kernel};
 use super::symbols::Uniqueness;
-use super::verdict::{Verdict, Verdicts};
 use crate::error::{Error, ErrorKind, Result};
 use crate::live::Live;
 use probeidx_format::View;
-use probeidx_format::id::ObjectId;
+use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::record::SymbolRecord;
 use std::ops::Range;
 
@@ -73,22 +71,16 @@ impl<'l> Overlay<'l> {
     }
     /// The modules that run, of which the index has another build, or none.
     pub fn strangers<'a>(&'a self, view: &'a View<'_>) -> impl Iterator<Item = &'a str> {
-        let runs = |name: &str| {
-            select::module(view, name.as_bytes()).is_some_and(|o| self.runs.get(o.index()) == Some(&true))
-        };
+        let runs = |name: &str| select::module(view, name.as_bytes()).is_some_and(|o| self.runs(o));
         self.live.modules.iter().map(|m| m.name.as_str()).filter(move |name| !runs(name))
     }
 
-    /// Says what the running kernel says of a placement.
+    /// Says what the running kernel says of a placement, besides what a [`Judge`](super::verdict::Judge) over it says.
     pub fn lay_over(&self, view: &View<'_>, p: &mut Placement<'_>) {
-        let loaded = self.runs.get(p.object.index()) == Some(&true);
-        let address = self.loaded.address(p.object, p.pc);
+        let (loaded, address) = (self.runs(p.object), self.loaded.address(p.object, p.pc));
         let mut running = Running { loaded, address, strangers: vec![] };
         if let (Some((name, _)), Some(_)) = (p.symbol, &self.live.symbols) {
             p.uniqueness = self.uniqueness(view, p.object, name, &mut running.strangers);
-        }
-        if loaded {
-            p.verdicts = self.verdicts(p, address);
         }
         p.running = Some(running);
     }
@@ -129,29 +121,24 @@ impl<'l> Overlay<'l> {
         }
     }
 
-    fn refuses(&self, address: u64) -> bool {
-        let after = self.refused.partition_point(|range| range.start <= address);
-        self.refused[..after].last().is_some_and(|range| range.contains(&address))
+    /// Whether kprobes refuse an address by the kernel's own list.
+    pub fn refuses(&self, object: ObjectId, pc: u32) -> bool {
+        let refused = |address: u64| {
+            let after = self.refused.partition_point(|range| range.start <= address);
+            self.refused[..after].last().is_some_and(|range| range.contains(&address))
+        };
+        self.runs(object) && self.loaded.address(object, pc).is_some_and(refused)
     }
 
-    /// What the kernel's own lists say stands above what its tables led to expect.
-    fn verdicts(&self, p: &Placement<'_>, address: Option<u64>) -> Verdicts {
-        let mut verdicts = p.verdicts;
-        if address.is_some_and(|address| self.refuses(address)) {
-            for verdict in [&mut verdicts.kprobe, &mut verdicts.kprobe_events, &mut verdicts.kretprobe] {
-                if !matches!(verdict, Verdict::No(reason) if !reason.is_open()) {
-                    *verdict = Verdict::No(Reason::Blacklist);
-                }
-            }
-        }
-        let traced = |(name, _): (&[u8], u32)| {
-            let name = String::from_utf8_lossy(name).into_owned();
-            let module = p.module.map(|m| String::from_utf8_lossy(m).into_owned());
-            Some(self.live.traced.as_ref()?.contains(&(name, module)))
-        };
-        if verdicts.fentry.is_ok() && p.symbol.and_then(traced) == Some(false) {
-            verdicts.fentry = Verdict::No(Reason::NoFtraceSite);
-        }
-        verdicts
+    /// Whether the kernel's own list of what ftrace reaches has not this function.
+    pub fn leaves_out(&self, view: &View<'_>, object: ObjectId, name: StrId) -> bool {
+        let Some(traced) = self.live.traced.as_ref().filter(|_| self.runs(object)) else { return false };
+        let text = |name: StrId| String::from_utf8_lossy(view.string(name)).into_owned();
+        let module = view.objects.get(object.index()).map(|o| text(o.name)).filter(|name| !name.is_empty());
+        !traced.contains(&(text(name), module))
+    }
+
+    fn runs(&self, object: ObjectId) -> bool {
+        self.runs.get(object.index()) == Some(&true)
     }
 }

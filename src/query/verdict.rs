@@ -4,6 +4,7 @@
 //! replaced at link time, a return probe on the split-off part of a function), it is refused here.
 use super::placement;
 use super::reason::Reason;
+use super::running::Overlay;
 use super::select::{self, kernel};
 use super::symbols::{self, Held};
 use probeidx_format::View;
@@ -87,7 +88,7 @@ pub fn named<T: Copy>(is_user: bool, values: [T; 4]) -> impl Iterator<Item = (&'
 
 /// Judges addresses by what the index knows of the kernel.
 #[derive(Clone, Copy)]
-pub struct Judge<'a> {
+pub struct Judge<'a, 'l> {
     view: View<'a>,
     kernel: Option<ObjectId>,
     /// Of vmlinux.
@@ -96,12 +97,14 @@ pub struct Judge<'a> {
     core: (u32, u32),
     /// The name of the one function of which no return can be probed.
     never_returns: Option<StrId>,
+    /// What runs, if it is known: its own lists stand above what the tables of its build led to expect.
+    running: Option<&'l Overlay<'l>>,
 }
 
 const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
 
-impl<'a> Judge<'a> {
+impl<'a, 'l> Judge<'a, 'l> {
     /// Finds out which rules the kernel has. Cost: a few name lookups.
     pub fn new(view: View<'a>) -> Self {
         let kernel = kernel(&view);
@@ -116,7 +119,12 @@ impl<'a> Judge<'a> {
         // kretprobe_blacklist, arch/x86/kernel/kprobes/core.c; that of arm64 is empty
         let switch = (view.machine() == EM_X86_64).then(|| view.name(b"__switch_to")).flatten();
         let never_returns = switch.and_then(|n| Some(view.names.get(n.index())?.name));
-        Self { view, kernel, flags, core, never_returns }
+        Self { view, kernel, flags, core, never_returns, running: None }
+    }
+
+    /// The same, of a kernel that runs.
+    pub fn over(self, running: Option<&'l Overlay<'l>>) -> Self {
+        Self { running, ..self }
     }
 
     /// What each mechanism does with an address. `is_inline` says that an inlined copy is meant, although a function
@@ -245,7 +253,9 @@ impl<'a> Judge<'a> {
         let name = self.view.string(held.record.name);
         let of_base = || self.base(object, name).and_then(|(object, base)| listed(object, base.pc.get()));
         let is_prefix = || self.flags & ObjectRecord::REFUSES_PREFIXES != 0 && symbols::is_prefix(name);
-        listed(object, pc).or_else(of_base).or_else(|| is_prefix().then_some(Reason::PrefixSymbol))
+        let by_itself = || self.running?.refuses(object, pc).then_some(Reason::Blacklist);
+        let of_name = || is_prefix().then_some(Reason::PrefixSymbol);
+        listed(object, pc).or_else(of_base).or_else(by_itself).or_else(of_name)
     }
 
     /// What stands at the address.
@@ -325,6 +335,9 @@ impl<'a> Judge<'a> {
             self.lacks_ftrace_table(object) || (lacks_code && held.record.has(SymbolRecord::TRACED))
         };
         match held.record.has(SymbolRecord::FTRACE_ENTRY) {
+            true if self.running.is_some_and(|r| r.leaves_out(&self.view, object, held.record.name)) => {
+                Some(Reason::NoFtraceSite)
+            }
             true => None,
             false if is_unsure() => Some(self.open()),
             false => Some(Reason::NoFtraceSite),

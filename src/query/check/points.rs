@@ -85,7 +85,7 @@ pub(super) struct Deriving<'a> {
     view: View<'a>,
     definitions: &'a Definitions<'a>,
     deriver: Deriver<'a, 'a>,
-    judge: Judge<'a>,
+    judge: Judge<'a, 'static>,
     pub program: Program<'a>,
 }
 
@@ -194,7 +194,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn probe(&mut self, view: &View<'_>, judge: &Judge<'_>, derived: &Derived<'_>) {
+    fn probe(&mut self, view: &View<'_>, judge: &Judge<'_, '_>, derived: &Derived<'_>) {
         self.probes += 1;
         let (object, pc, is_inline) = match derived.place {
             Place::Code { object, seen, .. } => {

@@ -84,7 +84,7 @@ pub fn explain(
 
 struct Explainer<'a, 'd> {
     deriver: Deriver<'a, 'd>,
-    judge: Judge<'a>,
+    judge: Judge<'a, 'static>,
 }
 
 /// An alias that a point names, and what is wanted behind its name.

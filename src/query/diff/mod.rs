@@ -314,7 +314,7 @@ impl<'a> Both<'a, '_> {
 /// One of the two kernels.
 struct Side<'a, 's> {
     view: View<'a>,
-    judge: Judge<'a>,
+    judge: Judge<'a, 'static>,
     /// What counts.
     scope: Scope,
     /// Both rest on debug information: else inlined copies and files are not known of one.
