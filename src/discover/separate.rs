@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Crc;
 use rayon::prelude::*;
+use walkdir::WalkDir;
 
 use super::walk::Candidate;
 use super::{Input, KernelInputs, Options, Running, Sysroot};
@@ -18,7 +19,7 @@ use crate::load::elf::Elf;
 /// named in `skipped`.
 ///
 /// Costs nothing for objects whose debug file is known; one look at the headers of each other. Compressed ones are inflated
-/// for it, and of an image only where there are debug files by build id.
+/// for it, and of an image only where there is a debug file by build id that is large enough.
 pub(super) fn pair(
     kernel: &mut KernelInputs,
     directories: &[PathBuf],
@@ -26,10 +27,10 @@ pub(super) fn pair(
     skipped: &mut Vec<Error>,
 ) {
     let roots = roots(directories, &options.sysroot);
-    let is_by_id = options.ids || roots.iter().any(|root| root.join(".build-id").is_dir());
     let mut kernel_has_some = false;
     if let Some(vmlinux) = &mut kernel.vmlinux {
         let is_image = super::is_image(&vmlinux.path);
+        let is_by_id = || options.ids || has_as_large(&roots, &options.sysroot, vmlinux.size);
         // What the running kernel says spares the unpacking of its image.
         let is_it = |running: &&Running| {
             is_image && running.release == kernel.release && !running.build_id.is_empty()
@@ -38,7 +39,7 @@ pub(super) fn pair(
             Some(running) => by_id(&running.build_id, &roots)
                 .find(|path| is_of(path, &running.build_id))
                 .map_or_else(|| Looked::Lacks(Some(running.build_id.clone())), Looked::Found),
-            None if !is_image || is_by_id => look(vmlinux, &roots, &options.sysroot, skipped),
+            None if !is_image || is_by_id() => look(vmlinux, &roots, &options.sysroot, skipped),
             None => Looked::Lacks(None),
         };
         kernel_has_some = vmlinux.take(looked);
@@ -141,6 +142,14 @@ fn roots(directories: &[PathBuf], sysroot: &Sysroot) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     let all = given.chain([sysroot.join(DEBUG_ROOT)]);
     all.filter_map(|root| sysroot.resolve(&root).ok()).filter(|root| seen.insert(root.clone())).collect()
+}
+
+/// Whether there is a debug file by build id that is not smaller than this: a kernel's is larger than its compressed image.
+fn has_as_large(roots: &[PathBuf], sysroot: &Sysroot, size: u64) -> bool {
+    let folders = roots.iter().map(|root| root.join(".build-id"));
+    let files = folders.flat_map(|folder| WalkDir::new(folder).min_depth(2).max_depth(2)).flatten();
+    let size_of = |path: &Path| Some(std::fs::metadata(sysroot.resolve(path).ok()?).ok()?.len());
+    files.filter_map(|file| size_of(file.path())).any(|its| its >= size)
 }
 
 fn by_id<'r>(id: &[u8], roots: &'r [PathBuf]) -> impl Iterator<Item = PathBuf> + 'r {

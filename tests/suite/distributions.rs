@@ -253,6 +253,19 @@ fn debug_files_of_stripped_objects() {
     m.is_found();
 }
 
+/// A boot image tells its build id when it is unpacked, which is done where a debug file may be its own.
+#[test]
+fn debug_file_of_a_boot_image() {
+    let m = Machine::new("");
+    let vmlinux = KERNEL.tree.vmlinux();
+    let stripped = m.put("stripped", &vmlinux, Stripped);
+    let image = crate::btf::bzimage(&std::fs::read(&stripped).unwrap());
+    std::fs::remove_file(stripped).unwrap();
+    m.root.file(&format!("boot/vmlinuz-{RELEASE}"), &image);
+    m.put("usr/lib/debug/elsewhere/kernel", &vmlinux, Debug);
+    m.modules("lib/modules/R/kernel", "", Whole).by_id("usr/lib/debug/elsewhere/kernel", &vmlinux).is_found();
+}
+
 #[test]
 fn a_debug_file_of_another_build_is_named_and_not_taken() {
     let m = Machine::new("");
