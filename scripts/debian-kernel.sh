@@ -16,21 +16,27 @@ apt_of() {
         -o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=2 "$@"
 }
 
-# Gets the lists of a suite, unless they are from this day.
+# Sets `packages`: of each package of kernels in a suite its name and what it depends on, one a line. From this day.
 reach() {
-    local suite=$1 architecture=$2 state=$apt_folder/$1-$2 archive=debian
-    [ -z "$(find "$state/reached" -mmin -600 2>/dev/null)" ] || return 0
+    local suite=$1 architecture=$2 state=$apt_folder/$1-$2 archive=debian list
+    packages=$state/packages
+    [ -z "$(find "$packages" -mmin -600 2>/dev/null)" ] || return 0
     case $suite in *-security) archive=debian-security ;; esac
     mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
     : >"$state/status"
     echo "deb [signed-by=$keyring] http://deb.debian.org/$archive $suite main" >"$state/sources.list"
-    # With a list that is not there apt is content where it has another.
-    apt_of "$suite" "$architecture" apt-get -qq update >/dev/null 2>&1 &&
-        [ -n "$(find "$state/lists" -name '*_Packages*' -print -quit)" ] && touch "$state/reached"
+    # Where one list of two is not there apt is content.
+    apt_of "$suite" "$architecture" apt-get -qq update >/dev/null 2>&1 || return 1
+    list=$(find "$state/lists" -name "*_binary-${architecture}_Packages*" -print -quit)
+    [ -n "$list" ] || return 1
+    # Quicker than apt-cache, which makes a cache of all packages first.
+    /usr/lib/apt/apt-helper cat-file "$list" | awk '/^Package: / { name = $2; is = name ~ /^linux-/ }
+        is && /^Version: / { print name, "" } is && /^Depends: / { print name, $0 }' >"$packages.new"
+    mv "$packages.new" "$packages"
 }
 
 # The kernels of an architecture and flavour (cloud, rt, large) that have their debuginfo, from the oldest to the newest, one a
-# line: release and suite. Packages that only stand for others are none.
+# line: release and suite.
 kernels_of() {
     local architecture=$1 flavour=$2 suite name
     case $flavour in
@@ -42,34 +48,40 @@ kernels_of() {
             echo "skipped: suite $suite for $architecture cannot be reached" >&2
             continue
         fi
-        apt_of "$suite" "$architecture" apt-cache pkgnames linux-image- |
-            sed -n "s/^linux-image-\\($name\\)-dbg\$/\\1 $suite/p"
+        sed -n "s/^linux-image-\\($name\\)-dbg \$/\\1 $suite/p" "$packages"
     done | sort -V -k 1,1 -u
 }
 
 # 5.10.0-46-cloud-amd64 -> 5.10
 series_of() { sed 's/^\([0-9]*\.[0-9]*\).*/\1/' <<<"$1"; }
 
-# What a package that only stands for another stands for: linux-image-6.12-cloud-amd64-dbg.
+# depends_of PACKAGE: the names of packages, one a line. After `reach`.
+depends_of() {
+    awk -v name="$1" '$1 == name && $2 == "Depends:" { $1 = $2 = ""; print }' "$packages" | tr ',|' '\n' | sed 's/^ *//; s/[ :(].*//'
+}
+
+# The kernel that a release stands for which only names another: linux-image-6.12-cloud-amd64-dbg.
 stands_for() {
-    apt_of "$2" "$3" apt-cache depends --important "linux-image-$1-dbg" |
-        sed -n "s/^ *Depends: linux-image-\\([0-9].*\\)-dbg\$/\\1/p" | head -n 1
+    reach "$2" "$3"
+    depends_of "linux-image-$1-dbg" | sed -n 's/^linux-image-\([0-9].*\)-dbg$/\1/p' | head -n 1
 }
 
 # unpack_kernel FOLDER RELEASE SUITE ARCHITECTURE: image, modules, debuginfo and headers, with the build tools that run here. A
-# folder that holds the kernel already is left alone.
+# folder that holds the kernel already is left alone. Fails where the archive lists packages that it has no more.
 unpack_kernel() {
-    local folder=$1 release=$2 suite=$3 architecture=$4 package packages
+    local folder=$1 release=$2 suite=$3 architecture=$4 package wanted
     [ ! -e "$folder/whole" ] || return 0
+    reach "$suite" "$architecture"
     echo "getting $release ($suite)" >&2
     rm -rf "$folder" && mkdir -p "$folder/packages"
     folder=$(cd "$folder" && pwd)
-    packages=("linux-image-$release-dbg" "$(signed_or_not)")
+    wanted=("linux-image-$release-dbg" "$(signed_or_not)")
     # Since 7.0 the image and the modules have packages of their own.
     for package in linux-modules linux-binary linux-base; do
-        ! is_there "$package-$release" || packages+=("$package-$release")
+        ! is_there "$package-$release" || wanted+=("$package-$release")
     done
-    (cd "$folder/packages" && retry apt_of "$suite" "$architecture" apt-get -qq download "${packages[@]}") >&2
+    (cd "$folder/packages" && apt_of "$suite" "$architecture" apt-get -qq download "${wanted[@]}") >&2 ||
+        { rm -rf "$folder" && return 1; }
     unpack_all
     compgen -G "$folder/usr/lib/debug/boot/vmlinux-*" >/dev/null || fail "no vmlinux below $folder/usr/lib/debug/boot"
     unpack_headers || echo "skipped: headers of $release: only kprobe_events can be asked there" >&2
@@ -77,7 +89,7 @@ unpack_kernel() {
     touch "$folder/whole"
 }
 
-is_there() { apt_of "$suite" "$architecture" apt-cache show "$1" >/dev/null 2>&1; }
+is_there() { grep -qxF "$1 " "$packages"; }
 signed_or_not() {
     if is_there "linux-image-$release"; then echo "linux-image-$release"; else echo "linux-image-$release-unsigned"; fi
 }
@@ -88,12 +100,10 @@ unpack_all() {
 # linux-headers-R says which common headers and which kbuild belong to it. The tools are those of this machine.
 unpack_headers() {
     local headers=linux-headers-$release parts
-    parts=$(apt_of "$suite" "$architecture" apt-cache depends --important "$headers" |
-        sed -n 's/^ *Depends: *\(linux-headers-.*-common[^ :]*\|linux-kbuild-[^: ]*\).*$/\1/p' | sort -u |
-        sed "s/^linux-kbuild-.*/&:$host/")
+    parts=$(depends_of "$headers" | sed -n "s/^linux-headers-.*-common.*/&/p; s/^linux-kbuild-.*/&:$host/p" | sort -u)
     [ "$(wc -w <<<"$parts")" = 2 ] || return 1
     # shellcheck disable=SC2086
-    (cd "$folder/packages" && retry apt_of "$suite" "$architecture" apt-get -qq download "$headers" $parts) >&2 || return 1
+    (cd "$folder/packages" && apt_of "$suite" "$architecture" apt-get -qq download "$headers" $parts) >&2 || return 1
     unpack_all
     # The headers include each other by where they are installed.
     sed -i "s|^include /usr/src/|include $folder/usr/src/|" "$folder/usr/src/$headers/Makefile"

@@ -5,32 +5,10 @@
 use super::boot::{Answer, Machine, Request};
 use super::fetches::{At, CASES, Case, OF_RETURNS};
 use super::parts;
-use crate::installed::{self, Architecture, Kernel, needed, wanted};
+use crate::installed::{self, Architecture, Kernel, needed};
 use serde_json::Value;
 use std::fmt::Write;
 use std::process::Command;
-
-#[test]
-fn values_are_those_of_the_installed_kernel() {
-    let Some(kernel) = needed(installed::kernel()) else { return };
-    if kernel.release.starts_with("6.1.") {
-        values_hold(&kernel);
-    } else {
-        installed::say(&format!("skipped: {} is not one of which the functions are known", kernel.release));
-    }
-}
-
-#[test]
-fn values_are_those_of_a_newer_kernel() {
-    let Some(kernel) = wanted(installed::newer()) else { return };
-    values_hold(&kernel);
-}
-
-#[test]
-fn values_are_those_of_arm64_kernels() {
-    let Some(kernels) = wanted(installed::arm64()) else { return };
-    kernels.iter().for_each(values_hold);
-}
 
 /// What only x86-64 has: its registers, what its compiler inlines or keeps in the frame, and how flags are numbered there.
 const OF_X86: [&str; 6] = [
@@ -41,6 +19,11 @@ const OF_X86: [&str; 6] = [
     "vfs_llseek",
     "do_sys_open",
 ];
+
+#[test]
+fn values_are_those_of_the_kernels() {
+    installed::on_each(values_hold);
+}
 
 fn values_hold(kernel: &Kernel) {
     let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &["overlay"]));
