@@ -105,6 +105,28 @@ unpack_headers() {
     # shellcheck disable=SC2086
     (cd "$folder/packages" && apt_of "$suite" "$architecture" apt-get -qq download "$headers" $parts) >&2 || return 1
     unpack_all
-    # The headers include each other by where they are installed.
-    sed -i "s|^include /usr/src/|include $folder/usr/src/|" "$folder/usr/src/$headers/Makefile"
+    # The headers name each other by where they are installed.
+    sed -E -i "s#(^include |^KBUILD_OUTPUT=)/usr/src/#\\1$folder/usr/src/#" "$folder/usr/src/$headers/Makefile"
+    lend_library
+}
+
+# Tools that were built for a newer system run with its C library.
+lend_library() {
+    local tool loader tools=() from=${suite%-*}
+    [ "$from" != experimental ] || from=sid
+    while read -r tool; do
+        if ldd "$tool" 2>&1 | grep -q "version .* not found"; then tools+=("$tool"); fi
+    done < <(find "$folder"/usr/lib/linux-kbuild-* -type f -perm -1)
+    [ ${#tools[@]} -gt 0 ] || return 0
+    reach "$from" "$host" || return 1
+    (cd "$folder/packages" && apt_of "$from" "$host" apt-get -qq download libc6) >&2 || return 1
+    mkdir -p "$folder/libc"
+    dpkg -x "$folder"/packages/libc6_*.deb "$folder/libc" && rm "$folder"/packages/*.deb
+    loader=$(find "$folder/libc" -name 'ld-linux*.so.*' | head -n 1)
+    for tool in "${tools[@]}"; do
+        mv "$tool" "$tool.own"
+        printf '#!/bin/sh\nexec "%s" --library-path "%s" "%s" "$@"\n' "$loader" \
+            "$(dirname "$loader"):/lib/$(uname -m)-linux-gnu" "$tool.own" >"$tool"
+        chmod +x "$tool"
+    done
 }
