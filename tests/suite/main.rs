@@ -59,6 +59,7 @@ mod hostile_sharing;
 mod image;
 mod inflated;
 #[cfg(feature = "cli")]
+mod kernel_structs;
 mod lines;
 #[cfg(feature = "cli")]
 mod listing;
