@@ -10,6 +10,7 @@ mod exits;
 mod extent;
 pub mod layout;
 mod rules;
+mod s390x;
 mod sites;
 mod table;
 mod text;
@@ -21,9 +22,10 @@ use crate::link::Symbol;
 use crate::load::elf::Elf;
 pub use arm64::entry::bodies;
 pub use extent::measure;
-use object::elf::{EM_AARCH64, EM_X86_64, Machine};
+use object::elf::{EM_AARCH64, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{ObjectRecord, SiteKind, SymbolRecord};
 pub use rules::{Kernel, version};
+pub use s390x::Opcodes;
 use table::Tables;
 use text::Text;
 
@@ -39,6 +41,8 @@ pub struct CodeFacts {
     pub flags: u32,
     /// Of vmlinux: the flags rest on the kernel's configuration.
     pub is_configured: bool,
+    /// Of vmlinux of s390x: which instructions the kernel knows.
+    pub opcodes: Option<Opcodes>,
 }
 
 /// Code that is not what it seems.
@@ -84,6 +88,7 @@ pub fn read(
     match Machine(object.machine) {
         EM_X86_64 => code.x86(symbols, &mut facts, faults),
         EM_AARCH64 => code.arm64(symbols, &mut facts, faults),
+        EM_S390 => code.s390x(symbols, &mut facts, faults),
         // Elsewhere the rules are not known yet.
         _ => facts.flags |= ObjectRecord::UNSURE | ObjectRecord::NO_FTRACE_TABLE,
     }
@@ -165,6 +170,30 @@ impl Code<'_, '_, '_> {
             alternatives: &alternatives,
         };
         facts.boundaries = arm64::decode::decode(object, text, symbols, &rules, &mut facts.sites);
+    }
+
+    fn s390x(&self, symbols: &mut [Symbol<'_>], facts: &mut CodeFacts, faults: &mut Vec<Error>) {
+        let Self { object, text, tables, .. } = *self;
+        self.lacks_bytes(facts, faults);
+        let mut traced = tables.ftrace().unwrap_or_else(|error| {
+            facts.flags |= ObjectRecord::NO_FTRACE_TABLE;
+            faults.push(error);
+            vec![]
+        });
+        traced.retain(|pc| self.stays(*pc));
+        mark_traced(symbols, &traced, text, |pc| (0, pc));
+        if !self.is_module {
+            facts.opcodes = Opcodes::of(object, symbols);
+        }
+        let opcodes = facts.opcodes.as_ref().or(self.kernel.opcodes);
+        if opcodes.is_none() {
+            facts.flags |= ObjectRecord::UNSURE;
+        }
+        for error in s390x::sites::sites(tables, text, opcodes, &mut facts.sites) {
+            facts.flags |= ObjectRecord::UNSURE;
+            faults.push(error);
+        }
+        facts.boundaries = s390x::decode::decode(object, text, symbols, opcodes, &mut facts.sites);
     }
 
     fn lacks_bytes(&self, facts: &mut CodeFacts, faults: &mut Vec<Error>) {

@@ -1,4 +1,5 @@
 //! Which rules the kernel has, as its symbols and its version tell.
+use super::Opcodes;
 use crate::link::Symbol;
 use crate::load::config::KernelConfig;
 use probeidx_format::record::ObjectRecord;
@@ -19,6 +20,8 @@ pub struct Kernel<'a> {
     pub version: Option<Version>,
     /// Its configuration, where it is at hand.
     pub config: Option<&'a KernelConfig>,
+    /// Of s390x: which instructions it knows.
+    pub opcodes: Option<&'a Opcodes>,
 }
 
 /// The rules that the configuration or the functions of vmlinux tell, as an object's flags. Functions that are always

@@ -156,6 +156,10 @@ impl<'d> Table<'d> {
     pub fn start(&self) -> Option<u32> {
         self.start
     }
+    /// Whether the object is linked: what refers to the table leads there as it stands.
+    pub fn is_in_place(&self) -> bool {
+        matches!(self.references, References::InPlace { .. })
+    }
     /// Its length.
     pub fn length(&self) -> usize {
         self.bytes.len()

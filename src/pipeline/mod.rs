@@ -18,7 +18,7 @@ use crate::merge::{self, Extracted, Firsts};
 use crate::observer::Observer;
 use crate::write::Turn;
 use account::{from_skipped_meta, input_meta, skipped_meta};
-use modules::Group;
+use modules::{Group, OfVmlinux};
 use probeidx_format::meta::{Meta, SkippedMeta};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -226,9 +226,11 @@ fn build_kernel(
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
-        let (release, layout, instead) = (&kernel.release, layout.as_ref(), &instead);
+        let (release, instead) = (&kernel.release, &instead);
+        let opcodes = objects.first().and_then(|vmlinux: &ObjectFacts| vmlinux.code.opcodes.as_ref());
+        let of_vmlinux = OfVmlinux { layout: layout.as_ref(), opcodes };
         let read = |g: usize| {
-            Ok((g, modules::read(groups[g], release, types, layout, instead, interner, observer)?))
+            Ok((g, modules::read(groups[g], release, types, of_vmlinux, instead, interner, observer)?))
         };
         order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };

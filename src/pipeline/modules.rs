@@ -6,7 +6,7 @@ use super::told::{self, Told};
 use super::units::cut;
 use super::vmlinux::Instead;
 use crate::code::layout::Layout;
-use crate::code::{self, Kernel};
+use crate::code::{self, Kernel, Opcodes};
 use crate::discover::{Input, UNKNOWN_RELEASE};
 use crate::dwarf::{self, Gathered, KnownTypes};
 use crate::error::{Error, ErrorKind, Result};
@@ -35,8 +35,15 @@ pub struct Group {
     pub skipped: Vec<Skipped>,
 }
 
-/// Reads modules one after another into one batch; each file is dropped before the next is opened. `layout` is that of
-/// vmlinux, or none without it. A module that changed while it was read is left out, and the others are read again:
+/// What vmlinux says of modules too.
+#[derive(Clone, Copy, Default)]
+pub struct OfVmlinux<'a> {
+    pub layout: Option<&'a Layout>,
+    pub opcodes: Option<&'a Opcodes>,
+}
+
+/// Reads modules one after another into one batch; each file is dropped before the next is opened. Without vmlinux
+/// nothing is known of it. A module that changed while it was read is left out, and the others are read again:
 /// nothing that was read with it counts.
 ///
 /// # Errors
@@ -45,7 +52,7 @@ pub fn read(
     modules: &[Input],
     release: &str,
     known: &dyn KnownTypes,
-    layout: Option<&Layout>,
+    of_vmlinux: OfVmlinux<'_>,
     instead: &Instead,
     interner: &Interner,
     observer: &dyn Observer,
@@ -59,7 +66,7 @@ pub fn read(
                 done += 1;
             }
         };
-        match attempt(modules, &changed, release, known, layout, instead, interner, observe) {
+        match attempt(modules, &changed, release, known, of_vmlinux, instead, interner, observe) {
             Ok(group) => return Ok(group),
             Err((number, error)) if error.kind() == ErrorKind::Changed => changed[number] = Some(error),
             Err((_, error)) => return Err(error),
@@ -78,7 +85,7 @@ fn attempt(
     changed: &[Option<Error>],
     release: &str,
     known: &dyn KnownTypes,
-    layout: Option<&Layout>,
+    of_vmlinux: OfVmlinux<'_>,
     instead: &Instead,
     interner: &Interner,
     mut observe: impl FnMut(usize, &Input),
@@ -103,7 +110,7 @@ fn attempt(
                 _ => {}
             }
             let path = input.path.display().to_string();
-            let kernel = Kernel { version: code::version(release), config: None };
+            let kernel = Kernel { version: code::version(release), config: None, opcodes: of_vmlinux.opcodes };
             let kind = Kind::Module(name);
             let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
             if let (Told::Dwarf(_), Instead::Nothing(Some(base))) = (told, instead) {
@@ -113,7 +120,7 @@ fn attempt(
                 return Ok(facts);
             }
             let own = || Layout::of(std::iter::once(gathered.so_far()));
-            let layout = layout.copied().or_else(own);
+            let layout = of_vmlinux.layout.copied().or_else(own);
             Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
         };
         match changed.clone().map_or_else(|| open(input, object_number, does_without, read), Err) {

@@ -57,7 +57,7 @@ pub fn read<T: Send>(
                 // A debug file may lie anywhere; the configuration is beside what is installed.
                 let places = std::iter::once(&input.path).chain(&input.shipped);
                 let config = places.into_iter().find_map(|path| KernelConfig::find(path, release, object));
-                let kernel = Kernel { version: code::version(release), config: config.as_ref() };
+                let kernel = Kernel { version: code::version(release), config: config.as_ref(), opcodes: None };
                 let facts =
                     || ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
                 let (mut facts, evaluated) = rayon::join(facts, || evaluate(object.machine, config.as_ref()));

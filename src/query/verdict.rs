@@ -101,6 +101,7 @@ pub struct Judge<'a, 'l> {
     running: Option<&'l Overlay<'l>>,
 }
 
+const EM_S390: u16 = 22;
 const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
 
@@ -296,7 +297,7 @@ impl<'a, 'l> Judge<'a, 'l> {
     /// Why it is not known what the kernel does.
     fn open(&self) -> Reason {
         match self.view.machine() {
-            EM_X86_64 | EM_AARCH64 => Reason::Undecided,
+            EM_X86_64 | EM_AARCH64 | EM_S390 => Reason::Undecided,
             _ => Reason::Architecture,
         }
     }

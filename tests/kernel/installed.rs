@@ -24,22 +24,31 @@ pub struct Kernel {
 pub enum Architecture {
     X86_64,
     Arm64,
+    S390x,
+    Powerpc64,
 }
 
 impl Architecture {
     /// Of an ELF file, by its header.
     fn of(file: &Path) -> Self {
         use std::io::Read;
-        const EM_AARCH64: u8 = 183;
         let mut header = [0; 20];
-        let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
-        if read.is_ok() && header[18] == EM_AARCH64 { Self::Arm64 } else { Self::X86_64 }
+        let _ = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
+        // `e_machine`, in the order of the file's bytes.
+        match [header[18], header[19]] {
+            [183, 0] => Self::Arm64,
+            [0, 22] => Self::S390x,
+            [21, 0] => Self::Powerpc64,
+            _ => Self::X86_64,
+        }
     }
     /// The C compiler for it, on x86-64.
     pub fn compiler(self) -> &'static str {
         match self {
             Self::X86_64 => "gcc",
             Self::Arm64 => "aarch64-linux-gnu-gcc",
+            Self::S390x => "s390x-linux-gnu-gcc",
+            Self::Powerpc64 => "powerpc64le-linux-gnu-gcc",
         }
     }
 }
@@ -55,7 +64,9 @@ impl Kernel {
     /// As distributions lay a kernel out below a root.
     fn below(root: &Path, release: String) -> Self {
         let in_boot = root.join(format!("boot/vmlinuz-{release}"));
-        let modules = root.join("lib/modules").join(&release);
+        // From 7.x on Debian's modules lie in `usr/lib`.
+        let modules = ["lib/modules", "usr/lib/modules"].map(|folder| root.join(folder).join(&release));
+        let modules = modules.iter().find(|m| m.join("kernel").exists()).unwrap_or(&modules[0]).clone();
         let vmlinux = root.join(format!("usr/lib/debug/boot/vmlinux-{release}"));
         Self {
             architecture: Architecture::of(&vmlinux),
@@ -93,23 +104,37 @@ pub fn newer() -> Result<Kernel, String> {
 /// The arm64 kernels that `scripts/arm64-kernels` unpacked: below the folders of `$PROBEIDX_ARM64`, colons between them, or
 /// of target/tmp/arm64-kernels.
 pub fn arm64() -> Result<Vec<Kernel>, String> {
-    let folders: Vec<PathBuf> = match std::env::var_os("PROBEIDX_ARM64") {
+    of(Architecture::Arm64, "PROBEIDX_ARM64", "arm64-kernels")
+        .ok_or_else(|| "no arm64 kernel here: run scripts/arm64-kernels".to_owned())
+}
+
+/// The s390x kernels below the folders of `$PROBEIDX_S390X`, colons between them, or of target/tmp/s390x-kernels.
+pub fn s390x() -> Result<Vec<Kernel>, String> {
+    of(Architecture::S390x, "PROBEIDX_S390X", "s390x-kernels").ok_or_else(|| "no s390x kernel here".to_owned())
+}
+
+/// The same of ppc64le: `$PROBEIDX_POWERPC64`, target/tmp/powerpc64-kernels.
+pub fn powerpc64() -> Result<Vec<Kernel>, String> {
+    of(Architecture::Powerpc64, "PROBEIDX_POWERPC64", "powerpc64-kernels")
+        .ok_or_else(|| "no ppc64le kernel here".to_owned())
+}
+
+/// The kernels of an architecture below the folders of a variable or those of a folder, the oldest first; `None` without any.
+fn of(architecture: Architecture, variable: &str, folder: &str) -> Option<Vec<Kernel>> {
+    let folders: Vec<PathBuf> = match std::env::var_os(variable) {
         Some(folders) => std::env::split_paths(&folders).collect(),
         None => {
-            let all = std::fs::read_dir(scratch("arm64-kernels")).into_iter().flatten().flatten();
+            let all = std::fs::read_dir(scratch(folder)).into_iter().flatten().flatten();
             all.map(|folder| folder.path()).collect()
         }
     };
     let mut found: Vec<Kernel> = folders
         .iter()
         .flat_map(|root| releases_below(root).into_iter().map(move |release| Kernel::below(root, release)))
-        .filter(|kernel| kernel.architecture == Architecture::Arm64)
+        .filter(|kernel| kernel.architecture == architecture)
         .collect();
     found.sort_by_key(|kernel| numbers(&kernel.release));
-    if found.is_empty() {
-        return Err("no arm64 kernel here: run scripts/arm64-kernels".to_owned());
-    }
-    Ok(found)
+    Some(found).filter(|found| !found.is_empty())
 }
 
 fn releases_below(root: &Path) -> Vec<String> {

@@ -56,6 +56,18 @@ fn verdicts_are_those_of_arm64_kernels() {
     kernels.iter().for_each(verdicts_hold);
 }
 
+#[test]
+fn verdicts_are_those_of_s390x_kernels() {
+    let Some(kernels) = wanted(installed::s390x()) else { return };
+    kernels.iter().for_each(verdicts_hold);
+}
+
+#[test]
+fn verdicts_are_those_of_ppc64le_kernels() {
+    let Some(kernels) = wanted(installed::powerpc64()) else { return };
+    kernels.iter().for_each(verdicts_hold);
+}
+
 fn verdicts_hold(kernel: &Kernel) {
     let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &MODULES));
     let Some(machine) = needed(machine) else { return };
