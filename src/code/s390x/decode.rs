@@ -6,7 +6,7 @@ use crate::code::text::{CodeSection, Text};
 use crate::code::{SiteFacts, extent, symbol_starts};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
-use probeidx_format::record::{SiteKind, SymbolRecord};
+use probeidx_format::record::{SiteKind, SiteRecord, SymbolRecord, TableSet};
 use std::ops::Range;
 
 /// What is found at an address of code.
@@ -34,13 +34,21 @@ pub fn instructions<'a>(
     })
 }
 
+/// What decides on an instruction.
+pub struct Rules<'a> {
+    /// Those that the kernel knows; taken to be all where its tables are not at hand.
+    pub opcodes: Option<&'a Opcodes>,
+    /// The tables that could not be read and may have it.
+    pub may_be: &'a dyn Fn(Instruction) -> TableSet,
+}
+
 /// Decodes all code; gives for each section its start and a bit for every byte. Adds instructions that cannot be probed to the
 /// sites, and marks the symbols that return or jump to other functions.
 pub fn decode(
     object: &Elf<'_>,
     text: &Text<'_>,
     symbols: &mut [Symbol<'_>],
-    opcodes: Option<&Opcodes>,
+    rules: &Rules<'_>,
     sites: &mut Vec<SiteFacts>,
 ) -> Vec<(u32, Vec<u8>)> {
     let starts = symbol_starts(symbols);
@@ -55,13 +63,16 @@ pub fn decode(
         // An odd address is none of an instruction.
         for (start, next) in own.zip(ends).filter(|(start, _)| start.is_multiple_of(2)) {
             let code = &section.bytes[(start - section.pcs.start) as usize..section.pcs.len()];
-            for (offset, _, found) in instructions(code, opcodes).take_while(|i| i.0 < next - start) {
-                let bit = (start - section.pcs.start + offset) as usize;
+            let own = instructions(code, rules.opcodes).take_while(|i| i.0 < next - start);
+            for (offset, instruction, found) in own {
+                let (start, bit) = (start + offset, (start - section.pcs.start + offset) as usize);
                 boundaries[bit / 8] |= 1 << (bit % 8);
                 if found == Start::Refused {
-                    let kind = SiteKind::Unsupported as u8;
-                    sites.push(SiteFacts { start: start + offset, length: 1, kind });
+                    sites.push(SiteFacts { start, length: 1, kind: SiteKind::Unsupported as u8 });
                 }
+                let (may_be, length) = ((rules.may_be)(instruction), instruction.length() as u8);
+                let kinds = may_be.iter().map(|table| SiteRecord::MAY_BE + table as u8);
+                sites.extend(kinds.map(|kind| SiteFacts { start, length, kind }));
             }
             let end = start + extent::of_symbol(symbols, start, next - start);
             marks.push((start, exits_of(object, section, start..end, &exits)));

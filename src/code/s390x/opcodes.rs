@@ -12,21 +12,25 @@ const FRAGMENT: usize = 5;
 /// there are, of two bytes each.
 const GROUP: usize = 7;
 
-/// The tables of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// No kernel has more groups: those of 6.12 have 22.
+const MOST: usize = 40;
+
+/// The tables of a kernel. What is behind the groups that there are is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opcodes {
-    /// What is left of each instruction by its group's mask.
-    fragments: Vec<u8>,
-    groups: Vec<Group>,
+    groups: [Group; MOST],
+    count: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The instructions that start alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Group {
     first: u8,
     mask: u8,
     /// Which byte of the instruction has the fragment.
-    byte: usize,
-    fragments: std::ops::Range<usize>,
+    byte: u8,
+    /// A bit for each fragment that there is: what is left of an instruction by the mask.
+    fragments: [u64; 4],
 }
 
 impl Opcodes {
@@ -40,28 +44,32 @@ impl Opcodes {
             let start = (symbol.pc - section.pc?) as usize;
             section.raw().get(start..start.checked_add(symbol.size as usize)?)
         };
-        let (instructions, groups) = (table(b"opcode", INSTRUCTION)?, table(b"opcode_offset", GROUP)?);
-        let fragments: Vec<u8> = instructions.chunks_exact(INSTRUCTION).map(|i| i[FRAGMENT]).collect();
-        let group = |bytes: &[u8]| {
+        let instructions: Vec<u8> =
+            table(b"opcode", INSTRUCTION)?.chunks_exact(INSTRUCTION).map(|i| i[FRAGMENT]).collect();
+        Self::from_tables(&instructions, table(b"opcode_offset", GROUP)?)
+    }
+
+    /// `fragments` are those of all instructions.
+    fn from_tables(fragments: &[u8], table: &[u8]) -> Option<Self> {
+        let count = table.len() / GROUP;
+        let mut groups = [Group::default(); MOST];
+        for (group, bytes) in groups.get_mut(..count).filter(|g| g.len() > 1)?.iter_mut().zip(table.chunks_exact(GROUP)) {
             let half = |at: usize| usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
-            let (start, byte) = (half(3), usize::from(bytes[2]));
-            let fragments = start..start + half(5);
-            Some(Group { first: bytes[0], mask: bytes[1], byte, fragments }).filter(|group| {
-                // Of an instruction that has less than six bytes the kernel looks at no more of them either.
-                group.byte < 6 && group.fragments.end <= instructions.len() / INSTRUCTION
-            })
-        };
-        let groups: Option<Vec<Group>> = groups.chunks_exact(GROUP).map(group).collect();
-        Some(Self { fragments, groups: groups.filter(|groups| groups.len() > 1)? })
+            *group = Group { first: bytes[0], mask: bytes[1], byte: bytes[2], fragments: [0; 4] };
+            let own = fragments.get(half(3)..half(3) + half(5)).filter(|_| group.byte < 6)?;
+            own.iter().for_each(|f| group.fragments[usize::from(f / 64)] |= 1 << (f % 64));
+        }
+        Some(Self { groups, count })
     }
 
     /// Whether the kernel knows an instruction (`find_insn`). The last group is that of all first bytes that have none.
     pub fn knows(&self, instruction: Instruction) -> bool {
         let bytes = instruction.bytes();
-        let own = self.groups.iter().find(|g| g.first == bytes[0]).or(self.groups.last());
+        let groups = &self.groups[..self.count];
+        let own = groups.iter().find(|g| g.first == bytes[0]).or(groups.last());
         own.is_some_and(|group| {
-            let fragment = bytes[group.byte] & group.mask;
-            self.fragments[group.fragments.clone()].contains(&fragment)
+            let fragment = bytes[usize::from(group.byte)] & group.mask;
+            group.fragments[usize::from(fragment / 64)] & 1 << (fragment % 64) != 0
         })
     }
 }
@@ -73,14 +81,24 @@ mod tests {
     #[test]
     fn an_instruction_is_known_by_first_byte_and_fragment() {
         // 01: by the second byte; c0: by its lower half; all others by the first byte.
-        let group = |first, mask, byte, fragments| Group { first, mask, byte, fragments };
-        let opcodes = Opcodes {
-            fragments: vec![0x01, 0x02, 0x00, 0x04, 0x05, 0x07, 0x0d, 0xaf],
-            groups: vec![group(0x01, 0xff, 1, 0..2), group(0xc0, 0x0f, 1, 2..5), group(0xff, 0xff, 0, 5..8)],
-        };
+        let fragments = [0x01, 0x02, 0x00, 0x04, 0x05, 0x07, 0x0d, 0xaf];
+        let table = [
+            [0x01, 0xff, 1, 0, 0, 0, 2], //
+            [0xc0, 0x0f, 1, 0, 2, 0, 3],
+            [0xff, 0xff, 0, 0, 5, 0, 3],
+        ];
+        let opcodes = Opcodes::from_tables(&fragments, table.as_flattened()).unwrap();
         let knows = |bytes: &[u8]| opcodes.knows(Instruction::first(bytes).unwrap());
         assert!(knows(&[0x01, 0x02]) && !knows(&[0x01, 0x03]));
         assert!(knows(&[0xc0, 0xf4]) && !knows(&[0xc0, 0xf1]));
         assert!(knows(&[0x07, 0xfe]) && knows(&[0xaf, 0]) && !knows(&[0x08, 0]));
+    }
+
+    #[test]
+    fn tables_that_lead_nowhere_are_none() {
+        let beyond = [[0x01, 0xff, 1, 0, 0, 0, 9], [0xff, 0xff, 0, 0, 0, 0, 1]];
+        assert_eq!(Opcodes::from_tables(&[1, 2], beyond.as_flattened()), None);
+        assert_eq!(Opcodes::from_tables(&[1, 2], &[0; GROUP * (MOST + 1)]), None);
+        assert_eq!(Opcodes::from_tables(&[1, 2], &[]), None);
     }
 }

@@ -1,12 +1,11 @@
 //! Places that the running s390x kernel rewrites or keeps for itself, from its tables.
-use super::alternatives::{self, Alternative};
-use super::{Instruction, Opcodes};
-use crate::code::SiteFacts;
-use crate::code::sites::{ALTERNATIVES, BUGS, JUMP_LABELS, each, first_that_fits, read_all, site, tables};
-use crate::code::table::{Table, TableName, Tables};
-use crate::code::text::Text;
-use crate::error::{Error, Result};
-use probeidx_format::record::SiteKind;
+use super::Instruction;
+use super::alternatives::Alternative;
+use crate::code::sites::{ALTERNATIVES, BUGS, Entries, Entry, JUMP_LABELS, Reader, for_shapes, site, tables};
+use crate::code::table::TableName;
+use crate::code::{Object, SiteFacts};
+use crate::error::Result;
+use probeidx_format::record::{CodeTable, SiteKind};
 
 tables! {
     // Calls and jumps to thunks against speculation, of vmlinux in two tables, of a module in several.
@@ -18,94 +17,93 @@ tables! {
     RETURNS_BY_REGISTER = ".s390_return_reg" from "" to "" read by "";
 }
 
-/// Reads all tables; gives what could not be read.
-pub fn sites(
-    tables: &Tables<'_, '_>,
-    text: &Text<'_>,
-    opcodes: Option<&Opcodes>,
-    found: &mut Vec<SiteFacts>,
-) -> Vec<Error> {
-    let mut faults = read_all(
-        &[
-            (&JUMP_LABELS, jump_labels),
-            (&BUGS, bugs),
-            (&INDIRECT, thunked),
-            (&RETURNS, thunked),
-            (&INDIRECT_CALLS, thunked),
-            (&INDIRECT_JUMPS, thunked),
-            (&RETURNS_BY_REGISTER, thunked),
-        ],
-        tables,
-        text,
-        found,
-    );
-    match read_alternatives(tables, text) {
-        Ok(all) => found.extend(alternatives::differing(all, text, opcodes)),
-        Err(error) => faults.push(error),
-    }
-    faults
+/// All tables but that of alternatives.
+pub const READERS: [Reader; 7] = [
+    Reader {
+        of: CodeTable::JumpLabels,
+        table: JUMP_LABELS,
+        entries: Entries::Struct("jump_entry", &["code"]),
+        read: jump_label,
+    },
+    Reader {
+        of: CodeTable::Bugs,
+        table: BUGS,
+        entries: Entries::Struct("bug_entry", &["bug_addr_disp"]),
+        read: bug,
+    },
+    thunks(INDIRECT),
+    thunks(RETURNS),
+    thunks(INDIRECT_CALLS),
+    thunks(INDIRECT_JUMPS),
+    thunks(RETURNS_BY_REGISTER),
+];
+
+const fn thunks(table: TableName) -> Reader {
+    Reader { of: CodeTable::Retpolines, table, entries: Entries::References, read: thunk }
 }
 
-fn instruction(text: &Text<'_>, pc: u32) -> Option<Instruction> {
-    text.at(pc).and_then(Instruction::first)
+fn instruction(entry: &Entry<'_, '_>, pc: u32) -> Option<Instruction> {
+    entry.text.at(pc).and_then(Instruction::first)
 }
 
-/// A jump, or a no-op that keeps where it would lead; an entry is 16 bytes: code, target, key.
-fn jump_labels(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    each(table, 16, |at| {
-        let start = table.relative(at)?;
-        let label = instruction(text, start).filter(|i| i.is_jump_or_nop())?;
-        Some(site(start, label.length() as u8, SiteKind::JumpLabel))
-    })
+/// A jump, or a no-op that keeps where it would lead.
+fn jump_label(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.relative("code")?;
+    let label = instruction(entry, start).filter(|i| i.is_jump_or_nop())?;
+    found.push(site(start, label.length() as u8, SiteKind::JumpLabel));
+    Some(())
 }
 
-/// An entry starts with the address of a monitor call; since 7.0 also with that of the instruction that loads the entry's own
-/// address, for a warning with a format. 12 bytes, 8 without CONFIG_DEBUG_BUGVERBOSE, 16 since 7.0. (`struct bug_entry`,
-/// arch/s390/include/asm/bug.h)
-fn bugs(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    first_that_fits(table, &[12, 8, 16], |at, _| {
-        let start = table.relative(at)?;
-        let found = instruction(text, start)?;
-        // In a module the address is not in the instruction yet.
-        let is_own = || {
-            let entry = table.start().filter(|_| table.is_in_place()).map(|first| first + at as u32);
-            entry.is_none_or(|entry| found.relative_long(start) == entry)
-        };
-        let fits = found.is_monitor_call() || (found.is_load_of_address() && is_own());
-        fits.then(|| vec![site(start, found.length() as u8, SiteKind::Bug)])
-    })
+/// The address of a monitor call; since 7.0 also that of the instruction that loads the entry's own address, for a warning with
+/// a format (arch/s390/include/asm/bug.h). Kprobes refuse what an entry names, whatever stands there (`find_bug` in
+/// `check_kprobe_address_safe`, kernel/kprobes.c).
+fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.relative("bug_addr_disp")?;
+    let there = instruction(entry, start)?;
+    // In a module the address is not in the instruction yet.
+    let loads_entry = || {
+        let own = entry.table.start().map(|table| table.wrapping_add(entry.at as u32));
+        there.is_load_of_address() && (entry.table.is_relocated() || own == Some(there.relative_long(start)))
+    };
+    found.push(site(start, there.length() as u8, SiteKind::Bug));
+    (entry.is_declared || there.is_monitor_call() || loads_entry()).then_some(())
 }
 
 /// A jump or call of six bytes to a thunk, in place of which the kernel may write a branch of two and a no-op of four
-/// (`__nospec_revert`, arch/s390/kernel/nospec-branch.c). Others are passed over. An entry is relative to its own place.
-fn thunked(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
+/// (`__nospec_revert`, arch/s390/kernel/nospec-branch.c). Others are passed over.
+fn thunk(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     const BRANCH: u32 = 2;
-    let mut found = vec![];
-    for at in table.entries(4)? {
-        let start = table.relative(at).ok_or_else(|| table.damaged(at))?;
-        let there = instruction(text, start).ok_or_else(|| table.damaged(at))?;
-        if there.is_call() || there.is_jump_or_nop() {
-            found.push(site(start.saturating_add(BRANCH), 1, SiteKind::PatchedWhole));
-        }
+    let start = entry.reference()?;
+    let there = instruction(entry, start)?;
+    if there.is_call() || there.is_jump_or_nop() {
+        found.push(site(start.saturating_add(BRANCH), 1, SiteKind::PatchedWhole));
     }
-    Ok(found)
+    Some(())
 }
 
-/// An entry starts with place and replacement, and ends with their length, behind which 5.10 has that of the replacement again:
-/// 13 bytes since 6.11, 11 before, 12 to 5.18. (`struct alt_instr`, arch/s390/include/asm/alternative.h)
-fn read_alternatives(tables: &Tables<'_, '_>, text: &Text<'_>) -> Result<Vec<Alternative>> {
-    /// Size of an entry, and where in it the length is.
-    const LAYOUTS: [(usize, usize); 3] = [(13, 12), (11, 10), (12, 10)];
-    let Some(table) = tables.table(&ALTERNATIVES)? else { return Ok(vec![]) };
-    let read = |at: usize, length_at: usize| {
-        let (start, replacement) = (table.relative(at)?, table.relative(at + 4)?);
-        let length = table.byte(at + length_at);
-        let reaches = |pc: u32| text.at(pc).is_some_and(|code| code.len() >= usize::from(length));
-        let fits = length > 0 && length.is_multiple_of(2) && reaches(start) && reaches(replacement);
-        fits.then_some(Alternative { start, length, replacement })
-    };
-    let with = |(size, length_at): (usize, usize)| -> Option<Vec<Alternative>> {
-        table.entries(size).ok()?.map(|at| read(at, length_at)).collect()
-    };
-    LAYOUTS.into_iter().find_map(with).ok_or_else(|| table.damaged(0))
+/// Reads the alternatives: place, replacement, and the length of both. (`struct alt_instr`,
+/// arch/s390/include/asm/alternative.h)
+///
+/// # Errors
+/// The table is missing or damaged.
+pub fn alternatives(of: &Object<'_, '_, '_>) -> Result<Vec<Alternative>> {
+    const MEMBERS: [&str; 3] = ["instr_offset", "repl_offset", "instrlen"];
+    let Some(table) = of.tables.table(&ALTERNATIVES)? else { return Ok(vec![]) };
+    for_shapes(&table, "alt_instr", &MEMBERS, of, |shape, is_declared| {
+        let entries = table.entries(shape.size as usize, shape.size as usize)?;
+        let read = |at| {
+            let entry = Entry { table: &table, text: of.text, at, shape, is_declared };
+            alternative(&entry).ok_or_else(|| table.damaged(at))
+        };
+        entries.map(read).collect()
+    })
+}
+
+/// `None` if the entry makes no sense.
+fn alternative(entry: &Entry<'_, '_>) -> Option<Alternative> {
+    let (start, replacement) = (entry.relative("instr_offset")?, entry.relative("repl_offset")?);
+    let length = entry.byte("instrlen")?;
+    let reaches = |pc: u32| entry.text.at(pc).is_some_and(|code| code.len() >= usize::from(length));
+    let fits = length > 0 && length.is_multiple_of(2) && reaches(start) && reaches(replacement);
+    fits.then_some(Alternative { start, length, replacement })
 }
