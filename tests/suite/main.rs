@@ -76,6 +76,7 @@ mod parts;
 mod placements;
 mod raw;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod s390x;
 mod seeds;
 #[cfg(feature = "cli")]
 mod serve;

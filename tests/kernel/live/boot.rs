@@ -233,7 +233,7 @@ impl Machine {
             // No semihosting: a port that is no terminal, and a second terminal of the hypervisor.
             Architecture::S390x => (
                 "ttysclp0",
-                "-machine s390-ccw-virtio -cpu max -device virtio-serial-ccw -device virtserialport,chardev=told",
+                "-machine s390-ccw-virtio -cpu max -nic none -device virtio-serial-ccw -device virtserialport,chardev=told",
             ),
             Architecture::Powerpc64 => (
                 "hvc0",

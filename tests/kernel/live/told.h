@@ -31,8 +31,14 @@ static int told_device = -1;
 
 static int open_told(void) {
     struct termios raw;
-    if (mount("none", "/dev", "devtmpfs", 0, NULL) || (told_device = open(TOLD, O_WRONLY | O_NOCTTY)) < 0)
+    if (mount("none", "/dev", "devtmpfs", 0, NULL))
         return -1;
+    // Devices of channels come up beside the start of the kernel: up to ten seconds are waited for this one.
+    for (int tries = 0; (told_device = open(TOLD, O_WRONLY | O_NOCTTY)) < 0; tries++) {
+        if (tries == 1000)
+            return -1;
+        usleep(10000);
+    }
     if (tcgetattr(told_device, &raw) == 0) {
         cfmakeraw(&raw);
         tcsetattr(told_device, TCSANOW, &raw);
