@@ -119,12 +119,7 @@ pub const SHAPES: &[Assumed] = &[
         members: &[("instr", 0), ("type", 8), ("len", 9)],
     },
     // arch/arm64/include/asm/extable.h: from 5.16 on, before
-    Assumed {
-        name: "exception_table_entry",
-        machines: ALL,
-        size: 12,
-        members: &[("insn", 0), ("fixup", 4)],
-    },
+    Assumed { name: "exception_table_entry", machines: ALL, size: 12, members: &[("insn", 0), ("fixup", 4)] },
     Assumed { name: "exception_table_entry", machines: ALL, size: 8, members: &[("insn", 0), ("fixup", 4)] },
 ];
 

@@ -154,7 +154,8 @@ pub(super) fn is_for_types(file: &File) -> bool {
 
 /// Whether an uncompressed file has debug information.
 pub(super) fn has_debug_info(file: &File) -> bool {
-    let has = |elf: &Elf<'_, '_>| [&b".debug_info"[..], b".zdebug_info"].iter().any(|s| elf.section(s).is_some());
+    let has =
+        |elf: &Elf<'_, '_>| [&b".debug_info"[..], b".zdebug_info"].iter().any(|s| elf.section(s).is_some());
     Elf::read(file, has).unwrap_or(false)
 }
 

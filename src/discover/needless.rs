@@ -24,11 +24,14 @@ impl Named {
     /// Drops what there is to say of files that no kernel needs.
     pub(super) fn drop_needless(&self, kernels: &[KernelInputs], skipped: &mut Vec<Error>) {
         let is_there = |release: &str| kernels.iter().any(|k| k.release == release && k.vmlinux.is_some());
-        let has_modules = |release: &str| kernels.iter().any(|k| k.release == release && !k.modules.is_empty());
+        let has_modules =
+            |release: &str| kernels.iter().any(|k| k.release == release && !k.modules.is_empty());
         let has_any = kernels.iter().any(|k| k.vmlinux.is_some());
         skipped.retain(|error| {
             // Of two whole kernels it is said which was taken.
-            let Some(path) = error.path().filter(|_| error.kind() != ErrorKind::Mismatch) else { return true };
+            let Some(path) = error.path().filter(|_| error.kind() != ErrorKind::Mismatch) else {
+                return true;
+            };
             let Some(role @ (Role::Vmlinux | Role::Image)) = name::role(path) else { return true };
             let release = name::release(path, role);
             let is_needless = match (&release, role) {

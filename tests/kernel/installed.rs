@@ -110,7 +110,8 @@ pub fn arm64() -> Result<Vec<Kernel>, String> {
 
 /// The s390x kernels below the folders of `$PROBEIDX_S390X`, colons between them, or of target/tmp/s390x-kernels.
 pub fn s390x() -> Result<Vec<Kernel>, String> {
-    of(Architecture::S390x, "PROBEIDX_S390X", "s390x-kernels").ok_or_else(|| "no s390x kernel here".to_owned())
+    of(Architecture::S390x, "PROBEIDX_S390X", "s390x-kernels")
+        .ok_or_else(|| "no s390x kernel here".to_owned())
 }
 
 /// The same of ppc64le: `$PROBEIDX_POWERPC64`, target/tmp/powerpc64-kernels.

@@ -117,6 +117,8 @@ mod tests {
         assert_eq!(of(&[0xa7, 0xf4, 0xff, 0xfe]).jumps_to(100), Some(96));
         assert_eq!(of(&[0xc0, 0xf4, 0, 0, 0, 8]).jumps_to(100), Some(116));
         assert_eq!(of(&[0xc0, 0x04, 0, 0, 0, 8]).jumps_to(100), None);
-        assert!(of(&[0x07, 0xfe]).is_return() && of(&[0x07, 0x8e]).is_return() && !of(&[0x07, 0x0e]).is_return());
+        assert!(
+            of(&[0x07, 0xfe]).is_return() && of(&[0x07, 0x8e]).is_return() && !of(&[0x07, 0x0e]).is_return()
+        );
     }
 }

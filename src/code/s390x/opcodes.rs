@@ -53,7 +53,9 @@ impl Opcodes {
     fn from_tables(fragments: &[u8], table: &[u8]) -> Option<Self> {
         let count = table.len() / GROUP;
         let mut groups = [Group::default(); MOST];
-        for (group, bytes) in groups.get_mut(..count).filter(|g| g.len() > 1)?.iter_mut().zip(table.chunks_exact(GROUP)) {
+        for (group, bytes) in
+            groups.get_mut(..count).filter(|g| g.len() > 1)?.iter_mut().zip(table.chunks_exact(GROUP))
+        {
             let half = |at: usize| usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
             *group = Group { first: bytes[0], mask: bytes[1], byte: bytes[2], fragments: [0; 4] };
             let own = fragments.get(half(3)..half(3) + half(5)).filter(|_| group.byte < 6)?;
