@@ -37,6 +37,12 @@ fn the_blacklist_and_definitions_are_right_for_arm64_kernels() {
     kernels.iter().for_each(lists_hold);
 }
 
+#[test]
+fn the_blacklist_and_definitions_are_right_for_s390x_kernels() {
+    let Some(kernels) = wanted(installed::s390x()) else { return };
+    kernels.iter().for_each(lists_hold);
+}
+
 fn lists_hold(kernel: &Kernel) {
     let modules = ["overlay", "kvm", "kvm_amd", "libnvdimm"];
     let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &modules));
@@ -67,7 +73,11 @@ fn lists_hold(kernel: &Kernel) {
     let ours: Vec<String> = run(kernel, &["blacklist", "--quiet"]).lines().map(columns).collect();
     let is_of_module = |line: &&String| line.ends_with(']');
     let theirs: Vec<String> = answers.blacklist.iter().filter(|l| !is_of_module(l)).cloned().collect();
-    assert_eq!(ours, theirs, "{}", kernel.release);
+    match kernel.architecture {
+        // It stands elsewhere than where it was linked, whatever its command line says.
+        Architecture::S390x => assert_eq!(from_first(&ours), from_first(&theirs), "{}", kernel.release),
+        _ => assert_eq!(ours, theirs, "{}", kernel.release),
+    }
     if !with_kvm {
         return;
     }
@@ -76,6 +86,22 @@ fn lists_hold(kernel: &Kernel) {
         run(kernel, &["blacklist", "--quiet", "kvm", "kvm_amd"]).lines().map(name).collect();
     let theirs: BTreeSet<String> = answers.blacklist.iter().filter(is_of_module).map(|l| name(l)).collect();
     assert_eq!(ours, theirs, "{}", kernel.release);
+}
+
+/// Ranges and their names, the addresses counted from that of the first.
+fn from_first(lines: &[String]) -> Vec<(u64, u64, &str)> {
+    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("an address");
+    let ranges = lines.iter().map(|line| {
+        let (range, name) = line.split_once('\t').expect("a range and a name");
+        let (start, end) = range.split_once('-').expect("a range");
+        (number(start), number(end), name)
+    });
+    let ranges: Vec<_> = ranges.collect();
+    let first = ranges.first().map_or(0, |range| range.0);
+    ranges
+        .into_iter()
+        .map(|(start, end, name)| (start.wrapping_sub(first), end.wrapping_sub(first), name))
+        .collect()
 }
 
 /// The addresses of a spec's placements by anchor.

@@ -32,6 +32,12 @@ fn values_are_those_of_arm64_kernels() {
     kernels.iter().for_each(values_hold);
 }
 
+#[test]
+fn values_are_those_of_s390x_kernels() {
+    let Some(kernels) = wanted(installed::s390x()) else { return };
+    kernels.iter().for_each(values_hold);
+}
+
 /// What only x86-64 has: its registers, what its compiler inlines or keeps in the frame, and how flags are numbered there.
 const OF_X86: [&str; 6] = [
     "__x64_sys_kill",
@@ -56,7 +62,7 @@ fn values_hold(kernel: &Kernel) {
     let keeps_arguments = kept.is_ok_and(|printed| printed.contains("\"fetch\""));
     let is_arm64 = kernel.architecture == Architecture::Arm64;
     let is_here = |c: &&Case| match c.at {
-        At::Function(spec) if is_arm64 => {
+        At::Function(spec) if kernel.architecture != Architecture::X86_64 => {
             !OF_X86.contains(&spec) && !c.arguments.iter().any(|argument| argument.contains("=%"))
         }
         _ => true,
