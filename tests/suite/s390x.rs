@@ -15,7 +15,7 @@ fn kernel(changes: &[&str]) -> Option<Indexed> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/s390x/kernel.S");
     let object = tree.path().join("kernel.o");
     let mut compiler = Command::new("s390x-linux-gnu-gcc");
-    compiler.arg("-c").arg(source).arg("-o").arg(&object);
+    compiler.args(["-g", "-c"]).arg(source).arg("-o").arg(&object);
     if !compiler.output().is_ok_and(|o| o.status.success()) {
         skipped("s390x: s390x-linux-gnu-gcc cannot make it");
         return None;
