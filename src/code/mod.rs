@@ -11,6 +11,7 @@ mod exits;
 mod extent;
 pub mod layout;
 mod rules;
+mod s390x;
 mod sites;
 mod table;
 mod text;
@@ -23,7 +24,7 @@ use crate::load::elf::Elf;
 pub use arm64::entry::bodies;
 pub use assumptions::PROVEN;
 pub use extent::measure;
-use object::elf::{EM_AARCH64, EM_X86_64, Machine};
+use object::elf::{EM_AARCH64, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
 pub use rules::{Evidence, Kernel, version};
 use table::Tables;
@@ -93,6 +94,7 @@ pub fn read(
     let read = match Machine(object.machine) {
         EM_X86_64 => x86::read,
         EM_AARCH64 => arm64::read,
+        EM_S390 => s390x::read,
         // Elsewhere the rules are not known, or not proven yet.
         _ => {
             facts.flags |= ObjectRecord::NO_RULES;

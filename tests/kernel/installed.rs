@@ -24,22 +24,31 @@ pub struct Kernel {
 pub enum Architecture {
     X86_64,
     Arm64,
+    S390x,
+    Powerpc64,
 }
 
 impl Architecture {
     /// Of an ELF file, by its header.
     fn of(file: &Path) -> Self {
         use std::io::Read;
-        const EM_AARCH64: u8 = 183;
         let mut header = [0; 20];
-        let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
-        if read.is_ok() && header[18] == EM_AARCH64 { Self::Arm64 } else { Self::X86_64 }
+        let _ = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
+        // `e_machine`, in the order of the file's bytes.
+        match [header[18], header[19]] {
+            [183, 0] => Self::Arm64,
+            [0, 22] => Self::S390x,
+            [21, 0] => Self::Powerpc64,
+            _ => Self::X86_64,
+        }
     }
     /// The C compiler for it, on x86-64.
     pub fn compiler(self) -> &'static str {
         match self {
             Self::X86_64 => "gcc",
             Self::Arm64 => "aarch64-linux-gnu-gcc",
+            Self::S390x => "s390x-linux-gnu-gcc",
+            Self::Powerpc64 => "powerpc64le-linux-gnu-gcc",
         }
     }
 }

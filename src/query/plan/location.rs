@@ -49,6 +49,8 @@ pub(super) fn stack_pointer(machine: u16) -> Option<u8> {
     match machine {
         62 => Some(7),
         183 => Some(31),
+        22 => Some(15),
+        21 => Some(1),
         _ => None,
     }
 }

@@ -218,7 +218,7 @@ impl Machine {
         // arm64 is emulated several times as slowly.
         let patience = match self.architecture {
             Architecture::X86_64 => 120 + count as u64 / 20,
-            Architecture::Arm64 => 600 + count as u64 / 4,
+            Architecture::Arm64 | Architecture::S390x | Architecture::Powerpc64 => 600 + count as u64 / 4,
         };
         self.run(&initrd, &told, &console, Duration::from_secs(patience))?;
         let answers = std::fs::read(&told)
@@ -242,6 +242,15 @@ impl Machine {
             Architecture::Arm64 => (
                 "ttyAMA0",
                 "-machine virt -cpu max,pauth-impdef=on -semihosting-config enable=on,userspace=on,target=native,chardev=told",
+            ),
+            // No semihosting: a port that is no terminal, and a second terminal of the hypervisor.
+            Architecture::S390x => (
+                "ttysclp0",
+                "-machine s390-ccw-virtio -cpu max -nic none -device virtio-serial-ccw -device virtserialport,chardev=told",
+            ),
+            Architecture::Powerpc64 => (
+                "hvc0",
+                "-machine pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off -device spapr-vty,reg=0x71000001,chardev=told",
             ),
         };
         // Processors have not the same instructions patched in: `$PROBEIDX_CPU` is another one.
@@ -330,6 +339,8 @@ fn emulator(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::X86_64 => "qemu-system-x86_64",
         Architecture::Arm64 => "qemu-system-aarch64",
+        Architecture::S390x => "qemu-system-s390x",
+        Architecture::Powerpc64 => "qemu-system-ppc64",
     }
 }
 
