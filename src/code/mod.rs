@@ -6,6 +6,7 @@
 mod arm64;
 mod blacklist;
 mod data;
+mod entry;
 mod exits;
 mod extent;
 pub mod layout;
@@ -20,6 +21,7 @@ use crate::error::Error;
 use crate::link::Symbol;
 use crate::load::elf::Elf;
 pub use arm64::entry::bodies;
+pub use entry::untouched;
 pub use extent::measure;
 use object::elf::{EM_AARCH64, EM_X86_64, Machine};
 use probeidx_format::record::{ObjectRecord, SiteKind, SymbolRecord};

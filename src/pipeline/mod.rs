@@ -10,6 +10,7 @@ mod user;
 mod vmlinux;
 
 use crate::discover::{self, Discovery, KernelInputs};
+use crate::dwarf::SourceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{self, ObjectFacts};
 use crate::load::config::KernelConfig;
@@ -188,6 +189,7 @@ fn build_kernel(
     let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
     let (mut layout, mut evaluated, mut instead) = (None, None, Instead::Nothing(None));
+    let mut tree = SourceTree::default();
     let ahead = Mutex::new(None);
     let evaluate = |machine: u16, config: Option<&KernelConfig>| {
         let foreseen = ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -207,7 +209,7 @@ fn build_kernel(
                 objects.push(vmlinux.facts);
                 batches.extend(vmlinux.extracted);
                 layout = vmlinux.layout;
-                instead = vmlinux.instead;
+                (instead, tree) = (vmlinux.instead, vmlinux.tree);
                 skipped.extend(vmlinux.skipped);
                 parts = vmlinux.parts;
             }
@@ -226,9 +228,9 @@ fn build_kernel(
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
-        let (release, layout, instead) = (&kernel.release, layout.as_ref(), &instead);
+        let (release, layout, instead, tree) = (&kernel.release, layout.as_ref(), &instead, &tree);
         let read = |g: usize| {
-            Ok((g, modules::read(groups[g], release, types, layout, instead, interner, observer)?))
+            Ok((g, modules::read(groups[g], release, types, layout, instead, tree, interner, observer)?))
         };
         order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };

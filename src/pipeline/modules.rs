@@ -8,7 +8,7 @@ use super::vmlinux::Instead;
 use crate::code::layout::Layout;
 use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
-use crate::dwarf::{self, Gathered, KnownTypes};
+use crate::dwarf::{self, Gathered, KnownTypes, SourceTree};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{Kind, ObjectFacts};
 use crate::load::elf::Elf;
@@ -36,17 +36,19 @@ pub struct Group {
 }
 
 /// Reads modules one after another into one batch; each file is dropped before the next is opened. `layout` is that of
-/// vmlinux, or none without it. A module that changed while it was read is left out, and the others are read again:
+/// vmlinux, or none without it, and paths are relative to `tree`. A module that changed while it was read is left out, and the others are read again:
 /// nothing that was read with it counts.
 ///
 /// # Errors
 /// [`ErrorKind::Exhausted`] if memory or files ran out.
+#[allow(clippy::too_many_arguments, reason = "what modules share with vmlinux is each of another kind")]
 pub fn read(
     modules: &[Input],
     release: &str,
     known: &dyn KnownTypes,
     layout: Option<&Layout>,
     instead: &Instead,
+    tree: &SourceTree,
     interner: &Interner,
     observer: &dyn Observer,
 ) -> Result<Group> {
@@ -59,7 +61,7 @@ pub fn read(
                 done += 1;
             }
         };
-        match attempt(modules, &changed, release, known, layout, instead, interner, observe) {
+        match attempt(modules, &changed, release, known, layout, instead, tree, interner, observe) {
             Ok(group) => return Ok(group),
             Err((number, error)) if error.kind() == ErrorKind::Changed => changed[number] = Some(error),
             Err((_, error)) => return Err(error),
@@ -80,6 +82,7 @@ fn attempt(
     known: &dyn KnownTypes,
     layout: Option<&Layout>,
     instead: &Instead,
+    tree: &SourceTree,
     interner: &Interner,
     mut observe: impl FnMut(usize, &Input),
 ) -> Result<Group, (usize, Error)> {
@@ -116,7 +119,8 @@ fn attempt(
             let layout = layout.copied().or_else(own);
             Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
         };
-        match changed.clone().map_or_else(|| open(input, object_number, does_without, read), Err) {
+        match changed.clone().map_or_else(|| open(input, object_number, does_without, Some(tree), read), Err)
+        {
             Ok((facts, files, faults)) => {
                 inputs.push(input_meta(input, Some(&facts)));
                 parts.extend(part_metas(&files));

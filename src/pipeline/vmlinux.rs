@@ -7,6 +7,7 @@ use crate::btf;
 use crate::code::layout::Layout;
 use crate::code::{self, Kernel};
 use crate::discover::Input;
+use crate::dwarf::SourceTree;
 use crate::error::Result;
 use crate::link::btf::Prototypes;
 use crate::link::{Kind, ObjectFacts};
@@ -25,6 +26,8 @@ pub struct Vmlinux<T> {
     pub layout: Option<Layout>,
     /// What the modules can do with instead of debug information.
     pub instead: Instead,
+    /// To which the modules' paths are relative too.
+    pub tree: SourceTree,
     pub skipped: Vec<Skipped>,
     /// Other files that have debug information of it.
     pub parts: Vec<InputMeta>,
@@ -50,8 +53,8 @@ pub fn read<T: Send>(
     functions: &Firsts,
     evaluate: impl Fn(u16, Option<&KernelConfig>) -> T + Sync,
 ) -> Result<Vmlinux<T>> {
-    let ((facts, evaluated, extracted, layout, instead), files, mut skipped) =
-        open(input, 0, true, |object, code, told, faults| {
+    let ((facts, evaluated, extracted, layout, instead, tree), files, mut skipped) =
+        open(input, 0, true, None, |object, code, told, faults| {
             let path = input.path.display().to_string();
             let facts = || {
                 // A debug file may lie anywhere; the configuration is beside what is installed.
@@ -91,10 +94,14 @@ pub fn read<T: Send>(
             let layout = Layout::of(extracted.iter().map(|e| &e.batch));
             let facts =
                 facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
-            Ok((facts, evaluated, extracted, layout, instead))
+            let tree = match told {
+                Told::Dwarf(source) => source.tree.clone(),
+                _ => SourceTree::default(),
+            };
+            Ok((facts, evaluated, extracted, layout, instead, tree))
         })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &files));
     }
-    Ok(Vmlinux { facts, evaluated, extracted, layout, instead, skipped, parts: part_metas(&files) })
+    Ok(Vmlinux { facts, evaluated, extracted, layout, instead, tree, skipped, parts: part_metas(&files) })
 }
