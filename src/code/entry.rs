@@ -2,10 +2,10 @@
 //!
 //! clang places the instructions below once it has placed where parameters are, so that its location lists start behind
 //! them. What is so behind them is so at the entry, where kprobes, fprobes and trampolines are.
-use super::ENDBR64;
 use super::arm64;
 use super::table::Tables;
 use super::text::Text;
+use super::x86::ENDBR64;
 use crate::link;
 use crate::load::elf::Elf;
 use object::elf::{EM_AARCH64, EM_X86_64, Machine};

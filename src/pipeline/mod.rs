@@ -10,7 +10,6 @@ mod user;
 mod vmlinux;
 
 use crate::discover::{self, Discovery, KernelInputs};
-use crate::dwarf::SourceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{self, ObjectFacts};
 use crate::load::config::KernelConfig;
@@ -28,7 +27,7 @@ use std::time::Instant;
 pub(crate) use tapset::Evaluated;
 use tapset::{Ahead, Tapsets};
 pub use user::build_user;
-use vmlinux::Instead;
+use vmlinux::{Instead, KnownOfKernel};
 
 /// How a build is to go.
 #[derive(Clone, Debug)]
@@ -188,8 +187,7 @@ fn build_kernel(
     let Read { interner, types, functions, objects, batches, .. } = &mut read;
     let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
-    let (mut layout, mut evaluated, mut instead) = (None, None, Instead::Nothing(None));
-    let mut tree = SourceTree::default();
+    let (mut known, mut evaluated, mut instead) = (KnownOfKernel::default(), None, Instead::Nothing(None));
     let ahead = Mutex::new(None);
     let evaluate = |machine: u16, config: Option<&KernelConfig>| {
         let foreseen = ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -208,8 +206,8 @@ fn build_kernel(
                 evaluated = Some(vmlinux.evaluated);
                 objects.push(vmlinux.facts);
                 batches.extend(vmlinux.extracted);
-                layout = vmlinux.layout;
-                (instead, tree) = (vmlinux.instead, vmlinux.tree);
+                known = vmlinux.known;
+                instead = vmlinux.instead;
                 skipped.extend(vmlinux.skipped);
                 parts = vmlinux.parts;
             }
@@ -228,9 +226,9 @@ fn build_kernel(
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
-        let (release, layout, instead, tree) = (&kernel.release, layout.as_ref(), &instead, &tree);
+        let (release, instead) = (&kernel.release, &instead);
         let read = |g: usize| {
-            Ok((g, modules::read(groups[g], release, types, layout, instead, tree, interner, observer)?))
+            Ok((g, modules::read(groups[g], release, types, &known, instead, interner, observer)?))
         };
         order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };
