@@ -19,11 +19,13 @@ static int no_return_handler(struct kretprobe_instance *instance, struct pt_regs
 	return 0;
 }
 
+#ifdef CONFIG_FUNCTION_TRACER
 static void no_callback(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *regs)
 {
 }
 
 static struct ftrace_ops traced = { .func = no_callback };
+#endif
 
 /* Every check is done for a disabled probe too; only writing the breakpoint is left out. */
 static int place(struct request *request, struct kretprobe *probe)
@@ -38,8 +40,10 @@ static int place(struct request *request, struct kretprobe *probe)
 		probe->handler = no_return_handler;
 		probe->maxactive = 1;
 		return register_kretprobe(probe);
+#ifdef CONFIG_FUNCTION_TRACER
 	case 'f':
 		return ftrace_set_filter_ip(&traced, request->address, 0, 1);
+#endif
 	}
 	return -EINVAL;
 }
