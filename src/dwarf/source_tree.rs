@@ -65,9 +65,10 @@ impl SourceTree {
         let tree = folder_of_main(main).unwrap_or_default();
         let build = folded(build);
         let mut roots = BTreeSet::from([tree.clone(), build.to_vec()]);
-        if is_absolute(&build) {
+        if !build.is_empty() {
             roots.insert(joined(&build, &tree));
-        } else if !build.is_empty() {
+        }
+        if !is_absolute(&build) && !build.is_empty() {
             // Shortened for one compiler and not for the other.
             for other in builds.iter().map(|other| folded(other)).filter(|other| is_absolute(other)) {
                 if let Some(above) = other.strip_suffix(&*build).and_then(|above| above.strip_suffix(b"/")) {
@@ -209,6 +210,9 @@ mod tests {
         assert_eq!(within(&patched, "debian/build/source_rt/fs/open.c"), "fs/open.c");
         let assembled = "/build/path/linux-7.2/debian/build/source_rt/arch/x86/entry/entry.S";
         assert_eq!(within(&patched, assembled), "arch/x86/entry/entry.S");
+        // As clang has files of a unit without folders of its own.
+        let doubled = "debian/build/build_a/debian/build/source_rt/init/main.c";
+        assert_eq!(within(&patched, doubled), "init/main.c");
         assert_eq!(within(&patched, "debian/build/build_a/include/generated/a.h"), "include/generated/a.h");
     }
 
