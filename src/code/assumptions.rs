@@ -16,6 +16,9 @@
 //! | areas of the kprobe blacklist | symbols that bound them | | `tests/kernel/live/listed` | 5.10 to 7.3 |
 //! | `__pfx_`, `__cfi_` symbols are refused | functions of the debug information (`is_cfi_preamble_symbol`) | taken to be refused where only BTF or symbols are known | 6.1, 6.12 booted | 6.6 to 7.3 |
 //! | functions without an ftrace site are refused by kprobe_events | configuration; functions of the debug information (`within_notrace_func`) | taken to be refused | 5.10 to 7.2 booted | 5.10 to 7.3 |
+//! | the sources lie where the unit of `init/main.c` is | its name and compilation directory | paths stay as they are | `tests/suite/built` | 5.10 to 7.2 |
+//! | x86: `endbr64` and the callee of an ftrace site leave all registers alone | table of ftrace's sites; `endbr64` in the code | | `tests/suite/built` | 5.10 to 7.3 |
+//! | the kernel cuts `.llvm.N` from its own names | CONFIG_LTO_CLANG, and that text among its constants | not cut | source of 6.1.192 | 5.13 to 6.10 |
 use crate::code::rules::Version;
 use crate::shapes::Shape;
 use object::elf::{EM_AARCH64, EM_PPC64, EM_S390, EM_X86_64, Machine};

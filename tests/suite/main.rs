@@ -24,6 +24,8 @@ mod arm64;
 mod bad_input;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod btf;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod built;
 mod byte_order;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod captured;
