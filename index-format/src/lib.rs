@@ -171,6 +171,7 @@ pub mod header;
 pub mod id;
 pub mod labels;
 pub mod lines;
+pub mod machine;
 pub mod meta;
 pub mod names;
 pub mod order;

@@ -1,7 +1,7 @@
 //! The tables that the linker collects for the kernel: between two symbols of vmlinux, or in a section of a module.
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::Symbol;
-use crate::load::elf::Elf;
+use crate::load::elf::{Elf, word};
 use crate::load::relocate;
 use object::{Endian, Endianness};
 use rustc_hash::FxHashMap;
@@ -102,7 +102,8 @@ impl<'o, 'd> Tables<'o, 'd> {
             References::InPlace { table: section.address() + from as u64, base, order, moved }
         };
         let start = section.pc.and_then(|pc| pc.checked_add(from as u32));
-        Ok(Some(Table { name: name.section, start, bytes, references }))
+        let address_size = self.object.address_size;
+        Ok(Some(Table { name: name.section, start, bytes, address_size, references }))
     }
 
     /// What the table of ftrace sites has, rising: the sites, or on arm64 what [`arm64`](super::arm64) makes them of. Those of
@@ -114,7 +115,7 @@ impl<'o, 'd> Tables<'o, 'd> {
             table => table,
         };
         let Some(table) = table else { return Ok(vec![]) };
-        let mut sites: Vec<u32> = table.entries(8)?.filter_map(|at| table.address(at)).collect();
+        let mut sites: Vec<u32> = table.addresses()?.collect();
         sites.sort_unstable();
         match sites.is_empty() && table.bytes.iter().any(|b| *b != 0) {
             true => Err(table.damaged(0)),
@@ -128,6 +129,7 @@ pub struct Table<'d> {
     name: &'static str,
     start: Option<u32>,
     bytes: &'d [u8],
+    address_size: u8,
     references: References<'d>,
 }
 
@@ -171,14 +173,18 @@ impl<'d> Table<'d> {
             References::Relocated(known, _) => target(known, at),
         }
     }
-    /// Where an address of 64 bits leads; `None` for zero and what does not lie in the object.
+    /// Where the addresses lead of which the table consists.
+    pub fn addresses(&self) -> Result<impl Iterator<Item = u32>> {
+        Ok(self.entries(self.address_size.into())?.filter_map(|at| self.address(at)))
+    }
+    /// Where an address leads; `None` for zero and what does not lie in the object.
     pub fn address(&self, at: usize) -> Option<u32> {
         match &self.references {
             References::InPlace { table, base, order, moved } => {
                 let link = table.wrapping_add(at as u64);
                 let address = match moved.binary_search_by_key(&link, |m| m.0) {
                     Ok(found) => moved[found].1,
-                    Err(_) => order.read_u64(*self.bytes.get(at..)?.first_chunk()?),
+                    Err(_) => word(*order, self.address_size, self.bytes.get(at..)?)?,
                 };
                 u32::try_from(address.wrapping_sub(*base)).ok()
             }
