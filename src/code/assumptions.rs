@@ -16,7 +16,7 @@
 //! | functions without an ftrace site are refused by kprobe_events | configuration; functions of the debug information (`within_notrace_func`) | taken to be refused | 5.10 to 7.2 booted | 5.10 to 7.3 |
 use crate::code::rules::Version;
 use crate::shapes::Shape;
-use object::elf::{EM_AARCH64, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_X86_64, Machine};
 
 /// The newest kernel that any of this was proven on, by booting it.
 #[allow(dead_code, reason = "asked when a build ends")]
@@ -45,8 +45,9 @@ pub struct Assumed {
 }
 
 const BOTH: &[Machine] = &[EM_X86_64, EM_AARCH64];
-const X86: &[Machine] = &[EM_X86_64];
+const X86: &[Machine] = &[EM_X86_64, EM_386];
 const ARM64: &[Machine] = &[EM_AARCH64];
+const I386: &[Machine] = &[EM_386];
 
 /// Structs of kernels whose types are not at hand, those of newer kernels behind those of older ones.
 pub const SHAPES: &[Assumed] = &[
@@ -93,10 +94,19 @@ pub const SHAPES: &[Assumed] = &[
     // arch/x86/include/asm/paravirt_types.h, to 6.7
     Assumed {
         name: "paravirt_patch_site",
-        machines: X86,
+        machines: &[EM_X86_64],
         size: 16,
         members: &[("instr", 0), ("type", 8), ("len", 9)],
     },
+    // The same headers for 32 bits, 6.1
+    Assumed {
+        name: "paravirt_patch_site",
+        machines: I386,
+        size: 8,
+        members: &[("instr", 0), ("type", 4), ("len", 5)],
+    },
+    Assumed { name: "jump_entry", machines: I386, size: 12, members: &[("code", 0), ("target", 4)] },
+    Assumed { name: "bug_entry", machines: I386, size: 12, members: &[("bug_addr", 0)] },
     // arch/arm64/include/asm/extable.h: from 5.16 on, before
     Assumed {
         name: "exception_table_entry",

@@ -22,7 +22,7 @@ use crate::link::Symbol;
 use crate::load::elf::Elf;
 pub use arm64::entry::bodies;
 pub use extent::measure;
-use object::elf::{EM_AARCH64, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
 pub use rules::{Evidence, Kernel, version};
 use table::Tables;
@@ -90,7 +90,7 @@ pub fn read(
     }
     let of = Object { object, text: &text, tables: &tables, is_module, kernel };
     let read = match Machine(object.machine) {
-        EM_X86_64 => x86::read,
+        EM_X86_64 | EM_386 => x86::read,
         EM_AARCH64 => arm64::read,
         // Elsewhere the rules are not known, or not proven yet.
         _ => {

@@ -165,7 +165,6 @@ pub(super) fn build_id_note(file: &File) -> Option<Vec<u8>> {
 /// An uncompressed file of which only the headers are read, and the sections that are asked for.
 struct Elf<'d, 'f> {
     cache: &'d ReadCache<&'f File>,
-    order: Endianness,
     is_relocatable: bool,
     sections: Vec<Section>,
     names: &'d [u8],
@@ -213,7 +212,7 @@ impl<'f> Elf<'_, 'f> {
             size: s.sh_size(order).into(),
         };
         let is_relocatable = header.e_type(order) == elf::ET_REL;
-        Some(Elf { cache, order, is_relocatable, sections: headers.iter().map(section).collect(), names })
+        Some(Elf { cache, is_relocatable, sections: headers.iter().map(section).collect(), names })
     }
 
     fn section(&self, name: &[u8]) -> Option<&Section> {

@@ -28,9 +28,7 @@ pub fn is_read(machine: u16) -> bool {
 /// What to say of a 32-bit object of another machine.
 pub fn unread() -> Error {
     let what = "this is a 32-bit kernel, or a part of one, of a machine that is not read";
-    Error::new(ErrorKind::Unsupported, what)
-        .offset(4)
-        .hint("index a 64-bit kernel, or a 32-bit one of i386 or ARM")
+    Error::new(ErrorKind::Unsupported, what).hint("index a 64-bit kernel, or a 32-bit one of i386 or ARM")
 }
 
 /// The object in 64-bit records. Cost: a copy of it.
@@ -84,18 +82,15 @@ pub fn widen(bytes: &[u8]) -> Result<Vec<u8>> {
     }
     let section_headers = if headers.is_empty() { 0 } else { append(&mut out, &headers) };
     let segments = header.program_headers(order, bytes).map_err(damaged)?;
-    let mut headers = Vec::with_capacity(segments.len() * PROGRAM_HEADER);
+    let mut headers = Record::new(order);
     for segment in segments {
-        headers.extend(order.write_u32(segment.p_type(order).0));
-        headers.extend(order.write_u32(segment.p_flags(order).0));
-        let offset = u64::from(segment.p_offset(order)) + HEAD as u64;
-        headers.extend(order.write_u64(offset));
-        for word in [segment.p_vaddr(order), segment.p_paddr(order), segment.p_filesz(order)] {
-            headers.extend(order.write_u64(word.into()));
-        }
-        headers.extend(order.write_u64(segment.p_memsz(order).into()));
-        headers.extend(order.write_u64(segment.p_align(order).into()));
+        headers.words([segment.p_type(order).0, segment.p_flags(order).0]);
+        headers.longs([u64::from(segment.p_offset(order)) + HEAD as u64]);
+        let [start, physical] = [segment.p_vaddr(order), segment.p_paddr(order)];
+        let [size, in_memory] = [segment.p_filesz(order), segment.p_memsz(order)];
+        headers.longs([start, physical, size, in_memory, segment.p_align(order)].map(u64::from));
     }
+    let headers = headers.bytes;
     let program_headers = if headers.is_empty() { 0 } else { append(&mut out, &headers) };
     let head = file_header(bytes, header, order, program_headers, section_headers);
     out[..HEAD].copy_from_slice(&head);
@@ -116,18 +111,37 @@ fn file_header(
     program_headers: u64,
     section_headers: u64,
 ) -> Vec<u8> {
-    let mut out = bytes[..16].to_vec();
-    out[4] = elf::ELFCLASS64.0;
-    let (kind, machine) = (header.e_type(order).0, header.e_machine(order).0);
-    [kind, machine].map(|half| out.extend(order.write_u16(half)));
-    out.extend(order.write_u32(header.e_version(order)));
-    [header.e_entry(order).into(), program_headers, section_headers]
-        .map(|word: u64| out.extend(order.write_u64(word)));
-    out.extend(order.write_u32(header.e_flags(order).0));
-    [HEAD as u16, PROGRAM_HEADER as u16, header.e_phnum(order)].map(|half| out.extend(order.write_u16(half)));
-    [SECTION_HEADER as u16, header.e_shnum(order), header.e_shstrndx(order).0]
-        .map(|half| out.extend(order.write_u16(half)));
-    out
+    let mut out = Record::new(order);
+    out.bytes.extend(&bytes[..16]);
+    out.bytes[4] = elf::ELFCLASS64.0;
+    out.halves([header.e_type(order).0, header.e_machine(order).0]);
+    out.words([header.e_version(order)]);
+    out.longs([header.e_entry(order).into(), program_headers, section_headers]);
+    out.words([header.e_flags(order).0]);
+    out.halves([HEAD as u16, PROGRAM_HEADER as u16, header.e_phnum(order)]);
+    out.halves([SECTION_HEADER as u16, header.e_shnum(order), header.e_shstrndx(order).0]);
+    out.bytes
+}
+
+/// Numbers one behind the other.
+struct Record {
+    bytes: Vec<u8>,
+    order: Endianness,
+}
+
+impl Record {
+    fn new(order: Endianness) -> Self {
+        Self { bytes: vec![], order }
+    }
+    fn halves<const N: usize>(&mut self, numbers: [u16; N]) {
+        numbers.iter().for_each(|n| self.bytes.extend(self.order.write_u16(*n)));
+    }
+    fn words<const N: usize>(&mut self, numbers: [u32; N]) {
+        numbers.iter().for_each(|n| self.bytes.extend(self.order.write_u32(*n)));
+    }
+    fn longs<const N: usize>(&mut self, numbers: [u64; N]) {
+        numbers.iter().for_each(|n| self.bytes.extend(self.order.write_u64(*n)));
+    }
 }
 
 /// A section header, and where its bytes are now.
@@ -163,12 +177,12 @@ impl Moved {
         self.flags & elf::SHF_COMPRESSED.0 != 0
     }
     fn header(&self, order: Endianness) -> Vec<u8> {
-        let mut out = Vec::with_capacity(SECTION_HEADER);
-        [self.name, self.kind].map(|word| out.extend(order.write_u32(word)));
-        [self.flags, self.address, self.offset, self.size].map(|long| out.extend(order.write_u64(long)));
-        [self.link, self.info].map(|word| out.extend(order.write_u32(word)));
-        [self.align, self.entry].map(|long| out.extend(order.write_u64(long)));
-        out
+        let mut out = Record::new(order);
+        out.words([self.name, self.kind]);
+        out.longs([self.flags, self.address, self.offset, self.size]);
+        out.words([self.link, self.info]);
+        out.longs([self.align, self.entry]);
+        out.bytes
     }
 }
 

@@ -100,8 +100,10 @@ fn simple(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Resu
             }
             DEREF if !ops.is_empty() && kept == all => ops.push(Op::Read(word)),
             DEREF_SIZE if !ops.is_empty() && kept == all => {
-                let (&size, after) =
-                    rest.split_first().filter(|(s, _)| [1, 2, 4].contains(*s) && **s < word).ok_or_else(unsupported)?;
+                let (&size, after) = rest
+                    .split_first()
+                    .filter(|(s, _)| [1, 2, 4].contains(*s) && **s < word)
+                    .ok_or_else(unsupported)?;
                 rest = after;
                 ops.push(Op::Read(size));
                 kept.width = u32::from(size) * 8;

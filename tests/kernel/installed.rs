@@ -23,6 +23,7 @@ pub struct Kernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
     X86_64,
+    I386,
     Arm64,
 }
 
@@ -30,15 +31,21 @@ impl Architecture {
     /// Of an ELF file, by its header.
     fn of(file: &Path) -> Self {
         use std::io::Read;
+        const EM_386: u8 = 3;
         const EM_AARCH64: u8 = 183;
         let mut header = [0; 20];
         let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
-        if read.is_ok() && header[18] == EM_AARCH64 { Self::Arm64 } else { Self::X86_64 }
+        match header[18] {
+            EM_AARCH64 if read.is_ok() => Self::Arm64,
+            EM_386 if read.is_ok() => Self::I386,
+            _ => Self::X86_64,
+        }
     }
     /// The C compiler for it, on x86-64.
     pub fn compiler(self) -> &'static str {
         match self {
             Self::X86_64 => "gcc",
+            Self::I386 => "i686-linux-gnu-gcc",
             Self::Arm64 => "aarch64-linux-gnu-gcc",
         }
     }
@@ -88,6 +95,18 @@ pub fn newer() -> Result<Kernel, String> {
     let release =
         release.ok_or_else(|| format!("no newer kernel in {}: run scripts/newer-kernel", root.display()))?;
     Ok(Kernel::below(&root, release))
+}
+
+/// The i386 kernels below the folders of `$PROBEIDX_I386`, colons between them.
+pub fn i386() -> Result<Vec<Kernel>, String> {
+    let folders = std::env::var_os("PROBEIDX_I386").unwrap_or_default();
+    let roots: Vec<PathBuf> = std::env::split_paths(&folders).collect();
+    let kernels = roots.iter().flat_map(|r| releases_below(r).into_iter().map(move |n| Kernel::below(r, n)));
+    let found: Vec<Kernel> = kernels.filter(|kernel| kernel.architecture == Architecture::I386).collect();
+    if found.is_empty() {
+        return Err("no i386 kernel here: name the folder of one in PROBEIDX_I386".to_owned());
+    }
+    Ok(found)
 }
 
 /// The arm64 kernels that `scripts/arm64-kernels` unpacked: below the folders of `$PROBEIDX_ARM64`, colons between them, or

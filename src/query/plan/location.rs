@@ -42,7 +42,7 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
         Expr::Verbatim(operations) => {
             let word = view.address_size();
             return stack::run(operations, at.is_entry, view.order(), word);
-        },
+        }
     };
     Ok(Plan::of(ops, in_memory, None))
 }
