@@ -172,7 +172,8 @@ fn fold_unread(skipped: &mut Vec<Error>) {
     }
     let Some(first) = skipped.iter().position(is_unread) else { return };
     let path = skipped[first].path().map(Path::to_owned).unwrap_or_default();
-    let what = format!("{}: {count} files", unread.message());
+    let what =
+        format!("this is a 32-bit kernel, of a machine of which only 64-bit ones are read: {count} files");
     let one = Error::new(unread.kind(), what).at(&path).hint(unread.remedy().unwrap_or_default());
     skipped.retain(|e| !is_unread(e));
     skipped.insert(first, one);

@@ -27,7 +27,7 @@ pub fn is_read(machine: u16) -> bool {
 
 /// What to say of a 32-bit object of another machine.
 pub fn unread() -> Error {
-    let what = "this is a 32-bit kernel, or a part of one, of a machine that is not read";
+    let what = "part of a 32-bit kernel or program, of a machine of which only 64-bit ones are read";
     Error::new(ErrorKind::Unsupported, what).hint("index a 64-bit kernel, or a 32-bit one of i386 or ARM")
 }
 
@@ -267,3 +267,6 @@ fn addend(machine: u16, kind: u32, place: i32) -> i32 {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;
