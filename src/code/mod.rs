@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::link::Symbol;
 use crate::load::elf::Elf;
 pub use arm64::entry::bodies;
+pub use assumptions::PROVEN;
 pub use extent::measure;
 use object::elf::{EM_386, EM_AARCH64, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
