@@ -57,10 +57,9 @@ impl Decided {
         counts
     }
 
-    /// The share of placements with decided verdicts, in percent with one digit behind the point; never 100 where one is not.
-    pub fn percent(&self) -> f64 {
-        let share = 1000.0 * (self.placements - self.undecided) as f64 / self.placements.max(1) as f64;
-        if self.undecided == 0 { 100.0 } else { share.floor() / 10.0 }
+    /// The share of placements with undecided verdicts, in percent with one digit behind the point; never 0 where one is.
+    pub fn percent_undecided(&self) -> f64 {
+        (1000.0 * self.undecided as f64 / self.placements.max(1) as f64).ceil() / 10.0
     }
 
     /// Whether the verdicts of most placements of vmlinux are undecided.

@@ -6,7 +6,7 @@ use crate::query::Index;
 use crate::query::decided::Decided;
 
 /// How many verdicts of a kernel are decided; `None` of a program, and where the index cannot be read again. Says on stderr
-/// if most of vmlinux are not, and if nobody has tried a kernel as new.
+/// of how many placements they are not, and if nobody has tried a kernel as new.
 pub fn of(built: &Built, config: &Config) -> Option<Decided> {
     if built.process.is_some() {
         return None;
@@ -14,10 +14,13 @@ pub fn of(built: &Built, config: &Config) -> Option<Decided> {
     let index = Index::open(&built.index).ok()?;
     let counts = Decided::of(&index.view().ok()?);
     let release = &built.release;
-    if counts.is_mostly_open() {
+    if counts.undecided > 0 {
+        let share = match counts.is_mostly_open() {
+            true => "most placements of vmlinux".to_owned(),
+            false => format!("{} % of placements", counts.percent_undecided()),
+        };
         let because = because(&counts);
-        let what = "whether its functions can be probed is mostly undecided";
-        note(config, &format!("{release}: {what}, as not known: {because}"));
+        note(config, &format!("{release}: verdicts of {share} stay undecided, as not known: {because}"));
     }
     let newest = pipeline::PROVEN;
     if pipeline::version(release).is_some_and(|version| version > newest) {
@@ -28,16 +31,16 @@ pub fn of(built: &Built, config: &Config) -> Option<Decided> {
     Some(counts)
 }
 
-/// `97.9 % of placements have verdicts; 6292 undecided, as not known: .parainstructions (6292)`
+/// `verdicts: 97.9 % decided; 6292 placements undecided, as not known: .parainstructions (6292)`
 pub fn line(counts: &Decided) -> String {
-    let percent = counts.percent();
-    match counts.undecided {
-        0 => "verdicts: all decided".to_owned(),
-        n => format!(
-            "verdicts: {percent} % decided; {n} placements undecided, as not known: {}",
-            because(counts)
-        ),
+    if counts.undecided == 0 {
+        return "verdicts: all decided".to_owned();
     }
+    let (percent, open) = (100.0 - counts.percent_undecided(), counts.undecided);
+    format!(
+        "verdicts: {percent:.1} % decided; {open} placements undecided, as not known: {}",
+        because(counts)
+    )
 }
 
 fn because(counts: &Decided) -> String {
