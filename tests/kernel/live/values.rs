@@ -75,7 +75,11 @@ fn values_hold(kernel: &Kernel) {
     }
     installed::say(&format!("{}: {proved} definitions fetch what was passed", kernel.release));
     for why in &absent {
-        installed::say(&format!("  {}: not there: {}", kernel.release, why.lines().next().unwrap_or_default()));
+        installed::say(&format!(
+            "  {}: not there: {}",
+            kernel.release,
+            why.lines().next().unwrap_or_default()
+        ));
     }
     assert!(absent.len() <= planted.len(), "{}: more is absent than there", kernel.release);
     assert!(failures.is_empty(), "{}: {proved} of {} hold:{failures}", kernel.release, planted.len());
