@@ -75,9 +75,9 @@ fn pointers_have_four_bytes_and_functions_their_places() {
     for target in [I386, ARM] {
         let Some(kernel) = kernel(target) else { continue };
         let said = kernel.run(&["-q", "type", "pair"]).found();
-        let wide = if target == ARM { "size 32" } else { "size 28" };
-        assert!(said.contains("size 12") || said.contains("const char*"), "{target}: {said}");
-        assert!(said.contains(wide) || said.contains(&wide[5..]), "{target}: {said}");
+        // ARM aligns numbers of eight bytes to as many, i386 to four.
+        let size = if target == ARM { "size: 32" } else { "size: 28" };
+        assert!(said.contains(size), "{target}: {said}");
         let place = kernel.json(&["-q", "resolve", "probed"]).swap_remove(0);
         let at = u64::from_str_radix(text(&place, "address").trim_start_matches("0x"), 16).unwrap();
         assert!((0xc100_0000..0xc100_1000).contains(&at) && at % 2 == 0, "{target}: {place}");
