@@ -9,7 +9,7 @@ const DEEPEST: usize = 64;
 
 /// The DWARF operation (`DW_OP_regN`) for each parameter, up to the first of which the prototype does not tell: one that is
 /// no integer or pointer of one register, such as a struct by value, which may take several or none, and all behind it;
-/// those on the stack. (System V ABI for x86-64, 3.2.3; AAPCS64, 6.4.)
+/// those on the stack. (System V ABI for x86-64, 3.2.3; AAPCS64, 6.4; ELF ABI s390x supplement, 1.2.3; 64-bit ELF V2 ABI for Power, 2.2.3.)
 ///
 /// None of 32-bit machines: of i386 a prototype does not tell which functions are `asmlinkage` and have all on the stack, and
 /// numbers of 64 bits take two registers.

@@ -7,10 +7,12 @@ mod arm64;
 mod assumptions;
 mod blacklist;
 mod data;
+mod entry;
 mod exits;
 mod extent;
 pub mod layout;
 mod rules;
+mod s390x;
 mod sites;
 mod table;
 mod text;
@@ -22,8 +24,9 @@ use crate::link::Symbol;
 use crate::load::elf::Elf;
 pub use arm64::entry::bodies;
 pub use assumptions::PROVEN;
+pub use entry::untouched;
 pub use extent::measure;
-use object::elf::{EM_386, EM_AARCH64, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
 pub use rules::{Evidence, Kernel, version};
 use table::Tables;
@@ -93,6 +96,7 @@ pub fn read(
     let read = match Machine(object.machine) {
         EM_X86_64 | EM_386 => x86::read,
         EM_AARCH64 => arm64::read,
+        EM_S390 => s390x::read,
         // Elsewhere the rules are not known, or not proven yet.
         _ => {
             facts.flags |= ObjectRecord::NO_RULES;

@@ -1,7 +1,7 @@
 //! Which rules a kernel has: as its symbols and its code tell, and where they do not its version.
 use super::assumptions;
 use super::text::Text;
-use super::{arm64, x86};
+use super::{arm64, s390x, x86};
 use crate::link::Symbol;
 use crate::load::config::KernelConfig;
 use crate::shapes::Shapes;
@@ -60,6 +60,8 @@ pub struct Evidence {
     pub keeps_type_checks: Option<bool>,
     pub has_narrow_exclusive: Option<bool>,
     pub refuses_copies: Option<bool>,
+    /// s390x: the instructions that it knows.
+    pub opcodes: Option<s390x::Opcodes>,
 }
 
 impl Evidence {

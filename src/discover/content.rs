@@ -157,6 +157,13 @@ pub(super) fn is_for_types(file: &File) -> bool {
     Elf::read(file, lacks).unwrap_or(false)
 }
 
+/// Whether an uncompressed file has debug information.
+pub(super) fn has_debug_info(file: &File) -> bool {
+    let has =
+        |elf: &Elf<'_, '_>| [&b".debug_info"[..], b".zdebug_info"].iter().any(|s| elf.section(s).is_some());
+    Elf::read(file, has).unwrap_or(false)
+}
+
 /// The build-id note of an uncompressed file, as it stands there.
 pub(super) fn build_id_note(file: &File) -> Option<Vec<u8>> {
     Elf::read(file, |elf| elf.content(b".note.gnu.build-id").map(<[u8]>::to_vec)).flatten()

@@ -3,7 +3,7 @@
 //! `walk` finds the files by name and checks their first bytes, `content` looks further into the few
 //! whose name and place do not say to which release they belong, `group` chooses among several files of
 //! one object, by `dependencies` (`modules.dep`) too, `separate` finds debug files by build id and name. `places` knows where
-//! distributions put debuginfo, `sysroot` where the system is whose paths these are. `user` looks at one program or shared
+//! distributions put debuginfo, `needless` what is no loss, `sysroot` where the system is whose paths these are. `user` looks at one program or shared
 //! library.
 mod content;
 mod dependencies;
@@ -11,6 +11,7 @@ mod dependencies;
 mod fixture;
 mod group;
 mod name;
+mod needless;
 mod package;
 mod places;
 mod separate;
@@ -19,7 +20,7 @@ mod unpacked;
 mod user;
 mod walk;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -41,6 +42,8 @@ pub struct Discovery {
     pub skipped: Vec<Error>,
     /// What was taken and is of another build than the running kernel of the same release.
     pub of_another_build: Vec<Error>,
+    /// The releases of which nothing was found but a boot image, among other kernels: if it cannot be read, nothing is lost.
+    pub spare: HashSet<String>,
 }
 
 /// The files of one kernel release.
@@ -157,9 +160,12 @@ pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
     }
     // One that is kept saves its unpacking; all of a system would fill the memory.
     kernels.iter().skip(1).filter_map(|k| k.vmlinux.as_ref()).for_each(|v| v.unpacked.forget());
+    let named = needless::Named::of(paths, &options.sysroot);
+    named.drop_needless(&kernels, &mut skipped);
+    let spare = named.spare(&kernels);
     skipped.sort_by(|a, b| (a.path(), a.message()).cmp(&(b.path(), b.message())));
     fold_unread(&mut skipped);
-    Ok(Discovery { kernels, skipped, of_another_build })
+    Ok(Discovery { kernels, skipped, of_another_build, spare })
 }
 
 /// A kernel of a machine that is not read is one line, however many modules it has.

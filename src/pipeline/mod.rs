@@ -133,8 +133,10 @@ pub fn build_found(found: Discovery, options: &Options, observer: &dyn Observer)
             continue;
         }
         let (built, skipped) = pool.install(|| build_kernel(kernel, index, &tapsets, options, observer))?;
+        if built.is_some() || !found.spare.contains(&kernel.release) {
+            report.skipped.extend(skipped);
+        }
         report.built.extend(built);
-        report.skipped.extend(skipped);
     }
     observer.finished();
     Ok(report)

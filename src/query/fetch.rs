@@ -87,7 +87,7 @@ impl Target<'_> {
         let mut text = match first {
             Op::Register(number) => {
                 let machine = self.view.machine();
-                let unnamed = || match registers::instruction_pointer(machine) {
+                let unnamed = || match registers::kernel_register(0, machine) {
                     Some(_) => format!("the kernel has no name for DWARF register {number}"),
                     None => "registers of this architecture are not named yet".to_owned(),
                 };

@@ -54,15 +54,30 @@ pub struct Parameter {
     pub proof: Proof,
 }
 
-/// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4), `-mregparm=3` with which all i386
-/// kernels are built (arch/x86/Makefile), AAPCS32 (6.5).
+/// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4), the ELF ABI s390x supplement (1.2.3),
+/// the 64-bit ELF V2 ABI for Power (2.2.3), `-mregparm=3` with which all i386 kernels are built (arch/x86/Makefile), AAPCS32
+/// (6.5).
 pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
     match machine {
         62 => &[5, 4, 1, 2, 8, 9],
         183 => &[0, 1, 2, 3, 4, 5, 6, 7],
         machine::I386 => &[0, 2, 1],
         machine::ARM => &[0, 1, 2, 3],
+        22 => &[2, 3, 4, 5, 6],
+        21 => &[3, 4, 5, 6, 7, 8, 9, 10],
         _ => &[],
+    }
+}
+
+/// Where at the entry the arguments on the stack begin, and where the frame base is (DW_CFA_def_cfa of the first instruction):
+/// both in bytes above the stack pointer. (The same documents, on the stack frame.)
+fn stack_arguments(machine: u16) -> (i64, i64) {
+    match machine {
+        62 => (8, 8),
+        machine::I386 => (4, 4),
+        22 => (160, 160),
+        21 => (96, 0),
+        _ => (0, 0),
     }
 }
 
@@ -77,8 +92,7 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
     locations.sort_by_key(|l| l.0);
     let mut free = registers.iter();
     let word = i64::from(view.address_size());
-    // Behind the return address.
-    let mut stack = word;
+    let (mut stack, frame_base) = stack_arguments(view.machine());
     let mut found = vec![];
     let parameters = (0u32..).zip(view.variables(function)).filter(|(_, v)| v.parameter);
     for ((position, variable), number) in parameters.zip(1..) {
@@ -97,7 +111,8 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
             _ => break,
         };
         let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
-        let proof = match prove(location, slot, word, |l| l.at_start(pc).or_else(|| l.at(later?))) {
+        let proof = match prove(location, slot, word, frame_base, |l| l.at_start(pc).or_else(|| l.at(later?)))
+        {
             // Of what BTF does not know it says nothing.
             Proof::Gone if basis::of_place(view, placed) == Basis::Btf => Proof::Unknown,
             proof => proof,
@@ -124,6 +139,7 @@ fn prove<'a>(
     location: Option<Location<'a>>,
     slot: Slot,
     word: i64,
+    frame_base: i64,
     at_entry: impl Fn(Location<'a>) -> Option<Expr<'a>>,
 ) -> Proof {
     let Some(location) = location else { return Proof::Gone };
@@ -141,8 +157,12 @@ fn prove<'a>(
         {
             Proof::Proved
         }
-        // The frame base is the address behind the return address: a word above the stack pointer at the entry.
-        (Expr::Frame(distance), Slot::Stack(due)) if distance.checked_add(word) == Some(due) => Proof::Proved,
+        // Of a value of less than a word a big-endian machine has the last bytes of its slot.
+        (Expr::Frame(distance), Slot::Stack(due))
+            if distance.checked_add(frame_base).is_some_and(|at| (due..due + word).contains(&at)) =>
+        {
+            Proof::Proved
+        }
         // A slot that is written later says nothing of where it came from.
         (Expr::Frame(distance), _) if distance < -word => Proof::Unknown,
         (Expr::Register(_) | Expr::Frame(_) | Expr::BasedOn(..) | Expr::EntryValue(_), _) => Proof::Moved,

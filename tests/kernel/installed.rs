@@ -25,19 +25,22 @@ pub enum Architecture {
     X86_64,
     I386,
     Arm64,
+    S390x,
+    Powerpc64,
 }
 
 impl Architecture {
     /// Of an ELF file, by its header.
     fn of(file: &Path) -> Self {
         use std::io::Read;
-        const EM_386: u8 = 3;
-        const EM_AARCH64: u8 = 183;
         let mut header = [0; 20];
-        let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
-        match header[18] {
-            EM_AARCH64 if read.is_ok() => Self::Arm64,
-            EM_386 if read.is_ok() => Self::I386,
+        let _ = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
+        // `e_machine`, in the order of the file's bytes.
+        match [header[18], header[19]] {
+            [3, 0] => Self::I386,
+            [183, 0] => Self::Arm64,
+            [0, 22] => Self::S390x,
+            [21, 0] => Self::Powerpc64,
             _ => Self::X86_64,
         }
     }
@@ -47,6 +50,8 @@ impl Architecture {
             Self::X86_64 => "gcc",
             Self::I386 => "i686-linux-gnu-gcc",
             Self::Arm64 => "aarch64-linux-gnu-gcc",
+            Self::S390x => "s390x-linux-gnu-gcc",
+            Self::Powerpc64 => "powerpc64le-linux-gnu-gcc",
         }
     }
 }

@@ -71,4 +71,5 @@ pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {
     }
 }
 
-const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+/// The landing pad of indirect branches.
+pub const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];

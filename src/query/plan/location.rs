@@ -54,6 +54,8 @@ pub(super) fn stack_pointer(machine: u16) -> Option<u8> {
         183 => Some(31),
         machine::I386 => Some(4),
         machine::ARM => Some(13),
+        22 => Some(15),
+        21 => Some(1),
         _ => None,
     }
 }

@@ -18,7 +18,27 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub type Kinds = BTreeMap<String, Vec<Place>>;
 
 /// So many addresses that are asked for mean one entry of each kind, for vmlinux and the modules each.
-const SHARE: usize = 20;
+const SHARE: usize = 40;
+
+/// Of which that is so. Of other tables, which nothing here is known of, it is a tenth.
+const FOREMOST: [&str; 16] = [
+    "altinstructions",
+    "bug_table",
+    "call_sites",
+    "ex_table",
+    "exclusive loads and stores",
+    "ibt_endbr_seal",
+    "jump_table",
+    "kcfi_traps",
+    "mcount_loc",
+    "padding",
+    "parainstructions",
+    "retpoline_sites",
+    "return_sites",
+    "smp_locks",
+    "static_call_sites",
+    "trampolines",
+];
 
 /// Of each kind as many as there are, up to a share of `count`. The first object is vmlinux.
 pub fn places(
@@ -57,7 +77,8 @@ pub fn places(
     let mut all: Vec<_> = found.into_iter().collect();
     all.sort();
     for ((kind, is_module), places) in all {
-        let share = count.map_or(usize::MAX, |count| count.div_ceil(SHARE));
+        let share = if FOREMOST.contains(&kind.as_str()) { SHARE } else { SHARE * 10 };
+        let share = count.map_or(usize::MAX, |count| count.div_ceil(share));
         let chosen = random.choose(places.into_iter().collect(), share);
         let with_neighbours = chosen.iter().flat_map(|place| {
             let near = near(view, *place, kernel.architecture, random);
