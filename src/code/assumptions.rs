@@ -9,7 +9,7 @@
 //! | x86: instructions that raise exceptions are refused | functions of the debug information (`is_exception_insn` or its callers) | version ≥ [`REFUSES_TRAPS`] | 6.1, 6.12, 7.2 booted | 6.9 to 7.3 |
 //! | x86: which instructions are emulated, and so refused if they cannot be | `kprobe_emulate_*` functions of vmlinux | version ≥ [`EMULATES`] | 5.10, 6.1 booted | 5.13 to 7.3 |
 //! | x86: the checks of called functions' types (kCFI) are refused | a call of `is_cfi_trap` in the code that checks probes | version ≥ [`KEEPS_TYPE_CHECKS`] | clang build of 6.1 | 6.6 to 7.3 |
-//! | i386: rules of kprobes, of the same files, are those of x86-64; `pop %ds` counts as a load of `%ss` | as above | | 6.1 686-pae booted, 26,000 placements | 6.1 |
+//! | i386: rules of kprobes, of the same files, are those of x86-64; `pop %ds` counts as a load of `%ss` | as above | | 6.1 686-pae booted, 28,627 placements | 6.1 |
 //! | i386: no-ops of static branches are `mov %esi, %esi` and a `lea` of 5 bytes | code at the entries of `__jump_table` | | 6.1 686-pae booted | 6.1 |
 //! | i386: parameters are passed in `%ax`, `%dx`, `%cx`, then on the stack (`-mregparm=3`) | locations of the debug information; without them nothing is assumed | | values fetched in the booted 6.1 686-pae | 6.1 |
 //! | arm64: what counts as exclusive load or store | the mask in the code of `arm_kprobe_decode_insn` | version ≥ [`NARROW_EXCLUSIVE`] | 5.10, 6.1, 6.12, 7.2 booted | 6.15 to 7.3: narrow |
