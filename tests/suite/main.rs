@@ -69,6 +69,8 @@ mod listing;
 mod lookup;
 #[cfg(feature = "cli")]
 mod manual;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod narrow;
 mod nesting;
 #[cfg(feature = "cli")]
 mod owners;

@@ -218,6 +218,7 @@ impl Machine {
         // arm64 is emulated several times as slowly.
         let patience = match self.architecture {
             Architecture::X86_64 => 120 + count as u64 / 20,
+            Architecture::I386 => 600 + count as u64 / 4,
             Architecture::Arm64 | Architecture::S390x | Architecture::Powerpc64 => 600 + count as u64 / 4,
         };
         self.run(&initrd, &told, &console, Duration::from_secs(patience))?;
@@ -236,7 +237,9 @@ impl Machine {
         let (console_device, machine) = match self.architecture {
             // Not by hardware: that may be there and still fail. Without cmpxchg16b, which the kernel's allocator would use:
             // qemu 7.2 now and then returns wrong flags from it, and a third of the boots of 6.12 crash.
-            Architecture::X86_64 => ("ttyS0", "-cpu max,-cx16 -device isa-debugcon,iobase=0xe9,chardev=told"),
+            Architecture::X86_64 | Architecture::I386 => {
+                ("ttyS0", "-cpu max,-cx16 -device isa-debugcon,iobase=0xe9,chardev=told")
+            }
             // Pointers are signed by a quick function instead of that which processors have. No device is as simple as the
             // port of x86: qemu takes requests from the program itself.
             Architecture::Arm64 => (
@@ -338,6 +341,7 @@ fn worked(process: u32) -> Duration {
 fn emulator(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::X86_64 => "qemu-system-x86_64",
+        Architecture::I386 => "qemu-system-i386",
         Architecture::Arm64 => "qemu-system-aarch64",
         Architecture::S390x => "qemu-system-s390x",
         Architecture::Powerpc64 => "qemu-system-ppc64",

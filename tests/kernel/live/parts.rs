@@ -12,7 +12,7 @@ pub fn init(architecture: Architecture) -> Result<Vec<u8>, String> {
     let folder = folder("init")?;
     let program = folder.join("init");
     let mut gcc = Command::new(architecture.compiler());
-    gcc.args(["-static", "-Os", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
+    gcc.args(["-static", "-Os", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
     gcc.args(["init.c", "act.c"].map(source));
     take(&mut gcc, &program, &folder)
 }
@@ -90,7 +90,12 @@ fn add(
     for need in needs.split(',').filter(|n| !n.is_empty()) {
         add(files, need, found)?;
     }
-    found.push((name.to_owned(), image.bytes().to_vec()));
+    // What was opened may be widened: the machine loads what is in the file.
+    let bytes = match object.address_size {
+        4 => read(path)?,
+        _ => image.bytes().to_vec(),
+    };
+    found.push((name.to_owned(), bytes));
     Ok(())
 }
 
