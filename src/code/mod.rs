@@ -6,9 +6,11 @@
 mod arm64;
 mod blacklist;
 mod data;
+mod entry;
 mod exits;
 mod extent;
 pub mod layout;
+mod riscv64;
 mod rules;
 mod sites;
 mod table;
@@ -19,9 +21,9 @@ mod x86;
 use crate::error::Error;
 use crate::link::Symbol;
 use crate::load::elf::Elf;
-pub use arm64::entry::bodies;
+pub use entry::bodies;
 pub use extent::measure;
-use object::elf::{EM_AARCH64, EM_X86_64, Machine};
+use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
 use probeidx_format::record::{ObjectRecord, SiteKind, SymbolRecord};
 pub use rules::{Kernel, version};
 use table::Tables;
@@ -84,6 +86,7 @@ pub fn read(
     match Machine(object.machine) {
         EM_X86_64 => code.x86(symbols, &mut facts, faults),
         EM_AARCH64 => code.arm64(symbols, &mut facts, faults),
+        EM_RISCV => riscv64::read(&code, symbols, &mut facts, faults),
         // Elsewhere the rules are not known yet.
         _ => facts.flags |= ObjectRecord::UNSURE | ObjectRecord::NO_FTRACE_TABLE,
     }

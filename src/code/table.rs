@@ -52,6 +52,10 @@ impl<'o, 'd> Tables<'o, 'd> {
         let bounds = || symbols.iter().filter(may_be_asked).map(|s| (s.name, s.pc)).collect();
         Self { object, bounds: (!is_module).then(bounds), moved: OnceCell::new() }
     }
+    /// Whether they are those of vmlinux.
+    pub fn are_of_kernel(&self) -> bool {
+        self.bounds.is_some()
+    }
     /// The address of a symbol of vmlinux.
     pub fn bound(&self, name: &str) -> Option<u32> {
         self.bounds.as_ref()?.get(name.as_bytes()).copied()
@@ -102,7 +106,7 @@ impl<'o, 'd> Tables<'o, 'd> {
             References::InPlace { table: section.address() + from as u64, base, order, moved }
         };
         let start = section.pc.and_then(|pc| pc.checked_add(from as u32));
-        Ok(Some(Table { name: name.section, start, bytes, references }))
+        Ok(Some(Table { name: name.section, start, bytes, order: self.object.order, references }))
     }
 
     /// What the table of ftrace sites has, rising: the sites, or on arm64 what [`arm64`](super::arm64) makes them of. Those of
@@ -128,6 +132,7 @@ pub struct Table<'d> {
     name: &'static str,
     start: Option<u32>,
     bytes: &'d [u8],
+    order: Endianness,
     references: References<'d>,
 }
 
@@ -151,6 +156,11 @@ impl<'d> Table<'d> {
     /// The byte at an offset.
     pub fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
+    }
+    /// The number of 16 bits at an offset; 0 behind the end.
+    pub fn half(&self, at: usize) -> u16 {
+        let bytes = self.bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+        bytes.map_or(0, |bytes| self.order.read_u16(*bytes))
     }
     /// Where it lies.
     pub fn start(&self) -> Option<u32> {

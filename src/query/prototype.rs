@@ -54,11 +54,13 @@ pub struct Parameter {
     pub proof: Proof,
 }
 
-/// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4).
+/// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4), RISC-V ELF psABI ("Integer Calling
+/// Convention").
 pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
     match machine {
         62 => &[5, 4, 1, 2, 8, 9],
         183 => &[0, 1, 2, 3, 4, 5, 6, 7],
+        243 => &[10, 11, 12, 13, 14, 15, 16, 17],
         _ => &[],
     }
 }

@@ -49,6 +49,7 @@ pub(super) fn stack_pointer(machine: u16) -> Option<u8> {
     match machine {
         62 => Some(7),
         183 => Some(31),
+        243 => Some(2),
         _ => None,
     }
 }
