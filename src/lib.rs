@@ -61,6 +61,8 @@ mod merge;
 #[cfg(feature = "build")]
 pub mod pipeline;
 #[cfg(feature = "build")]
+mod shapes;
+#[cfg(feature = "build")]
 mod write;
 
 #[cfg(feature = "cli")]

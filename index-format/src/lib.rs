@@ -1,4 +1,4 @@
-//! # The index file, version 5
+//! # The index file, version 6
 //!
 //! Bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -159,6 +159,7 @@
 //! | 3 | `type_users`, `type_uses`, `frames`, `frame_rows`; `DW_OP_fbreg` by what the frame base is |
 //! | 4 | user objects: `segments`, a flag of objects, their names in `meta`; what a parameter is at the entry, as an empty range |
 //! | 5 | `tracepoints`, `event_fields`, `labels`; SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration`; units of BTF, objects of which names alone are known |
+//! | 6 | which tables about its code an object lacks (`unread`), and sites that may be in one of them; instructions that raise exceptions |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,5 +1,5 @@
 //! The fixed records of the tables. Little-endian, alignment 1, no padding; their sizes are asserted below.
-pub use crate::sites::{RefusedBy, SiteKind};
+pub use crate::sites::{CodeTable, RefusedBy, SiteKind, TableSet};
 
 use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, TypeId, UnitId};
 use zerocopy::byteorder::little_endian::{I64, U16, U32, U64};
@@ -18,7 +18,7 @@ macro_rules! records {
 records! {
     /// vmlinux, a module, or a user object. `first_*` are where its part of a table starts; it ends where the next
     /// record's starts, and the table has one record more than there are objects.
-    ObjectRecord = 76 {
+    ObjectRecord = 80 {
         /// The kernel's name of the module (`kvm_amd`); empty for vmlinux. The last component of a user object's path.
         name: StrId,
         /// The file it was read from; of a user object the one that runs, without symbolic links.
@@ -47,6 +47,8 @@ records! {
         first_frame: U32,
         /// See the `ObjectRecord::…` constants.
         flags: U32,
+        /// The tables about its code that are missing or damaged: a [`TableSet`].
+        unread: U32,
     }
     /// An allocated section of an object.
     SectionRecord = 32 {
@@ -203,7 +205,7 @@ records! {
         start: Pc,
         /// In bytes.
         length: u8,
-        /// A [`SiteKind`].
+        /// A [`SiteKind`], or [`MAY_BE`](SiteRecord::MAY_BE) and a table that could not be read.
         kind: u8,
     }
     /// A range of addresses in the kernel's own list of what kprobes must not touch.
@@ -273,10 +275,10 @@ records! {
 impl ObjectRecord {
     /// The code itself was not at hand: no placement of the object is known to be accepted.
     pub const NO_CODE: u32 = 1;
-    /// A table without which no placement is known to be accepted is missing or damaged.
-    pub const UNSURE: u32 = 1 << 1;
-    /// The table of ftrace sites is missing or damaged.
-    pub const NO_FTRACE_TABLE: u32 = 1 << 2;
+    /// What the kernel makes of code of this architecture is not known, or not proven by running kernels.
+    pub const NO_RULES: u32 = 1 << 1;
+    /// vmlinux: instructions that raise exceptions are refused (`can_probe`, arch/x86/kernel/kprobes/core.c, 6.9).
+    pub const REFUSES_TRAPS: u32 = 1 << 2;
     /// vmlinux: kprobe_events, perf and BPF refuse functions without an ftrace site (`within_notrace_func`).
     pub const REFUSES_NOTRACE: u32 = 1 << 3;
     /// vmlinux: `__pfx_` and `__cfi_` symbols are refused (`is_cfi_preamble_symbol`).
@@ -295,6 +297,22 @@ impl ObjectRecord {
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u32) -> bool {
         self.flags.get() & flag != 0
+    }
+    /// The tables about its code that are missing or damaged.
+    pub fn unread(&self) -> TableSet {
+        TableSet(self.unread.get())
+    }
+}
+
+impl SiteRecord {
+    /// Added to the number of a [`CodeTable`] in place of a [`SiteKind`]: the table could not be read, and what stands here may
+    /// be in it.
+    pub const MAY_BE: u8 = 0x80;
+
+    /// The table that may have the site, where it is not known.
+    pub fn may_be_of(&self) -> Option<CodeTable> {
+        let number = self.kind.checked_sub(Self::MAY_BE)?;
+        CodeTable::ALL.get(usize::from(number)).copied()
     }
 }
 

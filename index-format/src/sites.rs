@@ -19,15 +19,131 @@ pub enum SiteKind {
     Unsupported = 6,
     /// An instruction that ftrace patches, of a kernel that takes no kprobe there (`check_ftrace_location`).
     Ftrace = 7,
+    /// An instruction that raises an exception, which kernels with
+    /// [`REFUSES_TRAPS`](crate::record::ObjectRecord::REFUSES_TRAPS) refuse.
+    Trap = 8,
 }
 
 impl SiteKind {
     /// The kind of this number.
     pub fn from_number(number: u8) -> Option<Self> {
         use SiteKind::*;
-        [JumpLabel, StaticCall, Bug, Patched, PatchedWhole, Unsupported, Ftrace]
+        [JumpLabel, StaticCall, Bug, Patched, PatchedWhole, Unsupported, Ftrace, Trap]
             .into_iter()
             .find(|kind| *kind as u8 == number)
+    }
+}
+
+/// A table in which the kernel keeps what it does with its own code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum CodeTable {
+    /// Static branches.
+    JumpLabels = 0,
+    /// Static calls.
+    StaticCalls = 1,
+    /// BUG and WARN.
+    Bugs = 2,
+    /// Instructions that depend on the processor.
+    Alternatives = 3,
+    /// Calls that depend on the hypervisor.
+    Paravirt = 4,
+    /// Calls and jumps to thunks against speculation.
+    Retpolines = 5,
+    /// Checks of the types of functions that are called.
+    CfiTraps = 6,
+    /// `NOKPROBE_SYMBOL`.
+    Blacklist = 7,
+    /// Instructions that may fault.
+    Exceptions = 8,
+    /// Calls of ftrace.
+    Ftrace = 9,
+    /// Instructions that depend on the processor or the firmware (powerpc).
+    Fixups = 10,
+}
+
+impl CodeTable {
+    /// All of them, by their numbers.
+    pub const ALL: [Self; 11] = {
+        use CodeTable::*;
+        [
+            JumpLabels,
+            StaticCalls,
+            Bugs,
+            Alternatives,
+            Paravirt,
+            Retpolines,
+            CfiTraps,
+            Blacklist,
+            Exceptions,
+            Ftrace,
+            Fixups,
+        ]
+    };
+
+    /// The section that it is in a module, by which messages call it.
+    pub fn section(self) -> &'static str {
+        match self {
+            Self::JumpLabels => "__jump_table",
+            Self::StaticCalls => ".static_call_sites",
+            Self::Bugs => "__bug_table",
+            Self::Alternatives => ".altinstructions",
+            Self::Paravirt => ".parainstructions",
+            Self::Retpolines => ".retpoline_sites",
+            Self::CfiTraps => ".kcfi_traps",
+            Self::Blacklist => "_kprobe_blacklist",
+            Self::Exceptions => "__ex_table",
+            Self::Ftrace => "__mcount_loc",
+            Self::Fixups => "__ftr_fixup",
+        }
+    }
+
+    /// Whether any instruction may be in it. Of the others, code tells which instructions may be:
+    /// [`SiteRecord::MAY_BE`](crate::record::SiteRecord::MAY_BE).
+    pub fn may_hold_anything(self) -> bool {
+        matches!(self, Self::Alternatives | Self::Blacklist | Self::Exceptions | Self::Fixups)
+    }
+
+    /// Whether the kernel writes other instructions in place of those that it lists.
+    pub fn is_of_patches(self) -> bool {
+        matches!(self, Self::Alternatives | Self::Paravirt | Self::Retpolines | Self::Fixups)
+    }
+}
+
+/// A set of tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableSet(pub u32);
+
+impl TableSet {
+    /// No table.
+    pub const EMPTY: Self = Self(0);
+
+    /// With one more.
+    #[must_use]
+    pub fn with(self, table: CodeTable) -> Self {
+        Self(self.0 | 1 << table as u8)
+    }
+    /// Whether it has a table.
+    pub fn has(self, table: CodeTable) -> bool {
+        self.0 & 1 << table as u8 != 0
+    }
+    /// Whether it has none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    /// Those that it has, in their order.
+    pub fn iter(self) -> impl Iterator<Item = CodeTable> {
+        CodeTable::ALL.into_iter().filter(move |table| self.has(*table))
+    }
+    /// Those of which this holds.
+    #[must_use]
+    pub fn filtered(self, holds: impl Fn(CodeTable) -> bool) -> Self {
+        self.iter().filter(|table| holds(*table)).fold(Self::EMPTY, Self::with)
+    }
+    /// Those of both.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 }
 

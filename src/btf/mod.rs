@@ -51,6 +51,7 @@ pub mod excerpt;
 mod functions;
 pub mod prototypes;
 mod record;
+mod shapes;
 mod types;
 
 use crate::dwarf::Fault;
@@ -60,6 +61,7 @@ use crate::error::ErrorKind;
 use crate::link::Symbol;
 use probeidx_format::record::UnitRecord;
 use record::Btf;
+pub use shapes::shapes;
 use std::borrow::Cow;
 use types::{Keys, Types};
 

@@ -85,7 +85,7 @@ pub fn refused(
 /// The entries of the functions that `NOKPROBE_SYMBOL` names.
 fn functions(tables: &Tables<'_, '_>) -> Result<Vec<u32>> {
     let Some(table) = tables.table(&NOKPROBE)? else { return Ok(vec![]) };
-    Ok(table.entries(8)?.filter_map(|at| table.address(at)).collect())
+    Ok(table.entries(8, 8)?.filter_map(|at| table.address(at)).collect())
 }
 
 /// An entry and the extent of the symbol that holds it, up to the next one (`kprobe_add_ksym_blacklist`).

@@ -27,7 +27,7 @@ pub fn bodies(object: &Elf<'_>, is_module: bool) -> FxHashMap<u32, u32> {
         let entries = arm64::entry::entries(&tables, &text, &functions).unwrap_or_default();
         entries.iter().filter_map(|e| Some((e.body?, e.start))).collect()
     } else {
-        let entries = riscv64::entry::entries(&tables, &text, &functions, None).unwrap_or_default();
+        let entries = riscv64::entry::entries(&tables, &text, &functions, false).unwrap_or_default();
         entries.iter().filter_map(|e| Some((e.body?, e.start))).collect()
     }
 }

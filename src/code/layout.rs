@@ -1,9 +1,10 @@
-//! Where the kernel's structs about tracepoints have what is read of them, by the kernel's own types.
+//! Where the kernel's structs have what is read of them, by the kernel's own types.
 use crate::dwarf::facts::{Batch, NO_TYPE, TypeFacts};
 use crate::dwarf::strings::LocalStr;
+use crate::shapes::{Shape, Shapes};
 use probeidx_format::types::TypeKind;
 
-/// Offsets in bytes.
+/// Of the structs about tracepoints. Offsets in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// `name` of `struct tracepoint`.
@@ -41,40 +42,24 @@ pub struct FieldLayout {
 }
 
 impl Layout {
-    /// Looks for the structs among the types of batches; `None` where there is no `struct tracepoint`. Cost: a look at each
-    /// type.
-    pub fn of<'b>(batches: impl Iterator<Item = &'b Batch> + Clone) -> Option<Self> {
-        const NAMES: [&[u8]; 5] =
-            [b"tracepoint", b"trace_event_call", b"trace_event_class", b"trace_event_fields", b"trace_entry"];
-        let mut found: [Option<(&Batch, &TypeFacts)>; 5] = [None; 5];
-        for batch in batches {
-            for one in &batch.types {
-                if one.kind != TypeKind::Struct || one.declared || one.known || one.name == LocalStr::EMPTY {
-                    continue;
-                }
-                let name = batch.strings.get(one.name);
-                if let Some(at) = NAMES.iter().position(|n| *n == name) {
-                    found[at].get_or_insert((batch, one));
-                }
-            }
-        }
-        let [tracepoint, call, class, field, entry] = found;
-        let offset = |of: Option<(&Batch, &TypeFacts)>, name: &str| {
-            let (batch, of) = of?;
-            offset(batch, of, name.as_bytes(), 0)
-        };
+    /// By the kernel's types; `None` where there is no `struct tracepoint`.
+    pub fn of(shapes: &Shapes) -> Option<Self> {
+        let [tracepoint, call, class, field, entry] =
+            ["tracepoint", "trace_event_call", "trace_event_class", "trace_event_fields", "trace_entry"]
+                .map(|name| shapes.get(name));
+        let offset = |of: Option<&Shape>, name: &str| of?.offset(name);
         let fields = || {
             let layout = FieldLayout {
-                stride: field?.1.size,
+                stride: field?.size,
                 type_name: offset(field, "type")?,
                 name: offset(field, "name")?,
                 size: offset(field, "size")?,
                 align: offset(field, "align")?,
                 is_signed: offset(field, "is_signed")?,
                 length: offset(field, "len"),
-                first: entry?.1.size,
+                first: entry?.size,
             };
-            Some((offset(class, "fields_array")?, layout)).filter(|_| layout.stride > 0)
+            Some((offset(class, "fields_array")?, layout))
         };
         let event = || {
             Some(EventLayout {
@@ -88,22 +73,48 @@ impl Layout {
     }
 }
 
+/// The structs that are asked for among the types of batches. Cost: a look at each type.
+pub fn shapes<'b>(batches: impl Iterator<Item = &'b Batch>) -> Shapes {
+    let mut found = Shapes::default();
+    for batch in batches {
+        for one in &batch.types {
+            if one.kind != TypeKind::Struct || one.declared || one.known || one.name == LocalStr::EMPTY {
+                continue;
+            }
+            if let Some(place) = Shapes::place(batch.strings.get(one.name)) {
+                found.add(place, || {
+                    let mut members = vec![];
+                    add_members(batch, one, 0, 0, &mut members);
+                    Shape::new(one.size, members)
+                });
+            }
+        }
+    }
+    found
+}
+
 /// Anonymous structs within one another: the kernel's have two.
 const DEEPEST: u32 = 4;
 
-/// Where a struct has a member, anonymous structs and unions looked through.
-fn offset(batch: &Batch, of: &TypeFacts, name: &[u8], depth: u32) -> Option<u32> {
+/// Adds the members of a struct that starts at an offset, anonymous structs and unions looked through.
+fn add_members<'b>(
+    batch: &'b Batch,
+    of: &TypeFacts,
+    start: u32,
+    depth: u32,
+    found: &mut Vec<(&'b [u8], u32)>,
+) {
     let first = of.first_member as usize;
-    let members = batch.members.get(first..first + of.members as usize)?;
-    members.iter().find_map(|member| {
-        let at = (member.value as u64 & 0xffff_ffff_ffff) / 8;
-        let within = match member.name {
-            LocalStr::EMPTY if member.target != NO_TYPE && depth < DEEPEST => {
-                offset(batch, batch.types.get(member.target as usize)?, name, depth + 1)?
-            }
-            known if batch.strings.get(known) == name => 0,
-            _ => return None,
-        };
-        u32::try_from(at).ok()?.checked_add(within)
-    })
+    for member in batch.members.get(first..first + of.members as usize).unwrap_or_default() {
+        let at = u32::try_from((member.value as u64 & 0xffff_ffff_ffff) / 8);
+        let Some(at) = at.ok().and_then(|at| at.checked_add(start)) else { continue };
+        if member.name != LocalStr::EMPTY {
+            found.push((batch.strings.get(member.name), at));
+        } else if member.target != NO_TYPE
+            && depth < DEEPEST
+            && let Some(inner) = batch.types.get(member.target as usize)
+        {
+            add_members(batch, inner, at, depth + 1, found);
+        }
+    }
 }

@@ -1,6 +1,11 @@
-//! Which rules the kernel has, as its symbols and its version tell.
+//! Which rules a kernel has: as its symbols and its code tell, and where they do not its version.
+use super::assumptions;
+use super::text::Text;
+use super::{arm64, riscv64, x86};
 use crate::link::Symbol;
 use crate::load::config::KernelConfig;
+use crate::shapes::Shapes;
+use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
 use probeidx_format::record::ObjectRecord;
 use std::collections::HashSet;
 
@@ -14,29 +19,94 @@ pub fn version(release: &str) -> Option<Version> {
 }
 
 /// The kernel that code belongs to, as far as it matters for its code.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Kernel<'a> {
     pub version: Option<Version>,
     /// Its configuration, where it is at hand.
     pub config: Option<&'a KernelConfig>,
+    /// The structs of its tables, as far as its types are at hand.
+    pub shapes: &'a Shapes,
+    /// What vmlinux tells of its rules.
+    pub evidence: Evidence,
+}
+
+impl Kernel<'_> {
+    /// Whether it has a rule: as its code tells, or since that version; of no version, whether all newer ones have it.
+    fn has(&self, told: Option<bool>, since: Version) -> bool {
+        told.unwrap_or_else(|| self.version.is_none_or(|version| version >= since))
+    }
+    /// x86: kprobes emulate instructions, and refuse those that they cannot.
+    pub fn emulates(&self) -> bool {
+        self.has(self.evidence.emulates, assumptions::EMULATES)
+    }
+    /// x86: kprobes leave the checks of called functions' types alone.
+    pub fn keeps_type_checks(&self) -> bool {
+        self.has(self.evidence.keeps_type_checks, assumptions::KEEPS_TYPE_CHECKS)
+    }
+    /// arm64: `ldar`, `cas` and their like are no exclusive loads and stores.
+    pub fn has_narrow_exclusive(&self) -> bool {
+        self.has(self.evidence.has_narrow_exclusive, assumptions::NARROW_EXCLUSIVE)
+    }
+    /// riscv64: ftrace patches the second instruction of an entry alone.
+    pub fn patches_second(&self) -> bool {
+        self.has(self.evidence.patches_second, assumptions::PATCHES_SECOND)
+    }
+    /// arm64: copies and fills of memory are refused.
+    pub fn refuses_copies(&self) -> bool {
+        self.has(self.evidence.refuses_copies, assumptions::REFUSES_COPIES)
+    }
+}
+
+/// What the code of vmlinux tells of rules that changed; `None` where it does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    pub emulates: Option<bool>,
+    pub keeps_type_checks: Option<bool>,
+    pub has_narrow_exclusive: Option<bool>,
+    pub refuses_copies: Option<bool>,
+    pub patches_second: Option<bool>,
+}
+
+impl Evidence {
+    /// Of vmlinux.
+    pub fn of(machine: u16, symbols: &[Symbol<'_>], text: &Text<'_>) -> Self {
+        match Machine(machine) {
+            EM_X86_64 => x86::evidence(symbols, text),
+            EM_AARCH64 => arm64::evidence(symbols, text),
+            EM_RISCV => riscv64::evidence(symbols),
+            _ => Self::default(),
+        }
+    }
 }
 
 /// The rules that the configuration or the functions of vmlinux tell, as an object's flags. Functions that are always
 /// inlined have no symbol: linking adds what these tell, from the debug information.
-pub fn of_kernel(symbols: &[Symbol<'_>], config: Option<&KernelConfig>) -> u32 {
+pub fn of_kernel(symbols: &[Symbol<'_>], kernel: &Kernel<'_>) -> u32 {
     const WITNESSES: [&[u8]; 3] = [b"start_kernel", b"register_kprobe", b"arch_adjust_kprobe_addr"];
     let found: HashSet<&[u8]> = symbols.iter().map(|s| s.name).filter(|n| WITNESSES.contains(n)).collect();
-    let has_kprobes = match config {
+    let has_kprobes = match kernel.config {
         Some(config) => config.has("KPROBES"),
         None => !found.contains(WITNESSES[0]) || found.contains(WITNESSES[1]),
     };
     let mut flags = if has_kprobes { 0 } else { ObjectRecord::NO_KPROBES };
     // `within_notrace_func`, kernel/trace/trace_kprobe.c
-    if config.is_some_and(|c| c.has("DYNAMIC_FTRACE") && !c.has("KPROBE_EVENTS_ON_NOTRACE")) {
+    if kernel.config.is_some_and(|c| c.has("DYNAMIC_FTRACE") && !c.has("KPROBE_EVENTS_ON_NOTRACE")) {
         flags |= ObjectRecord::REFUSES_NOTRACE;
     }
     if found.contains(WITNESSES[2]) {
         flags |= ObjectRecord::SKIPS_ENDBR;
     }
+    if kernel.has(None, assumptions::REFUSES_TRAPS) {
+        flags |= ObjectRecord::REFUSES_TRAPS;
+    }
     flags
+}
+
+/// The code of the first function of one of these names, with its address.
+pub fn code_of<'d>(symbols: &[Symbol<'_>], text: &Text<'d>, names: &[&[u8]]) -> Option<(u32, &'d [u8])> {
+    names.iter().find_map(|name| {
+        let symbol = symbols.iter().find(|s| s.is_function() && s.name == *name)?;
+        let code = text.at(symbol.pc)?;
+        Some((symbol.pc, code.get(..symbol.size as usize).unwrap_or(code)))
+    })
 }

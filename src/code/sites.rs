@@ -1,38 +1,158 @@
-//! What the tables of sites have in common on all architectures: their names, and how they are read.
-use super::SiteFacts;
-use super::table::{Table, TableName, Tables};
+//! What the tables of sites have in common on all architectures: their names, and how their entries are read.
+use super::assumptions;
+use super::table::{Table, TableName};
 use super::text::Text;
-use crate::error::{Error, Result};
-use probeidx_format::record::SiteKind;
+use super::{Object, Reading, SiteFacts};
+use crate::error::{Error, ErrorKind, Result};
+use crate::shapes::Shape;
+use probeidx_format::record::{CodeTable, SiteKind};
 
-/// Reads the entries of a table.
-pub type Reader = fn(&Table<'_>, &Text<'_>) -> Result<Vec<SiteFacts>>;
+/// A table, and how its entries become sites.
+pub struct Reader {
+    pub of: CodeTable,
+    pub table: TableName,
+    pub entries: Entries,
+    /// Adds what an entry says; `None` if it makes no sense.
+    pub read: fn(&Entry<'_, '_>, &mut Vec<SiteFacts>) -> Option<()>,
+}
 
-/// Reads these tables; gives what could not be read.
-pub fn read_all(
-    readers: &[(&TableName, Reader)],
-    tables: &Tables<'_, '_>,
-    text: &Text<'_>,
-    found: &mut Vec<SiteFacts>,
-) -> Vec<Error> {
-    let mut faults = vec![];
-    for (name, read) in readers {
-        let sites = tables.table(name).and_then(|table| match table {
-            Some(table) => read(&table, text),
+/// What a table is an array of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entries {
+    /// Of structs of this name, which have these members.
+    Struct(&'static str, &'static [&'static str]),
+    /// The same; the last one may end behind its last member.
+    Unpadded(&'static str, &'static [&'static str]),
+    /// Of references: 32 bits, relative to their own place.
+    References,
+}
+
+/// An entry of a table.
+pub struct Entry<'a, 'd> {
+    pub table: &'a Table<'d>,
+    pub text: &'a Text<'d>,
+    /// Its offset.
+    pub at: usize,
+    pub shape: &'a Shape,
+    /// The kernel itself says what an entry is; else only entries that make sense tell that it is so.
+    pub is_declared: bool,
+}
+
+impl Entry<'_, '_> {
+    fn at(&self, member: &str) -> Option<usize> {
+        Some(self.at + self.shape.offset(member)? as usize)
+    }
+    /// Where a member leads that is relative to its own place.
+    pub fn relative(&self, member: &str) -> Option<u32> {
+        self.table.relative(self.at(member)?)
+    }
+    /// Where a member leads that is an address.
+    pub fn address(&self, member: &str) -> Option<u32> {
+        self.table.address(self.at(member)?)
+    }
+    /// A member of one byte.
+    pub fn byte(&self, member: &str) -> Option<u8> {
+        self.at(member).map(|at| self.table.byte(at))
+    }
+    /// A member of 16 bits.
+    pub fn half(&self, member: &str) -> Option<u16> {
+        self.at(member).map(|at| self.table.half(at))
+    }
+    /// The name of the symbol of another object to which a member leads.
+    pub fn foreign(&self, member: &str) -> Option<&[u8]> {
+        self.table.foreign(self.at(member)?)
+    }
+    /// Where the entry leads that is a reference.
+    pub fn reference(&self) -> Option<u32> {
+        self.table.relative(self.at)
+    }
+}
+
+/// Reads these tables; what could not be read is told, and which tables are missed then.
+pub fn read_all<'r>(
+    readers: impl IntoIterator<Item = &'r Reader>,
+    of: &Object<'_, '_, '_>,
+    reading: &mut Reading<'_>,
+) {
+    for reader in readers {
+        let sites = of.tables.table(&reader.table).and_then(|table| match table {
+            Some(table) => read(reader, &table, of),
             None => Ok(vec![]),
         });
         match sites {
-            Ok(sites) => found.extend(sites),
-            Err(error) => faults.push(error),
+            Ok(sites) => reading.facts.sites.extend(sites),
+            Err(error) => reading.lacks(reader.of, error),
         }
     }
-    faults
+}
+
+/// The sites of a table.
+fn read(reader: &Reader, table: &Table<'_>, of: &Object<'_, '_, '_>) -> Result<Vec<SiteFacts>> {
+    let (name, members, is_unpadded) = match reader.entries {
+        Entries::Struct(name, members) => (name, members, false),
+        Entries::Unpadded(name, members) => (name, members, true),
+        Entries::References => {
+            return with(reader, table, of.text, &Shape::new::<&str>(4, []), false, true);
+        }
+    };
+    for_shapes(table, name, members, of, |shape, is_declared| {
+        with(reader, table, of.text, shape, is_unpadded, is_declared)
+    })
+}
+
+/// Reads a table by the shape that the kernel declares; else by those that it may have, the first that succeeds.
+///
+/// # Errors
+/// What is wrong with the table, or with the struct: one that lacks members is none that is known.
+pub fn for_shapes<T>(
+    table: &Table<'_>,
+    name: &str,
+    members: &[&str],
+    of: &Object<'_, '_, '_>,
+    read: impl Fn(&Shape, bool) -> Result<T>,
+) -> Result<T> {
+    if let Some(shape) = of.kernel.shapes.get(name) {
+        if let Some(lost) = members.iter().find(|member| shape.offset(member).is_none()) {
+            let what = format!(
+                "struct {name} of this kernel has no member {lost}: what the table says of places is undecided"
+            );
+            return Err(Error::new(ErrorKind::Unsupported, what).section(table.name()));
+        }
+        return read(shape, true);
+    }
+    let stride = table.entry_size();
+    let fits = |shape: &Shape| stride.is_none_or(|stride| stride == shape.size);
+    let mut fault = None;
+    for shape in assumptions::shapes(name, of.object.machine).filter(fits) {
+        match read(&shape, false) {
+            Ok(found) => return Ok(found),
+            Err(error) => fault = fault.or(Some(error)),
+        }
+    }
+    Err(fault.unwrap_or_else(|| table.damaged(0)))
+}
+
+fn with(
+    reader: &Reader,
+    table: &Table<'_>,
+    text: &Text<'_>,
+    shape: &Shape,
+    is_unpadded: bool,
+    is_declared: bool,
+) -> Result<Vec<SiteFacts>> {
+    let mut found = vec![];
+    let least = if is_unpadded { shape.end() } else { shape.size };
+    for at in table.entries(shape.size as usize, least as usize)? {
+        let entry = Entry { table, text, at, shape, is_declared };
+        (reader.read)(&entry, &mut found).ok_or_else(|| table.damaged(at))?;
+    }
+    Ok(found)
 }
 
 macro_rules! tables {
     ($($name:ident = $section:literal from $start:literal to $stop:literal read by $reader:literal;)*) => {
-        $(pub const $name: TableName =
-            TableName { section: $section, start: $start, stop: $stop, reader: $reader };)*
+        $(pub const $name: $crate::code::table::TableName =
+            $crate::code::table::TableName { section: $section, start: $start, stop: $stop, reader: $reader };)*
     };
 }
 pub(super) use tables;
@@ -48,28 +168,4 @@ tables! {
 /// A site of so many bytes.
 pub fn site(start: u32, length: u8, kind: SiteKind) -> SiteFacts {
     SiteFacts { start, length, kind: kind as u8 }
-}
-
-/// Reads a table with entries of one size.
-pub fn each(
-    table: &Table<'_>,
-    size: usize,
-    read: impl Fn(usize) -> Option<SiteFacts>,
-) -> Result<Vec<SiteFacts>> {
-    table.entries(size)?.map(|at| read(at).ok_or_else(|| table.damaged(at))).collect()
-}
-
-/// Reads a table of which the size of an entry depends on the kernel: the first with which every entry makes sense.
-pub fn first_that_fits(
-    table: &Table<'_>,
-    sizes: &[usize],
-    read: impl Fn(usize, usize) -> Option<Vec<SiteFacts>>,
-) -> Result<Vec<SiteFacts>> {
-    let fitting = sizes.iter().filter(|size| table.length().is_multiple_of(**size));
-    let with = |size: &usize| -> Option<Vec<SiteFacts>> {
-        let entries = table.entries(*size).ok()?;
-        let read: Option<Vec<_>> = entries.map(|at| read(at, *size)).collect();
-        read.map(|sites| sites.concat())
-    };
-    fitting.into_iter().find_map(with).ok_or_else(|| table.damaged(0))
 }

@@ -1,4 +1,5 @@
 //! The tables that the linker collects for the kernel: between two symbols of vmlinux, or in a section of a module.
+use super::assumptions::EMPTY;
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
@@ -12,8 +13,8 @@ use std::rc::Rc;
 /// Finds tables by name.
 pub struct Tables<'o, 'd> {
     object: &'o Elf<'d>,
-    /// The symbols of vmlinux that bound tables and areas.
-    bounds: Option<FxHashMap<&'d [u8], u32>>,
+    /// The symbols of vmlinux that bound tables and areas, and the functions: where they are, and their size.
+    bounds: Option<FxHashMap<&'d [u8], (u32, u32)>>,
     /// Of an image that is moved: see [`moved`].
     moved: OnceCell<Moved>,
 }
@@ -49,16 +50,18 @@ impl<'o, 'd> Tables<'o, 'd> {
     pub fn new(object: &'o Elf<'d>, symbols: &[Symbol<'d>], is_module: bool) -> Self {
         // All names that are looked up start with an underscore, or belong to functions.
         let may_be_asked = |s: &&Symbol<'_>| s.name.starts_with(b"_") || s.is_function();
-        let bounds = || symbols.iter().filter(may_be_asked).map(|s| (s.name, s.pc)).collect();
+        let bounds = || symbols.iter().filter(may_be_asked).map(|s| (s.name, (s.pc, s.size))).collect();
         Self { object, bounds: (!is_module).then(bounds), moved: OnceCell::new() }
-    }
-    /// Whether they are those of vmlinux.
-    pub fn are_of_kernel(&self) -> bool {
-        self.bounds.is_some()
     }
     /// The address of a symbol of vmlinux.
     pub fn bound(&self, name: &str) -> Option<u32> {
-        self.bounds.as_ref()?.get(name.as_bytes()).copied()
+        Some(self.bounds.as_ref()?.get(name.as_bytes())?.0)
+    }
+    /// Whether vmlinux has a function that does something: kernels without a table may have an empty one in place of its
+    /// reader (`apply_retpolines` of 6.1 without CONFIG_RETPOLINE).
+    fn is_read_by(&self, reader: &str) -> bool {
+        let found = self.bounds.as_ref().and_then(|bounds| bounds.get(reader.as_bytes()));
+        found.is_some_and(|(_, size)| *size == 0 || *size > EMPTY)
     }
     /// The addresses between two symbols of vmlinux, or those of a section of a module.
     pub fn area(&self, start: &str, stop: &str, section: &str) -> Option<Range<u32>> {
@@ -88,7 +91,7 @@ impl<'o, 'd> Tables<'o, 'd> {
                     let from = start - self.object.sections[index].pc.unwrap_or(0);
                     (index, from as usize, (stop - start) as usize)
                 }
-                _ if self.bound(name.reader).is_some() => return Err(lost()),
+                _ if self.is_read_by(name.reader) => return Err(lost()),
                 _ => return Ok(None),
             },
             None => match self.object.sections.iter().position(|s| s.name == name.section) {
@@ -106,7 +109,9 @@ impl<'o, 'd> Tables<'o, 'd> {
             References::InPlace { table: section.address() + from as u64, base, order, moved }
         };
         let start = section.pc.and_then(|pc| pc.checked_add(from as u32));
-        Ok(Some(Table { name: name.section, start, bytes, order: self.object.order, references }))
+        let is_whole = from == 0 && length as u64 == section.size();
+        let entry_size = section.entry_size().filter(|_| is_whole);
+        Ok(Some(Table { name: name.section, start, entry_size, bytes, order: self.object.order, references }))
     }
 
     /// What the table of ftrace sites has, rising: the sites, or on arm64 what [`arm64`](super::arm64) makes them of. Those of
@@ -118,7 +123,7 @@ impl<'o, 'd> Tables<'o, 'd> {
             table => table,
         };
         let Some(table) = table else { return Ok(vec![]) };
-        let mut sites: Vec<u32> = table.entries(8)?.filter_map(|at| table.address(at)).collect();
+        let mut sites: Vec<u32> = table.entries(8, 8)?.filter_map(|at| table.address(at)).collect();
         sites.sort_unstable();
         match sites.is_empty() && table.bytes.iter().any(|b| *b != 0) {
             true => Err(table.damaged(0)),
@@ -131,6 +136,7 @@ impl<'o, 'd> Tables<'o, 'd> {
 pub struct Table<'d> {
     name: &'static str,
     start: Option<u32>,
+    entry_size: Option<u32>,
     bytes: &'d [u8],
     order: Endianness,
     references: References<'d>,
@@ -144,14 +150,23 @@ enum References<'d> {
 }
 
 impl<'d> Table<'d> {
-    /// The offsets of the entries of this size.
-    pub fn entries(&self, size: usize) -> Result<impl Iterator<Item = usize> + use<>> {
+    /// The offsets of the entries of this size, of which the last one may have only so many bytes.
+    pub fn entries(&self, size: usize, least: usize) -> Result<impl Iterator<Item = usize> + use<>> {
         let length = self.bytes.len();
-        if length.is_multiple_of(size) {
-            Ok((0..length).step_by(size))
-        } else {
-            Err(self.damaged(length - length % size))
+        match length % size.max(1) {
+            0 => {}
+            rest if rest >= least => {}
+            rest => return Err(self.damaged(length - rest)),
         }
+        Ok((0..length).step_by(size.max(1)))
+    }
+    /// How messages call it.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+    /// The size of an entry as the section header tells it (`sh_entsize`), where the table is a section of its own.
+    pub fn entry_size(&self) -> Option<u32> {
+        self.entry_size
     }
     /// The byte at an offset.
     pub fn byte(&self, at: usize) -> u8 {
@@ -169,6 +184,10 @@ impl<'d> Table<'d> {
     /// Its length.
     pub fn length(&self) -> usize {
         self.bytes.len()
+    }
+    /// Whether relocations say what its references are.
+    pub fn is_relocated(&self) -> bool {
+        matches!(self.references, References::Relocated(..))
     }
     /// Where a reference leads that is stored as 32 bits relative to its own place.
     pub fn relative(&self, at: usize) -> Option<u32> {

@@ -102,10 +102,13 @@ pub fn read<'d>(
         text.and_then(|pc| data.text(pc, LONGEST_TEXT)) == Some(*name)
     };
     let (named, others): (Vec<_>, Vec<_>) = named.into_iter().partition(is_named);
-    // Kernels with pointers in `__tracepoints_ptrs` call these `__tracepoint_ptr_NAME`.
+    // Kernels with pointers in `__tracepoints_ptrs` call these `__tracepoint_ptr_NAME`; from 6.13 on `__tracepoint_ext_NAME`
+    // has the functions that are called when the first one listens (`struct tracepoint_ext`).
+    const COMPANIONS: [&[u8]; 2] = [b"ptr_", b"ext_"];
     let known: FxHashSet<&[u8]> = named.iter().map(|(name, _)| *name).collect();
-    let is_pointer = |name: &[u8]| name.strip_prefix(b"ptr_").is_some_and(|of| known.contains(of));
-    let lost = others.iter().filter(|(name, _)| !is_pointer(name)).count();
+    let belongs_to = |name: &[u8], mark: &[u8]| name.strip_prefix(mark).is_some_and(|of| known.contains(of));
+    let is_companion = |name: &[u8]| COMPANIONS.iter().any(|mark| belongs_to(name, mark));
+    let lost = others.iter().filter(|(name, _)| !is_companion(name)).count();
     if lost > 0 {
         let what = format!("{lost} tracepoints are not called as their symbols say, and left out");
         fault(what, "__tracepoints");

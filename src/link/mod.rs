@@ -199,6 +199,7 @@ pub fn link(
             record.base = U64::new(object.base);
             record.build_id = object.build_id;
             record.flags = U32::new(object.code.flags);
+            record.unread = U32::new(object.code.unread.0);
             let mut boundaries: FxHashMap<u32, u32> = FxHashMap::default();
             for (start, bits) in &object.code.boundaries {
                 boundaries.insert(*start, linked.boundaries.len() as u32);

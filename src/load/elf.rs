@@ -46,6 +46,10 @@ impl<'d> Section<'d> {
     pub fn size(&self) -> u64 {
         self.header.sh_size(self.order)
     }
+    /// `sh_entsize`; `None` where it is not told.
+    pub fn entry_size(&self) -> Option<u32> {
+        u32::try_from(self.header.sh_entsize(self.order)).ok().filter(|size| *size > 0)
+    }
     /// Whether it is part of the running kernel.
     pub fn is_allocated(&self) -> bool {
         self.flags() & elf::SHF_ALLOC.0 as u32 != 0

@@ -27,7 +27,7 @@ use std::time::Instant;
 pub(crate) use tapset::Evaluated;
 use tapset::{Ahead, Tapsets};
 pub use user::build_user;
-use vmlinux::Instead;
+use vmlinux::{Instead, KnownOfKernel};
 
 /// How a build is to go.
 #[derive(Clone, Debug)]
@@ -187,7 +187,7 @@ fn build_kernel(
     let Read { interner, types, functions, objects, batches, .. } = &mut read;
     let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
-    let (mut layout, mut evaluated, mut instead) = (None, None, Instead::Nothing(None));
+    let (mut known, mut evaluated, mut instead) = (KnownOfKernel::default(), None, Instead::Nothing(None));
     let ahead = Mutex::new(None);
     let evaluate = |machine: u16, config: Option<&KernelConfig>| {
         let foreseen = ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -206,7 +206,7 @@ fn build_kernel(
                 evaluated = Some(vmlinux.evaluated);
                 objects.push(vmlinux.facts);
                 batches.extend(vmlinux.extracted);
-                layout = vmlinux.layout;
+                known = vmlinux.known;
                 instead = vmlinux.instead;
                 skipped.extend(vmlinux.skipped);
                 parts = vmlinux.parts;
@@ -226,9 +226,9 @@ fn build_kernel(
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
-        let (release, layout, instead) = (&kernel.release, layout.as_ref(), &instead);
+        let (release, instead) = (&kernel.release, &instead);
         let read = |g: usize| {
-            Ok((g, modules::read(groups[g], release, types, layout, instead, interner, observer)?))
+            Ok((g, modules::read(groups[g], release, types, &known, instead, interner, observer)?))
         };
         order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };

@@ -4,8 +4,8 @@ use super::account::{count_faults, input_meta, part_metas};
 use super::open::open;
 use super::told::{self, Told};
 use super::units::cut;
-use super::vmlinux::Instead;
-use crate::code::layout::Layout;
+use super::vmlinux::{Instead, KnownOfKernel};
+use crate::code::layout::{self, Layout};
 use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
 use crate::dwarf::{self, Gathered, KnownTypes};
@@ -35,8 +35,8 @@ pub struct Group {
     pub skipped: Vec<Skipped>,
 }
 
-/// Reads modules one after another into one batch; each file is dropped before the next is opened. `layout` is that of
-/// vmlinux, or none without it. A module that changed while it was read is left out, and the others are read again:
+/// Reads modules one after another into one batch; each file is dropped before the next is opened. `of_kernel` is what
+/// vmlinux tells, or nothing without it. A module that changed while it was read is left out, and the others are read again:
 /// nothing that was read with it counts.
 ///
 /// # Errors
@@ -45,7 +45,7 @@ pub fn read(
     modules: &[Input],
     release: &str,
     known: &dyn KnownTypes,
-    layout: Option<&Layout>,
+    of_kernel: &KnownOfKernel,
     instead: &Instead,
     interner: &Interner,
     observer: &dyn Observer,
@@ -59,7 +59,7 @@ pub fn read(
                 done += 1;
             }
         };
-        match attempt(modules, &changed, release, known, layout, instead, interner, observe) {
+        match attempt(modules, &changed, release, known, of_kernel, instead, interner, observe) {
             Ok(group) => return Ok(group),
             Err((number, error)) if error.kind() == ErrorKind::Changed => changed[number] = Some(error),
             Err((_, error)) => return Err(error),
@@ -78,7 +78,7 @@ fn attempt(
     changed: &[Option<Error>],
     release: &str,
     known: &dyn KnownTypes,
-    layout: Option<&Layout>,
+    of_kernel: &KnownOfKernel,
     instead: &Instead,
     interner: &Interner,
     mut observe: impl FnMut(usize, &Input),
@@ -103,7 +103,16 @@ fn attempt(
                 _ => {}
             }
             let path = input.path.display().to_string();
-            let kernel = Kernel { version: code::version(release), config: None };
+            // Without vmlinux a module has types of its own.
+            let own_shapes;
+            let (shapes, layout) = if of_kernel.shapes.is_empty() {
+                own_shapes = layout::shapes(std::iter::once(gathered.so_far()));
+                (&own_shapes, Layout::of(&own_shapes))
+            } else {
+                (&of_kernel.shapes, of_kernel.layout)
+            };
+            let version = code::version(release);
+            let kernel = Kernel { version, config: None, shapes, evidence: of_kernel.evidence };
             let kind = Kind::Module(name);
             let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
             if let (Told::Dwarf(_), Instead::Nothing(Some(base))) = (told, instead) {
@@ -112,8 +121,6 @@ fn attempt(
             if code.section("__tracepoints").is_none() {
                 return Ok(facts);
             }
-            let own = || Layout::of(std::iter::once(gathered.so_far()));
-            let layout = layout.copied().or_else(own);
             Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
         };
         match changed.clone().map_or_else(|| open(input, object_number, does_without, read), Err) {

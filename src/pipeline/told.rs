@@ -9,6 +9,7 @@ use crate::load::elf::Elf;
 use crate::load::live;
 use crate::load::symbol_table::SymbolTable;
 use crate::merge::intern::Interner;
+use crate::shapes::Shapes;
 use probeidx_format::record::ObjectRecord;
 use std::path::Path;
 
@@ -90,6 +91,12 @@ pub fn module(base: &Base, batch: &mut Batch, data: &[u8], object: &Elf<'_>, num
 pub fn of_prototypes(objects: &[&Elf<'_>], faults: &mut Vec<Error>) -> Option<Base> {
     let base = Base::of_prototypes(section(objects, ".BTF")?);
     base.map_err(|fault| faults.push(in_section(&fault))).ok()
+}
+
+/// The structs of the kernel's tables by its BTF: that of the debug file, or of the one with the code. None of it is told
+/// wrong here: prototypes are read of the same.
+pub fn shapes(objects: &[&Elf<'_>]) -> Shapes {
+    section(objects, ".BTF").and_then(|data| btf::shapes(data).ok()).unwrap_or_default()
 }
 
 /// The prototypes of a module's BTF.

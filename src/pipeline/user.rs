@@ -3,6 +3,7 @@ use super::account::{count_faults, from_fault, input_meta, part_metas};
 use super::unchanged::unchanged;
 use super::units;
 use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_turn, skipped_meta, threads};
+use crate::code::{Evidence, Kernel};
 use crate::discover::{self, UserObject};
 use crate::dwarf::Units;
 use crate::error::{Error, ErrorKind, Result};
@@ -11,6 +12,7 @@ use crate::load::elf::Elf;
 use crate::load::{DebugSections, Image};
 use crate::observer::Observer;
 use crate::query::process::FOLDER;
+use crate::shapes::Shapes;
 use crate::tapset::sources::Sources;
 use crate::write::Turn;
 use probeidx_format::meta::{Meta, UserMeta};
@@ -142,7 +144,12 @@ fn read_in(
                 &object,
                 Kind::User(name),
                 &shown,
-                Default::default(),
+                Kernel {
+                    version: None,
+                    config: None,
+                    shapes: &Shapes::default(),
+                    evidence: Evidence::default(),
+                },
                 interner,
                 &mut faults,
             )

@@ -4,15 +4,16 @@ use super::open::open;
 use super::told::{self, Told};
 use super::{Skipped, units};
 use crate::btf;
-use crate::code::layout::Layout;
-use crate::code::{self, Kernel};
+use crate::code::layout::{self, Layout};
+use crate::code::{self, Evidence, Kernel};
 use crate::discover::Input;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::link::btf::Prototypes;
 use crate::link::{Kind, ObjectFacts};
 use crate::load::config::KernelConfig;
 use crate::merge::intern::Interner;
 use crate::merge::{Extracted, Firsts};
+use crate::shapes::Shapes;
 use probeidx_format::meta::InputMeta;
 
 /// What vmlinux gave.
@@ -21,13 +22,24 @@ pub struct Vmlinux<T> {
     /// What was made of the kernel's machine and configuration.
     pub evaluated: T,
     pub extracted: Vec<Extracted>,
-    /// Where modules too have what tells of tracepoints.
-    pub layout: Option<Layout>,
+    /// What modules are read by.
+    pub known: KnownOfKernel,
     /// What the modules can do with instead of debug information.
     pub instead: Instead,
     pub skipped: Vec<Skipped>,
     /// Other files that have debug information of it.
     pub parts: Vec<InputMeta>,
+}
+
+/// What vmlinux tells of its kernel, so that the tables of modules can be read.
+#[derive(Default)]
+pub struct KnownOfKernel {
+    /// The structs of tables.
+    pub shapes: Shapes,
+    /// What tells of tracepoints.
+    pub layout: Option<Layout>,
+    /// Which rules it has.
+    pub evidence: Evidence,
 }
 
 /// What modules can be read by that have no debug information, as vmlinux was.
@@ -50,14 +62,16 @@ pub fn read<T: Send>(
     functions: &Firsts,
     evaluate: impl Fn(u16, Option<&KernelConfig>) -> T + Sync,
 ) -> Result<Vmlinux<T>> {
-    let ((facts, evaluated, extracted, layout, instead), files, mut skipped) =
+    let ((facts, evaluated, extracted, known, instead), files, mut skipped) =
         open(input, 0, true, |object, code, told, faults| {
             let path = input.path.display().to_string();
-            let facts = || {
+            let facts = |shapes: &Shapes, faults: &mut Vec<Error>| {
                 // A debug file may lie anywhere; the configuration is beside what is installed.
                 let places = std::iter::once(&input.path).chain(&input.shipped);
                 let config = places.into_iter().find_map(|path| KernelConfig::find(path, release, object));
-                let kernel = Kernel { version: code::version(release), config: config.as_ref() };
+                let version = code::version(release);
+                let kernel =
+                    Kernel { version, config: config.as_ref(), shapes, evidence: Evidence::default() };
                 let facts =
                     || ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
                 let (mut facts, evaluated) = rayon::join(facts, || evaluate(object.machine, config.as_ref()));
@@ -82,19 +96,29 @@ pub fn read<T: Send>(
                 }
                 Told::Symbols => (vec![], Instead::Symbols),
             };
-            let ((mut facts, evaluated), (extracted, mut instead)) = rayon::join(facts, extract);
+            let of_batches = |extracted: &[Extracted]| layout::shapes(extracted.iter().map(|e| &e.batch));
+            // BTF has the structs of the tables at once; else they are known when the units are read.
+            let mut shapes = told::shapes(&[object, code]);
+            let ((mut facts, evaluated), (extracted, mut instead)) = if shapes.is_empty() {
+                let (extracted, instead) = extract();
+                shapes = of_batches(&extracted);
+                (facts(&shapes, faults), (extracted, instead))
+            } else {
+                rayon::join(|| facts(&shapes, faults), extract)
+            };
             if let Told::Dwarf(_) = told {
                 let base = told::of_prototypes(&[object, code], faults);
                 facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
                 instead = Instead::Nothing(base);
             }
-            let layout = Layout::of(extracted.iter().map(|e| &e.batch));
+            let layout = Layout::of(&shapes);
             let facts =
                 facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
-            Ok((facts, evaluated, extracted, layout, instead))
+            let known = KnownOfKernel { shapes, layout, evidence: facts.code.evidence };
+            Ok((facts, evaluated, extracted, known, instead))
         })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &files));
     }
-    Ok(Vmlinux { facts, evaluated, extracted, layout, instead, skipped, parts: part_metas(&files) })
+    Ok(Vmlinux { facts, evaluated, extracted, known, instead, skipped, parts: part_metas(&files) })
 }

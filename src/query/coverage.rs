@@ -148,8 +148,12 @@ pub fn is_nested(view: &View<'_>, place: Placed<'_>) -> bool {
 }
 
 fn count(counts: &mut Vec<(Reason, u32)>, reason: Reason) {
-    match counts.iter_mut().find(|(r, _)| *r == reason) {
-        Some((_, n)) => *n += 1,
+    // What is undecided is counted once, with all of its causes.
+    match counts.iter_mut().find(|(r, _)| *r == reason || (r.is_open() && reason.is_open())) {
+        Some((r, n)) => {
+            *r = Reason::of(r.unknown().and(reason.unknown())).unwrap_or(reason);
+            *n += 1;
+        }
         None => counts.push((reason, 1)),
     }
 }

@@ -53,6 +53,7 @@ pub mod symbols;
 pub mod traced;
 pub mod tracepoint;
 pub mod types;
+pub mod unknown;
 pub mod users;
 pub mod value;
 pub mod variables;

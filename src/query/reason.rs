@@ -1,4 +1,5 @@
 //! Why the kernel refuses a probe.
+use super::unknown::Unknown;
 use probeidx_format::record::RefusedBy;
 
 /// Why a mechanism does not take an address: the first that applies.
@@ -46,13 +47,22 @@ pub enum Reason {
     KretprobeBlacklist,
     /// No symbol holds the address.
     NoSymbol,
-    /// The rules of the architecture are not known.
-    Architecture,
     /// A table or a rule that decides it is not known.
-    Undecided,
+    Undecided(Unknown),
 }
 
 impl Reason {
+    /// That it is undecided, if something is not known.
+    pub fn of(unknown: Unknown) -> Option<Self> {
+        (!unknown.is_nothing()).then_some(Self::Undecided(unknown))
+    }
+    /// What is not known, if it is undecided.
+    pub fn unknown(self) -> Unknown {
+        match self {
+            Self::Undecided(unknown) => unknown,
+            _ => Unknown::NOTHING,
+        }
+    }
     /// As JSON prints it: undecided is undecided, whatever the cause.
     pub fn name(self) -> &'static str {
         match self {
@@ -77,12 +87,12 @@ impl Reason {
             Self::PrefixSymbol => "prefix-symbol",
             Self::KretprobeBlacklist => "kretprobe-blacklist",
             Self::NoSymbol => "no-symbol",
-            Self::Architecture | Self::Undecided => "undecided",
+            Self::Undecided(_) => "undecided",
         }
     }
     /// Whether it is not known what the kernel does.
     pub fn is_open(self) -> bool {
-        matches!(self, Self::Architecture | Self::Undecided)
+        matches!(self, Self::Undecided(_))
     }
     /// As a phrase behind a number of places: `2 on a jump label`.
     pub fn phrase(self) -> &'static str {
@@ -108,8 +118,8 @@ impl Reason {
             Self::PrefixSymbol => "in a prefix symbol",
             Self::KretprobeBlacklist => "in a function that returns elsewhere",
             Self::NoSymbol => "outside of all symbols",
-            Self::Architecture => "not supported on this architecture yet",
-            Self::Undecided => "undecided",
+            Self::Undecided(Unknown::ARCHITECTURE) => "not supported on this architecture yet",
+            Self::Undecided(_) => "undecided",
         }
     }
     /// Whether the code itself is gone or never runs, so that the place does not count.

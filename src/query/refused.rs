@@ -3,7 +3,7 @@ use super::select::Scope;
 use super::symbols;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
-use probeidx_format::record::{ObjectRecord, RefusedBy};
+use probeidx_format::record::{CodeTable, RefusedBy};
 
 /// A range of the list.
 #[derive(Clone, Copy, Debug)]
@@ -53,5 +53,5 @@ pub fn other_modules<'a>(view: &View<'a>, asked: &Scope) -> impl Iterator<Item =
 
 /// Whether the list of an object may lack something, as a table could not be read.
 pub fn is_unsure(view: &View<'_>, object: ObjectId) -> bool {
-    view.objects.get(object.index()).is_some_and(|o| o.has(ObjectRecord::UNSURE))
+    view.objects.get(object.index()).is_some_and(|o| o.unread().has(CodeTable::Blacklist))
 }

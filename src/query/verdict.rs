@@ -7,9 +7,12 @@ use super::reason::Reason;
 use super::running::Overlay;
 use super::select::{self, kernel};
 use super::symbols::{self, Held};
+use super::unknown::Unknown;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
-use probeidx_format::record::{ObjectRecord, RefusedBy, SectionRecord, SiteKind, SiteRecord, SymbolRecord};
+use probeidx_format::record::{
+    CodeTable, ObjectRecord, RefusedBy, SectionRecord, SiteKind, SiteRecord, SymbolRecord, TableSet,
+};
 
 /// What a mechanism does: it takes the address, or says why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,15 +39,25 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         self.reason().map_or("ok", Reason::name)
     }
-    /// The same for people: why it is undecided where the architecture is the cause.
+    /// The same for people: in words where the architecture is why it is undecided.
     pub fn words(self) -> &'static str {
         match self {
-            Self::No(reason @ Reason::Architecture) => reason.phrase(),
+            Self::No(reason @ Reason::Undecided(Unknown::ARCHITECTURE)) => reason.phrase(),
             other => other.name(),
         }
     }
+    /// What is not known, if it is undecided.
+    pub fn unknown(self) -> Unknown {
+        self.reason().map_or(Unknown::NOTHING, Reason::unknown)
+    }
     fn or(self, next: impl FnOnce() -> Self) -> Self {
         if self.is_ok() { next() } else { self }
+    }
+}
+
+impl From<Unknown> for Verdict {
+    fn from(unknown: Unknown) -> Self {
+        Reason::of(unknown).into()
     }
 }
 
@@ -71,6 +84,11 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
+    /// What is not known of those that are undecided.
+    pub fn unknown(&self) -> Unknown {
+        let all = [self.kprobe, self.kprobe_events, self.kretprobe, self.fentry];
+        all.into_iter().fold(Unknown::NOTHING, |sum, verdict| sum.and(verdict.unknown()))
+    }
     /// The mechanisms that there are, by name.
     pub fn by_mechanism(&self, is_user: bool) -> impl Iterator<Item = (&'static str, Verdict)> + use<> {
         named(is_user, [self.kprobe, self.kprobe_events, self.kretprobe, self.fentry])
@@ -102,15 +120,15 @@ pub struct Judge<'a, 'l> {
 }
 
 const EM_X86_64: u16 = 62;
-const EM_AARCH64: u16 = 183;
 
 impl<'a, 'l> Judge<'a, 'l> {
     /// Finds out which rules the kernel has. Cost: a few name lookups.
     pub fn new(view: View<'a>) -> Self {
         let kernel = kernel(&view);
         let record = kernel.and_then(|k| view.objects.get(k.index()));
-        // Of modules alone it is not known whether their kernel has the rule: nothing is lost where it has not.
-        let flags = record.map_or(ObjectRecord::REFUSES_PREFIXES, |o| o.flags.get());
+        // Of modules alone it is not known whether their kernel has these rules: nothing is lost where it has not.
+        const TAKEN: u32 = ObjectRecord::REFUSES_PREFIXES | ObjectRecord::REFUSES_TRAPS;
+        let flags = record.map_or(TAKEN, |o| o.flags.get());
         let bound = |name: &[u8]| {
             let symbol = select::symbols_named(&view, kernel?, view.name(name)?).next()?;
             Some(select::symbol(&view, symbol)?.pc.get())
@@ -143,6 +161,9 @@ impl<'a, 'l> Judge<'a, 'l> {
         let kprobe = self.registered(object, pc, held);
         let kprobe_events = match (kprobe, self.notrace(object, held)) {
             (Verdict::Ok, Some(reason)) => Verdict::No(reason),
+            (Verdict::No(Reason::Undecided(one)), Some(Reason::Undecided(other))) => {
+                Verdict::No(Reason::Undecided(one.and(other)))
+            }
             (Verdict::No(open), Some(reason)) if open == Reason::Patched || open.is_open() => {
                 Verdict::No(if reason.is_open() { open.max(reason) } else { reason })
             }
@@ -194,8 +215,8 @@ impl<'a, 'l> Judge<'a, 'l> {
         let is_decoded =
             symbols::holding(view, object, pc).is_some_and(|held| symbols::covers(view, object, held));
         match self.code(object, pc) {
-            Some(Reason::NotBoundary) if !is_decoded => Some(self.open()),
-            reason => reason.or_else(|| self.unsure(object)),
+            Some(Reason::NotBoundary) if !is_decoded => Some(Reason::Undecided(Unknown::SYMBOL)),
+            reason => reason.or_else(|| Reason::of(self.unsure(object))),
         }
     }
 
@@ -275,39 +296,63 @@ impl<'a, 'l> Judge<'a, 'l> {
             Some(SiteKind::Bug) => Some(if at_start(s) { Reason::BugSite } else { Reason::NotBoundary }),
             Some(SiteKind::Patched) if at_start(s) => None,
             Some(SiteKind::Patched | SiteKind::PatchedWhole) => Some(Reason::Patched),
-            Some(SiteKind::Unsupported) => Some(Reason::UnsupportedInstruction),
+            Some(SiteKind::Trap) if self.flags & ObjectRecord::REFUSES_TRAPS == 0 => None,
+            Some(SiteKind::Unsupported | SiteKind::Trap) => Some(Reason::UnsupportedInstruction),
             Some(SiteKind::Ftrace) => Some(Reason::FtraceSite),
-            None => Some(Reason::Undecided),
+            None if s.may_be_of().is_some() => None,
+            None => Some(Reason::Undecided(Unknown::SITE)),
         };
         // What the file has where other instructions are patched in says nothing of them.
         let is_replaced = holding.clone().any(|s| at_start(s) && s.kind == SiteKind::Patched as u8);
         let counts = |r: &Reason| *r != Reason::UnsupportedInstruction || !is_replaced;
-        if let Some(reason) = holding.filter_map(reason).filter(counts).min() {
-            return Some(reason);
+        let known = holding.clone().filter_map(reason).filter(counts).min();
+        let known = known.or_else(|| {
+            let section = symbols::section(view, object, pc)?;
+            match view.is_boundary(section, pc - section.pc.get()) {
+                Some(true) => None,
+                Some(false) => Some(Reason::NotBoundary),
+                None => Some(Reason::Undecided(self.unsure(object).or(Unknown::CODE))),
+            }
+        });
+        // What the file has here, a table that could not be read may replace.
+        let is_of_file = matches!(known, Some(Reason::UnsupportedInstruction | Reason::NotBoundary));
+        if known.is_some() && !is_of_file {
+            return known;
         }
-        let section = symbols::section(view, object, pc)?;
-        match view.is_boundary(section, pc - section.pc.get()) {
-            Some(true) => None,
-            Some(false) => Some(Reason::NotBoundary),
-            None => Some(self.open()),
+        let unread = self.unread(object);
+        if unread.is_empty() {
+            return known;
         }
+        let may_be = |s: &SiteRecord| {
+            s.may_be_of().filter(|table| match is_of_file {
+                true => table.is_of_patches(),
+                false => !table.is_of_patches() || !at_start(s),
+            })
+        };
+        let anywhere =
+            unread.filtered(|table| is_of_file && table.may_hold_anything() && table.is_of_patches());
+        let open = holding.filter_map(may_be).fold(anywhere, TableSet::with);
+        Reason::of(Unknown::tables(open)).or(known)
     }
 
-    /// Why it is not known what the kernel does.
-    fn open(&self) -> Reason {
-        match self.view.machine() {
-            EM_X86_64 | EM_AARCH64 => Reason::Undecided,
-            _ => Reason::Architecture,
-        }
+    /// The tables of an object that could not be read.
+    fn unread(&self, object: ObjectId) -> TableSet {
+        self.view.objects.get(object.index()).map_or(TableSet::EMPTY, ObjectRecord::unread)
     }
 
-    /// Whether something is missing without which nothing is known to be accepted.
-    fn unsure(&self, object: ObjectId) -> Option<Reason> {
-        let of_object = self.view.objects.get(object.index()).map_or(0, |o| o.flags.get());
-        let unsure = of_object & (ObjectRecord::NO_CODE | ObjectRecord::UNSURE) != 0
-            || self.flags & ObjectRecord::NO_KPROBES != 0
-            || self.open() == Reason::Architecture;
-        unsure.then_some(self.open())
+    /// What is missing without which nothing in an object is known to be accepted.
+    fn unsure(&self, object: ObjectId) -> Unknown {
+        let flags = self.view.objects.get(object.index()).map_or(0, |o| o.flags.get());
+        let missing = |flags: u32, flag: u32, unknown: Unknown| match flags & flag {
+            0 => Unknown::NOTHING,
+            _ => unknown,
+        };
+        if flags & ObjectRecord::NO_RULES != 0 {
+            return Unknown::ARCHITECTURE;
+        }
+        Unknown::tables(self.unread(object).filtered(CodeTable::may_hold_anything))
+            .and(missing(flags, ObjectRecord::NO_CODE, Unknown::CODE))
+            .and(missing(self.flags, ObjectRecord::NO_KPROBES, Unknown::KPROBES))
     }
 
     /// What kprobe_events say of a symbol without an ftrace site; one with a suffix is judged by the symbol whose name
@@ -322,30 +367,34 @@ impl<'a, 'l> Judge<'a, 'l> {
         }
         match self.kernel {
             Some(_) if self.flags & ObjectRecord::REFUSES_NOTRACE == 0 => None,
-            Some(_) if !self.lacks_ftrace_table(object) => Some(Reason::NoFtraceSite),
-            _ => Some(self.open()),
+            Some(_) => Reason::of(self.lacks_ftrace_table(object)).or(Some(Reason::NoFtraceSite)),
+            None => Some(Reason::Undecided(Unknown::KERNEL)),
         }
     }
 
     fn traced_at_entry(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
         // Without code it is not known whether `endbr64` stands before the site.
-        let is_unsure = || {
+        let unknown = || {
             let lacks_code =
                 self.view.objects.get(object.index()).is_some_and(|o| o.has(ObjectRecord::NO_CODE));
-            self.lacks_ftrace_table(object) || (lacks_code && held.record.has(SymbolRecord::TRACED))
+            let is_hidden = lacks_code && held.record.has(SymbolRecord::TRACED);
+            self.lacks_ftrace_table(object).and(if is_hidden { Unknown::CODE } else { Unknown::NOTHING })
         };
         match held.record.has(SymbolRecord::FTRACE_ENTRY) {
             true if self.running.is_some_and(|r| r.leaves_out(&self.view, object, held.record.name)) => {
                 Some(Reason::NoFtraceSite)
             }
             true => None,
-            false if is_unsure() => Some(self.open()),
-            false => Some(Reason::NoFtraceSite),
+            false => Reason::of(unknown()).or(Some(Reason::NoFtraceSite)),
         }
     }
 
-    fn lacks_ftrace_table(&self, object: ObjectId) -> bool {
-        self.view.objects.get(object.index()).is_none_or(|o| o.has(ObjectRecord::NO_FTRACE_TABLE))
+    fn lacks_ftrace_table(&self, object: ObjectId) -> Unknown {
+        match self.view.objects.get(object.index()) {
+            Some(record) if record.has(ObjectRecord::NO_RULES) => Unknown::ARCHITECTURE,
+            Some(record) => Unknown::tables(record.unread().filtered(|table| table == CodeTable::Ftrace)),
+            None => Unknown::SITE,
+        }
     }
 
     /// The symbol that the kernel finds for a name up to its first dot: of vmlinux, else of the module

@@ -7,14 +7,16 @@ use crate::code::text::{CodeSection, Text};
 use crate::code::{SiteFacts, extent, symbol_starts};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
-use probeidx_format::record::{SiteKind, SymbolRecord};
+use probeidx_format::record::{SiteKind, SiteRecord, SymbolRecord, TableSet};
 
 /// What decides on an instruction.
 pub struct Rules<'a> {
     /// Whether one cannot be probed by itself.
     pub refuses: &'a dyn Fn(Instruction) -> bool,
-    /// Whether sequences are refused too.
-    pub keeps_sequences: bool,
+    /// Whether sequences are refused too, and if so whether by the narrow mask.
+    pub sequences: Option<bool>,
+    /// Whether an instruction may be in a table that could not be read.
+    pub may_be: &'a dyn Fn(Instruction) -> TableSet,
     pub alternatives: &'a Alternatives,
 }
 
@@ -105,13 +107,17 @@ impl Code<'_, '_> {
                 match instruction {
                     Some(i) => {
                         refused.add((self.rules.refuses)(i));
-                        is_exclusive |= i.is_load_exclusive() || i.is_store_exclusive();
+                        is_exclusive |= self.rules.sequences.is_some_and(|narrow| {
+                            i.is_load_exclusive(narrow) || i.is_store_exclusive(narrow)
+                        });
                     }
                     None => refused = May { yes: true, no: true },
                 }
             }
-            if self.rules.keeps_sequences && !exclusive.is_empty() {
-                let within = self.within_sequence(&exclusive, pc);
+            if let Some(is_narrow) = self.rules.sequences
+                && !exclusive.is_empty()
+            {
+                let within = self.within_sequence(&exclusive, pc, is_narrow);
                 refused = May { yes: refused.yes || within.yes, no: refused.no && within.no };
             }
             let kind = match refused {
@@ -120,6 +126,12 @@ impl Code<'_, '_> {
                 May { .. } => Some(SiteKind::PatchedWhole),
             };
             sites.extend(kind.map(|kind| SiteFacts { start: pc, length: 1, kind: kind as u8 }));
+            let may_be = self.word(pc).map_or(TableSet::EMPTY, self.rules.may_be);
+            sites.extend(may_be.iter().map(|table| SiteFacts {
+                start: pc,
+                length: LENGTH as u8,
+                kind: SiteRecord::MAY_BE + table as u8,
+            }));
             if is_exclusive {
                 exclusive.push(pc);
             }
@@ -127,14 +139,14 @@ impl Code<'_, '_> {
     }
 
     /// Whether the last exclusive instruction before an address was a load (`is_probed_address_atomic`).
-    fn within_sequence(&self, exclusive: &[u32], pc: u32) -> May {
+    fn within_sequence(&self, exclusive: &[u32], pc: u32, is_narrow: bool) -> May {
         let mut within = May::default();
         for at in exclusive.iter().rev().take_while(|at| pc - **at <= SEQUENCE) {
             let mut goes_on = false;
             for instruction in self.possible(*at) {
                 match instruction {
-                    Some(i) if i.is_store_exclusive() => within.add(false),
-                    Some(i) if i.is_load_exclusive() => within.add(true),
+                    Some(i) if i.is_store_exclusive(is_narrow) => within.add(false),
+                    Some(i) if i.is_load_exclusive(is_narrow) => within.add(true),
                     _ => goes_on = true,
                 }
             }

@@ -1,6 +1,5 @@
 //! What kprobes and uprobes make of an instruction. Masks and values are those of arch/arm64/include/asm/insn.h, which are at
 //! times wider than what they are named for: what counts is what the kernel takes them for.
-use crate::code::rules::Version;
 
 /// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,28 +45,29 @@ impl Instruction {
         let words = (self.0 << 6) as i32 >> 6;
         pc.wrapping_add_signed(words.wrapping_mul(4))
     }
-    /// Of what kprobes take for a sequence that must not be interrupted: its start. (`ldar` too)
-    pub fn is_load_exclusive(self) -> bool {
-        self.is(0x3f40_0000, 0x0840_0000)
+    /// Of what kprobes take for a sequence that must not be interrupted: its start. Kernels without the narrow mask take
+    /// `ldar`, `cas` and their like for one too.
+    pub fn is_load_exclusive(self, is_narrow: bool) -> bool {
+        self.is(exclusive_mask(is_narrow), 0x0840_0000)
     }
     /// Its end.
-    pub fn is_store_exclusive(self) -> bool {
-        self.is(0x3f40_0000, 0x0800_0000)
+    pub fn is_store_exclusive(self, is_narrow: bool) -> bool {
+        self.is(exclusive_mask(is_narrow), 0x0800_0000)
     }
 
     /// Whether kprobes refuse it by itself (`arm_kprobe_decode_insn`, arch/arm64/kernel/probes/decode-insn.c): they emulate
     /// loads of literals.
-    pub fn is_refused_by_kprobes(self, version: Option<Version>) -> bool {
-        !self.is_load_of_literal() && self.is_refused_by_probes(version)
+    pub fn is_refused_by_kprobes(self, refuses_copies: bool) -> bool {
+        !self.is_load_of_literal() && self.is_refused_by_probes(refuses_copies)
     }
 
     /// Whether uprobes do (`arch_uprobe_analyze_insn`, to 6.12).
     pub fn is_refused_by_uprobes(self) -> bool {
-        self.is_refused_by_probes(None)
+        self.is_refused_by_probes(true)
     }
 
-    /// `arm_probe_decode_insn`: neither stepped elsewhere nor emulated. Without a version by the rules of all.
-    fn is_refused_by_probes(self, version: Option<Version>) -> bool {
+    /// `arm_probe_decode_insn`: neither stepped elsewhere nor emulated.
+    fn is_refused_by_probes(self, refuses_copies: bool) -> bool {
         let is_emulated = self.is(0xff00_0000, 0x5400_0000) // b.cond
             || self.is(0x7e00_0000, 0x3400_0000) // cbz, cbnz
             || self.is(0x7e00_0000, 0x3600_0000) // tbz, tbnz
@@ -76,11 +76,11 @@ impl Instruction {
             || self.is(0xffff_fc1f, 0xd61f_0000) // br
             || self.is(0xffff_fc1f, 0xd63f_0000) // blr
             || self.is(0xffff_fc1f, 0xd65f_0000); // ret
-        !is_emulated && !self.is_steppable(version)
+        !is_emulated && !self.is_steppable(refuses_copies)
     }
 
     /// `aarch64_insn_is_steppable`.
-    fn is_steppable(self, version: Option<Version>) -> bool {
+    fn is_steppable(self, refuses_copies: bool) -> bool {
         const DAIF: u32 = 0xda11;
         let is_branch_or_system = self.is(0x1c00_0000, 0x1400_0000);
         if is_branch_or_system {
@@ -101,7 +101,7 @@ impl Instruction {
         let is_literal = self.is_load_of_literal() || self.is(0xff00_0000, 0xd800_0000);
         let is_exclusive = self.is(0x3f80_0000, 0x0800_0000);
         // Copies and fills of memory, of three instructions each: since 6.12.
-        let is_in_three = self.is(0x3b20_0c00, 0x1900_0400) && version.is_none_or(|v| v >= (6, 12));
+        let is_in_three = refuses_copies && self.is(COPIES.0, COPIES.1);
         !(is_literal || is_exclusive || is_in_three)
     }
 
@@ -120,6 +120,14 @@ impl Instruction {
         matches!(number, 0 | 0x07 | 0x08 | 0x0a | 0x18..=0x1b | 0x20 | 0x22 | 0x24 | 0x26)
     }
 }
+
+/// The bits by which `aarch64_insn_is_load_ex` and `_store_ex` know exclusive loads and stores.
+pub const fn exclusive_mask(is_narrow: bool) -> u32 {
+    if is_narrow { 0x3fc0_0000 } else { 0x3f40_0000 }
+}
+
+/// The bits by which copies and fills of memory are known (`aarch64_insn_is_mops`), and their values.
+pub const COPIES: (u32, u32) = (0x3b20_0c00, 0x1900_0400);
 
 #[cfg(test)]
 mod tests {
@@ -150,7 +158,7 @@ mod tests {
             (0x0000_0000, "udf"),
         ];
         for (word, name) in taken {
-            assert!(!Instruction(word).is_refused_by_kprobes(Some((6, 1))), "{name}");
+            assert!(!Instruction(word).is_refused_by_kprobes(false), "{name}");
         }
         let refused = [
             (0xd420_0000, "brk"),
@@ -173,14 +181,16 @@ mod tests {
             (0xd800_0040, "prfm literal"),
         ];
         for (word, name) in refused {
-            assert!(Instruction(word).is_refused_by_kprobes(Some((6, 1))), "{name}");
+            assert!(Instruction(word).is_refused_by_kprobes(false), "{name}");
         }
         // `ldar` and `stlr` stand for themselves, but count as start and end of a sequence.
         let (ldar, stlr) = (Instruction(0x88df_fc20), Instruction(0x889f_fc20));
-        assert!(!ldar.is_refused_by_kprobes(None) && ldar.is_load_exclusive());
-        assert!(!stlr.is_refused_by_kprobes(None) && stlr.is_store_exclusive());
+        assert!(!ldar.is_refused_by_kprobes(true) && ldar.is_load_exclusive(false));
+        assert!(!stlr.is_refused_by_kprobes(true) && stlr.is_store_exclusive(false));
+        assert!(!ldar.is_load_exclusive(true) && !stlr.is_store_exclusive(true));
+        assert!(Instruction(0x885f_7c20).is_load_exclusive(true));
         let copy = Instruction(0x1901_0440);
-        assert!(!copy.is_refused_by_kprobes(Some((6, 1))) && copy.is_refused_by_kprobes(Some((6, 12))));
+        assert!(!copy.is_refused_by_kprobes(false) && copy.is_refused_by_kprobes(true));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::code::text::{CodeSection, Text};
 use crate::code::{SiteFacts, extent, symbol_starts};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
-use probeidx_format::record::{SiteKind, SymbolRecord};
+use probeidx_format::record::{SiteKind, SiteRecord, SymbolRecord, TableSet};
 use std::ops::Range;
 
 /// What the running kernel has in place of what the file has.
@@ -16,6 +16,8 @@ pub struct Patched<'a> {
     /// Where functions start whose no-ops become two instructions of four bytes; sorted.
     pub entries: &'a [(u32, u32)],
     pub alternatives: &'a Alternatives,
+    /// The tables that could not be read and may have an instruction.
+    pub may_be: &'a dyn Fn(Instruction) -> TableSet,
 }
 
 /// Looks at all code; gives for each section its start and a bit for every byte. Adds instructions that cannot be probed
@@ -41,7 +43,15 @@ pub fn decode(
             for (pc, instruction) in code.instructions(start..next) {
                 let offset = (pc - section.pcs.start) as usize;
                 boundaries[offset / 8] |= 1 << (offset % 8);
+                let Some(instruction) = instruction else { continue };
                 sites.extend(code.refused(pc, instruction));
+                let length = instruction.length() as u8;
+                let may_be = (patched.may_be)(instruction);
+                sites.extend(may_be.iter().map(|table| SiteFacts {
+                    start: pc,
+                    length,
+                    kind: SiteRecord::MAY_BE + table as u8,
+                }));
             }
             if start < next && starts.binary_search(&start).is_ok() {
                 let end = start + extent::of_symbol(symbols, start, next - start);
@@ -85,8 +95,8 @@ impl Code<'_, '_> {
     }
 
     /// The site of an instruction that cannot be probed, or not on all processors.
-    fn refused(&self, pc: u32, instruction: Option<Instruction>) -> Option<SiteFacts> {
-        let refused = instruction?.is_refused_by_kprobes();
+    fn refused(&self, pc: u32, instruction: Instruction) -> Option<SiteFacts> {
+        let refused = instruction.is_refused_by_kprobes();
         let others = self.patched.alternatives.by_address.get(&pc).map_or(&[][..], Vec::as_slice);
         let is_sure = others.iter().all(|other| other.is_refused_by_kprobes() == refused);
         let kind = match (refused, is_sure) {

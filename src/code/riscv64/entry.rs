@@ -5,7 +5,6 @@
 //! site is the second. With CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS there are eight more bytes before the function, for a
 //! pointer; the table has the address of the first no-op of them all. (`ftrace_call_adjust`, arch/riscv/kernel/ftrace.c)
 use super::Instruction;
-use crate::code::rules::Version;
 use crate::code::table::Tables;
 use crate::code::text::Text;
 use crate::error::Result;
@@ -29,19 +28,14 @@ pub fn entries(
     tables: &Tables<'_, '_>,
     text: &Text<'_>,
     functions: &[u32],
-    version: Option<Version>,
+    patches_second: bool,
 ) -> Result<Vec<Entry>> {
     let listed = tables.ftrace()?;
     let is_function = |pc: u32| functions.binary_search(&pc).is_ok();
     // Where a function lost to another of its name, no symbol tells: it is as most are.
     let stands_before = |at: &&u32| !is_function(**at) && is_function(at.saturating_add(LENGTH));
     let are_before = listed.iter().filter(stands_before).count() * 2 > listed.len();
-    // Of vmlinux the function tells that came with it.
-    let adjusts = || match tables.are_of_kernel() {
-        true => tables.bound("ftrace_call_adjust").is_some(),
-        false => version.is_some_and(|v| v >= (6, 16)),
-    };
-    let into = if are_before || adjusts() { LENGTH / 2 } else { 0 };
+    let into = if are_before || patches_second { LENGTH / 2 } else { 0 };
     let entry = |at: u32| {
         let start = if are_before { at.saturating_add(LENGTH) } else { at };
         let body = start.saturating_add(LENGTH);

@@ -6,40 +6,37 @@ pub mod entry;
 mod instruction;
 mod sites;
 
-use super::{Code, CodeFacts, mark_traced, sites::site};
-use crate::code::rules::Version;
+use super::assumptions;
+use super::rules::Evidence;
+use super::sites::{read_all, site};
+use super::{Object, Reading, mark_traced};
 use crate::error::{Error, ErrorKind};
 use crate::link::Symbol;
 use instruction::Instruction;
-use probeidx_format::record::{ObjectRecord, SiteKind};
+use probeidx_format::record::{CodeTable, ObjectRecord, SiteKind};
 
-/// Kernels before it have other rules: they refuse some compressed jumps, or take kprobes where ftrace patches.
-/// (arch/riscv/kernel/probes/, 6.6 and 6.11)
-const FIRST: Version = (6, 11);
+/// What vmlinux tells of its rules.
+pub fn evidence(symbols: &[Symbol<'_>]) -> Evidence {
+    let adjusts = symbols.iter().any(|s| s.is_function() && s.name == b"ftrace_call_adjust");
+    Evidence { patches_second: Some(adjusts), ..Evidence::default() }
+}
 
-/// Reads the code and the tables about it.
-pub fn read(
-    code: &Code<'_, '_, '_>,
-    symbols: &mut [Symbol<'_>],
-    facts: &mut CodeFacts,
-    faults: &mut Vec<Error>,
-) {
-    let Code { object, text, tables, kernel, .. } = *code;
-    code.lacks_bytes(facts, faults);
-    if kernel.version.is_none_or(|version| version < FIRST) {
-        facts.flags |= ObjectRecord::UNSURE;
-        let (major, minor) = FIRST;
+/// Reads code and tables of an object of the kernel.
+pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut Reading<'_>) {
+    let Object { object, text, tables, kernel, .. } = *of;
+    if kernel.version.is_none_or(|version| version < assumptions::RISCV64) {
+        let (major, minor) = assumptions::RISCV64;
         let what = format!("the rules of riscv64 are known from {major}.{minor} on: verdicts stay undecided");
-        faults.push(Error::new(ErrorKind::Unsupported, what));
+        reading.facts.flags |= ObjectRecord::NO_RULES;
+        reading.faults.push(Error::new(ErrorKind::Unsupported, what));
     }
     let functions: Vec<u32> = symbols.iter().filter(|s| s.is_function()).map(|s| s.pc).collect();
-    let entries = entry::entries(tables, text, &functions, kernel.version).unwrap_or_else(|error| {
-        // No probe is taken on a site: without the table it is not known where any is.
-        facts.flags |= ObjectRecord::NO_FTRACE_TABLE | ObjectRecord::UNSURE;
-        faults.push(error);
+    let found = entry::entries(tables, text, &functions, kernel.patches_second());
+    let mut entries = found.unwrap_or_else(|error| {
+        reading.lacks(CodeTable::Ftrace, error);
         vec![]
     });
-    let entries: Vec<_> = entries.into_iter().filter(|entry| code.stays(entry.site)).collect();
+    entries.retain(|entry| of.stays(entry.site));
     let mut traced: Vec<u32> = entries.iter().map(|entry| entry.site).collect();
     traced.sort_unstable();
     let mut at_start: Vec<(u32, u32)> = entries.iter().map(|entry| (entry.start, entry.site)).collect();
@@ -49,20 +46,29 @@ pub fn read(
         (0, found.map_or(pc, |at| at_start[at].1))
     });
     // `check_ftrace_location`, kernel/kprobes.c: the first byte of the site alone.
-    if !kernel.config.is_some_and(|c| c.has("KPROBES_ON_FTRACE")) {
-        facts.sites.extend(traced.iter().map(|pc| site(*pc, 1, SiteKind::Ftrace)));
+    let keeps_ftrace_sites = !kernel.config.is_some_and(|c| c.has("KPROBES_ON_FTRACE"));
+    if keeps_ftrace_sites {
+        reading.facts.sites.extend(traced.iter().map(|pc| site(*pc, 1, SiteKind::Ftrace)));
     }
-    let mut lack = |error| {
-        facts.flags |= ObjectRecord::UNSURE;
-        faults.push(error);
-    };
-    sites::jump_labels(tables, text, &mut facts.sites).into_iter().for_each(&mut lack);
-    let alternatives = sites::alternatives(tables, text).unwrap_or_else(|error| {
-        lack(error);
+    read_all(&sites::READERS, of, reading);
+    let alternatives = sites::alternatives(of).unwrap_or_else(|error| {
+        reading.lacks(CodeTable::Alternatives, error);
         Default::default()
     });
-    // The trap of a BUG or WARN is refused for what it is too: without the table it has another reason.
-    faults.extend(sites::bugs(tables, text, &mut facts.sites));
-    let patched = decode::Patched { entries: &at_start, alternatives: &alternatives };
-    facts.boundaries = decode::decode(object, text, symbols, &patched, &mut facts.sites);
+    let unread = reading.facts.unread.filtered(|table| !table.may_hold_anything());
+    let patched = decode::Patched {
+        entries: &at_start,
+        alternatives: &alternatives,
+        may_be: &|instruction| unread.filtered(|table| may_be_of(instruction, table, keeps_ftrace_sites)),
+    };
+    reading.facts.boundaries = decode::decode(object, text, symbols, &patched, &mut reading.facts.sites);
+}
+
+/// Whether an instruction may be in a table that could not be read. That of BUG and WARN has none but such as are refused.
+fn may_be_of(instruction: Instruction, table: CodeTable, keeps_ftrace_sites: bool) -> bool {
+    match table {
+        CodeTable::JumpLabels => instruction.is_jump_label(),
+        CodeTable::Ftrace => keeps_ftrace_sites && instruction.is_nop(),
+        _ => false,
+    }
 }

@@ -1,43 +1,46 @@
 //! Places that the running riscv64 kernel rewrites or keeps for itself, from its tables.
 use super::Instruction;
-use crate::code::SiteFacts;
-use crate::code::sites::{BUGS, JUMP_LABELS, Reader, each, first_that_fits, read_all, site, tables};
-use crate::code::table::{Table, TableName, Tables};
-use crate::code::text::Text;
-use crate::error::{Error, Result};
-use probeidx_format::record::SiteKind;
+use crate::code::sites::{BUGS, Entries, Entry, JUMP_LABELS, Reader, for_shapes, site, tables};
+use crate::code::{Object, SiteFacts};
+use crate::error::Result;
+use probeidx_format::record::{CodeTable, SiteKind};
 use rustc_hash::FxHashMap;
 
 tables! {
     ALTERNATIVES = ".alternative" from "__alt_start" to "__alt_end" read by "apply_boot_alternatives";
 }
 
-/// Reads the table of jump labels; gives what is wrong with it.
-pub fn jump_labels(tables: &Tables<'_, '_>, text: &Text<'_>, found: &mut Vec<SiteFacts>) -> Vec<Error> {
-    read_all(&[(&JUMP_LABELS, labels as Reader)], tables, text, found)
+/// All tables but that of alternatives.
+pub const READERS: [Reader; 2] = [
+    Reader {
+        of: CodeTable::JumpLabels,
+        table: JUMP_LABELS,
+        entries: Entries::Struct("jump_entry", &["code"]),
+        read: jump_label,
+    },
+    Reader {
+        of: CodeTable::Bugs,
+        table: BUGS,
+        entries: Entries::Struct("bug_entry", &["bug_addr_disp"]),
+        read: bug,
+    },
+];
+
+/// A jump or a no-op of four bytes.
+fn jump_label(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.relative("code")?;
+    let is_label = Instruction::first(entry.text.at(start)?).is_some_and(Instruction::is_jump_label);
+    found.push(site(start, 4, SiteKind::JumpLabel));
+    is_label.then_some(())
 }
 
-/// Reads the table of BUG and WARN; gives what is wrong with it.
-pub fn bugs(tables: &Tables<'_, '_>, text: &Text<'_>, found: &mut Vec<SiteFacts>) -> Vec<Error> {
-    read_all(&[(&BUGS, traps as Reader)], tables, text, found)
-}
-
-/// A jump or a no-op of four bytes; an entry is 16 bytes: code, target, key.
-fn labels(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    each(table, 16, |at| {
-        let start = table.relative(at)?;
-        let is_label = Instruction::first(text.at(start)?).is_some_and(Instruction::is_jump_label);
-        is_label.then_some(site(start, 4, SiteKind::JumpLabel))
-    })
-}
-
-/// An entry starts with the address of an `ebreak`: 12 bytes with CONFIG_DEBUG_BUGVERBOSE, 8 without.
-fn traps(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    first_that_fits(table, &[12, 8, 16, 20], |at, _| {
-        let start = table.relative(at)?;
-        let trap = Instruction::first(text.at(start)?).filter(|i| i.is_break())?;
-        Some(vec![site(start, trap.length() as u8, SiteKind::Bug)])
-    })
+/// The address of an `ebreak`. Kprobes refuse what an entry names, whatever stands there (`find_bug` in
+/// `check_kprobe_address_safe`, kernel/kprobes.c).
+fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.relative("bug_addr_disp")?;
+    let there = Instruction::first(entry.text.at(start)?)?;
+    found.push(site(start, there.length() as u8, SiteKind::Bug));
+    (there.is_break() || entry.is_declared).then_some(())
 }
 
 /// What may stand in place of the instructions of an object.
@@ -52,44 +55,52 @@ pub struct Alternatives {
 /// No instruction has more alternatives: in Debian's kernels three.
 const MOST: usize = 16;
 
-/// Reads the alternatives: 16 bytes: place, replacement, vendor, length of both, patch. What is no code may be patched too.
-/// (`struct alt_entry`, arch/riscv/include/asm/alternative.h; jumps in them are adapted, and stay jumps)
+/// Reads the alternatives: place, replacement, and the length of both. What is no code may be patched too. (`struct
+/// alt_entry`, arch/riscv/include/asm/alternative.h; jumps in them are adapted, and stay jumps)
 ///
 /// # Errors
 /// The table is missing or damaged, or has more than [`MOST`] for one instruction.
-pub fn alternatives(tables: &Tables<'_, '_>, text: &Text<'_>) -> Result<Alternatives> {
-    let mut found = Alternatives::default();
-    let Some(table) = tables.table(&ALTERNATIVES)? else { return Ok(found) };
-    for at in table.entries(16)? {
-        let damaged = || table.damaged(at);
-        let start = table.relative(at).ok_or_else(damaged)?;
-        let length = usize::from(table.half(at + 10));
-        if !text.contains(start) {
-            continue;
+pub fn alternatives(of: &Object<'_, '_, '_>) -> Result<Alternatives> {
+    const MEMBERS: [&str; 3] = ["old_offset", "alt_offset", "alt_len"];
+    let Some(table) = of.tables.table(&ALTERNATIVES)? else { return Ok(Alternatives::default()) };
+    for_shapes(&table, "alt_entry", &MEMBERS, of, |shape, is_declared| {
+        let mut found = Alternatives::default();
+        for at in table.entries(shape.size as usize, shape.size as usize)? {
+            let entry = Entry { table: &table, text: of.text, at, shape, is_declared };
+            add(&entry, &mut found).ok_or_else(|| table.damaged(at))?;
         }
-        let old = text.at(start).and_then(|code| code.get(..length)).ok_or_else(damaged)?;
-        let new = table.relative(at + 4).and_then(|pc| text.at(pc)).and_then(|code| code.get(..length));
-        let new = new.and_then(whole);
-        let is_alike = |new: &[(u32, Instruction)], old: &[(u32, Instruction)]| {
-            new.iter().map(|i| i.0).eq(old.iter().map(|i| i.0))
-        };
-        match (whole(old), new) {
-            (Some(old), Some(new)) if is_alike(&new, &old) => {
-                for (offset, instruction) in new {
-                    let own = found.by_address.entry(start.saturating_add(offset)).or_default();
-                    own.push(instruction);
-                    if own.len() > MOST {
-                        return Err(damaged());
-                    }
+        Ok(found)
+    })
+}
+
+/// Adds what may stand in place of the instructions of an entry; `None` if it makes no sense.
+fn add(entry: &Entry<'_, '_>, found: &mut Alternatives) -> Option<()> {
+    let text = entry.text;
+    let start = entry.relative("old_offset")?;
+    let length = entry.half("alt_len")?;
+    if !text.contains(start) {
+        return Some(());
+    }
+    let old = text.at(start)?.get(..length.into())?;
+    let new = entry.relative("alt_offset").and_then(|pc| text.at(pc)?.get(..length.into()));
+    let (old, new) = (whole(old), new.and_then(whole));
+    let is_alike = old.iter().flatten().map(|i| i.0).eq(new.iter().flatten().map(|i| i.0));
+    match new.filter(|_| is_alike && old.is_some()) {
+        Some(new) => {
+            for (offset, instruction) in new {
+                let own = found.by_address.entry(start.saturating_add(offset)).or_default();
+                if own.len() >= MOST {
+                    return None;
                 }
+                own.push(instruction);
             }
-            _ => {
-                let bytes = (0..length as u32).map(|offset| start.saturating_add(offset));
-                found.unlike.extend(bytes.map(|pc| site(pc, 1, SiteKind::PatchedWhole)));
-            }
+        }
+        None => {
+            let bytes = (0..length.into()).map(|offset| start.saturating_add(offset));
+            found.unlike.extend(bytes.map(|pc| site(pc, 1, SiteKind::PatchedWhole)));
         }
     }
-    Ok(found)
+    Some(())
 }
 
 /// The instructions of some code and where they start, if they end with it.

@@ -1,7 +1,7 @@
 //! Where instructions start (x86-64), as the kernel finds out: one after another from the symbol that holds the address
 //! (`can_probe`, arch/x86/kernel/kprobes/core.c).
+use super::candidates::Candidates;
 use crate::code::exits::{self, Exits, Target};
-use crate::code::rules::Version;
 use crate::code::text::{CodeSection, Text};
 use crate::code::{SiteFacts, extent, symbol_starts};
 use crate::link::Symbol;
@@ -11,16 +11,18 @@ use object::Endianness;
 use object::elf::Rela64;
 use probeidx_format::record::{SiteKind, SymbolRecord};
 
-/// Whether an instruction cannot be probed, given with its bytes.
-pub type Refuses = fn(&Instruction, &[u8]) -> bool;
+/// Why an instruction cannot be probed, given with its bytes.
+pub type Refuses = fn(&Instruction, &[u8]) -> Option<SiteKind>;
 
 /// Decodes all code; gives for each section its start and a bit for every byte. Adds instructions that cannot be probed
-/// to the sites, and marks the symbols that return or jump to other functions.
+/// to the sites, and those that may be in a table that could not be read; marks the symbols that return or jump to other
+/// functions.
 pub fn decode(
     object: &Elf<'_>,
     text: &Text<'_>,
     symbols: &mut [Symbol<'_>],
     refuses: Refuses,
+    candidates: &Candidates,
     sites: &mut Vec<SiteFacts>,
 ) -> Vec<(u32, Vec<u8>)> {
     let starts = symbol_starts(symbols);
@@ -35,6 +37,7 @@ pub fn decode(
             order: object.order,
             exits: &exits,
             refuses,
+            candidates,
             boundaries: vec![0; section.pcs.len().div_ceil(8)],
             sites,
         };
@@ -59,6 +62,7 @@ struct Walk<'a, 'd> {
     order: Endianness,
     exits: &'a Exits<'a, 'd>,
     refuses: Refuses,
+    candidates: &'a Candidates,
     boundaries: Vec<u8>,
     sites: &'a mut Vec<SiteFacts>,
 }
@@ -72,6 +76,7 @@ impl Walk<'_, '_> {
         let mut decoder = Decoder::with_ip(64, code, start.into(), DecoderOptions::NO_INVALID_CHECK);
         let mut instruction = Instruction::default();
         let mut flags = 0;
+        let mut is_behind_lea = false;
         while decoder.position() < (end - start) as usize && decoder.can_decode() {
             let offset = first + decoder.position();
             decoder.decode_out(&mut instruction);
@@ -81,9 +86,13 @@ impl Walk<'_, '_> {
             }
             self.boundaries[offset / 8] |= 1 << (offset % 8);
             let bytes = self.section.bytes.get(offset..first + decoder.position()).unwrap_or_default();
-            if (self.refuses)(&instruction, bytes) {
-                let pc = self.section.pcs.start + offset as u32;
-                self.sites.push(SiteFacts { start: pc, length: 1, kind: SiteKind::Unsupported as u8 });
+            let pc = self.section.pcs.start + offset as u32;
+            if let Some(kind) = (self.refuses)(&instruction, bytes) {
+                self.sites.push(SiteFacts { start: pc, length: 1, kind: kind as u8 });
+            }
+            if !self.candidates.is_empty() {
+                self.candidates.add(&instruction, bytes, pc, is_behind_lea, self.sites);
+                is_behind_lea = distance_of_lea(bytes).is_some();
             }
             let code = instruction.code();
             flags |= match code {
@@ -137,9 +146,17 @@ pub fn is_undefined(code: &[u8]) -> bool {
     is_undefined_code(first(code).code())
 }
 
-fn is_undefined_code(code: Code) -> bool {
+/// Whether an instruction is undefined.
+pub fn is_undefined_code(code: Code) -> bool {
     matches!(code, Code::Ud2 | Code::Ud0_r16_rm16 | Code::Ud0_r32_rm32 | Code::Ud0_r64_rm64)
         || matches!(code, Code::Ud1_r16_rm16 | Code::Ud1_r32_rm32 | Code::Ud1_r64_rm64)
+}
+
+/// Whether code at an address calls or jumps to a function.
+pub fn calls(code: &[u8], pc: u32, function: u64) -> bool {
+    Decoder::with_ip(64, code, pc.into(), DecoderOptions::NONE)
+        .iter()
+        .any(|i| i.op0_kind() == OpKind::NearBranch64 && i.near_branch_target() == function)
 }
 
 fn first(code: &[u8]) -> Instruction {
@@ -155,23 +172,60 @@ fn refuses(instruction: &Instruction) -> bool {
         Code::Call_m1616 | Code::Call_m1632 | Code::Call_m1664 => true,
         Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Jmp_m1664 => true,
         Code::Call_rm64 | Code::Jmp_rm64 => instruction.op0_kind() == OpKind::Memory,
-        Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16 | Code::Mov_Sreg_rm16 => {
-            instruction.op0_register() == Register::SS
-        }
+        Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16 | Code::Mov_Sreg_rm16 => loads_ss(instruction),
         Code::Enclv | Code::Vmcall | Code::Vmlaunch | Code::Vmresume | Code::Vmxoff | Code::Pconfig => true,
         _ => false,
     }
 }
 
-/// What kprobes of a kernel of this version refuse.
-pub fn refused_since(version: Option<Version>) -> Refuses {
-    match version.is_none_or(|v| v >= (6, 9)) {
-        true => |instruction, _| refuses(instruction) || is_trap(instruction.code()),
-        false => |instruction, _| refuses(instruction),
+/// What kprobes refuse that emulate instructions.
+pub fn refuses_to_emulate(instruction: &Instruction, _: &[u8]) -> Option<SiteKind> {
+    match instruction.code() {
+        _ if refuses(instruction) => Some(SiteKind::Unsupported),
+        code if is_trap(code) => Some(SiteKind::Trap),
+        _ => None,
     }
 }
 
-/// Traps that are no places for a probe since 6.9 (`can_probe`).
+/// What kprobes refuse that step each instruction elsewhere: breakpoints, and what masks exceptions
+/// (`__copy_instruction`, arch/x86/kernel/kprobes/core.c, to 5.12; `insn_masking_exception`, arch/x86/include/asm/insn.h).
+pub fn refuses_to_step(instruction: &Instruction, _: &[u8]) -> Option<SiteKind> {
+    match instruction.code() {
+        Code::Int3 => Some(SiteKind::Unsupported),
+        _ if loads_ss(instruction) => Some(SiteKind::Unsupported),
+        code if is_trap(code) => Some(SiteKind::Trap),
+        _ => None,
+    }
+}
+
+fn loads_ss(instruction: &Instruction) -> bool {
+    matches!(instruction.code(), Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16 | Code::Mov_Sreg_rm16)
+        && instruction.op0_register() == Register::SS
+}
+
+/// Traps that are no places for a probe where the kernel has that rule (`can_probe`, 6.9).
 fn is_trap(code: Code) -> bool {
     matches!(code, Code::Int_imm8 | Code::Int1) || is_undefined_code(code)
+}
+
+/// The length of a static branch: a jump of 2 or 5 bytes, or a no-op as long (`arch_jump_entry_size`).
+pub fn length_of_label(code: &[u8]) -> Option<u8> {
+    match code {
+        [0xeb, ..] | [0x66, 0x90, ..] => Some(2),
+        [0xe9, ..] | [0x0f, 0x1f, ..] => Some(5),
+        _ => None,
+    }
+}
+
+/// The length of `lea disp(%rip), %r64`.
+pub const LEA: u32 = 7;
+
+/// How far behind it that leads, if the first instruction is one.
+pub fn distance_of_lea(code: &[u8]) -> Option<i32> {
+    match code {
+        [0x48 | 0x4c, 0x8d, modrm, rest @ ..] if modrm & 0xc7 == 0x05 => {
+            rest.first_chunk().map(|distance| i32::from_le_bytes(*distance))
+        }
+        _ => None,
+    }
 }

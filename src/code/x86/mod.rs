@@ -1,4 +1,73 @@
 //! What is special of x86-64: instructions of any length, and what is patched over them.
-pub mod decode;
-pub mod sites;
-pub mod uprobe;
+mod candidates;
+mod decode;
+mod sites;
+mod uprobe;
+
+use super::rules::{Evidence, code_of};
+use super::text::Text;
+use super::{CodeFacts, Object, Reading, SiteFacts, mark_traced};
+use crate::link::Symbol;
+use crate::load::elf::Elf;
+use candidates::Candidates;
+use iced_x86::Instruction;
+use probeidx_format::record::{CodeTable, SiteKind, SymbolRecord};
+
+/// Reads code and tables of an object of the kernel.
+pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut Reading<'_>) {
+    let Object { object, text, tables, .. } = *of;
+    let mut traced = tables.ftrace().unwrap_or_else(|error| {
+        reading.lacks(CodeTable::Ftrace, error);
+        vec![]
+    });
+    traced.retain(|pc| of.stays(*pc));
+    mark_traced(symbols, &traced, text, |pc| {
+        let has_endbr = text.at(pc).is_some_and(|code| code.starts_with(&ENDBR64));
+        match has_endbr {
+            true => (SymbolRecord::ENDBR, pc.saturating_add(ENDBR64.len() as u32)),
+            false => (0, pc),
+        }
+    });
+    sites::sites(of, symbols, reading);
+    let CodeFacts { sites, unread, .. } = &mut *reading.facts;
+    let bug = of.kernel.shapes.get("bug_entry");
+    let candidates = Candidates::new(*unread, bug.is_none_or(|bug| bug.offset("format_disp").is_some()));
+    let refuses = match of.kernel.emulates() {
+        true => decode::refuses_to_emulate,
+        false => decode::refuses_to_step,
+    };
+    reading.facts.boundaries = decode::decode(object, text, symbols, refuses, &candidates, sites);
+}
+
+/// Decodes the code of a program or shared library.
+pub fn read_user(
+    object: &Elf<'_>,
+    text: &Text<'_>,
+    symbols: &mut [Symbol<'_>],
+    sites: &mut Vec<SiteFacts>,
+) -> Vec<(u32, Vec<u8>)> {
+    let refuses = |instruction: &Instruction, bytes: &[u8]| {
+        uprobe::refuses(instruction, bytes).then_some(SiteKind::Unsupported)
+    };
+    decode::decode(object, text, symbols, refuses, &Candidates::default(), sites)
+}
+
+/// What functions of vmlinux tell of its rules (arch/x86/kernel/kprobes/core.c). Functions that emulate are only referred to, so
+/// that each has a symbol (5.13). Whether the checks of types are left alone is told by a call of `is_cfi_trap` (6.6).
+pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {
+    const CHECKS: [&[u8]; 3] = [b"can_probe", b"arch_prepare_kprobe", b"register_kprobe"];
+    let has = |name: &[u8]| symbols.iter().any(|s| s.name.starts_with(name));
+    let has_kprobes = has(b"arch_prepare_kprobe");
+    let trap = symbols.iter().find(|s| s.name == b"is_cfi_trap").map(|s| u64::from(s.pc));
+    let calls = |trap: u64| {
+        let functions = CHECKS.iter().filter_map(|name| code_of(symbols, text, &[name]));
+        functions.into_iter().any(|(pc, code)| decode::calls(code, pc, trap))
+    };
+    Evidence {
+        emulates: has_kprobes.then(|| has(b"kprobe_emulate_")),
+        keeps_type_checks: trap.filter(|_| has_kprobes).map(calls),
+        ..Evidence::default()
+    }
+}
+
+const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];

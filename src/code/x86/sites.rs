@@ -1,37 +1,20 @@
 //! Places that the running x86 kernel rewrites or keeps for itself, from its tables.
 use super::decode::{self, is_unsupported};
-use crate::code::SiteFacts;
-use crate::code::sites::{
-    ALTERNATIVES, BUGS, JUMP_LABELS, Reader, each, first_that_fits, read_all, site, tables,
-};
-use crate::code::table::{Table, TableName, Tables};
-use crate::code::text::Text;
-use crate::error::{Error, Result};
+use crate::code::sites::{ALTERNATIVES, BUGS, Entries, Entry, JUMP_LABELS, Reader, read_all, site, tables};
+use crate::code::{Object, Reading, SiteFacts};
 use crate::link::Symbol;
-use probeidx_format::record::SiteKind;
+use probeidx_format::record::{CodeTable, SiteKind};
 
-/// Reads all tables; gives what could not be read.
-pub fn sites(
-    tables: &Tables<'_, '_>,
-    text: &Text<'_>,
-    symbols: &[Symbol<'_>],
-    found: &mut Vec<SiteFacts>,
-) -> Vec<Error> {
-    let readers: [(&TableName, Reader); 7] = [
-        (&JUMP_LABELS, jump_labels),
-        (&STATIC_CALLS, static_calls),
-        (&BUGS, bugs),
-        (&ALTERNATIVES, alternatives),
-        (&PARAVIRT, paravirt),
-        (&RETPOLINES, retpolines),
-        (&CFI_TRAPS, cfi_traps),
-    ];
-    let faults = read_all(&readers, tables, text, found);
+/// Reads all tables.
+pub fn sites(of: &Object<'_, '_, '_>, symbols: &[Symbol<'_>], reading: &mut Reading<'_>) {
+    let keeps_checks = of.kernel.keeps_type_checks();
+    let counts = |reader: &&&Reader| reader.of != CodeTable::CfiTraps || keeps_checks;
+    read_all(READERS.iter().filter(counts).copied(), of, reading);
     // Static calls without inline patching go through these, which are rewritten (arch/x86/include/asm/static_call.h):
     // a jump or return of 5 bytes, and a trap of 3.
     let trampolines = symbols.iter().filter(|s| s.name.starts_with(b"__SCT__"));
-    found.extend(trampolines.map(|s| SiteFacts { start: s.pc, length: 8, kind: SiteKind::Patched as u8 }));
-    faults
+    let patched = trampolines.map(|s| SiteFacts { start: s.pc, length: 8, kind: SiteKind::Patched as u8 });
+    reading.facts.sites.extend(patched);
 }
 
 tables! {
@@ -42,78 +25,117 @@ tables! {
     CFI_TRAPS = ".kcfi_traps" from "__start___kcfi_traps" to "__stop___kcfi_traps" read by "is_cfi_trap";
 }
 
-/// A jump of 2 or 5 bytes, or a no-op of that length (`arch_jump_entry_size`); an entry is 16 bytes: code, target, key.
-fn jump_labels(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    each(table, 16, |at| {
-        let start = table.relative(at)?;
-        let length = match text.at(start)? {
-            [0xeb, ..] | [0x66, 0x90, ..] => 2,
-            [0xe9, ..] | [0x0f, 0x1f, ..] => 5,
-            _ => return None,
-        };
-        Some(site(start, length, SiteKind::JumpLabel))
-    })
+const READERS: [&Reader; 7] = [
+    &Reader {
+        of: CodeTable::JumpLabels,
+        table: JUMP_LABELS,
+        entries: Entries::Struct("jump_entry", &["code"]),
+        read: jump_label,
+    },
+    &Reader {
+        of: CodeTable::StaticCalls,
+        table: STATIC_CALLS,
+        entries: Entries::Struct("static_call_site", &["addr"]),
+        read: static_call,
+    },
+    &Reader {
+        of: CodeTable::Bugs,
+        table: BUGS,
+        entries: Entries::Struct("bug_entry", &["bug_addr_disp"]),
+        read: bug,
+    },
+    &Reader {
+        of: CodeTable::Alternatives,
+        table: ALTERNATIVES,
+        entries: Entries::Struct("alt_instr", &["instr_offset", "repl_offset", "instrlen", "replacementlen"]),
+        read: alternative,
+    },
+    // The last entry of 5.10 ends without its padding (`_paravirt_alt`, arch/x86/include/asm/paravirt_types.h).
+    &Reader {
+        of: CodeTable::Paravirt,
+        table: PARAVIRT,
+        entries: Entries::Unpadded("paravirt_patch_site", &["instr", "len"]),
+        read: paravirt,
+    },
+    &Reader { of: CodeTable::Retpolines, table: RETPOLINES, entries: Entries::References, read: retpoline },
+    &Reader { of: CodeTable::CfiTraps, table: CFI_TRAPS, entries: Entries::References, read: cfi_trap },
+];
+
+/// A jump of 2 or 5 bytes, or a no-op of that length (`arch_jump_entry_size`).
+fn jump_label(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.relative("code")?;
+    let length = decode::length_of_label(entry.text.at(start)?)?;
+    found.push(site(start, length, SiteKind::JumpLabel));
+    Some(())
 }
 
-/// 5 bytes at the site, whatever the instruction (`static_call_text_reserved`); an entry is 8 bytes: site, key.
-fn static_calls(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    each(table, 8, |at| {
-        let start = table.relative(at).filter(|pc| text.contains(*pc))?;
-        Some(site(start, 5, SiteKind::StaticCall))
-    })
+/// 5 bytes at the site, whatever the instruction (`static_call_text_reserved`).
+fn static_call(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.relative("addr").filter(|pc| entry.text.contains(*pc))?;
+    found.push(site(start, 5, SiteKind::StaticCall));
+    Some(())
 }
 
-/// An entry starts with the address of a trap. Its size depends on CONFIG_DEBUG_BUGVERBOSE (12 bytes with it, 8 without)
-/// and grew after 6.12.
-fn bugs(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    first_that_fits(table, &[12, 8, 16, 20], |at, _| {
-        let start = table.relative(at)?;
-        let code = text.at(start)?;
-        let is_trap = decode::is_undefined(code);
-        is_trap.then(|| vec![site(start, 2, SiteKind::Bug)])
-    })
+/// The address of a trap; from 6.19 on also that of the instruction behind `lea disp(%rip)`, which gives the address of the
+/// entry to a call (`__WARN_printf`, arch/x86/include/asm/bug.h). Kprobes refuse what an entry names, whatever stands there
+/// (`find_bug` in `check_kprobe_address_safe`, kernel/kprobes.c).
+fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.relative("bug_addr_disp")?;
+    let is_trap = decode::is_undefined(entry.text.at(start)?);
+    if is_trap {
+        found.push(site(start, 2, SiteKind::Bug));
+    } else if entry.is_declared || is_behind_lea(entry, start) {
+        found.push(site(start, 1, SiteKind::Bug));
+    } else {
+        return None;
+    }
+    Some(())
 }
 
-/// `struct alt_instr`: 13 bytes to 5.12, 12 to 6.2, 14 since (arch/x86/include/asm/alternative.h).
-fn alternatives(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    first_that_fits(table, &[12, 14, 13], |at, size| {
-        let (start, replacement) = (table.relative(at)?, table.relative(at + 4)?);
-        let lengths = if size == 14 { at + 12 } else { at + 10 };
-        let (length, replaced_by) = (table.byte(lengths), table.byte(lengths + 1));
-        if !text.contains(start) || (replaced_by > 0 && !text.contains(replacement)) || replaced_by > length {
-            return None;
-        }
-        if length == 0 {
-            return Some(vec![]);
-        }
+/// Whether an instruction stands behind a `lea` of the address of the entry; in a module, of any.
+fn is_behind_lea(entry: &Entry<'_, '_>, pc: u32) -> bool {
+    let lea = pc.checked_sub(decode::LEA).and_then(|pc| entry.text.at(pc));
+    let Some(distance) = lea.and_then(decode::distance_of_lea) else { return false };
+    let own = entry.table.start().and_then(|start| start.checked_add(entry.at as u32));
+    entry.table.is_relocated() || own == Some(pc.wrapping_add_signed(distance))
+}
+
+/// `struct alt_instr` (arch/x86/include/asm/alternative.h).
+fn alternative(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let text = entry.text;
+    let (start, replacement) = (entry.relative("instr_offset")?, entry.relative("repl_offset")?);
+    let (length, replaced_by) = (entry.byte("instrlen")?, entry.byte("replacementlen")?);
+    if !text.contains(start) || (replaced_by > 0 && !text.contains(replacement)) || replaced_by > length {
+        return None;
+    }
+    if length > 0 {
         let first = |pc| text.at(pc).is_some_and(is_unsupported);
         let whole = first(start) || (replaced_by > 0 && first(replacement));
-        Some(vec![site(start, length, if whole { SiteKind::PatchedWhole } else { SiteKind::Patched })])
-    })
+        found.push(site(start, length, if whole { SiteKind::PatchedWhole } else { SiteKind::Patched }));
+    }
+    Some(())
 }
 
-/// `struct paravirt_patch_site` to 6.7: address, type, length. Its indirect call is always replaced.
-fn paravirt(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    each(table, 16, |at| {
-        let start = table.address(at).filter(|pc| text.contains(*pc))?;
-        Some(site(start, table.byte(at + 9), SiteKind::Patched))
-    })
+/// `struct paravirt_patch_site` to 6.7. Its indirect call is always replaced.
+fn paravirt(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.address("instr").filter(|pc| entry.text.contains(*pc))?;
+    found.push(site(start, entry.byte("len")?, SiteKind::Patched));
+    Some(())
 }
 
 /// A call or jump to a thunk, which may become an indirect one with a barrier.
-fn retpolines(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    each(table, 4, |at| {
-        let start = table.relative(at)?;
-        Some(site(start, decode::length_of_branch(text.at(start)?)?, SiteKind::Patched))
-    })
+fn retpoline(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.reference()?;
+    found.push(site(start, decode::length_of_branch(entry.text.at(start)?)?, SiteKind::Patched));
+    Some(())
 }
 
-/// The two instructions that load and compare the type before a trap must stay as they are (`can_probe`, 6.9).
-fn cfi_traps(table: &Table<'_>, text: &Text<'_>) -> Result<Vec<SiteFacts>> {
-    let mut found = vec![];
-    for at in table.entries(4)? {
-        let trap = table.relative(at).filter(|pc| text.contains(*pc)).ok_or_else(|| table.damaged(at))?;
-        found.extend([12, 6].map(|before| site(trap.saturating_sub(before), 1, SiteKind::Unsupported)));
-    }
-    Ok(found)
+/// The two instructions that load and compare the type before a trap must stay as they are (`can_probe`, 6.6).
+fn cfi_trap(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let trap = entry.reference().filter(|pc| entry.text.contains(*pc))?;
+    found.extend(BEFORE_CFI_TRAP.map(|before| site(trap.saturating_sub(before), 1, SiteKind::Unsupported)));
+    Some(())
 }
+
+/// Where those two instructions start.
+pub const BEFORE_CFI_TRAP: [u32; 2] = [12, 6];

@@ -1,0 +1,88 @@
+//! Which instructions may be in a table that could not be read. Where none of these stands, the table decides nothing.
+use super::decode::is_undefined_code;
+use super::sites::BEFORE_CFI_TRAP;
+use crate::code::SiteFacts;
+use iced_x86::{Code, Instruction, OpKind};
+use probeidx_format::record::{CodeTable, SiteRecord, TableSet};
+
+/// The tables that are missed.
+#[derive(Clone, Copy, Default)]
+pub struct Candidates {
+    tables: TableSet,
+    /// A WARN may name the instruction behind a `lea`.
+    warns_by_format: bool,
+}
+
+/// So many bytes from an indirect call on may be other instructions where a hypervisor is asked (`struct
+/// paravirt_patch_site` has their number in a byte; 5.10 has sites of up to 16).
+const PARAVIRT: u8 = 16;
+/// `static_call_text_reserved`
+const STATIC_CALL: u8 = 5;
+
+impl Candidates {
+    /// Of these tables. `warns_by_format` says whether `struct bug_entry` has a format (6.19), or is not known.
+    pub fn new(unread: TableSet, warns_by_format: bool) -> Self {
+        Self { tables: unread.filtered(|table| !table.may_hold_anything()), warns_by_format }
+    }
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    /// Adds an instruction to the sites for each table that it may be in.
+    pub fn add(
+        &self,
+        instruction: &Instruction,
+        bytes: &[u8],
+        pc: u32,
+        is_behind_lea: bool,
+        sites: &mut Vec<SiteFacts>,
+    ) {
+        let length = bytes.len() as u8;
+        let mut add = |table: CodeTable, start: u32, length: u8| {
+            if self.tables.has(table) {
+                sites.push(SiteFacts { start, length, kind: SiteRecord::MAY_BE + table as u8 });
+            }
+        };
+        match instruction.code() {
+            Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => {
+                add(CodeTable::JumpLabels, pc, length);
+                add(CodeTable::StaticCalls, pc, STATIC_CALL);
+                add(CodeTable::Retpolines, pc, length);
+            }
+            Code::Call_rel32_64 => {
+                add(CodeTable::StaticCalls, pc, STATIC_CALL);
+                add(CodeTable::Retpolines, pc, length);
+            }
+            // 6.3 makes conditional tail calls of static calls (`__is_Jcc`, arch/x86/kernel/static_call.c).
+            _ if instruction.op0_kind() == OpKind::NearBranch64 && length > 2 => {
+                add(CodeTable::StaticCalls, pc, STATIC_CALL);
+            }
+            Code::Call_rm64 | Code::Jmp_rm64 => add(CodeTable::Paravirt, pc, PARAVIRT),
+            Code::Retnq => add(CodeTable::StaticCalls, pc, STATIC_CALL),
+            code if is_undefined_code(code) => {
+                add(CodeTable::Bugs, pc, 2);
+                for before in BEFORE_CFI_TRAP {
+                    add(CodeTable::CfiTraps, pc.saturating_sub(before), 1);
+                }
+            }
+            code if is_no_op(code) => {
+                add(CodeTable::JumpLabels, pc, length);
+                add(CodeTable::StaticCalls, pc, STATIC_CALL);
+            }
+            // `xor %eax, %eax` with three prefixes (arch/x86/kernel/static_call.c)
+            _ if length == STATIC_CALL && bytes.ends_with(&[0x31, 0xc0]) => {
+                add(CodeTable::StaticCalls, pc, STATIC_CALL);
+            }
+            _ => {}
+        }
+        if is_behind_lea && self.warns_by_format {
+            add(CodeTable::Bugs, pc, 1);
+        }
+    }
+}
+
+fn is_no_op(code: Code) -> bool {
+    matches!(code, Code::Nop_rm16 | Code::Nop_rm32 | Code::Nop_rm64)
+        || matches!(code, Code::Nopw | Code::Nopd | Code::Nopq)
+}

@@ -1,0 +1,84 @@
+//! Why a verdict is undecided: the tables and rules of the kernel that are not known.
+use probeidx_format::record::{CodeTable, TableSet};
+
+/// What is not known, and would decide. Never nothing, where a verdict is undecided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Unknown(u32);
+
+impl Unknown {
+    /// Nothing: all is known.
+    pub const NOTHING: Self = Self(0);
+    /// The rules of the architecture.
+    pub const ARCHITECTURE: Self = Self(1 << 31);
+    /// The machine code.
+    pub const CODE: Self = Self(1 << 30);
+    /// vmlinux is not indexed.
+    pub const KERNEL: Self = Self(1 << 29);
+    /// What the kernel does without CONFIG_KPROBES.
+    pub const KPROBES: Self = Self(1 << 28);
+    /// Where instructions start: no symbol reaches so far.
+    pub const SYMBOL: Self = Self(1 << 27);
+    /// What a site is: the index has a number for it that means nothing.
+    pub const SITE: Self = Self(1 << 26);
+
+    const OTHERS: [(Self, &'static str); 6] = [
+        (Self::ARCHITECTURE, "the rules of this architecture"),
+        (Self::CODE, "the machine code"),
+        (Self::KERNEL, "vmlinux, which is not indexed"),
+        (Self::KPROBES, "CONFIG_KPROBES, which is not set"),
+        (Self::SYMBOL, "where instructions start outside of all symbols"),
+        (Self::SITE, "a kind of site in the index"),
+    ];
+
+    /// These tables.
+    pub fn tables(tables: TableSet) -> Self {
+        Self(tables.0 & Self::SITE.0 - 1)
+    }
+    /// This table.
+    pub fn table(table: CodeTable) -> Self {
+        Self::tables(TableSet::EMPTY.with(table))
+    }
+    /// What of either is not known.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+    /// This, or if it is nothing the other.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        if self.is_nothing() { other } else { self }
+    }
+    /// Whether all is known.
+    pub fn is_nothing(self) -> bool {
+        self == Self::NOTHING
+    }
+    /// The tables by their sections, then the rest in words.
+    pub fn causes(self) -> impl Iterator<Item = &'static str> {
+        let tables = TableSet(self.0 & Self::SITE.0 - 1);
+        let others = Self::OTHERS.into_iter().filter(move |(one, _)| self.0 & one.0 != 0);
+        tables.iter().map(CodeTable::section).chain(others.map(|(_, words)| words))
+    }
+}
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, cause) in self.causes().enumerate() {
+            f.write_str(if at > 0 { ", " } else { "" })?;
+            f.write_str(cause)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_named_in_their_order() {
+        let both =
+            Unknown::CODE.and(Unknown::table(CodeTable::Paravirt)).and(Unknown::table(CodeTable::Bugs));
+        assert_eq!(both.to_string(), "__bug_table, .parainstructions, the machine code");
+        assert!(Unknown::NOTHING.is_nothing() && Unknown::NOTHING.causes().next().is_none());
+    }
+}
