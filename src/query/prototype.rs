@@ -65,6 +65,11 @@ pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
     }
 }
 
+/// How far the stack pointer lies below the frame base at the entry: where a call leaves the return address, it does by that.
+fn below_frame(machine: u16) -> i64 {
+    if machine == 62 { 8 } else { 0 }
+}
+
 /// The parameters of an out-of-line function, by their position among its variables. Empty for machines of which the
 /// convention is not known. Cost: of the function's variables and their locations.
 pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> {
@@ -75,7 +80,8 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
     let mut locations: Vec<(u32, Location<'_>)> = view.details(placed.record).items.outermost().collect();
     locations.sort_by_key(|l| l.0);
     let mut free = registers.iter();
-    let mut stack = 8;
+    let below = below_frame(view.machine());
+    let mut stack = below;
     let mut found = vec![];
     let parameters = (0u32..).zip(view.variables(function)).filter(|(_, v)| v.parameter);
     for ((position, variable), number) in parameters.zip(1..) {
@@ -94,7 +100,7 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
             _ => break,
         };
         let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
-        let proof = match prove(location, slot, |l| l.at_start(pc).or_else(|| l.at(later?))) {
+        let proof = match prove(location, slot, below, |l| l.at_start(pc).or_else(|| l.at(later?))) {
             // Of what BTF does not know it says nothing.
             Proof::Gone if basis::of_place(view, placed) == Basis::Btf => Proof::Unknown,
             proof => proof,
@@ -119,6 +125,7 @@ fn words(view: &View<'_>, type_id: Option<TypeId>) -> Option<u32> {
 fn prove<'a>(
     location: Option<Location<'a>>,
     slot: Slot,
+    below: i64,
     at_entry: impl Fn(Location<'a>) -> Option<Expr<'a>>,
 ) -> Proof {
     let Some(location) = location else { return Proof::Gone };
@@ -136,10 +143,11 @@ fn prove<'a>(
         {
             Proof::Proved
         }
-        // The frame base is the address behind the return address: 8 above the stack pointer at the entry.
-        (Expr::Frame(distance), Slot::Stack(due)) if distance.checked_add(8) == Some(due) => Proof::Proved,
+        (Expr::Frame(distance), Slot::Stack(due)) if distance.checked_add(below) == Some(due) => {
+            Proof::Proved
+        }
         // A slot that is written later says nothing of where it came from.
-        (Expr::Frame(distance), _) if distance < -8 => Proof::Unknown,
+        (Expr::Frame(distance), _) if distance < -below => Proof::Unknown,
         (Expr::Register(_) | Expr::Frame(_) | Expr::BasedOn(..) | Expr::EntryValue(_), _) => Proof::Moved,
         _ if expr.is_empty() => Proof::Gone,
         _ => Proof::Unknown,

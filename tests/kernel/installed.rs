@@ -24,6 +24,7 @@ pub struct Kernel {
 pub enum Architecture {
     X86_64,
     Arm64,
+    Riscv64,
 }
 
 impl Architecture {
@@ -31,15 +32,21 @@ impl Architecture {
     fn of(file: &Path) -> Self {
         use std::io::Read;
         const EM_AARCH64: u8 = 183;
+        const EM_RISCV: u8 = 243;
         let mut header = [0; 20];
         let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
-        if read.is_ok() && header[18] == EM_AARCH64 { Self::Arm64 } else { Self::X86_64 }
+        match header[18] {
+            EM_AARCH64 if read.is_ok() => Self::Arm64,
+            EM_RISCV if read.is_ok() => Self::Riscv64,
+            _ => Self::X86_64,
+        }
     }
     /// The C compiler for it, on x86-64.
     pub fn compiler(self) -> &'static str {
         match self {
             Self::X86_64 => "gcc",
             Self::Arm64 => "aarch64-linux-gnu-gcc",
+            Self::Riscv64 => "riscv64-linux-gnu-gcc",
         }
     }
 }
@@ -54,14 +61,15 @@ impl Kernel {
 
     /// As distributions lay a kernel out below a root.
     fn below(root: &Path, release: String) -> Self {
-        let in_boot = root.join(format!("boot/vmlinuz-{release}"));
+        // riscv64 has a flat image under the other name.
+        let in_boot = ["vmlinuz", "vmlinux"].map(|name| root.join(format!("boot/{name}-{release}")));
         let modules = root.join("lib/modules").join(&release);
         let vmlinux = root.join(format!("usr/lib/debug/boot/vmlinux-{release}"));
         Self {
             architecture: Architecture::of(&vmlinux),
             vmlinux,
             debug_modules: root.join("usr/lib/debug/lib/modules").join(&release),
-            image: if in_boot.exists() { in_boot } else { modules.join("vmlinuz") },
+            image: in_boot.into_iter().find(|path| path.exists()).unwrap_or(modules.join("vmlinuz")),
             headers: root.join(format!("usr/src/linux-headers-{release}")),
             modules,
             release,
@@ -93,21 +101,31 @@ pub fn newer() -> Result<Kernel, String> {
 /// The arm64 kernels that `scripts/arm64-kernels` unpacked: below the folders of `$PROBEIDX_ARM64`, colons between them, or
 /// of target/tmp/arm64-kernels.
 pub fn arm64() -> Result<Vec<Kernel>, String> {
-    let folders: Vec<PathBuf> = match std::env::var_os("PROBEIDX_ARM64") {
+    foreign(Architecture::Arm64, "PROBEIDX_ARM64", "arm64-kernels")
+}
+
+/// The riscv64 kernels that `scripts/riscv64-kernels` unpacked: below the folders of `$PROBEIDX_RISCV64`, colons between
+/// them, or of target/tmp/riscv64-kernels.
+pub fn riscv64() -> Result<Vec<Kernel>, String> {
+    foreign(Architecture::Riscv64, "PROBEIDX_RISCV64", "riscv64-kernels")
+}
+
+fn foreign(architecture: Architecture, variable: &str, unpacked: &str) -> Result<Vec<Kernel>, String> {
+    let folders: Vec<PathBuf> = match std::env::var_os(variable) {
         Some(folders) => std::env::split_paths(&folders).collect(),
         None => {
-            let all = std::fs::read_dir(scratch("arm64-kernels")).into_iter().flatten().flatten();
+            let all = std::fs::read_dir(scratch(unpacked)).into_iter().flatten().flatten();
             all.map(|folder| folder.path()).collect()
         }
     };
     let mut found: Vec<Kernel> = folders
         .iter()
         .flat_map(|root| releases_below(root).into_iter().map(move |release| Kernel::below(root, release)))
-        .filter(|kernel| kernel.architecture == Architecture::Arm64)
+        .filter(|kernel| kernel.architecture == architecture)
         .collect();
     found.sort_by_key(|kernel| numbers(&kernel.release));
     if found.is_empty() {
-        return Err("no arm64 kernel here: run scripts/arm64-kernels".to_owned());
+        return Err(format!("no such kernel here: run scripts/{unpacked}"));
     }
     Ok(found)
 }

@@ -205,7 +205,7 @@ impl Machine {
         // arm64 is emulated several times as slowly.
         let patience = match self.architecture {
             Architecture::X86_64 => 120 + count as u64 / 20,
-            Architecture::Arm64 => 600 + count as u64 / 4,
+            Architecture::Arm64 | Architecture::Riscv64 => 600 + count as u64 / 4,
         };
         self.run(&initrd, &told, &console, Duration::from_secs(patience))?;
         let answers = std::fs::read(&told)
@@ -229,6 +229,10 @@ impl Machine {
             Architecture::Arm64 => (
                 "ttyAMA0",
                 "-machine virt -cpu max,pauth-impdef=on -semihosting-config enable=on,userspace=on,target=native,chardev=told",
+            ),
+            Architecture::Riscv64 => (
+                "ttyS0",
+                "-machine virt -semihosting-config enable=on,userspace=on,target=native,chardev=told",
             ),
         };
         // Processors have not the same instructions patched in: `$PROBEIDX_CPU` is another one.
@@ -305,6 +309,7 @@ fn emulator(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::X86_64 => "qemu-system-x86_64",
         Architecture::Arm64 => "qemu-system-aarch64",
+        Architecture::Riscv64 => "qemu-system-riscv64",
     }
 }
 

@@ -37,6 +37,12 @@ fn the_blacklist_and_definitions_are_right_for_arm64_kernels() {
     kernels.iter().for_each(lists_hold);
 }
 
+#[test]
+fn the_blacklist_and_definitions_are_right_for_riscv64_kernels() {
+    let Some(kernels) = wanted(installed::riscv64()) else { return };
+    kernels.iter().for_each(lists_hold);
+}
+
 fn lists_hold(kernel: &Kernel) {
     let modules = ["overlay", "kvm", "kvm_amd", "libnvdimm"];
     let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &modules));

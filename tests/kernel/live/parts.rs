@@ -39,8 +39,10 @@ pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
     let mut make = Command::new("make");
     make.arg("-C").arg(&kernel.headers).arg(format!("M={}", folder.display()));
     make.arg(format!("CC={}", kernel.architecture.compiler())).arg("modules");
-    if kernel.architecture == Architecture::Arm64 {
-        make.args(["ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"]);
+    match kernel.architecture {
+        Architecture::X86_64 => {}
+        Architecture::Arm64 => drop(make.args(["ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"])),
+        Architecture::Riscv64 => drop(make.args(["ARCH=riscv", "CROSS_COMPILE=riscv64-linux-gnu-"])),
     }
     take(&mut make, &folder.join("register.ko"), &folder)
 }

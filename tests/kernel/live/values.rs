@@ -42,6 +42,12 @@ const OF_X86: [&str; 6] = [
     "do_sys_open",
 ];
 
+#[test]
+fn values_are_those_of_riscv64_kernels() {
+    let Some(kernels) = wanted(installed::riscv64()) else { return };
+    kernels.iter().for_each(values_hold);
+}
+
 fn values_hold(kernel: &Kernel) {
     let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &["overlay"]));
     let Some(machine) = needed(machine) else { return };

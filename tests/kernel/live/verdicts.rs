@@ -56,6 +56,12 @@ fn verdicts_are_those_of_arm64_kernels() {
     kernels.iter().for_each(verdicts_hold);
 }
 
+#[test]
+fn verdicts_are_those_of_riscv64_kernels() {
+    let Some(kernels) = wanted(installed::riscv64()) else { return };
+    kernels.iter().for_each(verdicts_hold);
+}
+
 fn verdicts_hold(kernel: &Kernel) {
     let machine = Machine::new(kernel).and_then(|m| m.modules(kernel, &MODULES));
     let Some(machine) = needed(machine) else { return };
