@@ -3,7 +3,9 @@ use super::assumptions::EMPTY;
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
+use crate::load::in_place::InPlace;
 use crate::load::relocate;
+use object::elf::Rela64;
 use object::{Endian, Endianness};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -233,11 +235,16 @@ fn target(known: &[(u32, u32)], at: usize) -> Option<u32> {
 }
 
 /// What the relocations of a section refer to: offset and address, sorted. The place itself is not subtracted: a table
-/// with relative entries adds it again.
+/// with relative entries adds it again; RISC-V has a relocation of its own for that, which is passed over.
 pub(super) fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)>> {
     let relocations = object.relocations(index)?.unwrap_or_default();
+    let subtracts = |r: &&Rela64<Endianness>| {
+        let kind = r.r_info.get(object.order) as u32;
+        InPlace::of(object.machine, kind).is_some_and(InPlace::subtracts)
+    };
     let mut known: Vec<(u32, u32)> = relocations
         .iter()
+        .filter(|r| !subtracts(r))
         .filter_map(|r| {
             let symbol = object.symbols.get((r.r_info.get(object.order) >> 32) as usize)?;
             let section = object.sections.get(usize::from(symbol.st_shndx.get(object.order).0))?;

@@ -54,6 +54,11 @@ impl InPlace {
         Some(Self { width, operation })
     }
 
+    /// Whether it subtracts: another one at the same place tells what is subtracted from.
+    pub fn subtracts(self) -> bool {
+        self.operation == Operation::Subtract
+    }
+
     /// Changes the number at the start of `data` by the value of a symbol, plus addend; `None` if the data ends within it.
     pub fn apply(self, data: &mut [u8], value: u64) -> Option<()> {
         let change = |old: u64| match self.operation {

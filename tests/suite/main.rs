@@ -76,6 +76,8 @@ mod parts;
 mod placements;
 mod raw;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod riscv64;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod seeds;
 #[cfg(feature = "cli")]
 mod serve;
