@@ -104,8 +104,8 @@ pub fn arm64() -> Result<Vec<Kernel>, String> {
     foreign(Architecture::Arm64, "PROBEIDX_ARM64", "arm64-kernels")
 }
 
-/// The riscv64 kernels that `scripts/riscv64-kernels` unpacked: below the folders of `$PROBEIDX_RISCV64`, colons between
-/// them, or of target/tmp/riscv64-kernels.
+/// The riscv64 kernels that are unpacked below the folders of `$PROBEIDX_RISCV64`, colons between them, or of
+/// target/tmp/riscv64-kernels.
 pub fn riscv64() -> Result<Vec<Kernel>, String> {
     foreign(Architecture::Riscv64, "PROBEIDX_RISCV64", "riscv64-kernels")
 }
@@ -125,7 +125,7 @@ fn foreign(architecture: Architecture, variable: &str, unpacked: &str) -> Result
         .collect();
     found.sort_by_key(|kernel| numbers(&kernel.release));
     if found.is_empty() {
-        return Err(format!("no such kernel here: run scripts/{unpacked}"));
+        return Err(format!("no kernel in target/tmp/{unpacked}: name the folders of others in ${variable}"));
     }
     Ok(found)
 }
