@@ -456,7 +456,8 @@ struct probeidx_placement {
 	uint32_t reachable_kretprobe;       /* of `instances`, by kprobe_events */
 	uint32_t reachable_fentry;
 	uint32_t source_is_stmt;            /* the row of `source_line` is a recommended breakpoint location */
-	uint64_t reserved[2];
+	struct probeidx_text because;       /* what is not known of verdicts that are undecided: tables by their sections, commas between
+					     * them */
 };
 
 #define PROBEIDX_LOCALS 1u          /* local variables too */

@@ -3,7 +3,7 @@ use crate::border::{ErrorOut, ask, fill, put, reaches};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
-use probeidx::query::{process, refused};
+use probeidx::query::process;
 use probeidx_format::id::PlaceId;
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -136,7 +136,7 @@ pub extern "C" fn probeidx_objects(
             each.call(&Object {
                 size: size_of::<Object>(),
                 object: object.get(),
-                flags: if refused::is_unsure(view, object) { Object::UNSURE } else { 0 },
+                flags: if record.unread().is_empty() { 0 } else { Object::UNSURE },
                 name: texts.of(view.string(record.name)),
                 path: texts.of(view.string(record.path)),
                 build_id: texts.keep(record.build_id.to_vec()),

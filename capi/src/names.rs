@@ -2,6 +2,7 @@
 use crate::border::Status;
 use crate::text::Text;
 use probeidx::query::reason::Reason;
+use probeidx::query::unknown::Unknown;
 use probeidx::query::value::State;
 use std::ffi::{CStr, c_char};
 
@@ -110,14 +111,18 @@ const REASONS: [(Reason, &CStr, &CStr); 23] = [
     (Reason::PrefixSymbol, c"prefix-symbol", c"in a prefix symbol"),
     (Reason::KretprobeBlacklist, c"kretprobe-blacklist", c"in a function that returns elsewhere"),
     (Reason::NoSymbol, c"no-symbol", c"outside of all symbols"),
-    (Reason::Undecided, c"undecided", c"undecided"),
+    (Reason::Undecided(Unknown::NOTHING), c"undecided", c"undecided"),
     (Reason::FtraceSite, c"ftrace-site", c"on the instruction that ftrace patches"),
-    (Reason::Architecture, c"undecided", c"not supported on this architecture yet"),
+    (Reason::Undecided(Unknown::ARCHITECTURE), c"undecided", c"not supported on this architecture yet"),
 ];
 
 /// The number of a verdict: 0 is ok.
 pub fn verdict(reason: Option<Reason>) -> u32 {
-    let at = |reason| REASONS.iter().position(|(r, ..)| *r == reason);
+    let numbered = |reason| match reason {
+        Reason::Undecided(unknown) if unknown != Unknown::ARCHITECTURE => Reason::Undecided(Unknown::NOTHING),
+        other => other,
+    };
+    let at = |reason| REASONS.iter().position(|(r, ..)| *r == numbered(reason));
     reason.map_or(0, |reason| at(reason).map_or(REASONS.len() as u32, |at| at as u32 + 1))
 }
 

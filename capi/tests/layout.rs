@@ -57,7 +57,7 @@ fn structs() -> Vec<Struct> {
             symbol_offset flags kprobe kprobe_events kretprobe fentry shift source_line source_column instances reachable
             reachable_events object pc alias tracepoint collides_with collides_with_count probe instead_anchor instead_address
             entries_refused entries_refused_count copies_refused copies_refused_count left_out left_out_count copies
-            copies_reachable callers reachable_kretprobe reachable_fentry source_is_stmt reserved
+            copies_reachable callers reachable_kretprobe reachable_fentry source_is_stmt because
         }
         "field" resolve::Field { size name type_name offset bytes is_signed reserved32 }
         "tracepoint" resolve::Tracepoint {

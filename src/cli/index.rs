@@ -1,13 +1,16 @@
 //! `probeidx kernels`, `stats`, `verify`.
 use super::args::Stats;
+use super::build::{Verdicts, verdicts};
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use super::processes;
 use crate::error::Result;
 use crate::query::basis::{self, Basis};
+use crate::query::decided::Decided;
 use crate::query::{compared, process};
 use crate::render::printable;
+use probeidx_format::View;
 use probeidx_format::id::PlaceId;
 use probeidx_format::record::FunctionRecord;
 use serde_json::json;
@@ -55,6 +58,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             ("definitions of tapsets", view.tapset.definitions()),
             ("parts that could not be read", meta.skipped.len()),
         ];
+        let verdicts = object_verdicts(&view);
         let in_btf = compared::compared(&view);
         let told = in_btf.map_or([("", 0); 4], |c| {
             [
@@ -81,6 +85,9 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                 if let Some(path) = &object {
                     line["process"] = json!(path);
                 }
+                if let Some(counts) = &verdicts {
+                    line["verdicts"] = json!(Verdicts::from(counts));
+                }
                 if let Some(c) = in_btf {
                     line["btf"] = json!({"same": c.same, "missing": c.missing, "ambiguous": c.ambiguous,
                         "changed": c.changed});
@@ -106,6 +113,9 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             for (what, n) in counts {
                 writeln!(out, "  {n:>10}  {what}")?;
             }
+            if let Some(counts) = &verdicts {
+                writeln!(out, "  {}", verdicts::line(counts))?;
+            }
             for (what, n) in told.into_iter().filter(|(what, _)| !what.is_empty()) {
                 writeln!(out, "  {n:>10}  {what}")?;
             }
@@ -126,6 +136,11 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
         written.map_err(failed)?;
     }
     Ok(Outcome::Done)
+}
+
+/// How many verdicts are decided; none are counted in a program or shared library.
+fn object_verdicts(view: &View<'_>) -> Option<Decided> {
+    process::path(view).is_none().then(|| Decided::of(view))
 }
 
 /// Whether the bytes of the index are whole: all of them are under a checksum.

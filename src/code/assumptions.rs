@@ -21,7 +21,6 @@ use crate::shapes::Shape;
 use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
 
 /// The newest kernel that any of this was proven on, by booting it.
-#[allow(dead_code, reason = "asked when a build ends")]
 pub const PROVEN: Version = (7, 3);
 
 /// A function of so many bytes does nothing: none that walks a table is as short.

@@ -22,6 +22,7 @@ mod x86;
 use crate::error::Error;
 use crate::link::Symbol;
 use crate::load::elf::Elf;
+pub use assumptions::PROVEN;
 pub use entry::bodies;
 pub use extent::measure;
 use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64, Machine};

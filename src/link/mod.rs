@@ -248,7 +248,7 @@ pub fn link(
     let Linked { objects, symbols, .. } = &mut linked;
     if let Some(kernel) = objects.first_mut().filter(|o| o.name == StrId::new(0)) {
         let is_configured = facts.first().is_some_and(|o| o.code.is_configured);
-        kernel.flags = U32::new(kernel.flags.get() | inlined_rules(strings, functions, is_configured));
+        kernel.flags = U32::new(inlined_rules(kernel.flags.get(), strings, functions, is_configured));
     }
     let by_name = symbols_by_name(symbols);
     let is_function: Vec<bool> = symbols.iter().map(SymbolRecord::is_function).collect();
@@ -266,16 +266,22 @@ fn is_code(section: &SectionFacts) -> bool {
 
 /// The rules of the kernel that functions betray which are always inlined: `CONFIG_KPROBE_EVENTS_ON_NOTRACE` leaves the
 /// first away (kernel/trace/trace_kprobe.c), and a configuration at hand says so itself; kernels before 6.6 and the stable
-/// ones of that time have not the second (kernel/kprobes.c).
-fn inlined_rules(strings: &[u8], functions: &Functions, is_configured: bool) -> u32 {
+/// ones of that time have not the second (kernel/kprobes.c). Where `can_probe` is described, the function by which it knows
+/// traps is too, or there is none: then that counts instead of the version (arch/x86/kernel/kprobes/core.c, 6.9).
+fn inlined_rules(flags: u32, strings: &[u8], functions: &Functions, is_configured: bool) -> u32 {
     const RULES: [(&[u8], u32); 2] = [
         (b"within_notrace_func", ObjectRecord::REFUSES_NOTRACE),
         (b"is_cfi_preamble_symbol", ObjectRecord::REFUSES_PREFIXES),
     ];
     let declared = &functions.records[..functions.records.len() - 1];
     let exists = |name| declared.binary_search_by(|f| string_at(strings, f.name).cmp(name)).is_ok();
+    let flags = match (exists(b"can_probe"), exists(b"is_exception_insn")) {
+        (_, true) => flags | ObjectRecord::REFUSES_TRAPS,
+        (true, false) => flags & !ObjectRecord::REFUSES_TRAPS,
+        (false, false) => flags,
+    };
     let open = &RULES[usize::from(is_configured)..];
-    open.iter().filter(|(name, _)| exists(name)).map(|(_, flag)| flag).sum()
+    open.iter().filter(|(name, _)| exists(name)).fold(flags, |flags, (_, flag)| flags | flag)
 }
 
 /// Marks the function symbols that the debug information describes: by a function of this name with code in the

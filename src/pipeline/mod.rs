@@ -9,6 +9,7 @@ mod units;
 mod user;
 mod vmlinux;
 
+pub use crate::code::{PROVEN, version};
 use crate::discover::{self, Discovery, KernelInputs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{self, ObjectFacts};

@@ -1,5 +1,5 @@
 //! At how many addresses a function runs, and how many of them can be probed.
-use super::reason::Reason;
+use super::reason::{Reason, count};
 use super::select::{self, Placed, Scope};
 use super::spec::FunctionSpec;
 use super::verdict::{Judge, Verdicts};
@@ -145,15 +145,4 @@ pub fn is_nested(view: &View<'_>, place: Placed<'_>) -> bool {
     let function = |p: &Placed<'_>| select::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));
     let own = function(&place);
     std::iter::successors(place.outer(view), |o| o.outer(view)).any(|o| function(&o) == own)
-}
-
-fn count(counts: &mut Vec<(Reason, u32)>, reason: Reason) {
-    // What is undecided is counted once, with all of its causes.
-    match counts.iter_mut().find(|(r, _)| *r == reason || (r.is_open() && reason.is_open())) {
-        Some((r, n)) => {
-            *r = Reason::of(r.unknown().and(reason.unknown())).unwrap_or(reason);
-            *n += 1;
-        }
-        None => counts.push((reason, 1)),
-    }
 }

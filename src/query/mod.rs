@@ -10,6 +10,7 @@ pub(crate) mod blocklist;
 pub mod check;
 pub mod compared;
 pub mod coverage;
+pub mod decided;
 pub mod declaration;
 pub mod decode;
 pub mod defined;

@@ -49,6 +49,9 @@ struct Object<'a> {
     runtime_address: Option<String>,
     /// What each mechanism of the kernel says.
     attach: Map<&'static str>,
+    /// What is not known of those that are undecided.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    because: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     definition: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -367,6 +370,7 @@ pub fn placement(
         loaded: running.as_ref().map(|r| r.loaded),
         runtime_address: running.as_ref().and_then(|r| Some(format!("{:#x}", r.address?))),
         attach: Map(verdicts.by_mechanism(is_user).map(|(name, verdict)| (name, verdict.name())).collect()),
+        because: verdicts.unknown().causes().collect(),
         instead: placement.instead.as_ref().map(Instead::from),
         definition: kprobe_events::definition(placement, filter, None).ok(),
         coverage: Coverage {

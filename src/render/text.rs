@@ -93,6 +93,10 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
         }
     }
     writeln!(out, "    {}", verdicts(p, style))?;
+    let unknown = p.verdicts.unknown();
+    if !unknown.is_nothing() {
+        writeln!(out, "    undecided, as not known: {unknown}")?;
+    }
     if let Some(instead) = &p.instead {
         writeln!(out, "    instead: {}", words::instead(instead))?;
     }

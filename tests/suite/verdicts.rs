@@ -310,7 +310,8 @@ fn the_configuration_has_the_last_word() {
         } else {
             tree.file(place, config.as_bytes());
         }
-        let indexed = index(tree);
+        let (indexed, built) = try_index(tree);
+        assert_eq!(built.code, 0, "{built:?}");
         ["untraced", "module_untraced", "vmlinux:plain"].map(|f| indexed.says(f, "kprobe_events"))
     };
     for place in ["config-6.1.0-old", "boot/config-6.1.0-old", ".config", "IKCONFIG"] {

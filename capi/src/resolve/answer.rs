@@ -157,6 +157,7 @@ impl<'a> Writer<'a> {
             reachable_kretprobe: coverage.by.kretprobe,
             reachable_fentry: coverage.by.fentry,
             source_is_stmt: source.is_some_and(|s| s.is_stmt).into(),
+            because: texts.keep(p.verdicts.unknown().to_string()),
             ..Placement::BLANK
         };
         Written { _values: values, ..self.without_code(placement) }

@@ -132,8 +132,8 @@ pub struct Placement {
     pub reachable_fentry: u32,
     /// Whether the row of `source_line` is a recommended breakpoint location.
     pub source_is_stmt: u32,
-    /// 0.
-    pub reserved: [u64; 2],
+    /// What is not known of verdicts that are undecided: the tables by their sections, commas between them.
+    pub because: Text,
 }
 
 impl Placement {
@@ -216,6 +216,6 @@ impl Placement {
         reachable_kretprobe: 0,
         reachable_fentry: 0,
         source_is_stmt: 0,
-        reserved: [0; 2],
+        because: Text::EMPTY,
     };
 }

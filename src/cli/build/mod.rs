@@ -1,7 +1,9 @@
 //! `probeidx build`
 #[cfg(feature = "debuginfod")]
 mod fetched;
+pub(super) mod verdicts;
 mod wanted;
+mod warnings;
 
 use super::args::Build;
 #[cfg(feature = "debuginfod")]
@@ -9,15 +11,14 @@ use super::args::When;
 use super::config::Config;
 use super::escaped::Passing;
 use super::exit::Outcome;
-use super::note;
 use super::progress::Progress;
 use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{self, Built, Options, Report, Skipped};
+use crate::query::decided::Decided;
 use crate::render::printable;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -40,7 +41,7 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     let progress = Progress::new(shown, config.terminal, config.quiet).with_stages(config.verbose > 0);
     let report = if args.user {
         let report = pipeline::build_user(&args.paths, &args.debug_dir, &options, &progress)?;
-        tell(&report, config);
+        warnings::tell(&report, config);
         if report.built.is_empty() {
             let none = || Error::new(ErrorKind::Unsupported, "no program or shared library among the paths");
             return Err(reason(&report).unwrap_or_else(none));
@@ -49,15 +50,16 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     } else {
         let (wanted, found) = find(args, config, &progress)?;
         let report = pipeline::build_found(found, &options, &progress)?;
-        tell(&report, config);
+        warnings::tell(&report, config);
         if report.built.is_empty() {
             let why = reason(&report).filter(|_| wanted.is_by_path());
             return Err(why.unwrap_or_else(|| wanted.nothing(config)));
         }
         report
     };
+    let verdicts: Vec<_> = report.built.iter().map(|built| verdicts::of(built, config)).collect();
     super::output::to_stdout(Passing::Text, |out| {
-        summary(&report, start.elapsed().as_secs_f64(), config, out)
+        summary(&report, &verdicts, start.elapsed().as_secs_f64(), config, out)
     })?;
     let left_out = report.skipped.iter().any(|s| s.whole_object);
     Ok(if left_out { Outcome::LeftOut } else { Outcome::Done })
@@ -102,34 +104,6 @@ const DEBUGINFOD: &str = "; or set DEBUGINFOD_URLS to the debuginfod servers of 
 #[cfg(not(feature = "debuginfod"))]
 const DEBUGINFOD: &str = "; built with the feature debuginfod, probeidx asks the servers of DEBUGINFOD_URLS";
 
-/// More of one kind than are told one by one.
-const MANY: usize = 3;
-
-/// Says what was left out. Objects for which the same is to be said share a line, which names them all.
-fn tell(report: &Report, config: &Config) {
-    let mut alike: BTreeMap<(&str, Option<&str>), Vec<&Skipped>> = BTreeMap::new();
-    for skipped in report.skipped.iter().filter(|s| s.whole_object) {
-        alike.entry((skipped.error.message(), skipped.error.remedy())).or_default().push(skipped);
-    }
-    for skipped in &report.skipped {
-        let error = &skipped.error;
-        let alike = alike.get(&(error.message(), error.remedy())).map_or(&[][..], Vec::as_slice);
-        if skipped.whole_object && alike.len() > MANY {
-            if std::ptr::eq(alike[0], skipped) {
-                let paths = alike.iter().filter_map(|s| s.error.path());
-                let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
-                let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
-                let (count, what) = (alike.len(), error.message());
-                note(config, &format!("left out: {count} objects: {what}{remedy}: {}", paths.join(" ")));
-            }
-            continue;
-        }
-        let times = if skipped.count > 1 { format!(" ({} times)", skipped.count) } else { String::new() };
-        let what = if skipped.whole_object { "left out" } else { "in part" };
-        note(config, &format!("{what}: {error}{times}"));
-    }
-}
-
 /// Why nothing was built, if what was left out says it.
 fn reason(report: &Report) -> Option<Error> {
     let unread = |s: &&Skipped| matches!(s.error.kind(), ErrorKind::Io | ErrorKind::Changed);
@@ -148,17 +122,45 @@ struct Line<'a> {
     objects: u64,
     functions: u64,
     placements: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdicts: Option<Verdicts>,
     skipped: usize,
     skipped_in_part: usize,
     seconds: f64,
     size: u64,
 }
 
-fn summary(report: &Report, seconds: f64, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
+/// How many placements have verdicts, in a [`Line`].
+#[derive(Serialize)]
+pub(super) struct Verdicts {
+    decided: u64,
+    undecided: u64,
+    /// What is not known, and how many placements it leaves undecided.
+    because: std::collections::BTreeMap<&'static str, u64>,
+}
+
+impl From<&Decided> for Verdicts {
+    fn from(counts: &Decided) -> Self {
+        Self {
+            decided: counts.placements - counts.undecided,
+            undecided: counts.undecided,
+            because: counts.because.iter().copied().collect(),
+        }
+    }
+}
+
+fn summary(
+    report: &Report,
+    verdicts: &[Option<Decided>],
+    seconds: f64,
+    config: &Config,
+    out: &mut dyn Write,
+) -> Result<Outcome> {
     let skipped = report.skipped.iter().filter(|s| s.whole_object).count();
     let skipped_in_part = report.skipped.len() - skipped;
     let written = (|| {
-        for Built { release, process, index, unchanged, objects, functions, places, size } in &report.built {
+        for (built, verdicts) in report.built.iter().zip(verdicts) {
+            let Built { release, process, index, unchanged, objects, functions, places, size } = built;
             if config.json {
                 let line = Line {
                     kernel: process.is_none().then_some(release),
@@ -168,6 +170,7 @@ fn summary(report: &Report, seconds: f64, config: &Config, out: &mut dyn Write) 
                     objects: *objects,
                     functions: *functions,
                     placements: *places,
+                    verdicts: verdicts.as_ref().map(Verdicts::from),
                     skipped,
                     skipped_in_part,
                     seconds,
@@ -184,6 +187,9 @@ fn summary(report: &Report, seconds: f64, config: &Config, out: &mut dyn Write) 
                 None => writeln!(out, "{release}: {objects} objects, {counts}")?,
             }
             writeln!(out, "  {}  {:.1} MB", index.display(), *size as f64 / 1e6)?;
+            if let Some(counts) = verdicts {
+                writeln!(out, "  {}", verdicts::line(counts))?;
+            }
         }
         if !config.json {
             let parts = match (skipped, skipped_in_part) {

@@ -16,7 +16,7 @@ pub struct Rules<'a> {
     /// Whether sequences are refused too, and if so whether by the narrow mask.
     pub sequences: Option<bool>,
     /// Whether an instruction may be in a table that could not be read.
-    pub may_be: &'a dyn Fn(Instruction) -> TableSet,
+    pub may_be: &'a dyn Fn(u32, Instruction) -> TableSet,
     pub alternatives: &'a Alternatives,
 }
 
@@ -126,7 +126,7 @@ impl Code<'_, '_> {
                 May { .. } => Some(SiteKind::PatchedWhole),
             };
             sites.extend(kind.map(|kind| SiteFacts { start: pc, length: 1, kind: kind as u8 }));
-            let may_be = self.word(pc).map_or(TableSet::EMPTY, self.rules.may_be);
+            let may_be = self.word(pc).map_or(TableSet::EMPTY, |word| (self.rules.may_be)(pc, word));
             sites.extend(may_be.iter().map(|table| SiteFacts {
                 start: pc,
                 length: LENGTH as u8,

@@ -49,7 +49,11 @@ pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut R
     let rules = decode::Rules {
         refuses: &|instruction| instruction.is_refused_by_kprobes(kernel.refuses_copies()),
         sequences: Some(kernel.has_narrow_exclusive()),
-        may_be: &|instruction| unread.filtered(|table| may_be_of(instruction, table, keeps_ftrace_sites)),
+        may_be: &|pc, instruction| match traced.binary_search(&pc) {
+            // What stands there is in no other table.
+            Ok(_) => TableSet::EMPTY,
+            Err(_) => unread.filtered(|table| may_be_of(instruction, table, keeps_ftrace_sites)),
+        },
         alternatives: &alternatives,
     };
     reading.facts.boundaries = decode::decode(object, text, symbols, &rules, &mut reading.facts.sites);
@@ -75,7 +79,7 @@ pub fn read_user(
     let rules = decode::Rules {
         refuses: &|instruction| instruction.is_refused_by_uprobes(),
         sequences: None,
-        may_be: &|_| TableSet::EMPTY,
+        may_be: &|_, _| TableSet::EMPTY,
         alternatives: &Default::default(),
     };
     decode::decode(object, text, symbols, &rules, sites)

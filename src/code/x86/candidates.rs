@@ -6,9 +6,11 @@ use iced_x86::{Code, Instruction, OpKind};
 use probeidx_format::record::{CodeTable, SiteRecord, TableSet};
 
 /// The tables that are missed.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub struct Candidates {
     tables: TableSet,
+    /// The sites of ftrace, rising: what stands there is in no other table.
+    traced: Vec<u32>,
     /// A WARN may name the instruction behind a `lea`.
     warns_by_format: bool,
 }
@@ -20,9 +22,9 @@ const PARAVIRT: u8 = 16;
 const STATIC_CALL: u8 = 5;
 
 impl Candidates {
-    /// Of these tables. `warns_by_format` says whether `struct bug_entry` has a format (6.19), or is not known.
-    pub fn new(unread: TableSet, warns_by_format: bool) -> Self {
-        Self { tables: unread.filtered(|table| !table.may_hold_anything()), warns_by_format }
+    /// Of these tables, but for what stands at ftrace sites, which rise. `warns_by_format` says whether `struct bug_entry` has a format (6.19), or is not known.
+    pub fn new(unread: TableSet, traced: Vec<u32>, warns_by_format: bool) -> Self {
+        Self { tables: unread.filtered(|table| !table.may_hold_anything()), traced, warns_by_format }
     }
     /// Whether there is nothing to look for.
     pub fn is_empty(&self) -> bool {
@@ -38,6 +40,9 @@ impl Candidates {
         is_behind_lea: bool,
         sites: &mut Vec<SiteFacts>,
     ) {
+        if self.traced.binary_search(&pc).is_ok() {
+            return;
+        }
         let length = bytes.len() as u8;
         let mut add = |table: CodeTable, start: u32, length: u8| {
             if self.tables.has(table) {

@@ -31,7 +31,8 @@ pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut R
     sites::sites(of, symbols, reading);
     let CodeFacts { sites, unread, .. } = &mut *reading.facts;
     let bug = of.kernel.shapes.get("bug_entry");
-    let candidates = Candidates::new(*unread, bug.is_none_or(|bug| bug.offset("format_disp").is_some()));
+    let candidates =
+        Candidates::new(*unread, traced, bug.is_none_or(|bug| bug.offset("format_disp").is_some()));
     let refuses = match of.kernel.emulates() {
         true => decode::refuses_to_emulate,
         false => decode::refuses_to_step,

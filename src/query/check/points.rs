@@ -11,7 +11,7 @@ use super::proposals;
 use crate::error::ErrorKind;
 use crate::query::coverage;
 use crate::query::derive::{Derived, Deriver, Place, Visited};
-use crate::query::reason::Reason;
+use crate::query::reason::{self, Reason};
 use crate::query::select;
 use crate::query::spec::{self, Point as Asked, Spec};
 use crate::query::verdict::{Judge, Verdict};
@@ -168,11 +168,10 @@ impl<'a> Deriving<'a> {
         if checked.inlined > 0 {
             checked.left_out = left_out(view, &point.components);
         }
-        let mut refused: BTreeMap<&str, (Reason, usize)> = BTreeMap::new();
         for reason in gathered.places.into_values().flatten() {
-            refused.entry(reason.name()).or_insert((reason, 0)).1 += 1;
+            reason::count(&mut checked.refused, reason);
         }
-        checked.refused = refused.into_values().collect();
+        checked.refused.sort_by_key(|(reason, _)| reason.name());
         checked.refused.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         checked.reachable = places - checked.refused.iter().map(|(_, count)| count).sum::<usize>();
         checked

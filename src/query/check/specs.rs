@@ -7,7 +7,7 @@ use super::points::{Point, State};
 use super::{Asked, Located, Report, of_script, proposals, read};
 use crate::error::{Error, Result};
 use crate::query::placement::Wanted;
-use crate::query::reason::Reason;
+use crate::query::reason::{self, Reason};
 use crate::query::resolve;
 use crate::query::spec::{self, Spelled};
 use crate::tapset::{Definitions, Place};
@@ -79,10 +79,7 @@ fn bare(view: View<'_>, specs: &[spec::Spec], text: &str, path: &Path, place: Pl
         resolve::resolve(view, spec, Wanted::default(), |placement, _| {
             point.probes += 1;
             if let Some(reason) = placement.verdicts.kprobe.reason() {
-                match refused.iter_mut().find(|(known, _)| *known == reason) {
-                    Some((_, count)) => *count += 1,
-                    None => refused.push((reason, 1)),
-                }
+                reason::count(&mut refused, reason);
             }
             Ok(())
         })?;

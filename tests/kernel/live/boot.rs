@@ -146,6 +146,16 @@ impl Machine {
         Ok(self)
     }
 
+    /// Which are loaded, in this order.
+    pub fn module_names(&self) -> impl Iterator<Item = &str> {
+        self.modules.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The file of a module.
+    pub fn module(&self, name: &str) -> Option<&[u8]> {
+        self.modules.iter().find(|(n, _)| n == name).map(|(_, bytes)| bytes.as_slice())
+    }
+
     /// With another program in place of init.c.
     pub fn running(mut self, init: Vec<u8>) -> Self {
         self.init = init;

@@ -1,7 +1,7 @@
 //! Well-known cases, one of each kind: what every other test here builds on.
 use super::boot::{Address, Answer, Machine, Request, What};
 use super::symbols;
-use crate::installed::{self, Kernel, needed, wanted};
+use crate::installed::{self, Kernel, needed};
 use std::collections::HashMap;
 
 const ENOENT: i32 = 2;
@@ -18,12 +18,6 @@ fn the_installed_kernel_does_what_is_known_of_it() {
     } else {
         installed::say(&format!("skipped: {} is not one of which the errors are known", kernel.release));
     }
-}
-
-#[test]
-fn a_newer_kernel_does_what_is_known_of_it() {
-    let Some(kernel) = wanted(installed::newer()) else { return };
-    does_what_is_known(&kernel, EINVAL, EINVAL);
 }
 
 /// The errors for an unknown and an ambiguous name are what changed. (9d8616034f16, v6.12)

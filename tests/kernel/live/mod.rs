@@ -2,14 +2,18 @@
 pub mod boot;
 mod captured;
 mod cases;
+mod entries;
 mod fetches;
 mod initrd;
 mod limits;
 mod listed;
 mod parts;
+mod row;
 mod sample;
 mod symbols;
+mod traced;
 mod tracer;
+mod trial;
 mod uprobes;
 mod values;
 mod verdicts;

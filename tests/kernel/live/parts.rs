@@ -39,6 +39,8 @@ pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
     let mut make = Command::new("make");
     make.arg("-C").arg(&kernel.headers).arg(format!("M={}", folder.display()));
     make.arg(format!("CC={}", kernel.architecture.compiler())).arg("modules");
+    // What an older compiler or pahole than that of the kernel has not; the module needs neither.
+    make.args(["CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "CONFIG_DEBUG_INFO_BTF_MODULES="]);
     match kernel.architecture {
         Architecture::X86_64 => {}
         Architecture::Arm64 => drop(make.args(["ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"])),

@@ -19,11 +19,12 @@ static int no_return_handler(struct kretprobe_instance *instance, struct pt_regs
 	return 0;
 }
 
-static void no_callback(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *regs)
+static void no_callback(void)
 {
 }
 
-static struct ftrace_ops traced = { .func = no_callback };
+/* Never called, whatever it would be passed: that changed in 5.11. */
+static struct ftrace_ops traced = { .func = (ftrace_func_t)no_callback };
 
 /* Every check is done for a disabled probe too; only writing the breakpoint is left out. */
 static int place(struct request *request, struct kretprobe *probe)

@@ -2,7 +2,7 @@
 //! passed. The program is uprobed.c, which stands at a random address.
 use super::boot::{Machine, Request};
 use super::parts;
-use crate::installed::{self, Kernel, needed, wanted};
+use crate::installed::{self, Kernel, needed};
 use probeidx::query::verdict::Judge;
 use probeidx::query::{Index, symbols};
 use probeidx_format::id::ObjectId;
@@ -11,26 +11,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[test]
-fn uprobes_of_the_installed_kernel() {
-    let Some(kernel) = needed(installed::kernel()) else { return };
-    uprobes_hold(&kernel);
-}
-
-#[test]
-fn uprobes_of_a_newer_kernel() {
-    let Some(kernel) = wanted(installed::newer()) else { return };
-    uprobes_hold(&kernel);
-}
-
-#[test]
-fn uprobes_of_arm64_kernels() {
-    let Some(kernels) = wanted(installed::arm64()) else { return };
-    kernels.iter().for_each(uprobes_hold);
-}
-
 /// So many addresses of each verdict.
 const SAMPLE: usize = 1500;
+
+#[test]
+fn uprobes_of_the_kernels() {
+    installed::on_each(uprobes_hold);
+}
 
 fn uprobes_hold(kernel: &Kernel) {
     let Some(machine) = needed(Machine::new(kernel)) else { return };

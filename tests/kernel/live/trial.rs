@@ -1,0 +1,106 @@
+//! A mechanism asked for an address, and how its verdict stands to what the kernel did.
+use super::boot::{Address, Answer, Request, What};
+use super::sample::{self, Place};
+use probeidx::query::symbols;
+use probeidx::query::verdict::Verdicts;
+use probeidx_format::View;
+use probeidx_format::record::SymbolRecord;
+
+/// A mechanism asked for one address.
+pub struct Trial {
+    pub mechanism: &'static str,
+    pub verdict: &'static str,
+    symbol: String,
+    /// An ftrace site lies within the symbol, if not at its entry: that of a function behind it which lost at link time.
+    /// ftrace takes the start of the symbol for that site.
+    has_foreign_site: bool,
+    pub address: Address,
+    pub request: Request,
+}
+
+/// How a verdict stands to what the kernel did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    Agrees,
+    /// The verdict leaves it open.
+    Open,
+    /// The kernel accepts what is of no use.
+    Stricter,
+    Disagrees,
+}
+
+impl Trial {
+    /// All that can be asked about a place.
+    pub fn all(view: &View<'_>, place: Place, verdicts: Verdicts) -> Vec<Self> {
+        let Some(address) = sample::address(view, place) else { return vec![] };
+        let held = symbols::holding(view, place.object, place.pc);
+        let symbol = held.map_or_else(String::new, |held| {
+            format!("{}+{:#x}", String::from_utf8_lossy(view.string(held.record.name)), held.offset)
+        });
+        let has = |flag| held.is_some_and(|h| h.record.has(flag));
+        let has_foreign_site = has(SymbolRecord::TRACED) && !has(SymbolRecord::FTRACE_ENTRY);
+        let trial = |mechanism, verdict, request| {
+            let (symbol, address) = (symbol.clone(), address.clone());
+            Self { mechanism, verdict, symbol, has_foreign_site, address, request }
+        };
+        let register = |what| Request::Register { what, address: address.clone() };
+        let mut trials = vec![];
+        // An inlined copy has no entry and no return; the function that may start at its address is another matter.
+        let is_function = !place.is_inline;
+        if !sample::is_freed(&address) {
+            trials.push(trial("kprobe", verdicts.kprobe.name(), register(What::Kprobe)));
+            // ftrace takes any address within a site for the site.
+            if is_function && held.is_some_and(|h| h.offset == 0) {
+                trials.push(trial("fentry", verdicts.fentry.name(), register(What::Ftrace)));
+            }
+        }
+        if let Some(anchor) = symbols::anchor(view, place.object, place.pc) {
+            let define =
+                |event: &str| Request::Define { line: format!("{event} {anchor}"), expect: address.clone() };
+            trials.push(trial("kprobe_events", verdicts.kprobe_events.name(), define("p:probeidx/p")));
+            if is_function {
+                trials.push(trial("kretprobe", verdicts.kretprobe.name(), define("r:probeidx/r")));
+            }
+        }
+        trials
+    }
+
+    pub fn outcome(&self, answer: &Answer) -> Outcome {
+        let is_accepted = answer.errno == 0 && answer.landed.as_ref().is_some_and(|l| l.is_as_wanted());
+        let errors: &[i32] = match self.verdict {
+            // EINVAL within a return that was patched: the bytes behind it are breakpoints (up to v6.8).
+            "not-boundary" => &[EILSEQ, EINVAL],
+            // What nothing reaches may be padding, which is breakpoints.
+            "dead-code" | "discarded" => &[EILSEQ, EINVAL],
+            // The symbol is gone with the code; without CONFIG_KALLSYMS_ALL exit code had none.
+            "init-text" | "exit-text" => &[ENOENT, EINVAL],
+            "patched" | "undecided" | "unsupported-instruction" => &[EINVAL, EILSEQ, EOPNOTSUPP],
+            _ => &[EINVAL],
+        };
+        let is_refused = errors.contains(&answer.errno);
+        match self.verdict {
+            "ok" if is_accepted => Outcome::Agrees,
+            "ok" => Outcome::Disagrees,
+            "patched" | "undecided" if is_accepted || is_refused => Outcome::Open,
+            // Nothing there ever runs, or there is no return to be seen.
+            "dead-code" | "discarded" | "no-symbol" if is_accepted => Outcome::Stricter,
+            "no-ftrace-site" if is_accepted && self.mechanism == "fentry" && self.has_foreign_site => {
+                Outcome::Stricter
+            }
+            "not-entry" if is_accepted && self.symbol.ends_with(".cold+0x0") => Outcome::Stricter,
+            _ if is_refused => Outcome::Agrees,
+            _ => Outcome::Disagrees,
+        }
+    }
+}
+
+const ENOENT: i32 = 2;
+const EINVAL: i32 = 22;
+const EILSEQ: i32 = 84;
+const EOPNOTSUPP: i32 = 95;
+
+impl std::fmt::Display for Trial {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} at {}: {}", self.mechanism, self.verdict, self.symbol, self.request)
+    }
+}
