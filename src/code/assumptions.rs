@@ -16,6 +16,8 @@
 //! | arm64: copies and fills of memory cannot be stepped | the mask in the code that decodes | version ≥ [`REFUSES_COPIES`] | 6.1, 6.12 booted | 6.12 to 7.3 |
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are refused all the same, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
+//! | riscv64: which instructions are refused, and that compressed jumps are emulated | version ≥ [`RISCV64`], else none is decided | | 6.12, 7.2 booted | 6.11 to 7.2 |
+//! | riscv64: ftrace patches the second instruction of an entry, not both | function `ftrace_call_adjust` of vmlinux, no-ops before functions | version ≥ [`PATCHES_SECOND`] | 6.12, 7.2 booted | 6.16 to 7.2 |
 //! | areas of the kprobe blacklist | symbols that bound them | | `tests/kernel/live/listed` | 5.10 to 7.3 |
 //! | `__pfx_`, `__cfi_` symbols are refused | functions of the debug information (`is_cfi_preamble_symbol`) | taken to be refused where only BTF or symbols are known | 6.1, 6.12 booted | 6.6 to 7.3 |
 //! | functions without an ftrace site are refused by kprobe_events | configuration; functions of the debug information (`within_notrace_func`) | taken to be refused | 5.10 to 7.2 booted | 5.10 to 7.3 |
@@ -24,7 +26,7 @@
 //! | the kernel cuts `.llvm.N` from its own names | CONFIG_LTO_CLANG, and that text among its constants | not cut | source of 6.1.192 | 5.13 to 6.10 |
 use crate::code::rules::Version;
 use crate::shapes::Shape;
-use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_S390, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 
 /// The newest kernel that any of this was proven on, by booting it.
 pub const PROVEN: Version = (7, 3);
@@ -43,6 +45,12 @@ pub const NARROW_EXCLUSIVE: Version = (6, 15);
 /// `aarch64_insn_is_steppable` looks for copies and fills of memory (arch/arm64/kernel/probes/decode-insn.c).
 pub const REFUSES_COPIES: Version = (6, 12);
 
+/// Kernels before have other rules: they refuse some compressed jumps, or take kprobes where ftrace patches
+/// (arch/riscv/kernel/probes/).
+pub const RISCV64: Version = (6, 11);
+/// `ftrace_call_adjust` passes over an instruction (arch/riscv/kernel/ftrace.c).
+pub const PATCHES_SECOND: Version = (6, 16);
+
 /// A struct as kernels had it.
 pub struct Assumed {
     name: &'static str,
@@ -56,6 +64,7 @@ const X86: &[Machine] = &[EM_X86_64, EM_386];
 const ARM64: &[Machine] = &[EM_AARCH64];
 const S390X: &[Machine] = &[EM_S390];
 const I386: &[Machine] = &[EM_386];
+const RISCV: &[Machine] = &[EM_RISCV];
 
 /// Structs of kernels whose types are not at hand, those of newer kernels behind those of older ones.
 pub const SHAPES: &[Assumed] = &[
@@ -137,6 +146,17 @@ pub const SHAPES: &[Assumed] = &[
     // arch/arm64/include/asm/extable.h: from 5.16 on, before
     Assumed { name: "exception_table_entry", machines: ALL, size: 12, members: &[("insn", 0), ("fixup", 4)] },
     Assumed { name: "exception_table_entry", machines: ALL, size: 8, members: &[("insn", 0), ("fixup", 4)] },
+    // riscv64, 6.12 to 7.2: include/linux/jump_label.h, include/asm-generic/bug.h with CONFIG_DEBUG_BUGVERBOSE and without,
+    // arch/riscv/include/asm/alternative.h
+    Assumed { name: "jump_entry", machines: RISCV, size: 16, members: &[("code", 0), ("target", 4)] },
+    Assumed { name: "bug_entry", machines: RISCV, size: 12, members: &[("bug_addr_disp", 0)] },
+    Assumed { name: "bug_entry", machines: RISCV, size: 8, members: &[("bug_addr_disp", 0)] },
+    Assumed {
+        name: "alt_entry",
+        machines: RISCV,
+        size: 16,
+        members: &[("old_offset", 0), ("alt_offset", 4), ("alt_len", 10)],
+    },
 ];
 
 /// The shapes that a struct had on a machine.

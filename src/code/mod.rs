@@ -11,6 +11,7 @@ mod entry;
 mod exits;
 mod extent;
 pub mod layout;
+mod riscv64;
 mod rules;
 mod s390x;
 mod sites;
@@ -22,11 +23,10 @@ mod x86;
 use crate::error::Error;
 use crate::link::Symbol;
 use crate::load::elf::Elf;
-pub use arm64::entry::bodies;
 pub use assumptions::PROVEN;
-pub use entry::untouched;
+pub use entry::{bodies, untouched};
 pub use extent::measure;
-use object::elf::{EM_386, EM_AARCH64, EM_S390, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
 pub use rules::{Evidence, Kernel, version};
 use table::Tables;
@@ -96,6 +96,7 @@ pub fn read(
     let read = match Machine(object.machine) {
         EM_X86_64 | EM_386 => x86::read,
         EM_AARCH64 => arm64::read,
+        EM_RISCV => riscv64::read,
         EM_S390 => s390x::read,
         // Elsewhere the rules are not known, or not proven yet.
         _ => {

@@ -1,11 +1,11 @@
 //! Which rules a kernel has: as its symbols and its code tell, and where they do not its version.
 use super::assumptions;
 use super::text::Text;
-use super::{arm64, s390x, x86};
+use super::{arm64, riscv64, s390x, x86};
 use crate::link::Symbol;
 use crate::load::config::KernelConfig;
 use crate::shapes::Shapes;
-use object::elf::{EM_386, EM_AARCH64, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
 use probeidx_format::record::ObjectRecord;
 use std::collections::HashSet;
 
@@ -47,6 +47,10 @@ impl Kernel<'_> {
     pub fn has_narrow_exclusive(&self) -> bool {
         self.has(self.evidence.has_narrow_exclusive, assumptions::NARROW_EXCLUSIVE)
     }
+    /// riscv64: ftrace patches the second instruction of an entry alone.
+    pub fn patches_second(&self) -> bool {
+        self.has(self.evidence.patches_second, assumptions::PATCHES_SECOND)
+    }
     /// arm64: copies and fills of memory are refused.
     pub fn refuses_copies(&self) -> bool {
         self.has(self.evidence.refuses_copies, assumptions::REFUSES_COPIES)
@@ -60,6 +64,7 @@ pub struct Evidence {
     pub keeps_type_checks: Option<bool>,
     pub has_narrow_exclusive: Option<bool>,
     pub refuses_copies: Option<bool>,
+    pub patches_second: Option<bool>,
     /// s390x: the instructions that it knows.
     pub opcodes: Option<s390x::Opcodes>,
 }
@@ -70,6 +75,7 @@ impl Evidence {
         match Machine(machine) {
             EM_X86_64 | EM_386 => x86::evidence(symbols, text),
             EM_AARCH64 => arm64::evidence(symbols, text),
+            EM_RISCV => riscv64::evidence(symbols),
             _ => Self::default(),
         }
     }

@@ -54,6 +54,10 @@ impl Entry<'_, '_> {
     pub fn byte(&self, member: &str) -> Option<u8> {
         self.at(member).map(|at| self.table.byte(at))
     }
+    /// A member of 16 bits.
+    pub fn half(&self, member: &str) -> Option<u16> {
+        self.at(member).map(|at| self.table.half(at))
+    }
     /// The name of the symbol of another object to which a member leads.
     pub fn foreign(&self, member: &str) -> Option<&[u8]> {
         self.table.foreign(self.at(member)?)

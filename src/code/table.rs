@@ -3,7 +3,9 @@ use super::assumptions::EMPTY;
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::Symbol;
 use crate::load::elf::{Elf, word};
+use crate::load::in_place::InPlace;
 use crate::load::relocate;
+use object::elf::Rela64;
 use object::{Endian, Endianness};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -111,8 +113,8 @@ impl<'o, 'd> Tables<'o, 'd> {
         let start = section.pc.and_then(|pc| pc.checked_add(from as u32));
         let is_whole = from == 0 && length as u64 == section.size();
         let entry_size = section.entry_size().filter(|_| is_whole);
-        let address_size = self.object.address_size;
-        Ok(Some(Table { name: name.section, start, entry_size, bytes, address_size, references }))
+        let Elf { address_size, order, .. } = *self.object;
+        Ok(Some(Table { name: name.section, start, entry_size, bytes, address_size, order, references }))
     }
 
     /// What the table of ftrace sites has, rising: the sites, or on arm64 what [`arm64`](super::arm64) makes them of. Those of
@@ -140,6 +142,7 @@ pub struct Table<'d> {
     entry_size: Option<u32>,
     bytes: &'d [u8],
     address_size: u8,
+    order: Endianness,
     references: References<'d>,
 }
 
@@ -172,6 +175,11 @@ impl<'d> Table<'d> {
     /// The byte at an offset.
     pub fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
+    }
+    /// The number of 16 bits at an offset; 0 behind the end.
+    pub fn half(&self, at: usize) -> u16 {
+        let bytes = self.bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+        bytes.map_or(0, |bytes| self.order.read_u16(*bytes))
     }
     /// Where it lies.
     pub fn start(&self) -> Option<u32> {
@@ -234,11 +242,16 @@ fn target(known: &[(u32, u32)], at: usize) -> Option<u32> {
 }
 
 /// What the relocations of a section refer to: offset and address, sorted. The place itself is not subtracted: a table
-/// with relative entries adds it again.
+/// with relative entries adds it again; RISC-V has a relocation of its own for that, which is passed over.
 pub(super) fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)>> {
     let relocations = object.relocations(index)?.unwrap_or_default();
+    let subtracts = |r: &&Rela64<Endianness>| {
+        let kind = r.r_info.get(object.order) as u32;
+        InPlace::of(object.machine, kind).is_some_and(InPlace::subtracts)
+    };
     let mut known: Vec<(u32, u32)> = relocations
         .iter()
+        .filter(|r| !subtracts(r))
         .filter_map(|r| {
             let symbol = object.symbols.get((r.r_info.get(object.order) >> 32) as usize)?;
             let section = object.sections.get(usize::from(symbol.st_shndx.get(object.order).0))?;

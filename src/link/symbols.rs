@@ -83,7 +83,8 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>, kept: &Kept) -> Vec<Symbol<'d
         if name.is_empty() || index == 0 || kind == STT_SECTION.0 || kind == STT_FILE.0 {
             continue;
         }
-        if is_user && kind == STT_TLS.0 {
+        // RISC-V's modules have millions.
+        if (is_user && kind == STT_TLS.0) || (is_module && !is_no_label(name)) {
             continue;
         }
         let section = object.sections.get(usize::from(index));
@@ -168,24 +169,28 @@ fn keep_code_only<'s, 'd: 's>(symbols: impl Iterator<Item = &'s mut Symbol<'d>>)
 
 /// The symbols of an object that have one of these names and a section, by address. Cost: a look at each name.
 pub fn symbols_where<'d>(object: &Elf<'d>, is_wanted: impl Fn(&[u8]) -> bool) -> Vec<Symbol<'d>> {
-    let wanted = object.symbols.iter().filter_map(|symbol| {
-        let name = Some(object.symbol_name(symbol)).filter(|name| is_wanted(name))?;
+    sorted(object, |symbol| is_wanted(object.symbol_name(symbol)))
+}
+
+/// The functions of an object, by address. Cost: of all symbols.
+pub fn functions<'d>(object: &Elf<'d>) -> Vec<Symbol<'d>> {
+    sorted(object, |symbol| {
+        let is_function = u16::from(symbol.st_info.0) & SymbolRecord::TYPE == SymbolRecord::FUNC;
+        is_function && !object.symbol_name(symbol).is_empty()
+    })
+}
+
+fn sorted<'d>(object: &Elf<'d>, is_wanted: impl Fn(&Sym64<Endianness>) -> bool) -> Vec<Symbol<'d>> {
+    let wanted = object.symbols.iter().filter(|s| is_wanted(s)).filter_map(|symbol| {
         let section = symbol.st_shndx.get(object.order).0;
         let pc = place(object, object.sections.get(usize::from(section))?, symbol)?;
         let size = symbol.st_size.get(object.order).try_into().unwrap_or(u32::MAX);
         let (kind, binding) = (symbol.st_info.0 & 0xf, symbol.st_info.0 >> 4);
         let flags = u16::from(kind) | u16::from(binding.min(3)) << SymbolRecord::BIND_SHIFT;
-        Some(Symbol { name, pc, size, section, flags })
+        Some(Symbol { name: object.symbol_name(symbol), pc, size, section, flags })
     });
     let mut found: Vec<_> = wanted.collect();
     found.sort_unstable_by_key(|s| (s.pc, s.name));
-    found
-}
-
-/// The functions of an object, by address. Cost: of all symbols.
-pub fn functions<'d>(object: &Elf<'d>) -> Vec<Symbol<'d>> {
-    let mut found = symbols_where(object, |name| !name.is_empty());
-    found.retain(Symbol::is_function);
     found
 }
 
@@ -226,7 +231,8 @@ fn underscores(name: &[u8]) -> usize {
     name.iter().take_while(|b| **b == b'_').count()
 }
 
-/// Whether a name is more than a mark: `$x` and `$d` tell code from data on arm64.
+/// Whether a name is more than a mark: `.L42` is a label of the assembler, `$x`, `$d` and on RISC-V `$xrv64i2p1_m2p0…` tell
+/// code from data. (`is_mapping_symbol`, include/linux/module_symbol.h; scripts/mksysmap)
 fn is_no_label(name: &[u8]) -> bool {
     !name.starts_with(b".L") && !name.starts_with(b"$")
 }

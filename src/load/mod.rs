@@ -5,6 +5,7 @@ mod debug;
 pub mod decompress;
 pub mod elf;
 pub mod image;
+pub(crate) mod in_place;
 mod kallsyms;
 pub mod live;
 mod package;

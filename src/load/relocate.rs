@@ -3,6 +3,7 @@
 //! A vmlinux linked with `--emit-relocs` carries `.rela.debug_*` too, but they are applied already: only those of
 //! relocatable objects are.
 use super::elf::{Elf, Section};
+use super::in_place::InPlace;
 use crate::error::{Error, ErrorKind, Result};
 use object::elf::{self, Rela64};
 use object::{Endian, Endianness};
@@ -43,28 +44,6 @@ impl Kinds {
 /// The type of the relocations of a machine that fill eight bytes with symbol plus addend.
 pub(crate) fn long(machine: u16) -> u32 {
     Kinds::of(machine).long
-}
-
-/// RISC-V computes differences by adding and subtracting in place: the width, whether it is subtracted, and whether
-/// it overwrites what is there (RISC-V ELF psABI, relocations 33 to 56).
-fn in_place(machine: u16, kind: u32) -> Option<(usize, bool, bool)> {
-    if elf::Machine(machine) != elf::EM_RISCV {
-        return None;
-    }
-    Some(match kind {
-        33 => (1, false, false),
-        34 => (2, false, false),
-        35 => (4, false, false),
-        36 => (8, false, false),
-        37 => (1, true, false),
-        38 => (2, true, false),
-        39 => (4, true, false),
-        40 => (8, true, false),
-        54 => (1, false, true),
-        55 => (2, false, true),
-        56 => (4, false, true),
-        _ => return None,
-    })
 }
 
 /// Applies the relocations of a section to a copy of its bytes. Those that cannot be applied are counted and named in
@@ -121,26 +100,19 @@ fn apply(
                     data.get_mut(offset..).and_then(|d| d.first_chunk_mut::<4>()).ok_or_else(outside)?;
                 *place = order.write_u32(value().ok_or_else(outside)? as u32);
             }
-            _ => match in_place(object.machine, kind) {
-                Some((width, subtract, overwrite)) => {
+            _ => match InPlace::of(object.machine, kind) {
+                Some(change) => {
                     let value = value().ok_or_else(outside)?;
-                    let place =
-                        data.get_mut(offset..).and_then(|d| d.get_mut(..width)).ok_or_else(outside)?;
-                    let mut old = [0; 8];
-                    old[..width].copy_from_slice(place);
-                    let old = if overwrite { 0 } else { u64::from_le_bytes(old) };
-                    let new = if subtract { old.wrapping_sub(value) } else { old.wrapping_add(value) };
-                    place.copy_from_slice(&new.to_le_bytes()[..width]);
+                    let place = data.get_mut(offset..).ok_or_else(outside)?;
+                    change.apply(place, value).ok_or_else(outside)?;
                 }
-                None => {
-                    let first = unknown.get_or_insert((kind, offset, 0u64));
-                    first.2 += 1;
-                }
+                None => drop(unknown.get_or_insert((kind, offset))),
             },
         }
     }
-    if let Some((kind, offset, count)) = unknown {
-        let what = format!("{count} relocations of types such as {kind} are not known and were left out");
+    if let Some((kind, offset)) = unknown {
+        // How many there are is left out, so that many modules say the same.
+        let what = format!("relocations of types such as {kind} are not known and were left out");
         faults.push(Error::new(ErrorKind::Unsupported, what).section(section.name).offset(offset as u64));
     }
     Ok(())

@@ -55,7 +55,7 @@ pub struct Parameter {
 }
 
 /// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4), the ELF ABI s390x supplement (1.2.3),
-/// the 64-bit ELF V2 ABI for Power (2.2.3), `-mregparm=3` with which all i386 kernels are built (arch/x86/Makefile), AAPCS32
+/// the 64-bit ELF V2 ABI for Power (2.2.3), RISC-V ELF psABI ("Integer Calling Convention"), `-mregparm=3` with which all i386 kernels are built (arch/x86/Makefile), AAPCS32
 /// (6.5).
 pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
     match machine {
@@ -65,6 +65,7 @@ pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
         machine::ARM => &[0, 1, 2, 3],
         22 => &[2, 3, 4, 5, 6],
         21 => &[3, 4, 5, 6, 7, 8, 9, 10],
+        243 => &[10, 11, 12, 13, 14, 15, 16, 17],
         _ => &[],
     }
 }

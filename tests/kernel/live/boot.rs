@@ -219,7 +219,9 @@ impl Machine {
         let patience = match self.architecture {
             Architecture::X86_64 => 120 + count as u64 / 20,
             Architecture::I386 => 600 + count as u64 / 4,
-            Architecture::Arm64 | Architecture::S390x | Architecture::Powerpc64 => 600 + count as u64 / 4,
+            Architecture::Arm64 | Architecture::Riscv64 | Architecture::S390x | Architecture::Powerpc64 => {
+                600 + count as u64 / 4
+            }
         };
         self.run(&initrd, &told, &console, Duration::from_secs(patience))?;
         let answers = std::fs::read(&told)
@@ -254,6 +256,10 @@ impl Machine {
             Architecture::Powerpc64 => (
                 "hvc0",
                 "-machine pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off -device spapr-vty,chardev=told",
+            ),
+            Architecture::Riscv64 => (
+                "ttyS0",
+                "-machine virt -semihosting-config enable=on,userspace=on,target=native,chardev=told",
             ),
         };
         // Processors have not the same instructions patched in: `$PROBEIDX_CPU` is another one.
@@ -345,6 +351,7 @@ fn emulator(architecture: Architecture) -> &'static str {
         Architecture::Arm64 => "qemu-system-aarch64",
         Architecture::S390x => "qemu-system-s390x",
         Architecture::Powerpc64 => "qemu-system-ppc64",
+        Architecture::Riscv64 => "qemu-system-riscv64",
     }
 }
 

@@ -252,7 +252,8 @@ fn exclusives(object: &Elf<'_>, code: &Code<'_>) -> Vec<Place> {
     found
 }
 
-/// The instructions before and behind a place, and any byte up to 16 from it, on arm64 any instruction up to 32 from it.
+/// The instructions before and behind a place, and any byte up to 16 from it; where they are aligned, a place further off
+/// where one may start.
 fn near(view: &View<'_>, place: Place, architecture: Architecture, random: &mut Random) -> Vec<Place> {
     let Some(section) = symbols::section(view, place.object, place.pc) else { return vec![] };
     let (start, size) = (section.pc.get(), section.size.get());
@@ -265,6 +266,7 @@ fn near(view: &View<'_>, place: Place, architecture: Architecture, random: &mut 
         Architecture::X86_64 | Architecture::I386 => offset + random.below(33) as i64 - 16,
         Architecture::S390x => offset + (random.below(65) as i64 - 32) * 2,
         Architecture::Arm64 | Architecture::Powerpc64 => offset + (random.below(65) as i64 - 32) * 4,
+        Architecture::Riscv64 => offset + (random.below(33) as i64 - 16) * 2,
     };
     let found = before.into_iter().chain(behind).chain([any]).filter(is_within);
     found.map(|at| Place { pc: start + at as u32, ..place }).collect()

@@ -46,8 +46,17 @@ pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
     make.arg("modules");
     // What an older compiler or pahole than that of the kernel has not; the module needs neither.
     make.args(["CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "CONFIG_DEBUG_INFO_BTF_MODULES="]);
-    if kernel.architecture == Architecture::Arm64 {
-        make.args(["ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"]);
+    let architecture = match kernel.architecture {
+        Architecture::X86_64 => None,
+        Architecture::I386 => Some("i386"),
+        Architecture::Arm64 => Some("arm64"),
+        Architecture::Riscv64 => Some("riscv"),
+        Architecture::S390x => Some("s390"),
+        Architecture::Powerpc64 => Some("powerpc"),
+    };
+    if let Some(architecture) = architecture {
+        let tools = kernel.architecture.compiler().trim_end_matches("gcc");
+        make.args([format!("ARCH={architecture}"), format!("CROSS_COMPILE={tools}")]);
     }
     take(&mut make, &folder.join("register.ko"), &folder)
 }

@@ -1,0 +1,115 @@
+//! Places that the running riscv64 kernel rewrites or keeps for itself, from its tables.
+use super::Instruction;
+use crate::code::sites::{BUGS, Entries, Entry, JUMP_LABELS, Reader, for_shapes, site, tables};
+use crate::code::{Object, SiteFacts};
+use crate::error::Result;
+use probeidx_format::record::{CodeTable, SiteKind};
+use rustc_hash::FxHashMap;
+
+tables! {
+    ALTERNATIVES = ".alternative" from "__alt_start" to "__alt_end" read by "apply_boot_alternatives";
+}
+
+/// All tables but that of alternatives.
+pub const READERS: [Reader; 2] = [
+    Reader {
+        of: CodeTable::JumpLabels,
+        table: JUMP_LABELS,
+        entries: Entries::Struct("jump_entry", &["code"]),
+        read: jump_label,
+    },
+    Reader {
+        of: CodeTable::Bugs,
+        table: BUGS,
+        entries: Entries::Struct("bug_entry", &["bug_addr_disp"]),
+        read: bug,
+    },
+];
+
+/// A jump or a no-op of four bytes.
+fn jump_label(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.relative("code")?;
+    let is_label = Instruction::first(entry.text.at(start)?).is_some_and(Instruction::is_jump_label);
+    found.push(site(start, 4, SiteKind::JumpLabel));
+    is_label.then_some(())
+}
+
+/// The address of an `ebreak`. Kprobes refuse what an entry names, whatever stands there (`find_bug` in
+/// `check_kprobe_address_safe`, kernel/kprobes.c).
+fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
+    let start = entry.relative("bug_addr_disp")?;
+    let there = Instruction::first(entry.text.at(start)?)?;
+    found.push(site(start, there.length() as u8, SiteKind::Bug));
+    (there.is_break() || entry.is_declared).then_some(())
+}
+
+/// What may stand in place of the instructions of an object.
+#[derive(Default)]
+pub struct Alternatives {
+    /// By address, of those that start where instructions start without them.
+    pub by_address: FxHashMap<u32, Vec<Instruction>>,
+    /// Where they start elsewhere, or are not in the file.
+    pub unlike: Vec<SiteFacts>,
+}
+
+/// No instruction has more alternatives: in Debian's kernels three.
+const MOST: usize = 16;
+
+/// Reads the alternatives: place, replacement, and the length of both. What is no code may be patched too. (`struct
+/// alt_entry`, arch/riscv/include/asm/alternative.h; jumps in them are adapted, and stay jumps)
+///
+/// # Errors
+/// The table is missing or damaged, or has more than [`MOST`] for one instruction.
+pub fn alternatives(of: &Object<'_, '_, '_>) -> Result<Alternatives> {
+    const MEMBERS: [&str; 3] = ["old_offset", "alt_offset", "alt_len"];
+    let Some(table) = of.tables.table(&ALTERNATIVES)? else { return Ok(Alternatives::default()) };
+    for_shapes(&table, "alt_entry", &MEMBERS, of, |shape, is_declared| {
+        let mut found = Alternatives::default();
+        for at in table.entries(shape.size as usize, shape.size as usize)? {
+            let entry = Entry { table: &table, text: of.text, at, shape, is_declared };
+            add(&entry, &mut found).ok_or_else(|| table.damaged(at))?;
+        }
+        Ok(found)
+    })
+}
+
+/// Adds what may stand in place of the instructions of an entry; `None` if it makes no sense.
+fn add(entry: &Entry<'_, '_>, found: &mut Alternatives) -> Option<()> {
+    let text = entry.text;
+    let start = entry.relative("old_offset")?;
+    let length = entry.half("alt_len")?;
+    if !text.contains(start) {
+        return Some(());
+    }
+    let old = text.at(start)?.get(..length.into())?;
+    let new = entry.relative("alt_offset").and_then(|pc| text.at(pc)?.get(..length.into()));
+    let (old, new) = (whole(old), new.and_then(whole));
+    let is_alike = old.iter().flatten().map(|i| i.0).eq(new.iter().flatten().map(|i| i.0));
+    match new.filter(|_| is_alike && old.is_some()) {
+        Some(new) => {
+            for (offset, instruction) in new {
+                let own = found.by_address.entry(start.saturating_add(offset)).or_default();
+                if own.len() >= MOST {
+                    return None;
+                }
+                own.push(instruction);
+            }
+        }
+        None => {
+            let bytes = (0..length.into()).map(|offset| start.saturating_add(offset));
+            found.unlike.extend(bytes.map(|pc| site(pc, 1, SiteKind::PatchedWhole)));
+        }
+    }
+    Some(())
+}
+
+/// The instructions of some code and where they start, if they end with it.
+fn whole(code: &[u8]) -> Option<Vec<(u32, Instruction)>> {
+    let (mut found, mut at) = (vec![], 0);
+    while at < code.len() {
+        let instruction = Instruction::first(&code[at..])?;
+        found.push((at as u32, instruction));
+        at += instruction.length() as usize;
+    }
+    Some(found)
+}

@@ -1,0 +1,136 @@
+//! Relocations that change what stands in place: RISC-V's linker may shorten code, so that its assembler leaves differences
+//! of labels to two relocations, of which one adds and one subtracts. (RISC-V ELF psABI, "Relocations".)
+use object::elf::{self, Machine};
+
+/// What a relocation does with a number in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InPlace {
+    width: Width,
+    operation: Operation,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    /// The low six bits of a byte: the operand of `DW_CFA_advance_loc`.
+    Six,
+    Bytes(usize),
+    /// As many bytes as it has already.
+    Leb128,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Set,
+    Add,
+    Subtract,
+}
+
+impl InPlace {
+    /// What a type of relocation does on a machine; `None` if it changes nothing in place.
+    pub fn of(machine: u16, kind: u32) -> Option<Self> {
+        use Operation::{Add, Set, Subtract};
+        use Width::{Bytes, Leb128, Six};
+        if Machine(machine) != elf::EM_RISCV {
+            return None;
+        }
+        let (width, operation) = match kind {
+            33 => (Bytes(1), Add),
+            34 => (Bytes(2), Add),
+            35 => (Bytes(4), Add),
+            36 => (Bytes(8), Add),
+            37 => (Bytes(1), Subtract),
+            38 => (Bytes(2), Subtract),
+            39 => (Bytes(4), Subtract),
+            40 => (Bytes(8), Subtract),
+            52 => (Six, Subtract),
+            53 => (Six, Set),
+            54 => (Bytes(1), Set),
+            55 => (Bytes(2), Set),
+            56 => (Bytes(4), Set),
+            60 => (Leb128, Set),
+            61 => (Leb128, Subtract),
+            _ => return None,
+        };
+        Some(Self { width, operation })
+    }
+
+    /// Whether it subtracts: another one at the same place tells what is subtracted from.
+    pub fn subtracts(self) -> bool {
+        self.operation == Operation::Subtract
+    }
+
+    /// Changes the number at the start of `data` by the value of a symbol, plus addend; `None` if the data ends within it.
+    pub fn apply(self, data: &mut [u8], value: u64) -> Option<()> {
+        let change = |old: u64| match self.operation {
+            Operation::Set => value,
+            Operation::Add => old.wrapping_add(value),
+            Operation::Subtract => old.wrapping_sub(value),
+        };
+        match self.width {
+            Width::Six => {
+                let byte = data.first_mut()?;
+                *byte = *byte & 0xc0 | change(u64::from(*byte)) as u8 & 0x3f;
+            }
+            Width::Bytes(width) => {
+                let place = data.get_mut(..width)?;
+                let mut old = [0; 8];
+                old[..width].copy_from_slice(place);
+                place.copy_from_slice(&change(u64::from_le_bytes(old)).to_le_bytes()[..width]);
+            }
+            Width::Leb128 => {
+                const LONGEST: usize = 10;
+                let last = data.iter().take(LONGEST).position(|byte| byte & 0x80 == 0)?;
+                let place = &mut data[..=last];
+                let shift = |at: usize| 7 * at as u32;
+                let bits = |(at, byte): (usize, &u8)| u64::from(byte & 0x7f).wrapping_shl(shift(at));
+                let new = change(place.iter().enumerate().map(bits).fold(0, |all, bits| all | bits));
+                for (at, byte) in place.iter_mut().enumerate() {
+                    *byte = *byte & 0x80 | (new >> shift(at)) as u8 & 0x7f;
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The types, as the specification calls them, in the order in which they stand.
+    fn applied(mut data: Vec<u8>, kinds: &[(u32, u64)]) -> Option<Vec<u8>> {
+        for (kind, value) in kinds {
+            InPlace::of(elf::EM_RISCV.0, *kind)?.apply(&mut data, *value)?;
+        }
+        Some(data)
+    }
+
+    #[test]
+    fn a_difference_of_labels() {
+        const SET6: u32 = 53;
+        const SUB6: u32 = 52;
+        const SET16: u32 = 55;
+        const SUB16: u32 = 38;
+        const SET_ULEB128: u32 = 60;
+        const SUB_ULEB128: u32 = 61;
+        // DW_CFA_advance_loc keeps its two bits, the byte behind it is another's.
+        assert_eq!(applied(vec![0x40, 9], &[(SET6, 0x1234), (SUB6, 0x1220)]), Some(vec![0x54, 9]));
+        assert_eq!(
+            applied(vec![1, 1, 9], &[(SET16, 0x1_2345), (SUB16, 0x1_1111)]),
+            Some(vec![0x34, 0x12, 9])
+        );
+        let difference = [(SET_ULEB128, 0x12_3456), (SUB_ULEB128, 0x12_3321)];
+        assert_eq!(applied(vec![0x80, 0x00, 9], &difference), Some(vec![0xb5, 0x02, 9]));
+        // Three bytes stay three.
+        assert_eq!(applied(vec![0x80, 0x80, 0x00], &difference), Some(vec![0xb5, 0x82, 0x00]));
+    }
+
+    #[test]
+    fn what_ends_within_a_number_is_told() {
+        assert_eq!(applied(vec![0x80; 12], &[(60, 1)]), None);
+        assert_eq!(applied(vec![0x80], &[(60, 1)]), None);
+        assert_eq!(applied(vec![], &[(53, 1)]), None);
+        assert_eq!(applied(vec![0; 3], &[(56, 1)]), None);
+        assert_eq!(InPlace::of(elf::EM_X86_64.0, 53), None);
+    }
+}
