@@ -108,9 +108,12 @@ pub fn for_shapes<T>(
     read: impl Fn(&Shape, bool) -> Result<T>,
 ) -> Result<T> {
     if let Some(shape) = of.kernel.shapes.get(name) {
-        if let Some(lost) = members.iter().find(|member| shape.offset(member).is_none()) {
+        if let Some(lost) =
+            members.iter().find(|names| names.split('|').all(|name| shape.offset(name).is_none()))
+        {
             let what = format!(
-                "struct {name} of this kernel has no member {lost}: what the table says of places is undecided"
+                "struct {name} of this kernel has no member {}: what the table says of places is undecided",
+                lost.replace('|', " or ")
             );
             return Err(Error::new(ErrorKind::Unsupported, what).section(table.name()));
         }

@@ -1,6 +1,9 @@
 //! Why a verdict is undecided: the tables and rules of the kernel that are not known.
 use probeidx_format::record::{CodeTable, TableSet};
 
+/// The bits of tables.
+const TABLES: u32 = (1 << 26) - 1;
+
 /// What is not known, and would decide. Never nothing, where a verdict is undecided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unknown(u32);
@@ -32,7 +35,7 @@ impl Unknown {
 
     /// These tables.
     pub fn tables(tables: TableSet) -> Self {
-        Self(tables.0 & (Self::SITE.0 - 1))
+        Self(tables.0 & TABLES)
     }
     /// This table.
     pub fn table(table: CodeTable) -> Self {
@@ -54,7 +57,7 @@ impl Unknown {
     }
     /// The tables by their sections, then the rest in words.
     pub fn causes(self) -> impl Iterator<Item = &'static str> {
-        let tables = TableSet(self.0 & (Self::SITE.0 - 1));
+        let tables = TableSet(self.0 & TABLES);
         let others = Self::OTHERS.into_iter().filter(move |(one, _)| self.0 & one.0 != 0);
         tables.iter().map(CodeTable::section).chain(others.map(|(_, words)| words))
     }

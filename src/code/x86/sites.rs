@@ -38,7 +38,12 @@ const READERS: [&Reader; 7] = [
         entries: Entries::Struct("static_call_site", &["addr"]),
         read: static_call,
     },
-    &Reader { of: CodeTable::Bugs, table: BUGS, entries: Entries::Struct("bug_entry", &[]), read: bug },
+    &Reader {
+        of: CodeTable::Bugs,
+        table: BUGS,
+        entries: Entries::Struct("bug_entry", &["bug_addr_disp|bug_addr"]),
+        read: bug,
+    },
     &Reader {
         of: CodeTable::Alternatives,
         table: ALTERNATIVES,

@@ -253,7 +253,7 @@ impl Machine {
             ),
             Architecture::Powerpc64 => (
                 "hvc0",
-                "-machine pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off -device spapr-vty,reg=0x71000001,chardev=told",
+                "-machine pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off -device spapr-vty,chardev=told",
             ),
         };
         // Processors have not the same instructions patched in: `$PROBEIDX_CPU` is another one.
