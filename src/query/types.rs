@@ -96,7 +96,9 @@ fn size_at(view: &View<'_>, type_id: TypeId, depth: u32) -> Option<u64> {
             counts.try_fold(element, u64::checked_mul)
         }
         // Compilers may leave it away: it is that of an address.
-        TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference if size == 0 => Some(8),
+        TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference if size == 0 => {
+            Some(view.address_size().into())
+        }
         _ => Some(size),
     }
 }

@@ -57,11 +57,14 @@ fn without(command: Command, argument: &str) -> Command {
 fn kernel(target: &str) -> Option<Indexed> {
     let tree = Tree::empty();
     let object = compile(target, &tree, SOURCE, "narrow.o")?;
-    if !Command::new("ld.lld").arg("--version").output().is_ok_and(|out| out.status.success()) {
-        skipped("no ld.lld");
+    let linker: &[&str] = if target == I386 { &["ld", "-m", "elf_i386"] } else { &["ld.lld"] };
+    if !Command::new(linker[0]).arg("--version").output().is_ok_and(|out| out.status.success()) {
+        skipped(&format!("no {}", linker[0]));
         return None;
     }
-    let mut linker = Command::new("ld.lld");
+    let [program, options @ ..] = linker else { return None };
+    let mut linker = Command::new(program);
+    linker.args(options);
     linker.args(["-Ttext=0xc1000000", "--defsym=_text=0xc1000000", "-o"]);
     linker.arg(tree.path().join("vmlinux-6.1.0-narrow")).arg(&object);
     run_all([linker]);
@@ -93,7 +96,7 @@ fn relocations_without_addend_have_it_in_their_place() {
         let at = |name: &str| {
             let place = kernel.json(&["-q", "resolve", name]).swap_remove(0);
             assert_eq!(text(&place, "module"), "part", "{place}");
-            (text(&place, "anchor").to_owned(), place["line"].as_u64())
+            (text(&place, "address").to_owned(), place["line"].as_u64())
         };
         let (first, second) = (at("first"), at("second"));
         assert_eq!((first.1, second.1), (Some(4), Some(5)), "{target}");

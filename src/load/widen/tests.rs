@@ -19,7 +19,7 @@ fn object(order: Endianness, machine: Machine, text: &[u8], kind: u8, flags: u32
     out.bytes.resize(rel_at, 0);
     out.words([0, 1 << 8 | u32::from(kind)]);
     out.words([0; 4]);
-    out.words([32, 5, 2]);
+    out.words([33, 5, 2]);
     // A global function in the first section.
     out.bytes.extend([0x12, 0]);
     out.halves([1]);
