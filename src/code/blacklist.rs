@@ -4,7 +4,7 @@ use super::{RefusedFacts, symbol_starts};
 use crate::error::{Error, Result};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
-use object::elf::{EM_AARCH64, EM_S390, EM_X86_64};
+use object::elf::{EM_386, EM_AARCH64, EM_S390, EM_X86_64};
 use probeidx_format::record::RefusedBy;
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ const AREAS: [Area; 2] = [
 /// the hypervisor's mode, which is not known here: there its code never runs.
 fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
     match object::elf::Machine(machine) {
-        EM_X86_64 => &[("__entry_text_start", "__entry_text_end")],
+        EM_X86_64 | EM_386 => &[("__entry_text_start", "__entry_text_end")],
         EM_AARCH64 => &[
             ("__entry_text_start", "__entry_text_end"),
             ("__irqentry_text_start", "__irqentry_text_end"),
@@ -84,7 +84,7 @@ pub fn refused(
 /// The entries of the functions that `NOKPROBE_SYMBOL` names.
 fn functions(tables: &Tables<'_, '_>) -> Result<Vec<u32>> {
     let Some(table) = tables.table(&NOKPROBE)? else { return Ok(vec![]) };
-    Ok(table.entries(8, 8)?.filter_map(|at| table.address(at)).collect())
+    Ok(table.addresses()?.collect())
 }
 
 /// An entry and the extent of the symbol that holds it, up to the next one (`kprobe_add_ksym_blacklist`).

@@ -7,6 +7,7 @@ mod arm64;
 mod assumptions;
 mod blacklist;
 mod data;
+mod entry;
 mod exits;
 mod extent;
 pub mod layout;
@@ -23,8 +24,9 @@ use crate::link::Symbol;
 use crate::load::elf::Elf;
 pub use arm64::entry::bodies;
 pub use assumptions::PROVEN;
+pub use entry::untouched;
 pub use extent::measure;
-use object::elf::{EM_AARCH64, EM_S390, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
 pub use rules::{Evidence, Kernel, version};
 use table::Tables;
@@ -92,7 +94,7 @@ pub fn read(
     }
     let of = Object { object, text: &text, tables: &tables, is_module, kernel };
     let read = match Machine(object.machine) {
-        EM_X86_64 => x86::read,
+        EM_X86_64 | EM_386 => x86::read,
         EM_AARCH64 => arm64::read,
         EM_S390 => s390x::read,
         // Elsewhere the rules are not known, or not proven yet.

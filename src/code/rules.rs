@@ -5,7 +5,7 @@ use super::{arm64, s390x, x86};
 use crate::link::Symbol;
 use crate::load::config::KernelConfig;
 use crate::shapes::Shapes;
-use object::elf::{EM_AARCH64, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_X86_64, Machine};
 use probeidx_format::record::ObjectRecord;
 use std::collections::HashSet;
 
@@ -68,7 +68,7 @@ impl Evidence {
     /// Of vmlinux.
     pub fn of(machine: u16, symbols: &[Symbol<'_>], text: &Text<'_>) -> Self {
         match Machine(machine) {
-            EM_X86_64 => x86::evidence(symbols, text),
+            EM_X86_64 | EM_386 => x86::evidence(symbols, text),
             EM_AARCH64 => arm64::evidence(symbols, text),
             _ => Self::default(),
         }

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 pub use crate::load::live::BTF as OWN_BTF;
+use crate::load::widen;
 use dependencies::Listed;
 pub use group::UNKNOWN as UNKNOWN_RELEASE;
 pub use places::{Found, Place, install_hint, is_release, places, releases};
@@ -163,7 +164,25 @@ pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
     named.drop_needless(&kernels, &mut skipped);
     let spare = named.spare(&kernels);
     skipped.sort_by(|a, b| (a.path(), a.message()).cmp(&(b.path(), b.message())));
+    fold_unread(&mut skipped);
     Ok(Discovery { kernels, skipped, of_another_build, spare })
+}
+
+/// A kernel of a machine that is not read is one line, however many modules it has.
+fn fold_unread(skipped: &mut Vec<Error>) {
+    let unread = widen::unread();
+    let is_unread = |e: &Error| (e.kind(), e.message()) == (unread.kind(), unread.message());
+    let count = skipped.iter().filter(|e| is_unread(e)).count();
+    if count < 2 {
+        return;
+    }
+    let Some(first) = skipped.iter().position(is_unread) else { return };
+    let path = skipped[first].path().map(Path::to_owned).unwrap_or_default();
+    let what =
+        format!("this is a 32-bit kernel, of a machine of which only 64-bit ones are read: {count} files");
+    let one = Error::new(unread.kind(), what).at(&path).hint(unread.remedy().unwrap_or_default());
+    skipped.retain(|e| !is_unread(e));
+    skipped.insert(first, one);
 }
 
 /// Whether a file has the name of a boot image.

@@ -3,11 +3,11 @@ use super::basis::{self, Basis};
 use super::readable::after_fentry;
 use super::select::{self, Placed};
 use super::types;
-use probeidx_format::View;
 use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
+use probeidx_format::{View, machine};
 
 /// What the debug information says of a parameter that the calling convention puts somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +55,14 @@ pub struct Parameter {
 }
 
 /// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4), the ELF ABI s390x supplement (1.2.3),
-/// the 64-bit ELF V2 ABI for Power (2.2.3).
+/// the 64-bit ELF V2 ABI for Power (2.2.3), `-mregparm=3` with which all i386 kernels are built (arch/x86/Makefile), AAPCS32
+/// (6.5).
 pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
     match machine {
         62 => &[5, 4, 1, 2, 8, 9],
         183 => &[0, 1, 2, 3, 4, 5, 6, 7],
+        machine::I386 => &[0, 2, 1],
+        machine::ARM => &[0, 1, 2, 3],
         22 => &[2, 3, 4, 5, 6],
         21 => &[3, 4, 5, 6, 7, 8, 9, 10],
         _ => &[],
@@ -71,6 +74,7 @@ pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
 fn stack_arguments(machine: u16) -> (i64, i64) {
     match machine {
         62 => (8, 8),
+        machine::I386 => (4, 4),
         22 => (160, 160),
         21 => (96, 0),
         _ => (0, 0),
@@ -87,6 +91,7 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
     let mut locations: Vec<(u32, Location<'_>)> = view.details(placed.record).items.outermost().collect();
     locations.sort_by_key(|l| l.0);
     let mut free = registers.iter();
+    let word = i64::from(view.address_size());
     let (mut stack, frame_base) = stack_arguments(view.machine());
     let mut found = vec![];
     let parameters = (0u32..).zip(view.variables(function)).filter(|(_, v)| v.parameter);
@@ -98,15 +103,16 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
             Some(1) => match free.next() {
                 Some(register) => Slot::Register(*register),
                 None => {
-                    stack += 8;
-                    Slot::Stack(stack - 8)
+                    stack += word;
+                    Slot::Stack(stack - word)
                 }
             },
             // More than one register, or memory: what comes behind is not counted any further.
             _ => break,
         };
         let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
-        let proof = match prove(location, slot, frame_base, |l| l.at_start(pc).or_else(|| l.at(later?))) {
+        let proof = match prove(location, slot, word, frame_base, |l| l.at_start(pc).or_else(|| l.at(later?)))
+        {
             // Of what BTF does not know it says nothing.
             Proof::Gone if basis::of_place(view, placed) == Basis::Btf => Proof::Unknown,
             proof => proof,
@@ -121,9 +127,10 @@ fn words(view: &View<'_>, type_id: Option<TypeId>) -> Option<u32> {
     let stripped = types::strip(view, type_id?)?;
     let record = view.types.get(stripped.index())?;
     let size = types::size_of(view, stripped)?;
+    let word = u64::from(view.address_size());
     match TypeKind::from_u8(record.kind) {
-        TypeKind::Base | TypeKind::Enum | TypeKind::Pointer | TypeKind::Reference if size <= 8 => Some(1),
-        TypeKind::Struct | TypeKind::Union if (1..=8).contains(&size) => Some(1),
+        TypeKind::Base | TypeKind::Enum | TypeKind::Pointer | TypeKind::Reference if size <= word => Some(1),
+        TypeKind::Struct | TypeKind::Union if (1..=word).contains(&size) => Some(1),
         _ => None,
     }
 }
@@ -131,6 +138,7 @@ fn words(view: &View<'_>, type_id: Option<TypeId>) -> Option<u32> {
 fn prove<'a>(
     location: Option<Location<'a>>,
     slot: Slot,
+    word: i64,
     frame_base: i64,
     at_entry: impl Fn(Location<'a>) -> Option<Expr<'a>>,
 ) -> Proof {
@@ -149,14 +157,14 @@ fn prove<'a>(
         {
             Proof::Proved
         }
-        // Of a value of less than eight bytes a big-endian machine has the last ones of its slot.
+        // Of a value of less than a word a big-endian machine has the last bytes of its slot.
         (Expr::Frame(distance), Slot::Stack(due))
-            if distance.checked_add(frame_base).is_some_and(|at| (due..due + 8).contains(&at)) =>
+            if distance.checked_add(frame_base).is_some_and(|at| (due..due + word).contains(&at)) =>
         {
             Proof::Proved
         }
         // A slot that is written later says nothing of where it came from.
-        (Expr::Frame(distance), _) if distance < -8 => Proof::Unknown,
+        (Expr::Frame(distance), _) if distance < -word => Proof::Unknown,
         (Expr::Register(_) | Expr::Frame(_) | Expr::BasedOn(..) | Expr::EntryValue(_), _) => Proof::Moved,
         _ if expr.is_empty() => Proof::Gone,
         _ => Proof::Unknown,

@@ -1,4 +1,5 @@
 //! Registers by the kernel's names.
+use probeidx_format::machine;
 
 /// A DWARF register by the name that kprobe_events take: `%di`. (arch/x86/kernel/ptrace.c, arch/arm64/kernel/ptrace.c,
 /// arch/s390/kernel/ptrace.c, arch/powerpc/kernel/ptrace/ptrace.c: `regs_query_register_offset`)
@@ -12,6 +13,7 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
         "%x14", "%x15", "%x16", "%x17", "%x18", "%x19", "%x20", "%x21", "%x22", "%x23", "%x24", "%x25",
         "%x26", "%x27", "%x28", "%x29", "%x30", "%sp",
     ];
+    const I386: [&str; 9] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di", "%ip"];
     const S390X: [&str; 16] = [
         "%r0", "%r1", "%r2", "%r3", "%r4", "%r5", "%r6", "%r7", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
         "%r14", "%r15",
@@ -23,6 +25,7 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
         "%gpr31",
     ];
     let names: &[&str] = match machine {
+        machine::I386 => &I386,
         21 => &POWERPC64,
         22 => &S390X,
         62 => &X86_64,
@@ -35,7 +38,7 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
 /// The register in which the address of the probe is, by the same names.
 pub fn instruction_pointer(machine: u16) -> Option<&'static str> {
     match machine {
-        62 => Some("%ip"),
+        62 | machine::I386 => Some("%ip"),
         183 => Some("%pc"),
         21 => Some("%nip"),
         _ => None,

@@ -23,6 +23,7 @@ pub struct Kernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
     X86_64,
+    I386,
     Arm64,
     S390x,
     Powerpc64,
@@ -36,6 +37,7 @@ impl Architecture {
         let _ = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
         // `e_machine`, in the order of the file's bytes.
         match [header[18], header[19]] {
+            [3, 0] => Self::I386,
             [183, 0] => Self::Arm64,
             [0, 22] => Self::S390x,
             [21, 0] => Self::Powerpc64,
@@ -46,6 +48,7 @@ impl Architecture {
     pub fn compiler(self) -> &'static str {
         match self {
             Self::X86_64 => "gcc",
+            Self::I386 => "i686-linux-gnu-gcc",
             Self::Arm64 => "aarch64-linux-gnu-gcc",
             Self::S390x => "s390x-linux-gnu-gcc",
             Self::Powerpc64 => "powerpc64le-linux-gnu-gcc",

@@ -3,7 +3,7 @@
 #define TOLD_H
 #include <stddef.h>
 
-#ifdef __x86_64__
+#if defined __x86_64__ || defined __i386__
 #include <sys/io.h>
 
 static int open_told(void) {
