@@ -73,7 +73,7 @@ const KPROBES: &[(&str, &str)] = &[
     ("thunks+12", "ok"),
     ("blocked", "blacklist"),
     ("in_irqentry", "entry-text"),
-    ("last", "ok"),
+    ("reader", "ok"),
     ("in_init", "init-text"),
 ];
 
@@ -104,7 +104,7 @@ fn without_the_tables_of_the_disassembler_it_is_open() {
 /// A table that is lost leaves open what may be in it, and nothing else.
 #[test]
 fn a_lost_table_leaves_open_what_may_be_in_it() {
-    let lost = ["--strip-symbol=__stop___bug_table", "--redefine-sym", "last=find_bug"];
+    let lost = ["--strip-symbol=__stop___bug_table", "--redefine-sym", "reader=find_bug"];
     let Some(kernel) = kernel(&lost) else { return };
     let open = [("bugs+6", "undecided"), ("bugs+10", "undecided"), ("bugs+16", "ok"), ("plain+6", "ok")];
     assert_all(&kernel, &open, "kprobe");
