@@ -16,6 +16,7 @@
 //! | arm64: copies and fills of memory cannot be stepped | the mask in the code that decodes | version ≥ [`REFUSES_COPIES`] | 6.1, 6.12 booted | 6.12 to 7.3 |
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are refused all the same, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
+//! | ppc64le: a probe at the address of a symbol is one at the global entry, which calls within an object pass by; by name the kernel puts it at the ftrace site or the local entry (`kprobe_lookup_name`) | | nothing is decided (`NO_RULES`) until entries are where calls lead | 6.12 booted: one at `_text+N` of `vfs_write` never fired, by name it did | 6.12 |
 //! | areas of the kprobe blacklist | symbols that bound them | | `tests/kernel/live/listed` | 5.10 to 7.3 |
 //! | `__pfx_`, `__cfi_` symbols are refused | functions of the debug information (`is_cfi_preamble_symbol`) | taken to be refused where only BTF or symbols are known | 6.1, 6.12 booted | 6.6 to 7.3 |
 //! | functions without an ftrace site are refused by kprobe_events | configuration; functions of the debug information (`within_notrace_func`) | taken to be refused | 5.10 to 7.2 booted | 5.10 to 7.3 |

@@ -68,7 +68,7 @@ fn open_in<T>(
     let bodies = Some(&bodies).filter(|bodies| !bodies.is_empty());
     let untouched = code::untouched(with_bytes, input.name.is_some());
     let source = source(&object, number, debug.sections(&units), &units.headers, bodies);
-    let own_tree = tree.is_none().then(|| SourceTree::of(source)).unwrap_or_default();
+    let own_tree = if tree.is_none() { SourceTree::of(source) } else { Default::default() };
     let source = ObjectSource { untouched: Some(&untouched), tree: tree.unwrap_or(&own_tree), ..source };
     let told = match Told::without_dwarf(&object) {
         _ if !units.headers.is_empty() => Told::Dwarf(&source),
