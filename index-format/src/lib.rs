@@ -172,6 +172,7 @@ pub mod header;
 pub mod id;
 pub mod labels;
 pub mod lines;
+pub mod machine;
 pub mod meta;
 pub mod names;
 pub mod order;

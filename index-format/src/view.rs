@@ -134,6 +134,10 @@ impl<'a> View<'a> {
     pub fn machine(&self) -> u16 {
         self.machine
     }
+    /// The bytes of an address and of a pointer: 8, or 4 of a 32-bit kernel.
+    pub fn address_size(&self) -> u8 {
+        crate::machine::address_size(self.machine)
+    }
     /// The byte order of the objects, all of which are of one machine.
     pub fn order(&self) -> ByteOrder {
         let is_big = self.objects.first().is_some_and(|object| object.has(ObjectRecord::BIG_ENDIAN));

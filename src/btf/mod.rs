@@ -59,6 +59,7 @@ use crate::dwarf::facts::{Batch, UnitFacts};
 use crate::dwarf::strings::{Key, LocalStr, content_hash};
 use crate::error::ErrorKind;
 use crate::link::Symbol;
+use probeidx_format::machine::address_size;
 use probeidx_format::record::UnitRecord;
 use record::Btf;
 pub use shapes::shapes;
@@ -181,7 +182,9 @@ fn read(batch: &mut Batch, btf: &Btf<'_>, base: &[Option<Key>], object: Object<'
         first_place: batch.places.len() as u32,
         first_file: batch.files.len() as u32,
     });
-    let mut types = Types::new(batch, btf, base, object.number, content_hash(object.name.as_bytes()));
+    let pointer = u32::from(address_size(object.machine));
+    let salt = content_hash(object.name.as_bytes());
+    let mut types = Types::new(batch, btf, base, object.number, pointer, salt);
     types.all();
     let (names, found) = functions::functions(&mut types, object.symbols, object.machine);
     types.insides();

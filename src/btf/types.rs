@@ -34,6 +34,8 @@ pub struct Types<'b, 'd> {
     pending: Vec<(Id, u32)>,
     by_key: FxHashMap<Key, u32>,
     depth: u32,
+    /// The size of one.
+    pointer: u32,
     /// Told once each.
     faults: FxHashSet<&'static str>,
     pub object: u32,
@@ -47,6 +49,7 @@ impl<'b, 'd> Types<'b, 'd> {
         btf: &'b Btf<'d>,
         base: &'b [Option<Key>],
         object: u32,
+        pointer: u32,
         salt: u64,
     ) -> Self {
         let keys = definition_keys(btf, salt);
@@ -61,6 +64,7 @@ impl<'b, 'd> Types<'b, 'd> {
             pending: vec![],
             by_key: FxHashMap::default(),
             depth: 0,
+            pointer,
             faults: FxHashSet::default(),
             object,
         }
@@ -201,7 +205,7 @@ impl<'b, 'd> Types<'b, 'd> {
             }
             _ => (self.deeper(|types| types.at(record.target())), vec![]),
         };
-        let size = if record.kind == Kind::Pointer { POINTER } else { 0 };
+        let size = if record.kind == Kind::Pointer { self.pointer } else { 0 };
         let mut key = Key::new(kind as u64).with(SALT).with(members.len() as u64).and(self.key(target));
         for member in &members {
             key = key.with(member.value as u64).and(self.key(member.target));
@@ -295,9 +299,6 @@ impl<'b, 'd> Types<'b, 'd> {
         self.batch.members.extend_from_slice(members);
     }
 }
-
-/// The size of a pointer: only 64-bit kernels are indexed.
-const POINTER: u32 = 8;
 
 fn blank(key: Key, kind: TypeKind) -> TypeFacts {
     TypeFacts {

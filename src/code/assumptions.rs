@@ -9,16 +9,22 @@
 //! | x86: instructions that raise exceptions are refused | functions of the debug information (`is_exception_insn` or its callers) | version ≥ [`REFUSES_TRAPS`] | 6.1, 6.12, 7.2 booted | 6.9 to 7.3 |
 //! | x86: which instructions are emulated, and so refused if they cannot be | `kprobe_emulate_*` functions of vmlinux | version ≥ [`EMULATES`] | 5.10, 6.1 booted | 5.13 to 7.3 |
 //! | x86: the checks of called functions' types (kCFI) are refused | a call of `is_cfi_trap` in the code that checks probes | version ≥ [`KEEPS_TYPE_CHECKS`] | clang build of 6.1 | 6.6 to 7.3 |
+//! | i386: rules of kprobes, of the same files, are those of x86-64; `pop %ds` counts as a load of `%ss` | as above | | 6.1 686-pae booted, 28,627 placements | 6.1 |
+//! | i386: no-ops of static branches are `mov %esi, %esi` and a `lea` of 5 bytes | code at the entries of `__jump_table` | | 6.1 686-pae booted | 6.1 |
+//! | i386: parameters are passed in `%ax`, `%dx`, `%cx`, then on the stack (`-mregparm=3`) | locations of the debug information; without them nothing is assumed | | values fetched in the booted 6.1 686-pae | 6.1 |
 //! | arm64: what counts as exclusive load or store | the mask in the code of `arm_kprobe_decode_insn` | version ≥ [`NARROW_EXCLUSIVE`] | 5.10, 6.1, 6.12, 7.2 booted | 6.15 to 7.3: narrow |
 //! | arm64: copies and fills of memory cannot be stepped | the mask in the code that decodes | version ≥ [`REFUSES_COPIES`] | 6.1, 6.12 booted | 6.12 to 7.3 |
-//! | riscv64: which instructions are refused, and that compressed jumps are emulated | version ≥ [`RISCV64`], else none is decided | | 6.12, 7.2 booted | 6.11 to 7.2 |
-//! | riscv64: ftrace patches the second instruction of an entry, not both | function `ftrace_call_adjust` of vmlinux, no-ops before functions | version ≥ [`PATCHES_SECOND`] | 6.12, 7.2 booted | 6.16 to 7.2 |
+//! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
+//! | s390x: which known instructions are refused all the same, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
 //! | areas of the kprobe blacklist | symbols that bound them | | `tests/kernel/live/listed` | 5.10 to 7.3 |
 //! | `__pfx_`, `__cfi_` symbols are refused | functions of the debug information (`is_cfi_preamble_symbol`) | taken to be refused where only BTF or symbols are known | 6.1, 6.12 booted | 6.6 to 7.3 |
 //! | functions without an ftrace site are refused by kprobe_events | configuration; functions of the debug information (`within_notrace_func`) | taken to be refused | 5.10 to 7.2 booted | 5.10 to 7.3 |
+//! | the sources lie where the unit of `init/main.c` is | its name and compilation directory | paths stay as they are | `tests/suite/built` | 5.10 to 7.2 |
+//! | x86: `endbr64` and the callee of an ftrace site leave all registers alone | table of ftrace's sites; `endbr64` in the code | | `tests/suite/built` | 5.10 to 7.3 |
+//! | the kernel cuts `.llvm.N` from its own names | CONFIG_LTO_CLANG, and that text among its constants | not cut | source of 6.1.192 | 5.13 to 6.10 |
 use crate::code::rules::Version;
 use crate::shapes::Shape;
-use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_S390, EM_X86_64, Machine};
 
 /// The newest kernel that any of this was proven on, by booting it.
 pub const PROVEN: Version = (7, 3);
@@ -51,27 +57,28 @@ pub struct Assumed {
     members: &'static [(&'static str, u32)],
 }
 
-const BOTH: &[Machine] = &[EM_X86_64, EM_AARCH64];
-const X86: &[Machine] = &[EM_X86_64];
+const ALL: &[Machine] = &[EM_X86_64, EM_AARCH64, EM_S390, EM_PPC64];
+const X86: &[Machine] = &[EM_X86_64, EM_386];
 const ARM64: &[Machine] = &[EM_AARCH64];
-const RISCV: &[Machine] = &[EM_RISCV];
+const S390X: &[Machine] = &[EM_S390];
+const I386: &[Machine] = &[EM_386];
 
 /// Structs of kernels whose types are not at hand, those of newer kernels behind those of older ones.
 pub const SHAPES: &[Assumed] = &[
     // include/linux/jump_label.h, 5.10 to 7.3
-    Assumed { name: "jump_entry", machines: BOTH, size: 16, members: &[("code", 0), ("target", 4)] },
+    Assumed { name: "jump_entry", machines: ALL, size: 16, members: &[("code", 0), ("target", 4)] },
     // include/linux/static_call_types.h, 5.10 to 7.3
-    Assumed { name: "static_call_site", machines: BOTH, size: 8, members: &[("addr", 0)] },
+    Assumed { name: "static_call_site", machines: ALL, size: 8, members: &[("addr", 0)] },
     // include/asm-generic/bug.h: with CONFIG_DEBUG_BUGVERBOSE, without, and from 6.19 on with a format
-    Assumed { name: "bug_entry", machines: BOTH, size: 12, members: &[("bug_addr_disp", 0)] },
-    Assumed { name: "bug_entry", machines: BOTH, size: 8, members: &[("bug_addr_disp", 0)] },
+    Assumed { name: "bug_entry", machines: ALL, size: 12, members: &[("bug_addr_disp", 0)] },
+    Assumed { name: "bug_entry", machines: ALL, size: 8, members: &[("bug_addr_disp", 0)] },
     Assumed {
         name: "bug_entry",
-        machines: BOTH,
+        machines: ALL,
         size: 16,
         members: &[("bug_addr_disp", 0), ("format_disp", 4)],
     },
-    Assumed { name: "bug_entry", machines: BOTH, size: 20, members: &[("bug_addr_disp", 0)] },
+    Assumed { name: "bug_entry", machines: ALL, size: 20, members: &[("bug_addr_disp", 0)] },
     // arch/x86/include/asm/alternative.h: 5.13 to 6.2, from 6.3 on, to 5.12
     Assumed {
         name: "alt_instr",
@@ -98,32 +105,44 @@ pub const SHAPES: &[Assumed] = &[
         size: 12,
         members: &[("orig_offset", 0), ("alt_offset", 4), ("orig_len", 10), ("alt_len", 11)],
     },
+    // arch/s390/include/asm/alternative.h: from 6.11 on, from 5.19 on, before
+    Assumed {
+        name: "alt_instr",
+        machines: S390X,
+        size: 13,
+        members: &[("instr_offset", 0), ("repl_offset", 4), ("instrlen", 12)],
+    },
+    Assumed {
+        name: "alt_instr",
+        machines: S390X,
+        size: 11,
+        members: &[("instr_offset", 0), ("repl_offset", 4), ("instrlen", 10)],
+    },
+    Assumed {
+        name: "alt_instr",
+        machines: S390X,
+        size: 12,
+        members: &[("instr_offset", 0), ("repl_offset", 4), ("instrlen", 10)],
+    },
     // arch/x86/include/asm/paravirt_types.h, to 6.7
     Assumed {
         name: "paravirt_patch_site",
-        machines: X86,
+        machines: &[EM_X86_64],
         size: 16,
         members: &[("instr", 0), ("type", 8), ("len", 9)],
     },
+    // The same headers for 32 bits, 6.1
+    Assumed {
+        name: "paravirt_patch_site",
+        machines: I386,
+        size: 8,
+        members: &[("instr", 0), ("type", 4), ("len", 5)],
+    },
+    Assumed { name: "jump_entry", machines: I386, size: 12, members: &[("code", 0), ("target", 4)] },
+    Assumed { name: "bug_entry", machines: I386, size: 12, members: &[("bug_addr", 0)] },
     // arch/arm64/include/asm/extable.h: from 5.16 on, before
-    Assumed {
-        name: "exception_table_entry",
-        machines: BOTH,
-        size: 12,
-        members: &[("insn", 0), ("fixup", 4)],
-    },
-    Assumed { name: "exception_table_entry", machines: BOTH, size: 8, members: &[("insn", 0), ("fixup", 4)] },
-    // riscv64, 6.12 to 7.2: include/linux/jump_label.h, include/asm-generic/bug.h with CONFIG_DEBUG_BUGVERBOSE and without,
-    // arch/riscv/include/asm/alternative.h
-    Assumed { name: "jump_entry", machines: RISCV, size: 16, members: &[("code", 0), ("target", 4)] },
-    Assumed { name: "bug_entry", machines: RISCV, size: 12, members: &[("bug_addr_disp", 0)] },
-    Assumed { name: "bug_entry", machines: RISCV, size: 8, members: &[("bug_addr_disp", 0)] },
-    Assumed {
-        name: "alt_entry",
-        machines: RISCV,
-        size: 16,
-        members: &[("old_offset", 0), ("alt_offset", 4), ("alt_len", 10)],
-    },
+    Assumed { name: "exception_table_entry", machines: ALL, size: 12, members: &[("insn", 0), ("fixup", 4)] },
+    Assumed { name: "exception_table_entry", machines: ALL, size: 8, members: &[("insn", 0), ("fixup", 4)] },
 ];
 
 /// The shapes that a struct had on a machine.

@@ -4,7 +4,7 @@ use super::{RefusedFacts, symbol_starts};
 use crate::error::{Error, Result};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
-use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64};
+use object::elf::{EM_386, EM_AARCH64, EM_S390, EM_X86_64};
 use probeidx_format::record::RefusedBy;
 use std::ops::Range;
 
@@ -23,12 +23,12 @@ const AREAS: [Area; 2] = [
     Area(RefusedBy::NoinstrText, "__noinstr_text_start", "__noinstr_text_end", ".noinstr.text"),
 ];
 
-/// What `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c, arch/arm64/kernel/probes/kprobes.c, 5.10 to
-/// 6.12). `.idmap.text` is left away since it lies behind the text (6.4). `.hyp.idmap.text` is left away by kernels that run in
+/// What `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c, arch/arm64/kernel/probes/kprobes.c,
+/// arch/s390/kernel/kprobes.c, 5.10 to 6.12). `.idmap.text` is left away since it lies behind the text (6.4). `.hyp.idmap.text` is left away by kernels that run in
 /// the hypervisor's mode, which is not known here: there its code never runs.
 fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
     match object::elf::Machine(machine) {
-        EM_X86_64 => &[("__entry_text_start", "__entry_text_end")],
+        EM_X86_64 | EM_386 => &[("__entry_text_start", "__entry_text_end")],
         EM_AARCH64 => &[
             ("__entry_text_start", "__entry_text_end"),
             ("__irqentry_text_start", "__irqentry_text_end"),
@@ -36,8 +36,7 @@ fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
             ("__hyp_text_start", "__hyp_text_end"),
             ("__hyp_idmap_text_start", "__hyp_idmap_text_end"),
         ],
-        // arch/riscv/kernel/probes/kprobes.c, 6.12 and 7.2
-        EM_RISCV => &[("__irqentry_text_start", "__irqentry_text_end")],
+        EM_S390 => &[("__irqentry_text_start", "__irqentry_text_end")],
         _ => &[],
     }
 }
@@ -85,7 +84,7 @@ pub fn refused(
 /// The entries of the functions that `NOKPROBE_SYMBOL` names.
 fn functions(tables: &Tables<'_, '_>) -> Result<Vec<u32>> {
     let Some(table) = tables.table(&NOKPROBE)? else { return Ok(vec![]) };
-    Ok(table.entries(8, 8)?.filter_map(|at| table.address(at)).collect())
+    Ok(table.addresses()?.collect())
 }
 
 /// An entry and the extent of the symbol that holds it, up to the next one (`kprobe_add_ksym_blacklist`).

@@ -49,7 +49,7 @@ impl<'o, 'd> Data<'o, 'd> {
         let link = self.object.base.wrapping_add(pc.into());
         let target = match self.moved.binary_search_by_key(&link, |m| m.0) {
             Ok(found) => self.moved[found].1,
-            Err(_) => self.object.order.read_u64(*self.bytes(index, offset)?.first_chunk()?),
+            Err(_) => self.object.word(self.bytes(index, offset)?)?,
         };
         let pc = u32::try_from(target.checked_sub(self.object.base)?).ok()?;
         self.place(pc).map(|_| pc)
@@ -57,12 +57,12 @@ impl<'o, 'd> Data<'o, 'd> {
 
     /// Whether all bits of the pointer at an address are set, with which the kernel marks what is no pointer.
     pub fn is_mark(&self, pc: u32) -> bool {
-        self.word(pc) == Some([0xff; 8])
+        self.word(pc) == Some(u64::MAX >> (64 - 8 * self.object.address_size))
     }
 
     /// Whether nothing is written at an address, now or when the object is loaded.
     pub fn is_null(&self, pc: u32) -> bool {
-        self.word(pc) == Some([0; 8]) && self.pointer(pc).is_none()
+        self.word(pc) == Some(0) && self.pointer(pc).is_none()
     }
 
     /// The number of 32 bits at an address.
@@ -79,9 +79,9 @@ impl<'o, 'd> Data<'o, 'd> {
         Some(&bytes[..memchr::memchr(0, bytes)?])
     }
 
-    fn word(&self, pc: u32) -> Option<[u8; 8]> {
+    fn word(&self, pc: u32) -> Option<u64> {
         let (index, offset) = self.place(pc)?;
-        self.bytes(index, offset)?.first_chunk().copied()
+        self.object.word(self.bytes(index, offset)?)
     }
 
     fn bytes(&self, index: usize, offset: usize) -> Option<&'d [u8]> {

@@ -55,7 +55,7 @@ impl<'a, 'd> Exits<'a, 'd> {
 }
 
 fn is_return_thunk(name: &[u8]) -> bool {
-    name == b"__x86_return_thunk"
+    [&b"__x86_return_thunk"[..], b"__s390_indirect_jump_r14"].contains(&name)
 }
 
 /// Marks symbols with the flags that were found at their addresses.

@@ -13,6 +13,7 @@ mod extent;
 pub mod layout;
 mod riscv64;
 mod rules;
+mod s390x;
 mod sites;
 mod table;
 mod text;
@@ -23,9 +24,9 @@ use crate::error::Error;
 use crate::link::Symbol;
 use crate::load::elf::Elf;
 pub use assumptions::PROVEN;
-pub use entry::bodies;
+pub use entry::untouched;
 pub use extent::measure;
-use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
 pub use rules::{Evidence, Kernel, version};
 use table::Tables;
@@ -93,9 +94,9 @@ pub fn read(
     }
     let of = Object { object, text: &text, tables: &tables, is_module, kernel };
     let read = match Machine(object.machine) {
-        EM_X86_64 => x86::read,
+        EM_X86_64 | EM_386 => x86::read,
         EM_AARCH64 => arm64::read,
-        EM_RISCV => riscv64::read,
+        EM_S390 => s390x::read,
         // Elsewhere the rules are not known, or not proven yet.
         _ => {
             facts.flags |= ObjectRecord::NO_RULES;

@@ -2,8 +2,7 @@
 use super::assumptions::EMPTY;
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::Symbol;
-use crate::load::elf::Elf;
-use crate::load::in_place::InPlace;
+use crate::load::elf::{Elf, word};
 use crate::load::relocate;
 use object::elf::Rela64;
 use object::{Endian, Endianness};
@@ -113,7 +112,8 @@ impl<'o, 'd> Tables<'o, 'd> {
         let start = section.pc.and_then(|pc| pc.checked_add(from as u32));
         let is_whole = from == 0 && length as u64 == section.size();
         let entry_size = section.entry_size().filter(|_| is_whole);
-        Ok(Some(Table { name: name.section, start, entry_size, bytes, order: self.object.order, references }))
+        let address_size = self.object.address_size;
+        Ok(Some(Table { name: name.section, start, entry_size, bytes, address_size, references }))
     }
 
     /// What the table of ftrace sites has, rising: the sites, or on arm64 what [`arm64`](super::arm64) makes them of. Those of
@@ -125,7 +125,7 @@ impl<'o, 'd> Tables<'o, 'd> {
             table => table,
         };
         let Some(table) = table else { return Ok(vec![]) };
-        let mut sites: Vec<u32> = table.entries(8, 8)?.filter_map(|at| table.address(at)).collect();
+        let mut sites: Vec<u32> = table.addresses()?.collect();
         sites.sort_unstable();
         match sites.is_empty() && table.bytes.iter().any(|b| *b != 0) {
             true => Err(table.damaged(0)),
@@ -140,7 +140,7 @@ pub struct Table<'d> {
     start: Option<u32>,
     entry_size: Option<u32>,
     bytes: &'d [u8],
-    order: Endianness,
+    address_size: u8,
     references: References<'d>,
 }
 
@@ -202,14 +202,19 @@ impl<'d> Table<'d> {
             References::Relocated(known, _) => target(known, at),
         }
     }
-    /// Where an address of 64 bits leads; `None` for zero and what does not lie in the object.
+    /// Where the addresses lead of which the table consists.
+    pub fn addresses(&self) -> Result<impl Iterator<Item = u32>> {
+        let size = self.address_size.into();
+        Ok(self.entries(size, size)?.filter_map(|at| self.address(at)))
+    }
+    /// Where an address leads; `None` for zero and what does not lie in the object.
     pub fn address(&self, at: usize) -> Option<u32> {
         match &self.references {
             References::InPlace { table, base, order, moved } => {
                 let link = table.wrapping_add(at as u64);
                 let address = match moved.binary_search_by_key(&link, |m| m.0) {
                     Ok(found) => moved[found].1,
-                    Err(_) => order.read_u64(*self.bytes.get(at..)?.first_chunk()?),
+                    Err(_) => word(*order, self.address_size, self.bytes.get(at..)?)?,
                 };
                 u32::try_from(address.wrapping_sub(*base)).ok()
             }

@@ -7,6 +7,8 @@ use std::ops::Range;
 /// The executable sections of an object, by address.
 pub struct Text<'d> {
     sections: Vec<CodeSection<'d>>,
+    /// How many bits an address has: x86 decodes by it.
+    pub bits: u32,
 }
 
 /// An executable section.
@@ -46,7 +48,7 @@ impl<'d> Text<'d> {
             })
             .collect();
         sections.sort_by_key(|s| s.pcs.start);
-        Self { sections }
+        Self { sections, bits: u32::from(object.address_size) * 8 }
     }
     /// In the order of their addresses.
     pub fn sections(&self) -> &[CodeSection<'d>] {

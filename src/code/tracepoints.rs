@@ -123,7 +123,7 @@ pub fn read<'d>(
             let start = table.start();
             let mut events = Events::new(&data, symbols, layout);
             let (mut damaged, mut entries) = (0, 0);
-            for at in (0..table.length()).step_by(8) {
+            for at in (0..table.length()).step_by(object.address_size.into()) {
                 entries += 1;
                 let call = start.and_then(|start| data.pointer(start.checked_add(at as u32)?));
                 damaged += u32::from(call.is_none_or(|call| !events.add(call, &mut found)));

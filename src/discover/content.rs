@@ -5,18 +5,20 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use memchr::memmem;
-use object::elf::{self, FileHeader64, SectionHeader64};
-use object::read::elf::{FileHeader, SectionHeader, SectionTable};
-use object::read::{ReadCache, StringTable};
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, SectionHeader};
+use object::read::{ReadCache, ReadRef};
 use object::{Endian, Endianness};
 
 use super::name::Role;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::decompress::{Compression, detect, open_stream};
-use crate::load::{image, live};
+use crate::load::{image, live, widen};
 
 /// The size of an ELF64 file header.
 pub(super) const HEAD: usize = 64;
+/// That of 32 bits.
+const NARROW_HEAD: usize = 52;
 
 /// All that is read of a file in the normal case.
 pub(super) const READ: usize = image::HEAD;
@@ -43,22 +45,26 @@ pub(super) fn check(head: &[u8], size: u64) -> Result<Option<Compression>> {
         );
         return fail(ErrorKind::NotElf, 0, what, "give the vmlinux or .ko that the kernel's build made");
     }
-    if head.get(4).is_some_and(|&class| class != elf::ELFCLASS64.0) {
-        let what = "a 32-bit ELF object".into();
-        return fail(ErrorKind::Unsupported, 4, what, "only 64-bit kernels can be indexed");
-    }
     let is_known = |data: u8| [elf::ELFDATA2LSB.0, elf::ELFDATA2MSB.0].contains(&data);
     if head.get(5).is_some_and(|&data| !is_known(data)) {
         let what = "an ELF object that is neither little- nor big-endian".into();
         return fail(ErrorKind::Damaged, 5, what, again);
     }
-    let Some(head) = head.first_chunk::<HEAD>() else {
-        let what = format!("the ELF header is cut off: {} of {HEAD} bytes are there", head.len());
+    let is_narrow = widen::is_narrow(head);
+    let length = if is_narrow { NARROW_HEAD } else { HEAD };
+    let Some(head) = head.get(..length) else {
+        let what = format!("the ELF header is cut off: {} of {length} bytes are there", head.len());
         return fail(ErrorKind::Damaged, head.len() as u64, what, again);
     };
     let order = if head[5] == elf::ELFDATA2MSB.0 { Endianness::Big } else { Endianness::Little };
-    let shoff = order.read_u64(*head[40..].first_chunk().expect("64 bytes"));
-    let [shentsize, shnum] = [58, 60].map(|at| u64::from(order.read_u16([head[at], head[at + 1]])));
+    let half = |at: usize| order.read_u16([head[at], head[at + 1]]);
+    if is_narrow && !widen::is_read(half(18)) {
+        return Err(widen::unread());
+    }
+    let long = || order.read_u64(*head[40..].first_chunk().expect("64 bytes"));
+    let short = || order.read_u32(*head[32..].first_chunk().expect("52 bytes"));
+    let (shoff, sizes) = if is_narrow { (short().into(), [46, 48]) } else { (long(), [58, 60]) };
+    let [shentsize, shnum] = sizes.map(|at| u64::from(half(at)));
     let end = shoff.saturating_add(shentsize * shnum);
     if end > size {
         let what = format!("the file is cut off: its section headers end at {end:#x}, the file at {size:#x}");
@@ -84,8 +90,7 @@ pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
         }
         None => Elf::read(file, |elf| {
             let has = |name| elf.section(name).is_some();
-            let relocatable = elf.header.e_type(elf.order) == elf::ET_REL;
-            has(b".gnu.linkonce.this_module") || (relocatable && has(b".modinfo"))
+            has(b".gnu.linkonce.this_module") || (elf.is_relocatable && has(b".modinfo"))
         })
         .unwrap_or(false),
     };
@@ -145,11 +150,18 @@ pub(super) fn release(
 /// since 6.12.
 pub(super) fn is_for_types(file: &File) -> bool {
     let lacks = |elf: &Elf<'_, '_>| {
-        let is_code = |s: &SectionHeader64<Endianness>| s.sh_flags(elf.order).0 & CODE != 0;
+        let is_code = |s: &Section| s.flags & CODE != 0;
         let has = |name: &[u8]| elf.section(name).is_some();
         has(b".BTF") && !has(b".debug_info") && !has(b".zdebug_info") && !elf.sections.iter().any(is_code)
     };
     Elf::read(file, lacks).unwrap_or(false)
+}
+
+/// Whether an uncompressed file has debug information.
+pub(super) fn has_debug_info(file: &File) -> bool {
+    let has =
+        |elf: &Elf<'_, '_>| [&b".debug_info"[..], b".zdebug_info"].iter().any(|s| elf.section(s).is_some());
+    Elf::read(file, has).unwrap_or(false)
 }
 
 /// The build-id note of an uncompressed file, as it stands there.
@@ -160,10 +172,18 @@ pub(super) fn build_id_note(file: &File) -> Option<Vec<u8>> {
 /// An uncompressed file of which only the headers are read, and the sections that are asked for.
 struct Elf<'d, 'f> {
     cache: &'d ReadCache<&'f File>,
-    order: Endianness,
-    header: &'d FileHeader64<Endianness>,
-    sections: SectionTable<'d, FileHeader64<Endianness>, &'d [u8]>,
+    is_relocatable: bool,
+    sections: Vec<Section>,
     names: &'d [u8],
+}
+
+/// A section header, of 32 bits or 64.
+struct Section {
+    name: u32,
+    flags: u64,
+    has_bytes: bool,
+    offset: u64,
+    size: u64,
 }
 
 const CODE: u64 = elf::SHF_EXECINSTR.0;
@@ -171,35 +191,53 @@ const CODE: u64 = elf::SHF_EXECINSTR.0;
 /// More than any section has that is read here; a damaged header must not cost more.
 const LARGEST_SECTION: u64 = 64 << 20;
 
-impl Elf<'_, '_> {
-    fn read<T>(file: &File, ask: impl FnOnce(&Elf<'_, '_>) -> T) -> Option<T> {
+impl<'f> Elf<'_, 'f> {
+    fn read<T>(file: &'f File, ask: impl FnOnce(&Elf<'_, '_>) -> T) -> Option<T> {
         let cache = ReadCache::new(file);
-        let header = FileHeader64::<Endianness>::parse(&cache).ok()?;
-        let order = header.endian().ok()?;
-        let headers = header.section_headers(order, &cache).ok()?;
-        let names = headers.get(header.shstrndx(order, &cache).ok()? as usize)?;
-        if names.sh_size(order) > LARGEST_SECTION {
-            return None;
-        }
-        let names = names.data(order, &cache).ok()?;
-        let sections = SectionTable::new(headers, StringTable::new(names, 0, names.len() as u64));
-        Some(ask(&Elf { cache: &cache, order, header, sections, names }))
+        let class = cache.read_bytes_at(4, 1).ok()?[0];
+        let read = match class == elf::ELFCLASS32.0 {
+            true => Elf::of::<FileHeader32<Endianness>>(&cache),
+            false => Elf::of::<FileHeader64<Endianness>>(&cache),
+        };
+        Some(ask(&read?))
     }
 
-    fn section(&self, name: &[u8]) -> Option<&SectionHeader64<Endianness>> {
+    fn of<'d, H: FileHeader<Endian = Endianness>>(cache: &'d ReadCache<&'f File>) -> Option<Elf<'d, 'f>> {
+        let header = H::parse(cache).ok()?;
+        let order = header.endian().ok()?;
+        let headers = header.section_headers(order, cache).ok()?;
+        let names = headers.get(header.shstrndx(order, cache).ok()? as usize)?;
+        if names.sh_size(order).into() > LARGEST_SECTION {
+            return None;
+        }
+        let names = names.data(order, cache).ok()?;
+        let section = |s: &H::SectionHeader| Section {
+            name: s.sh_name(order),
+            flags: s.sh_flags(order).0,
+            has_bytes: s.sh_type(order) != elf::SHT_NOBITS,
+            offset: s.sh_offset(order).into(),
+            size: s.sh_size(order).into(),
+        };
+        let is_relocatable = header.e_type(order) == elf::ET_REL;
+        Some(Elf { cache, is_relocatable, sections: headers.iter().map(section).collect(), names })
+    }
+
+    fn section(&self, name: &[u8]) -> Option<&Section> {
         self.sections.iter().find(|section| self.is_named(section, name))
     }
 
     /// Looks at no more of its name than is asked for: that of a damaged file may be as long as the table.
-    fn is_named(&self, section: &SectionHeader64<Endianness>, name: &[u8]) -> bool {
-        let own =
-            self.names.get(section.sh_name(self.order) as usize..).and_then(|rest| rest.strip_prefix(name));
+    fn is_named(&self, section: &Section, name: &[u8]) -> bool {
+        let own = self.names.get(section.name as usize..).and_then(|rest| rest.strip_prefix(name));
         own.is_some_and(|rest| rest.first() == Some(&0))
     }
 
     fn content(&self, name: &[u8]) -> Option<&[u8]> {
-        let section = self.section(name)?;
-        (section.sh_size(self.order) <= LARGEST_SECTION).then(|| section.data(self.order, self.cache).ok())?
+        let section = self.section(name).filter(|s| s.size <= LARGEST_SECTION)?;
+        match section.has_bytes {
+            true => self.cache.read_bytes_at(section.offset, section.size).ok(),
+            false => Some(&[]),
+        }
     }
 }
 
@@ -208,11 +246,10 @@ fn data_sections(file: &File) -> Vec<(u64, u64)> {
     let sections = Elf::read(file, |elf| {
         let wanted = elf::SHF_ALLOC.0;
         let mut found = Vec::new();
-        for section in elf.sections.iter() {
-            let flags = section.sh_flags(elf.order).0 & (elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0);
-            if flags == wanted && section.sh_type(elf.order) != elf::SHT_NOBITS {
+        for section in &elf.sections {
+            if section.flags & (wanted | CODE) == wanted && section.has_bytes {
                 let rodata = elf.is_named(section, b".rodata");
-                found.push((!rodata, section.sh_offset(elf.order), section.sh_size(elf.order)));
+                found.push((!rodata, section.offset, section.size));
             }
         }
         found.sort_unstable();
@@ -288,7 +325,7 @@ mod tests {
         assert_eq!(check(&|h| h.clear()), Err((ErrorKind::Damaged, at(0), true)));
         assert_eq!(check(&|h| h[3] = b'G'), Err((ErrorKind::NotElf, at(0), true)));
         assert_eq!(check(&|h| *h = b"MZ".to_vec()), Err((ErrorKind::NotElf, at(0), true)));
-        assert_eq!(check(&|h| h[4] = 1), Err((ErrorKind::Unsupported, at(4), true)));
+        assert_eq!(check(&|h| h[4] = 1), Err((ErrorKind::Unsupported, None, true)), "of x86-64");
         assert_eq!(check(&|h| h[5] = 3), Err((ErrorKind::Damaged, at(5), true)));
         assert_eq!(check(&|h| h.truncate(3)), Err((ErrorKind::Damaged, at(3), true)));
         assert_eq!(check(&|h| h.truncate(63)), Err((ErrorKind::Damaged, at(63), true)));

@@ -113,7 +113,8 @@ fn is_for_types(vmlinux: &Candidate) -> bool {
     vmlinux.compression.is_none() && File::open(&vmlinux.path).is_ok_and(|file| content::is_for_types(&file))
 }
 
-/// The biggest: the others are stripped, or of another build. Those are reported unless they are compressed.
+/// The biggest: the others are stripped, or of another build. Those are reported unless they are compressed, or have no debug
+/// information beside one that has.
 fn choose_vmlinux(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Error>) -> Option<Input> {
     found.sort_by(|a, b| (Reverse(a.size), &a.path).cmp(&(Reverse(b.size), &b.path)));
     let mut found = found.into_iter();
@@ -122,13 +123,19 @@ fn choose_vmlinux(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Er
     for other in found {
         if are_twins(&chosen, &other) {
             shipped.get_or_insert(other.path);
-        } else if other.compression.is_none() {
+        } else if other.compression.is_none() && !is_less(&chosen, &other) {
             let what =
                 format!("a further vmlinux of {release}; the bigger {} is taken", chosen.path.display());
             skipped.push(passed_over(what, &other.path));
         }
     }
     Some(input(chosen, None, shipped))
+}
+
+/// Whether the one vmlinux has debug information and the other has not: whatever that is, it would add nothing.
+fn is_less(chosen: &Candidate, other: &Candidate) -> bool {
+    let has_debug = |c: &Candidate| File::open(&c.path).is_ok_and(|file| content::has_debug_info(&file));
+    chosen.compression.is_none() && has_debug(chosen) && !has_debug(other)
 }
 
 /// The first by path; others are reported, unless they are as large: distributions install two copies.

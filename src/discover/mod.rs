@@ -3,7 +3,7 @@
 //! `walk` finds the files by name and checks their first bytes, `content` looks further into the few
 //! whose name and place do not say to which release they belong, `group` chooses among several files of
 //! one object, by `dependencies` (`modules.dep`) too, `separate` finds debug files by build id and name. `places` knows where
-//! distributions put debuginfo, `sysroot` where the system is whose paths these are. `user` looks at one program or shared
+//! distributions put debuginfo, `needless` what is no loss, `sysroot` where the system is whose paths these are. `user` looks at one program or shared
 //! library.
 mod content;
 mod dependencies;
@@ -11,6 +11,7 @@ mod dependencies;
 mod fixture;
 mod group;
 mod name;
+mod needless;
 mod package;
 mod places;
 mod separate;
@@ -19,11 +20,12 @@ mod unpacked;
 mod user;
 mod walk;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 pub use crate::load::live::BTF as OWN_BTF;
+use crate::load::widen;
 use dependencies::Listed;
 pub use group::UNKNOWN as UNKNOWN_RELEASE;
 pub use places::{Found, Place, install_hint, is_release, places, releases};
@@ -40,6 +42,8 @@ pub struct Discovery {
     pub skipped: Vec<Error>,
     /// What was taken and is of another build than the running kernel of the same release.
     pub of_another_build: Vec<Error>,
+    /// The releases of which nothing was found but a boot image, among other kernels: if it cannot be read, nothing is lost.
+    pub spare: HashSet<String>,
 }
 
 /// The files of one kernel release.
@@ -156,8 +160,29 @@ pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
     }
     // One that is kept saves its unpacking; all of a system would fill the memory.
     kernels.iter().skip(1).filter_map(|k| k.vmlinux.as_ref()).for_each(|v| v.unpacked.forget());
+    let named = needless::Named::of(paths, &options.sysroot);
+    named.drop_needless(&kernels, &mut skipped);
+    let spare = named.spare(&kernels);
     skipped.sort_by(|a, b| (a.path(), a.message()).cmp(&(b.path(), b.message())));
-    Ok(Discovery { kernels, skipped, of_another_build })
+    fold_unread(&mut skipped);
+    Ok(Discovery { kernels, skipped, of_another_build, spare })
+}
+
+/// A kernel of a machine that is not read is one line, however many modules it has.
+fn fold_unread(skipped: &mut Vec<Error>) {
+    let unread = widen::unread();
+    let is_unread = |e: &Error| (e.kind(), e.message()) == (unread.kind(), unread.message());
+    let count = skipped.iter().filter(|e| is_unread(e)).count();
+    if count < 2 {
+        return;
+    }
+    let Some(first) = skipped.iter().position(is_unread) else { return };
+    let path = skipped[first].path().map(Path::to_owned).unwrap_or_default();
+    let what =
+        format!("this is a 32-bit kernel, of a machine of which only 64-bit ones are read: {count} files");
+    let one = Error::new(unread.kind(), what).at(&path).hint(unread.remedy().unwrap_or_default());
+    skipped.retain(|e| !is_unread(e));
+    skipped.insert(first, one);
 }
 
 /// Whether a file has the name of a boot image.

@@ -15,15 +15,14 @@ pub(super) enum Role {
 /// What a file found in a directory is by its name: `vmlinux`, `vmlinux-*`, `vmlinux.debug`, `vmlinuz`, `vmlinuz-*`, `*.ko`,
 /// `*.ko.debug`, each also compressed.
 ///
-/// Some files of a build tree have such a name and are none: the decompressor of a bzImage, the script for gdb, and a
-/// package of split DWARF, which belongs to the vmlinux beside it.
+/// Some files of a build tree have such a name and are none: what is made of a vmlinux to boot it (`arch/*/boot`), the
+/// script for gdb, and a package of split DWARF, which belongs to the vmlinux beside it.
 pub(super) fn role(path: &Path) -> Option<Role> {
     let name = uncompressed(path.file_name()?);
     if let Some(rest) = name.strip_prefix(b"vmlinux") {
         let fits = rest.is_empty() || rest == b".debug" || (rest.len() > 1 && rest[0] == b'-');
-        let other = rest.ends_with(b".py")
-            || rest.ends_with(b".dwp")
-            || path.parent().is_some_and(|directory| directory.ends_with("boot/compressed"));
+        let other =
+            rest.ends_with(b".py") || rest.ends_with(b".dwp") || (rest.is_empty() && is_made_to_boot(path));
         return (fits && !other).then_some(Role::Vmlinux);
     }
     if let Some(rest) = name.strip_prefix(b"vmlinuz") {
@@ -31,6 +30,19 @@ pub(super) fn role(path: &Path) -> Option<Role> {
     }
     let stem = module_stem(name)?;
     (!stem.is_empty()).then_some(Role::Module)
+}
+
+/// Whether a file lies where a build puts together what boots, `arch/*/boot` and below: it has a part of the kernel in it, or
+/// what unpacks one.
+fn is_made_to_boot(path: &Path) -> bool {
+    let mut before = [OsStr::new(""); 2];
+    for folder in path.parent().into_iter().flat_map(Path::components).map(Component::as_os_str) {
+        if before[0] == "arch" && folder == "boot" {
+            return true;
+        }
+        before = [before[1], folder];
+    }
+    false
 }
 
 /// The name by which the kernel knows the module in this file (`KBUILD_MODNAME`), from the file's name.
@@ -125,6 +137,7 @@ mod tests {
             "vmlinux-6.4-default.debug.xz",
             "vmlinux.gz",
             "b/vmlinux-x.zst",
+            "/arch/linux/x/boot/vmlinux",
         ];
         let modules = ["a.ko", "/x/a-b.ko.debug", "a.ko.gz", "a.ko.xz", "a.ko.zst", "a.ko.debug.xz"];
         let neither = [
@@ -137,6 +150,7 @@ mod tests {
             "vmlinux.bz2",
             "xvmlinux",
             "arch/x86/boot/compressed/vmlinux",
+            "/home/me/linux/arch/s390/boot/vmlinux",
             "a.ko.bz2",
             "a.o",
             ".ko",

@@ -56,6 +56,8 @@ fn check(elf: Elf<'_>) -> Result<Elf<'_>> {
     let wrong = |what, hint: &str| Err(Error::new(ErrorKind::Unsupported, what).hint(hint));
     if elf.is_relocatable || elf.section("__ksymtab").is_some() {
         wrong("part of a kernel, or not linked: neither a program nor a shared library", "leave --user away")
+    } else if elf.address_size != 8 {
+        wrong("a 32-bit program or library; only 64-bit ones are indexed", "give a 64-bit one")
     } else if !elf.has_some_code() {
         wrong("no machine code: neither a program nor a shared library", "give the file that runs")
     } else {

@@ -9,6 +9,7 @@ use super::header::{Encoding, Fault, Role, UnitHeader};
 use super::line::{self, FileName, LineHeader};
 use super::places::Scratch;
 use super::sections::Sections;
+use super::source_tree::SourceTree;
 use super::strings::{Key, LocalStr};
 use super::types::{KnownInBatch, Types};
 use super::unit::Unit;
@@ -40,6 +41,10 @@ pub struct ObjectSource<'d> {
     /// For the addresses at which the debug information has functions begin where they do: see `code::bodies`. Most often
     /// there are none.
     pub bodies: Option<&'d FxHashMap<u32, u32>>,
+    /// For addresses before which a function did nothing yet: where it begins. See `code::untouched`.
+    pub untouched: Option<&'d FxHashMap<u32, u32>>,
+    /// To which paths are relative.
+    pub tree: &'d SourceTree,
 }
 
 impl<'d> ObjectSource<'d> {
@@ -55,6 +60,11 @@ impl<'d> ObjectSource<'d> {
     fn companion(&self, unit: UnitHeader) -> Option<UnitHeader> {
         let at = self.headers.binary_search_by_key(&unit.companion?, |other| other.start).ok()?;
         Some(self.headers[at])
+    }
+    /// The entry of the function that did nothing yet before this address; `None` for most.
+    #[inline]
+    pub(super) fn begins(&self, pc: u32) -> Option<u32> {
+        self.untouched?.get(&pc).copied()
     }
     /// See [`Extractor::pc`].
     #[inline(always)]
@@ -197,6 +207,12 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         string
     }
 
+    /// The name of a unit, which is the path of a file.
+    pub(super) fn unit_name(&mut self, at: StrRef) -> LocalStr {
+        let name = self.name_bytes(at);
+        self.batch.strings.intern(&self.object.tree.within(name))
+    }
+
     /// Reads a unit's header, abbreviations and files.
     pub(super) fn open(&mut self, header: UnitHeader) -> Option<Rc<Source<'d, E>>> {
         let (unit, skeleton) = match self.unit(header) {
@@ -268,10 +284,11 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         opened
     }
 
-    /// The path of a file of the unit: as it stands if it is absolute, else behind its directory.
+    /// The path of a file of the unit: as it stands if it is absolute, else behind its directory; of a kernel, relative to
+    /// its sources.
     ///
-    /// This is the spelling of elfutils, and so of SystemTap: the compilation directory is not put in front of a
-    /// relative directory.
+    /// This is the spelling of elfutils, and so of SystemTap, but for the folder of the sources: the compilation directory
+    /// is not put in front of a relative directory.
     pub(super) fn path(&mut self, source: &Source<'d, E>, number: u64) -> LocalStr {
         let Some(Some(file)) = source.lines.files.get(number as usize) else { return LocalStr::EMPTY };
         let at = number as usize;
@@ -294,10 +311,11 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
                 let name = file.name.bytes(&source.unit);
                 let directory = directory.map(|d| d.bytes(&source.unit)).unwrap_or_default();
                 self.count_name(name.len() + directory.len());
+                let tree = self.object.tree;
                 let path = if name.starts_with(b"/") || directory.is_empty() {
-                    self.batch.strings.intern(name)
+                    self.batch.strings.intern(&tree.within(name))
                 } else {
-                    self.batch.strings.intern(&[directory, b"/", name].concat())
+                    self.batch.strings.intern(&tree.within(&[directory, b"/", name].concat()))
                 };
                 self.paths.insert(keys, path);
                 path

@@ -24,12 +24,13 @@ impl<E: Endian> Extractor<'_, '_, E> {
     fn frames(&mut self) {
         let sections = self.object.sections;
         let order = sections.order;
+        let address_size = sections.address_size;
         let section = match sections.frame {
             [] => {
                 let eh = Some(sections.eh_frame_address);
-                Section { name: ".eh_frame", data: sections.eh_frame, order, eh }
+                Section { name: ".eh_frame", data: sections.eh_frame, order, address_size, eh }
             }
-            data => Section { name: ".debug_frame", data, order, eh: None },
+            data => Section { name: ".debug_frame", data, order, address_size, eh: None },
         };
         let mut commons = FxHashMap::default();
         let mut rows = vec![];
@@ -87,6 +88,8 @@ struct Section<'d> {
     name: &'static str,
     data: &'d [u8],
     order: Endianness,
+    /// Of the object; version 4 says it itself.
+    address_size: u8,
     eh: Option<u64>,
 }
 
@@ -158,7 +161,7 @@ impl<'d> Section<'d> {
             return Err(if cursor.ended { NONE } else { "frame entries of an unknown version" });
         }
         let augmentation = cursor.c_string();
-        let (mut address_size, mut segment_size) = (8, 0);
+        let (mut address_size, mut segment_size) = (self.address_size, 0);
         if version == 4 {
             (address_size, segment_size) = (cursor.u8(), cursor.u8());
         }

@@ -73,16 +73,22 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 list.clear();
                 let object = self.object;
                 let entry = writer.entry();
-                let mut read = 0;
+                let (mut read, mut has_more) = (0, false);
                 let whole = self.lists_left(&source.unit).and_then(|()| {
                     lists::locations(&source.unit, attrs, |e| {
                         read += LIST_ENTRY + e.expr.len();
                         if e.end == u64::MAX && e.start == 0 {
                             list.push((Range { start: 0, end: u32::MAX }, e.expr));
                         } else if let (Some(start), Some(end)) = (object.pc(e.start), object.pc(e.end)) {
+                            // Where nothing happened since the entry, what the first range says holds there too.
+                            let is_first = parameter && !std::mem::replace(&mut has_more, true);
+                            let start = match object.begins(start) {
+                                Some(begin) if is_first && begin == entry => entry,
+                                _ => start,
+                            };
                             // Where assignments precede the first instruction, GCC (8 and later, with location views) says
                             // what was passed in an empty range, and what is assigned in the next one.
-                            let is_passed = parameter && list.is_empty() && (start, end) == (entry, entry);
+                            let is_passed = is_first && (start, end) == (entry, entry);
                             if start < end || is_passed {
                                 list.push((Range { start, end }, e.expr));
                             }

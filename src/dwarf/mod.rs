@@ -18,6 +18,7 @@ mod lists;
 mod locations;
 mod places;
 mod sections;
+mod source_tree;
 mod split;
 pub mod strings;
 mod types;
@@ -26,6 +27,7 @@ mod unit;
 pub use extractor::{Gathered, KnownTypes, ObjectSource};
 pub use header::{Fault, Role, UnitHeader, Units, header_at, in_part};
 pub use sections::{Origin, Part, PartKind, Sections};
+pub use source_tree::SourceTree;
 pub use split::{Skeleton, is_one_table, skeletons, with_entries};
 
 use abbrev::Slot;
@@ -78,7 +80,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         let Some(source) = self.open(header) else { return };
         let unit = &source.unit;
         let producer = unit.producer.map_or(LocalStr::EMPTY, |p| self.string(p));
-        let name = unit.name.map_or(LocalStr::EMPTY, |n| self.string(n));
+        let name = unit.name.map_or(LocalStr::EMPTY, |n| self.unit_name(n));
         self.batch.units.push(UnitFacts {
             object: self.object.number,
             name,

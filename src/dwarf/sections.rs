@@ -10,6 +10,8 @@ use object::Endianness;
 pub struct Sections<'d> {
     /// In which order the bytes of their numbers stand.
     pub order: Endianness,
+    /// The bytes of an address, where frame entries do not say it.
+    pub address_size: u8,
     /// `.debug_info`, and behind it what `.debug_types` and groups of sections have.
     pub info: &'d [u8],
     pub abbrev: &'d [u8],

@@ -37,6 +37,8 @@ pub struct Kept {
     pub has_data: bool,
     /// Those of code for the hypervisor's mode of arm64 too: since 6.0.
     has_hypervisor: bool,
+    /// The linker promoted local functions, and gave them names that are unique (CONFIG_LTO_CLANG).
+    has_promoted: bool,
 }
 
 impl Kept {
@@ -44,6 +46,7 @@ impl Kept {
         Self {
             has_data: kernel.config.is_none_or(|c| c.has("KALLSYMS_ALL")),
             has_hypervisor: kernel.version.is_none_or(|v| v >= (6, 0)),
+            has_promoted: kernel.config.is_some_and(|c| c.has("LTO_CLANG")),
         }
     }
 }
@@ -57,6 +60,7 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>, kept: &Kept) -> Vec<Symbol<'d
     {
         positions[index] = position as u16;
     }
+    let cuts_promoted = of == Kind::Vmlinux && kept.has_promoted && cuts_promoted(object);
     let named = |s: &&object::elf::Sym64<_>| !object.symbol_name(s).is_empty();
     let exported: FxHashSet<&[u8]> = object
         .symbols
@@ -68,7 +72,11 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>, kept: &Kept) -> Vec<Symbol<'d
     for (order, symbol) in object.symbols.iter().enumerate() {
         let whole = object.symbol_name(symbol);
         // `memcpy@@GLIBC_2.14`: the linker's spelling of a name with its version.
-        let name = if is_user { whole.split(|b| *b == b'@').next().unwrap_or_default() } else { whole };
+        let name = match of {
+            Kind::User(_) => whole.split(|b| *b == b'@').next().unwrap_or_default(),
+            Kind::Vmlinux if cuts_promoted => without_promotion(whole),
+            _ => whole,
+        };
         let index = symbol.st_shndx.get(object.order).0;
         let (kind, binding) = (symbol.st_info.0 & 0xf, symbol.st_info.0 >> 4);
         let is_absolute = index == SymbolRecord::ABSOLUTE;
@@ -119,6 +127,22 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>, kept: &Kept) -> Vec<Symbol<'d
     // Names that differed in their version.
     found.dedup_by(|a, b| is_user && (a.0, a.2.name) == (b.0, b.2.name));
     found.into_iter().map(|(_, _, symbol)| symbol).collect()
+}
+
+/// What the linker of clang (LTO) puts behind the names of local functions that another unit calls: with a number behind.
+const PROMOTED: &[u8] = b".llvm.";
+
+/// Whether the kernel leaves that out wherever it prints or looks up a name of its own (`cleanup_symbol_name`,
+/// kernel/kallsyms.c, 5.13 to 6.10; before 6.6 mainline cut at the first dot): then it has the text to look for.
+fn cuts_promoted(object: &Elf<'_>) -> bool {
+    let text = [PROMOTED, b"\0"].concat();
+    let constants = object.sections.iter().filter(|s| s.name.starts_with(".rodata"));
+    constants.filter_map(|s| s.data().ok()).any(|data| memchr::memmem::find(&data, &text).is_some())
+}
+
+/// A name as the kernel has it that cuts what clang put behind.
+fn without_promotion(name: &[u8]) -> &[u8] {
+    memchr::memmem::find(name, PROMOTED).map_or(name, |at| &name[..at])
 }
 
 /// Marks the symbols of vmlinux as not kept that lie in none of the two areas of code (`symbol_valid`, scripts/kallsyms.c,
@@ -276,16 +300,33 @@ mod tests {
     }
 
     #[test]
+    fn promoted_functions_have_the_names_of_their_source() {
+        for (name, is) in [
+            ("vfs_read", "vfs_read"),
+            ("next.llvm.8812", "next"),
+            ("next.cold.llvm.12.cold", "next.cold"),
+            ("next.isra.0", "next.isra.0"),
+        ] {
+            assert_eq!(without_promotion(name.as_bytes()), is.as_bytes());
+        }
+    }
+
+    #[test]
     fn what_only_the_build_needs_is_not_kept() {
         let kept = |name: &[u8], section, is_module| {
-            is_kept(name, Some(section), is_module, &Kept { has_data: true, has_hypervisor: true })
+            is_kept(
+                name,
+                Some(section),
+                is_module,
+                &Kept { has_data: true, has_hypervisor: true, has_promoted: false },
+            )
         };
         assert!(!kept(b"__crc_vfs_read", "__kcrctab", false));
         assert!(kept(b"kallsyms_lookup_name", ".text", false));
         assert!(!kept(b"init_module", ".init.text", true));
         assert!(kept(b"cleanup_module", ".exit.text", true));
         assert!(kept(b"__pi_memcpy", ".text", false) && !kept(b"__pi_$x", ".text", false));
-        let before = Kept { has_data: true, has_hypervisor: false };
+        let before = Kept { has_data: true, has_hypervisor: false, has_promoted: false };
         assert!(kept(b"__kvm_nvhe_memcpy", ".text", false));
         assert!(!is_kept(b"__kvm_nvhe_memcpy", Some(".text"), false, &before));
         assert!(only_loads(b"__ksymtab_usb_submit_urb", Some("___ksymtab_gpl+usb_submit_urb")));

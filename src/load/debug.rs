@@ -14,6 +14,7 @@ pub struct DebugSections<'d> {
     eh_frame: Cow<'d, [u8]>,
     eh_frame_address: u64,
     pub(super) order: Endianness,
+    address_size: u8,
     pub(super) parts: Vec<Part>,
     pub(super) origins: Vec<Origin>,
     /// Of the parts behind the object's.
@@ -54,12 +55,13 @@ const MOST_BYTES: usize = u32::MAX as usize;
 
 impl<'d> DebugSections<'d> {
     /// Of an object without any.
-    pub fn none(order: Endianness) -> Self {
+    pub fn none(order: Endianness, address_size: u8) -> Self {
         Self {
             sections: Default::default(),
             eh_frame: Cow::default(),
             eh_frame_address: 0,
             order,
+            address_size,
             parts: vec![],
             origins: vec![],
             paths: vec![],
@@ -79,7 +81,7 @@ impl<'d> DebugSections<'d> {
     }
 
     fn load_named(object: &Elf<'d>, suffix: &str, kind: PartKind, faults: &mut Vec<Error>) -> Result<Self> {
-        let mut loaded = Self::none(object.order);
+        let mut loaded = Self::none(object.order, object.address_size);
         // Of units, of types in units of DWARF 5, and of types in those of DWARF 4.
         let (mut units, mut types, mut old_types) = (vec![], vec![], vec![]);
         let has_frame = [".debug_frame", ".zdebug_frame"].iter().any(|n| object.section(n).is_some());
@@ -219,6 +221,7 @@ impl<'d> DebugSections<'d> {
         let supplement = self.parts.iter().find(|part| part.kind == PartKind::Supplementary);
         Sections {
             order: self.order,
+            address_size: self.address_size,
             info,
             abbrev,
             line,

@@ -1,11 +1,13 @@
 //! An ELF object as sections with data, and the addresses that they get.
 use super::decompress::{SectionCompression, inflate_section};
 use super::symbol_table::SymbolTable;
+use super::widen;
 use crate::error::{Error, ErrorKind, Result};
 pub use object::Endianness;
 use object::elf::{self, Rela64, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endian, SectionIndex};
+use probeidx_format::machine::address_size;
 use std::borrow::Cow;
 
 /// The distance from an object's base to its first address, so that no address is 0.
@@ -92,10 +94,12 @@ impl<'d> Section<'d> {
     }
 }
 
-/// A 64-bit object.
+/// A 64-bit object, or one of 32 bits that was widened.
 pub struct Elf<'d> {
     /// `e_machine`.
     pub machine: u16,
+    /// The bytes of an address: 8, or 4 of a machine whose objects were widened.
+    pub address_size: u8,
     /// In which order the bytes of its numbers stand (`EI_DATA`): of its headers, of its debug information, of what it has in
     /// memory.
     pub order: Endianness,
@@ -137,12 +141,7 @@ impl<'d> Elf<'d> {
         let damaged = |e: object::read::Error| Error::new(ErrorKind::Damaged, e.to_string().to_lowercase());
         match data {
             [0x7f, b'E', b'L', b'F', 2, 1 | 2, ..] => {}
-            [0x7f, b'E', b'L', b'F', 1, ..] => {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
-                    "a 32-bit ELF object; only 64-bit ones are indexed",
-                ));
-            }
+            [0x7f, b'E', b'L', b'F', 1, ..] => return Err(widen::unread()),
             [] => return Err(Error::new(ErrorKind::NotElf, "the file is empty")),
             _ => return Err(Error::new(ErrorKind::NotElf, "not an ELF object").offset(0)),
         }
@@ -151,6 +150,7 @@ impl<'d> Elf<'d> {
         let table = header.sections(order, data).map_err(damaged)?;
         let mut object = Self {
             machine: header.e_machine(order).0,
+            address_size: address_size(header.e_machine(order).0),
             order,
             is_relocatable: header.e_type(order) == elf::ET_REL,
             sections: Vec::with_capacity(table.len()),
@@ -280,6 +280,10 @@ impl<'d> Elf<'d> {
     pub fn section(&self, name: &str) -> Option<&Section<'d>> {
         self.sections.iter().find(|s| s.name == name)
     }
+    /// The number with which these bytes start, as long as an address is.
+    pub fn word(&self, bytes: &[u8]) -> Option<u64> {
+        word(self.order, self.address_size, bytes)
+    }
     /// The name of a symbol.
     pub fn symbol_name(&self, symbol: &Sym64<Endianness>) -> &'d [u8] {
         let rest = self.symbol_names.get(symbol.st_name.get(self.order) as usize..).unwrap_or_default();
@@ -343,6 +347,14 @@ impl<'d> Elf<'d> {
     pub(super) fn symbol_address_in(&self, order: Endianness, symbol: &Sym64<Endianness>) -> u64 {
         let section = self.sections.get(usize::from(symbol.st_shndx.get(order).0)).and_then(|s| s.pc);
         u64::from(section.unwrap_or(0)).wrapping_add(symbol.st_value.get(order))
+    }
+}
+
+/// The number with which these bytes start, as long as an address is.
+pub fn word(order: Endianness, address_size: u8, bytes: &[u8]) -> Option<u64> {
+    match address_size {
+        4 => bytes.first_chunk().map(|word| order.read_u32(*word).into()),
+        _ => bytes.first_chunk().map(|word| order.read_u64(*word)),
     }
 }
 

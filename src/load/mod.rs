@@ -14,6 +14,7 @@ mod split;
 mod supplement;
 pub mod symbol_table;
 mod system_map;
+pub(crate) mod widen;
 
 use crate::error::Result;
 use crate::mapping::Watching;
@@ -31,7 +32,7 @@ pub enum Image {
 impl Image {
     /// Opens a file; a `.gz`, `.xz` or `.zst` one is inflated, and a boot image unpacked, up to 64 times its length.
     ///
-    /// Bare BTF becomes an object too: see [`live`].
+    /// Bare BTF becomes an object too: see [`live`]. So does a 32-bit object, of 64 bits: see [`widen`].
     pub fn open(path: &Path) -> Result<Self> {
         if live::release(path).is_some() {
             return Ok(Self::Inflated(live::object(path, &live::read(path)?)));
@@ -43,7 +44,11 @@ impl Image {
         };
         let inflated =
             if matches!(inflated, Ok(None)) { inflated } else { mapping.unchanged().and(inflated) };
-        Ok(inflated.map_err(|e| e.at(path))?.map_or(Self::Mapped(mapping), Self::Inflated))
+        let image = inflated.map_err(|e| e.at(path))?.map_or(Self::Mapped(mapping), Self::Inflated);
+        match widen::is_narrow(image.bytes()) {
+            true => Ok(Self::Inflated(widen::widen(image.bytes()).map_err(|e| e.at(path))?)),
+            false => Ok(image),
+        }
     }
 
     /// What compressed bytes hold; `None` if they are not compressed.

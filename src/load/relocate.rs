@@ -32,6 +32,9 @@ impl Kinds {
             elf::EM_RISCV => (2, [1; 2], 57),
             elf::EM_PPC64 => (38, [1; 2], 26),
             elf::EM_S390 => (22, [4; 2], 5),
+            // R_386_32, R_386_PC32; R_ARM_ABS32, R_ARM_REL32.
+            elf::EM_386 => (u32::MAX, [1; 2], 2),
+            elf::EM_ARM => (u32::MAX, [2; 2], 3),
             _ => (u32::MAX, [u32::MAX; 2], u32::MAX),
         };
         Self { long, short, relative }

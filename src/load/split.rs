@@ -8,7 +8,7 @@ use super::elf::Elf;
 use super::package::{self, Row};
 use super::{DebugSections, Image};
 use crate::discover::Input;
-use crate::dwarf::{self, ObjectSource, Origin, Role, Sections, Skeleton, UnitHeader, Units};
+use crate::dwarf::{self, ObjectSource, Origin, Role, Sections, Skeleton, SourceTree, UnitHeader, Units};
 use crate::error::{Error, ErrorKind, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::OsStr;
@@ -81,7 +81,16 @@ impl DebugSections<'_> {
 
 /// Sections to be looked at for their units alone.
 fn whole<'d>(sections: Sections<'d>, headers: &'d [UnitHeader]) -> ObjectSource<'d> {
-    ObjectSource { number: 0, base: 0, first_pc: 0, sections, headers, bodies: None }
+    ObjectSource {
+        number: 0,
+        base: 0,
+        first_pc: 0,
+        sections,
+        headers,
+        bodies: None,
+        untouched: None,
+        tree: SourceTree::NONE,
+    }
 }
 
 struct Search<'s, 'd> {

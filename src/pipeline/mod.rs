@@ -20,6 +20,7 @@ use crate::observer::Observer;
 use crate::write::Turn;
 use account::{from_skipped_meta, input_meta, skipped_meta};
 use modules::Group;
+use probeidx_format::machine::address_size;
 use probeidx_format::meta::{Meta, SkippedMeta};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -132,8 +133,10 @@ pub fn build_found(found: Discovery, options: &Options, observer: &dyn Observer)
             continue;
         }
         let (built, skipped) = pool.install(|| build_kernel(kernel, index, &tapsets, options, observer))?;
+        if built.is_some() || !found.spare.contains(&kernel.release) {
+            report.skipped.extend(skipped);
+        }
         report.built.extend(built);
-        report.skipped.extend(skipped);
     }
     observer.finished();
     Ok(report)
@@ -254,7 +257,7 @@ fn build_kernel(
         release: kernel.release.clone(),
         written_by: env!("CARGO_PKG_VERSION").to_owned(),
         machine,
-        address_size: 8,
+        address_size: address_size(machine),
         inputs,
         skipped: skipped.iter().map(skipped_meta).collect(),
         without_modules: !options.modules,

@@ -123,7 +123,10 @@ fn attempt(
             }
             Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
         };
-        match changed.clone().map_or_else(|| open(input, object_number, does_without, read), Err) {
+        match changed
+            .clone()
+            .map_or_else(|| open(input, object_number, does_without, Some(&of_kernel.tree), read), Err)
+        {
             Ok((facts, files, faults)) => {
                 inputs.push(input_meta(input, Some(&facts)));
                 parts.extend(part_metas(&files));

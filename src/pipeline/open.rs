@@ -5,7 +5,7 @@ use super::told::{self, Told};
 use super::units::source;
 use crate::code;
 use crate::discover::Input;
-use crate::dwarf::Units;
+use crate::dwarf::{ObjectSource, SourceTree, Units};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::build_id::hex;
 use crate::load::elf::Elf;
@@ -14,15 +14,17 @@ use std::path::Path;
 
 /// Opens a file for `read`. Without debug information it is an error, or where `does_without` allows it what the kernel says
 /// of itself is read. With the files that have more of its debug information, and the object with its code, which is
-/// another one where a debug file has none; tells those files, and what could not be read besides.
+/// another one where a debug file has none; tells those files, and what could not be read besides. Paths are relative to
+/// `tree`, or where there is none to that of the object itself.
 pub fn open<T>(
     input: &Input,
     number: u32,
     does_without: bool,
+    tree: Option<&SourceTree>,
     read: impl FnOnce(&Elf<'_>, &Elf<'_>, Told<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let image = input.unpacked.take(&input.path)?;
-    let found = open_in(&image, input, number, does_without, read);
+    let found = open_in(&image, input, number, does_without, tree, read);
     image.unchanged(&input.path)?;
     found
 }
@@ -32,6 +34,7 @@ fn open_in<T>(
     input: &Input,
     number: u32,
     does_without: bool,
+    tree: Option<&SourceTree>,
     read: impl FnOnce(&Elf<'_>, &Elf<'_>, Told<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let in_file = |e: Error| e.at(&input.path);
@@ -60,9 +63,13 @@ fn open_in<T>(
     }
     let is_alike = |s: &Elf<'_>| s.machine == object.machine && s.order == object.order;
     let shipped = shipped.filter(|s| s.build_id() == object.build_id() && is_alike(s));
-    let bodies = code::bodies(shipped.as_ref().unwrap_or(&object), input.name.is_some());
+    let with_bytes = shipped.as_ref().unwrap_or(&object);
+    let bodies = code::bodies(with_bytes, input.name.is_some());
     let bodies = Some(&bodies).filter(|bodies| !bodies.is_empty());
+    let untouched = code::untouched(with_bytes, input.name.is_some());
     let source = source(&object, number, debug.sections(&units), &units.headers, bodies);
+    let own_tree = tree.is_none().then(|| SourceTree::of(source)).unwrap_or_default();
+    let source = ObjectSource { untouched: Some(&untouched), tree: tree.unwrap_or(&own_tree), ..source };
     let told = match Told::without_dwarf(&object) {
         _ if !units.headers.is_empty() => Told::Dwarf(&source),
         Some(told) if does_without && units.faults.is_empty() => told,

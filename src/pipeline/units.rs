@@ -1,5 +1,5 @@
 //! The units of an object to batches of facts, side by side.
-use crate::dwarf::{self, Gathered, ObjectSource, Sections, UnitHeader};
+use crate::dwarf::{self, Gathered, ObjectSource, Sections, SourceTree, UnitHeader};
 use crate::load::elf::Elf;
 use crate::merge::intern::Interner;
 use crate::merge::{Extracted, Firsts};
@@ -43,7 +43,9 @@ pub fn source<'d>(
     headers: &'d [UnitHeader],
     bodies: Option<&'d FxHashMap<u32, u32>>,
 ) -> ObjectSource<'d> {
-    ObjectSource { number, base: object.base, first_pc: object.first_pc, sections, headers, bodies }
+    let (base, first_pc) = (object.base, object.first_pc);
+    let (untouched, tree) = (None, SourceTree::NONE);
+    ObjectSource { number, base, first_pc, sections, headers, bodies, untouched, tree }
 }
 
 /// The frame rules of an object: a batch without units.

@@ -121,7 +121,7 @@ fn read_in(
         .and_then(|sections| sections.with_frames_of(&object, &mut faults))
         .unwrap_or_else(|e| {
             lost(e.at(debug_path));
-            DebugSections::none(object.order)
+            DebugSections::none(object.order, object.address_size)
         });
     sections.add_supplement(with_debug, debug_path).unwrap_or_else(|e| faults.push(e));
     let mut units = Units::of(&sections.sections(&Units::default()));

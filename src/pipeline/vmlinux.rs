@@ -7,6 +7,7 @@ use crate::btf;
 use crate::code::layout::{self, Layout};
 use crate::code::{self, Evidence, Kernel};
 use crate::discover::Input;
+use crate::dwarf::SourceTree;
 use crate::error::{Error, Result};
 use crate::link::btf::Prototypes;
 use crate::link::{Kind, ObjectFacts};
@@ -40,6 +41,8 @@ pub struct KnownOfKernel {
     pub layout: Option<Layout>,
     /// Which rules it has.
     pub evidence: Evidence,
+    /// Where its sources lay.
+    pub tree: SourceTree,
 }
 
 /// What modules can be read by that have no debug information, as vmlinux was.
@@ -63,7 +66,7 @@ pub fn read<T: Send>(
     evaluate: impl Fn(u16, Option<&KernelConfig>) -> T + Sync,
 ) -> Result<Vmlinux<T>> {
     let ((facts, evaluated, extracted, known, instead), files, mut skipped) =
-        open(input, 0, true, |object, code, told, faults| {
+        open(input, 0, true, None, |object, code, told, faults| {
             let path = input.path.display().to_string();
             let facts = |shapes: &Shapes, faults: &mut Vec<Error>| {
                 // A debug file may lie anywhere; the configuration is beside what is installed.
@@ -114,7 +117,11 @@ pub fn read<T: Send>(
             let layout = Layout::of(&shapes);
             let facts =
                 facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
-            let known = KnownOfKernel { shapes, layout, evidence: facts.code.evidence };
+            let tree = match told {
+                Told::Dwarf(source) => source.tree.clone(),
+                _ => SourceTree::default(),
+            };
+            let known = KnownOfKernel { shapes, layout, evidence: facts.code.evidence, tree };
             Ok((facts, evaluated, extracted, known, instead))
         })?;
     for e in &extracted {

@@ -69,7 +69,7 @@ impl Target<'_> {
                 check_type(view, cast)?;
                 format!("{text}:{cast}")
             }
-            Some(Cast::Radix(radix)) => format!("{text}:{radix}64"),
+            Some(Cast::Radix(radix)) => format!("{text}:{radix}{}", u32::from(view.address_size()) * 8),
             None => text.to_owned(),
         })
     }
@@ -81,12 +81,13 @@ impl Target<'_> {
         }
         let (first, rest) = plan.ops.split_first().ok_or("it is nowhere")?;
         // What is in memory is read in the end.
-        let steps = || rest.iter().copied().chain(plan.in_memory.then_some(Op::Read(8)));
+        let word = self.view.address_size();
+        let steps = || rest.iter().copied().chain(plan.in_memory.then_some(Op::Read(word)));
         let (mut distance, mut depth, mut taken) = (0i64, 0usize, 0usize);
         let mut text = match first {
             Op::Register(number) => {
                 let machine = self.view.machine();
-                let unnamed = || match registers::instruction_pointer(machine) {
+                let unnamed = || match registers::kernel_register(0, machine) {
                     Some(_) => format!("the kernel has no name for DWARF register {number}"),
                     None => "registers of this architecture are not named yet".to_owned(),
                 };
@@ -116,7 +117,7 @@ impl Target<'_> {
             match step {
                 Op::Add(more) => distance = distance.wrapping_add(more),
                 // The last one reads what the type has.
-                Op::Read(size) if size == 8 || at == last => {
+                Op::Read(size) if size == word || at == last => {
                     let number = first_read + depth;
                     let is_user = plan.user_from.is_some_and(|from| number >= from.min(reads - 1));
                     depth += 1;
@@ -126,7 +127,7 @@ impl Target<'_> {
                     distance = 0;
                 }
                 Op::Read(size) => {
-                    return Err(format!("a read of {size} bytes on the way: the kernel reads 8"));
+                    return Err(format!("a read of {size} bytes on the way: the kernel reads {word}"));
                 }
                 _ => return Err("it starts twice".to_owned()),
             }
@@ -170,7 +171,7 @@ impl Target<'_> {
             Some(Op::Add(distance)) => (distance, steps.next(), 2),
             read => (0, read, 1),
         };
-        if read != Some(Op::Read(8)) {
+        if read != Some(Op::Read(self.view.address_size())) {
             return Err(moved());
         }
         let base = self.view.objects.get(self.object.index()).map_or(0, |o| o.base.get());
@@ -271,7 +272,7 @@ impl Target<'_> {
         let view = self.view;
         let as_it_is = |text| Ok((Cow::Borrowed(plan), text));
         if plan.is_pointer && plan.bits.is_none() {
-            return as_it_is(Cow::Borrowed("x64"));
+            return as_it_is(Cow::Borrowed(self.pointer()));
         }
         let stripped = plan.type_id.and_then(|t| types::strip(view, t)).ok_or("its type is void")?;
         let record = view.types.get(stripped.index()).ok_or("its type is not known")?;
@@ -328,7 +329,7 @@ impl Target<'_> {
         let record = self.view.types.get(stripped.index()).ok_or("its type is not known")?;
         let size = types::size_of(self.view, stripped).unwrap_or(0);
         match (TypeKind::from_u8(record.kind), size) {
-            (TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference, _) => Ok("x64"),
+            (TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference, _) => Ok(self.pointer()),
             (TypeKind::Base | TypeKind::Enum, 1 | 2 | 4 | 8) => {
                 let width = size.trailing_zeros() as usize;
                 let is_signed = SIGNED.contains(&record.encoding);
@@ -336,6 +337,11 @@ impl Target<'_> {
             }
             (_, size) => Err(format!("a value of {size} bytes: the kernel reads 1, 2, 4 or 8")),
         }
+    }
+
+    /// The type of an address.
+    fn pointer(&self) -> &'static str {
+        if self.view.address_size() == 4 { "x32" } else { "x64" }
     }
 
     fn is_character(&self, type_id: TypeId) -> bool {

@@ -15,7 +15,7 @@ use probeidx_format::{ByteOrder, View};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// One step. The steps of a plan work on one 64-bit value.
+/// One step. The steps of a plan work on one value, of 64 bits or, of a 32-bit kernel, of 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Take a register, by its DWARF number.
@@ -129,7 +129,8 @@ impl Plan {
             return Err(Missing::OptimizedOut);
         }
         let mut plan = location::operations(view, expr, at)?;
-        let size = type_id.and_then(|t| types::size_of(view, t)).unwrap_or(8);
+        let word = u64::from(view.address_size());
+        let size = type_id.and_then(|t| types::size_of(view, t)).unwrap_or(word);
         // One piece that has all of it, as GCC writes for a struct that is split in its members.
         if let [Piece { bits, plan: Ok(whole) }] = &plan.pieces[..]
             && *bits >= size.saturating_mul(8)
@@ -213,7 +214,8 @@ impl Plan {
             error.remedy().map_or(written.clone(), |remedy| written.hint(remedy))
         })?;
         let mut moves = &walked.moves[..];
-        let size = |type_id: Option<TypeId>| type_id.and_then(|t| types::size_of(view, t)).unwrap_or(8);
+        let word = u64::from(view.address_size());
+        let size = |type_id: Option<TypeId>| type_id.and_then(|t| types::size_of(view, t)).unwrap_or(word);
         let whole = size(walked.type_id).saturating_mul(8);
         let mut field = walked.bits.map(|bits| bit_field(view, bits, whole)).transpose()?;
         if !self.in_memory {
@@ -225,12 +227,12 @@ impl Plan {
             let (first, width) = match (walked.bits, moves) {
                 (Some((first, width)), []) => (first.into(), width.into()),
                 (None, []) => (0, whole),
-                _ => (0, 64),
+                _ => (0, word * 8),
             };
             let first = offset.saturating_mul(8).saturating_add(first);
             let whole = size(self.type_id).saturating_mul(8);
             self = self
-                .slice(view.order(), first..first.saturating_add(width), whole)
+                .slice(view, first..first.saturating_add(width), whole)
                 .map_err(|why| Error::new(ErrorKind::Usage, why))?;
             if moves.is_empty() {
                 field = self.bits.or(wanted.map(|bits| Bits { lowest: 0, ..bits }));
@@ -238,7 +240,7 @@ impl Plan {
         }
         for step in moves {
             match step {
-                Move::Deref if self.in_memory => self.ops.push(Op::Read(8)),
+                Move::Deref if self.in_memory => self.ops.push(Op::Read(view.address_size())),
                 Move::Deref => self.in_memory = true,
                 Move::Add(distance) => self.add(*distance as i64),
             }
@@ -248,8 +250,8 @@ impl Plan {
     }
 
     /// Some bits of a value of `whole` bits that is not in memory as a whole. They are counted as they would lie there.
-    fn slice(mut self, order: ByteOrder, wanted: Range<u64>, whole: u64) -> Result<Self, String> {
-        let width = wanted.end - wanted.start;
+    fn slice(mut self, view: &View<'_>, wanted: Range<u64>, whole: u64) -> Result<Self, String> {
+        let (order, width) = (view.order(), wanted.end - wanted.start);
         let mut start = 0u64;
         for piece in &self.pieces {
             let behind = start.saturating_add(piece.bits);
@@ -266,7 +268,7 @@ impl Plan {
                         let piece = piece?;
                         let user_from = user_from.map(|_| piece.reads());
                         let wanted = wanted.start - start..wanted.end - start;
-                        Self { user_from, ..piece }.slice(order, wanted, bits)
+                        Self { user_from, ..piece }.slice(view, wanted, bits)
                     }
                     false => Err("it lies in several pieces".to_owned()),
                 };
@@ -294,7 +296,8 @@ impl Plan {
             *value = if lowest < 64 { (*value as u64 >> lowest & kept) as i64 } else { 0 };
             return Ok(self);
         }
-        let kept = self.bits.unwrap_or(Bits { lowest: 0, width: 64, is_signed: false });
+        let all = u32::from(view.address_size()) * 8;
+        let kept = self.bits.unwrap_or(Bits { lowest: 0, width: all, is_signed: false });
         if lowest.saturating_add(width) > u64::from(kept.width) {
             return Err("it is more than the bits that are known".to_owned());
         }
@@ -329,8 +332,8 @@ impl Plan {
     fn follow(mut self, view: &View<'_>) -> Result<Self> {
         if !self.pieces.is_empty() {
             let type_id = self.type_id;
-            let value =
-                self.slice(view.order(), 0..64, 64).map_err(|why| Error::new(ErrorKind::Usage, why))?;
+            let whole = u64::from(view.address_size()) * 8;
+            let value = self.slice(view, 0..whole, whole).map_err(|why| Error::new(ErrorKind::Usage, why))?;
             self = Self { type_id, ..value };
         }
         if let Some(bits) = self.bits {
@@ -338,7 +341,7 @@ impl Plan {
             return Err(Error::new(ErrorKind::Usage, what));
         }
         if self.in_memory {
-            self.ops.push(Op::Read(8));
+            self.ops.push(Op::Read(view.address_size()));
         }
         Ok(Self { in_memory: true, is_pointer: false, ..self })
     }
@@ -351,7 +354,7 @@ impl Plan {
         let type_id = self.type_id.and_then(|t| types::strip(view, t)).filter(|_| !self.is_pointer);
         let is_array = type_id.is_some_and(|t| types::kind(view, t) == Some(TypeKind::Array));
         let size = type_id.filter(|_| !is_array).and_then(|t| types::size_of(view, t));
-        if let Some(size) = size.filter(|size| *size != 8) {
+        if let Some(size) = size.filter(|size| *size != u64::from(view.address_size())) {
             let what = format!("a value of {size} bytes is no pointer");
             return Err(Error::new(ErrorKind::Usage, what));
         }

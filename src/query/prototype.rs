@@ -3,11 +3,11 @@ use super::basis::{self, Basis};
 use super::readable::after_fentry;
 use super::select::{self, Placed};
 use super::types;
-use probeidx_format::View;
 use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
+use probeidx_format::{View, machine};
 
 /// What the debug information says of a parameter that the calling convention puts somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,20 +54,31 @@ pub struct Parameter {
     pub proof: Proof,
 }
 
-/// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4), RISC-V ELF psABI ("Integer Calling
-/// Convention").
+/// The registers that pass arguments: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4), the ELF ABI s390x supplement (1.2.3),
+/// the 64-bit ELF V2 ABI for Power (2.2.3), `-mregparm=3` with which all i386 kernels are built (arch/x86/Makefile), AAPCS32
+/// (6.5).
 pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
     match machine {
         62 => &[5, 4, 1, 2, 8, 9],
         183 => &[0, 1, 2, 3, 4, 5, 6, 7],
-        243 => &[10, 11, 12, 13, 14, 15, 16, 17],
+        machine::I386 => &[0, 2, 1],
+        machine::ARM => &[0, 1, 2, 3],
+        22 => &[2, 3, 4, 5, 6],
+        21 => &[3, 4, 5, 6, 7, 8, 9, 10],
         _ => &[],
     }
 }
 
-/// How far the stack pointer lies below the frame base at the entry: where a call leaves the return address, it does by that.
-fn below_frame(machine: u16) -> i64 {
-    if machine == 62 { 8 } else { 0 }
+/// Where at the entry the arguments on the stack begin, and where the frame base is (DW_CFA_def_cfa of the first instruction):
+/// both in bytes above the stack pointer. (The same documents, on the stack frame.)
+fn stack_arguments(machine: u16) -> (i64, i64) {
+    match machine {
+        62 => (8, 8),
+        machine::I386 => (4, 4),
+        22 => (160, 160),
+        21 => (96, 0),
+        _ => (0, 0),
+    }
 }
 
 /// The parameters of an out-of-line function, by their position among its variables. Empty for machines of which the
@@ -80,8 +91,8 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
     let mut locations: Vec<(u32, Location<'_>)> = view.details(placed.record).items.outermost().collect();
     locations.sort_by_key(|l| l.0);
     let mut free = registers.iter();
-    let below = below_frame(view.machine());
-    let mut stack = below;
+    let word = i64::from(view.address_size());
+    let (mut stack, frame_base) = stack_arguments(view.machine());
     let mut found = vec![];
     let parameters = (0u32..).zip(view.variables(function)).filter(|(_, v)| v.parameter);
     for ((position, variable), number) in parameters.zip(1..) {
@@ -92,15 +103,16 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
             Some(1) => match free.next() {
                 Some(register) => Slot::Register(*register),
                 None => {
-                    stack += 8;
-                    Slot::Stack(stack - 8)
+                    stack += word;
+                    Slot::Stack(stack - word)
                 }
             },
             // More than one register, or memory: what comes behind is not counted any further.
             _ => break,
         };
         let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
-        let proof = match prove(location, slot, below, |l| l.at_start(pc).or_else(|| l.at(later?))) {
+        let proof = match prove(location, slot, word, frame_base, |l| l.at_start(pc).or_else(|| l.at(later?)))
+        {
             // Of what BTF does not know it says nothing.
             Proof::Gone if basis::of_place(view, placed) == Basis::Btf => Proof::Unknown,
             proof => proof,
@@ -115,9 +127,10 @@ fn words(view: &View<'_>, type_id: Option<TypeId>) -> Option<u32> {
     let stripped = types::strip(view, type_id?)?;
     let record = view.types.get(stripped.index())?;
     let size = types::size_of(view, stripped)?;
+    let word = u64::from(view.address_size());
     match TypeKind::from_u8(record.kind) {
-        TypeKind::Base | TypeKind::Enum | TypeKind::Pointer | TypeKind::Reference if size <= 8 => Some(1),
-        TypeKind::Struct | TypeKind::Union if (1..=8).contains(&size) => Some(1),
+        TypeKind::Base | TypeKind::Enum | TypeKind::Pointer | TypeKind::Reference if size <= word => Some(1),
+        TypeKind::Struct | TypeKind::Union if (1..=word).contains(&size) => Some(1),
         _ => None,
     }
 }
@@ -125,7 +138,8 @@ fn words(view: &View<'_>, type_id: Option<TypeId>) -> Option<u32> {
 fn prove<'a>(
     location: Option<Location<'a>>,
     slot: Slot,
-    below: i64,
+    word: i64,
+    frame_base: i64,
     at_entry: impl Fn(Location<'a>) -> Option<Expr<'a>>,
 ) -> Proof {
     let Some(location) = location else { return Proof::Gone };
@@ -143,11 +157,14 @@ fn prove<'a>(
         {
             Proof::Proved
         }
-        (Expr::Frame(distance), Slot::Stack(due)) if distance.checked_add(below) == Some(due) => {
+        // Of a value of less than a word a big-endian machine has the last bytes of its slot.
+        (Expr::Frame(distance), Slot::Stack(due))
+            if distance.checked_add(frame_base).is_some_and(|at| (due..due + word).contains(&at)) =>
+        {
             Proof::Proved
         }
         // A slot that is written later says nothing of where it came from.
-        (Expr::Frame(distance), _) if distance < -below => Proof::Unknown,
+        (Expr::Frame(distance), _) if distance < -word => Proof::Unknown,
         (Expr::Register(_) | Expr::Frame(_) | Expr::BasedOn(..) | Expr::EntryValue(_), _) => Proof::Moved,
         _ if expr.is_empty() => Proof::Gone,
         _ => Proof::Unknown,

@@ -1,6 +1,8 @@
 //! Registers by the kernel's names.
+use probeidx_format::machine;
 
-/// A DWARF register by the name that kprobe_events take (`regoffset_table` of arch/x86/kernel/ptrace.c, arm64 and riscv): `%di`.
+/// A DWARF register by the name that kprobe_events take: `%di`. (arch/x86/kernel/ptrace.c, arch/arm64/kernel/ptrace.c,
+/// arch/s390/kernel/ptrace.c, arch/powerpc/kernel/ptrace/ptrace.c: `regs_query_register_offset`)
 pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
     const X86_64: [&str; 17] = [
         "%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
@@ -11,13 +13,21 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
         "%x14", "%x15", "%x16", "%x17", "%x18", "%x19", "%x20", "%x21", "%x22", "%x23", "%x24", "%x25",
         "%x26", "%x27", "%x28", "%x29", "%x30", "%sp",
     ];
-    // The first is zero always, and has no name.
-    const RISCV: [&str; 32] = [
-        "", "%ra", "%sp", "%gp", "%tp", "%t0", "%t1", "%t2", "%s0", "%s1", "%a0", "%a1", "%a2", "%a3", "%a4",
-        "%a5", "%a6", "%a7", "%s2", "%s3", "%s4", "%s5", "%s6", "%s7", "%s8", "%s9", "%s10", "%s11", "%t3",
-        "%t4", "%t5", "%t6",
+    const I386: [&str; 9] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di", "%ip"];
+    const S390X: [&str; 16] = [
+        "%r0", "%r1", "%r2", "%r3", "%r4", "%r5", "%r6", "%r7", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
+        "%r14", "%r15",
+    ];
+    const POWERPC64: [&str; 32] = [
+        "%gpr0", "%gpr1", "%gpr2", "%gpr3", "%gpr4", "%gpr5", "%gpr6", "%gpr7", "%gpr8", "%gpr9", "%gpr10",
+        "%gpr11", "%gpr12", "%gpr13", "%gpr14", "%gpr15", "%gpr16", "%gpr17", "%gpr18", "%gpr19", "%gpr20",
+        "%gpr21", "%gpr22", "%gpr23", "%gpr24", "%gpr25", "%gpr26", "%gpr27", "%gpr28", "%gpr29", "%gpr30",
+        "%gpr31",
     ];
     let names: &[&str] = match machine {
+        machine::I386 => &I386,
+        21 => &POWERPC64,
+        22 => &S390X,
         62 => &X86_64,
         183 => &ARM64,
         243 => &RISCV,
@@ -29,9 +39,9 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
 /// The register in which the address of the probe is, by the same names.
 pub fn instruction_pointer(machine: u16) -> Option<&'static str> {
     match machine {
-        62 => Some("%ip"),
+        62 | machine::I386 => Some("%ip"),
         183 => Some("%pc"),
-        243 => Some("%epc"),
+        21 => Some("%nip"),
         _ => None,
     }
 }

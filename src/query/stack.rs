@@ -24,15 +24,17 @@ const ENTRY_VALUE: [u8; 2] = [0xa3, 0xf3];
 /// among others it may stand for any frame base.
 ///
 /// Operands are little-endian, as the index has them; the bytes of a value are in the order of the object.
-pub fn run(operations: &[u8], is_entry: bool, order: ByteOrder) -> Result<Plan, Missing> {
-    match pieces(operations, is_entry, order) {
+///
+/// `word` is the size of an address, and of the numbers that the operations work on.
+pub fn run(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Result<Plan, Missing> {
+    match pieces(operations, is_entry, order, word) {
         Some(pieces) if !pieces.is_empty() => Ok(Plan { pieces, ..Plan::default() }),
-        _ => simple(operations, is_entry, order),
+        _ => simple(operations, is_entry, order, word),
     }
 }
 
 /// What lies between the pieces' ends; `None` where that cannot be told.
-fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder) -> Option<Vec<Piece>> {
+fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Option<Vec<Piece>> {
     let (mut found, mut rest) = (vec![], operations);
     let mut first = rest;
     while let Some((&op, after)) = rest.split_first() {
@@ -52,7 +54,7 @@ fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder) -> Option<Vec<Pie
         };
         let plan = match place {
             [] => Err(Missing::OptimizedOut),
-            place => simple(place, is_entry, order),
+            place => simple(place, is_entry, order, word),
         };
         found.push(Piece { bits, plan });
         first = rest;
@@ -61,7 +63,7 @@ fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder) -> Option<Vec<Pie
     (first.is_empty() || found.is_empty()).then_some(found)
 }
 
-fn simple(operations: &[u8], is_entry: bool, order: ByteOrder) -> Result<Plan, Missing> {
+fn simple(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Result<Plan, Missing> {
     let unsupported = || {
         let hex: Vec<String> = operations.iter().map(|b| format!("{b:02x}")).collect();
         Missing::Unsupported(format!("DWARF operations {}", hex.join(" ")))
@@ -74,7 +76,8 @@ fn simple(operations: &[u8], is_entry: bool, order: ByteOrder) -> Result<Plan, M
         _ => {}
     }
     let mut ops: Vec<Op> = vec![];
-    let mut kept = Kept::default();
+    let all = Kept::all(word);
+    let mut kept = all;
     let mut rest = operations;
     while let Some((&op, after)) = rest.split_first() {
         rest = after;
@@ -92,13 +95,15 @@ fn simple(operations: &[u8], is_entry: bool, order: ByteOrder) -> Result<Plan, M
                 let bits = kept.bits().ok_or_else(unsupported)?;
                 return Ok(Plan { bits, ..Plan::number(ops) });
             }
-            PLUS_UCONST if !ops.is_empty() && kept == Kept::default() => {
+            PLUS_UCONST if !ops.is_empty() && kept == all => {
                 add(&mut ops, unsigned(&mut rest).ok_or_else(unsupported)? as i64);
             }
-            DEREF if !ops.is_empty() && kept == Kept::default() => ops.push(Op::Read(8)),
-            DEREF_SIZE if !ops.is_empty() && kept == Kept::default() => {
-                let (&size, after) =
-                    rest.split_first().filter(|(s, _)| [1, 2, 4].contains(*s)).ok_or_else(unsupported)?;
+            DEREF if !ops.is_empty() && kept == all => ops.push(Op::Read(word)),
+            DEREF_SIZE if !ops.is_empty() && kept == all => {
+                let (&size, after) = rest
+                    .split_first()
+                    .filter(|(s, _)| [1, 2, 4].contains(*s) && **s < word)
+                    .ok_or_else(unsupported)?;
                 rest = after;
                 ops.push(Op::Read(size));
                 kept.width = u32::from(size) * 8;
@@ -112,7 +117,7 @@ fn simple(operations: &[u8], is_entry: bool, order: ByteOrder) -> Result<Plan, M
             _ => return Err(unsupported()),
         }
     }
-    match kept == Kept::default() && !ops.is_empty() {
+    match kept == all && !ops.is_empty() {
         true => Ok(Plan { in_memory: true, ..Plan::number(ops) }),
         false => Err(unsupported()),
     }
@@ -127,17 +132,18 @@ struct Kept {
     raised: u32,
     /// The highest one fills those above it.
     is_signed: bool,
-}
-
-impl Default for Kept {
-    fn default() -> Self {
-        Self { lowest: 0, width: 64, raised: 0, is_signed: false }
-    }
+    /// How many bits the number has.
+    whole: u32,
 }
 
 impl Kept {
+    fn all(word: u8) -> Self {
+        let whole = u32::from(word) * 8;
+        Self { lowest: 0, width: whole, raised: 0, is_signed: false, whole }
+    }
+
     fn after(self, operation: u8, number: u64) -> Option<Self> {
-        let shift = || u32::try_from(number).ok().filter(|n| *n < 64 && !self.is_signed);
+        let shift = || u32::try_from(number).ok().filter(|n| *n < self.whole && !self.is_signed);
         Some(match operation {
             // The low bits, in one run.
             AND if self.raised == 0
@@ -149,13 +155,13 @@ impl Kept {
             }
             SHL if self.raised == 0 => {
                 let raised = shift()?;
-                Self { raised, width: self.width.min(64 - raised), ..self }
+                Self { raised, width: self.width.min(self.whole - raised), ..self }
             }
             SHR | SHRA if shift()? >= self.raised => {
                 let dropped = shift()? - self.raised;
-                let is_signed = operation == SHRA && self.width + self.raised == 64;
+                let is_signed = operation == SHRA && self.width + self.raised == self.whole;
                 let width = self.width.checked_sub(dropped).filter(|w| *w > 0)?;
-                Self { lowest: self.lowest + dropped, width, raised: 0, is_signed }
+                Self { lowest: self.lowest + dropped, width, raised: 0, is_signed, ..self }
             }
             _ => return None,
         })
@@ -164,7 +170,7 @@ impl Kept {
     /// `None` where the bits are not at the lowest place in the end.
     fn bits(self) -> Option<Option<Bits>> {
         let bits = Bits { lowest: self.lowest, width: self.width, is_signed: self.is_signed };
-        (self.raised == 0).then_some((self != Self::default()).then_some(bits))
+        (self.raised == 0).then_some((self != Self::all((self.whole / 8) as u8)).then_some(bits))
     }
 }
 
@@ -259,7 +265,7 @@ mod tests {
     const LITTLE: ByteOrder = ByteOrder::Little;
 
     fn plan(operations: &[u8]) -> Option<(Vec<Op>, bool)> {
-        run(operations, false, LITTLE).ok().map(|p| (p.ops, p.in_memory))
+        run(operations, false, LITTLE, 8).ok().map(|p| (p.ops, p.in_memory))
     }
 
     #[test]
@@ -290,21 +296,21 @@ mod tests {
         ];
         for (operations, (lowest, width, is_signed)) in cases {
             let whole = [&[0x70, 0], operations, &[STACK_VALUE]].concat();
-            let plan = run(&whole, false, LITTLE).unwrap();
+            let plan = run(&whole, false, LITTLE, 8).unwrap();
             assert_eq!(plan.bits, Some(Bits { lowest, width, is_signed }), "{operations:x?}");
         }
-        let read = run(&[0x75, 0x10, DEREF_SIZE, 4, STACK_VALUE], false, LITTLE).unwrap();
+        let read = run(&[0x75, 0x10, DEREF_SIZE, 4, STACK_VALUE], false, LITTLE, 8).unwrap();
         assert_eq!(read.ops, [Op::Register(5), Op::Add(16), Op::Read(4)]);
         assert_eq!(read.bits.map(|b| b.width), Some(32));
         // All bits: nothing is lost.
         let all = [&[0x70, 0, 0x0e], &[0xff; 8][..], &[AND, STACK_VALUE]].concat();
-        assert_eq!(run(&all, false, LITTLE).unwrap().bits, None);
+        assert_eq!(run(&all, false, LITTLE, 8).unwrap().bits, None);
     }
 
     #[test]
     fn pieces_are_plans_of_their_own() {
         let pieces = |operations: &[u8]| {
-            let plan = run(operations, true, LITTLE).unwrap();
+            let plan = run(operations, true, LITTLE, 8).unwrap();
             let piece = |p: Piece| (p.bits, p.plan.ok().map(|p| (p.ops, p.in_memory)));
             plan.pieces.into_iter().map(piece).collect::<Vec<_>>()
         };
@@ -358,9 +364,9 @@ mod tests {
             &[0x55, PIECE, 8, 0x54],
         ];
         for operations in cases {
-            assert!(run(operations, false, LITTLE).is_err(), "{operations:x?}");
+            assert!(run(operations, false, LITTLE, 8).is_err(), "{operations:x?}");
         }
         // An entry's value is no register's behind the entry.
-        assert!(run(&[0xa3, 1, 0x55, STACK_VALUE], false, LITTLE).is_err());
+        assert!(run(&[0xa3, 1, 0x55, STACK_VALUE], false, LITTLE, 8).is_err());
     }
 }

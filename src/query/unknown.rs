@@ -32,7 +32,7 @@ impl Unknown {
 
     /// These tables.
     pub fn tables(tables: TableSet) -> Self {
-        Self(tables.0 & Self::SITE.0 - 1)
+        Self(tables.0 & (Self::SITE.0 - 1))
     }
     /// This table.
     pub fn table(table: CodeTable) -> Self {
@@ -54,7 +54,7 @@ impl Unknown {
     }
     /// The tables by their sections, then the rest in words.
     pub fn causes(self) -> impl Iterator<Item = &'static str> {
-        let tables = TableSet(self.0 & Self::SITE.0 - 1);
+        let tables = TableSet(self.0 & (Self::SITE.0 - 1));
         let others = Self::OTHERS.into_iter().filter(move |(one, _)| self.0 & one.0 != 0);
         tables.iter().map(CodeTable::section).chain(others.map(|(_, words)| words))
     }

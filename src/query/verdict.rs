@@ -8,11 +8,11 @@ use super::running::Overlay;
 use super::select::{self, kernel};
 use super::symbols::{self, Held};
 use super::unknown::Unknown;
-use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::record::{
     CodeTable, ObjectRecord, RefusedBy, SectionRecord, SiteKind, SiteRecord, SymbolRecord, TableSet,
 };
+use probeidx_format::{View, machine};
 
 /// What a mechanism does: it takes the address, or says why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,8 @@ impl<'a, 'l> Judge<'a, 'l> {
         };
         let core = (bound(b"_stext").unwrap_or(0), bound(b"_etext").unwrap_or(u32::MAX));
         // kretprobe_blacklist, arch/x86/kernel/kprobes/core.c; that of arm64 is empty
-        let switch = (view.machine() == EM_X86_64).then(|| view.name(b"__switch_to")).flatten();
+        let is_x86 = [EM_X86_64, machine::I386].contains(&view.machine());
+        let switch = is_x86.then(|| view.name(b"__switch_to")).flatten();
         let never_returns = switch.and_then(|n| Some(view.names.get(n.index())?.name));
         Self { view, kernel, flags, core, never_returns, running: None }
     }

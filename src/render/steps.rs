@@ -6,7 +6,7 @@ use probeidx_format::View;
 use probeidx_format::types::TypeKind;
 use serde::Serialize;
 
-/// A step on one 64-bit value.
+/// A step on one value.
 #[derive(Serialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub enum Step {
@@ -131,7 +131,7 @@ fn name(dwarf: u8, machine: u16) -> Option<String> {
 /// The size of what is read as one number.
 fn number_size(view: &View<'_>, plan: &Plan) -> Option<u64> {
     if plan.is_pointer {
-        return Some(8);
+        return Some(view.address_size().into());
     }
     let stripped = types::strip(view, plan.type_id?)?;
     let is_number = {

@@ -80,8 +80,10 @@ pub fn architecture(machine: &str) -> &str {
 /// The same for the machine of an ELF object (`e_machine`); empty for one that no kernel is indexed of.
 pub fn of_machine(machine: u16) -> &'static str {
     match machine {
+        3 => "i386",
         21 => "powerpc",
         22 => "s390",
+        40 => "arm",
         62 => "x86_64",
         183 => "arm64",
         243 => "riscv",

@@ -23,21 +23,24 @@ pub struct Kernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
     X86_64,
+    I386,
     Arm64,
-    Riscv64,
+    S390x,
+    Powerpc64,
 }
 
 impl Architecture {
     /// Of an ELF file, by its header.
     fn of(file: &Path) -> Self {
         use std::io::Read;
-        const EM_AARCH64: u8 = 183;
-        const EM_RISCV: u8 = 243;
         let mut header = [0; 20];
-        let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
-        match header[18] {
-            EM_AARCH64 if read.is_ok() => Self::Arm64,
-            EM_RISCV if read.is_ok() => Self::Riscv64,
+        let _ = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut header));
+        // `e_machine`, in the order of the file's bytes.
+        match [header[18], header[19]] {
+            [3, 0] => Self::I386,
+            [183, 0] => Self::Arm64,
+            [0, 22] => Self::S390x,
+            [21, 0] => Self::Powerpc64,
             _ => Self::X86_64,
         }
     }
@@ -45,8 +48,10 @@ impl Architecture {
     pub fn compiler(self) -> &'static str {
         match self {
             Self::X86_64 => "gcc",
+            Self::I386 => "i686-linux-gnu-gcc",
             Self::Arm64 => "aarch64-linux-gnu-gcc",
-            Self::Riscv64 => "riscv64-linux-gnu-gcc",
+            Self::S390x => "s390x-linux-gnu-gcc",
+            Self::Powerpc64 => "powerpc64le-linux-gnu-gcc",
         }
     }
 }

@@ -40,7 +40,8 @@ fn files_that_are_no_modules() {
         copy[at] = byte;
         copy
     };
-    let only_64_bit = "only 64-bit kernels can be indexed";
+    let narrow = "part of a 32-bit kernel or program, of a machine of which only 64-bit ones are read; \
+                  index a 64-bit kernel, or a 32-bit one of i386 or ARM";
     let again = "install its package again or remove the file";
     let cases: [(Vec<u8>, String); 5] = [
         (vec![], format!("bad.ko at 0x0: the file is empty; {again}")),
@@ -50,7 +51,7 @@ fn files_that_are_no_modules() {
              give the vmlinux or .ko that the kernel's build made"
                 .to_owned(),
         ),
-        (changed(4, 1), format!("bad.ko at 0x4: a 32-bit ELF object; {only_64_bit}")),
+        (changed(4, 1), format!("bad.ko: {narrow}")),
         (changed(5, 3), format!("bad.ko at 0x5: an ELF object that is neither little- nor big-endian; {again}")),
         (beta[..40].to_vec(), format!("bad.ko at 0x28: the ELF header is cut off: 40 of 64 bytes are there; {again}")),
     ];

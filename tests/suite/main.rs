@@ -24,6 +24,8 @@ mod arm64;
 mod bad_input;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod btf;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod built;
 mod byte_order;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod captured;
@@ -59,6 +61,7 @@ mod hostile_sharing;
 mod image;
 mod inflated;
 #[cfg(feature = "cli")]
+mod kernel_structs;
 mod lines;
 #[cfg(feature = "cli")]
 mod listing;
@@ -66,6 +69,8 @@ mod listing;
 mod lookup;
 #[cfg(feature = "cli")]
 mod manual;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+mod narrow;
 mod nesting;
 #[cfg(feature = "cli")]
 mod owners;
@@ -75,6 +80,8 @@ mod parts;
 #[cfg(feature = "cli")]
 mod placements;
 mod raw;
+#[cfg(feature = "cli")]
+mod s390x;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod riscv64;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]

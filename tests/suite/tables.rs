@@ -13,13 +13,17 @@ pub struct Kernel {
     /// The sizes of entries.
     pub alternative: u8,
     pub bug: u8,
+    /// What the debug information says of them: see `structs.c`; 0 nothing.
+    pub structs: u8,
     /// Whether the functions are there whose names betray rules of the configuration.
     pub has_rules: bool,
 }
 
 /// As Debian's kernel of this version.
-pub const OLD: Kernel = Kernel { release: "6.1.0-old", alternative: 12, bug: 12, has_rules: true };
-pub const NEW: Kernel = Kernel { release: "6.12.0-new", alternative: 14, bug: 12, has_rules: true };
+pub const OLD: Kernel =
+    Kernel { release: "6.1.0-old", alternative: 12, bug: 12, structs: 0, has_rules: true };
+pub const NEW: Kernel =
+    Kernel { release: "6.12.0-new", alternative: 14, bug: 12, structs: 0, has_rules: true };
 
 impl Kernel {
     /// Compiles and links vmlinux and the module. Panics with the tool's own words where one fails.
@@ -32,7 +36,9 @@ impl Kernel {
             c
         };
         let object = |name: &str| tree.path().join(format!("{}.o", name.replace('.', "_")));
-        let (kernel, module) = (["kernel.S", "nested.S", "kernel.c", "strong.c"], ["module.S", "module.c"]);
+        let mut kernel = vec!["kernel.S", "nested.S", "kernel.c", "strong.c"];
+        kernel.extend((self.structs > 0).then_some("structs.c"));
+        let module = ["module.S", "module.c"];
         run_all(kernel.iter().chain(&module).map(|source| {
             let mut c = tool("gcc");
             if source.ends_with(".c") {
@@ -51,6 +57,7 @@ impl Kernel {
                 c.args(["-fno-toplevel-reorder", "-fno-ipa-icf"]);
             }
             c.arg(format!("-DALTERNATIVE={}", self.alternative)).arg(format!("-DBUG={}", self.bug));
+            c.arg(format!("-DSTRUCTS={}", self.structs));
             c.arg(format!("-DRELEASE=\"{}\"", self.release));
             if !self.has_rules {
                 c.arg("-DWITHOUT_RULES");
@@ -60,7 +67,7 @@ impl Kernel {
         }));
         let mut vmlinux = tool("ld");
         vmlinux.args(["-T", "kernel.lds", "--build-id=sha1", "--no-warn-rwx-segments", "-o"]);
-        vmlinux.arg(self.vmlinux(&tree)).args(kernel.map(object));
+        vmlinux.arg(self.vmlinux(&tree)).args(kernel.iter().map(|source| object(source)));
         let path = self.module(&tree);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut places = tool("ld");

@@ -218,7 +218,7 @@ fn what_is_no_program_is_one_line() {
     let kernel = crate::program::KERNEL.tree.vmlinux();
     let cases: [(&Path, &str); 6] = [
         (&text, "offset"),
-        (&narrow, "a 32-bit ELF object; only 64-bit ones are indexed"),
+        (&narrow, "part of a 32-bit kernel or program, of a machine of which only 64-bit ones are read"),
         (&debug, "no machine code: neither a program nor a shared library; give the file that runs"),
         (
             &object,

@@ -1,6 +1,6 @@
 //! What each mechanism of the kernel says of a place, by the kernel's tables and the bytes that are there.
 use crate::program::Indexed;
-use crate::tables::{Kernel, NEW, OLD, index, text, try_index};
+use crate::tables::{Kernel, NEW, OLD, text, try_index};
 use std::sync::LazyLock;
 
 pub static OLDER: LazyLock<Indexed> = LazyLock::new(|| OLD.index());

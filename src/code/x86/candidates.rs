@@ -1,8 +1,8 @@
 //! Which instructions may be in a table that could not be read. Where none of these stands, the table decides nothing.
-use super::decode::is_undefined_code;
+use super::decode::{is_near_branch, is_undefined_code, length_of_label};
 use super::sites::BEFORE_CFI_TRAP;
 use crate::code::SiteFacts;
-use iced_x86::{Code, Instruction, OpKind};
+use iced_x86::{Code, Instruction};
 use probeidx_format::record::{CodeTable, SiteRecord, TableSet};
 
 /// The tables that are missed.
@@ -50,28 +50,30 @@ impl Candidates {
             }
         };
         match instruction.code() {
-            Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => {
+            Code::Jmp_rel8_64 | Code::Jmp_rel32_64 | Code::Jmp_rel8_32 | Code::Jmp_rel32_32 => {
                 add(CodeTable::JumpLabels, pc, length);
                 add(CodeTable::StaticCalls, pc, STATIC_CALL);
                 add(CodeTable::Retpolines, pc, length);
             }
-            Code::Call_rel32_64 => {
+            Code::Call_rel32_64 | Code::Call_rel32_32 => {
                 add(CodeTable::StaticCalls, pc, STATIC_CALL);
                 add(CodeTable::Retpolines, pc, length);
             }
             // 6.3 makes conditional tail calls of static calls (`__is_Jcc`, arch/x86/kernel/static_call.c).
-            _ if instruction.op0_kind() == OpKind::NearBranch64 && length > 2 => {
+            _ if is_near_branch(instruction) && length > 2 => {
                 add(CodeTable::StaticCalls, pc, STATIC_CALL);
             }
-            Code::Call_rm64 | Code::Jmp_rm64 => add(CodeTable::Paravirt, pc, PARAVIRT),
-            Code::Retnq => add(CodeTable::StaticCalls, pc, STATIC_CALL),
+            Code::Call_rm64 | Code::Jmp_rm64 | Code::Call_rm32 | Code::Jmp_rm32 => {
+                add(CodeTable::Paravirt, pc, PARAVIRT)
+            }
+            Code::Retnq | Code::Retnd => add(CodeTable::StaticCalls, pc, STATIC_CALL),
             code if is_undefined_code(code) => {
                 add(CodeTable::Bugs, pc, 2);
                 for before in BEFORE_CFI_TRAP {
                     add(CodeTable::CfiTraps, pc.saturating_sub(before), 1);
                 }
             }
-            code if is_no_op(code) => {
+            code if is_no_op(code) || length_of_label(bytes).is_some() => {
                 add(CodeTable::JumpLabels, pc, length);
                 add(CodeTable::StaticCalls, pc, STATIC_CALL);
             }

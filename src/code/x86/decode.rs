@@ -1,4 +1,4 @@
-//! Where instructions start (x86-64), as the kernel finds out: one after another from the symbol that holds the address
+//! Where instructions start (x86-64 and i386), as the kernel finds out: one after another from the symbol that holds the address
 //! (`can_probe`, arch/x86/kernel/kprobes/core.c).
 use super::candidates::Candidates;
 use crate::code::exits::{self, Exits, Target};
@@ -32,6 +32,7 @@ pub fn decode(
     for section in text.sections().iter().filter(|s| s.is_whole()) {
         let mut walk = Walk {
             section,
+            bits: text.bits,
             relocations: object.relocations(section.index).ok().flatten().unwrap_or_default(),
             is_relocatable: object.is_relocatable,
             order: object.order,
@@ -57,6 +58,8 @@ pub fn decode(
 
 struct Walk<'a, 'd> {
     section: &'a CodeSection<'d>,
+    /// In which mode the processor runs: 64 or 32.
+    bits: u32,
     relocations: &'d [Rela64<Endianness>],
     is_relocatable: bool,
     order: Endianness,
@@ -73,7 +76,7 @@ impl Walk<'_, '_> {
         let first = (start - self.section.pcs.start) as usize;
         // An instruction may reach into the next symbol: thunks against speculation hide one in another.
         let code = &self.section.bytes[first..];
-        let mut decoder = Decoder::with_ip(64, code, start.into(), DecoderOptions::NO_INVALID_CHECK);
+        let mut decoder = Decoder::with_ip(self.bits, code, start.into(), DecoderOptions::NO_INVALID_CHECK);
         let mut instruction = Instruction::default();
         let mut flags = 0;
         let mut is_behind_lea = false;
@@ -96,8 +99,8 @@ impl Walk<'_, '_> {
             }
             let code = instruction.code();
             flags |= match code {
-                Code::Retnq | Code::Retnq_imm16 => SymbolRecord::RETURNS,
-                Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => {
+                Code::Retnq | Code::Retnq_imm16 | Code::Retnd | Code::Retnd_imm16 => SymbolRecord::RETURNS,
+                Code::Jmp_rel8_64 | Code::Jmp_rel32_64 | Code::Jmp_rel8_32 | Code::Jmp_rel32_32 => {
                     let target = instruction.near_branch_target();
                     if (u64::from(start)..u64::from(end)).contains(&target)
                         && !self.is_relocated(code, offset)
@@ -112,9 +115,14 @@ impl Walk<'_, '_> {
         }
         flags
     }
-    /// Whether the linker fills the target of a jump in: then its four bytes are zero.
+    /// Whether the linker fills the target of a jump in: then its four bytes are zero, or of i386 -4, the addend.
     fn is_relocated(&self, code: Code, offset: usize) -> bool {
-        code == Code::Jmp_rel32_64 && self.section.bytes.get(offset + 1..offset + 5) == Some(&[0; 4][..])
+        let filler: [u8; 4] = match code {
+            Code::Jmp_rel32_64 => [0; 4],
+            Code::Jmp_rel32_32 => (-4i32).to_le_bytes(),
+            _ => return false,
+        };
+        self.section.bytes.get(offset + 1..offset + 5) == Some(&filler[..])
     }
     /// Where a jump leads, relocated if it has to be.
     fn target(&self, offset: usize, plain: u64) -> Target {
@@ -130,20 +138,25 @@ impl Walk<'_, '_> {
 }
 
 /// The length of the first instruction, if it is a call or a jump to an address that stands in it.
-pub fn length_of_branch(code: &[u8]) -> Option<u8> {
-    let first = first(code);
-    (first.op0_kind() == OpKind::NearBranch64).then_some(first.len() as u8)
+pub fn length_of_branch(code: &[u8], bits: u32) -> Option<u8> {
+    let first = first(code, bits);
+    is_near_branch(&first).then_some(first.len() as u8)
+}
+
+/// Whether an instruction goes on at an address that stands in it.
+pub fn is_near_branch(instruction: &Instruction) -> bool {
+    matches!(instruction.op0_kind(), OpKind::NearBranch64 | OpKind::NearBranch32)
 }
 
 /// Whether the first instruction is one that the kernel neither copies nor emulates.
-pub fn is_unsupported(code: &[u8]) -> bool {
-    let first = first(code);
+pub fn is_unsupported(code: &[u8], bits: u32) -> bool {
+    let first = first(code, bits);
     first.is_invalid() || refuses(&first)
 }
 
 /// Whether the first instruction is undefined: BUG and WARN are made of such.
-pub fn is_undefined(code: &[u8]) -> bool {
-    is_undefined_code(first(code).code())
+pub fn is_undefined(code: &[u8], bits: u32) -> bool {
+    is_undefined_code(first(code, bits).code())
 }
 
 /// Whether an instruction is undefined.
@@ -153,14 +166,14 @@ pub fn is_undefined_code(code: Code) -> bool {
 }
 
 /// Whether code at an address calls or jumps to a function.
-pub fn calls(code: &[u8], pc: u32, function: u64) -> bool {
-    Decoder::with_ip(64, code, pc.into(), DecoderOptions::NONE)
+pub fn calls(code: &[u8], pc: u32, function: u64, bits: u32) -> bool {
+    Decoder::with_ip(bits, code, pc.into(), DecoderOptions::NONE)
         .iter()
-        .any(|i| i.op0_kind() == OpKind::NearBranch64 && i.near_branch_target() == function)
+        .any(|i| is_near_branch(&i) && i.near_branch_target() == function)
 }
 
-fn first(code: &[u8]) -> Instruction {
-    Decoder::new(64, &code[..code.len().min(15)], DecoderOptions::NO_INVALID_CHECK).decode()
+fn first(code: &[u8], bits: u32) -> Instruction {
+    Decoder::new(bits, &code[..code.len().min(15)], DecoderOptions::NO_INVALID_CHECK).decode()
 }
 
 /// Instructions that `__copy_instruction` and `prepare_emulation` refuse (arch/x86/kernel/kprobes/core.c, 5.13 to 6.12):
@@ -171,8 +184,11 @@ fn refuses(instruction: &Instruction) -> bool {
         Code::Int3 | Code::Iretw | Code::Iretd | Code::Iretq => true,
         Code::Call_m1616 | Code::Call_m1632 | Code::Call_m1664 => true,
         Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Jmp_m1664 => true,
-        Code::Call_rm64 | Code::Jmp_rm64 => instruction.op0_kind() == OpKind::Memory,
-        Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16 | Code::Mov_Sreg_rm16 => loads_ss(instruction),
+        Code::Call_ptr1616 | Code::Call_ptr1632 | Code::Jmp_ptr1616 | Code::Jmp_ptr1632 => true,
+        Code::Call_rm64 | Code::Jmp_rm64 | Code::Call_rm32 | Code::Jmp_rm32 => {
+            instruction.op0_kind() == OpKind::Memory
+        }
+        _ if masks_exceptions(instruction) => true,
         Code::Enclv | Code::Vmcall | Code::Vmlaunch | Code::Vmresume | Code::Vmxoff | Code::Pconfig => true,
         _ => false,
     }
@@ -192,15 +208,22 @@ pub fn refuses_to_emulate(instruction: &Instruction, _: &[u8]) -> Option<SiteKin
 pub fn refuses_to_step(instruction: &Instruction, _: &[u8]) -> Option<SiteKind> {
     match instruction.code() {
         Code::Int3 => Some(SiteKind::Unsupported),
-        _ if loads_ss(instruction) => Some(SiteKind::Unsupported),
+        _ if masks_exceptions(instruction) => Some(SiteKind::Unsupported),
         code if is_trap(code) => Some(SiteKind::Trap),
         _ => None,
     }
 }
 
-fn loads_ss(instruction: &Instruction) -> bool {
-    matches!(instruction.code(), Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16 | Code::Mov_Sreg_rm16)
-        && instruction.op0_register() == Register::SS
+/// What `insn_masking_exception` holds for a load of `%ss`: moves, and what it takes for `pop %ss`, which is `pop %ds`
+/// (`POP_SS_OPCODE`, arch/x86/include/asm/insn.h).
+fn masks_exceptions(instruction: &Instruction) -> bool {
+    match instruction.code() {
+        Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16 | Code::Mov_Sreg_rm16 => {
+            instruction.op0_register() == Register::SS
+        }
+        Code::Popd_DS | Code::Popw_DS => true,
+        _ => false,
+    }
 }
 
 /// Traps that are no places for a probe where the kernel has that rule (`can_probe`, 6.9).
@@ -213,6 +236,9 @@ pub fn length_of_label(code: &[u8]) -> Option<u8> {
     match code {
         [0xeb, ..] | [0x66, 0x90, ..] => Some(2),
         [0xe9, ..] | [0x0f, 0x1f, ..] => Some(5),
+        // Those of 32-bit kernels: `mov %esi, %esi`, `lea %ds:0(%esi,%eiz,1), %esi` (arch/x86/include/asm/nops.h).
+        [0x89, 0xf6, ..] => Some(2),
+        [0x3e, 0x8d, 0x74, 0x26, 0, ..] => Some(5),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What is special of x86-64: instructions of any length, and what is patched over them.
+//! What is special of x86-64 and i386: instructions of any length, and what is patched over them.
 mod candidates;
 mod decode;
 mod sites;
@@ -62,7 +62,7 @@ pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {
     let trap = symbols.iter().find(|s| s.name == b"is_cfi_trap").map(|s| u64::from(s.pc));
     let calls = |trap: u64| {
         let functions = CHECKS.iter().filter_map(|name| code_of(symbols, text, &[name]));
-        functions.into_iter().any(|(pc, code)| decode::calls(code, pc, trap))
+        functions.into_iter().any(|(pc, code)| decode::calls(code, pc, trap, text.bits))
     };
     Evidence {
         emulates: has_kprobes.then(|| has(b"kprobe_emulate_")),
@@ -71,4 +71,5 @@ pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {
     }
 }
 
-const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+/// The landing pad of indirect branches.
+pub const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];

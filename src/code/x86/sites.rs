@@ -38,12 +38,7 @@ const READERS: [&Reader; 7] = [
         entries: Entries::Struct("static_call_site", &["addr"]),
         read: static_call,
     },
-    &Reader {
-        of: CodeTable::Bugs,
-        table: BUGS,
-        entries: Entries::Struct("bug_entry", &["bug_addr_disp"]),
-        read: bug,
-    },
+    &Reader { of: CodeTable::Bugs, table: BUGS, entries: Entries::Struct("bug_entry", &[]), read: bug },
     &Reader {
         of: CodeTable::Alternatives,
         table: ALTERNATIVES,
@@ -80,8 +75,9 @@ fn static_call(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> 
 /// entry to a call (`__WARN_printf`, arch/x86/include/asm/bug.h). Kprobes refuse what an entry names, whatever stands there
 /// (`find_bug` in `check_kprobe_address_safe`, kernel/kprobes.c).
 fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
-    let start = entry.relative("bug_addr_disp")?;
-    let is_trap = decode::is_undefined(entry.text.at(start)?);
+    // Without CONFIG_GENERIC_BUG_RELATIVE_POINTERS, as on i386, it is an address (include/asm-generic/bug.h).
+    let start = entry.relative("bug_addr_disp").or_else(|| entry.address("bug_addr"))?;
+    let is_trap = decode::is_undefined(entry.text.at(start)?, entry.text.bits);
     if is_trap {
         found.push(site(start, 2, SiteKind::Bug));
     } else if entry.is_declared || is_behind_lea(entry, start) {
@@ -109,7 +105,7 @@ fn alternative(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> 
         return None;
     }
     if length > 0 {
-        let first = |pc| text.at(pc).is_some_and(is_unsupported);
+        let first = |pc| text.at(pc).is_some_and(|code| is_unsupported(code, text.bits));
         let whole = first(start) || (replaced_by > 0 && first(replacement));
         found.push(site(start, length, if whole { SiteKind::PatchedWhole } else { SiteKind::Patched }));
     }
@@ -126,7 +122,8 @@ fn paravirt(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
 /// A call or jump to a thunk, which may become an indirect one with a barrier.
 fn retpoline(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     let start = entry.reference()?;
-    found.push(site(start, decode::length_of_branch(entry.text.at(start)?)?, SiteKind::Patched));
+    let length = decode::length_of_branch(entry.text.at(start)?, entry.text.bits)?;
+    found.push(site(start, length, SiteKind::Patched));
     Some(())
 }
 

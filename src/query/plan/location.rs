@@ -1,8 +1,8 @@
 //! From location expressions to plans.
 use super::{At, Missing, Op, Plan};
 use crate::query::{frames, stack};
-use probeidx_format::View;
 use probeidx_format::expr::Expr;
+use probeidx_format::{View, machine};
 
 /// How what an expression denotes is read.
 pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missing> {
@@ -39,7 +39,10 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
         }
         Expr::Memory(address) => (vec![Op::Address(address)], true),
         Expr::Address(address) => (vec![Op::Address(address)], false),
-        Expr::Verbatim(operations) => return stack::run(operations, at.is_entry, view.order()),
+        Expr::Verbatim(operations) => {
+            let word = view.address_size();
+            return stack::run(operations, at.is_entry, view.order(), word);
+        }
     };
     Ok(Plan::of(ops, in_memory, None))
 }
@@ -49,7 +52,10 @@ pub(super) fn stack_pointer(machine: u16) -> Option<u8> {
     match machine {
         62 => Some(7),
         183 => Some(31),
-        243 => Some(2),
+        machine::I386 => Some(4),
+        machine::ARM => Some(13),
+        22 => Some(15),
+        21 => Some(1),
         _ => None,
     }
 }

@@ -12,13 +12,33 @@ use probeidx::query::symbols;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::{SectionRecord, SymbolRecord};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// By the name of the table or what it is, and of what: the entries that were chosen, and their neighbours.
 pub type Kinds = BTreeMap<String, Vec<Place>>;
 
 /// So many addresses that are asked for mean one entry of each kind, for vmlinux and the modules each.
-const SHARE: usize = 20;
+const SHARE: usize = 40;
+
+/// Of which that is so. Of other tables, which nothing here is known of, it is a tenth.
+const FOREMOST: [&str; 16] = [
+    "altinstructions",
+    "bug_table",
+    "call_sites",
+    "ex_table",
+    "exclusive loads and stores",
+    "ibt_endbr_seal",
+    "jump_table",
+    "kcfi_traps",
+    "mcount_loc",
+    "padding",
+    "parainstructions",
+    "retpoline_sites",
+    "return_sites",
+    "smp_locks",
+    "static_call_sites",
+    "trampolines",
+];
 
 /// Of each kind as many as there are, up to a share of `count`. The first object is vmlinux.
 pub fn places(
@@ -31,22 +51,22 @@ pub fn places(
 ) -> Kinds {
     let image = Image::open(&kernel.vmlinux).unwrap_or_else(|e| panic!("{e}"));
     let vmlinux = Elf::parse(image.bytes()).unwrap_or_else(|e| panic!("{e}"));
-    let mut found = HashMap::<(String, bool), BTreeSet<Place>>::new();
-    for (kind, place) in of_vmlinux(&vmlinux, &Code::of(view, objects[0])) {
-        found.entry((kind, false)).or_default().insert(place);
+    let mut found = BTreeMap::<(String, bool), Vec<Place>>::new();
+    for (kind, places) in of_vmlinux(&vmlinux, &Code::of(view, objects[0])) {
+        found.entry((kind, false)).or_default().extend(places);
     }
     for object in &objects[1..] {
         let name = view.objects.get(object.index()).map_or(&[][..], |o| view.string(o.name));
         let file = std::str::from_utf8(name).ok().and_then(|name| machine.module(name));
         let Some(module) = file.and_then(|file| Elf::parse(file).ok()) else { continue };
         for (kind, place) in of_module(&module, &Code::of(view, *object)) {
-            found.entry((kind, true)).or_default().insert(place);
+            found.entry((kind, true)).or_default().push(place);
         }
     }
     for object in objects {
         let is_module = *object != objects[0];
         for (kind, place) in of_symbols(view, *object) {
-            found.entry((kind.to_owned(), is_module)).or_default().insert(place);
+            found.entry((kind.to_owned(), is_module)).or_default().push(place);
         }
     }
     if kernel.architecture == Architecture::Arm64 {
@@ -54,11 +74,12 @@ pub fn places(
         found.insert(("exclusive loads and stores".to_owned(), false), pairs);
     }
     let mut kinds = Kinds::new();
-    let mut all: Vec<_> = found.into_iter().collect();
-    all.sort();
-    for ((kind, is_module), places) in all {
-        let share = count.map_or(usize::MAX, |count| count.div_ceil(SHARE));
-        let chosen = random.choose(places.into_iter().collect(), share);
+    for ((kind, is_module), mut places) in found {
+        places.sort_unstable();
+        places.dedup();
+        let share = if FOREMOST.contains(&kind.as_str()) { SHARE } else { SHARE * 10 };
+        let share = count.map_or(usize::MAX, |count| count.div_ceil(share));
+        let chosen = random.choose(places, share);
         let with_neighbours = chosen.iter().flat_map(|place| {
             let near = near(view, *place, kernel.architecture, random);
             near.into_iter().chain([*place])
@@ -111,7 +132,7 @@ fn is_general(name: &str) -> bool {
 }
 
 /// The tables of vmlinux are sections, or lie between two symbols.
-fn of_vmlinux(object: &Elf<'_>, code: &Code<'_>) -> Vec<(String, Place)> {
+fn of_vmlinux(object: &Elf<'_>, code: &Code<'_>) -> Vec<(String, Vec<Place>)> {
     /// A longer one is no table of code.
     const LONGEST: u64 = 16 << 20;
     let is_data = |address: u64| {
@@ -157,14 +178,16 @@ fn of_vmlinux(object: &Elf<'_>, code: &Code<'_>) -> Vec<(String, Place)> {
         }) else {
             continue;
         };
+        let mut places = vec![];
         for at in (0..bytes.len().saturating_sub(3)).step_by(4) {
             let distance = i32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or_default());
             let relative = (start + at as u64).wrapping_add_signed(distance.into());
-            let absolute = bytes.get(at..at + 8).filter(|_| at % 8 == 0);
-            let absolute = absolute.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
-            let named = absolute.into_iter().chain([relative]).filter_map(|address| code.at(address));
-            found.extend(named.map(|place| (name.clone(), place)));
+            places.extend(code.at(relative));
+            if let Some(word) = bytes.get(at..at + 8).filter(|_| at % 8 == 0) {
+                places.extend(code.at(u64::from_le_bytes(word.try_into().unwrap_or_default())));
+            }
         }
+        found.push((name, places));
     }
     found
 }
@@ -214,8 +237,8 @@ fn of_symbols(view: &View<'_>, object: ObjectId) -> Vec<(&'static str, Place)> {
 
 /// What arm64 takes for the start or end of an exclusive access, and the instructions that may lie between
 /// (`is_probed_address_atomic`, arch/arm64/kernel/probes/decode-insn.c): any of LDXR, STXR, LDAR, STLR, CAS and their like.
-fn exclusives(object: &Elf<'_>, code: &Code<'_>) -> BTreeSet<Place> {
-    let mut found = BTreeSet::new();
+fn exclusives(object: &Elf<'_>, code: &Code<'_>) -> Vec<Place> {
+    let mut found = vec![];
     for section in object.sections.iter().filter(|s| s.is_allocated() && s.is_executable()) {
         for (i, word) in section.raw().chunks_exact(4).enumerate() {
             let word = u32::from_le_bytes(word.try_into().unwrap_or_default());
@@ -240,9 +263,9 @@ fn near(view: &View<'_>, place: Place, architecture: Architecture, random: &mut 
     let before = (1..=15).map(|n| offset - n).find(starts);
     let behind = (1..=15).map(|n| offset + n).find(starts);
     let any = match architecture {
-        Architecture::X86_64 => offset + random.below(33) as i64 - 16,
-        Architecture::Arm64 => offset + (random.below(65) as i64 - 32) * 4,
-        Architecture::Riscv64 => offset + (random.below(33) as i64 - 16) * 2,
+        Architecture::X86_64 | Architecture::I386 => offset + random.below(33) as i64 - 16,
+        Architecture::S390x => offset + (random.below(65) as i64 - 32) * 2,
+        Architecture::Arm64 | Architecture::Powerpc64 => offset + (random.below(65) as i64 - 32) * 4,
     };
     let found = before.into_iter().chain(behind).chain([any]).filter(is_within);
     found.map(|at| Place { pc: start + at as u32, ..place }).collect()

@@ -19,6 +19,8 @@
 //     took WHAT MILLISECONDS
 //     end
 #define _GNU_SOURCE
+// Of powerpc: __u64 is a long long, as elsewhere.
+#define __SANE_USERSPACE_TYPES__
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 //! What the program prints for the kernel, taken by the kernel: its own list, and definitions for tracefs.
 use super::boot::{Address, Answer, Answers, Request};
-use crate::installed::{self, Kernel};
+use crate::installed::{self, Architecture, Kernel};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -60,6 +60,11 @@ pub fn blacklist_is(kernel: &Kernel, answers: &Answers) -> String {
     let ours: Vec<String> = run(kernel, &["blacklist", "--quiet"]).lines().map(columns).collect();
     let is_of_module = |line: &&String| line.ends_with(']');
     let theirs: Vec<String> = answers.blacklist.iter().filter(|l| !is_of_module(l)).cloned().collect();
+    let [ours, theirs] = match kernel.architecture {
+        // It stands elsewhere than where it was linked, whatever its command line says.
+        Architecture::S390x => [ours, theirs].map(from_first),
+        _ => [ours, theirs],
+    };
     let mut text = String::new();
     if ours != theirs {
         let differ =
@@ -85,6 +90,19 @@ pub fn blacklist_is(kernel: &Kernel, answers: &Answers) -> String {
         let _ = write!(text, "\nthe blacklist has {name} here or in the kernel alone");
     }
     text
+}
+
+/// Ranges and their names, the addresses counted from that of the first.
+fn from_first(lines: Vec<String>) -> Vec<String> {
+    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("an address");
+    let mut first = None;
+    let relative = |line: &String| {
+        let (range, name) = line.split_once('\t').expect("a range and a name");
+        let (start, end) = range.split_once('-').expect("a range");
+        let first = *first.get_or_insert(number(start));
+        format!("{:#x}-{:#x}\t{name}", number(start).wrapping_sub(first), number(end).wrapping_sub(first))
+    };
+    lines.iter().map(relative).collect()
 }
 
 /// The addresses of a spec's placements by anchor.

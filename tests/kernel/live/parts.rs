@@ -12,7 +12,7 @@ pub fn init(architecture: Architecture) -> Result<Vec<u8>, String> {
     let folder = folder("init")?;
     let program = folder.join("init");
     let mut gcc = Command::new(architecture.compiler());
-    gcc.args(["-static", "-Os", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
+    gcc.args(["-static", "-Os", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
     gcc.args(["init.c", "act.c"].map(source));
     take(&mut gcc, &program, &folder)
 }
@@ -38,7 +38,12 @@ pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
     write(&folder.join("Makefile"), b"obj-m := register.o\n")?;
     let mut make = Command::new("make");
     make.arg("-C").arg(&kernel.headers).arg(format!("M={}", folder.display()));
-    make.arg(format!("CC={}", kernel.architecture.compiler())).arg("modules");
+    // A kernel of clang takes modules of the same clang alone: kCFI's hashes and LTO's objects are its own.
+    match clang(&kernel.headers) {
+        Some(version) => make.arg(format!("LLVM={version}")),
+        None => make.arg(format!("CC={}", kernel.architecture.compiler())),
+    };
+    make.arg("modules");
     // What an older compiler or pahole than that of the kernel has not; the module needs neither.
     make.args(["CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "CONFIG_DEBUG_INFO_BTF_MODULES="]);
     match kernel.architecture {
@@ -47,6 +52,15 @@ pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
         Architecture::Riscv64 => drop(make.args(["ARCH=riscv", "CROSS_COMPILE=riscv64-linux-gnu-"])),
     }
     take(&mut make, &folder.join("register.ko"), &folder)
+}
+
+/// What `make` is told of the clang that built a kernel: `-16`, or `1` where that is the version without a number.
+fn clang(headers: &Path) -> Option<String> {
+    let config = std::fs::read_to_string(headers.join(".config")).ok()?;
+    let version: u32 = config.lines().find_map(|l| l.strip_prefix("CONFIG_CLANG_VERSION="))?.parse().ok()?;
+    let suffix = format!("-{}", version / 10000);
+    let has_suffix = Command::new(format!("clang{suffix}")).arg("--version").output().is_ok();
+    (version > 0).then(|| if has_suffix { suffix } else { "1".to_owned() })
 }
 
 /// The modules and those that they need, each behind those that it needs: name and bytes. One that the kernel does not
@@ -78,7 +92,12 @@ fn add(
     for need in needs.split(',').filter(|n| !n.is_empty()) {
         add(files, need, found)?;
     }
-    found.push((name.to_owned(), image.bytes().to_vec()));
+    // What was opened may be widened: the machine loads what is in the file.
+    let bytes = match object.address_size {
+        4 => read(path)?,
+        _ => image.bytes().to_vec(),
+    };
+    found.push((name.to_owned(), bytes));
     Ok(())
 }
 

@@ -19,12 +19,14 @@ static int no_return_handler(struct kretprobe_instance *instance, struct pt_regs
 	return 0;
 }
 
+#ifdef CONFIG_FUNCTION_TRACER
 static void no_callback(void)
 {
 }
 
 /* Never called, whatever it would be passed: that changed in 5.11. */
 static struct ftrace_ops traced = { .func = (ftrace_func_t)no_callback };
+#endif
 
 /* Every check is done for a disabled probe too; only writing the breakpoint is left out. */
 static int place(struct request *request, struct kretprobe *probe)
@@ -39,8 +41,10 @@ static int place(struct request *request, struct kretprobe *probe)
 		probe->handler = no_return_handler;
 		probe->maxactive = 1;
 		return register_kretprobe(probe);
+#ifdef CONFIG_FUNCTION_TRACER
 	case 'f':
 		return ftrace_set_filter_ip(&traced, request->address, 0, 1);
+#endif
 	}
 	return -EINVAL;
 }

@@ -3,7 +3,7 @@
 #define TOLD_H
 #include <stddef.h>
 
-#ifdef __x86_64__
+#if defined __x86_64__ || defined __i386__
 #include <sys/io.h>
 
 static int open_told(void) {
@@ -13,6 +13,47 @@ static int open_told(void) {
 // A text, and its length without the 0 behind it.
 static void give(const char *text, size_t length) {
     outsb(0xe9, text, length);
+}
+#elif defined(__s390x__) || defined(__powerpc64__)
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <termios.h>
+#include <unistd.h>
+
+// A port of virtio's serial device, which is none of a terminal; or the second terminal of the hypervisor.
+#ifdef __s390x__
+#define TOLD "/dev/vport0p1"
+#else
+#define TOLD "/dev/hvc1"
+#endif
+
+static int told_device = -1;
+
+static int open_told(void) {
+    struct termios raw;
+    if (mount("none", "/dev", "devtmpfs", 0, NULL))
+        return -1;
+    // Devices of channels come up beside the start of the kernel: up to ten seconds are waited for this one.
+    for (int tries = 0; (told_device = open(TOLD, O_WRONLY | O_NOCTTY)) < 0; tries++) {
+        if (tries == 1000)
+            return -1;
+        usleep(10000);
+    }
+    if (tcgetattr(told_device, &raw) == 0) {
+        cfmakeraw(&raw);
+        tcsetattr(told_device, TCSANOW, &raw);
+    }
+    return 0;
+}
+
+static void give(const char *text, size_t length) {
+    while (length > 0) {
+        ssize_t given = write(told_device, text, length);
+        if (given <= 0)
+            break;
+        text += given, length -= given;
+    }
+    tcdrain(told_device);
 }
 #else
 static int open_told(void) {
