@@ -14,6 +14,8 @@
 //! | i386: parameters are passed in `%ax`, `%dx`, `%cx`, then on the stack (`-mregparm=3`) | locations of the debug information; without them nothing is assumed | | values fetched in the booted 6.1 686-pae | 6.1 |
 //! | arm64: what counts as exclusive load or store | the mask in the code of `arm_kprobe_decode_insn` | version ≥ [`NARROW_EXCLUSIVE`] | 5.10, 6.1, 6.12, 7.2 booted | 6.15 to 7.3: narrow |
 //! | arm64: copies and fills of memory cannot be stepped | the mask in the code that decodes | version ≥ [`REFUSES_COPIES`] | 6.1, 6.12 booted | 6.12 to 7.3 |
+//! | riscv64: which instructions are refused, and that compressed jumps are emulated | version ≥ [`RISCV64`], else none is decided | | 7.2 booted, 3,265 requests | 6.11 to 7.2 |
+//! | riscv64: ftrace patches the second instruction of an entry, not both | function `ftrace_call_adjust` of vmlinux, no-ops before functions | version ≥ [`PATCHES_SECOND`] | 6.12, 7.2 booted: all ftrace sites | 6.16 to 7.2 |
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are refused all the same, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
 //! | areas of the kprobe blacklist | symbols that bound them | | `tests/kernel/live/listed` | 5.10 to 7.3 |
@@ -24,7 +26,7 @@
 //! | the kernel cuts `.llvm.N` from its own names | CONFIG_LTO_CLANG, and that text among its constants | not cut | source of 6.1.192 | 5.13 to 6.10 |
 use crate::code::rules::Version;
 use crate::shapes::Shape;
-use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_S390, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 
 /// The newest kernel that any of this was proven on, by booting it.
 pub const PROVEN: Version = (7, 3);
@@ -57,9 +59,10 @@ pub struct Assumed {
     members: &'static [(&'static str, u32)],
 }
 
-const ALL: &[Machine] = &[EM_X86_64, EM_AARCH64, EM_S390, EM_PPC64];
+const ALL: &[Machine] = &[EM_X86_64, EM_AARCH64, EM_S390, EM_PPC64, EM_RISCV];
 const X86: &[Machine] = &[EM_X86_64, EM_386];
 const ARM64: &[Machine] = &[EM_AARCH64];
+const RISCV: &[Machine] = &[EM_RISCV];
 const S390X: &[Machine] = &[EM_S390];
 const I386: &[Machine] = &[EM_386];
 
@@ -140,6 +143,13 @@ pub const SHAPES: &[Assumed] = &[
     },
     Assumed { name: "jump_entry", machines: I386, size: 12, members: &[("code", 0), ("target", 4)] },
     Assumed { name: "bug_entry", machines: I386, size: 12, members: &[("bug_addr", 0)] },
+    // arch/riscv/include/asm/alternative.h, 6.12 to 7.2
+    Assumed {
+        name: "alt_entry",
+        machines: RISCV,
+        size: 16,
+        members: &[("old_offset", 0), ("alt_offset", 4), ("alt_len", 10)],
+    },
     // arch/arm64/include/asm/extable.h: from 5.16 on, before
     Assumed { name: "exception_table_entry", machines: ALL, size: 12, members: &[("insn", 0), ("fixup", 4)] },
     Assumed { name: "exception_table_entry", machines: ALL, size: 8, members: &[("insn", 0), ("fixup", 4)] },

@@ -4,7 +4,7 @@ use super::{RefusedFacts, symbol_starts};
 use crate::error::{Error, Result};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
-use object::elf::{EM_386, EM_AARCH64, EM_S390, EM_X86_64};
+use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64};
 use probeidx_format::record::RefusedBy;
 use std::ops::Range;
 
@@ -36,7 +36,8 @@ fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
             ("__hyp_text_start", "__hyp_text_end"),
             ("__hyp_idmap_text_start", "__hyp_idmap_text_end"),
         ],
-        EM_S390 => &[("__irqentry_text_start", "__irqentry_text_end")],
+        // arch/riscv/kernel/probes/kprobes.c, 6.12 and 7.2
+        EM_S390 | EM_RISCV => &[("__irqentry_text_start", "__irqentry_text_end")],
         _ => &[],
     }
 }

@@ -6,6 +6,7 @@
 mod arm64;
 mod assumptions;
 mod blacklist;
+mod bodies;
 mod data;
 mod entry;
 mod exits;
@@ -24,9 +25,10 @@ use crate::error::Error;
 use crate::link::Symbol;
 use crate::load::elf::Elf;
 pub use assumptions::PROVEN;
+pub use bodies::bodies;
 pub use entry::untouched;
 pub use extent::measure;
-use object::elf::{EM_386, EM_AARCH64, EM_S390, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
 pub use rules::{Evidence, Kernel, version};
 use table::Tables;
@@ -96,6 +98,7 @@ pub fn read(
     let read = match Machine(object.machine) {
         EM_X86_64 | EM_386 => x86::read,
         EM_AARCH64 => arm64::read,
+        EM_RISCV => riscv64::read,
         EM_S390 => s390x::read,
         // Elsewhere the rules are not known, or not proven yet.
         _ => {

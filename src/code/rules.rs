@@ -1,11 +1,11 @@
 //! Which rules a kernel has: as its symbols and its code tell, and where they do not its version.
 use super::assumptions;
 use super::text::Text;
-use super::{arm64, s390x, x86};
+use super::{arm64, riscv64, s390x, x86};
 use crate::link::Symbol;
 use crate::load::config::KernelConfig;
 use crate::shapes::Shapes;
-use object::elf::{EM_386, EM_AARCH64, EM_X86_64, Machine};
+use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
 use probeidx_format::record::ObjectRecord;
 use std::collections::HashSet;
 
@@ -64,6 +64,7 @@ pub struct Evidence {
     pub keeps_type_checks: Option<bool>,
     pub has_narrow_exclusive: Option<bool>,
     pub refuses_copies: Option<bool>,
+    pub patches_second: Option<bool>,
     /// s390x: the instructions that it knows.
     pub opcodes: Option<s390x::Opcodes>,
 }

@@ -3,6 +3,7 @@ use super::assumptions::EMPTY;
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::Symbol;
 use crate::load::elf::{Elf, word};
+use crate::load::in_place::InPlace;
 use crate::load::relocate;
 use object::elf::Rela64;
 use object::{Endian, Endianness};
@@ -113,7 +114,15 @@ impl<'o, 'd> Tables<'o, 'd> {
         let is_whole = from == 0 && length as u64 == section.size();
         let entry_size = section.entry_size().filter(|_| is_whole);
         let address_size = self.object.address_size;
-        Ok(Some(Table { name: name.section, start, entry_size, bytes, address_size, references }))
+        Ok(Some(Table {
+            name: name.section,
+            start,
+            entry_size,
+            bytes,
+            address_size,
+            order: self.object.order,
+            references,
+        }))
     }
 
     /// What the table of ftrace sites has, rising: the sites, or on arm64 what [`arm64`](super::arm64) makes them of. Those of
@@ -141,6 +150,7 @@ pub struct Table<'d> {
     entry_size: Option<u32>,
     bytes: &'d [u8],
     address_size: u8,
+    order: Endianness,
     references: References<'d>,
 }
 

@@ -24,6 +24,12 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
         "%gpr21", "%gpr22", "%gpr23", "%gpr24", "%gpr25", "%gpr26", "%gpr27", "%gpr28", "%gpr29", "%gpr30",
         "%gpr31",
     ];
+    // The first is zero always, and has no name. (arch/riscv/kernel/ptrace.c)
+    const RISCV: [&str; 32] = [
+        "", "%ra", "%sp", "%gp", "%tp", "%t0", "%t1", "%t2", "%s0", "%s1", "%a0", "%a1", "%a2", "%a3", "%a4",
+        "%a5", "%a6", "%a7", "%s2", "%s3", "%s4", "%s5", "%s6", "%s7", "%s8", "%s9", "%s10", "%s11", "%t3",
+        "%t4", "%t5", "%t6",
+    ];
     let names: &[&str] = match machine {
         machine::I386 => &I386,
         21 => &POWERPC64,
@@ -42,6 +48,7 @@ pub fn instruction_pointer(machine: u16) -> Option<&'static str> {
         62 | machine::I386 => Some("%ip"),
         183 => Some("%pc"),
         21 => Some("%nip"),
+        243 => Some("%epc"),
         _ => None,
     }
 }

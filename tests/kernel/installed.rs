@@ -27,6 +27,7 @@ pub enum Architecture {
     Arm64,
     S390x,
     Powerpc64,
+    Riscv64,
 }
 
 impl Architecture {
@@ -41,6 +42,7 @@ impl Architecture {
             [183, 0] => Self::Arm64,
             [0, 22] => Self::S390x,
             [21, 0] => Self::Powerpc64,
+            [243, 0] => Self::Riscv64,
             _ => Self::X86_64,
         }
     }
@@ -52,6 +54,7 @@ impl Architecture {
             Self::Arm64 => "aarch64-linux-gnu-gcc",
             Self::S390x => "s390x-linux-gnu-gcc",
             Self::Powerpc64 => "powerpc64le-linux-gnu-gcc",
+            Self::Riscv64 => "riscv64-linux-gnu-gcc",
         }
     }
 }

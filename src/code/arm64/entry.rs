@@ -59,20 +59,3 @@ pub fn behind_landing(text: &Text<'_>, start: u32) -> Option<u32> {
     let first = text.at(start).and_then(Instruction::first)?;
     first.is_bti().then(|| start.saturating_add(LENGTH))
 }
-
-/// For the addresses behind the no-ops of an object's functions where the functions start. GCC 12 has the debug information
-/// begin behind the no-ops, where no return probe is taken (GCC bug 98776). They change nothing that can be read, so that
-/// the function may as well begin where its symbol is. Empty on other architectures; of a damaged table, whatever it is.
-pub fn bodies(object: &Elf<'_>, is_module: bool) -> FxHashMap<u32, u32> {
-    if object.machine != EM_AARCH64.0 {
-        return FxHashMap::default();
-    }
-    let text = Text::new(object);
-    let functions: Vec<u32> = link::functions(object).iter().map(|s| s.pc).collect();
-    let bounds: Vec<Symbol<'_>> = match is_module {
-        true => vec![],
-        false => link::symbols_where(object, Tables::bounds_ftrace),
-    };
-    let entries = entries(&Tables::new(object, &bounds, is_module), &text, &functions).unwrap_or_default();
-    entries.iter().filter_map(|e| Some((e.body?, e.start))).collect()
-}

@@ -56,6 +56,7 @@ pub(super) fn stack_pointer(machine: u16) -> Option<u8> {
         machine::ARM => Some(13),
         22 => Some(15),
         21 => Some(1),
+        243 => Some(2),
         _ => None,
     }
 }

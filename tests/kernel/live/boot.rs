@@ -219,7 +219,10 @@ impl Machine {
         let patience = match self.architecture {
             Architecture::X86_64 => 120 + count as u64 / 20,
             Architecture::I386 => 600 + count as u64 / 4,
-            Architecture::Arm64 | Architecture::S390x | Architecture::Powerpc64 => 600 + count as u64 / 4,
+            Architecture::Arm64
+            | Architecture::S390x
+            | Architecture::Powerpc64
+            | Architecture::Riscv64 => 600 + count as u64 / 4,
         };
         self.run(&initrd, &told, &console, Duration::from_secs(patience))?;
         let answers = std::fs::read(&told)
@@ -245,6 +248,10 @@ impl Machine {
             Architecture::Arm64 => (
                 "ttyAMA0",
                 "-machine virt -cpu max,pauth-impdef=on -semihosting-config enable=on,userspace=on,target=native,chardev=told",
+            ),
+            Architecture::Riscv64 => (
+                "ttyS0",
+                "-machine virt -semihosting-config enable=on,userspace=on,target=native,chardev=told",
             ),
             // No semihosting: a port that is no terminal, and a second terminal of the hypervisor.
             Architecture::S390x => (
@@ -345,6 +352,7 @@ fn emulator(architecture: Architecture) -> &'static str {
         Architecture::Arm64 => "qemu-system-aarch64",
         Architecture::S390x => "qemu-system-s390x",
         Architecture::Powerpc64 => "qemu-system-ppc64",
+        Architecture::Riscv64 => "qemu-system-riscv64",
     }
 }
 

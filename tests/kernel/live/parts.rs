@@ -47,9 +47,9 @@ pub fn register(kernel: &Kernel) -> Result<Vec<u8>, String> {
     // What an older compiler or pahole than that of the kernel has not; the module needs neither.
     make.args(["CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "CONFIG_DEBUG_INFO_BTF_MODULES="]);
     match kernel.architecture {
-        Architecture::X86_64 => {}
         Architecture::Arm64 => drop(make.args(["ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"])),
         Architecture::Riscv64 => drop(make.args(["ARCH=riscv", "CROSS_COMPILE=riscv64-linux-gnu-"])),
+        _ => {}
     }
     take(&mut make, &folder.join("register.ko"), &folder)
 }
