@@ -80,10 +80,10 @@ mod parts;
 #[cfg(feature = "cli")]
 mod placements;
 mod raw;
-#[cfg(feature = "cli")]
-mod s390x;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod riscv64;
+#[cfg(feature = "cli")]
+mod s390x;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 mod seeds;
 #[cfg(feature = "cli")]

@@ -219,10 +219,9 @@ impl Machine {
         let patience = match self.architecture {
             Architecture::X86_64 => 120 + count as u64 / 20,
             Architecture::I386 => 600 + count as u64 / 4,
-            Architecture::Arm64
-            | Architecture::S390x
-            | Architecture::Powerpc64
-            | Architecture::Riscv64 => 600 + count as u64 / 4,
+            Architecture::Arm64 | Architecture::S390x | Architecture::Powerpc64 | Architecture::Riscv64 => {
+                600 + count as u64 / 4
+            }
         };
         self.run(&initrd, &told, &console, Duration::from_secs(patience))?;
         let answers = std::fs::read(&told)
