@@ -14,7 +14,7 @@
 //! | i386: parameters are passed in `%ax`, `%dx`, `%cx`, then on the stack (`-mregparm=3`) | locations of the debug information; without them nothing is assumed | | values fetched in the booted 6.1 686-pae | 6.1 |
 //! | arm64: what counts as exclusive load or store | the mask in the code of `arm_kprobe_decode_insn` | version ≥ [`NARROW_EXCLUSIVE`] | 5.10, 6.1, 6.12, 7.2 booted | 6.15 to 7.3: narrow |
 //! | arm64: copies and fills of memory cannot be stepped | the mask in the code that decodes | version ≥ [`REFUSES_COPIES`] | 6.1, 6.12 booted | 6.12 to 7.3 |
-//! | riscv64: which instructions are refused, and that compressed jumps are emulated | version ≥ [`RISCV64`], else none is decided | | 7.2 booted, 3,265 requests | 6.11 to 7.2 |
+//! | riscv64: which instructions are refused, and that compressed jumps are emulated | version ≥ [`RISCV64`], else none is decided | | 6.12, 7.2 booted, 4,536 requests | 6.11 to 7.2 |
 //! | riscv64: ftrace patches the second instruction of an entry, not both | function `ftrace_call_adjust` of vmlinux, no-ops before functions | version ≥ [`PATCHES_SECOND`] | 6.12, 7.2 booted: all ftrace sites | 6.16 to 7.2 |
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are refused all the same, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
