@@ -14,10 +14,10 @@
 //! | i386: parameters are passed in `%ax`, `%dx`, `%cx`, then on the stack (`-mregparm=3`) | locations of the debug information; without them nothing is assumed | | values fetched in the booted 6.1 686-pae | 6.1 |
 //! | arm64: what counts as exclusive load or store | the mask in the code of `arm_kprobe_decode_insn` | version ≥ [`NARROW_EXCLUSIVE`] | 5.10, 6.1, 6.12, 7.2 booted | 6.15 to 7.3: narrow |
 //! | arm64: copies and fills of memory cannot be stepped | the mask in the code that decodes | version ≥ [`REFUSES_COPIES`] | 6.1, 6.12 booted | 6.12 to 7.3 |
+//! | riscv64: which instructions are refused, and that compressed jumps are emulated | version ≥ [`RISCV64`], else none is decided | | 6.12, 7.2 booted, 4,536 requests | 6.11 to 7.2 |
+//! | riscv64: ftrace patches the second instruction of an entry, not both | function `ftrace_call_adjust` of vmlinux, no-ops before functions | version ≥ [`PATCHES_SECOND`] | 6.12, 7.2 booted: all ftrace sites | 6.16 to 7.2 |
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are refused all the same, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
-//! | riscv64: which instructions are refused, and that compressed jumps are emulated | version ≥ [`RISCV64`], else none is decided | | 6.12, 7.2 booted | 6.11 to 7.2 |
-//! | riscv64: ftrace patches the second instruction of an entry, not both | function `ftrace_call_adjust` of vmlinux, no-ops before functions | version ≥ [`PATCHES_SECOND`] | 6.12, 7.2 booted | 6.16 to 7.2 |
 //! | ppc64le: a probe at the address of a symbol is one at the global entry, which calls within an object pass by; by name the kernel puts it at the ftrace site or the local entry (`kprobe_lookup_name`) | | nothing is decided (`NO_RULES`) until entries are where calls lead | 6.12 booted: one at `_text+N` of `vfs_write` never fired, by name it did | 6.12 |
 //! | areas of the kprobe blacklist | symbols that bound them | | `tests/kernel/live/listed` | 5.10 to 7.3 |
 //! | `__pfx_`, `__cfi_` symbols are refused | functions of the debug information (`is_cfi_preamble_symbol`) | taken to be refused where only BTF or symbols are known | 6.1, 6.12 booted | 6.6 to 7.3 |
@@ -60,12 +60,12 @@ pub struct Assumed {
     members: &'static [(&'static str, u32)],
 }
 
-const ALL: &[Machine] = &[EM_X86_64, EM_AARCH64, EM_S390, EM_PPC64];
+const ALL: &[Machine] = &[EM_X86_64, EM_AARCH64, EM_S390, EM_PPC64, EM_RISCV];
 const X86: &[Machine] = &[EM_X86_64, EM_386];
 const ARM64: &[Machine] = &[EM_AARCH64];
+const RISCV: &[Machine] = &[EM_RISCV];
 const S390X: &[Machine] = &[EM_S390];
 const I386: &[Machine] = &[EM_386];
-const RISCV: &[Machine] = &[EM_RISCV];
 
 /// Structs of kernels whose types are not at hand, those of newer kernels behind those of older ones.
 pub const SHAPES: &[Assumed] = &[
@@ -144,20 +144,16 @@ pub const SHAPES: &[Assumed] = &[
     },
     Assumed { name: "jump_entry", machines: I386, size: 12, members: &[("code", 0), ("target", 4)] },
     Assumed { name: "bug_entry", machines: I386, size: 12, members: &[("bug_addr", 0)] },
-    // arch/arm64/include/asm/extable.h: from 5.16 on, before
-    Assumed { name: "exception_table_entry", machines: ALL, size: 12, members: &[("insn", 0), ("fixup", 4)] },
-    Assumed { name: "exception_table_entry", machines: ALL, size: 8, members: &[("insn", 0), ("fixup", 4)] },
-    // riscv64, 6.12 to 7.2: include/linux/jump_label.h, include/asm-generic/bug.h with CONFIG_DEBUG_BUGVERBOSE and without,
-    // arch/riscv/include/asm/alternative.h
-    Assumed { name: "jump_entry", machines: RISCV, size: 16, members: &[("code", 0), ("target", 4)] },
-    Assumed { name: "bug_entry", machines: RISCV, size: 12, members: &[("bug_addr_disp", 0)] },
-    Assumed { name: "bug_entry", machines: RISCV, size: 8, members: &[("bug_addr_disp", 0)] },
+    // arch/riscv/include/asm/alternative.h, 6.12 to 7.2
     Assumed {
         name: "alt_entry",
         machines: RISCV,
         size: 16,
         members: &[("old_offset", 0), ("alt_offset", 4), ("alt_len", 10)],
     },
+    // arch/arm64/include/asm/extable.h: from 5.16 on, before
+    Assumed { name: "exception_table_entry", machines: ALL, size: 12, members: &[("insn", 0), ("fixup", 4)] },
+    Assumed { name: "exception_table_entry", machines: ALL, size: 8, members: &[("insn", 0), ("fixup", 4)] },
 ];
 
 /// The shapes that a struct had on a machine.

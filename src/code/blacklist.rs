@@ -36,9 +36,8 @@ fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
             ("__hyp_text_start", "__hyp_text_end"),
             ("__hyp_idmap_text_start", "__hyp_idmap_text_end"),
         ],
-        EM_S390 => &[("__irqentry_text_start", "__irqentry_text_end")],
         // arch/riscv/kernel/probes/kprobes.c, 6.12 and 7.2
-        EM_RISCV => &[("__irqentry_text_start", "__irqentry_text_end")],
+        EM_S390 | EM_RISCV => &[("__irqentry_text_start", "__irqentry_text_end")],
         _ => &[],
     }
 }

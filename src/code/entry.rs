@@ -1,15 +1,14 @@
-//! Where functions begin whose debug information begins behind what stands at their entries and does nothing to what can be
-//! read there.
+//! What stands at the entries of functions and does nothing to what can be read there.
 //!
 //! clang places the instructions below once it has placed where parameters are, so that its location lists start behind
 //! them. What is so behind them is so at the entry, where kprobes, fprobes and trampolines are.
+use super::arm64;
 use super::table::Tables;
 use super::text::Text;
 use super::x86::ENDBR64;
-use super::{arm64, riscv64};
-use crate::link::{self, Symbol};
+use crate::link;
 use crate::load::elf::Elf;
-use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
+use object::elf::{EM_AARCH64, EM_X86_64, Machine};
 use rustc_hash::FxHashMap;
 
 /// The site of ftrace on x86-64: a call of `__fentry__`, or the no-op that objtool or the kernel makes of it. The callee
@@ -45,29 +44,4 @@ fn x86(text: &Text<'_>, traced: &[u32], start: u32) -> impl Iterator<Item = (u32
         traced.binary_search(&behind_landing).is_ok().then(|| behind_landing.saturating_add(X86_SITE));
     let behind = [has_landing.then_some(behind_landing), behind_site];
     behind.into_iter().flatten().map(move |behind| (behind, start))
-}
-
-/// For the addresses behind the no-ops of an object's functions where the functions start. GCC has the debug information
-/// begin behind the no-ops, where no return probe is taken (GCC bug 98776, seen with 12 to 15). They change nothing that can
-/// be read, so that the function may as well begin where its symbol is. Empty on architectures that have none; of a damaged
-/// table, whatever it is.
-pub fn bodies(object: &Elf<'_>, is_module: bool) -> FxHashMap<u32, u32> {
-    let machine = Machine(object.machine);
-    if ![EM_AARCH64, EM_RISCV].contains(&machine) {
-        return FxHashMap::default();
-    }
-    let text = Text::new(object);
-    let functions: Vec<u32> = link::functions(object).iter().map(|s| s.pc).collect();
-    let bounds: Vec<Symbol<'_>> = match is_module {
-        true => vec![],
-        false => link::symbols_where(object, Tables::bounds_ftrace),
-    };
-    let tables = Tables::new(object, &bounds, is_module);
-    if machine == EM_AARCH64 {
-        let entries = arm64::entry::entries(&tables, &text, &functions).unwrap_or_default();
-        entries.iter().filter_map(|e| Some((e.body?, e.start))).collect()
-    } else {
-        let entries = riscv64::entry::entries(&tables, &text, &functions, false).unwrap_or_default();
-        entries.iter().filter_map(|e| Some((e.body?, e.start))).collect()
-    }
 }

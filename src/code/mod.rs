@@ -6,6 +6,7 @@
 mod arm64;
 mod assumptions;
 mod blacklist;
+mod bodies;
 mod data;
 mod entry;
 mod exits;
@@ -24,7 +25,8 @@ use crate::error::Error;
 use crate::link::Symbol;
 use crate::load::elf::Elf;
 pub use assumptions::PROVEN;
-pub use entry::{bodies, untouched};
+pub use bodies::bodies;
+pub use entry::untouched;
 pub use extent::measure;
 use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};

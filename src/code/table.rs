@@ -113,8 +113,16 @@ impl<'o, 'd> Tables<'o, 'd> {
         let start = section.pc.and_then(|pc| pc.checked_add(from as u32));
         let is_whole = from == 0 && length as u64 == section.size();
         let entry_size = section.entry_size().filter(|_| is_whole);
-        let Elf { address_size, order, .. } = *self.object;
-        Ok(Some(Table { name: name.section, start, entry_size, bytes, address_size, order, references }))
+        let address_size = self.object.address_size;
+        Ok(Some(Table {
+            name: name.section,
+            start,
+            entry_size,
+            bytes,
+            address_size,
+            order: self.object.order,
+            references,
+        }))
     }
 
     /// What the table of ftrace sites has, rising: the sites, or on arm64 what [`arm64`](super::arm64) makes them of. Those of

@@ -65,6 +65,7 @@ pub(crate) fn argument_registers(machine: u16) -> &'static [u8] {
         machine::ARM => &[0, 1, 2, 3],
         22 => &[2, 3, 4, 5, 6],
         21 => &[3, 4, 5, 6, 7, 8, 9, 10],
+        // RISC-V ELF psABI, "Integer Calling Convention"
         243 => &[10, 11, 12, 13, 14, 15, 16, 17],
         _ => &[],
     }

@@ -2,7 +2,7 @@
 use probeidx_format::machine;
 
 /// A DWARF register by the name that kprobe_events take: `%di`. (arch/x86/kernel/ptrace.c, arch/arm64/kernel/ptrace.c,
-/// arch/riscv/kernel/ptrace.c, arch/s390/kernel/ptrace.c, arch/powerpc/kernel/ptrace/ptrace.c: `regs_query_register_offset`)
+/// arch/s390/kernel/ptrace.c, arch/powerpc/kernel/ptrace/ptrace.c: `regs_query_register_offset`)
 pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
     const X86_64: [&str; 17] = [
         "%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
@@ -24,7 +24,7 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
         "%gpr21", "%gpr22", "%gpr23", "%gpr24", "%gpr25", "%gpr26", "%gpr27", "%gpr28", "%gpr29", "%gpr30",
         "%gpr31",
     ];
-    // The first is zero always, and has no name.
+    // The first is zero always, and has no name. (arch/riscv/kernel/ptrace.c)
     const RISCV: [&str; 32] = [
         "", "%ra", "%sp", "%gp", "%tp", "%t0", "%t1", "%t2", "%s0", "%s1", "%a0", "%a1", "%a2", "%a3", "%a4",
         "%a5", "%a6", "%a7", "%s2", "%s3", "%s4", "%s5", "%s6", "%s7", "%s8", "%s9", "%s10", "%s11", "%t3",

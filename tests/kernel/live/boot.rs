@@ -219,7 +219,7 @@ impl Machine {
         let patience = match self.architecture {
             Architecture::X86_64 => 120 + count as u64 / 20,
             Architecture::I386 => 600 + count as u64 / 4,
-            Architecture::Arm64 | Architecture::Riscv64 | Architecture::S390x | Architecture::Powerpc64 => {
+            Architecture::Arm64 | Architecture::S390x | Architecture::Powerpc64 | Architecture::Riscv64 => {
                 600 + count as u64 / 4
             }
         };
@@ -248,6 +248,10 @@ impl Machine {
                 "ttyAMA0",
                 "-machine virt -cpu max,pauth-impdef=on -semihosting-config enable=on,userspace=on,target=native,chardev=told",
             ),
+            Architecture::Riscv64 => (
+                "ttyS0",
+                "-machine virt -semihosting-config enable=on,userspace=on,target=native,chardev=told",
+            ),
             // No semihosting: a port that is no terminal, and a second terminal of the hypervisor.
             Architecture::S390x => (
                 "ttysclp0",
@@ -256,10 +260,6 @@ impl Machine {
             Architecture::Powerpc64 => (
                 "hvc0",
                 "-machine pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off -device spapr-vty,chardev=told",
-            ),
-            Architecture::Riscv64 => (
-                "ttyS0",
-                "-machine virt -semihosting-config enable=on,userspace=on,target=native,chardev=told",
             ),
         };
         // Processors have not the same instructions patched in: `$PROBEIDX_CPU` is another one.

@@ -264,9 +264,8 @@ fn near(view: &View<'_>, place: Place, architecture: Architecture, random: &mut 
     let behind = (1..=15).map(|n| offset + n).find(starts);
     let any = match architecture {
         Architecture::X86_64 | Architecture::I386 => offset + random.below(33) as i64 - 16,
-        Architecture::S390x => offset + (random.below(65) as i64 - 32) * 2,
+        Architecture::S390x | Architecture::Riscv64 => offset + (random.below(65) as i64 - 32) * 2,
         Architecture::Arm64 | Architecture::Powerpc64 => offset + (random.below(65) as i64 - 32) * 4,
-        Architecture::Riscv64 => offset + (random.below(33) as i64 - 16) * 2,
     };
     let found = before.into_iter().chain(behind).chain([any]).filter(is_within);
     found.map(|at| Place { pc: start + at as u32, ..place }).collect()
