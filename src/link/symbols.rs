@@ -3,7 +3,7 @@ use super::Kind;
 use crate::code::Kernel;
 use crate::load::elf::{Elf, Section};
 use object::Endianness;
-use object::elf::{STB_GLOBAL, STB_WEAK, STT_FILE, STT_SECTION, STT_TLS, Sym64};
+use object::elf::{STB_GLOBAL, STB_WEAK, STT_FILE, STT_NOTYPE, STT_SECTION, STT_TLS, Sym64};
 use probeidx_format::record::SymbolRecord;
 use rustc_hash::FxHashSet;
 
@@ -83,8 +83,9 @@ pub fn symbols<'d>(object: &Elf<'d>, of: Kind<'_>, kept: &Kept) -> Vec<Symbol<'d
         if name.is_empty() || index == 0 || kind == STT_SECTION.0 || kind == STT_FILE.0 {
             continue;
         }
-        // RISC-V's modules have millions.
-        if (is_user && kind == STT_TLS.0) || (is_module && !is_no_label(name)) {
+        // RISC-V's modules have millions of labels.
+        let is_label = kind == STT_NOTYPE.0 && !is_no_label(name);
+        if (is_user && kind == STT_TLS.0) || (is_module && is_label) {
             continue;
         }
         let section = object.sections.get(usize::from(index));

@@ -16,7 +16,10 @@ pub const LIST: &str = "/sys/kernel/tracing/available_filter_functions";
 /// v6.0)
 pub fn is_listed(kernel: &Kernel, view: &View<'_>, objects: &[ObjectId], answers: &Answers) -> String {
     let mut theirs = BTreeMap::<String, usize>::new();
-    for line in answers.printed[LIST].lines().filter(|line| !line.starts_with("__ftrace_invalid_address")) {
+    // Our own module is in no index.
+    let is_ours =
+        |line: &&str| !line.starts_with("__ftrace_invalid_address") && !line.contains(" [register]");
+    for line in answers.printed[LIST].lines().filter(is_ours) {
         // What traces it follows, if something does.
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let module = words.get(1).filter(|word| word.starts_with('['));
