@@ -59,7 +59,7 @@ impl Decided {
 
     /// The share of placements with undecided verdicts, in percent with one digit behind the point; never 0 where one is.
     pub fn percent_undecided(&self) -> f64 {
-        (1000.0 * self.undecided as f64 / self.placements.max(1) as f64).ceil() / 10.0
+        (1000.0 * self.undecided.min(self.placements) as f64 / self.placements.max(1) as f64).ceil() / 10.0
     }
 
     /// Whether the verdicts of most placements of vmlinux are undecided.

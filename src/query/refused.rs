@@ -37,7 +37,7 @@ fn of_object<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = Refu
         Refused {
             module: (!module.is_empty()).then_some(module),
             start: address,
-            end: address + u64::from(range.end.get().saturating_sub(start)),
+            end: address.wrapping_add(range.end.get().saturating_sub(start).into()),
             name: held.map_or(&[], |h| view.string(h.record.name)),
             section: symbols::section(&view, object, start).map_or(&[], |s| view.string(s.name)),
             source: RefusedBy::from_number(range.source.get()).unwrap_or(RefusedBy::Nokprobe),

@@ -142,7 +142,7 @@ pub(super) struct Verdicts {
 impl From<&Decided> for Verdicts {
     fn from(counts: &Decided) -> Self {
         Self {
-            decided: counts.placements - counts.undecided,
+            decided: counts.placements.saturating_sub(counts.undecided),
             undecided: counts.undecided,
             because: counts.because.iter().copied().collect(),
         }
