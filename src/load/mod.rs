@@ -32,7 +32,7 @@ pub enum Image {
 impl Image {
     /// Opens a file; a `.gz`, `.xz` or `.zst` one is inflated, and a boot image unpacked, up to 64 times its length.
     ///
-    /// Bare BTF becomes an object too: see [`live`]. So does a 32-bit object, of 64 bits: see [`widen`].
+    /// Bare BTF becomes an object too: see [`live`]. So does a 32-bit object, of 64 bits (`widen`).
     pub fn open(path: &Path) -> Result<Self> {
         if live::release(path).is_some() {
             return Ok(Self::Inflated(live::object(path, &live::read(path)?)));
