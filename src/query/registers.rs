@@ -24,22 +24,16 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
         "%gpr21", "%gpr22", "%gpr23", "%gpr24", "%gpr25", "%gpr26", "%gpr27", "%gpr28", "%gpr29", "%gpr30",
         "%gpr31",
     ];
-    // The first is zero always, and has no name. (arch/riscv/kernel/ptrace.c)
-    const RISCV: [&str; 32] = [
-        "", "%ra", "%sp", "%gp", "%tp", "%t0", "%t1", "%t2", "%s0", "%s1", "%a0", "%a1", "%a2", "%a3", "%a4",
-        "%a5", "%a6", "%a7", "%s2", "%s3", "%s4", "%s5", "%s6", "%s7", "%s8", "%s9", "%s10", "%s11", "%t3",
-        "%t4", "%t5", "%t6",
-    ];
     let names: &[&str] = match machine {
         machine::I386 => &I386,
         21 => &POWERPC64,
         22 => &S390X,
         62 => &X86_64,
         183 => &ARM64,
-        243 => &RISCV,
+        // 243, riscv64: none until a booted kernel fetched values by them.
         _ => &[],
     };
-    names.get(usize::from(number)).copied().filter(|name| !name.is_empty())
+    names.get(usize::from(number)).copied()
 }
 
 /// The register in which the address of the probe is, by the same names.
@@ -48,7 +42,6 @@ pub fn instruction_pointer(machine: u16) -> Option<&'static str> {
         62 | machine::I386 => Some("%ip"),
         183 => Some("%pc"),
         21 => Some("%nip"),
-        243 => Some("%epc"),
         _ => None,
     }
 }
