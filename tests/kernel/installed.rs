@@ -1,4 +1,5 @@
 //! What there is on this machine to test against.
+use probeidx::load::{Image, elf::Elf};
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};
@@ -145,12 +146,43 @@ pub fn on_each(test: fn(&Kernel)) {
     assert!(failed.is_empty(), "it fails on {failed:?}");
 }
 
-/// The newest of [`kernels`] for x86-64, if it is newer than the installed one.
+/// The newest of [`kernels`] for x86-64, if it is newer than the installed one and the tools of this machine, to which answers
+/// are compared, are as new as its compiler: older ones read its debug information otherwise, or not.
 pub fn newer() -> Result<Kernel, String> {
     let installed = kernel().map(|kernel| numbers(&kernel.release)).unwrap_or_default();
+    let here = Command::new("gcc").arg("-dumpversion").output().map_err(|e| format!("gcc: {e}"))?;
+    let here = numbers(&String::from_utf8_lossy(&here.stdout));
+    let is_known = |k: &Kernel| numbers(&compiler(k)).first() <= here.first();
     let mut found = kernels()?;
-    found.retain(|k| k.architecture == Architecture::X86_64 && numbers(&k.release) > installed);
-    found.pop().ok_or_else(|| "no newer kernel: run scripts/kernels".to_owned())
+    found
+        .retain(|k| k.architecture == Architecture::X86_64 && numbers(&k.release) > installed && is_known(k));
+    found.pop().ok_or_else(|| "no newer kernel that the tools here know: run scripts/kernels".to_owned())
+}
+
+/// As compilers leave their names in `.comment`.
+pub fn compiler(kernel: &Kernel) -> String {
+    let told = Image::open(&kernel.vmlinux).ok().and_then(|image| {
+        let object = Elf::parse(image.bytes()).ok()?;
+        let comment = object.section(".comment")?.data().ok()?;
+        let names: Vec<String> = comment
+            .split(|b| *b == 0)
+            .map(|name| String::from_utf8_lossy(name).trim().to_owned())
+            .filter(|name| !name.is_empty())
+            .collect();
+        Some(names)
+    });
+    let mut names = told.unwrap_or_default();
+    names.dedup();
+    // `GCC: (Debian 10.2.1-6) 10.2.1 20210110`, `rustc version 1.92.0 (…)`
+    let short = |name: &String| {
+        let outside = |text: &str| text.split(['(', ')']).step_by(2).collect::<String>();
+        outside(name).replace("GCC:", "GCC").split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+    };
+    if names.is_empty() {
+        "not told".to_owned()
+    } else {
+        names.iter().map(short).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Those of [`kernels`] that are for arm64.
