@@ -81,12 +81,14 @@ impl SourceTree {
         Self { roots, is_known: true }
     }
 
-    /// A path relative to the tree; as it is where it lies elsewhere, or the tree is not known.
+    /// A path relative to the tree; as it is where it lies elsewhere, or the tree is not known. What is relative to it already
+    /// keeps its `..` within (`lib/zstd/decompress/../common/bitstream.h`), as SystemTap prints it.
     pub fn within<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
         if !self.is_known {
             return path.into();
         }
-        let path = folded(path);
+        let is_plain = !path.starts_with(b"/") && !path.starts_with(b".");
+        let path = if is_plain { path.into() } else { folded(path) };
         let below = |root: &Vec<u8>| {
             let below = path.strip_prefix(&root[..])?.strip_prefix(b"/")?;
             (!below.is_empty() && !leads_out(below)).then(|| path.len() - below.len())

@@ -61,6 +61,15 @@ impl Architecture {
 }
 
 impl Kernel {
+    /// Whether it is one of those by which the cases of values and limits were made: 6.1 to 6.12. Says so if it is not.
+    pub fn is_of_cases(&self) -> bool {
+        let is_known = (6..7).contains(&numbers(&self.release)[0]);
+        if !is_known {
+            say(&format!("skipped: {}: the cases are of 6.1 to 6.12", self.release));
+        }
+        is_known
+    }
+
     /// Whether it has the symbols of data for itself (CONFIG_KALLSYMS_ALL): see `System.map`.
     pub fn carries_data(&self) -> bool {
         let beside = self.image.with_file_name(format!("config-{}", self.release));
@@ -241,7 +250,7 @@ fn stap(kernel: &Kernel, scope: &str, arguments: &[&str]) -> Result<String, Stri
     let folder = std::env::var_os("PROBEIDX_ORACLE").map_or_else(|| scratch("oracle"), PathBuf::from);
     let kept = folder.join(format!("{}-{size}-stap-{version}-{scope}.txt", kernel.release));
     if let Ok(text) = std::fs::read_to_string(&kept) {
-        return Ok(text);
+        return Ok(without_build_folder(&text));
     }
     let shown: String = arguments.join(" ").chars().take(80).collect();
     say(&format!("stap -r {} {shown}: once, up to a minute or two", kernel.release));
@@ -256,7 +265,33 @@ fn stap(kernel: &Kernel, scope: &str, arguments: &[&str]) -> Result<String, Stri
         .and_then(|()| std::fs::write(&unfinished, &text))
         .and_then(|()| std::fs::rename(&unfinished, &kept))
         .map_err(|e| format!("{}: {e}", kept.display()))?;
-    Ok(text)
+    Ok(without_build_folder(&text))
+}
+
+/// SystemTap tells files of assembly by where they were built (`/build/reproducible-path/linux-6.1.192/arch/…`), `probeidx` by
+/// where they are in the kernel's sources.
+fn without_build_folder(text: &str) -> String {
+    let text = text.replace("@./", "@");
+    let mut parts = text.split("@/");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |whole, part| {
+        let path = part.split(['"', ':']).next().unwrap_or_default();
+        let below = path.find("linux-").and_then(|at| Some(at + path[at..].find('/')? + 1));
+        match below {
+            Some(below) => {
+                let (path, rest) = (&path[below..], &part[path.len()..]);
+                let mut components: Vec<&str> = vec![];
+                for component in path.split('/') {
+                    match component {
+                        ".." => drop(components.pop()),
+                        component => components.push(component),
+                    }
+                }
+                whole + "@" + &components.join("/") + rest
+            }
+            None => whole + "@/" + part,
+        }
+    })
 }
 
 /// The index of a kernel with its modules, built once.
