@@ -241,7 +241,7 @@ fn a_lost_table_leaves_it_open() {
     let vmlinux = tree.path().join("vmlinux-6.1.0-arm");
     let mut cut = Command::new("llvm-objcopy");
     cut.args(["--strip-symbol=__start_mcount_loc", "--strip-symbol=__stop_mcount_loc"]);
-    cut.arg("--redefine-sym=untraced=ftrace_location").arg(&vmlinux);
+    cut.arg("--redefine-sym=reader=ftrace_location").arg(&vmlinux);
     if !cut.output().is_ok_and(|o| o.status.success()) {
         skipped("arm64: llvm-objcopy cannot be started");
         return;
