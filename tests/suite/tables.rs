@@ -96,7 +96,8 @@ impl Kernel {
 /// Indexes a tree of which there is nothing to say but that verdicts are undecided.
 pub fn index(tree: Tree) -> Indexed {
     let (indexed, built) = try_index(tree);
-        let is_of_verdicts = |line: &&str| line.contains(": verdicts of ") || line.contains(": verdicts stay undecided");
+    let is_of_verdicts =
+        |line: &&str| line.contains(": verdicts of ") || line.contains(": verdicts stay undecided");
     let mut others = built.err.lines().filter(|line| !is_of_verdicts(line));
     assert_eq!((built.code, others.next()), (0, None), "{built:?}");
     indexed
