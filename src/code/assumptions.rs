@@ -8,8 +8,8 @@
 //! | a table exists where a function reads it | size of that function: one that is empty reads none ([`EMPTY`]) | | clang build of 6.1 | 5.10 to 7.3 |
 //! | x86: instructions that raise exceptions are refused | functions of the debug information (`is_exception_insn` or its callers) | version ≥ [`REFUSES_TRAPS`] | 6.1, 6.12, 7.2 booted | 6.9 to 7.3 |
 //! | x86: which instructions are emulated, and so refused if they cannot be | `kprobe_emulate_*` functions of vmlinux | version ≥ [`EMULATES`] | 5.10, 6.1 booted | 5.13 to 7.3 |
-//! | x86: the checks of called functions' types (kCFI) are refused | a call of `is_cfi_trap` in the code that checks probes | version ≥ [`KEEPS_TYPE_CHECKS`] | clang build of 6.1 | 6.6 to 7.3 |
-//! | i386: rules of kprobes, of the same files, are those of x86-64; `pop %ds` counts as a load of `%ss` | as above | | 6.1 686-pae booted, 28,627 placements | 6.1 |
+//! | x86: the checks of called functions' types (kCFI) are refused | a call of `is_cfi_trap` in the code that checks probes | version ≥ [`KEEPS_TYPE_CHECKS`] | 6.1 of clang indexed, not booted | 6.6 to 7.3 |
+//! | i386: rules of kprobes, of the same files, are those of x86-64; `pop %ds` counts as a load of `%ss` | as above | | 6.1 686-pae booted, 28,627 requests; `pop %ds` was not among them | 6.1 |
 //! | i386: no-ops of static branches are `mov %esi, %esi` and a `lea` of 5 bytes | code at the entries of `__jump_table` | | 6.1 686-pae booted | 6.1 |
 //! | i386: parameters are passed in `%ax`, `%dx`, `%cx`, then on the stack (`-mregparm=3`) | locations of the debug information; without them nothing is assumed | | values fetched in the booted 6.1 686-pae | 6.1 |
 //! | arm64: what counts as exclusive load or store | the mask in the code of `arm_kprobe_decode_insn` | version ≥ [`NARROW_EXCLUSIVE`] | 5.10, 6.1, 6.12, 7.2 booted | 6.15 to 7.3: narrow |
@@ -22,8 +22,8 @@
 //! | areas of the kprobe blacklist | symbols that bound them | | `tests/kernel/live/listed` | 5.10 to 7.3 |
 //! | `__pfx_`, `__cfi_` symbols are refused | functions of the debug information (`is_cfi_preamble_symbol`) | taken to be refused where only BTF or symbols are known | 6.1, 6.12 booted | 6.6 to 7.3 |
 //! | functions without an ftrace site are refused by kprobe_events | configuration; functions of the debug information (`within_notrace_func`) | taken to be refused | 5.10 to 7.2 booted | 5.10 to 7.3 |
-//! | the sources lie where the unit of `init/main.c` is | its name and compilation directory | paths stay as they are | `tests/suite/built` | 5.10 to 7.2 |
-//! | x86: `endbr64` and the callee of an ftrace site leave all registers alone | table of ftrace's sites; `endbr64` in the code | | `tests/suite/built` | 5.10 to 7.3 |
+//! | the sources lie where the unit of `init/main.c` is | its name and compilation directory | paths stay as they are | `tests/suite/built`; 6.1 indexed as built by GCC and by clang | 6.1; of rt and Rust the folders alone were looked at |
+//! | x86: `endbr64` and the callee of an ftrace site leave all registers alone | table of ftrace's sites; `endbr64` in the code | | `tests/suite/built`; values fetched in a module of clang 16 on 6.1 booted | 6.1 |
 //! | the kernel cuts `.llvm.N` from its own names | CONFIG_LTO_CLANG, and that text among its constants | not cut | source of 6.1.192 | 5.13 to 6.10 |
 use crate::code::rules::Version;
 use crate::shapes::Shape;
