@@ -4,7 +4,7 @@ use super::sample::{self, Place};
 use probeidx::query::symbols;
 use probeidx::query::verdict::Verdicts;
 use probeidx_format::View;
-use probeidx_format::record::SymbolRecord;
+use probeidx_format::record::{SiteKind, SymbolRecord};
 
 /// A mechanism asked for one address.
 pub struct Trial {
@@ -49,9 +49,11 @@ impl Trial {
         let is_function = !place.is_inline;
         if !sample::is_freed(&address) {
             trials.push(trial("kprobe", verdicts.kprobe.name(), register(What::Kprobe)));
-            // ftrace takes any address within a site for the site.
             if is_function && held.is_some_and(|h| h.offset == 0) {
-                trials.push(trial("fentry", verdicts.fentry.name(), register(What::Ftrace)));
+                let to_site = if has(SymbolRecord::FTRACE_ENTRY) { to_site(view, place) } else { 0 };
+                let address = address.clone().plus(to_site.into());
+                let ask = Request::Register { what: What::Ftrace, address };
+                trials.push(trial("fentry", verdicts.fentry.name(), ask));
             }
         }
         if let Some(anchor) = symbols::anchor(view, place.object, place.pc) {
@@ -93,6 +95,18 @@ impl Trial {
         }
     }
 }
+
+/// How far behind an entry with an ftrace site that is: ftrace takes any address within a site for it, but the entry before it only since
+/// 5.18 (`ftrace_location`, kernel/trace/ftrace.c). 0 where the index does not tell.
+fn to_site(view: &View<'_>, place: Place) -> u32 {
+    let sites = view.sites_of(place.object);
+    let first = sites.partition_point(|site| site.start.get() < place.pc);
+    let mut near = sites[first..].iter().take_while(|site| site.start.get() < place.pc + ENTRY);
+    near.find(|site| site.kind == SiteKind::Ftrace as u8).map_or(0, |site| site.start.get() - place.pc)
+}
+
+/// Bytes at an entry before its ftrace site, at most: a landing pad and a no-op.
+const ENTRY: u32 = 9;
 
 const ENOENT: i32 = 2;
 const EINVAL: i32 = 22;
