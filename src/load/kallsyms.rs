@@ -1,6 +1,6 @@
 //! The symbols that a kernel image carries for itself (CONFIG_KALLSYMS): found without any symbol that would say where.
 //!
-//! scripts/kallsyms.c writes these tables one after another into `.rodata`, each aligned to 8:
+//! scripts/kallsyms.c writes these tables one after another into `.rodata`:
 //!
 //! | up to 6.3 | from 6.4 on | what it is |
 //! | --- | --- | --- |
@@ -11,6 +11,9 @@
 //! | (seqs_of_names) | token_index | not read |
 //! | token_table | offsets, relative_base | 256 texts, each ended by NUL |
 //! | token_index | seqs_of_names | where each text starts, 16 bits |
+//!
+//! Each is aligned to a pointer. Since 7.0 (seen on 7.3) each is aligned to 4, and there is no base: an offset counts from the
+//! place where it stands itself.
 //!
 //! The table of tokens has ten texts in a row that nothing else has: `0` to `9`. Its index follows it, and says where it
 //! starts. The names are what number, lengths and markers agree on. Every table is compared with what another one says of
@@ -43,7 +46,7 @@ impl SymbolTable {
         let is_code =
             |address: u64| code().any(|s| address.checked_sub(s.address()).is_some_and(|o| o < s.size()));
         for section in object.sections.iter().filter(|s| s.is_allocated() && !s.is_executable()) {
-            let data = Data { bytes: section.raw(), order: object.order };
+            let data = Data { bytes: section.raw(), order: object.order, address: section.address() };
             if let Some(carried) = Carried::find(data, is_code) {
                 let carried = carried.map_err(|e| e.section(section.name))?;
                 return Ok(Some(Self::new(object, carried.told())));
@@ -101,6 +104,8 @@ pub struct Data<'d> {
     pub bytes: &'d [u8],
     /// Of its numbers.
     pub order: Endianness,
+    /// Of its first byte.
+    pub address: u64,
 }
 
 impl<'d> Data<'d> {
@@ -112,6 +117,10 @@ impl<'d> Data<'d> {
     }
     fn long(self, at: usize) -> Option<u64> {
         self.bytes.get(at..)?.first_chunk().map(|b| self.order.read_u64(*b))
+    }
+    /// A number of 4 or 8 bytes.
+    fn word(self, at: usize, size: usize) -> Option<u64> {
+        if size == 4 { self.number(at).map(u64::from) } else { self.long(at) }
     }
 }
 
@@ -159,19 +168,23 @@ struct Names {
     ends: Vec<usize>,
     /// Where the number of symbols stands.
     count_at: usize,
+    /// To how many bytes the tables are aligned: 4 or 8.
+    aligned: usize,
 }
 
 impl Names {
     /// The number of symbols, and names that end where the markers say so.
     fn find(data: Data<'_>, tokens: &Tokens<'_>) -> Option<Self> {
         let mut left = data.bytes.len().saturating_mul(MOST_TRIED);
-        for count_at in (0..tokens.table.saturating_sub(16)).step_by(8) {
+        for count_at in (0..tokens.table.saturating_sub(16)).step_by(4) {
             let count = data.number(count_at)? as usize;
-            let is_likely = (2..data.bytes.len()).contains(&count) && data.number(count_at + 4) == Some(0);
-            if !is_likely || !starts_with_letter(data.bytes, count_at + 8, tokens) {
+            // No name is empty: zeros only align the first.
+            let aligned = if data.number(count_at + 4) == Some(0) { 8 } else { 4 };
+            let is_likely = (2..data.bytes.len()).contains(&count) && count_at.is_multiple_of(aligned);
+            if !is_likely || !starts_with_letter(data.bytes, count_at + aligned, tokens) {
                 continue;
             }
-            if let Some(names) = Self::at(data, count_at, count, tokens, &mut left) {
+            if let Some(names) = Self::at(data, count_at, count, aligned, tokens, &mut left) {
                 return Some(names);
             }
             if left == 0 {
@@ -185,11 +198,12 @@ impl Names {
         data: Data<'_>,
         count_at: usize,
         count: usize,
+        aligned: usize,
         tokens: &Tokens<'_>,
         left: &mut usize,
     ) -> Option<Self> {
-        let first = count_at + 8;
-        let mut names = Self { text: vec![], ends: vec![], count_at };
+        let first = count_at + aligned;
+        let mut names = Self { text: vec![], ends: vec![], count_at, aligned };
         let mut markers = vec![];
         let mut at = first;
         for n in 0..count {
@@ -211,16 +225,13 @@ impl Names {
             }
             names.ends.push(names.text.len());
         }
-        let behind = at.next_multiple_of(8);
+        let behind = at.next_multiple_of(aligned);
         let are = |size: usize| {
-            let marker = |n: usize| match size {
-                4 => data.number(behind + 4 * n).map(u64::from),
-                _ => data.long(behind + 8 * n),
-            };
             // Before the tokens there is nothing else, or three bytes for each symbol.
-            let end = (behind + size * markers.len()).next_multiple_of(8);
-            let is_next = [end, end + (3 * count).next_multiple_of(8)].contains(&tokens.table);
-            is_next && markers.iter().enumerate().all(|(n, m)| marker(n) == Some(*m as u64))
+            let end = (behind + size * markers.len()).next_multiple_of(aligned);
+            let is_next = [end, end + (3 * count).next_multiple_of(aligned)].contains(&tokens.table);
+            let is_there = |(n, m): (usize, &usize)| data.word(behind + size * n, size) == Some(*m as u64);
+            is_next && markers.iter().enumerate().all(is_there)
         };
         (are(4) || are(8)).then_some(names)
     }
@@ -260,8 +271,29 @@ enum Stored {
     /// As these where they are negative, from the base less 1 downwards, and else plain numbers: of per-cpu data
     /// (CONFIG_KALLSYMS_ABSOLUTE_PERCPU).
     Percpu { base: u64 },
-    /// As they are.
-    Absolute,
+    /// From where the offset itself stands, 32 bits with a sign.
+    FromItself,
+    /// As they are, so many bytes each.
+    Absolute { size: usize },
+}
+
+impl Stored {
+    /// The address of a symbol by the number that stands at `at`.
+    fn read(self, data: Data<'_>, at: usize) -> Option<u64> {
+        let signed = |number: u32| i64::from(number as i32) as u64;
+        Some(match self {
+            Self::Absolute { size } => data.word(at, size)?,
+            Self::Offsets { base } => base.wrapping_add(data.number(at)?.into()),
+            Self::Percpu { base } => match data.number(at)? {
+                plain if plain as i32 >= 0 => plain.into(),
+                negative => base.wrapping_sub(1).wrapping_sub(signed(negative)),
+            },
+            Self::FromItself => data.address.wrapping_add(at as u64).wrapping_add(signed(data.number(at)?)),
+        })
+    }
+    fn size(self) -> usize {
+        if let Self::Absolute { size } = self { size } else { 4 }
+    }
 }
 
 /// The addresses of the symbols: the reading by which they rise and `_text` or `_stext` is the start of code.
@@ -275,28 +307,26 @@ fn addresses(
     let text = names.iter().position(|n| {
         matches!(n, [_, b'_', b't', b'e', b'x', b't'] | [_, b'_', b's', b't', b'e', b'x', b't'])
     })?;
-    let wide = (4 * count).next_multiple_of(8);
-    let behind = tokens.end.next_multiple_of(8);
+    // In what is aligned to 4, a pointer has 4 bytes, or there is none.
+    let word = names.aligned;
+    let wide = (4 * count).next_multiple_of(word);
+    let behind = tokens.end.next_multiple_of(word);
     // Where they are, and where their base is, from 6.4 on and before it.
-    let newer = data.long(behind + wide).map(|base| (behind, base));
+    let newer = data.word(behind + wide, word).map(|base| (behind, base));
     let older = || {
-        let base_at = names.count_at.checked_sub(8)?;
-        Some((base_at.checked_sub(wide)?, data.long(base_at)?))
+        let base_at = names.count_at.checked_sub(word)?;
+        Some((base_at.checked_sub(wide)?, data.word(base_at, word)?))
     };
     let relative = [newer, older()].into_iter().flatten();
     let mut tried: Vec<(usize, Stored)> = relative
         .flat_map(|(at, base)| [(at, Stored::Percpu { base }), (at, Stored::Offsets { base })])
         .collect();
-    tried.extend(names.count_at.checked_sub(8 * count).map(|at| (at, Stored::Absolute)));
+    tried.extend(names.count_at.checked_sub(word * count).map(|at| (at, Stored::Absolute { size: word })));
+    if word == 4 {
+        tried.extend([(behind, Stored::FromItself), (behind, Stored::Absolute { size: 4 })]);
+    }
     tried.into_iter().find_map(|(at, stored)| {
-        let address = |n: usize| match stored {
-            Stored::Absolute => data.long(at + 8 * n),
-            Stored::Offsets { base } => data.number(at + 4 * n).map(|o| base.wrapping_add(o.into())),
-            Stored::Percpu { base } => data.number(at + 4 * n).map(|o| match o as i32 {
-                plain @ 0.. => plain as u64,
-                negative => base.wrapping_sub(1).wrapping_sub(i64::from(negative) as u64),
-            }),
-        };
+        let address = |n: usize| stored.read(data, at + stored.size() * n);
         address(text).filter(|a| is_code(*a))?;
         let all: Vec<u64> = (0..count).map(address).collect::<Option<_>>()?;
         all.is_sorted().then_some(all)

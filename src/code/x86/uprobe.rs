@@ -1,5 +1,6 @@
 //! Which instructions uprobes refuse (x86-64): `uprobe_init_insn` and `branch_setup_xol_ops` of
-//! arch/x86/kernel/uprobes.c, the same from 5.10 to 6.12.
+//! arch/x86/kernel/uprobes.c, the same from 5.10 to 6.12. Newer ones take no-ops with any prefix too (seen on 7.3): a program is
+//! indexed for all of them, and what one refuses is refused.
 use iced_x86::Instruction;
 
 /// Whether the kernel refuses an instruction, of which the bytes are given. It goes by prefixes and by the first byte of

@@ -2,8 +2,10 @@
 //! where. (Documentation/arch/arm64/booting.rst, riscv/boot-image-header.rst.)
 //!
 //! What the kernel has for itself tells it: its symbols ([`Carried`]) bound code and data; the relocations by which it moves
-//! itself (`R_*_RELATIVE`, in whose places an image has zeros) tell where it was linked; BTF and the note of the build id have
-//! marks. All of it is put into an ELF object like a stripped vmlinux, its pointers in place.
+//! itself tell where it was linked (`R_*_RELATIVE`, in whose places an image has zeros, and RELR, in whose places it has what is
+//! put there); BTF and the note of the build id have marks. All of it is put into an ELF object like a stripped vmlinux, its
+//! pointers in place.
+use super::moved::{Moved, word};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::kallsyms::{Carried, Data};
 use crate::load::live::Writer;
@@ -16,10 +18,7 @@ use std::ops::Range;
 const ORDER: Endianness = Endianness::Little;
 
 /// Kernels of both architectures are linked to a multiple of this.
-const LINKED_TO: u64 = 2 << 20;
-
-/// A table of relocations has at least so many; a kernel has a hundred thousand.
-const FEWEST: usize = 64;
+pub(super) const LINKED_TO: u64 = 2 << 20;
 
 /// The object that an image is.
 ///
@@ -34,10 +33,9 @@ pub(super) fn object(image: &[u8]) -> Result<Vec<u8>> {
             .hint("give the vmlinux that it was made of"));
     }
     let mut bytes = image.to_vec();
-    let linked = Moved::find(image, relative).and_then(|moved| {
-        let linked = moved.linked_at()?;
+    let linked = Moved::find(image, relative).map(|(moved, linked)| {
         moved.apply(linked, &mut bytes);
-        Some(linked)
+        linked
     });
     let length = bytes.len() as u64;
     let may_be_code = |address: u64| match linked {
@@ -46,84 +44,16 @@ pub(super) fn object(image: &[u8]) -> Result<Vec<u8>> {
         None => address >= 1 << 63 && address.is_multiple_of(4096),
     };
     let unsupported = |what| Error::new(ErrorKind::Unsupported, what);
-    let symbols = Carried::find(Data { bytes: &bytes, order: ORDER }, may_be_code).ok_or_else(|| {
-        unsupported("a flat boot image without symbols (CONFIG_KALLSYMS): nothing says what is where in it")
-    })??;
+    let symbols =
+        Carried::find(Data { bytes: &bytes, order: ORDER, address: linked.unwrap_or(0) }, may_be_code)
+            .ok_or_else(|| {
+                unsupported(
+                    "a flat boot image without symbols (CONFIG_KALLSYMS): nothing says what is where in it",
+                )
+            })??;
     let code = Code::of(&symbols, linked, length)
         .ok_or_else(|| unsupported("a flat boot image whose symbols do not say where its code is"))?;
     Ok(code.write(&bytes, image, machine))
-}
-
-/// The relocations by which a kernel moves itself.
-struct Moved<'d> {
-    image: &'d [u8],
-    /// Where their table is.
-    table: Range<usize>,
-}
-
-/// Where it stands, its type, what is put there.
-const RECORD: usize = 24;
-
-impl<'d> Moved<'d> {
-    /// The longest run of records of this type.
-    fn find(image: &'d [u8], relative: u64) -> Option<Self> {
-        let is_one = |at: usize| word(image, at + 8) == Some(relative);
-        let (mut at, mut longest) = (0, 0..0);
-        while at + RECORD <= image.len() {
-            let start = at;
-            while is_one(at) {
-                at += RECORD;
-            }
-            if at - start > longest.len() {
-                longest = start..at.min(image.len());
-            }
-            at = at.max(start + 8);
-        }
-        (longest.len() >= FEWEST * RECORD).then_some(Self { image, table: longest })
-    }
-
-    /// Address and value of each.
-    fn records(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.table
-            .clone()
-            .step_by(RECORD)
-            .filter_map(|at| Some((word(self.image, at)?, word(self.image, at + 16)?)))
-    }
-
-    /// The address of the image's first byte: that by which nearly all places have nothing yet, or already what is put there.
-    fn linked_at(&self) -> Option<u64> {
-        /// So many are looked at, for each address that it may be.
-        const SAMPLE: usize = 1024;
-        let first = self.records().map(|r| r.0).min()?;
-        let last = self.records().map(|r| r.0).max()?;
-        let length = self.image.len() as u64;
-        (last.checked_sub(first)? < length).then_some(())?;
-        let lowest = last.saturating_sub(length).checked_next_multiple_of(LINKED_TO)?;
-        let step = (self.table.len() / RECORD).div_ceil(SAMPLE);
-        let fitting = |start: u64| {
-            let fits = |(at, value): (u64, u64)| {
-                let there = word(self.image, at.checked_sub(start)? as usize)?;
-                (there == 0 || there == value).then_some(())
-            };
-            self.records().step_by(step).filter_map(fits).count()
-        };
-        let candidates = (lowest..=first).step_by(LINKED_TO as usize);
-        let (fitting, start) = candidates.map(|start| (fitting(start), start)).max_by_key(|c| c.0)?;
-        (fitting * 10 >= self.records().step_by(step).count() * 9).then_some(start)
-    }
-
-    fn apply(&self, linked: u64, bytes: &mut [u8]) {
-        for (address, value) in self.records() {
-            let at = address.wrapping_sub(linked) as usize;
-            if let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
-                *place = u64::to_le_bytes(value);
-            }
-        }
-    }
-}
-
-fn word(data: &[u8], at: usize) -> Option<u64> {
-    data.get(at..)?.first_chunk().map(|b| u64::from_le_bytes(*b))
 }
 
 /// Where an image has code.
@@ -253,6 +183,7 @@ fn build_id(image: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::moved::FEWEST;
     use super::*;
     use crate::load::elf::Elf;
     use crate::load::kallsyms::tests::{Layout, TEXT, read_only_data};
@@ -261,11 +192,11 @@ mod tests {
 
     /// An Image with code, symbols, BTF behind some that is no BTF, and a note behind that of an object for processes. If it
     /// moves itself, all pointers are in the relocations.
-    fn image(layout: Layout, moves: bool) -> Vec<u8> {
+    fn image(layout: Layout, moves: Moves) -> Vec<u8> {
         let mut image = vec![0x1f; CODE];
         image[..0x40].fill(0);
         image[0x38..0x3c].copy_from_slice(b"ARM\x64");
-        let data = read_only_data(layout, ORDER);
+        let data = read_only_data(layout, ORDER, TEXT + CODE as u64);
         image.extend(&data);
         let note = |id: u8| [b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0".to_vec(), vec![id; 20]].concat();
         let mut process = vec![0; 64];
@@ -278,20 +209,41 @@ mod tests {
         image.resize(image.len().next_multiple_of(8), 0);
         image.extend(btf_of_nothing());
         image.resize(image.len().next_multiple_of(8), 0);
-        if moves {
-            let base = memmem::find(&image, &TEXT.to_le_bytes()).unwrap();
-            image[base..base + 8].fill(0);
-            let free = image.len();
-            image.resize(free + 8 * FEWEST, 0);
-            let pointers = [base].into_iter().chain((free..image.len()).step_by(8));
-            for at in pointers.collect::<Vec<_>>() {
-                let record = [TEXT + at as u64, 1027, TEXT];
-                record.iter().for_each(|word| image.extend(word.to_le_bytes()));
+        let first = image.len();
+        let end = first + 8 * 2 * FEWEST;
+        let pointers = || (first..end).step_by(8);
+        match moves {
+            Moves::No => {}
+            Moves::ByRecords => {
+                let base = memmem::find(&image, &TEXT.to_le_bytes());
+                base.iter().for_each(|base| image[*base..base + 8].fill(0));
+                image.resize(end, 0);
+                for at in base.into_iter().chain(pointers()) {
+                    let record = [TEXT + at as u64, 1027, TEXT];
+                    record.iter().for_each(|word| image.extend(word.to_le_bytes()));
+                }
+            }
+            Moves::ByBitmaps => {
+                pointers().for_each(|at| image.extend((TEXT + at as u64).to_le_bytes()));
+                // What looks like it, and is longer.
+                image.extend([0x81; 8 * 100]);
+                image.extend([0; 8]);
+                for at in pointers().step_by(16) {
+                    let words = [TEXT + at as u64, 0xfffe | 1];
+                    words.iter().for_each(|word| image.extend(word.to_le_bytes()));
+                }
             }
         }
         let size = image.len() as u64 + 0x1000;
         image[0x10..0x18].copy_from_slice(&size.to_le_bytes());
         image
+    }
+
+    #[derive(Clone, Copy)]
+    enum Moves {
+        No,
+        ByRecords,
+        ByBitmaps,
     }
 
     fn btf_of_nothing() -> Vec<u8> {
@@ -303,8 +255,9 @@ mod tests {
 
     #[test]
     fn what_is_where_is_found() {
+        let moving = Layout::ALL.into_iter().flat_map(|l| [(l, Moves::ByRecords), (l, Moves::ByBitmaps)]);
         for (layout, moves) in
-            [(Layout::Older, false), (Layout::Newer, false), (Layout::Older, true), (Layout::Newer, true)]
+            [(Layout::Older, Moves::No), (Layout::Newer, Moves::No)].into_iter().chain(moving)
         {
             let image = image(layout, moves);
             let bytes = object(&image).unwrap();
@@ -317,8 +270,14 @@ mod tests {
             assert_eq!(object.build_id(), Some(&[2; 20][..]));
             assert_eq!(object.section(".BTF").unwrap().raw(), btf_of_nothing());
             assert!(
-                Carried::find(Data { bytes: object.section(".data").unwrap().raw(), order: ORDER }, |a| a
-                    == TEXT)
+                Carried::find(
+                    Data {
+                        bytes: object.section(".data").unwrap().raw(),
+                        order: ORDER,
+                        address: TEXT + CODE as u64
+                    },
+                    |address| address == TEXT
+                )
                 .unwrap()
                 .is_ok()
             );
@@ -327,7 +286,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_or_changed_is_an_error_or_another_image() {
-        let whole = image(Layout::Newer, true);
+        let whole = image(Layout::Newer, Moves::ByRecords);
         assert!(object(&whole[..CODE]).unwrap_err().message().contains("CONFIG_KALLSYMS"));
         for at in (0x40..whole.len()).step_by(13) {
             let _ = object(&whole[..at]);

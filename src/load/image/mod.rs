@@ -7,6 +7,7 @@
 //! | `Image` (arm64, riscv) | the kernel as it lies in memory | `flat` |
 mod flat;
 mod lz4;
+mod moved;
 
 use super::decompress::{self, Compression, decompress};
 use crate::error::{Error, ErrorKind, Result};

@@ -66,14 +66,14 @@ fn uprobes_hold(kernel: &Kernel) {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-/// What we refuse and this kernel takes: `xchg %ax,%ax`, since it is fixed; and some of what is coded with VEX or EVEX, which
+/// What we refuse and this kernel takes: an answer for a program is one for every kernel that it may run on, and newer ones take
+/// no-ops whatever their prefixes (seen on 7.3; `xchg %ax,%ax` alone on 6.1); and some of what is coded with VEX or EVEX, which
 /// the kernel takes for jumps, and the program would not survive.
 fn may_be_taken(code: &[u8]) -> bool {
-    if code.starts_with(&[0x66, 0x90]) {
-        return true;
-    }
-    let is_prefix = |b: &&u8| matches!(**b, 0x64 | 0x65 | 0x66 | 0x67 | 0xf2 | 0xf3);
-    matches!(code.iter().find(|b| !is_prefix(b)), Some(0xc4 | 0xc5 | 0x62))
+    let is_prefix = |b: &u8| matches!(b, 0x2e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf2 | 0xf3);
+    let prefixes = code.iter().take_while(|b| is_prefix(b)).count();
+    let is_no_op = matches!(code[prefixes..], [0x90, ..] | [0x0f, 0x1f, ..]);
+    is_no_op || matches!(code.get(prefixes), Some(0xc4 | 0xc5 | 0x62)) && !code[..prefixes].contains(&0x2e)
 }
 
 /// Offsets in the file of instructions, and whether a uprobe there is ok by what we say.
