@@ -1,0 +1,146 @@
+//! How a flat image moves itself: the relocations that it carries tell where it was linked.
+use super::flat::LINKED_TO;
+use std::ops::Range;
+
+/// A table of relocations has at least so many; a kernel has a hundred thousand.
+pub(super) const FEWEST: usize = 64;
+
+/// The places that a kernel changes when it moves itself.
+pub(super) struct Moved<'d> {
+    image: &'d [u8],
+    places: Vec<Place>,
+}
+
+/// One of them: its address, and what is put there; `None` if that stands there already.
+struct Place(u64, Option<u64>);
+
+/// Where it stands, its type, what is put there.
+const RECORD: usize = 24;
+
+impl<'d> Moved<'d> {
+    /// By the relocations of this type (`.rela.dyn`), else by those in bitmaps (`.relr.dyn`, CONFIG_RELR): with the address of
+    /// the image's first byte.
+    pub(super) fn find(image: &'d [u8], relative: u64) -> Option<(Self, u64)> {
+        let tried = |places: Vec<Place>| {
+            let moved = Self { image, places };
+            let linked = moved.linked_at()?;
+            Some((moved, linked))
+        };
+        tried(Self::records(image, relative)).or_else(|| {
+            runs_of_bitmaps(image).into_iter().find_map(|run| tried(places_of_bitmaps(&image[run])))
+        })
+    }
+
+    /// The longest run of records of this type.
+    fn records(image: &[u8], relative: u64) -> Vec<Place> {
+        let is_one = |at: usize| word(image, at + 8) == Some(relative);
+        let (mut at, mut longest) = (0, 0..0);
+        while at + RECORD <= image.len() {
+            let start = at;
+            while is_one(at) {
+                at += RECORD;
+            }
+            if at - start > longest.len() {
+                longest = start..at.min(image.len());
+            }
+            at = at.max(start + 8);
+        }
+        let record = |at: usize| Some(Place(word(image, at)?, Some(word(image, at + 16)?)));
+        longest.step_by(RECORD).filter_map(record).collect()
+    }
+
+    /// The address of the image's first byte: that by which nearly all places have nothing yet, or already what is put there.
+    fn linked_at(&self) -> Option<u64> {
+        /// So many are looked at, for each address that it may be.
+        const SAMPLE: usize = 1024;
+        (self.places.len() >= FEWEST).then_some(())?;
+        let first = self.places.iter().map(|place| place.0).min()?;
+        let last = self.places.iter().map(|place| place.0).max()?;
+        let length = self.image.len() as u64;
+        (last.checked_sub(first)? < length).then_some(())?;
+        // `image_size` counts what is not in the file too.
+        let whole = word(self.image, 0x10).map_or(length, |size| size.clamp(length, 2 * length));
+        let lowest = last.saturating_sub(length).checked_next_multiple_of(LINKED_TO)?;
+        let sample = || self.places.iter().step_by(self.places.len().div_ceil(SAMPLE));
+        let fitting = |start: u64| {
+            let fits = |Place(at, value): &Place| {
+                let there = word(self.image, at.checked_sub(start)? as usize)?;
+                let fits = match value {
+                    Some(value) => there == 0 || there == *value,
+                    None => there.wrapping_sub(start) < whole,
+                };
+                fits.then_some(())
+            };
+            sample().filter_map(fits).count()
+        };
+        let candidates = (lowest..=first).step_by(LINKED_TO as usize);
+        let (fitting, start) = candidates.map(|start| (fitting(start), start)).max_by_key(|c| c.0)?;
+        (fitting * 10 >= sample().count() * 9).then_some(start)
+    }
+
+    /// Puts what belongs into all places that have it not yet.
+    pub(super) fn apply(&self, linked: u64, bytes: &mut [u8]) {
+        for Place(address, value) in &self.places {
+            let at = address.wrapping_sub(linked) as usize;
+            let place = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut());
+            if let (Some(place), Some(value)) = (place, value) {
+                *place = u64::to_le_bytes(*value);
+            }
+        }
+    }
+}
+
+/// Where an image may have RELR, the longest first: addresses, even and rising, each with bitmaps behind it, which are odd.
+/// (ELF gABI, "Relocation Table".)
+fn runs_of_bitmaps(image: &[u8]) -> Vec<Range<usize>> {
+    /// Shorter ones are none, and of those that look like it so many are tried.
+    const SHORTEST: usize = 128;
+    const MOST: usize = 64;
+    let (mut runs, mut run, mut last) = (vec![], 0..0, 0_u64);
+    for (n, word) in words(image).enumerate() {
+        let is_address = word & 7 == 0 && word >> 63 == 1;
+        let follows = match is_address {
+            true => (last..last.saturating_add(image.len() as u64)).contains(&word),
+            false => word & 1 == 1,
+        };
+        if run.is_empty() || !follows {
+            let ended = std::mem::replace(&mut run, 8 * n..8 * n);
+            runs.extend((ended.len() >= SHORTEST).then_some(ended));
+        }
+        if is_address {
+            last = word;
+        }
+        if is_address || !run.is_empty() {
+            run.end = 8 * (n + 1);
+        }
+    }
+    runs.extend((run.len() >= SHORTEST).then_some(run));
+    runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
+    runs.truncate(MOST);
+    runs
+}
+
+/// Each address, and of the 63 words that follow what was told of last those that a bitmap marks.
+fn places_of_bitmaps(relr: &[u8]) -> Vec<Place> {
+    let (mut places, mut next) = (vec![], 0_u64);
+    for word in words(relr) {
+        if word & 1 == 0 {
+            places.push(Place(word, None));
+            next = word.wrapping_add(8);
+        } else {
+            let marked = (0..63).filter(|bit| word >> (bit + 1) & 1 == 1);
+            places.extend(marked.map(|bit| Place(next.wrapping_add(8 * bit), None)));
+            next = next.wrapping_add(8 * 63);
+        }
+    }
+    places
+}
+
+fn words(data: &[u8]) -> impl Iterator<Item = u64> {
+    data.chunks_exact(8).filter_map(|b| b.first_chunk()).map(|b| u64::from_le_bytes(*b))
+}
+
+/// The 8 bytes at an offset.
+pub(super) fn word(data: &[u8], at: usize) -> Option<u64> {
+    data.get(at..)?.first_chunk().map(|b| u64::from_le_bytes(*b))
+}
