@@ -203,10 +203,13 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
                 symbol.map(|h| (String::from_utf8_lossy(with.string(h.record.name)).into_owned(), h.offset));
             format!("{symbol:?} {} {}", told(&own), told(&others))
         };
-        // The first instruction of an exception vector stands before its symbol, and is a no-op: like padding.
-        let is_vector = || {
+        // A label of assembly has no size, and reaches to the next one; without sizes it reaches to the padding. The first
+        // instruction of an exception vector, which stands before its symbol, is a no-op: like padding.
+        let is_behind_label = || {
             let symbol = symbols::holding(&with, twin, there);
-            symbol.is_some_and(|held| with.string(held.record.name).starts_with(b"hyp_stub_el"))
+            symbol.is_some_and(|held| {
+                held.record.size.get() == 0 || with.string(held.record.name).starts_with(b"hyp_stub_el")
+            })
         };
         let anchors = [symbols::anchor(&without, object, pc), symbols::anchor(&with, twin, there)]
             .map(|a| a.map(|a| a.to_string()));
@@ -224,7 +227,9 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
             (false, _) if !own.kprobe.is_ok() && !others.kprobe.is_ok() => {
                 classes.met("refused for another reason", shown)
             }
-            (false, _) if !own.kprobe.is_ok() && is_vector() => classes.met("in a table of vectors", shown),
+            (false, _) if !own.kprobe.is_ok() && is_behind_label() => {
+                classes.met("behind a label of assembly", shown)
+            }
             (false, _) => classes.met("another verdict", shown),
         }
     }

@@ -5,7 +5,7 @@
 //! itself tell where it was linked (`R_*_RELATIVE`, in whose places an image has zeros, and RELR, in whose places it has what is
 //! put there); BTF and the note of the build id have marks. All of it is put into an ELF object like a stripped vmlinux, its
 //! pointers in place.
-use super::moved::{Moved, word};
+use super::moved::{self, word};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::kallsyms::{Carried, Data};
 use crate::load::live::Writer;
@@ -33,10 +33,10 @@ pub(super) fn object(image: &[u8]) -> Result<Vec<u8>> {
             .hint("give the vmlinux that it was made of"));
     }
     let mut bytes = image.to_vec();
-    let linked = Moved::find(image, relative).map(|(moved, linked)| {
-        moved.apply(linked, &mut bytes);
-        linked
-    });
+    let linked = moved::linked_at(image, relative);
+    if let Some(linked) = linked {
+        moved::put_pointers(image, relative, linked, &mut bytes);
+    }
     let length = bytes.len() as u64;
     let may_be_code = |address: u64| match linked {
         Some(start) => address.wrapping_sub(start) < length,

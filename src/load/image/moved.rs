@@ -5,89 +5,89 @@ use std::ops::Range;
 /// A table of relocations has at least so many; a kernel has a hundred thousand.
 pub(super) const FEWEST: usize = 64;
 
-/// The places that a kernel changes when it moves itself.
-pub(super) struct Moved<'d> {
-    image: &'d [u8],
-    places: Vec<Place>,
-}
-
-/// One of them: its address, and what is put there; `None` if that stands there already.
+/// A place that a kernel changes when it moves itself: its address, and what is put there; `None` if that stands there already.
 struct Place(u64, Option<u64>);
 
 /// Where it stands, its type, what is put there.
 const RECORD: usize = 24;
 
-impl<'d> Moved<'d> {
-    /// By the relocations of this type (`.rela.dyn`), else by those in bitmaps (`.relr.dyn`, CONFIG_RELR): with the address of
-    /// the image's first byte.
-    pub(super) fn find(image: &'d [u8], relative: u64) -> Option<(Self, u64)> {
-        let tried = |places: Vec<Place>| {
-            let moved = Self { image, places };
-            let linked = moved.linked_at()?;
-            Some((moved, linked))
-        };
-        tried(Self::records(image, relative)).or_else(|| {
-            runs_of_bitmaps(image).into_iter().find_map(|run| tried(places_of_bitmaps(&image[run])))
-        })
-    }
+/// The address of an image's first byte: by its relocations of this type (`.rela.dyn`), else by those in bitmaps (`.relr.dyn`,
+/// CONFIG_RELR). `None` if neither tells.
+pub(super) fn linked_at(image: &[u8], relative: u64) -> Option<u64> {
+    fitting(image, &longest_run(image, relative)).or_else(|| {
+        runs_of_bitmaps(image).into_iter().find_map(|run| fitting(image, &places_of_bitmaps(&image[run])))
+    })
+}
 
-    /// The longest run of records of this type.
-    fn records(image: &[u8], relative: u64) -> Vec<Place> {
-        let is_one = |at: usize| word(image, at + 8) == Some(relative);
-        let (mut at, mut longest) = (0, 0..0);
-        while at + RECORD <= image.len() {
-            let start = at;
-            while is_one(at) {
-                at += RECORD;
-            }
-            if at - start > longest.len() {
-                longest = start..at.min(image.len());
-            }
-            at = at.max(start + 8);
+/// Puts what belongs there into all places that have nothing yet. Records are few and apart where bitmaps tell of the others: each
+/// is one whose place and value lie in the kernel.
+pub(super) fn put_pointers(image: &[u8], relative: u64, linked: u64, bytes: &mut [u8]) {
+    let whole = in_memory(image);
+    for at in (0..image.len().saturating_sub(RECORD - 1)).step_by(8) {
+        if word(image, at + 8) != Some(relative) {
+            continue;
         }
-        let record = |at: usize| Some(Place(word(image, at)?, Some(word(image, at + 16)?)));
-        longest.step_by(RECORD).filter_map(record).collect()
-    }
-
-    /// The address of the image's first byte: that by which nearly all places have nothing yet, or already what is put there.
-    fn linked_at(&self) -> Option<u64> {
-        /// So many are looked at, for each address that it may be.
-        const SAMPLE: usize = 1024;
-        (self.places.len() >= FEWEST).then_some(())?;
-        let first = self.places.iter().map(|place| place.0).min()?;
-        let last = self.places.iter().map(|place| place.0).max()?;
-        let length = self.image.len() as u64;
-        (last.checked_sub(first)? < length).then_some(())?;
-        // `image_size` counts what is not in the file too.
-        let whole = word(self.image, 0x10).map_or(length, |size| size.clamp(length, 2 * length));
-        let lowest = last.saturating_sub(length).checked_next_multiple_of(LINKED_TO)?;
-        let sample = || self.places.iter().step_by(self.places.len().div_ceil(SAMPLE));
-        let fitting = |start: u64| {
-            let fits = |Place(at, value): &Place| {
-                let there = word(self.image, at.checked_sub(start)? as usize)?;
-                let fits = match value {
-                    Some(value) => there == 0 || there == *value,
-                    None => there.wrapping_sub(start) < whole,
-                };
-                fits.then_some(())
-            };
-            sample().filter_map(fits).count()
-        };
-        let candidates = (lowest..=first).step_by(LINKED_TO as usize);
-        let (fitting, start) = candidates.map(|start| (fitting(start), start)).max_by_key(|c| c.0)?;
-        (fitting * 10 >= sample().count() * 9).then_some(start)
-    }
-
-    /// Puts what belongs into all places that have it not yet.
-    pub(super) fn apply(&self, linked: u64, bytes: &mut [u8]) {
-        for Place(address, value) in &self.places {
-            let at = address.wrapping_sub(linked) as usize;
-            let place = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut());
-            if let (Some(place), Some(value)) = (place, value) {
-                *place = u64::to_le_bytes(*value);
-            }
+        let Some(Place(address, Some(value))) = record(image, at) else { continue };
+        let to = usize::try_from(address.wrapping_sub(linked)).unwrap_or(usize::MAX);
+        let is_free = word(image, to) == Some(0);
+        let place = bytes.get_mut(to..).and_then(|rest| rest.first_chunk_mut());
+        if let Some(place) = place.filter(|_| is_free && value.wrapping_sub(linked) <= whole) {
+            *place = u64::to_le_bytes(value);
         }
     }
+}
+
+fn record(image: &[u8], at: usize) -> Option<Place> {
+    Some(Place(word(image, at)?, Some(word(image, at + 16)?)))
+}
+
+/// The longest run of records of this type.
+fn longest_run(image: &[u8], relative: u64) -> Vec<Place> {
+    let is_one = |at: usize| word(image, at + 8) == Some(relative);
+    let (mut at, mut longest) = (0, 0..0);
+    while at + RECORD <= image.len() {
+        let start = at;
+        while is_one(at) {
+            at += RECORD;
+        }
+        if at - start > longest.len() {
+            longest = start..at.min(image.len());
+        }
+        at = at.max(start + 8);
+    }
+    longest.step_by(RECORD).filter_map(|at| record(image, at)).collect()
+}
+
+/// The address of the image's first byte by which nearly all places have nothing yet, or already what is put there.
+fn fitting(image: &[u8], places: &[Place]) -> Option<u64> {
+    /// So many are looked at, for each address that it may be.
+    const SAMPLE: usize = 1024;
+    (places.len() >= FEWEST).then_some(())?;
+    let first = places.iter().map(|place| place.0).min()?;
+    let last = places.iter().map(|place| place.0).max()?;
+    let (length, whole) = (image.len() as u64, in_memory(image));
+    (last.checked_sub(first)? < length).then_some(())?;
+    let lowest = last.saturating_sub(length).checked_next_multiple_of(LINKED_TO)?;
+    let sample = || places.iter().step_by(places.len().div_ceil(SAMPLE));
+    let fitting = |start: u64| {
+        let fits = |Place(at, value): &&Place| {
+            let there = at.checked_sub(start).and_then(|at| word(image, at as usize));
+            there.is_some_and(|there| match value {
+                Some(value) => there == 0 || there == *value,
+                None => there.wrapping_sub(start) < whole,
+            })
+        };
+        sample().filter(fits).count()
+    };
+    let candidates = (lowest..=first).step_by(LINKED_TO as usize);
+    let (fitting, start) = candidates.map(|start| (fitting(start), start)).max_by_key(|c| c.0)?;
+    (fitting * 10 >= sample().count() * 9).then_some(start)
+}
+
+/// How many bytes an image has in memory: `image_size` counts what is not in the file too.
+fn in_memory(image: &[u8]) -> u64 {
+    let length = image.len() as u64;
+    word(image, 0x10).map_or(length, |size| size.clamp(length, 2 * length))
 }
 
 /// Where an image may have RELR, the longest first: addresses, even and rising, each with bitmaps behind it, which are odd.
