@@ -130,13 +130,13 @@ fn agree(kernel: &Kernel) {
 }
 
 /// The functions of vmlinux that perf cannot take for others: those that run at one address, with a symbol of their name
-/// there that no other has.
+/// there that no other has, and no other symbol (`__do_sys_fork` is `__ia32_sys_fork` too).
 fn functions(view: &View<'_>) -> Vec<Function> {
     let every = spec::parse("kernel.function(\"*\").call").unwrap_or_else(|e| panic!("{e}"));
     let mut found: BTreeMap<&[u8], Option<Placement<'_>>> = BTreeMap::new();
     let resolved = resolve::resolve(*view, &every[0], Wanted::default(), |placement, _| {
         let is_second = found.contains_key(placement.function);
-        found.insert(placement.function, Some(placement).filter(|p| !is_second && is_clear(p)));
+        found.insert(placement.function, Some(placement).filter(|p| !is_second && is_clear(view, p)));
         Ok(())
     });
     resolved.unwrap_or_else(|e| panic!("{e}"));
@@ -147,8 +147,12 @@ fn functions(view: &View<'_>) -> Vec<Function> {
     functions.filter(|f| !f.parameters.is_empty()).collect()
 }
 
-fn is_clear(placement: &Placement<'_>) -> bool {
-    placement.symbol == Some((placement.function, 0))
+fn is_clear(view: &View<'_>, placement: &Placement<'_>) -> bool {
+    let symbols = &view.symbols[view.symbols_of(placement.object)];
+    let first = symbols.partition_point(|s| s.pc.get() < placement.pc);
+    let is_alone = symbols.get(first + 1).is_none_or(|next| next.pc.get() != placement.pc);
+    is_alone
+        && placement.symbol == Some((placement.function, 0))
         && placement.uniqueness.unique
         && placement.coverage.inline.total == 0
         && placement.verdicts.kprobe_events.is_ok()
