@@ -39,8 +39,10 @@ reach() {
 # line: release and suite.
 kernels_of() {
     local architecture=$1 flavour=$2 suite name
-    case $flavour in
-        large) name="[0-9][^-]*\\(-[0-9][^-]*\\)\\?-$architecture" ;;
+    case $flavour-$architecture in
+        # `586` is the other one, of older processors.
+        large-i386) name="[0-9].*-686" ;;
+        large-*) name="[0-9][^-]*\\(-[0-9][^-]*\\)\\?-$architecture" ;;
         *) name="[0-9].*-$flavour-$architecture" ;;
     esac
     for suite in "${suites[@]}"; do

@@ -70,6 +70,11 @@ impl Kernel {
         is_known
     }
 
+    /// Whether `scripts/built-kernels` built it, without modules and with no more than it needs.
+    pub fn is_own_build(&self) -> bool {
+        !self.modules.join("kernel").exists()
+    }
+
     /// Whether it has the symbols of data for itself (CONFIG_KALLSYMS_ALL): see `System.map`.
     pub fn carries_data(&self) -> bool {
         let beside = self.image.with_file_name(format!("config-{}", self.release));

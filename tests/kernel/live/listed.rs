@@ -106,9 +106,9 @@ fn from_first(lines: Vec<String>) -> Vec<String> {
     lines.iter().map(relative).collect()
 }
 
-/// The addresses of a spec's placements by anchor.
+/// The addresses of a spec's placements by anchor; none where the kernel has nothing of it.
 pub fn addresses(kernel: &Kernel, spec: &str) -> BTreeMap<String, Address> {
-    let printed = run(kernel, &["resolve", spec, "--json"]);
+    let printed = ask(kernel, &["resolve", spec, "--json"]).unwrap_or_default();
     let places =
         printed.lines().map(|l| serde_json::from_str::<Value>(l).unwrap_or_else(|e| panic!("{l}: {e}")));
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -133,7 +133,7 @@ pub fn run(kernel: &Kernel, arguments: &[&str]) -> String {
 }
 
 /// What is printed, or nothing where nothing is found.
-fn ask(kernel: &Kernel, arguments: &[&str]) -> Option<String> {
+pub fn ask(kernel: &Kernel, arguments: &[&str]) -> Option<String> {
     let index = installed::index(kernel);
     let ran = Command::new(installed::program()).arg("--db").arg(&index).args(arguments).output();
     let ran = ran.unwrap_or_else(|e| panic!("{e}"));

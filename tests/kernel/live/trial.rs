@@ -60,7 +60,10 @@ impl Trial {
             let define =
                 |event: &str| Request::Define { line: format!("{event} {anchor}"), expect: address.clone() };
             trials.push(trial("kprobe_events", verdicts.kprobe_events.name(), define("p:probeidx/p")));
-            if is_function {
+            // Elsewhere than at an entry one rule refuses it in modules and vmlinux. Up to 6.1 a kernel goes through all of its own
+            // names before those of modules, which takes a tenth of a second in an emulator.
+            let may_be_entry = held.is_some_and(|h| h.offset < ENTRY);
+            if is_function && (may_be_entry || matches!(address, Address::Kernel(_))) {
                 trials.push(trial("kretprobe", verdicts.kretprobe.name(), define("r:probeidx/r")));
             }
         }
@@ -96,8 +99,8 @@ impl Trial {
     }
 }
 
-/// How far behind an entry with an ftrace site that is: ftrace takes any address within a site for it, but the entry before it only since
-/// 5.18 (`ftrace_location`, kernel/trace/ftrace.c). 0 where the index does not tell.
+/// How far behind an entry with an ftrace site that is: ftrace takes any address within a site for it, but the entry before it
+/// only since 5.18 (`ftrace_location`, kernel/trace/ftrace.c). 0 where the index does not tell.
 fn to_site(view: &View<'_>, place: Place) -> u32 {
     let sites = view.sites_of(place.object);
     let first = sites.partition_point(|site| site.start.get() < place.pc);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// So many addresses of each verdict.
-const SAMPLE: usize = 1500;
+const SAMPLE: usize = 600;
 
 #[test]
 fn uprobes_of_the_kernels() {
@@ -56,7 +56,7 @@ fn uprobes_hold(kernel: &Kernel) {
         count(false)
     ));
     assert!(wrong.is_empty(), "{}: {} of {}: {wrong:#?}", kernel.release, wrong.len(), sampled.len());
-    assert!(count(true) > 1000 && count(false) > 100, "{} and {}", count(true), count(false));
+    assert!(count(true) > SAMPLE / 2 && count(false) > SAMPLE / 10, "{} and {}", count(true), count(false));
 
     let traced = &answers[sampled.len()].traced;
     let has = |what: &str| traced.iter().any(|line| line.contains(what));

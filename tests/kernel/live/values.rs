@@ -69,6 +69,11 @@ fn values_hold(kernel: &Kernel) {
                 |field: &String| flags.iter().fold(field.clone(), |f, (from, to)| f.replace(from, to));
             expected = expected.iter().map(changed).collect();
         }
+        if kernel.is_own_build() {
+            // Another compiler keeps other variables, and files in memory may be of another file system.
+            expected.retain(|field| is_fetched(request, field));
+            expected.iter_mut().for_each(|field| *field = field.replace("=shmem_", "=generic_"));
+        }
         if answer.errno == 0 && answer.traced.iter().any(|line| has(line, &expected)) {
             proved += 1;
         } else {
@@ -87,6 +92,15 @@ fn values_hold(kernel: &Kernel) {
     }
     assert!(absent.len() <= planted.len(), "{}: more is absent than there", kernel.release);
     assert!(failures.is_empty(), "{}: {proved} of {} hold:{failures}", kernel.release, planted.len());
+}
+
+/// Whether a definition fetches the value of this field.
+fn is_fetched(request: &Request, field: &str) -> bool {
+    let name = field.split_once('=').map_or(field, |(name, _)| name);
+    match request {
+        Request::Trace { lines, .. } => lines.iter().all(|line| line.contains(&format!(" {name}="))),
+        _ => false,
+    }
 }
 
 /// The fields, with the values that only the action knows.

@@ -16,8 +16,8 @@ use probeidx_format::id::ObjectId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Enough for about 6,000 requests, and as many of what the tables of the kernel name.
-const ADDRESSES: usize = 1800;
+/// Enough for about 2,000 requests, and twice as many of what the tables of the kernel name. `scripts/test --kernels` tries more.
+const ADDRESSES: usize = 600;
 
 /// Modules that come up in the machine, of many kinds of code. Those that they need are tried too.
 const MODULES: [&str; 16] = [
@@ -61,7 +61,8 @@ fn verdicts_hold(kernel: &Kernel) {
     let count = match std::env::var("PROBEIDX_LIVE") {
         Ok(wish) if wish == "all" => None,
         Ok(wish) => Some(wish.parse().expect("PROBEIDX_LIVE is a number or `all`")),
-        Err(_) => Some(ADDRESSES),
+        // 5.10.238 goes through all symbols for each definition: a tenth of a second in an emulator.
+        Err(_) => Some(if kernel.release.starts_with("5.") { ADDRESSES / 3 } else { ADDRESSES }),
     };
     let seed = seed();
     let mut places: Vec<Place> = sample::places(&view, &objects, count, seed);
@@ -90,7 +91,10 @@ fn verdicts_hold(kernel: &Kernel) {
     let objects = self::objects(&view, &loaded);
     failures += &traced::is_listed(kernel, &view, &objects, &answers);
     assert!(failures.is_empty(), "{}, PROBEIDX_SEED={seed}:{failures}", kernel.release);
-    assert!(objects.len() > MODULES_AT_LEAST, "only these modules are loaded: {loaded:?}");
+    assert!(
+        kernel.is_own_build() || objects.len() > MODULES_AT_LEAST,
+        "only these modules are loaded: {loaded:?}"
+    );
 }
 
 /// What disagrees; the rest is counted, said and put into the table.
