@@ -5,7 +5,7 @@ use crate::link::Symbol;
 use crate::load::elf::{Elf, word};
 use crate::load::in_place::InPlace;
 use crate::load::relocate;
-use object::elf::Rela64;
+use object::elf::{EM_386, EM_X86_64, Rela64};
 use object::{Endian, Endianness};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -128,9 +128,13 @@ impl<'o, 'd> Tables<'o, 'd> {
     /// What the table of ftrace sites has, rising: the sites, or on arm64 what [`arm64`](super::arm64) makes them of. Those of
     /// functions that were replaced at link time may be zero, and are left out.
     pub fn ftrace(&self) -> Result<Vec<u32>> {
+        let is_x86 = [EM_X86_64.0, EM_386.0].contains(&self.object.machine);
         let table = match self.table(&FTRACE)? {
-            // Modules have it under the name that the compiler gives it (FTRACE_CALLSITE_SECTION).
-            None if self.bounds.is_none() => self.table(&TableName { section: PATCHABLE, ..FTRACE })?,
+            // Modules have it under the name that the compiler gives it (FTRACE_CALLSITE_SECTION, include/linux/ftrace.h). That of
+            // x86 lists the padding before functions, which ftrace does not read (CONFIG_CALL_PADDING, seen on 6.12).
+            None if self.bounds.is_none() && !is_x86 => {
+                self.table(&TableName { section: PATCHABLE, ..FTRACE })?
+            }
             table => table,
         };
         let Some(table) = table else { return Ok(vec![]) };

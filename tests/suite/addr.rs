@@ -272,3 +272,11 @@ fn all_kernels_can_be_asked() {
                    6.1.0-test  nosuch: there is no such symbol\n";
     assert_eq!(run.found(), answers.repeat(2));
 }
+
+#[test]
+fn padding_before_functions_is_no_site_of_ftrace() {
+    // x86 lists it in the section that other architectures list their sites in.
+    let resolved = traced(&["resolve", "trace_mod:mod_read", "--json"]);
+    let place: Value = serde_json::from_str(resolved.out.lines().next().unwrap()).unwrap();
+    assert_eq!(place["attach"]["fentry"], "no-ftrace-site", "{resolved:?}");
+}
