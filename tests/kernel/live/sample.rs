@@ -4,7 +4,7 @@ use crate::sample::Random;
 use probeidx::query::symbols;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, PlaceId};
-use probeidx_format::record::SymbolRecord;
+use probeidx_format::record::{SiteKind, SymbolRecord};
 use std::collections::BTreeSet;
 
 /// An address of an object.
@@ -94,6 +94,22 @@ pub fn address(view: &View<'_>, place: Place) -> Option<Address> {
 /// `/sys/module/M/sections` still has it.
 pub fn is_freed(address: &Address) -> bool {
     matches!(address, Address::Module { section, .. } if section.starts_with(".init"))
+}
+
+/// Where in a page the init code of these objects has BUG or WARN. Such an entry stays in the kernel's list when that code is
+/// freed, and refuses a probe in what is loaded there later (`find_bug` in `check_kprobe_address_safe`; 5.10.0-32 on arm64: text of
+/// sunrpc where libnvdimm's init code was). No index can tell.
+pub fn freed_bugs(view: &View<'_>, modules: &[ObjectId]) -> BTreeSet<u64> {
+    let of_module = |object: &ObjectId| {
+        let object = *object;
+        let bugs = view.sites_of(object).iter().filter(|site| site.kind == SiteKind::Bug as u8);
+        bugs.filter_map(move |site| {
+            let section = symbols::section(view, object, site.start.get())?;
+            let is_init = view.string(section.name) == b".init.text";
+            is_init.then(|| u64::from(site.start.get() - section.pc.get()) % 4096)
+        })
+    };
+    modules.iter().flat_map(of_module).collect()
 }
 
 /// Whether an address lies in the last symbol of a module's text. To register a probe there is to have the padding behind
