@@ -190,7 +190,7 @@ pub fn compiler(kernel: &Kernel) -> String {
     // `GCC: (Debian 10.2.1-6) 10.2.1 20210110`, `rustc version 1.92.0 (…)`
     let short = |name: &String| {
         let outside = |text: &str| text.split(['(', ')']).step_by(2).collect::<String>();
-        outside(name).replace("GCC:", "GCC").split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+        outside(name).replace("GCC:", "GCC").split_whitespace().take(4).collect::<Vec<_>>().join(" ")
     };
     if names.is_empty() {
         "not told".to_owned()
