@@ -4,6 +4,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=$(cargo metadata --format-version 1 --no-deps --offline 2>/dev/null | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p') || true
 target=${target:-$PWD/target}
 
+# What CI boots beside the installed kernel, as scripts/kernels is told.
+tested_kernels=(oldest newest --arch amd64 --arch arm64)
+
 say() { printf '\n== %s (%d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 fail() {
     printf 'error: %s\n' "$*" >&2

@@ -10,7 +10,7 @@ use super::table::{TableName, Tables};
 use crate::error::{Error, ErrorKind};
 use crate::link::Symbol;
 use crate::load::elf::Elf;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The tracepoints of an object, in the order of their addresses, and the fields of their events.
 #[derive(Default)]
@@ -104,9 +104,12 @@ pub fn read<'d>(
     let (named, others): (Vec<_>, Vec<_>) = named.into_iter().partition(is_named);
     // Kernels with pointers in `__tracepoints_ptrs` call these `__tracepoint_ptr_NAME`; from 6.13 on `__tracepoint_ext_NAME`
     // has the functions that are called when the first one listens (`struct tracepoint_ext`). Symbols that a kernel carries for
-    // itself may have these and not the tracepoints.
+    // itself may have these and no tracepoint.
     const COMPANIONS: [&[u8]; 2] = [b"ptr_", b"ext_"];
-    let is_companion = |name: &[u8]| COMPANIONS.iter().any(|mark| name.starts_with(mark));
+    let known: FxHashSet<&[u8]> = named.iter().map(|(name, _)| *name).collect();
+    let is_known = |of: &[u8]| known.is_empty() || known.contains(of);
+    let is_companion =
+        |name: &[u8]| COMPANIONS.iter().any(|mark| name.strip_prefix(*mark).is_some_and(is_known));
     let lost = others.iter().filter(|(name, _)| !is_companion(name)).count();
     if lost > 0 {
         let what = format!("{lost} tracepoints are not called as their symbols say, and left out");

@@ -70,9 +70,10 @@ impl Kernel {
         is_known
     }
 
-    /// Whether `scripts/built-kernels` built it, without modules and with no more than it needs.
+    /// Whether `scripts/built-kernels` built it, without modules and with no more than it needs: its
+    /// headers are the tree in which it was linked.
     pub fn is_own_build(&self) -> bool {
-        !self.modules.join("kernel").exists()
+        self.headers.join("vmlinux.o").exists()
     }
 
     /// Whether it has the symbols of data for itself (CONFIG_KALLSYMS_ALL): see `System.map`.

@@ -5,7 +5,7 @@
 //! itself tell where it was linked (`R_*_RELATIVE`, in whose places an image has zeros, and RELR, in whose places it has what is
 //! put there); BTF and the note of the build id have marks. All of it is put into an ELF object like a stripped vmlinux, its
 //! pointers in place.
-use super::moved::{self, word};
+use super::moved::{self, LINKED_TO, word};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::kallsyms::{Carried, Data};
 use crate::load::live::Writer;
@@ -16,9 +16,6 @@ use std::ops::Range;
 
 /// Of the images that are read.
 const ORDER: Endianness = Endianness::Little;
-
-/// Kernels of both architectures are linked to a multiple of this.
-pub(super) const LINKED_TO: u64 = 2 << 20;
 
 /// The object that an image is.
 ///

@@ -1,6 +1,8 @@
 //! How a flat image moves itself: the relocations that it carries tell where it was linked.
-use super::flat::LINKED_TO;
 use std::ops::Range;
+
+/// Kernels of arm64 and riscv are linked to a multiple of this.
+pub(super) const LINKED_TO: u64 = 2 << 20;
 
 /// A table of relocations has at least so many; a kernel has a hundred thousand.
 pub(super) const FEWEST: usize = 64;

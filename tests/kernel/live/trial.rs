@@ -60,10 +60,7 @@ impl Trial {
             let define =
                 |event: &str| Request::Define { line: format!("{event} {anchor}"), expect: address.clone() };
             trials.push(trial("kprobe_events", verdicts.kprobe_events.name(), define("p:probeidx/p")));
-            // Elsewhere than at an entry one rule refuses it in modules and vmlinux. Up to 6.1 a kernel goes through all of its own
-            // names before those of modules, which takes a tenth of a second in an emulator.
-            let may_be_entry = held.is_some_and(|h| h.offset < ENTRY);
-            if is_function && (may_be_entry || matches!(address, Address::Kernel(_))) {
+            if is_function {
                 trials.push(trial("kretprobe", verdicts.kretprobe.name(), define("r:probeidx/r")));
             }
         }
@@ -112,7 +109,7 @@ fn to_site(view: &View<'_>, place: Place) -> u32 {
 const ENTRY: u32 = 9;
 
 const ENOENT: i32 = 2;
-const EINVAL: i32 = 22;
+pub const EINVAL: i32 = 22;
 const EILSEQ: i32 = 84;
 const EOPNOTSUPP: i32 = 95;
 
