@@ -3,8 +3,9 @@
 use criterion::Criterion;
 use probeidx::cli::{args::Global, config::Config};
 use probeidx::lookup::Lookup;
-use probeidx::query::placement::Wanted;
-use probeidx::query::{Index, argument, resolve, spec};
+use probeidx::query::resolve::placement::Wanted;
+use probeidx::query::spec::{self, argument};
+use probeidx::query::{Index, resolve};
 use std::hint::black_box;
 
 fn main() {

@@ -2,7 +2,8 @@
 //! one; without an index it says so and ends. What a question costs from process start is in `benches/table`.
 use criterion::Criterion;
 use probeidx::cli::{args::Global, config::Config};
-use probeidx::query::listing::{Lines, Lister};
+use probeidx::query::systemtap::listing::listed::listed;
+use probeidx::query::systemtap::listing::{Lines, Lister};
 use probeidx::query::{Index, resolve, spec};
 use std::hint::black_box;
 use std::time::Duration;
@@ -39,7 +40,7 @@ fn find(index: &Index, pattern: &str) -> usize {
     let mut lister = Lister::new(view, true);
     let mut lines = Lines::default();
     for spec in spec::parse(pattern).unwrap() {
-        lister.list(&resolve::listed(&view, &spec).unwrap(), spec.spelled, &mut lines).unwrap();
+        lister.list(&listed(&view, &spec).unwrap(), spec.spelled, &mut lines).unwrap();
     }
     lines.sort();
     lines.len()

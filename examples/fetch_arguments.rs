@@ -4,8 +4,8 @@
 //! `name=s->name:string`.
 use probeidx::lookup::Unfetchable;
 use probeidx::query::Index;
-use probeidx::query::argument::{self, Argument};
 use probeidx::query::spec::Filter;
+use probeidx::query::spec::argument::{self, Argument};
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

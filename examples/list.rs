@@ -1,6 +1,6 @@
 //! Functions whose name matches, with how much of each can be probed: `list INDEX PATTERN`
+use probeidx::pattern::Pattern;
 use probeidx::query::Index;
-use probeidx::query::pattern::Pattern;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -32,20 +32,29 @@
 //! The file itself is specified in the documentation of [`probeidx_format`].
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
+pub mod build_id;
 pub mod error;
 #[cfg_attr(
     not(feature = "cli"),
     allow(dead_code, reason = "only programs watch; in libraries nothing is watched")
 )]
 mod faults;
-pub mod live;
 mod mapping;
+pub(crate) mod nearest;
 pub mod observer;
+pub mod pattern;
+pub mod symbol_name;
+#[cfg(feature = "build")]
+mod version;
+
+pub mod tapset;
 
 #[cfg(feature = "build")]
 mod btf;
 #[cfg(feature = "build")]
 mod code;
+#[cfg(feature = "build")]
+mod debug_files;
 #[cfg(feature = "debuginfod")]
 pub mod debuginfod;
 #[cfg(feature = "build")]
@@ -65,10 +74,12 @@ mod shapes;
 #[cfg(feature = "build")]
 mod write;
 
-#[cfg(feature = "cli")]
-pub mod cli;
+pub mod live;
 pub mod lookup;
 pub mod query;
 pub mod render;
-pub mod tapset;
+
+#[cfg(feature = "cli")]
+pub mod cli;
+
 pub use error::{Error, ErrorKind, Result};

@@ -5,11 +5,11 @@ use crate::frames::Frame;
 use crate::handle::Handle;
 use crate::names::verdict;
 use crate::text::{Text, Texts};
-use probeidx::query::address;
-use probeidx::query::loaded::Loaded;
-use probeidx::query::locate::locate;
-use probeidx::query::reverse::{Cursor, Ground, Where};
-use probeidx::query::symbols;
+use probeidx::query::index::symbols;
+use probeidx::query::runtime::address_map::Loaded;
+use probeidx::query::spec::address;
+use probeidx::query::symbolize::frames::{Cursor, Ground, Where};
+use probeidx::query::symbolize::locate::locate;
 use probeidx::render::address::reason;
 use probeidx::{Error, ErrorKind};
 use probeidx_format::View;
@@ -85,7 +85,7 @@ pub extern "C" fn probeidx_addr(
 /// The functions of a place, as C has them.
 pub fn frames(at: &Where<'_>, texts: &mut Texts) -> Vec<Frame> {
     let levels = at.chain.iter().zip(1..);
-    let frame = |(level, number): (&probeidx::query::reverse::Level<'_>, usize)| Frame {
+    let frame = |(level, number): (&probeidx::query::symbolize::frames::Level<'_>, usize)| Frame {
         function: texts.of(level.function),
         declared_file: texts.of(level.declared.0),
         file: texts.of(level.file),

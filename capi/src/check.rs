@@ -5,7 +5,7 @@ use crate::handle::Handle;
 use crate::names::verdict as verdict_number;
 use crate::text::{Text, Texts};
 use probeidx::query::check::{self, Asked, Located, Point, State, Verdict};
-use probeidx::query::reason::Reason;
+use probeidx::query::verdict::reason::Reason;
 use probeidx::tapset::handler::Trouble;
 use probeidx::tapset::target::Runtime;
 use std::ffi::{c_char, c_void};

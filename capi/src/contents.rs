@@ -3,7 +3,7 @@ use crate::border::{ErrorOut, ask, fill, put, reaches};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
-use probeidx::query::process;
+use probeidx::query::index::user_object;
 use probeidx_format::id::PlaceId;
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -74,7 +74,7 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
         let summary = Summary {
             size: size_of::<Summary>(),
             release: texts.of(view.release()),
-            process: texts.of_some(process::path(view)),
+            process: texts.of_some(user_object::path(view)),
             machine: view.machine().into(),
             format: probeidx_format::VERSION,
             objects: count(view.objects.len()),

@@ -4,10 +4,10 @@ use crate::border::{Answer, ErrorOut, Failure, NULL, Status, bytes};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
-use probeidx::query::decode::Decoder;
-use probeidx::query::loaded::Loaded;
-use probeidx::query::log::{self, Reader, Role, Told};
-use probeidx::query::reverse::{Cursor, Where};
+use probeidx::query::runtime::address_map::Loaded;
+use probeidx::query::symbolize::frames::{Cursor, Where};
+use probeidx::query::symbolize::log::{self, Reader, Role, Told};
+use probeidx::query::symbolize::log_decoder::Decoder;
 use probeidx::render::frame;
 use std::ffi::{c_char, c_void};
 

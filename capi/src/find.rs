@@ -3,9 +3,11 @@ use crate::border::{ErrorOut, text};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
-use probeidx::query::listing::{Lines, Lister};
+use probeidx::query::spec;
 use probeidx::query::spec::Point;
-use probeidx::query::{aliased, resolve, spec};
+use probeidx::query::systemtap::alias;
+use probeidx::query::systemtap::listing::listed::listed;
+use probeidx::query::systemtap::listing::{Lines, Lister};
 use probeidx::tapset::Definitions;
 use std::ffi::{c_char, c_void};
 
@@ -25,13 +27,13 @@ pub extern "C" fn probeidx_find(
         let mut lister = Lister::new(view, flags & ARGS != 0);
         let mut lines = Lines::default();
         let specs = spec::parse(text(pattern)?)?;
-        let points = aliased::asked(&specs);
+        let points = alias::asked(&specs);
         if !points.is_empty() {
             let definitions = Definitions::of_index(&view)?;
-            aliased::list(view, &definitions, &points, flags & ARGS != 0, &mut lines)?;
+            alias::list(view, &definitions, &points, flags & ARGS != 0, &mut lines)?;
         }
         for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {
-            lister.list(&resolve::listed(&view, spec)?, spec.spelled, &mut lines)?;
+            lister.list(&listed(&view, spec)?, spec.spelled, &mut lines)?;
         }
         lines.sort();
         for line in lines.iter() {

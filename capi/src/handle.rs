@@ -11,7 +11,7 @@
 #![allow(unsafe_code)]
 use probeidx::lookup::Lookup;
 use probeidx::query::Index;
-use probeidx::query::loaded::Loaded;
+use probeidx::query::runtime::address_map::Loaded;
 use probeidx::{Error, ErrorKind, Result};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering::*};

@@ -6,7 +6,7 @@ use crate::handle::Handle;
 use crate::kept::Kept;
 use crate::resolve::Local;
 use crate::text::{Text, Texts};
-use probeidx::query::check::{self, tapset};
+use probeidx::query::check::{self, tapset_health};
 use std::ffi::c_void;
 use std::os::unix::ffi::OsStrExt;
 
@@ -53,7 +53,7 @@ pub extern "C" fn probeidx_check_tapset(
     answers(index, (each, context), error, Some("there are no tapsets in the index"), |open, each| {
         let view = *open.lookup().view();
         let definitions = check::definitions(&view)?;
-        let health = tapset::health(view, &definitions)?;
+        let health = tapset_health::health(view, &definitions)?;
         let mut found = Each::new(found, context)?;
         for alias in &health.aliases {
             let (mut texts, mut kept) = (Texts::new(view.strings()), Kept::default());
@@ -68,7 +68,7 @@ pub extern "C" fn probeidx_check_tapset(
     })
 }
 
-fn of_alias(alias: &tapset::AliasHealth, texts: &mut Texts, kept: &mut Kept) -> Health {
+fn of_alias(alias: &tapset_health::AliasHealth, texts: &mut Texts, kept: &mut Kept) -> Health {
     let (points, matches): (Vec<Text>, Vec<u32>) =
         alias.arms.iter().map(|(point, matches)| (texts.keep(&**point), u32::from(*matches))).unzip();
     let ((points, point_count), (matches, _)) = (kept.list(points), kept.list(matches));

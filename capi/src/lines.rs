@@ -4,9 +4,10 @@ use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::places::Place;
 use crate::text::{Text, Texts};
-use probeidx::query::lines::{self, Point};
+use probeidx::query::index::symbols;
+use probeidx::query::resolve::line_listing::{self, Point};
 use probeidx::query::spec;
-use probeidx::query::{symbols, verdict::Judge};
+use probeidx::query::verdict::Judge;
 use std::ffi::{c_char, c_void};
 
 /// `struct probeidx_line`
@@ -50,7 +51,7 @@ pub extern "C" fn probeidx_lines(
         let view = lookup.view();
         let judge = Judge::new(*view);
         for spec in spec::parse(text(spec)?)? {
-            for listing in lines::lines(view, &lines::asked(&spec)?) {
+            for listing in line_listing::lines(view, &line_listing::asked(&spec)?) {
                 listing.lines.iter().filter(|l| !l.points.is_empty()).try_for_each(|line| {
                     let mut texts = Texts::new(view.strings());
                     let place = |p: &Point<'_>| Place {
@@ -61,7 +62,7 @@ pub extern "C" fn probeidx_lines(
                         instance: 2,
                     };
                     let places: Vec<Place> = line.points.iter().map(place).collect();
-                    let best = lines::best(view, &judge, listing.object, &line.points);
+                    let best = line_listing::best(view, &judge, listing.object, &line.points);
                     let is_best = |p: &Point<'_>| best.is_some_and(|best| std::ptr::eq(best, p));
                     each.call(&Line {
                         size: size_of::<Line>(),

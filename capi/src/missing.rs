@@ -4,9 +4,10 @@ use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::kept::Kept;
 use crate::text::{Text, Texts};
+use probeidx::query::explain::definitions::{self, Kind};
+use probeidx::query::explain::{self, Missing as Reason, no_module, types};
 use probeidx::query::spec;
-use probeidx::query::why_not::definitions::{self, Kind};
-use probeidx::query::why_not::{self, Missing as Reason, aliases, no_module, types};
+use probeidx::query::systemtap::alias::missing;
 use probeidx::tapset::Definitions;
 use probeidx_format::View;
 use std::ffi::{c_char, c_void};
@@ -90,8 +91,8 @@ fn reasons(view: View<'_>, sought: u32, asked: &str) -> Answer<Vec<Reason>> {
     match what.ok_or(unknown)? {
         Sought::Spec => {
             let specs = spec::parse(asked)?;
-            let mut reasons = why_not::why_not(&view, &specs);
-            reasons.extend(aliases::why_not(view, &specs)?);
+            let mut reasons = explain::why_not(&view, &specs);
+            reasons.extend(missing::why_not(view, &specs)?);
             Ok(reasons)
         }
         Sought::Type => Ok(vec![types::missing(&view, asked)]),

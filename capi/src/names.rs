@@ -1,9 +1,9 @@
 //! Words for enumerators; what this version has.
 use crate::border::Status;
 use crate::text::Text;
-use probeidx::query::reason::Reason;
-use probeidx::query::unknown::Unknown;
 use probeidx::query::value::State;
+use probeidx::query::verdict::reason::Reason;
+use probeidx::query::verdict::unknown::Unknown;
 use std::ffi::{CStr, c_char};
 
 /// The version of this library: major, minor and patch in a byte each, from bit 16 down.

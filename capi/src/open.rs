@@ -3,8 +3,9 @@ use crate::border::{self, Answer, ErrorOut, Failure, NULL, Status, outside, text
 use crate::each::{Each, EachFn};
 use crate::handle::{self, Handle, Open};
 use crate::text::{Text, Texts};
-use probeidx::query::derive::forms;
-use probeidx::query::{Index, process};
+use probeidx::query::Index;
+use probeidx::query::index::user_object;
+use probeidx::query::systemtap::derive::forms;
 use probeidx::tapset::Place;
 use probeidx::tapset::ast::Component;
 use probeidx::{Error, ErrorKind};
@@ -150,7 +151,7 @@ fn list(path: &Path, each: &mut Each<File>) -> Answer {
     match path.is_dir() {
         true => {
             found.extend(files(path)?);
-            let programs = path.join(process::FOLDER);
+            let programs = path.join(user_object::FOLDER);
             if programs.is_dir() {
                 found.extend(files(&programs)?);
             }
@@ -166,7 +167,7 @@ fn list(path: &Path, each: &mut Each<File>) -> Answer {
             size: size_of::<File>(),
             path: texts.keep(path.as_os_str().as_bytes()),
             release: texts.of_some(view.map(|v| v.release())),
-            process: texts.of_some(view.and_then(|v| process::path(&v))),
+            process: texts.of_some(view.and_then(|v| user_object::path(&v))),
             why: texts.keep(wrong.map_or(String::new(), ToString::to_string)),
             status: wrong.map_or(Status::Ok, |e| Status::of(e.kind())) as i32,
             reserved32: 0,

@@ -1,7 +1,7 @@
 //! From an exact name to its placements, into the caller's array.
 use crate::border::{self, Answer, ErrorOut, Room, ask};
 use crate::handle::Handle;
-use probeidx::query::placement::Instance;
+use probeidx::query::index::functions::Instance;
 use std::ffi::c_char;
 
 /// `struct probeidx_place`

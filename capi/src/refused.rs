@@ -4,11 +4,11 @@ use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::names::verdict;
 use crate::text::{Text, Texts};
-use probeidx::query::pattern::Pattern;
-use probeidx::query::reason::Reason;
-use probeidx::query::refused;
-use probeidx::query::select::Scope;
+use probeidx::pattern::Pattern;
+use probeidx::query::index::functions::Scope;
 use probeidx::query::spec::ModuleScope;
+use probeidx::query::verdict::blacklist;
+use probeidx::query::verdict::reason::Reason;
 use std::ffi::{c_char, c_void};
 
 /// `struct probeidx_refused`
@@ -50,7 +50,7 @@ pub extern "C" fn probeidx_blacklist(
             false => ModuleScope::Module(Pattern::new(&text(module)?.replace('-', "_"))?),
         };
         let asked = Scope::new(lookup.view(), &scope);
-        Ok(refused::refused(lookup.view(), &asked).into_iter().try_for_each(|range| {
+        Ok(blacklist::refused(lookup.view(), &asked).into_iter().try_for_each(|range| {
             let mut texts = Texts::new(lookup.view().strings());
             each.call(&Refused {
                 size: size_of::<Refused>(),

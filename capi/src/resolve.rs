@@ -14,9 +14,11 @@ use crate::border::{ErrorOut, ask, fill, sized, text, texts};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use answer::Writer;
-use probeidx::query::placement::Wanted;
+use probeidx::query::resolve::placement::Wanted;
+use probeidx::query::resolve::{self, defined, tracepoint_values};
 use probeidx::query::spec::Point;
-use probeidx::query::{aliased, argument, defined, resolve, spec, traced};
+use probeidx::query::spec::{self, argument};
+use probeidx::query::systemtap;
 use probeidx::{Error, ErrorKind};
 use std::ffi::{c_char, c_void};
 
@@ -76,12 +78,16 @@ pub extern "C" fn probeidx_resolve(
         let view = *lookup.view();
         let writer = || Writer::new(lookup, options);
         Ok(spec::parse(text(spec)?)?.iter().try_for_each(|one| match &one.point {
-            Point::Trace(asked) => traced::resolve(view, asked, wanted, |traced| {
+            Point::Trace(asked) => tracepoint_values::resolve(view, asked, wanted, |traced| {
                 each.call(writer().tracepoint(&traced).as_ref())
             }),
-            Point::Alias(_) => aliased::asked(std::slice::from_ref(one)).iter().try_for_each(|point| {
-                aliased::resolve(view, point, wanted, &mut |probe| each.call(writer().probe(&probe).as_ref()))
-            }),
+            Point::Alias(_) => {
+                systemtap::alias::asked(std::slice::from_ref(one)).iter().try_for_each(|point| {
+                    systemtap::alias::resolve(view, point, wanted, &mut |probe| {
+                        each.call(writer().probe(&probe).as_ref())
+                    })
+                })
+            }
             _ => resolve::resolve(view, one, wanted, |placement, filter| {
                 each.call(writer().placement(&placement, filter).as_ref())
             }),

@@ -5,8 +5,8 @@ use crate::handle::Handle;
 use crate::kept::Kept;
 use crate::resolve::{Local, locals};
 use crate::text::{Text, Texts};
-use probeidx::query::aliased;
-use probeidx::query::derive::explain::{self, Arm, Explained, Outcome};
+use probeidx::query::systemtap::alias;
+use probeidx::query::systemtap::alias::explain::{self, Arm, Explained, Outcome};
 use probeidx::tapset::ast::{self, Statement};
 use probeidx::tapset::name::NamePattern;
 use probeidx::tapset::{Definitions, Place};
@@ -139,7 +139,7 @@ pub extern "C" fn probeidx_tapset(
                 found.push(alias);
             }
         }
-        let words = aliased::words(view, &definitions);
+        let words = alias::words(view, &definitions);
         for alias in found {
             let explained = match flags & EXPLAINED {
                 0 => None,

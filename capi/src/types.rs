@@ -5,8 +5,9 @@ use crate::handle::Handle;
 use crate::resolve::Step;
 use crate::text::{Text, Texts};
 use probeidx::lookup::{self, Lookup};
-use probeidx::query::path::{self, Move};
-use probeidx::query::users;
+use probeidx::query::spec::member_path;
+use probeidx::query::types::member::{self, Move};
+use probeidx::query::types::users;
 use probeidx::render::types::{size, spelled};
 use probeidx::{Error, ErrorKind};
 use probeidx_format::id::TypeId;
@@ -159,7 +160,12 @@ fn member(m: &lookup::Member<'_>, texts: &mut Texts) -> Member {
 }
 
 /// What a path leads to; `steps` is where the way to it is kept.
-fn walked_to(lookup: Lookup<'_>, walked: &path::Walked, steps: &mut Vec<Step>, texts: &mut Texts) -> Member {
+fn walked_to(
+    lookup: Lookup<'_>,
+    walked: &member::Walked,
+    steps: &mut Vec<Step>,
+    texts: &mut Texts,
+) -> Member {
     let place = walked.place();
     let of = walked.type_id.and_then(|id| lookup::Type::new(lookup, id));
     let (lowest_bit, width) = walked.bits.unwrap_or((0, 0));
@@ -196,17 +202,17 @@ pub extern "C" fn probeidx_member(
 ) -> i32 {
     answers(index, (each, context), error, NO_TYPE, |open, each| {
         let lookup = open.lookup();
-        let mut path = path::parse(text(path)?)?;
+        let mut path = member_path::parse(text(path)?)?;
         // What is asked for is the type itself, no pointer to it.
         if let Some(first) = path.steps.first_mut()
-            && let path::Step::Arrow(name) = first
+            && let member_path::Step::Arrow(name) = first
         {
-            *first = path::Step::Member(std::mem::take(name));
+            *first = member_path::Step::Member(std::mem::take(name));
         }
         // Of several types of the name some may have no such member.
         let (mut found, mut failed) = (false, None);
         for root in lookup.types(&path.root) {
-            match path::walk_path(lookup.view(), root.id(), &path) {
+            match member::walk_path(lookup.view(), root.id(), &path) {
                 Ok(walked) => {
                     found = true;
                     let (mut texts, mut steps) = (Texts::new(lookup.view().strings()), vec![]);

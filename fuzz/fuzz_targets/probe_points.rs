@@ -2,8 +2,8 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use probeidx::cli::args::{Blacklist, Command, Complete, Find, Resolve, Tapset};
-use probeidx::query::pattern::Pattern;
-use probeidx::query::{argument, spec};
+use probeidx::pattern::Pattern;
+use probeidx::query::spec::{self, argument};
 use probeidx_fuzz::ask::{self, Asked};
 use probeidx_fuzz::file::Unnamed;
 use probeidx_fuzz::index::SMALL;

@@ -2,10 +2,38 @@
 
 /// `EM_386`
 pub const I386: u16 = 3;
+/// `EM_PPC64`
+pub const PPC64: u16 = 21;
+/// `EM_S390`: s390x.
+pub const S390: u16 = 22;
 /// `EM_ARM`: 32-bit ARM.
 pub const ARM: u16 = 40;
+/// `EM_X86_64`
+pub const X86_64: u16 = 62;
+/// `EM_AARCH64`: arm64.
+pub const AARCH64: u16 = 183;
+/// `EM_RISCV`
+pub const RISCV: u16 = 243;
 
 /// The bytes of an address and of a pointer: objects of i386 and ARM have 4, and all others that are indexed 8.
 pub fn address_size(machine: u16) -> u8 {
     if matches!(machine, I386 | ARM) { 4 } else { 8 }
+}
+
+/// The DWARF numbers of the registers that pass arguments, in their order; empty for machines whose convention is not known.
+///
+/// Sources: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4), the ELF ABI s390x supplement (1.2.3), the 64-bit ELF V2 ABI for
+/// Power (2.2.3), RISC-V ELF psABI ("Integer Calling Convention"), `-mregparm=3` with which all i386 kernels are built
+/// (arch/x86/Makefile), AAPCS32 (6.5).
+pub fn argument_registers(machine: u16) -> &'static [u8] {
+    match machine {
+        X86_64 => &[5, 4, 1, 2, 8, 9],
+        AARCH64 => &[0, 1, 2, 3, 4, 5, 6, 7],
+        I386 => &[0, 2, 1],
+        ARM => &[0, 1, 2, 3],
+        S390 => &[2, 3, 4, 5, 6],
+        PPC64 => &[3, 4, 5, 6, 7, 8, 9, 10],
+        RISCV => &[10, 11, 12, 13, 14, 15, 16, 17],
+        _ => &[],
+    }
 }

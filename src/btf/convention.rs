@@ -1,8 +1,7 @@
 //! In which registers parameters are passed, by the prototype alone.
 use super::record::{Btf, Id, Kind};
-use crate::query::prototype::argument_registers;
 use gimli::constants::DW_OP_reg0;
-use probeidx_format::machine::address_size;
+use probeidx_format::machine::{address_size, argument_registers};
 
 /// Typedefs and `const`s of … deeper than this are cut: only damaged BTF has them.
 const DEEPEST: usize = 64;

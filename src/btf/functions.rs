@@ -4,7 +4,7 @@ use super::record::{Id, Kind, Record};
 use super::types::Types;
 use crate::dwarf::facts::{FunctionFacts, NO_PLACE, PlaceFacts, RangeFacts, VariableFacts};
 use crate::dwarf::strings::{Key, LocalStr};
-use crate::link::Symbol;
+use crate::load::symbols::Symbol;
 use object::elf::STB_GLOBAL;
 use probeidx_format::details::{Buffer, DetailWriter, Range};
 use probeidx_format::expr::FrameBase;

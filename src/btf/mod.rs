@@ -58,7 +58,7 @@ use crate::dwarf::Fault;
 use crate::dwarf::facts::{Batch, UnitFacts};
 use crate::dwarf::strings::{Key, LocalStr, content_hash};
 use crate::error::ErrorKind;
-use crate::link::Symbol;
+use crate::load::symbols::Symbol;
 use probeidx_format::machine::address_size;
 use probeidx_format::record::UnitRecord;
 use record::Btf;

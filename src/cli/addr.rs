@@ -7,12 +7,12 @@ use super::{capture, feed};
 use super::{note, processes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Index;
-use crate::query::address::{self, Address, Scope, Symbolic};
-use crate::query::further::{self, Further};
-use crate::query::loaded::Loaded;
-use crate::query::locate::{Absent, Spot, locate};
-use crate::query::reverse::{Cursor, Ground};
-use crate::query::running::Overlay;
+use crate::query::runtime::address_map::Loaded;
+use crate::query::runtime::overlay::Overlay;
+use crate::query::spec::address::{self, Address, Scope, Symbolic};
+use crate::query::symbolize::frames::{Cursor, Ground};
+use crate::query::symbolize::locate::{Absent, Spot, locate};
+use crate::query::symbolize::user_objects::{self, Further};
 use crate::render::address as render;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -243,7 +243,7 @@ impl<'a> Asked<'a> {
                 None | Some(Err(Absent::Object)),
                 Address::Symbolic(symbolic @ Symbolic { scope: Scope::Object(name), .. }),
             ) => {
-                let at = further::named(further, name).ok_or(Absent::Object)?;
+                let at = user_objects::named(further, name).ok_or(Absent::Object)?;
                 Ok((at as u32 + 1, further[at].locate(&symbolic)?))
             }
             (Some(spots), _) => Ok((0, spots?)),

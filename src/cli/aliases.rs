@@ -1,5 +1,5 @@
 //! Tapset aliases on the command line.
-use crate::query::aliased::{At, Probe};
+use crate::query::systemtap::alias::{At, Probe};
 use crate::render;
 use probeidx_format::View;
 use serde_json::json;

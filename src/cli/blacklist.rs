@@ -6,11 +6,11 @@ use super::note;
 use super::output::failed;
 use super::why_not::nothing;
 use crate::error::Result;
-use crate::query::pattern::Pattern;
-use crate::query::refused;
-use crate::query::select::Scope;
+use crate::pattern::Pattern;
+use crate::query::explain::no_module;
+use crate::query::index::functions::Scope;
 use crate::query::spec::ModuleScope;
-use crate::query::why_not::no_module;
+use crate::query::verdict::blacklist;
 use crate::render::{json, text};
 use probeidx_format::View;
 use std::io::Write;
@@ -26,7 +26,7 @@ pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Out
         for scope in scopes(args)? {
             let asked = Scope::new(&view, &scope);
             warn_of_gaps(&view, &asked, config);
-            for range in refused::refused(&view, &asked) {
+            for range in blacklist::refused(&view, &asked) {
                 outcome = Outcome::Done;
                 let written = match config.json {
                     true => json::refused(&release, &range, out),
@@ -37,7 +37,7 @@ pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Out
             match &scope {
                 ModuleScope::Kernel => {
                     let others: Vec<_> =
-                        refused::other_modules(&view, &asked).map(String::from_utf8_lossy).collect();
+                        blacklist::other_modules(&view, &asked).map(String::from_utf8_lossy).collect();
                     if !others.is_empty() {
                         note(
                             config,
@@ -67,7 +67,7 @@ fn scopes(args: &Blacklist) -> Result<Vec<ModuleScope>> {
 }
 
 fn warn_of_gaps(view: &View<'_>, asked: &Scope, config: &Config) {
-    for object in asked.objects().filter(|o| refused::is_unsure(view, *o)) {
+    for object in asked.objects().filter(|o| blacklist::is_unsure(view, *o)) {
         let path = String::from_utf8_lossy(view.string(view.objects[object.index()].path));
         let what = "a table could not be read, and the list may lack something; see: probeidx stats";
         note(config, &format!("{path}: {what}"));

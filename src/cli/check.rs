@@ -61,7 +61,7 @@ fn tapset(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
         let view = index.view()?;
         let definitions = check::definitions(&view).map_err(|error| error.at(&path))?;
         kernels.push(String::from_utf8_lossy(view.release()).into_owned());
-        all.push(check::tapset::health(view, &definitions).map_err(|e| index.named(e))?);
+        all.push(crate::query::check::tapset_health::health(view, &definitions).map_err(|e| index.named(e))?);
     }
     let written = match config.json {
         true => health::json(&kernels, &all, out),

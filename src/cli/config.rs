@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::args::{Global, When};
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
+use crate::pattern::Pattern;
 use crate::query::Index;
-use crate::query::pattern::Pattern;
 
 /// How the program behaves, whatever the command.
 #[derive(Clone, Debug)]

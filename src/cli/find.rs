@@ -9,15 +9,18 @@ use super::processes;
 use super::why_not::{nothing, why_not};
 use crate::error::Result;
 use crate::query::Index;
-use crate::query::aliased::{self, At, Probe};
-use crate::query::listing::{Lines, Lister};
-use crate::query::placement::{Placement, Wanted};
-use crate::query::point::Kind;
-use crate::query::resolve::Listed;
+use crate::query::index::user_object;
+use crate::query::resolve::placement::{Placement, Wanted};
+use crate::query::resolve::tracepoint::Tracepoint;
+use crate::query::resolve::{self, statement, tracepoint_values};
 use crate::query::spec::{self, Filter, FunctionSpec, Point, Spec};
-use crate::query::tracepoint::Tracepoint;
-use crate::query::variables::ValueAt;
-use crate::query::{coverage, point, process, resolve, statement, traced};
+use crate::query::systemtap::alias::{self, At, Probe};
+use crate::query::systemtap::listing::listed::{Listed, listed};
+use crate::query::systemtap::listing::{Lines, Lister};
+use crate::query::systemtap::probe_point;
+use crate::query::systemtap::probe_point::Kind;
+use crate::query::value::reader::ValueAt;
+use crate::query::verdict::coverage;
 use crate::render::{json, printable, tracepoint, words};
 use crate::tapset::Definitions;
 use probeidx_format::View;
@@ -71,7 +74,7 @@ pub(super) fn listing(
     let mut lister = Lister::new(view, with_variables);
     let mut lines = Lines::default();
     let mut asked = vec![];
-    let points = aliased::asked(specs);
+    let points = alias::asked(specs);
     if !points.is_empty() {
         let definitions = ManuallyDrop::new(Definitions::of_index(&view)?);
         let unindexed = thread::scope(|threads| {
@@ -83,7 +86,7 @@ pub(super) fn listing(
                 // What is wrong in them the one that follows says.
                 threads.spawn(move || ahead.iter().all(|point| definitions.expand(point, |_| false).is_ok()));
             }
-            aliased::list(view, &definitions, &points, with_variables, &mut lines)
+            alias::list(view, &definitions, &points, with_variables, &mut lines)
         })?;
         // What was decoded goes with the process, if it ends: giving it back piece by piece takes a sixth of the time.
         if !config.session.ends_with_the_answer() {
@@ -97,7 +100,7 @@ pub(super) fn listing(
         }
     }
     for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {
-        let listed = resolve::listed(&view, spec)?;
+        let listed = listed(&view, spec)?;
         lister.list(&listed, spec.spelled, &mut lines)?;
         if let Listed::Functions { spec, kind: Kind::Function } = listed {
             asked.push(spec);
@@ -148,7 +151,7 @@ fn note_coverage(view: &View<'_>, spec: &FunctionSpec, config: &Config) {
     for c in covered.iter().take(shown) {
         let [function, file] = [c.function, c.file].map(String::from_utf8_lossy);
         let module = view.objects.get(c.object.index()).map_or(&[][..], |o| view.string(o.name));
-        let name = process::path(view).unwrap_or(module);
+        let name = user_object::path(view).unwrap_or(module);
         let object = if name.is_empty() { "vmlinux" } else { &String::from_utf8_lossy(name) };
         note(config, &format!("{function}@{file}:{}, {object}: {}", c.line, words::coverage(&c.coverage)));
     }
@@ -178,7 +181,7 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     for spec in specs {
         let wanted = Wanted { locals: args.locals, ..Wanted::default() };
         if let Point::Trace(asked) = &spec.point {
-            traced::resolve(view, asked, wanted, |traced| {
+            tracepoint_values::resolve(view, asked, wanted, |traced| {
                 found = true;
                 if config.json {
                     return tracepoint::json(&view, &release, &traced, out).map_err(failed);
@@ -191,8 +194,8 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
             })?;
             continue;
         }
-        for point in aliased::asked(std::slice::from_ref(spec)) {
-            aliased::resolve(view, &point, wanted, &mut |probe| {
+        for point in alias::asked(std::slice::from_ref(spec)) {
+            alias::resolve(view, &point, wanted, &mut |probe| {
                 found = true;
                 if config.json {
                     return aliases::put_json(&view, &release, &probe, out).map_err(failed);
@@ -240,7 +243,7 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
 }
 
 fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, line: &mut Vec<u8>) {
-    point::put_placement(view, p, filter, line);
+    probe_point::put_placement(view, p, filter, line);
     line.extend_from_slice(format!(" {:#x}", p.address).as_bytes());
     if let Some((symbol, offset)) = p.symbol {
         line.push(b' ');

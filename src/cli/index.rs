@@ -6,9 +6,10 @@ use super::exit::Outcome;
 use super::output::failed;
 use super::processes;
 use crate::error::Result;
-use crate::query::basis::{self, Basis};
-use crate::query::decided::Decided;
-use crate::query::{compared, process};
+use crate::query::diff::btf_vs_dwarf;
+use crate::query::index::provenance::{self, Basis};
+use crate::query::index::user_object;
+use crate::query::verdict::decided::Decided;
 use crate::render::printable;
 use probeidx_format::View;
 use probeidx_format::id::PlaceId;
@@ -59,7 +60,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             ("parts that could not be read", meta.skipped.len()),
         ];
         let verdicts = object_verdicts(&view);
-        let in_btf = compared::compared(&view);
+        let in_btf = btf_vs_dwarf::compared(&view);
         let told = in_btf.map_or([("", 0); 4], |c| {
             [
                 ("functions that BTF has with the same prototype", c.same),
@@ -68,10 +69,10 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                 ("that BTF has with another prototype", c.changed),
             ]
         });
-        let differences = || compared::differences(&view).filter(|_| args.btf);
+        let differences = || btf_vs_dwarf::differences(&view).filter(|_| args.btf);
         let text = |id| String::from_utf8_lossy(view.string(id)).into_owned();
         let size: u64 = view.section_sizes().map(|s| s.1).sum();
-        let object = process::path(&view).map(|path| String::from_utf8_lossy(path).into_owned());
+        let object = user_object::path(&view).map(|path| String::from_utf8_lossy(path).into_owned());
         let written = (|| {
             if config.json {
                 let counts: serde_json::Map<_, _> =
@@ -80,7 +81,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                     view.section_sizes().map(|(name, size)| (name.text().to_owned(), json!(size))).collect();
                 let kernel = object.is_none().then_some(&meta.release);
                 let mut line = json!({"kernel": kernel, "index": path, "written_by": meta.written_by,
-                    "rests_on": basis::of_index(&view).name(),
+                    "rests_on": provenance::of_index(&view).name(),
                     "counts": counts, "sections": sections, "size": size});
                 if let Some(path) = &object {
                     line["process"] = json!(path);
@@ -95,7 +96,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                 if args.btf {
                     let difference = |f: &FunctionRecord| {
                         json!({"name": text(f.name), "file": text(f.file), "line": f.line.get(),
-                            "btf": compared::name(f.in_btf())})
+                            "btf": btf_vs_dwarf::name(f.in_btf())})
                     };
                     line["differences"] = differences().map(|(_, f)| difference(f)).collect();
                 }
@@ -103,7 +104,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             }
             let name = object.as_ref().unwrap_or(&meta.release);
             writeln!(out, "{name}  {}  written by probeidx {}", path.display(), meta.written_by)?;
-            match basis::of_index(&view) {
+            match provenance::of_index(&view) {
                 Basis::Dwarf => {}
                 Basis::Btf => {
                     writeln!(out, "  rests on BTF: no files, lines, inline instances and local variables")?
@@ -129,7 +130,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             for (_, f) in differences() {
                 let (name, file) = (text(f.name), text(f.file));
                 let place = format!("{}@{}:{}", printable(&name), printable(&file), f.line.get());
-                writeln!(out, "  {:>10}  {place}", compared::name(f.in_btf()))?;
+                writeln!(out, "  {:>10}  {place}", btf_vs_dwarf::name(f.in_btf()))?;
             }
             Ok(())
         })();
@@ -140,7 +141,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
 
 /// How many verdicts are decided; none are counted in a program or shared library.
 fn object_verdicts(view: &View<'_>) -> Option<Decided> {
-    process::path(view).is_none().then(|| Decided::of(view))
+    user_object::path(view).is_none().then(|| Decided::of(view))
 }
 
 /// Whether the bytes of the index are whole: all of them are under a checksum.

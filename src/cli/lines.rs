@@ -8,9 +8,9 @@ use super::processes;
 use super::source::{Places, Source};
 use super::why_not::{nothing, why_not};
 use crate::error::Result;
-use crate::query::lines::{self, Line, Listing, Point};
-use crate::query::placement::{Describer, Placement, Wanted};
-use crate::query::select::Placed;
+use crate::query::index::functions::Placed;
+use crate::query::resolve::line_listing::{self, Line, Listing, Point};
+use crate::query::resolve::placement::{Describer, Placement, Wanted};
 use crate::query::spec;
 use crate::query::spec::{Filter, StatementSpec};
 use crate::render::{json, lines as text};
@@ -26,7 +26,7 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
     for (file, specs) in processes::asked(config, &specs)? {
-        let asked: Vec<StatementSpec> = specs.iter().map(lines::asked).collect::<Result<_>>()?;
+        let asked: Vec<StatementSpec> = specs.iter().map(line_listing::asked).collect::<Result<_>>()?;
         let index = config.open(&file)?;
         let view = index.view()?;
         let release = String::from_utf8_lossy(view.release());
@@ -40,7 +40,7 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
             config,
         };
         let mut found = false;
-        for listing in asked.iter().flat_map(|spec| lines::lines(&view, spec)) {
+        for listing in asked.iter().flat_map(|spec| line_listing::lines(&view, spec)) {
             found = true;
             shown.listing(&listing, out)?;
         }
@@ -85,7 +85,7 @@ impl<'a> Shown<'a, '_> {
             }
             due = line.number.checked_add(1);
             let shown: Vec<&Point<'a>> = match self.config.verbose {
-                0 => lines::best(&view, &self.describer.judge, listing.object, &line.points)
+                0 => line_listing::best(&view, &self.describer.judge, listing.object, &line.points)
                     .into_iter()
                     .collect(),
                 _ => line.points.iter().collect(),
@@ -104,7 +104,7 @@ impl<'a> Shown<'a, '_> {
     fn json(&mut self, listing: &Listing<'a>, line: &Line<'a>, out: &mut dyn Write) -> Result<()> {
         let view = self.view;
         let sources: Vec<_> =
-            lines::sources(&view, &self.describer.judge, listing.object, line).map(Some).collect();
+            line_listing::sources(&view, &self.describer.judge, listing.object, line).map(Some).collect();
         for (point, source) in line.points.iter().zip(sources) {
             if let Some(p) = self.described(listing, point)? {
                 let p = Placement { source, ..p };

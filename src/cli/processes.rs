@@ -1,10 +1,11 @@
 //! Which index files answer: those of kernels, or those of programs and shared libraries.
 use super::config::Config;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::further::Further;
-use crate::query::pattern::Pattern;
+use crate::pattern::Pattern;
+use crate::query::Index;
+use crate::query::index::user_object;
 use crate::query::spec::{ModuleScope, Spec};
-use crate::query::{Index, process};
+use crate::query::symbolize::user_objects::Further;
 use probeidx_format::meta::UserMeta;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub fn asked(config: &Config, specs: &[Spec]) -> Result<Vec<(PathBuf, Vec<Spec>)
 /// # Errors
 /// Those of an index that cannot be opened, if no other one is named.
 pub fn of_process(config: &Config, pattern: &Pattern) -> Result<Vec<PathBuf>> {
-    let (found, unread) = matching(config, &|user| process::is_named(user, pattern))?;
+    let (found, unread) = matching(config, &|user| user_object::is_named(user, pattern))?;
     if !found.is_empty() {
         return Ok(found);
     }
@@ -53,7 +54,7 @@ pub fn of_process(config: &Config, pattern: &Pattern) -> Result<Vec<PathBuf>> {
         && path.contains('/')
     {
         let real = Pattern::literal(&real.to_string_lossy());
-        let (found, _) = matching(config, &|user| process::is_named(user, &real))?;
+        let (found, _) = matching(config, &|user| user_object::is_named(user, &real))?;
         if !found.is_empty() {
             return Ok(found);
         }
@@ -122,7 +123,7 @@ fn files(config: &Config) -> Result<Vec<PathBuf>> {
     if config.db.is_file() {
         return Ok(vec![config.db.clone()]);
     }
-    let folder = config.db.join(process::FOLDER);
+    let folder = config.db.join(user_object::FOLDER);
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
@@ -144,7 +145,7 @@ fn not_indexed(config: &Config, pattern: &Pattern) -> Error {
     let mut known = vec![];
     for path in files(config).unwrap_or_default() {
         let index = config.open(&path);
-        let object = index.as_ref().ok().and_then(|index| process::path(&index.view().ok()?));
+        let object = index.as_ref().ok().and_then(|index| user_object::path(&index.view().ok()?));
         known.extend(object.map(|path| String::from_utf8_lossy(path).into_owned()));
     }
     known.sort();

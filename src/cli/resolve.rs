@@ -9,14 +9,17 @@ use super::output::failed;
 use super::processes;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::aliased::{self, At, Probe};
-use crate::query::argument::{self, Argument, Source};
-use crate::query::placement::{Placement, Wanted};
-use crate::query::running::Overlay;
+use crate::nearest;
+use crate::query::index::user_object;
+use crate::query::resolve::placement::{Placement, Wanted};
+use crate::query::resolve::tracepoint_values::{self, Traced};
+use crate::query::resolve::{self, defined};
+use crate::query::runtime::overlay::Overlay;
+use crate::query::spec;
+use crate::query::spec::argument::{self, Argument, Source};
 use crate::query::spec::{Filter, Point, Spec};
-use crate::query::traced::{self, Traced};
-use crate::query::variables::{Role, State, ValueAt};
-use crate::query::{defined, process, resolve, spec, suggest};
+use crate::query::systemtap::alias::{self, At, Probe};
+use crate::query::value::reader::{Role, State, ValueAt};
 use crate::render::{aliases as render, json, kprobe_events, text, tracepoint};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -63,7 +66,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         for spec in &specs {
             if let Point::Trace(asked) = &spec.point {
                 // What is misspelled was told.
-                traced::resolve(view, asked, wanted, |traced| {
+                tracepoint_values::resolve(view, asked, wanted, |traced| {
                     found = true;
                     seen.fill(true);
                     unread.add(&traced.values);
@@ -78,8 +81,8 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                 }
                 unread.add(values);
             };
-            for point in aliased::asked(std::slice::from_ref(spec)) {
-                aliased::resolve(view, &point, wanted, &mut |probe| {
+            for point in alias::asked(std::slice::from_ref(spec)) {
+                alias::resolve(view, &point, wanted, &mut |probe| {
                     look(probe.values());
                     printer.probe(&probe, out).map_err(failed)
                 })
@@ -161,7 +164,7 @@ fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write)
             if !found.everywhere() {
                 outcome = Outcome::Nothing;
             }
-            let name = String::from_utf8_lossy(process::path(&view).unwrap_or(view.release()));
+            let name = String::from_utf8_lossy(user_object::path(&view).unwrap_or(view.release()));
             let written = match config.json {
                 true => json::defined(&view, asked, &found, out),
                 false => text::defined(&name, asked, &found, out),
@@ -280,7 +283,7 @@ fn no_variable(view: &View<'_>, specs: &[Spec], argument: &Argument) -> Error {
             Ok(())
         });
     }
-    let near = suggest::nearest(name, known.iter().map(String::as_str), 3);
+    let near = nearest::nearest(name, known.iter().map(String::as_str), 3);
     let error = Error::new(ErrorKind::NoMatch, format!("no variable '{name}' in any of the placements"));
     match (near.is_empty(), known.is_empty()) {
         (false, _) => error.hint(format!("did you mean {}?", near.join(", "))),

@@ -1,5 +1,5 @@
 //! Source texts on this machine.
-use crate::query::select;
+use crate::query::index::functions;
 use probeidx_format::View;
 use probeidx_format::id::StrId;
 use std::path::{Component, Path, PathBuf};
@@ -90,7 +90,7 @@ impl Places {
 /// Whether at least half of the functions that are declared in a file stand in their lines of the text: macros declare
 /// some whose names are not written there.
 fn is_of(view: &View<'_>, file: StrId, source: &Source) -> bool {
-    let declared = select::declared_in(view, file);
+    let declared = functions::declared_in(view, file);
     let (mut there, mut all) = (0, 0);
     for (name, line) in declared {
         all += 1;

@@ -5,9 +5,9 @@ use super::exit::Outcome;
 use super::output::failed;
 use super::why_not::nothing;
 use crate::error::Result;
-use crate::query::aliased;
-use crate::query::derive::explain::explain;
-use crate::query::why_not::definitions::{Kind, missing};
+use crate::query::explain::definitions::{Kind, missing};
+use crate::query::systemtap::alias;
+use crate::query::systemtap::alias::explain::explain;
 use crate::render::text::Style;
 use crate::render::{aliases as meanings, printable, tapset as lines, tapset_definitions as full};
 use crate::tapset::Definitions;
@@ -91,7 +91,7 @@ impl Asked<'_> {
                 asked.push(alias);
             }
         }
-        let words = aliased::words(self.view, definitions);
+        let words = alias::words(self.view, definitions);
         for alias in &asked {
             self.alias(alias, &words, out)?;
         }

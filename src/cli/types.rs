@@ -5,9 +5,11 @@ use super::exit::Outcome;
 use super::output::failed;
 use super::why_not::nothing;
 use crate::error::Result;
-use crate::query::layout::{Body, layout};
-use crate::query::path::{self, Path, Step};
-use crate::query::{types, users, why_not};
+use crate::query::explain;
+use crate::query::spec::member_path::{self, Path, Step};
+use crate::query::types::layout::{Body, layout};
+use crate::query::types::member::walk_path;
+use crate::query::types::{lookup, users};
 use crate::render::{types as text, types_json as json};
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
@@ -15,7 +17,7 @@ use std::io::Write;
 
 /// Shows how types are laid out, one of their members, or who takes and returns them.
 pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
-    let mut path = path::parse(&args.name)?;
+    let mut path = member_path::parse(&args.name)?;
     // What is asked for is the type itself, no pointer to it: both spellings of the first step mean the same.
     if let Some(first) = path.steps.first_mut()
         && let Step::Arrow(name) = first
@@ -29,9 +31,9 @@ pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         let view = index.view()?;
         let release = String::from_utf8_lossy(view.release());
         let asked = Asked { view: &view, release: &release, path: &path, json: config.json };
-        let found = types::find(&view, &path.root);
+        let found = lookup::find(&view, &path.root);
         let done = if found.is_empty() {
-            reasons.push(why_not::types::missing(&view, &path.root).to_string());
+            reasons.push(explain::types::missing(&view, &path.root).to_string());
             continue;
         } else if args.users {
             asked.users(&found, &mut reasons, out)
@@ -97,7 +99,7 @@ impl Asked<'_> {
         let mut any = false;
         for type_id in found {
             let Some(root) = layout(self.view, *type_id) else { continue };
-            let walked = match path::walk_path(self.view, *type_id, self.path) {
+            let walked = match walk_path(self.view, *type_id, self.path) {
                 Ok(walked) => walked,
                 Err(error) => {
                     let place = match (found.len(), root.named.line) {

@@ -4,7 +4,8 @@ use super::exit::Outcome;
 use super::note;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::spec::Spec;
-use crate::query::{Index, why_not as query};
+use crate::query::systemtap::alias::missing;
+use crate::query::{Index, explain as query};
 
 /// How a command ends that found nothing: the reasons on stderr, as one object of JSON where that was asked for.
 pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
@@ -19,7 +20,7 @@ pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
 pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
     let view = index.view()?;
     let mut reasons = query::why_not(&view, specs);
-    reasons.extend(query::aliases::why_not(view, specs).map_err(|e| index.named(e))?);
+    reasons.extend(missing::why_not(view, specs).map_err(|e| index.named(e))?);
     let release = String::from_utf8_lossy(view.release());
     let said = |missing: &query::Missing| match missing.needs_debug_information {
         true => format!("{missing}; for the rest: {}", super::build::install_hint(&release)),

@@ -25,8 +25,8 @@
 //! | the sources lie where the unit of `init/main.c` is | its name and compilation directory | paths stay as they are | `tests/suite/built`; 6.1 indexed as built by GCC and by clang | 6.1; of rt and Rust the folders alone were looked at |
 //! | x86: `endbr64` and the callee of an ftrace site leave all registers alone | table of ftrace's sites; `endbr64` in the code | | `tests/suite/built`; values fetched in a module of clang 16 on 6.1 booted | 6.1 |
 //! | the kernel cuts `.llvm.N` from its own names | CONFIG_LTO_CLANG, and that text among its constants | not cut | source of 6.1.192 | 5.13 to 6.10 |
-use crate::code::rules::Version;
 use crate::shapes::Shape;
+use crate::version::Version;
 use object::elf::{EM_386, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 
 /// The newest kernel that any of this was proven on, by booting it.

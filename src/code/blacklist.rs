@@ -2,8 +2,8 @@
 use super::table::{TableName, Tables};
 use super::{RefusedFacts, symbol_starts};
 use crate::error::{Error, Result};
-use crate::link::Symbol;
 use crate::load::elf::Elf;
+use crate::load::symbols::Symbol;
 use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64};
 use probeidx_format::record::RefusedBy;
 use std::ops::Range;

@@ -2,8 +2,8 @@
 use super::table::Tables;
 use super::text::Text;
 use super::{arm64, riscv64};
-use crate::link::{self, Symbol};
 use crate::load::elf::Elf;
+use crate::load::symbols::{self, Symbol};
 use object::elf::{EM_AARCH64, EM_RISCV, Machine};
 use rustc_hash::FxHashMap;
 
@@ -17,10 +17,10 @@ pub fn bodies(object: &Elf<'_>, is_module: bool) -> FxHashMap<u32, u32> {
         return FxHashMap::default();
     }
     let text = Text::new(object);
-    let functions: Vec<u32> = link::functions(object).iter().map(|s| s.pc).collect();
+    let functions: Vec<u32> = symbols::functions(object).iter().map(|s| s.pc).collect();
     let bounds: Vec<Symbol<'_>> = match is_module {
         true => vec![],
-        false => link::symbols_where(object, Tables::bounds_ftrace),
+        false => symbols::symbols_where(object, Tables::bounds_ftrace),
     };
     let tables = Tables::new(object, &bounds, is_module);
     if machine == EM_AARCH64 {

@@ -6,8 +6,8 @@ use super::arm64;
 use super::table::Tables;
 use super::text::Text;
 use super::x86::ENDBR64;
-use crate::link;
 use crate::load::elf::Elf;
+use crate::load::symbols;
 use object::elf::{EM_AARCH64, EM_X86_64, Machine};
 use rustc_hash::FxHashMap;
 
@@ -20,12 +20,12 @@ const X86_SITE: u32 = 5;
 /// with ftrace's no-ops are [`bodies`]. Of a damaged table, whatever it is; empty on other architectures.
 pub fn untouched(object: &Elf<'_>, is_module: bool) -> FxHashMap<u32, u32> {
     let text = Text::new(object);
-    let functions = || link::functions(object).into_iter().map(|function| function.pc);
+    let functions = || symbols::functions(object).into_iter().map(|function| function.pc);
     match Machine(object.machine) {
         EM_X86_64 => {
             let bounds = match is_module {
                 true => vec![],
-                false => link::symbols_where(object, Tables::bounds_ftrace),
+                false => symbols::symbols_where(object, Tables::bounds_ftrace),
             };
             let traced = Tables::new(object, &bounds, is_module).ftrace().unwrap_or_default();
             functions().flat_map(|start| x86(&text, &traced, start)).collect()

@@ -1,6 +1,6 @@
 //! What the jumps out of functions are: returns, or calls of other functions whose return is the function's own.
-use crate::link::Symbol;
 use crate::load::elf::Elf;
+use crate::load::symbols::Symbol;
 use probeidx_format::record::SymbolRecord;
 
 /// Where a jump leads.

@@ -1,8 +1,8 @@
 //! How far functions reach whose symbols have no size: up to the padding before the next one.
 use super::text::{CodeSection, Text};
-use crate::link::Symbol;
 use crate::load::elf::Elf;
 use crate::load::symbol_table::SymbolTable;
+use crate::load::symbols::Symbol;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction};
 use object::elf::{EM_AARCH64, EM_X86_64};
 use rayon::prelude::*;

@@ -22,15 +22,15 @@ pub mod tracepoints;
 mod x86;
 
 use crate::error::Error;
-use crate::link::Symbol;
 use crate::load::elf::Elf;
+use crate::load::symbols::Symbol;
 pub use assumptions::PROVEN;
 pub use bodies::bodies;
 pub use entry::untouched;
 pub use extent::measure;
 use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_X86_64, Machine};
 use probeidx_format::record::{CodeTable, ObjectRecord, SymbolRecord, TableSet};
-pub use rules::{Evidence, Kernel, version};
+pub use rules::{Evidence, Kernel};
 use table::Tables;
 use text::Text;
 

@@ -2,21 +2,13 @@
 use super::assumptions;
 use super::text::Text;
 use super::{arm64, riscv64, s390x, x86};
-use crate::link::Symbol;
 use crate::load::config::KernelConfig;
+use crate::load::symbols::Symbol;
 use crate::shapes::Shapes;
+use crate::version::Version;
 use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
 use probeidx_format::record::ObjectRecord;
 use std::collections::HashSet;
-
-/// Version and patch level of a kernel: (6, 12).
-pub type Version = (u32, u32);
-
-/// The version with which a release starts: 6.1 of `6.1.0-56-cloud-amd64`.
-pub fn version(release: &str) -> Option<Version> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
 
 /// The kernel that code belongs to, as far as it matters for its code.
 #[derive(Clone, Copy)]

@@ -1,10 +1,10 @@
 //! The tables that the linker collects for the kernel: between two symbols of vmlinux, or in a section of a module.
 use super::assumptions::EMPTY;
 use crate::error::{Error, ErrorKind, Result};
-use crate::link::Symbol;
 use crate::load::elf::{Elf, word};
 use crate::load::in_place::InPlace;
 use crate::load::relocate;
+use crate::load::symbols::Symbol;
 use object::elf::{EM_386, EM_X86_64, Rela64};
 use object::{Endian, Endianness};
 use rustc_hash::FxHashMap;

@@ -8,8 +8,8 @@ use super::data::Data;
 use super::layout::{EventLayout, FieldLayout, Layout};
 use super::table::{TableName, Tables};
 use crate::error::{Error, ErrorKind};
-use crate::link::Symbol;
 use crate::load::elf::Elf;
+use crate::load::symbols::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The tracepoints of an object, in the order of their addresses, and the fields of their events.

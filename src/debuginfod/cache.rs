@@ -5,9 +5,9 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::build_id::hex;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
-use crate::load::build_id::hex;
 use crate::load::elf::Elf;
 
 /// The place of one build id.

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
+use crate::build_id::hex;
 use crate::error::{Error, ErrorKind, Result};
-use crate::load::build_id::hex;
 use cache::{Entry, Part};
 pub use exchange::{Body, Head, Transport};
 use exchange::{Meaning, Request};

@@ -8,8 +8,8 @@ use super::dependencies::Listed;
 use super::name::{self, Role};
 use super::walk::Candidate;
 use super::{Input, KernelInputs, Running, content, separate};
+use crate::build_id::hex;
 use crate::error::{Error, ErrorKind};
-use crate::load::build_id::hex;
 
 /// The release of files that tell none.
 pub const UNKNOWN: &str = "unknown";

@@ -9,9 +9,9 @@ use walkdir::WalkDir;
 
 use super::walk::Candidate;
 use super::{Input, KernelInputs, Options, Running, Sysroot};
+use crate::build_id::{DEBUG_ROOT, debug_file, hex};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
-use crate::load::build_id::{DEBUG_ROOT, debug_file, hex};
 use crate::load::elf::Elf;
 
 /// Finds the debug files of a kernel's objects that have no debug information and of which none lay at the same place of

@@ -1,9 +1,9 @@
 //! Programs and shared libraries, and where their debug information is.
 use super::separate::{belongs, candidates, has_debug_info};
 use super::{Input, Sysroot, Unpacked};
+use crate::build_id::DEBUG_ROOT;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
-use crate::load::build_id::DEBUG_ROOT;
 use crate::load::elf::Elf;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

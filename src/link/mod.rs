@@ -1,15 +1,16 @@
 //! Objects and their symbols to tables: sections, symbols by address and by name, names of all things.
 pub mod btf;
-mod symbols;
 mod tracepoints;
 
 use crate::code::{self, CodeFacts, Kernel};
 use crate::error::Error;
 use crate::load::elf::{Elf, Segment};
+use crate::load::object_kind::ObjectKind;
+use crate::load::symbols::{self, Kept, Symbol};
 use crate::merge::blank;
 use crate::merge::intern::{GlobalStr, Interner, StringIds};
 use crate::merge::{Functions, Places};
-use crate::query::symbols::is_prefix;
+use crate::symbol_name::is_prefix;
 use object::Endianness;
 use probeidx_format::id::{FunctionId, Pc, StrId, SymbolId};
 use probeidx_format::names;
@@ -18,28 +19,7 @@ use probeidx_format::variables::Variables;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use symbols::Kept;
-pub use symbols::{Symbol, functions, symbols_where};
 use tracepoints::TracepointFacts;
-
-/// What an object is to the kernel, and what it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind<'a> {
-    Vmlinux,
-    Module(&'a str),
-    /// A program or shared library.
-    User(&'a str),
-}
-
-impl<'a> Kind<'a> {
-    /// Empty for vmlinux.
-    fn name(self) -> &'a str {
-        match self {
-            Self::Vmlinux => "",
-            Self::Module(name) | Self::User(name) => name,
-        }
-    }
-}
 
 /// What is known of an object besides its debug information.
 pub struct ObjectFacts {
@@ -88,19 +68,19 @@ impl ObjectFacts {
     pub fn new(
         object: &Elf<'_>,
         with_code: &Elf<'_>,
-        kind: Kind<'_>,
+        kind: ObjectKind<'_>,
         path: &str,
         kernel: Kernel<'_>,
         interner: &Interner,
         faults: &mut Vec<Error>,
     ) -> Self {
-        let is_user = matches!(kind, Kind::User(_));
+        let is_user = matches!(kind, ObjectKind::User(_));
         let with_symbols = if with_code.symbols.is_empty() || is_user { object } else { with_code };
-        let mut symbols = symbols::symbols(with_symbols, kind, &Kept::of(kernel));
+        let mut symbols = symbols::symbols(with_symbols, kind, &Kept::of(kernel.version, kernel.config));
         let mut code = match kind {
-            Kind::User(_) => code::read_user(with_code, &mut symbols, faults),
-            Kind::Vmlinux => code::read(with_code, &mut symbols, false, kernel, faults),
-            Kind::Module(_) => code::read(with_code, &mut symbols, true, kernel, faults),
+            ObjectKind::User(_) => code::read_user(with_code, &mut symbols, faults),
+            ObjectKind::Vmlinux => code::read(with_code, &mut symbols, false, kernel, faults),
+            ObjectKind::Module(_) => code::read(with_code, &mut symbols, true, kernel, faults),
         };
         if object.order == Endianness::Big {
             code.flags |= ObjectRecord::BIG_ENDIAN;
@@ -138,7 +118,7 @@ impl ObjectFacts {
             code,
             tracepoints: TracepointFacts::default(),
             prototypes: None,
-            kept: Kept::of(kernel),
+            kept: Kept::of(kernel.version, kernel.config),
             segments: if is_user { with_code.segments.clone() } else { vec![] },
         }
     }

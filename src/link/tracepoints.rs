@@ -1,9 +1,11 @@
 //! Tracepoints of all objects to tables: with the function that has their parameters, and systems for those without event.
-use super::{Kind, ObjectFacts, string_at, symbols};
+use super::{ObjectFacts, string_at};
 use crate::code::layout::Layout;
 use crate::code::tracepoints as read;
 use crate::error::Error;
 use crate::load::elf::Elf;
+use crate::load::object_kind::ObjectKind;
+use crate::load::symbols;
 use crate::merge::intern::{GlobalStr, Interner, StringIds};
 use crate::merge::{Functions, Places};
 use probeidx_format::id::{FunctionId, ObjectId, Pc, StrId};
@@ -52,14 +54,14 @@ impl ObjectFacts {
         mut self,
         object: &Elf<'_>,
         with_code: &Elf<'_>,
-        kind: Kind<'_>,
+        kind: ObjectKind<'_>,
         layout: Option<&Layout>,
         interner: &Interner,
         faults: &mut Vec<Error>,
     ) -> Self {
         let with_symbols = if with_code.symbols.is_empty() { object } else { with_code };
         let symbols = symbols::symbols_where(with_symbols, read::is_asked);
-        let is_module = matches!(kind, Kind::Module(_));
+        let is_module = matches!(kind, ObjectKind::Module(_));
         let found = read::read(with_code, &symbols, is_module, layout, faults);
         let text = |text: &[u8]| interner.intern(text);
         let function = |before: &[u8], name: &[u8]| match name {

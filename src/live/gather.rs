@@ -1,7 +1,7 @@
 //! Reads what the running kernel says of itself.
 use super::{Live, Module, Refused, Symbol};
+use crate::build_id::hex;
 use crate::error::{Error, Result};
-use crate::load::build_id::hex;
 use std::io::{Error as Failed, ErrorKind as Io};
 use std::path::Path;
 

@@ -139,7 +139,7 @@ impl Object<'_> {
 }
 
 /// Writes an ELF object. (ELF-64, "Object file format".)
-pub(super) struct Writer {
+pub(crate) struct Writer {
     order: Endianness,
     names: Vec<u8>,
     data: Vec<u8>,

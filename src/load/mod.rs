@@ -1,24 +1,20 @@
 //! Files to sections: mapping, decompression, ELF, relocation.
-pub mod build_id;
 pub mod config;
-mod debug;
 pub mod decompress;
 pub mod elf;
 pub mod image;
 pub(crate) mod in_place;
 mod kallsyms;
 pub mod live;
-mod package;
+pub(crate) mod object_kind;
 pub(crate) mod relocate;
-mod split;
-mod supplement;
 pub mod symbol_table;
+pub(crate) mod symbols;
 mod system_map;
 pub(crate) mod widen;
 
 use crate::error::Result;
 use crate::mapping::Watching;
-pub(crate) use debug::{DebugSections, Files};
 use std::path::Path;
 
 /// An object file's bytes: mapped, or decompressed into memory of their own.

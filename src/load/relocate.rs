@@ -9,7 +9,7 @@ use object::elf::{self, Rela64};
 use object::{Endian, Endianness};
 
 /// The address that an allocated section has for its relocations.
-pub(super) fn address(object: &Elf<'_>, section: &Section<'_>) -> u64 {
+pub(crate) fn address(object: &Elf<'_>, section: &Section<'_>) -> u64 {
     if object.is_relocatable { section.pc.unwrap_or(0).into() } else { section.address() }
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn long(machine: u16) -> u32 {
 
 /// Applies the relocations of a section to a copy of its bytes. Those that cannot be applied are counted and named in
 /// `faults`.
-pub(super) fn relocate(
+pub(crate) fn relocate(
     object: &Elf<'_>,
     section: &Section<'_>,
     data: &mut [u8],

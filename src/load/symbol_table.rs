@@ -1,7 +1,7 @@
 //! The symbols of an object that has no table of them, made of what others tell: the tables that the kernel carries for
 //! itself, `System.map`, `/proc/kallsyms`.
 use super::elf::Elf;
-use crate::query::symbols::is_area_mark;
+use crate::symbol_name::is_area_mark;
 use object::Endianness;
 use object::elf::{SHN_ABS, STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT, Sym64};
 use object::endian::{U16, U32, U64};

@@ -1,6 +1,6 @@
 //! Addresses.
-use crate::query::select::kernel;
-use crate::query::symbols;
+use crate::query::index::functions::kernel;
+use crate::query::index::symbols;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 

@@ -1,8 +1,7 @@
 //! From an address to the functions whose code it is.
 use super::{Address, Lookup};
-use crate::query::placement;
-use crate::query::rows::Row;
-use crate::query::select::{self, Placed};
+use crate::query::index::functions::{self, Placed};
+use crate::query::index::line_table::Row;
 use probeidx_format::View;
 use probeidx_format::record::FunctionRecord;
 
@@ -58,7 +57,7 @@ impl<'a> Frame<'a> {
         self.placed.is_inline(&self.lookup.view)
     }
     fn record(&self) -> Option<&'a FunctionRecord> {
-        select::function(&self.lookup.view, self.placed.record)
+        functions::function(&self.lookup.view, self.placed.record)
     }
 }
 
@@ -71,7 +70,7 @@ pub struct Frames<'a> {
 
 impl<'a> Frames<'a> {
     pub(super) fn new(lookup: Lookup<'a>, Address { object, pc }: Address) -> Self {
-        Self::from_placed(lookup, placement::holding(&lookup.view, object, pc))
+        Self::from_placed(lookup, functions::holding(&lookup.view, object, pc))
     }
     /// From a placement outwards.
     pub(super) fn from_placed(lookup: Lookup<'a>, next: Option<Placed<'a>>) -> Self {

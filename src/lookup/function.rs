@@ -1,6 +1,6 @@
 //! Functions by name, and where they run.
 use super::{Lookup, Placement};
-use crate::query::select::{Declaration, Declarations, Placed};
+use crate::query::index::functions::{Declaration, Declarations, Placed};
 use probeidx_format::id::{FunctionId, NameId};
 use probeidx_format::view::Postings;
 

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! # let index = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/example.rs"));
-//! use probeidx::query::placement::Instance;
+//! use probeidx::query::index::functions::Instance;
 //!
 //! let kernel = index.lookup()?;
 //! let [submit] = kernel.functions(b"submit").collect::<Vec<_>>()[..] else { panic!("there is one") };
@@ -61,15 +61,19 @@ pub use types::{Member, Members, Position, Type};
 pub use variable::{Unfetchable, Variable, VariablesAt};
 
 use crate::error::Result;
-use crate::query::argument::Argument;
-use crate::query::locate::{self, Absent};
-use crate::query::pattern::Pattern;
-use crate::query::placement::{self as described, Wanted};
+use crate::pattern::Pattern;
+use crate::query::Index;
+use crate::query::index::{functions, line_table};
+use crate::query::resolve::placement as described;
+use crate::query::resolve::placement::Wanted;
+use crate::query::resolve::{self, statement};
+use crate::query::runtime::address_map::Loaded;
+use crate::query::spec::address as written;
+use crate::query::spec::argument::Argument;
 use crate::query::spec::{Filter, Spec, StatementSpec};
+use crate::query::symbolize::locate::{self, Absent};
+use crate::query::types::lookup as named;
 use crate::query::verdict::Judge;
-use crate::query::{
-    Index, address as written, loaded::Loaded, resolve, rows, select, statement, types as named,
-};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 
@@ -123,11 +127,11 @@ impl<'a> Lookup<'a> {
     }
     /// vmlinux, if it is indexed.
     pub fn kernel(&self) -> Option<ObjectId> {
-        select::kernel(&self.view)
+        functions::kernel(&self.view)
     }
     /// A module by its name; dashes mean underscores. Cost: a binary search.
     pub fn module(&self, name: &[u8]) -> Option<ObjectId> {
-        select::module(&self.view, name)
+        functions::module(&self.view, name)
     }
 
     /// The functions of exactly this name, of vmlinux and all modules, by file and line of the declaration. The bytes need
@@ -135,11 +139,11 @@ impl<'a> Lookup<'a> {
     pub fn functions(&self, name: &[u8]) -> Functions<'a> {
         Functions::new(*self, self.view.name(name))
     }
-    /// The functions whose name matches, by name, file and line. Cost: that of [`select::names`], which allocates one list of
+    /// The functions whose name matches, by name, file and line. Cost: that of [`functions::names`], which allocates one list of
     /// the names; nothing for each function.
     pub fn matching(&self, name: &Pattern) -> impl Iterator<Item = Function<'a>> + use<'a> {
         let own = *self;
-        select::names(&self.view, name).into_iter().flat_map(move |name| Functions::new(own, Some(name)))
+        functions::names(&self.view, name).into_iter().flat_map(move |name| Functions::new(own, Some(name)))
     }
     /// The symbols of exactly this name, by object and address; also those of data, if functions have the name too, or the
     /// debug information knows no code of it. Cost: two or three cache misses.
@@ -180,7 +184,7 @@ impl<'a> Lookup<'a> {
     /// The source line of an address. Cost: of the rows before it in its sequence, some microseconds; of the line that called
     /// an inlined function [`Frame::call`] tells without it.
     pub fn line_at(&self, address: Address) -> Option<Line<'a>> {
-        rows::at(&self.view, address.object, address.pc).map(|row| Line::of(&self.view, row))
+        line_table::at(&self.view, address.object, address.pc).map(|row| Line::of(&self.view, row))
     }
     /// The addresses of source lines that a spec names, such as `vfs_read@fs/read_write.c:460-470`, by object and address.
     /// Cost: of the rows of the units that have code of the file; allocates a list.

@@ -1,14 +1,14 @@
 //! One address at which a function runs, asked question by question.
 use super::{Address, Frame, Frames, Line, Lookup, Symbol, VariablesAt};
 use crate::error::Result;
-use crate::query::argument::Argument;
-use crate::query::coverage::{self, Coverage};
-use crate::query::placement::Instance;
-use crate::query::select::{self, Placed};
+use crate::query::index::functions::Instance;
+use crate::query::index::functions::{self, Placed};
+use crate::query::index::symbols::{self, Anchor};
 use crate::query::spec::Filter;
-use crate::query::symbols::{self, Anchor};
-use crate::query::variables::{Place, ValueAt, Values};
+use crate::query::spec::argument::Argument;
+use crate::query::value::reader::{Place, ValueAt, Values};
 use crate::query::verdict::Verdicts;
+use crate::query::verdict::coverage::{self, Coverage};
 use probeidx_format::id::{ObjectId, PlaceId};
 use probeidx_format::record::FunctionRecord;
 
@@ -108,10 +108,10 @@ impl<'a> Placement<'a> {
         let Some(function) = self.record() else { return Coverage::default() };
         let Some(name) = view.name(view.string(function.name)) else { return Coverage::default() };
         let mut found = Coverage::default();
-        let scope = select::Scope::of(view, self.object);
-        for declaration in select::Declarations::of(*view, Some(name)) {
+        let scope = functions::Scope::of(view, self.object);
+        for declaration in functions::Declarations::of(*view, Some(name)) {
             if (declaration.file, declaration.line) == (function.file, function.line.get()) {
-                select::places(view, &declaration, &scope, &mut vec![], |object, own| {
+                functions::places(view, &declaration, &scope, &mut vec![], |object, own| {
                     found = Coverage::of(view, &self.lookup.judge, object, own);
                 });
             }
@@ -139,7 +139,7 @@ impl<'a> Placement<'a> {
         Place { object, placed, pc, at_return: false, with_lines: false }
     }
     fn record(&self) -> Option<&'a FunctionRecord> {
-        select::function(&self.lookup.view, self.placed.record)
+        functions::function(&self.lookup.view, self.placed.record)
     }
 }
 

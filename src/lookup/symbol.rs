@@ -1,7 +1,7 @@
 //! Symbols.
 use super::{Address, Lookup};
-use crate::query::select;
-use crate::query::symbols;
+use crate::query::index::functions;
+use crate::query::index::symbols;
 use probeidx_format::id::{ObjectId, SymbolId};
 use probeidx_format::record::SymbolRecord;
 
@@ -73,7 +73,7 @@ impl<'a> Iterator for Symbols<'a> {
     fn next(&mut self) -> Option<Symbol<'a>> {
         let lookup = self.lookup;
         self.ids.find_map(|&id| {
-            let record = select::symbol(&lookup.view, id)?;
+            let record = functions::symbol(&lookup.view, id)?;
             Some(Symbol { lookup, object: lookup.view.object_of_symbol(id), record, offset: 0 })
         })
     }

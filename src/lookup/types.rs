@@ -1,10 +1,11 @@
 //! Types and their members.
 use super::Lookup;
 use crate::error::Result;
-use crate::query::declaration::declare;
-pub use crate::query::path::Position;
-use crate::query::path::{self, Walked};
-use crate::query::{types, users};
+use crate::query::spec::member_path;
+use crate::query::types::c_declaration::declare;
+pub use crate::query::types::member::Position;
+use crate::query::types::member::{self, Walked};
+use crate::query::types::{lookup, users};
 use probeidx_format::id::TypeId;
 use probeidx_format::record::{MemberRecord, TypeRecord};
 use probeidx_format::types::TypeKind;
@@ -20,7 +21,7 @@ pub struct Type<'a> {
 impl<'a> Type<'a> {
     /// The type of this number; `None` if there is no such.
     pub fn new(lookup: Lookup<'a>, id: TypeId) -> Option<Self> {
-        types::kind(lookup.view(), id)?;
+        lookup::kind(lookup.view(), id)?;
         Some(Self { lookup, id, record: lookup.view().types.get(id.index())? })
     }
     /// Its number in the index.
@@ -45,7 +46,7 @@ impl<'a> Type<'a> {
     }
     /// In bytes; `None` for void, functions, and what is only declared.
     pub fn size(&self) -> Option<u64> {
-        types::size_of(self.lookup.view(), self.id)
+        lookup::size_of(self.lookup.view(), self.id)
     }
     /// As C writes it: `struct file *`, `int (*)(void *)`. Allocates the text.
     pub fn spelled(&self) -> String {
@@ -53,7 +54,7 @@ impl<'a> Type<'a> {
     }
     /// Without typedefs and qualifiers; `None` for void.
     pub fn stripped(&self) -> Option<Self> {
-        Self::new(self.lookup, types::strip(self.lookup.view(), self.id)?)
+        Self::new(self.lookup, lookup::strip(self.lookup.view(), self.id)?)
     }
     /// What a pointer points to, a typedef names, an array consists of, a function returns; `None` for void, and for what
     /// has none.
@@ -70,8 +71,8 @@ impl<'a> Type<'a> {
     /// [`NoMatch`](crate::ErrorKind::NoMatch) where there is no such member, with those that are near; [`Usage`](crate::ErrorKind::Usage) where the text
     /// is no path.
     pub fn walk(&self, members: &str) -> Result<Walked> {
-        let path = path::parse(&format!("x.{members}"))?;
-        path::walk(self.lookup.view(), self.id, &path.steps)
+        let path = member_path::parse(&format!("x.{members}"))?;
+        member::walk(self.lookup.view(), self.id, &path.steps)
     }
     /// Calls `each` with the functions that take or return it, by name, file and line. Cost: for structs, unions and enums
     /// what is found; of others a look at each function.
@@ -108,7 +109,7 @@ impl<'a> Member<'a> {
     /// what is no member.
     pub fn place(&self) -> Option<Position> {
         let view = self.of.lookup.view();
-        self.of.kind().is_aggregate().then(|| path::position(view, self.record))
+        self.of.kind().is_aggregate().then(|| member::position(view, self.record))
     }
 }
 

@@ -1,10 +1,10 @@
 //! What can be read at a placement.
 use super::{Placement, Type};
-use crate::query::fetch::Target;
-use crate::query::in_scope::{Found, InScope, in_scope};
-use crate::query::plan::{Missing, Plan};
+use crate::query::index::scope::{Found, InScope, in_scope};
 use crate::query::value::State;
-use crate::query::variables::plan_of;
+use crate::query::value::fetch_arg::Target;
+use crate::query::value::plan::{Missing, Plan};
+use crate::query::value::reader::plan_of;
 use std::fmt;
 
 /// A variable at a placement.

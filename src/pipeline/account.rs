@@ -1,11 +1,11 @@
 //! What the index remembers of the files that it was made of, and of what could not be read.
 use super::Skipped;
+use crate::build_id::hex;
+use crate::debug_files::Files;
 use crate::discover::Input;
 use crate::dwarf::Fault;
 use crate::error::{Error, ErrorKind};
 use crate::link::ObjectFacts;
-use crate::load::Files;
-use crate::load::build_id::hex;
 use probeidx_format::meta::{InputMeta, SkippedMeta};
 use std::path::Path;
 

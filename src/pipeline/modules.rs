@@ -5,16 +5,18 @@ use super::open::open;
 use super::told::{self, Told};
 use super::units::cut;
 use super::vmlinux::{Instead, KnownOfKernel};
+use crate::code::Kernel;
 use crate::code::layout::{self, Layout};
-use crate::code::{self, Kernel};
 use crate::discover::{Input, UNKNOWN_RELEASE};
 use crate::dwarf::{self, Gathered, KnownTypes};
 use crate::error::{Error, ErrorKind, Result};
-use crate::link::{Kind, ObjectFacts};
+use crate::link::ObjectFacts;
 use crate::load::elf::Elf;
+use crate::load::object_kind::ObjectKind;
 use crate::merge::Extracted;
 use crate::merge::intern::Interner;
 use crate::observer::Observer;
+use crate::version;
 use probeidx_format::meta::InputMeta;
 
 /// Bytes of module files that are one batch.
@@ -111,9 +113,9 @@ fn attempt(
             } else {
                 (&of_kernel.shapes, of_kernel.layout)
             };
-            let version = code::version(release);
+            let version = version::version(release);
             let kernel = Kernel { version, config: None, shapes, evidence: of_kernel.evidence };
-            let kind = Kind::Module(name);
+            let kind = ObjectKind::Module(name);
             let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
             if let (Told::Dwarf(_), Instead::Nothing(Some(base))) = (told, instead) {
                 facts.prototypes = told::prototypes(base, &[object, code], interner, faults);

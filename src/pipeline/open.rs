@@ -3,13 +3,14 @@ use super::Skipped;
 use super::account::from_fault;
 use super::told::{self, Told};
 use super::units::source;
+use crate::build_id::hex;
 use crate::code;
+use crate::debug_files::{DebugSections, Files};
 use crate::discover::Input;
 use crate::dwarf::{ObjectSource, SourceTree, Units};
 use crate::error::{Error, ErrorKind, Result};
-use crate::load::build_id::hex;
+use crate::load::Image;
 use crate::load::elf::Elf;
-use crate::load::{DebugSections, Files, Image};
 use std::path::Path;
 
 /// Opens a file for `read`. Without debug information it is an error, or where `does_without` allows it what the kernel says

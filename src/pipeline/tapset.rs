@@ -4,9 +4,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::load::config::KernelConfig;
 use crate::load::image;
 use crate::query::Index;
+use crate::tapset::evaluated::Evaluated;
 use crate::tapset::sources::Sources;
 use crate::tapset::{Library, Target, target};
-use probeidx_format::tapset::Tables;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,6 @@ pub struct Tapsets {
     pub sources: Sources,
     /// As an index keeps them.
     bytes: OnceLock<Vec<u8>>,
-}
-
-/// What an index keeps of them; empty for a user object.
-#[derive(Default)]
-pub struct Evaluated {
-    /// The options of the kernel.
-    pub configuration: Vec<u8>,
-    pub tables: Tables,
-    pub sources: Vec<u8>,
 }
 
 /// What counts for a kernel, as it was foreseen.

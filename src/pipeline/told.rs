@@ -4,10 +4,11 @@ use crate::code;
 use crate::dwarf::facts::Batch;
 use crate::dwarf::{Fault, ObjectSource};
 use crate::error::{Error, ErrorKind, Result};
-use crate::link::{self, btf::Prototypes};
+use crate::link::btf::Prototypes;
 use crate::load::elf::Elf;
 use crate::load::live;
 use crate::load::symbol_table::SymbolTable;
+use crate::load::symbols;
 use crate::merge::intern::Interner;
 use crate::shapes::Shapes;
 use probeidx_format::record::ObjectRecord;
@@ -69,7 +70,7 @@ pub fn without_image(faults: &mut Vec<Error>) {
 
 /// The BTF of the kernel: a batch, and what its modules refer to.
 pub fn kernel(data: &[u8], object: &Elf<'_>) -> (Batch, Option<Base>) {
-    let symbols = link::functions(object);
+    let symbols = symbols::functions(object);
     match btf::kernel(data, Object { number: 0, name: "", machine: object.machine, symbols: &symbols }) {
         Ok((batch, base)) => (batch, Some(base)),
         Err(fault) => (Batch { faults: vec![(0, fault)], ..Batch::default() }, None),
@@ -78,7 +79,7 @@ pub fn kernel(data: &[u8], object: &Elf<'_>) -> (Batch, Option<Base>) {
 
 /// The BTF of a module, into a batch.
 pub fn module(base: &Base, batch: &mut Batch, data: &[u8], object: &Elf<'_>, number: u32, name: &str) {
-    let symbols = link::functions(object);
+    let symbols = symbols::functions(object);
     let excerpt = object.section(btf::excerpt::SECTION).map(|s| s.raw());
     let of = Object { number, name, machine: object.machine, symbols: &symbols };
     let told = base.module(batch, data, excerpt, of);

@@ -1,12 +1,12 @@
 //! Whether an index is still what a build would make.
 use super::{Built, Options};
+use crate::build_id::hex;
 use crate::discover::Input;
 use crate::error::ErrorKind;
 use crate::load::Image;
-use crate::load::build_id::hex;
 use crate::load::elf::Elf;
 use crate::query::Index;
-use crate::query::basis::{self, Basis};
+use crate::query::index::provenance::{self, Basis};
 use crate::tapset::sources::Sources;
 use probeidx_format::View;
 use probeidx_format::meta::{InputMeta, Meta, SkippedMeta};
@@ -52,7 +52,7 @@ pub fn better(index: &Path) -> Option<Built> {
     let opened = Index::open(index).ok()?;
     let view = opened.view().ok()?;
     let meta = view.meta().ok()?;
-    (basis::of_index(&view) == Basis::Dwarf).then(|| built(index, &view, &meta))
+    (provenance::of_index(&view) == Basis::Dwarf).then(|| built(index, &view, &meta))
 }
 
 fn built(index: &Path, view: &View<'_>, meta: &Meta) -> Built {

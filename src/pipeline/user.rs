@@ -4,14 +4,16 @@ use super::unchanged::unchanged;
 use super::units;
 use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_turn, skipped_meta, threads};
 use crate::code::{Evidence, Kernel};
+use crate::debug_files::DebugSections;
 use crate::discover::{self, UserObject};
 use crate::dwarf::Units;
 use crate::error::{Error, ErrorKind, Result};
-use crate::link::{Kind, ObjectFacts};
+use crate::link::ObjectFacts;
+use crate::load::Image;
 use crate::load::elf::Elf;
-use crate::load::{DebugSections, Image};
+use crate::load::object_kind::ObjectKind;
 use crate::observer::Observer;
-use crate::query::process::FOLDER;
+use crate::query::index::user_object::FOLDER;
 use crate::shapes::Shapes;
 use crate::tapset::sources::Sources;
 use crate::write::Turn;
@@ -142,7 +144,7 @@ fn read_in(
             ObjectFacts::new(
                 with_symbols,
                 &object,
-                Kind::User(name),
+                ObjectKind::User(name),
                 &shown,
                 Kernel {
                     version: None,
@@ -185,7 +187,7 @@ fn read_in(
 /// What to say of an object of which only the symbols are indexed.
 fn without_debug_info(object: &Elf<'_>) -> Error {
     let symbols = object.symbols.len();
-    let id = object.build_id().map(crate::load::build_id::hex);
+    let id = object.build_id().map(crate::build_id::hex);
     let what = match &id {
         Some(id) => format!("no debug information of build id {id}: only its {symbols} symbols are indexed"),
         None => format!(

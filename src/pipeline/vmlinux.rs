@@ -5,16 +5,18 @@ use super::told::{self, Told};
 use super::{Skipped, units};
 use crate::btf;
 use crate::code::layout::{self, Layout};
-use crate::code::{self, Evidence, Kernel};
+use crate::code::{Evidence, Kernel};
 use crate::discover::Input;
 use crate::dwarf::SourceTree;
 use crate::error::{Error, Result};
+use crate::link::ObjectFacts;
 use crate::link::btf::Prototypes;
-use crate::link::{Kind, ObjectFacts};
 use crate::load::config::KernelConfig;
+use crate::load::object_kind::ObjectKind;
 use crate::merge::intern::Interner;
 use crate::merge::{Extracted, Firsts};
 use crate::shapes::Shapes;
+use crate::version;
 use probeidx_format::meta::InputMeta;
 
 /// What vmlinux gave.
@@ -72,11 +74,12 @@ pub fn read<T: Send>(
                 // A debug file may lie anywhere; the configuration is beside what is installed.
                 let places = std::iter::once(&input.path).chain(&input.shipped);
                 let config = places.into_iter().find_map(|path| KernelConfig::find(path, release, object));
-                let version = code::version(release);
+                let version = version::version(release);
                 let kernel =
                     Kernel { version, config: config.as_ref(), shapes, evidence: Evidence::default() };
-                let facts =
-                    || ObjectFacts::new(object, code, Kind::Vmlinux, &path, kernel, interner, &mut *faults);
+                let facts = || {
+                    ObjectFacts::new(object, code, ObjectKind::Vmlinux, &path, kernel, interner, &mut *faults)
+                };
                 let (mut facts, evaluated) = rayon::join(facts, || evaluate(object.machine, config.as_ref()));
                 if !matches!(told, Told::Dwarf(_)) {
                     facts.code.flags |= told::rules_unseen(object, config.is_some());
@@ -116,7 +119,7 @@ pub fn read<T: Send>(
             }
             let layout = Layout::of(&shapes);
             let facts =
-                facts.with_tracepoints(object, code, Kind::Vmlinux, layout.as_ref(), interner, faults);
+                facts.with_tracepoints(object, code, ObjectKind::Vmlinux, layout.as_ref(), interner, faults);
             let tree = match told {
                 Told::Dwarf(source) => source.tree.clone(),
                 _ => SourceTree::default(),

@@ -1,11 +1,11 @@
 //! What is known of an address, to text and JSON.
 use super::{lossy, printable_bytes};
-use crate::query::locate::Absent;
-use crate::query::point::put_decimal;
-use crate::query::process;
-use crate::query::reason::Reason;
-use crate::query::reverse::{Ground, Level, Where};
-use crate::query::symbols;
+use crate::query::index::symbols;
+use crate::query::index::user_object;
+use crate::query::symbolize::frames::{Ground, Level, Where};
+use crate::query::symbolize::locate::Absent;
+use crate::query::systemtap::probe_point::put_decimal;
+use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use serde::Serialize;
 
@@ -216,7 +216,7 @@ pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec
     let module = view.objects.get(at.object.index()).map_or(&b""[..], |o| view.string(o.name));
     let mut chain: Vec<Step> = at.chain.iter().map(Step::from).collect();
     let first = chain.first_mut();
-    let process = process::path(view);
+    let process = user_object::path(view);
     let object = Object {
         kernel: process.is_none().then_some(context.kernel),
         asked: lossy(context.asked),

@@ -1,9 +1,9 @@
 //! Placements of aliases: what stands beside those of functions and tracepoints.
 use super::printable;
 use super::text::Style;
-use crate::query::aliased::Named;
-use crate::query::derive::explain::{Arm, Explained, Outcome};
-use crate::query::derive::{Local, Locals};
+use crate::query::systemtap::alias::Named;
+use crate::query::systemtap::alias::explain::{Arm, Explained, Outcome};
+use crate::query::systemtap::alias::locals::{Local, Locals};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{Result, Write};

@@ -1,7 +1,7 @@
 //! What is added to the frames of a log.
 use super::address::{put_name, put_position};
-use crate::query::log::Role;
-use crate::query::reverse::{Level, Where};
+use crate::query::symbolize::frames::{Level, Where};
+use crate::query::symbolize::log::Role;
 
 /// How many places a frame is said to be able to be.
 pub const MOST: usize = 4;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::printable;
 use crate::query::check::State;
-use crate::query::check::tapset::{AliasHealth, Broken, Health};
+use crate::query::check::tapset_health::{AliasHealth, Broken, Health};
 
 /// The points of aliases that match nothing on any of the kernels, each with its alias and place.
 fn untaken(all: &[Health]) -> Vec<(String, String, String)> {

@@ -1,13 +1,16 @@
 //! JSON Lines: one object for each placement, with the fields of the contract.
 use super::steps::{self, Step};
 use super::{kprobe_events, lossy as text, words};
-use crate::query::defined::Defined;
-use crate::query::placement::{self, Placement};
-use crate::query::reason::Reason;
-use crate::query::refused::Refused;
+use crate::query::index::{symbols, user_object};
+use crate::query::resolve::defined::Defined;
+use crate::query::resolve::placement::{self, Placement};
 use crate::query::spec::Filter;
-use crate::query::variables::{Role, ValueAt};
-use crate::query::{coverage, elsewhere, instead, point, process, symbols, verdict};
+use crate::query::systemtap::probe_point;
+use crate::query::value::nearest_location;
+use crate::query::value::reader::{Role, ValueAt};
+use crate::query::verdict::blacklist::Refused;
+use crate::query::verdict::reason::Reason;
+use crate::query::verdict::{self, alternative, coverage};
 use probeidx_format::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -124,10 +127,10 @@ struct Instead {
     return_of: Option<String>,
 }
 
-impl From<&instead::Instead<'_>> for Instead {
-    fn from(instead: &instead::Instead<'_>) -> Self {
+impl From<&alternative::Instead<'_>> for Instead {
+    fn from(instead: &alternative::Instead<'_>) -> Self {
         match instead {
-            instead::Instead::At(nearby) => Self {
+            alternative::Instead::At(nearby) => Self {
                 address: Some(format!("{:#x}", nearby.address)),
                 symbol: Some(text(nearby.symbol.0)),
                 offset: Some(nearby.symbol.1),
@@ -135,9 +138,11 @@ impl From<&instead::Instead<'_>> for Instead {
                 readable: Some(nearby.readable.clone()),
                 ..Self::default()
             },
-            instead::Instead::Mechanism(name) => Self { mechanism: Some(name), ..Self::default() },
-            instead::Instead::BeforeLoading => Self { mechanism: Some("before-loading"), ..Self::default() },
-            instead::Instead::ReturnOf(function) => {
+            alternative::Instead::Mechanism(name) => Self { mechanism: Some(name), ..Self::default() },
+            alternative::Instead::BeforeLoading => {
+                Self { mechanism: Some("before-loading"), ..Self::default() }
+            }
+            alternative::Instead::ReturnOf(function) => {
                 Self { return_of: Some(text(function)), ..Self::default() }
             }
         }
@@ -212,8 +217,8 @@ struct Elsewhere {
     line: Option<u32>,
 }
 
-impl From<&elsewhere::Elsewhere> for Elsewhere {
-    fn from(e: &elsewhere::Elsewhere) -> Self {
+impl From<&nearest_location::Elsewhere> for Elsewhere {
+    fn from(e: &nearest_location::Elsewhere) -> Self {
         Self {
             address: format!("{:#x}", e.address),
             symbol: e.symbol.as_ref().map(|s| s.0.clone()),
@@ -301,7 +306,7 @@ pub fn defined(view: &View<'_>, argument: &str, found: &Defined, out: &mut dyn W
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<&'a str>,
     }
-    let process = process::path(view).map(text);
+    let process = user_object::path(view).map(text);
     let object = Object {
         kernel: process.is_none().then(|| text(view.release())),
         process,
@@ -332,7 +337,7 @@ pub fn placement(
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     let mut probe = vec![];
-    point::put_placement(view, placement, filter, &mut probe);
+    probe_point::put_placement(view, placement, filter, &mut probe);
     let Placement { verdicts, coverage, running, .. } = placement;
     let (is_user, by) = (placement.process.is_some(), coverage.by);
     let object = Object {

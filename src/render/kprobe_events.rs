@@ -1,10 +1,11 @@
 //! Definitions for tracefs: `kprobe_events` (Documentation/trace/kprobetrace.rst), and `uprobe_events`
 //! (Documentation/trace/uprobetracer.rst) for programs and shared libraries.
 use super::{printable, printable_bytes as text, words};
-use crate::query::placement::{Instance, Placement};
+use crate::query::index::functions::Instance;
+use crate::query::index::{functions, user_object};
+use crate::query::resolve::placement::Placement;
 use crate::query::spec::Filter;
 use crate::query::value::{ValueAt, arguments};
-use crate::query::{process, select};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::collections::HashSet;
@@ -100,8 +101,8 @@ struct Event {
 impl Writer {
     /// Writes the first line.
     pub fn new(view: &View<'_>, out: &mut dyn Write) -> io::Result<Self> {
-        let process = process::path(view);
-        let object = select::kernel(view).or_else(|| process.and(view.object_ids().next()));
+        let process = user_object::path(view);
+        let object = functions::kernel(view).or_else(|| process.and(view.object_ids().next()));
         let build_id = object.map_or([0; 20], |o| view.objects[o.index()].build_id);
         let build_id: String = build_id.iter().map(|b| format!("{b:02x}")).collect();
         match process {

@@ -1,8 +1,8 @@
 //! Lines that can be probed, for people.
 use super::text::Style;
 use super::{printable, printable_bytes as text};
-use crate::query::lines::{Line, Listing};
-use crate::query::placement::Placement;
+use crate::query::resolve::line_listing::{Line, Listing};
+use crate::query::resolve::placement::Placement;
 use probeidx_format::View;
 use std::io::{Result, Write};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Read plans for compilers that make code of their own: as steps in JSON, and as an expression in C.
-use crate::query::plan::{Op, Plan};
-use crate::query::registers::kernel_register;
-use crate::query::types;
+use crate::query::index::registers::kernel_register;
+use crate::query::types::lookup;
+use crate::query::value::plan::{Op, Plan};
 use probeidx_format::View;
 use probeidx_format::types::TypeKind;
 use serde::Serialize;
@@ -86,7 +86,7 @@ pub fn steps(view: &View<'_>, plan: &Plan) -> Vec<Step> {
     if plan.in_memory {
         steps.push(match number_size(view, plan) {
             Some(size) => Step::Read { size, user: is_user() },
-            None => Step::Place { size: plan.type_id.and_then(|t| types::size_of(view, t)) },
+            None => Step::Place { size: plan.type_id.and_then(|t| lookup::size_of(view, t)) },
         });
     }
     steps.extend(plan.bits.map(|b| Step::Bits { offset: b.lowest, width: b.width, signed: b.is_signed }));
@@ -133,10 +133,10 @@ fn number_size(view: &View<'_>, plan: &Plan) -> Option<u64> {
     if plan.is_pointer {
         return Some(view.address_size().into());
     }
-    let stripped = types::strip(view, plan.type_id?)?;
+    let stripped = lookup::strip(view, plan.type_id?)?;
     let is_number = {
-        let kind = types::kind(view, stripped)?;
+        let kind = lookup::kind(view, stripped)?;
         !kind.is_aggregate() && kind != TypeKind::Array
     };
-    types::size_of(view, stripped).filter(|size| is_number && matches!(size, 1 | 2 | 4 | 8))
+    lookup::size_of(view, stripped).filter(|size| is_number && matches!(size, 1 | 2 | 4 | 8))
 }

@@ -1,13 +1,14 @@
 //! Placements for people.
 use super::{printable_bytes as printable, words};
-use crate::query::basis::Basis;
-use crate::query::defined::Defined;
-use crate::query::placement::{Instance, Placement};
-use crate::query::prototype::Proof;
-use crate::query::refused::Refused;
+use crate::query::index::functions::Instance;
+use crate::query::index::provenance::Basis;
+use crate::query::resolve::defined::Defined;
+use crate::query::resolve::placement::Placement;
 use crate::query::spec::Filter;
-use crate::query::variables::State;
+use crate::query::value::calling_convention::Proof;
+use crate::query::value::reader::State;
 use crate::query::verdict::Verdict;
+use crate::query::verdict::blacklist::Refused;
 use std::io::{Result, Write};
 
 /// How text is to look.

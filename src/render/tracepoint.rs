@@ -2,8 +2,10 @@
 use super::json::Variable;
 use super::text::Style;
 use super::{lossy as text, printable, printable_bytes};
-use crate::query::traced::Traced;
-use crate::query::{reason::Reason, symbols, tracepoint::Tracepoint};
+use crate::query::index::symbols;
+use crate::query::resolve::tracepoint::Tracepoint;
+use crate::query::resolve::tracepoint_values::Traced;
+use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 use serde::Serialize;

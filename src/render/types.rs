@@ -1,11 +1,11 @@
 //! Types for people, as C declares them, with places and sizes behind the members as pahole has them.
 use super::{printable, printable_bytes as text};
-use crate::query::declaration::{self, declare};
-use crate::query::layout::{Aggregate, Body, Definition, Hole, Layout, Member};
-use crate::query::path::{Move, Walked};
-use crate::query::point::put_decimal;
-use crate::query::types;
-use crate::query::users::User;
+use crate::query::systemtap::probe_point::put_decimal;
+use crate::query::types::c_declaration::{self, declare};
+use crate::query::types::layout::{Aggregate, Body, Definition, Hole, Layout, Member};
+use crate::query::types::lookup;
+use crate::query::types::member::{Move, Walked};
+use crate::query::types::users::User;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::types::TypeKind;
@@ -27,13 +27,13 @@ pub fn layout(view: &View<'_>, layout: &Layout<'_>, objects: &[String], out: &mu
         if at > 0 {
             writeln!(out, "/* {} */", place(definition))?;
         }
-        if next.is_some_and(|d| d.name.is_empty() && declaration::keyword(d.kind).is_some()) {
-            let word = next.and_then(|d| declaration::keyword(d.kind)).unwrap_or_default();
+        if next.is_some_and(|d| d.name.is_empty() && c_declaration::keyword(d.kind).is_some()) {
+            let word = next.and_then(|d| c_declaration::keyword(d.kind)).unwrap_or_default();
             return content(layout, &format!("typedef {word}"), &format!(" {}", text(definition.name)), out);
         }
         let target = view.types[definition.type_id.index()].target.some();
         let declared = declare(view, target, &String::from_utf8_lossy(definition.name));
-        let size = types::size_of(view, definition.type_id);
+        let size = lookup::size_of(view, definition.type_id);
         let is_last = next.is_none_or(|d| d.kind != TypeKind::Typedef && matches!(layout.body, Body::Plain));
         let size = size.filter(|_| is_last).map_or(String::new(), |s| format!("  /* size: {s} */"));
         writeln!(out, "typedef {};{size}", printable(&declared))?;
@@ -154,7 +154,7 @@ pub fn spelled(view: &View<'_>, walked: &Walked) -> String {
     if walked.indexed == 0 {
         return declare(view, Some(type_id), "");
     }
-    let array = types::strip(view, type_id).unwrap_or(type_id);
+    let array = lookup::strip(view, type_id).unwrap_or(type_id);
     let element = view.types.get(array.index()).and_then(|t| t.target.some());
     let rest = view.members(array).get(walked.indexed..).unwrap_or_default();
     let dimensions: String = rest.iter().map(|d| format!("[{}]", d.value.get())).collect();
@@ -163,8 +163,8 @@ pub fn spelled(view: &View<'_>, walked: &Walked) -> String {
 
 /// The size of what stands there, in bytes.
 pub fn size(view: &View<'_>, walked: &Walked) -> Option<u64> {
-    let size = types::size_of(view, walked.type_id?)?;
-    let array = types::strip(view, walked.type_id?)?;
+    let size = lookup::size_of(view, walked.type_id?)?;
+    let array = lookup::strip(view, walked.type_id?)?;
     let gone = view.members(array).get(..walked.indexed)?.iter().map(|d| d.value.get().max(1) as u64);
     Some(size / gone.fold(1, u64::saturating_mul))
 }

@@ -1,9 +1,9 @@
 //! Types as JSON Lines.
 use super::{lossy as text, types as plain};
-use crate::query::declaration;
-use crate::query::layout::{Aggregate, Body, Definition, Hole, Layout, Member};
-use crate::query::path::{Move, Walked};
-use crate::query::users::User;
+use crate::query::types::c_declaration;
+use crate::query::types::layout::{Aggregate, Body, Definition, Hole, Layout, Member};
+use crate::query::types::member::{Move, Walked};
+use crate::query::types::users::User;
 use probeidx_format::View;
 use probeidx_format::types::TypeKind;
 use serde::Serialize;
@@ -93,7 +93,7 @@ fn module(object: String) -> Option<String> {
 }
 
 fn kind(kind: TypeKind) -> &'static str {
-    declaration::keyword(kind).unwrap_or(match kind {
+    c_declaration::keyword(kind).unwrap_or(match kind {
         TypeKind::Typedef => "typedef",
         TypeKind::Base => "base",
         TypeKind::Pointer => "pointer",

@@ -1,12 +1,12 @@
 //! Coverage, refusals and return probes in words.
 use super::{printable, printable_bytes as text};
-use crate::query::coverage::{Coverage, Reached};
-use crate::query::elsewhere::Elsewhere;
-use crate::query::instead::Instead;
-use crate::query::placement::{Placement, Returns};
-use crate::query::prototype::Slot;
-use crate::query::reason::Reason;
-use crate::query::registers::kernel_register;
+use crate::query::index::registers::kernel_register;
+use crate::query::resolve::placement::{Placement, Returns};
+use crate::query::value::calling_convention::Slot;
+use crate::query::value::nearest_location::Elsewhere;
+use crate::query::verdict::alternative::Instead;
+use crate::query::verdict::coverage::{Coverage, Reached};
+use crate::query::verdict::reason::Reason;
 use probeidx_format::record::RefusedBy;
 
 /// `vmlinux`, `module overlay`, `/usr/bin/ls`

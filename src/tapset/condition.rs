@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use super::lexer::{Kind, Token};
 use super::macros::{fault, shown};
 use super::{Result, Target};
-use crate::query::pattern::Pattern;
+use crate::pattern::Pattern;
 
 /// Whether `left operator right` holds for the target.
 pub fn holds(target: &Target<'_>, left: &Token<'_>, operator: &Token<'_>, right: &Token<'_>) -> Result<bool> {

@@ -14,7 +14,7 @@ use super::Definitions;
 use super::ast::{Alias, Component, Expression, Point};
 use super::stored::Definition;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::pattern::Pattern;
+use crate::pattern::Pattern;
 
 /// How many aliases may lead to each other.
 pub const DEEPEST: usize = 32;

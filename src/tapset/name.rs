@@ -1,6 +1,6 @@
 //! Which names are meant: `vm.*`, `syscall.**`.
 use crate::error::Result;
-use crate::query::pattern::Pattern;
+use crate::pattern::Pattern;
 
 /// A pattern of names, component by component: `*` matches in one, `**` over several.
 #[derive(Clone, Debug)]

@@ -1,4 +1,5 @@
 //! For which kernel a script is read.
+use probeidx_format::machine;
 use std::fmt;
 
 /// What the conditionals of the preprocessor compare with, and what decides where tapsets lie.
@@ -81,12 +82,12 @@ pub fn architecture(machine: &str) -> &str {
 pub fn of_machine(machine: u16) -> &'static str {
     match machine {
         3 => "i386",
-        21 => "powerpc",
-        22 => "s390",
+        machine::PPC64 => "powerpc",
+        machine::S390 => "s390",
         40 => "arm",
-        62 => "x86_64",
-        183 => "arm64",
-        243 => "riscv",
+        machine::X86_64 => "x86_64",
+        machine::AARCH64 => "arm64",
+        machine::RISCV => "riscv",
         258 => "loongarch64",
         _ => "",
     }

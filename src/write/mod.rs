@@ -4,7 +4,7 @@ mod turn;
 use crate::error::{Error, Result};
 use crate::link::Linked;
 use crate::merge::{Extracted, Model};
-use crate::pipeline::Evaluated;
+use crate::tapset::evaluated::Evaluated;
 use probeidx_format::SectionName as S;
 use probeidx_format::meta::Meta;
 use probeidx_format::writer::Writer;

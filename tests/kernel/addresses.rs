@@ -6,8 +6,9 @@
 //! function as the symbol table does (`do_open.isra.0`), eu-addr2line calls code that only the symbol table knows as the
 //! nearest symbol with a size.
 use crate::installed::{self, Kernel, needed, wanted};
-use probeidx::query::reverse::{Cursor, Ground, Where};
-use probeidx::query::{Index, select, symbols};
+use probeidx::query::Index;
+use probeidx::query::index::{functions, symbols};
+use probeidx::query::symbolize::frames::{Cursor, Ground, Where};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::{SectionRecord, SymbolRecord};
@@ -51,7 +52,7 @@ fn agree(kernel: &Kernel) {
     let mut counted = Counted::default();
     vmlinux(kernel, &view, &mut random, &mut counted);
     let modules: Vec<ObjectId> =
-        view.object_ids().filter(|o| Some(*o) != select::kernel(&view)).step_by(MODULES).collect();
+        view.object_ids().filter(|o| Some(*o) != functions::kernel(&view)).step_by(MODULES).collect();
     for module in modules {
         of_module(&view, module, &mut random, &mut counted);
     }
@@ -71,7 +72,7 @@ struct Counted {
 }
 
 fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut Counted) {
-    let Some(object) = select::kernel(view) else { panic!("vmlinux is indexed") };
+    let Some(object) = functions::kernel(view) else { panic!("vmlinux is indexed") };
     let sections: Vec<&SectionRecord> =
         view.sections_of(object).iter().filter(|s| symbols::is_executable(s)).collect();
     let size: u64 = sections.iter().map(|s| s.size.get()).sum();
@@ -170,11 +171,13 @@ fn of_module(view: &View<'_>, object: ObjectId, random: &mut Random, counted: &m
 
 /// Whether a reader tells a function of which it knows the line; the padding before one is none.
 fn is_function(level: &Level) -> bool {
-    level.line > 0 && !level.function.is_empty() && !symbols::is_prefix(level.function.as_bytes())
+    level.line > 0
+        && !level.function.is_empty()
+        && !probeidx::symbol_name::is_prefix(level.function.as_bytes())
 }
 
 fn levels(place: &Where<'_>) -> Vec<Level> {
-    let level = |l: &probeidx::query::reverse::Level<'_>| Level {
+    let level = |l: &probeidx::query::symbolize::frames::Level<'_>| Level {
         function: text(l.function),
         file: text(l.file),
         line: l.line,

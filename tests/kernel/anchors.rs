@@ -1,7 +1,8 @@
 //! Over a whole kernel and its modules: no two places share an anchor.
 use crate::installed::{self, Kernel, needed, wanted};
+use probeidx::query::Index;
+use probeidx::query::index::{functions, symbols};
 use probeidx::query::verdict::Judge;
-use probeidx::query::{Index, select, symbols};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId};
 use probeidx_format::record::SymbolRecord;
@@ -26,7 +27,7 @@ fn anchors_differ(kernel: &Kernel) {
     let mut known = HashMap::new();
     let (mut places, mut without) = (0, 0);
     for object in view.object_ids() {
-        let is_kernel = Some(object) == select::kernel(&view);
+        let is_kernel = Some(object) == functions::kernel(&view);
         for pc in addresses(&view, object) {
             let lands = pc + judge.verdicts(object, pc, false).shift;
             places += 1;
@@ -62,8 +63,10 @@ fn addresses(view: &View<'_>, object: ObjectId) -> BTreeSet<u32> {
 
 /// How many names several functions of vmlinux bear.
 fn repeated_names(view: &View<'_>) -> usize {
-    let Some(kernel) = select::kernel(view) else { return 0 };
-    let is_function = |s| select::symbol(view, s).is_some_and(SymbolRecord::is_function);
+    let Some(kernel) = functions::kernel(view) else { return 0 };
+    let is_function = |s| functions::symbol(view, s).is_some_and(SymbolRecord::is_function);
     let names = (0..view.names.len() as u32 - 1).map(NameId::new);
-    names.filter(|n| select::symbols_named(view, kernel, *n).filter(|s| is_function(*s)).count() > 1).count()
+    names
+        .filter(|n| functions::symbols_named(view, kernel, *n).filter(|s| is_function(*s)).count() > 1)
+        .count()
 }

@@ -1,10 +1,12 @@
 //! A kernel's boot image and modules, without its debug information, against its debug information.
 use crate::installed::{self, Kernel, needed, say, scratch, wanted};
 use crate::sample::{Random, seed};
-use probeidx::query::basis::{self, Basis};
-use probeidx::query::select::{self, Placed};
+use probeidx::query::Index;
+use probeidx::query::index::functions::{self, Placed};
+use probeidx::query::index::provenance::{self, Basis};
+use probeidx::query::index::symbols;
+use probeidx::query::types::stap_spelling;
 use probeidx::query::verdict::{Judge, Verdicts};
-use probeidx::query::{Index, placement, spelling, symbols};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, PlaceId};
 use probeidx_format::record::SectionRecord;
@@ -100,11 +102,11 @@ fn moved(view: &View<'_>, object: ObjectId, other: &View<'_>, in_other: ObjectId
 type Parameter = (String, Option<String>);
 
 fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<Parameter> {
-    let Some(function) = select::function(view, placed.record) else { return vec![] };
+    let Some(function) = functions::function(view, placed.record) else { return vec![] };
     let all = view.variables(function).filter(|v| v.parameter);
     all.map(|v| {
         let name = String::from_utf8_lossy(view.string(v.name)).into_owned();
-        (name, v.type_id.and_then(|t| spelling::spell(view, t)))
+        (name, v.type_id.and_then(|t| stap_spelling::spell(view, t)))
     })
     .collect()
 }
@@ -116,18 +118,19 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         let Some(twin) = other(&without, &with, object) else { continue };
         for at in without.places_of(object) {
             let placed = Placed { id: PlaceId::new(at as u32), record: &without.places[at] };
-            if basis::of_place(&without, placed) != Basis::Btf {
+            if provenance::of_place(&without, placed) != Basis::Btf {
                 continue;
             }
-            let name =
-                select::function(&without, placed.record).map(|f| without.string(f.name)).unwrap_or_default();
+            let name = functions::function(&without, placed.record)
+                .map(|f| without.string(f.name))
+                .unwrap_or_default();
             let shown = || String::from_utf8_lossy(name).into_owned();
             let pc = moved(&without, object, &with, twin, placed.record.entry.get());
-            let Some(described) = pc.and_then(|pc| placement::entry_at(&with, twin, pc)) else {
+            let Some(described) = pc.and_then(|pc| functions::entry_at(&with, twin, pc)) else {
                 classes.met("without debug information", shown);
                 continue;
             };
-            let other_name = select::function(&with, described.record).map(|f| with.string(f.name));
+            let other_name = functions::function(&with, described.record).map(|f| with.string(f.name));
             if other_name != Some(name) {
                 classes.met("another name of the address", shown);
                 continue;
@@ -137,8 +140,10 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
             let is_ambiguous = {
                 let entry = placed.record.entry;
                 let ranges = without.ranges_of(object).iter();
-                let symbols =
-                    without.name(name).into_iter().flat_map(|n| select::symbols_named(&without, object, n));
+                let symbols = without
+                    .name(name)
+                    .into_iter()
+                    .flat_map(|n| functions::symbols_named(&without, object, n));
                 let functions = symbols.filter(|s| without.symbols[s.index()].is_function()).count();
                 ranges.filter(|r| r.start == entry).count() > 1 || functions > 1
             };

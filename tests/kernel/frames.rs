@@ -1,6 +1,7 @@
 //! The frame rules of a whole kernel and of some of its modules are those that readelf prints.
 use crate::installed::{self, Kernel, needed, wanted};
-use probeidx::query::{Index, frames, select};
+use probeidx::query::Index;
+use probeidx::query::index::{cfa, functions};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ fn frame_rules_of_a_newer_kernel_are_those_of_readelf() {
 fn agree(kernel: &Kernel) {
     let index = Index::open(&installed::index(kernel)).unwrap_or_else(|e| panic!("{e}"));
     let view = index.view().unwrap_or_else(|e| panic!("{e}"));
-    let vmlinux = select::kernel(&view).expect("vmlinux is indexed");
+    let vmlinux = functions::kernel(&view).expect("vmlinux is indexed");
     let base = view.objects[vmlinux.index()].base.get();
     let (functions, pairs) = compare(&view, vmlinux, &kernel.vmlinux, |_, address| address.checked_sub(base));
     assert!(functions > 40_000 && pairs > 300_000, "{functions} functions, {pairs} addresses of vmlinux");
@@ -86,7 +87,7 @@ fn compare(
         for ((from, rule), to) in rows.iter().zip(ends) {
             for address in [*from, to.wrapping_sub(1)].into_iter().filter(|a| (*from..end).contains(a)) {
                 let Some(pc) = place(hex(&head[..8]), address) else { continue };
-                let found = frames::cfa(view, object, pc as u32);
+                let found = cfa::cfa(view, object, pc as u32);
                 let expected = parsed(rule);
                 assert_eq!(found, expected, "{} at {address:#x}: {head}", file.display());
                 pairs += 1;

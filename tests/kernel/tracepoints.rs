@@ -2,10 +2,10 @@
 use crate::installed::{self, Kernel, needed, say, wanted};
 use crate::live::boot::{Machine, Request};
 use probeidx::query::Index;
-use probeidx::query::listing::{Lines, Lister};
-use probeidx::query::resolve::listed;
+use probeidx::query::resolve::tracepoint::{self, Tracepoint};
 use probeidx::query::spec::{self, Point, TraceSpec};
-use probeidx::query::tracepoint::{self, Tracepoint};
+use probeidx::query::systemtap::listing::listed::listed;
+use probeidx::query::systemtap::listing::{Lines, Lister};
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 use std::collections::{BTreeMap, BTreeSet};

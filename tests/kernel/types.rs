@@ -1,8 +1,9 @@
 //! Every struct and union of a real kernel, member by member, against what pahole prints; and the functions that take or
 //! return one.
 use crate::installed::{self, Kernel, needed, wanted};
-use probeidx::query::layout::{Aggregate, Body, layout};
-use probeidx::query::{Index, types, users};
+use probeidx::query::Index;
+use probeidx::query::types::layout::{Aggregate, Body, layout};
+use probeidx::query::types::{lookup, users};
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, TypeId};
 use probeidx_format::types::TypeKind;
@@ -129,7 +130,7 @@ fn compare(kernel: &Kernel, printed: &Definitions) {
     let view = index.view().unwrap_or_else(|e| panic!("{e}"));
     let (mut compared, mut members, mut different) = (0, 0, vec![]);
     for (head, definitions) in printed {
-        let ours: Vec<_> = types::find(&view, head).into_iter().map(|t| lines(&view, t)).collect();
+        let ours: Vec<_> = lookup::find(&view, head).into_iter().map(|t| lines(&view, t)).collect();
         for theirs in definitions {
             if ours.is_empty() && is_of_nothing(head) {
                 continue;
@@ -193,7 +194,7 @@ fn users_are_those_whose_parameters_and_results_say_so() {
     }
     assert!(found.is_empty());
     let mut users = 0;
-    let counted: Result<(), ()> = users::users(&view, &types::find(&view, "struct sk_buff"), |user| {
+    let counted: Result<(), ()> = users::users(&view, &lookup::find(&view, "struct sk_buff"), |user| {
         users += 1;
         assert!(!user.uses.is_empty());
         Ok(())

@@ -7,7 +7,7 @@ use crate::program::Run;
 use crate::tables::{OLD, text, try_index};
 use crate::verdicts::OLDER;
 use probeidx::pipeline;
-use probeidx::query::reason::Reason;
+use probeidx::query::verdict::reason::Reason;
 use probeidx::query::verdict::{Judge, Verdict};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;

@@ -1,10 +1,11 @@
 //! What `decode` adds to logs of every form, and that it changes nothing else.
 use crate::program::run_in;
 use crate::traced::{TRACED, fed};
-use probeidx::query::decode::Decoder;
-use probeidx::query::further::Further;
-use probeidx::query::locate::Absent;
-use probeidx::query::{Index, log};
+use probeidx::query::Index;
+use probeidx::query::symbolize::locate::Absent;
+use probeidx::query::symbolize::log;
+use probeidx::query::symbolize::log_decoder::Decoder;
+use probeidx::query::symbolize::user_objects::Further;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -210,7 +211,7 @@ fn frames_of_user_space_are_located_by_the_name_of_the_file() {
         let [frame] = &frames[..] else { panic!("{frames:?}") };
         decoder.locate(frame).map(|l| (l.further, l.spots, l.exact))
     };
-    let object = probeidx::query::select::kernel(&view).unwrap();
+    let object = probeidx::query::index::functions::kernel(&view).unwrap();
     let pc = |address: u64| (address - view.objects[object.index()].base.get()) as u32;
     let call = pc(0xffff_ffff_8100_008a);
     let first = Ok((Some(0), vec![(object, call)], true));

@@ -6,9 +6,10 @@ use crate::oracle;
 use crate::raw::Raw;
 use gimli::DwTag;
 use gimli::constants::*;
-use probeidx::query::placement::Wanted;
-use probeidx::query::variables::ValueAt;
-use probeidx::query::{frames, resolve, spec};
+use probeidx::query::index::cfa;
+use probeidx::query::resolve::placement::Wanted;
+use probeidx::query::value::reader::ValueAt;
+use probeidx::query::{resolve, spec};
 use probeidx_format::id::ObjectId;
 
 fn agree(recipe: &Recipe) {
@@ -27,14 +28,14 @@ fn agree(recipe: &Recipe) {
             changes += rows.len() - 1;
             for (start, end, rule) in rows {
                 for pc in [start, end - 1] {
-                    let found = frames::cfa(&view, object, pc as u32);
+                    let found = cfa::cfa(&view, object, pc as u32);
                     assert_eq!(found, rule, "{recipe:?}: {} at {pc:#x}", path.display());
                 }
             }
         }
         let end = view.frames_of(object).last().map_or(0, |f| f.end.get());
-        assert_eq!(frames::cfa(&view, object, end), None);
-        assert_eq!(frames::cfa(&view, object, 0), None);
+        assert_eq!(cfa::cfa(&view, object, end), None);
+        assert_eq!(cfa::cfa(&view, object, 0), None);
     }
     assert!(functions > 5 && changes > 20, "{recipe:?}: {functions} functions, {changes} changes");
 }
@@ -169,7 +170,7 @@ fn every_instruction_is_followed_or_passed_over() {
     assert_eq!(skipped, [] as [&str; 0]);
     let view = index.view();
     let hostile = view.object_ids().next_back().unwrap();
-    let at = |pc| frames::cfa(&view, hostile, pc);
+    let at = |pc| cfa::cfa(&view, hostile, pc);
     let expected = [
         (0x1fff, None),
         (0x2000, Some((7, 8))),

@@ -2,10 +2,12 @@
 use crate::fixture::RELEASE;
 use crate::program::KERNEL;
 use probeidx::lookup::{Lookup, Placement};
-use probeidx::query::placement::{self as described, Wanted};
-use probeidx::query::reverse::Cursor;
+use probeidx::pattern::Pattern;
+use probeidx::query::resolve::placement as described;
+use probeidx::query::resolve::placement::Wanted;
+use probeidx::query::symbolize::frames::Cursor;
 use probeidx::query::value::Role;
-use probeidx::query::{Index, pattern::Pattern, resolve, spec};
+use probeidx::query::{Index, resolve, spec};
 
 fn with_kernel(test: impl FnOnce(Lookup<'_>)) {
     let index = Index::open(&KERNEL.db.path().join(format!("{RELEASE}.pidx"))).unwrap();

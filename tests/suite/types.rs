@@ -1,9 +1,11 @@
 //! Layouts of types against the compiler that made them, and what `type` prints.
 use crate::fixture::{Tree, USUAL};
 use crate::program::{Run, run_in, source};
-use probeidx::query::layout::layout;
-use probeidx::query::path::{parse, walk_path};
-use probeidx::query::{Index, types, users};
+use probeidx::query::Index;
+use probeidx::query::spec::member_path::parse;
+use probeidx::query::types::layout::layout;
+use probeidx::query::types::member::walk_path;
+use probeidx::query::types::{lookup, users};
 use probeidx::render;
 use probeidx_format::id::TypeId;
 use probeidx_format::{SectionName, View};
@@ -69,10 +71,10 @@ fn members_are_where_the_compiler_puts_them() {
         let behind = if are_bits { 3 } else { 1 + usize::from(line.contains('.')) };
         let path = line.rsplitn(behind + 1, ' ').last().unwrap();
         let parsed = parse(path).unwrap();
-        let found = types::find(&view, &parsed.root);
+        let found = lookup::find(&view, &parsed.root);
         let walked = walk_path(&view, found[0], &parsed).unwrap_or_else(|e| panic!("{line}: {e}"));
         let place = walked.place();
-        let size = walked.type_id.and_then(|t| types::size_of(&view, t)).unwrap();
+        let size = walked.type_id.and_then(|t| lookup::size_of(&view, t)).unwrap();
         if are_bits {
             let (bit, width) = place.bits.unwrap_or_else(|| panic!("{line}: no bit-field"));
             assert_eq!((place.offset * 8 + u64::from(bit), width.into()), (number(1), number(0)), "{line}");
@@ -317,7 +319,7 @@ fn damaged_types_are_survived() {
                 let _ = walk_path(&view, type_id, &parse(path).unwrap());
             }
         }
-        let all: Vec<TypeId> = types::find(&view, "struct outer");
+        let all: Vec<TypeId> = lookup::find(&view, "struct outer");
         let counted: Result<(), ()> = users::users(&view, &all, |_| Ok(()));
         assert!(counted.is_ok());
     }

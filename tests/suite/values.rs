@@ -6,8 +6,8 @@ use crate::raw::Raw;
 use crate::tables::index;
 use crate::verdicts::{NEWER, OLDER};
 use gimli::constants::*;
-use probeidx::query::placement::Wanted;
-use probeidx::query::variables::ValueAt;
+use probeidx::query::resolve::placement::Wanted;
+use probeidx::query::value::reader::ValueAt;
 use probeidx::query::{resolve, spec};
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -358,7 +358,7 @@ fn bits_of_a_register_are_read_by_a_type_that_reads_no_others() {
     let (index, skipped) = index_module(&raw.module(&[]));
     assert_eq!(skipped, [] as [&str; 0]);
     let arguments: Vec<_> =
-        (0..cases.len()).map(|n| probeidx::query::argument::parse(&format!("v{n}")).unwrap()).collect();
+        (0..cases.len()).map(|n| probeidx::query::spec::argument::parse(&format!("v{n}")).unwrap()).collect();
     let wanted = Wanted { locals: true, arguments: &arguments, ..Wanted::default() };
     let mut found: Vec<ValueAt> = vec![];
     for spec in spec::parse("masked").unwrap() {

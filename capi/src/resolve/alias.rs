@@ -1,8 +1,8 @@
 //! What stands beside a placement to which a tapset alias leads, as C has it.
 use crate::kept::Kept;
 use crate::text::{Text, Texts};
-use probeidx::query::aliased::Named;
-use probeidx::query::derive;
+use probeidx::query::systemtap::alias::Named;
+use probeidx::query::systemtap::alias::locals;
 
 /// `struct probeidx_local`
 #[repr(C)]
@@ -76,12 +76,12 @@ impl Alias {
 }
 
 /// Locals as C has them.
-pub fn locals(own: &[derive::Local], texts: &mut Texts, kept: &mut Kept) -> (*const *const Local, usize) {
+pub fn locals(own: &[locals::Local], texts: &mut Texts, kept: &mut Kept) -> (*const *const Local, usize) {
     let own = own.iter().map(|one| local(one, texts, kept)).collect();
     kept.pointers(own)
 }
 
-fn local(local: &derive::Local, texts: &mut Texts, kept: &mut Kept) -> Local {
+fn local(local: &locals::Local, texts: &mut Texts, kept: &mut Kept) -> Local {
     let broken = local.broken.as_ref();
     let (instead, instead_count) = kept.list(texts.all(broken.map_or(&[], |b| &b.instead)));
     Local {

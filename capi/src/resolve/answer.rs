@@ -9,15 +9,15 @@ use crate::names::verdict;
 use crate::places::instance;
 use crate::text::Texts;
 use probeidx::lookup::Lookup;
-use probeidx::query::aliased::{At, Named, Probe};
-use probeidx::query::instead::Instead;
-use probeidx::query::placement as query;
-use probeidx::query::placement::InlineCall;
-use probeidx::query::point;
-use probeidx::query::reason::Reason;
+use probeidx::query::index::symbols::{self, Anchor};
+use probeidx::query::resolve::placement as query;
+use probeidx::query::resolve::placement::InlineCall;
+use probeidx::query::resolve::tracepoint_values::Traced;
 use probeidx::query::spec::Filter;
-use probeidx::query::symbols::{self, Anchor};
-use probeidx::query::traced::Traced;
+use probeidx::query::systemtap::alias::{At, Named, Probe};
+use probeidx::query::systemtap::probe_point;
+use probeidx::query::verdict::alternative::Instead;
+use probeidx::query::verdict::reason::Reason;
 use probeidx::render::{kprobe_events, words};
 use probeidx_format::id::ObjectId;
 
@@ -82,7 +82,7 @@ impl<'a> Writer<'a> {
             _ => None,
         };
         let mut probe = vec![];
-        point::put_placement(view, p, filter, &mut probe);
+        probe_point::put_placement(view, p, filter, &mut probe);
         let (anchor_module, anchor_symbol, anchor_offset) = match &p.anchor {
             Some(Anchor::Symbol { module, symbol, offset }) => (*module, *symbol, (*offset).into()),
             Some(Anchor::File { path, offset }) => (None, *path, *offset),

@@ -1,6 +1,6 @@
 //! What stands beside a placement that is a tracepoint, as C has it.
 use crate::text::{Text, Texts};
-use probeidx::query::traced::Traced;
+use probeidx::query::resolve::tracepoint_values::Traced;
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 

@@ -3,7 +3,7 @@ use super::Options;
 use crate::names::state;
 use crate::text::{Text, Texts};
 use probeidx::lookup::Lookup;
-use probeidx::query::prototype::{Proof, Slot};
+use probeidx::query::value::calling_convention::{Proof, Slot};
 use probeidx::query::value::{Role, ValueAt};
 use probeidx::render::{steps, words};
 

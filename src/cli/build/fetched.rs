@@ -1,4 +1,5 @@
 //! Debug files that are not here, from the servers of `$DEBUGINFOD_URLS` (debuginfod-client-config(7)).
+use crate::build_id::hex;
 use crate::cli::args::{Build, Fetch};
 use crate::cli::config::Config;
 use crate::cli::note;
@@ -7,7 +8,6 @@ use crate::debuginfod::{self, Fetched, Http, fetch};
 use crate::discover::{Discovery, Input, KernelInputs};
 use crate::error::Result;
 use crate::live::gather;
-use crate::load::build_id::hex;
 use indicatif::HumanBytes;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;

@@ -15,7 +15,7 @@ use super::progress::Progress;
 use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{self, Built, Options, Report, Skipped};
-use crate::query::decided::Decided;
+use crate::query::verdict::decided::Decided;
 use crate::render::printable;
 use serde::Serialize;
 use std::borrow::Cow;

@@ -3,7 +3,7 @@ use crate::cli::config::Config;
 use crate::cli::note;
 use crate::pipeline::{self, Built};
 use crate::query::Index;
-use crate::query::decided::Decided;
+use crate::query::verdict::decided::Decided;
 
 /// How many verdicts of a kernel are decided; `None` of a program, and where the index cannot be read again. Says on stderr
 /// of how many placements they are not, and if nobody has tried a kernel as new.

@@ -1,8 +1,8 @@
 //! What tapsets define, and the tracepoints that the kernel has.
 use super::Candidate;
-use crate::query::pattern::Pattern;
+use crate::pattern::Pattern;
+use crate::query::resolve::tracepoint;
 use crate::query::spec::TraceSpec;
-use crate::query::tracepoint;
 use crate::tapset::Definitions;
 use probeidx_format::View;
 use std::collections::BTreeMap;

@@ -2,11 +2,12 @@
 use super::Candidate;
 use super::member;
 use crate::error::{Error, ErrorKind};
-use crate::query::path;
-use crate::query::placement::Wanted;
-use crate::query::spec::{Filter, Point, Spec};
-use crate::query::spelling::spell;
-use crate::query::{resolve, select};
+use crate::query::index::functions;
+use crate::query::resolve;
+use crate::query::resolve::placement::Wanted;
+use crate::query::spec::{Filter, Point, Spec, member_path};
+use crate::query::types::member::walk_path;
+use crate::query::types::stap_spelling::spell;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, StrId, TypeId};
 
@@ -65,10 +66,10 @@ fn of_variables(view: &View<'_>, specs: &[Spec], typed: &str) -> Vec<Candidate> 
 }
 
 fn of_members(view: &View<'_>, specs: &[Spec], before: &str, typed: &str) -> Vec<Candidate> {
-    let Ok(path) = path::parse(before) else { return vec![] };
+    let Ok(path) = member_path::parse(before) else { return vec![] };
     let named = |v: &Variable| v.name.strip_prefix('$').unwrap_or(&v.name) == path.root;
     let root = variables(view, specs).into_iter().find(named).and_then(|v| v.type_id);
-    let at = root.and_then(|root| path::walk_path(view, root, &path).ok()?.type_id);
+    let at = root.and_then(|root| walk_path(view, root, &path).ok()?.type_id);
     at.map_or(vec![], |at| member::members(view, at, typed, false))
 }
 
@@ -78,9 +79,9 @@ fn variables(view: &View<'_>, specs: &[Spec]) -> Vec<Variable> {
     for spec in specs {
         match &spec.point {
             Point::Function(asked) if asked.callee.is_none() && asked.label.is_none() => {
-                let names = select::names(view, &asked.declared.name).into_iter();
+                let names = functions::names(view, &asked.declared.name).into_iter();
                 let declared =
-                    names.flat_map(|name| select::declarations(view, name, asked.declared.file.as_ref()));
+                    names.flat_map(|name| functions::declarations(view, name, asked.declared.file.as_ref()));
                 for function in declared.take(PLACES).flat_map(|d| d.functions()) {
                     found.of_function(view, function, asked.filter == Filter::Return);
                 }

@@ -1,9 +1,10 @@
 //! Types, and the members on the way through them.
 use super::Candidate;
 use super::bounded::{self, Chosen};
-use crate::query::layout::{self, Aggregate, Body, Member};
-use crate::query::path::{self, Step};
-use crate::query::types;
+use crate::query::spec::member_path::{self, Step};
+use crate::query::types::layout::{self, Aggregate, Body, Member};
+use crate::query::types::lookup;
+use crate::query::types::member::walk_path;
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::record::TypeRecord;
@@ -12,19 +13,19 @@ use probeidx_format::types::TypeKind;
 /// `struct NAME`, `NAME`, `struct NAME.member->member`.
 pub fn types(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     if let Some((head, _)) = split(typed) {
-        let Ok(mut path) = path::parse(head) else { return vec![] };
+        let Ok(mut path) = member_path::parse(head) else { return vec![] };
         // The type itself is meant, no pointer to it, in either spelling.
         if let Some(Step::Arrow(name)) = path.steps.first() {
             path.steps[0] = Step::Member(name.clone());
         }
         let is_first = path.steps.is_empty();
-        let mut found = types::find(view, &path.root).into_iter();
-        let at = found.find_map(|root| path::walk_path(view, root, &path).ok()?.type_id);
+        let mut found = lookup::find(view, &path.root).into_iter();
+        let at = found.find_map(|root| walk_path(view, root, &path).ok()?.type_id);
         return at.map_or(vec![], |at| members(view, at, typed, is_first));
     }
     const KINDS: [&str; 4] = ["struct ", "union ", "enum ", "typedef "];
     let word = KINDS.into_iter().find(|word| typed.starts_with(word)).unwrap_or_default();
-    let (kind, _) = types::split(&format!("{word}x"));
+    let (kind, _) = lookup::split(&format!("{word}x"));
     let kinds = KINDS.into_iter().filter(|known| word.is_empty() && known.starts_with(typed));
     let mut found: Vec<Candidate> = kinds.map(|word| Candidate::going_on(word, "")).collect();
     let named = names(view, kind, &typed[word.len()..]).into_iter();
@@ -40,7 +41,7 @@ pub fn types(view: &View<'_>, typed: &str) -> Vec<Candidate> {
 
 /// Names of types of a kind, or of all, that start so, or what many of them start with.
 fn names(view: &View<'_>, kind: Option<TypeKind>, typed: &str) -> Vec<Candidate> {
-    let all = types::all_named(view);
+    let all = lookup::all_named(view);
     let name = |at: usize| view.string(view.types[at].name);
     let first =
         all.start + view.types[all.clone()].partition_point(|t| view.string(t.name) < typed.as_bytes());
@@ -116,15 +117,15 @@ pub fn step(view: &View<'_>, type_id: TypeId) -> Option<&'static str> {
 /// The struct or union of this type, and through how many pointers it is reached.
 fn aggregate(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, usize)> {
     const MOST: usize = 8;
-    let mut at = types::strip(view, type_id)?;
+    let mut at = lookup::strip(view, type_id)?;
     let mut pointers = 0;
     for _ in 0..MOST {
-        match types::kind(view, at)? {
+        match lookup::kind(view, at)? {
             TypeKind::Struct | TypeKind::Union | TypeKind::Class => return Some((at, pointers)),
             TypeKind::Pointer => pointers += 1,
             _ => return None,
         }
-        at = types::strip(view, view.types.get(at.index())?.target.some()?)?;
+        at = lookup::strip(view, view.types.get(at.index())?.target.some()?)?;
     }
     None
 }

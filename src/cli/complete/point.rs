@@ -2,8 +2,8 @@
 use super::Candidate;
 use super::alias;
 use super::bounded::{self, Chosen};
-use crate::query::pattern::Pattern;
-use crate::query::select;
+use crate::pattern::Pattern;
+use crate::query::index::functions;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId, StrId};
 use rustc_hash::FxHashSet;
@@ -29,7 +29,7 @@ pub fn lines(view: &View<'_>, typed: &str) -> Vec<Candidate> {
 /// Symbols, with those of modules behind the module's name.
 pub fn addresses(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     if let Some((module, name)) = typed.split_once(':') {
-        let Some(object) = select::module(view, module.as_bytes()) else { return vec![] };
+        let Some(object) = functions::module(view, module.as_bytes()) else { return vec![] };
         let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
         let names = symbols.iter().map(|symbol| view.string(symbol.name));
         return starting(names, name)
@@ -57,7 +57,7 @@ fn bare(view: &View<'_>, typed: &str) -> Vec<Candidate> {
             .collect();
     }
     if let Some((module, name)) = typed.split_once(':') {
-        let Some(object) = select::module(view, module.as_bytes()) else { return vec![] };
+        let Some(object) = functions::module(view, module.as_bytes()) else { return vec![] };
         let named = functions_in(view, object, name);
         return named.into_iter().map(|name| Candidate::going_on(format!("{module}:{name}"), "")).collect();
     }
@@ -116,8 +116,8 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
         return found;
     }
     let scope = match head.strip_prefix("module(\"").and_then(|rest| rest.split_once('"')) {
-        Some((module, _)) => select::module(view, module.as_bytes()),
-        None if head.starts_with("kernel.") => select::kernel(view),
+        Some((module, _)) => functions::module(view, module.as_bytes()),
+        None if head.starts_with("kernel.") => functions::kernel(view),
         None => return vec![],
     };
     // What is asked of a statement goes on with its line.
@@ -128,7 +128,7 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
         return files_of(view, name, file, scope).map(|file| candidate(format!("{name}@{file}"))).collect();
     }
     match scope {
-        Some(object) if Some(object) != select::kernel(view) => {
+        Some(object) if Some(object) != functions::kernel(view) => {
             functions_in(view, object, value).into_iter().map(|name| candidate(name.to_owned())).collect()
         }
         scope => {
@@ -146,7 +146,7 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
 
 /// Names that start so and are wanted, or what many of them start with.
 fn names(view: &View<'_>, typed: &str, is_wanted: impl Fn(NameId) -> bool) -> Vec<Candidate> {
-    let all = select::names_starting(view, typed.as_bytes());
+    let all = functions::names_starting(view, typed.as_bytes());
     let text = |at: usize| std::str::from_utf8(view.string(view.names[at].name)).unwrap_or_default();
     let wanted = |at: usize| !text(at).is_empty() && is_wanted(NameId::new(at as u32));
     let chosen = bounded::choose(all, typed.len(), text, wanted).into_iter();
@@ -196,8 +196,9 @@ fn files_of<'a>(
         return Box::new(files(&view, typed));
     }
     let typed = typed.to_owned();
-    let names = select::names(&view, &pattern).into_iter().filter(move |name| has_code(&view, *name, scope));
-    let declared = names.flat_map(move |name| select::declarations(&view, name, None));
+    let names =
+        functions::names(&view, &pattern).into_iter().filter(move |name| has_code(&view, *name, scope));
+    let declared = names.flat_map(move |name| functions::declarations(&view, name, None));
     Box::new(declared.filter_map(move |d| {
         let path = std::str::from_utf8(view.string(d.file)).ok()?;
         tail(path, &typed).map(str::to_owned)

@@ -1,9 +1,9 @@
 //! What is said of frames: looked up once each, many at a time.
-use crate::query::address::Address;
-use crate::query::decode::{Decoder, Located};
-use crate::query::locate::Absent;
-use crate::query::log::{Frame, Role};
-use crate::query::reverse::{Cursor, Ground, Where};
+use crate::query::spec::address::Address;
+use crate::query::symbolize::frames::{Cursor, Ground, Where};
+use crate::query::symbolize::locate::Absent;
+use crate::query::symbolize::log::{Frame, Role};
+use crate::query::symbolize::log_decoder::{Decoder, Located};
 use crate::render::{address, frame};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;

@@ -10,11 +10,12 @@ use super::output::failed;
 use super::{feed, note, processes};
 use crate::error::Result;
 use crate::query::Index;
-use crate::query::decode::Decoder;
-use crate::query::locate::{Absent, has_build_id};
-use crate::query::log::{self, Frame, Told};
-use crate::query::reverse::Cursor;
-use crate::query::select;
+use crate::query::index::functions;
+use crate::query::index::has_build_id;
+use crate::query::symbolize::frames::Cursor;
+use crate::query::symbolize::locate::Absent;
+use crate::query::symbolize::log::{self, Frame, Told};
+use crate::query::symbolize::log_decoder::Decoder;
 use crate::render::address;
 use probeidx_format::meta::UserMeta;
 use std::io::Write;
@@ -241,7 +242,8 @@ impl<'a> Log<'a> {
                 self.choose(release)?;
                 if let (Some(named), Some(build_id)) = (self.named(release), build_id) {
                     let view = self.ask(named)?.decoder.view(None);
-                    let is_other = select::kernel(&view).is_some_and(|k| !has_build_id(&view, k, build_id));
+                    let is_other =
+                        functions::kernel(&view).is_some_and(|k| !has_build_id(&view, k, build_id));
                     if is_other {
                         let id = String::from_utf8_lossy(build_id);
                         let what = "the log is of a vmlinux with build id";

@@ -3,7 +3,7 @@ use super::instruction::{COPIES, exclusive_mask};
 use super::{Instruction, LENGTH};
 use crate::code::rules::{Evidence, code_of};
 use crate::code::text::Text;
-use crate::link::Symbol;
+use crate::load::symbols::Symbol;
 
 /// Reads `arm_kprobe_decode_insn` and what it is made of (arch/arm64/kernel/probes/decode-insn.c).
 pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {

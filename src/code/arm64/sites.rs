@@ -3,7 +3,7 @@ use super::{Instruction, LENGTH};
 use crate::code::sites::{ALTERNATIVES, BUGS, Entries, Entry, JUMP_LABELS, Reader, for_shapes, site, tables};
 use crate::code::{Object, SiteFacts};
 use crate::error::Result;
-use crate::link::Symbol;
+use crate::load::symbols::Symbol;
 use probeidx_format::record::{CodeTable, SiteKind};
 use rustc_hash::FxHashMap;
 

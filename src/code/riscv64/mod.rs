@@ -11,7 +11,7 @@ use super::rules::Evidence;
 use super::sites::{read_all, site};
 use super::{Object, Reading, mark_traced};
 use crate::error::{Error, ErrorKind};
-use crate::link::Symbol;
+use crate::load::symbols::Symbol;
 use instruction::Instruction;
 use probeidx_format::record::{CodeTable, ObjectRecord, SiteKind};
 

@@ -4,8 +4,8 @@ use super::{Instruction, Opcodes};
 use crate::code::exits::{self, Exits, Target};
 use crate::code::text::{CodeSection, Text};
 use crate::code::{SiteFacts, extent, symbol_starts};
-use crate::link::Symbol;
 use crate::load::elf::Elf;
+use crate::load::symbols::Symbol;
 use probeidx_format::record::{SiteKind, SiteRecord, SymbolRecord, TableSet};
 use std::ops::Range;
 

@@ -9,7 +9,7 @@ mod sites;
 
 use super::sites::read_all;
 use super::{Object, Reading, mark_traced};
-use crate::link::Symbol;
+use crate::load::symbols::Symbol;
 pub use instruction::Instruction;
 pub use opcodes::Opcodes;
 use probeidx_format::record::{CodeTable, ObjectRecord};

@@ -2,8 +2,8 @@
 //! `probe_is_prohibited_opcode`). Its tables are data of the kernel, and grow with each processor; they are read where they lie.
 //! (arch/s390/kernel/dis.c, arch/s390/tools/gen_opcode_table.c)
 use super::Instruction;
-use crate::link::Symbol;
 use crate::load::elf::Elf;
+use crate::load::symbols::Symbol;
 
 /// Size of `struct s390_insn`: a name of five bytes, the fragment, the format.
 const INSTRUCTION: usize = 7;

@@ -2,7 +2,7 @@
 use super::decode::{self, is_unsupported};
 use crate::code::sites::{ALTERNATIVES, BUGS, Entries, Entry, JUMP_LABELS, Reader, read_all, site, tables};
 use crate::code::{Object, Reading, SiteFacts};
-use crate::link::Symbol;
+use crate::load::symbols::Symbol;
 use probeidx_format::record::{CodeTable, SiteKind};
 
 /// Reads all tables.

@@ -1,22 +1,22 @@
 //! Whether a script is right on a kernel: every probe point, variable, member, function and type in it.
 //!
-//! The script is read for the kernel, its points are made into probes by [`derive`](super::derive), and its handlers are
+//! The script is read for the kernel, its points are made into probes by [`derive`](super::systemtap::derive), and its handlers are
 //! read together with those of the aliases on the way, as SystemTap 4.8 compiles them
 //! ([`handler`](crate::tapset::handler)). What is in no index, a program or a module, is taken to be as the script says.
-mod assumed;
-mod points;
-mod proposals;
-mod specs;
-pub mod tapset;
+mod assumptions;
+mod probe_points;
+mod spec_list;
+mod suggestions;
+pub mod tapset_health;
 
-pub use points::{Point, State};
-pub use specs::is_script;
+pub use probe_points::{Point, State};
+pub use spec_list::is_script;
 
 use std::path::{Path, PathBuf};
 
 use probeidx_format::View;
 
-use super::derive::here::everywhere;
+use super::systemtap::derive::handler_context::everywhere;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tapset::ast::{self, Script};
 use crate::tapset::handler::{Finding, Program, Trouble, Words};
@@ -117,7 +117,7 @@ pub fn check(
     bytes: &[u8],
 ) -> Result<Report> {
     if !is_script(path, bytes) {
-        return specs::check(view, definitions, asked, path, bytes);
+        return spec_list::check(view, definitions, asked, path, bytes);
     }
     let script = read(&view, definitions, asked, path, bytes)?;
     let mut report = of_script(view, definitions, asked, path, &script);
@@ -163,7 +163,7 @@ fn of_script(
     let with_own = definitions.with(script, path);
     let mut words = Words::new(definitions, Rc::new(everywhere(view)));
     (words.scripts, words.guru, words.runtime) = (vec![script], asked.guru, asked.runtime);
-    let mut deriving = points::Deriving::new(view, &with_own, Program::new(words));
+    let mut deriving = probe_points::Deriving::new(view, &with_own, Program::new(words));
     let mut report = Report::default();
     for probe in &script.probes {
         report.points.extend(deriving.probe(probe));
@@ -187,7 +187,7 @@ fn of_script(
     for finding in deriving.program.check() {
         let mut located = Located::new(file_of(finding.place.file), finding);
         if located.trouble == Trouble::Variable && located.instead.is_empty() {
-            located.instead = proposals::of_member(&view, &located.what);
+            located.instead = suggestions::of_member(&view, &located.what);
         }
         report.findings.push(located);
     }

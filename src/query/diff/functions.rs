@@ -1,10 +1,11 @@
 //! Functions by name: parameters, whether they have code of their own and where they are inlined, what a probe at the
 //! entry is told, and whether the name is still that of one symbol alone.
-use super::members::{self, Item};
-use super::pairs::{Pair, pairs};
+use super::matching::{Pair, pairs};
+use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
-use crate::query::select::{self, Declaration, Declarations};
-use crate::query::{symbols, verdict};
+use crate::query::index::functions::{self, Declaration, Declarations};
+use crate::query::index::symbols;
+use crate::query::verdict;
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId};
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
@@ -111,7 +112,7 @@ fn functions<'a>(side: &Side<'a, '_>, name: NameId) -> Vec<Function<'a>> {
 fn described<'a>(
     side: &Side<'a, '_>,
     declaration: &Declaration,
-    scratch: &mut Vec<select::Placed<'a>>,
+    scratch: &mut Vec<functions::Placed<'a>>,
 ) -> Option<Function<'a>> {
     let view = &side.view;
     let mut function = Function {
@@ -122,7 +123,7 @@ fn described<'a>(
         entry: None,
     };
     let mut first = None;
-    select::places(view, declaration, &side.scope, scratch, |object, places| {
+    functions::places(view, declaration, &side.scope, scratch, |object, places| {
         first.get_or_insert(object);
         for place in places {
             match place.is_inline(view) {
@@ -146,7 +147,7 @@ fn by_symbol<'a>(side: &Side<'a, '_>, name: NameId) -> Option<Function<'a>> {
         return None;
     }
     let mut entries = view.symbols_named(name).iter().filter_map(|id| {
-        let (object, symbol) = (view.object_of_symbol(*id), select::symbol(view, *id)?);
+        let (object, symbol) = (view.object_of_symbol(*id), functions::symbol(view, *id)?);
         let is_one = side.scope.contains(object)
             && symbol.is_function()
             && symbol.has(SymbolRecord::KEPT)
@@ -168,7 +169,7 @@ fn kept(side: &Side<'_, '_>, name: NameId) -> u32 {
     let is_kept = |symbol: &SymbolRecord| symbol.has(SymbolRecord::KEPT);
     let symbols = side.view.symbols_named(name).iter();
     let own = symbols.filter(|id| side.scope.contains(side.view.object_of_symbol(**id)));
-    own.filter(|id| select::symbol(&side.view, **id).is_some_and(is_kept)).count() as u32
+    own.filter(|id| functions::symbol(&side.view, **id).is_some_and(is_kept)).count() as u32
 }
 
 fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u32; 2]) -> Vec<Change> {
@@ -228,7 +229,7 @@ fn signature(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], changes: &mut 
         });
         (items.collect::<Vec<_>>(), returns)
     });
-    members::compare(What::Parameter, sides, &one.0, &other.0, changes);
+    struct_members::compare(What::Parameter, sides, &one.0, &other.0, changes);
     if one.1 != other.1 {
         let [before, after] = [(sides[0], one.1), (sides[1], other.1)]
             .map(|(side, returns)| Some(State::Word(side.text(returns))));

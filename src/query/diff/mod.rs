@@ -2,19 +2,20 @@
 //!
 //! Names are compared first; what shares one is paired by where it is declared (`pairs`), as a file may move from one
 //! kernel to the next, and a name may stand for several functions.
+pub mod btf_vs_dwarf;
 mod functions;
-mod members;
-mod pairs;
+mod matching;
+mod struct_members;
 mod tracepoints;
 mod types;
 
-use super::basis::{self, Basis};
-use super::declaration::declare;
-use super::pattern::Pattern;
-use super::select::Scope;
+use super::index::functions::Scope;
+use super::index::provenance::{self, Basis};
 use super::spec::ModuleScope;
+use super::types::c_declaration::declare;
 use super::verdict::Judge;
 use crate::error::Result;
+use crate::pattern::Pattern;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, TypeId};
 use std::cell::{Cell, RefCell};
@@ -235,7 +236,7 @@ pub fn compare<'a, E>(
     let both = Both {
         views,
         with_modules: views.iter().all(|view| view.object_ids().nth(1).is_some()),
-        is_whole: views.iter().all(|view| basis::of_index(view) == Basis::Dwarf),
+        is_whole: views.iter().all(|view| provenance::of_index(view) == Basis::Dwarf),
         asked,
     };
     let mut compared = Compared::default();

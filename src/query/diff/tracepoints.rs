@@ -1,8 +1,8 @@
 //! Tracepoints by name and system: parameters, events, and the fields of their records.
-use super::members::{self, Item};
+use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, Spelling, State, Subject, What};
+use crate::query::resolve::tracepoint::{self, Tracepoint};
 use crate::query::spec::TraceSpec;
-use crate::query::tracepoint::{self, Tracepoint};
 use std::collections::BTreeMap;
 
 /// Compares the tracepoints, by name and system. Of several of one name the first counts.
@@ -67,7 +67,7 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Tracepoint<'_>; 2]) -> Vec<Cha
         parameters.collect::<Vec<_>>()
     });
     if is_told {
-        members::compare(What::Parameter, sides, &before, &after, &mut changes);
+        struct_members::compare(What::Parameter, sides, &before, &after, &mut changes);
     }
     let [before, after] = [at(0), at(1)].map(|(side, t)| {
         let number = |text| Spelling(side.spelled.number(&String::from_utf8_lossy(side.view.string(text))));
@@ -80,7 +80,7 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Tracepoint<'_>; 2]) -> Vec<Cha
         Some(fields.collect::<Vec<_>>())
     });
     if let (Some(before), Some(after)) = (before, after) {
-        members::compare(What::Field, sides, &before, &after, &mut changes);
+        struct_members::compare(What::Field, sides, &before, &after, &mut changes);
     }
     changes
 }

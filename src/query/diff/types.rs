@@ -1,9 +1,9 @@
 //! Structs, unions, classes and enums by name: sizes, members with those of members without a name, enumerators.
-use super::members::{self, Item};
-use super::pairs::{Pair, pairs};
+use super::matching::{Pair, pairs};
+use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
-use crate::query::declaration::keyword;
-use crate::query::types;
+use crate::query::types::c_declaration::keyword;
+use crate::query::types::lookup;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
 use std::collections::{BTreeMap, HashMap};
@@ -50,12 +50,12 @@ pub fn compare<'a, E>(
 /// Name, keyword and number of the types that are asked for.
 fn named<'a>(side: &Side<'a, '_>, asked: &Asked) -> impl Iterator<Item = ((&'a [u8], &'static str), TypeId)> {
     let view = side.view;
-    let types = types::all_named(&view).map(|at| TypeId::new(at as u32));
+    let types = lookup::all_named(&view).map(|at| TypeId::new(at as u32));
     types.filter_map(move |id| {
         let record = &view.types[id.index()];
         let keyword = keyword(TypeKind::from_u8(record.kind))?;
         let name = view.string(record.name);
-        let is_asked = !types::is_declared(&view, id)
+        let is_asked = !lookup::is_declared(&view, id)
             && asked.keyword.as_ref().is_none_or(|k| k == keyword)
             && asked.names(name)
             && asked.files(view.string(record.file));
@@ -70,7 +70,7 @@ fn home<'a>(side: &Side<'a, '_>, id: TypeId) -> Home<'a> {
 
 fn differences(sides: [&Side<'_, '_>; 2], ids: [TypeId; 2], changes: &mut Vec<Change>) {
     let at = |number: usize| (sides[number], ids[number]);
-    let [one, other] = [at(0), at(1)].map(|(side, id)| types::size_of(&side.view, id));
+    let [one, other] = [at(0), at(1)].map(|(side, id)| lookup::size_of(&side.view, id));
     if one != other {
         let state = |size: Option<u64>| size.map(|size| State::Number(size as i64));
         changes.push(Change {
@@ -89,7 +89,7 @@ fn differences(sides: [&Side<'_, '_>; 2], ids: [TypeId; 2], changes: &mut Vec<Ch
         flat(side, id, 0, 0, &mut found);
         found
     });
-    members::compare(What::Member, sides, &before, &after, changes);
+    struct_members::compare(What::Member, sides, &before, &after, changes);
 }
 
 /// The members that are read by their name alone: those of a member without a name are the struct's own.
@@ -106,7 +106,7 @@ fn flat<'a>(side: &Side<'a, '_>, id: TypeId, base: u64, depth: u32, found: &mut 
         let inner = type_id.filter(|t| {
             name.is_empty()
                 && depth < DEEPEST
-                && types::kind(&side.view, *t).is_some_and(TypeKind::is_aggregate)
+                && lookup::kind(&side.view, *t).is_some_and(TypeKind::is_aggregate)
         });
         match inner {
             Some(inner) => flat(side, inner, at, depth + 1, found),

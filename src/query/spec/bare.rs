@@ -9,7 +9,7 @@ use super::{
     Spec, Spelled, StatementSpec,
 };
 use crate::error::Result;
-use crate::query::pattern::{Pattern, find_outside};
+use crate::pattern::{Pattern, find_outside};
 
 /// `text` is not empty and has no blank at either end.
 pub(super) fn parse(source: Source<'_>, text: &str) -> Result<Spec> {

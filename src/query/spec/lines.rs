@@ -3,7 +3,7 @@ use std::ops::RangeInclusive;
 
 use super::Source;
 use crate::error::Result;
-use crate::query::pattern::{Pattern, find_outside};
+use crate::pattern::{Pattern, find_outside};
 
 /// Functions by the name, file and line of their declaration.
 #[derive(Clone, Debug, PartialEq)]

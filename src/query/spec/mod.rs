@@ -4,16 +4,20 @@
 //! `ext4:ext4_open`, `fs/open.c:1243`), the other is SystemTap's (`kernel.function("vfs_*").call`), of which
 //! the source is `parse_function_spec` and `register_function_variants` in its `tapsets.cxx`. Nothing here
 //! looks at an index: a name that exists nowhere parses as well as any other.
+pub mod address;
+pub mod argument;
 mod bare;
 mod components;
+pub mod expression;
 mod lines;
+pub mod member_path;
 mod systemtap;
 
 pub use lines::{Declared, Lines};
 pub use systemtap::of_components;
 
-use super::pattern::Pattern;
 use crate::error::{Error, ErrorKind, Result};
+use crate::pattern::Pattern;
 use crate::tapset::ast::Component;
 
 /// Reads one argument of the command line, or one line of a list of specs.
@@ -181,7 +185,7 @@ pub enum ModuleScope {
     Kernel,
     /// Modules by the kernel's name of them: every dash outside brackets has become an underscore.
     Module(Pattern),
-    /// Programs and shared libraries by path, or by the last component of it: see [`process`](super::process).
+    /// Programs and shared libraries by path, or by the last component of it: see [`process`](super::index::user_object).
     Process(Pattern),
 }
 
@@ -265,7 +269,7 @@ impl<'a> Source<'a> {
     fn module(self, text: &str) -> Result<ModuleScope> {
         let mut kernels = String::with_capacity(text.len());
         let mut rest = 0;
-        while let Some(at) = super::pattern::find_outside(text, rest, |b| b == b'-') {
+        while let Some(at) = crate::pattern::find_outside(text, rest, |b| b == b'-') {
             kernels.push_str(&text[rest..at]);
             kernels.push('_');
             rest = at + 1;

@@ -9,7 +9,7 @@ use super::{
     Spelled, StatementSpec, TraceSpec,
 };
 use crate::error::{Error, Result};
-use crate::query::pattern::find_outside;
+use crate::pattern::find_outside;
 use crate::tapset::ast as tapset;
 use std::borrow::Cow;
 
@@ -214,7 +214,7 @@ fn wanted(component: &Component<'_>) -> tapset::Component {
 mod tests {
     use super::super::{Declared, Lines, Presence, parse};
     use super::*;
-    use crate::query::pattern::Pattern;
+    use crate::pattern::Pattern;
 
     fn points(text: &str) -> Vec<Point> {
         parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).into_iter().map(|spec| spec.point).collect()

@@ -88,7 +88,7 @@ impl Program<'_> {
                 let others = handler.found.locals.iter().filter(|other| *other != id);
                 let others = others.map(|other| self.variables[other.0 as usize].name);
                 let globals = self.variables.iter().filter(|v| v.global.is_some()).map(|v| v.name);
-                let instead = crate::query::suggest::nearest(variable.name, others.chain(globals), 3);
+                let instead = crate::nearest::nearest(variable.name, others.chain(globals), 3);
                 faults.insert(*id, instead);
             }
         }

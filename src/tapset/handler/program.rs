@@ -138,7 +138,7 @@ impl<'a> Words<'a> {
     /// Functions with names close to one that nothing defines.
     pub(super) fn similar_functions(&self, name: &str) -> Vec<String> {
         let own = self.scripts.iter().flat_map(|script| &script.functions).map(|f| &*f.name);
-        crate::query::suggest::nearest(name, own.chain(self.definitions.function_names()), 3)
+        crate::nearest::nearest(name, own.chain(self.definitions.function_names()), 3)
     }
 
     /// Why a file may not call a function (elaborate.cxx of 4.8, `functioncall_security_check`).

@@ -12,9 +12,9 @@
 use super::listing::{Difference, Listing, compare};
 use super::{find, installed};
 use installed::Kernel;
+use probeidx::pattern::Pattern;
 use probeidx::query::Index;
-use probeidx::query::pattern::Pattern;
-use probeidx::query::rows::{self, Files};
+use probeidx::query::index::line_table::{self, Files};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -159,7 +159,7 @@ fn is_shared(index: &Path, file: &str) -> impl Fn(u32) -> bool {
     let mut left = view.left(probeidx_format::SectionName::Lines);
     for object in view.object_ids() {
         let units = files.units(&view, object);
-        rows::by_unit(&view, object, &units, &mut left, |_, rows| {
+        line_table::by_unit(&view, object, &units, &mut left, |_, rows| {
             let mut lines: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
             for row in rows.iter().filter(|row| files.contain(&view, row.file)) {
                 lines.entry(row.pc).or_default().insert(row.line);

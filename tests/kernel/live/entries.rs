@@ -8,7 +8,7 @@ use super::sample::Place;
 use crate::installed::{Architecture, Kernel};
 use crate::sample::Random;
 use probeidx::load::{Image, elf::Elf};
-use probeidx::query::symbols;
+use probeidx::query::index::symbols;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::{SectionRecord, SymbolRecord};

@@ -1,7 +1,7 @@
 //! Which addresses to try: the same ones for the same seed.
 use super::boot::Address;
 use crate::sample::Random;
-use probeidx::query::symbols;
+use probeidx::query::index::symbols;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, PlaceId};
 use probeidx_format::record::{SiteKind, SymbolRecord};

@@ -1,7 +1,7 @@
 //! The functions of which ftrace says that it can turn them on, by their names.
 use super::boot::Answers;
 use crate::installed::{self, Architecture, Kernel};
-use probeidx::query::symbols;
+use probeidx::query::index::symbols;
 use probeidx::query::verdict::Judge;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;

@@ -1,7 +1,7 @@
 //! A mechanism asked for an address, and how its verdict stands to what the kernel did.
 use super::boot::{Address, Answer, Request, What};
 use super::sample::{self, Place};
-use probeidx::query::symbols;
+use probeidx::query::index::symbols;
 use probeidx::query::verdict::Verdicts;
 use probeidx_format::View;
 use probeidx_format::record::{SiteKind, SymbolRecord};

@@ -3,8 +3,9 @@
 use super::boot::{Machine, Request};
 use super::parts;
 use crate::installed::{self, Kernel, needed};
+use probeidx::query::Index;
+use probeidx::query::index::symbols;
 use probeidx::query::verdict::Judge;
-use probeidx::query::{Index, symbols};
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::SiteKind;
 use std::ffi::OsStr;

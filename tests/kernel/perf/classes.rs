@@ -1,6 +1,6 @@
 //! The known ways in which we and perf differ; the table in the module above says why.
 use super::Parameter;
-use probeidx::query::variables::State;
+use probeidx::query::value::reader::State;
 use std::fmt;
 
 /// A parameter for which two tools do not say the same.

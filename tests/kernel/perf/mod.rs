@@ -28,10 +28,12 @@ mod peer;
 use crate::installed::{self, Kernel, needed, wanted};
 use crate::sample::{Random, seed};
 use classes::{CLASSES, Difference};
-use probeidx::query::placement::{Placement, Wanted, entry_at};
-use probeidx::query::readable::after_fentry;
-use probeidx::query::variables::{Role, ValueAt};
-use probeidx::query::{Index, resolve, spec, types};
+use probeidx::query::index::functions::entry_at;
+use probeidx::query::resolve::placement::{Placement, Wanted};
+use probeidx::query::types::lookup;
+use probeidx::query::value::reader::{Role, ValueAt};
+use probeidx::query::value::stap_visibility::after_fentry;
+use probeidx::query::{Index, resolve, spec};
 use probeidx_format::View;
 use probeidx_format::details::Location;
 use probeidx_format::types::TypeKind;
@@ -174,8 +176,8 @@ fn parameters(view: &View<'_>, placement: Placement<'_>) -> Vec<Parameter> {
             let variable = variables.get(at as usize)?;
             (variable.parameter && view.string(variable.name) == value.name.as_bytes()).then_some(location)
         });
-        let size = value.type_id.and_then(|t| types::size_of(view, t)).unwrap_or(0);
-        let kind = value.type_id.and_then(|t| types::kind(view, types::strip(view, t)?));
+        let size = value.type_id.and_then(|t| lookup::size_of(view, t)).unwrap_or(0);
+        let kind = value.type_id.and_then(|t| lookup::kind(view, lookup::strip(view, t)?));
         let is_aggregate = matches!(kind, Some(TypeKind::Struct | TypeKind::Union));
         let location = own.next();
         let is_assigned = location.is_some_and(|l| l.at_start(placement.pc) != l.at(placement.pc));

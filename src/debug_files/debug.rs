@@ -1,0 +1,256 @@
+//! The debug sections of an object, relocated where it is a module, and of the files that belong to it.
+use crate::discover::Input;
+use crate::dwarf::{Origin, Part, PartKind, Sections, Units};
+use crate::error::{Error, ErrorKind, Result};
+use crate::load::elf::Elf;
+use crate::load::relocate::{address, relocate};
+use object::Endianness;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+/// The bytes of the debug sections, each as it stands in the file or as a copy of its own.
+pub struct DebugSections<'d> {
+    pub(super) sections: [Cow<'d, [u8]>; NAMES.len()],
+    eh_frame: Cow<'d, [u8]>,
+    eh_frame_address: u64,
+    pub(super) order: Endianness,
+    address_size: u8,
+    pub(super) parts: Vec<Part>,
+    pub(super) origins: Vec<Origin>,
+    /// Of the parts behind the object's.
+    pub(super) paths: Vec<PathBuf>,
+    pub(super) read: Vec<Input>,
+}
+
+/// The files from which debug information came.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// By the number of the part, the object first.
+    pub parts: Vec<PathBuf>,
+    /// What was opened besides the object, in this order, whether it was of use or not.
+    pub read: Vec<Input>,
+}
+
+const NAMES: [&str; 12] = [
+    "info",
+    "abbrev",
+    "line",
+    "str",
+    "line_str",
+    "str_offsets",
+    "addr",
+    "rnglists",
+    "ranges",
+    "loclists",
+    "loc",
+    "frame",
+];
+const INFO: usize = 0;
+const ADDR: usize = 6;
+const RANGES: usize = 8;
+const FRAME: usize = NAMES.len() - 1;
+
+/// Sections in which units are refer to one another by offsets of this size.
+const MOST_BYTES: usize = u32::MAX as usize;
+
+impl<'d> DebugSections<'d> {
+    /// Of an object without any.
+    pub fn none(order: Endianness, address_size: u8) -> Self {
+        Self {
+            sections: Default::default(),
+            eh_frame: Cow::default(),
+            eh_frame_address: 0,
+            order,
+            address_size,
+            parts: vec![],
+            origins: vec![],
+            paths: vec![],
+            read: vec![],
+        }
+    }
+
+    /// Finds, inflates and relocates those of an object. Relocations that cannot be applied are counted and named in
+    /// `faults`.
+    pub fn load(object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
+        Self::load_named(object, "", PartKind::Object, faults)
+    }
+
+    /// Finds and inflates those of split DWARF, whose names end with `.dwo`.
+    pub(super) fn load_split(file: &Elf<'d>) -> Result<Self> {
+        Self::load_named(file, ".dwo", PartKind::Split, &mut vec![])
+    }
+
+    fn load_named(object: &Elf<'d>, suffix: &str, kind: PartKind, faults: &mut Vec<Error>) -> Result<Self> {
+        let mut loaded = Self::none(object.order, object.address_size);
+        // Of units, of types in units of DWARF 5, and of types in those of DWARF 4.
+        let (mut units, mut types, mut old_types) = (vec![], vec![], vec![]);
+        let has_frame = [".debug_frame", ".zdebug_frame"].iter().any(|n| object.section(n).is_some());
+        let (mut found, mut has_eh_frame) = ([false; NAMES.len()], false);
+        // The first of a name counts that has bytes: there may be as many as the file has room for headers.
+        for (index, section) in object.sections.iter().enumerate().filter(|(_, s)| !s.raw().is_empty()) {
+            if section.name == ".eh_frame" && !has_frame && !has_eh_frame && kind == PartKind::Object {
+                has_eh_frame = true;
+                loaded.eh_frame = Self::read(object, index, faults)?;
+                loaded.eh_frame_address = address(object, section);
+                continue;
+            }
+            let Some(name) =
+                section.name.strip_prefix(".debug_").or_else(|| section.name.strip_prefix(".zdebug_"))
+            else {
+                continue;
+            };
+            match name.strip_suffix(suffix) {
+                // Type units are members of groups, until they are linked: many sections of one name.
+                Some("types") => old_types.push(index),
+                Some("info") if section.is_in_group() || kind == PartKind::Split => types.push(index),
+                Some("info") if units.is_empty() => units.push(index),
+                Some(name) if !section.is_in_group() => {
+                    let at = NAMES.iter().position(|n| *n == name).filter(|at| *at != INFO);
+                    if let Some(at) = at.filter(|at| !std::mem::replace(&mut found[*at], true)) {
+                        loaded.sections[at] = Self::read(object, index, faults)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        units.extend(types);
+        let all = units.iter().chain(&old_types);
+        if all.map(|index| object.sections[*index].raw().len()).sum::<usize>() > object.length {
+            return Err(Error::new(ErrorKind::Damaged, "sections overlap").section(".debug_info"));
+        }
+        let info = &mut loaded.sections[INFO];
+        for index in units {
+            Self::put_behind(info, Self::read(object, index, faults)?)?;
+        }
+        let types = info.len();
+        for index in old_types {
+            Self::put_behind(info, Self::read(object, index, faults)?)?;
+        }
+        loaded.parts = vec![Part { kind, start: Origin::default(), types, end: info.len() }];
+        loaded.origins = vec![Origin::default()];
+        Ok(loaded)
+    }
+
+    fn put_behind(section: &mut Cow<'d, [u8]>, more: Cow<'d, [u8]>) -> Result<()> {
+        if section.is_empty() {
+            *section = more;
+        } else if section.len() + more.len() > MOST_BYTES {
+            return Err(too_much());
+        } else {
+            section.to_mut().extend_from_slice(&more);
+        }
+        Ok(())
+    }
+
+    /// The same with the frame rules of the object that runs: a debug file has not the bytes of `.eh_frame`, and user
+    /// objects have most of theirs there.
+    pub fn with_frames_of(mut self, object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
+        if let Some(index) = object.sections.iter().position(|s| s.name == ".eh_frame" && !s.raw().is_empty())
+        {
+            self.eh_frame = Self::read(object, index, faults)?;
+            self.eh_frame_address = address(object, &object.sections[index]);
+            self.sections[FRAME] = Cow::Borrowed(&[]);
+        }
+        Ok(self)
+    }
+
+    /// Puts the sections of another file behind these; gives the number of the part that they are now. Addresses, range
+    /// lists of DWARF 4 and frame rules are the object's alone.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if there would be more than 4 GiB, as offsets are kept in 32 bits, and
+    /// [`ErrorKind::Mismatch`] if the file has another byte order. Nothing is added then.
+    pub(super) fn append(&mut self, path: &Path, other: &DebugSections<'_>) -> Result<usize> {
+        if self.order != other.order {
+            return Err(Error::new(ErrorKind::Mismatch, "another byte order than that of the object"));
+        }
+        let len = |at: usize| self.sections[at].len();
+        let start = Origin {
+            info: len(INFO),
+            abbrev: len(1),
+            line: len(2),
+            str: len(3),
+            line_str: len(4),
+            str_offsets: len(5),
+            rnglists: len(7),
+            loclists: len(9),
+            loc: len(10),
+        };
+        let is_too_much =
+            |(own, other): (&Cow<'_, [u8]>, &Cow<'_, [u8]>)| own.len() + other.len() > MOST_BYTES;
+        if self.sections.iter().zip(&other.sections).any(is_too_much) {
+            return Err(too_much());
+        }
+        for (at, (own, other)) in self.sections.iter_mut().zip(&other.sections).enumerate() {
+            if !matches!(at, ADDR | RANGES | FRAME) && !other.is_empty() {
+                own.to_mut().extend_from_slice(other);
+            }
+        }
+        if self.parts.is_empty() {
+            self.parts.push(Part { kind: PartKind::Object, start: Origin::default(), types: 0, end: 0 });
+            self.origins.push(Origin::default());
+        }
+        let added = other.parts.first().map_or((PartKind::Split, 0), |part| (part.kind, part.types));
+        self.parts.push(Part {
+            kind: added.0,
+            start,
+            types: start.info + added.1,
+            end: self.sections[INFO].len(),
+        });
+        self.origins.push(start);
+        self.paths.push(path.to_owned());
+        Ok(self.parts.len() - 1)
+    }
+
+    /// The section at this index. Cost: of a module, a copy and its relocations; all modules have 3 MB of `.debug_frame`.
+    fn read(object: &Elf<'d>, index: usize, faults: &mut Vec<Error>) -> Result<Cow<'d, [u8]>> {
+        let section = &object.sections[index];
+        let mut data = section.data()?;
+        if object.is_relocatable
+            && let Some(relocations) = object.relocations(index)?
+        {
+            relocate(object, section, data.to_mut(), relocations, faults)?;
+        }
+        Ok(data)
+    }
+
+    /// The sections as the extractor takes them, with what is known of these units of theirs.
+    pub fn sections<'s>(&'s self, units: &'s Units) -> Sections<'s> {
+        let [info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc, frame] =
+            &self.sections;
+        let supplement = self.parts.iter().find(|part| part.kind == PartKind::Supplementary);
+        Sections {
+            order: self.order,
+            address_size: self.address_size,
+            info,
+            abbrev,
+            line,
+            str,
+            line_str,
+            str_offsets,
+            addr,
+            rnglists,
+            ranges,
+            loclists,
+            loc,
+            frame,
+            eh_frame: &self.eh_frame,
+            eh_frame_address: self.eh_frame_address,
+            parts: &self.parts,
+            origins: &self.origins,
+            supplement: supplement.map(|part| part.start),
+            signatures: &units.signatures,
+        }
+    }
+
+    /// The files of an object at `path`.
+    pub fn files(&self, path: &Path) -> Files {
+        let parts = std::iter::once(path).chain(self.paths.iter().map(PathBuf::as_path));
+        Files { parts: parts.map(Path::to_owned).collect(), read: self.read.clone() }
+    }
+}
+
+fn too_much() -> Error {
+    let what = "more than 4 GiB of debug information with that of the files that belong to the object";
+    Error::new(ErrorKind::Unsupported, what)
+}

@@ -1,0 +1,20 @@
+//! What an object is to the kernel.
+
+/// What an object is to the kernel, and what it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind<'a> {
+    Vmlinux,
+    Module(&'a str),
+    /// A program or shared library.
+    User(&'a str),
+}
+
+impl<'a> ObjectKind<'a> {
+    /// Empty for vmlinux.
+    pub fn name(self) -> &'a str {
+        match self {
+            Self::Vmlinux => "",
+            Self::Module(name) | Self::User(name) => name,
+        }
+    }
+}

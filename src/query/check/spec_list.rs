@@ -1,0 +1,97 @@
+//! Lists of probe points: one on each line, `#` before comments.
+use std::path::Path;
+
+use probeidx_format::View;
+
+use super::probe_points::{Point, State};
+use super::{Asked, Located, Report, of_script, read, suggestions};
+use crate::error::{Error, Result};
+use crate::query::resolve;
+use crate::query::resolve::placement::Wanted;
+use crate::query::spec::{self, Spelled};
+use crate::query::verdict::reason::{self, Reason};
+use crate::tapset::{Definitions, Place};
+
+/// Whether a file is a script, and no list of probe points: by its name, or by the word that it begins with.
+pub fn is_script(path: &Path, bytes: &[u8]) -> bool {
+    const FIRST: [&str; 6] = ["probe", "global", "private", "function", "%{", "@define"];
+    if path.extension().is_some_and(|e| e == "stp") {
+        return true;
+    }
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(64 << 10)]);
+    let mut lines = text.lines().map(str::trim);
+    if lines.clone().next().is_some_and(|first| first.starts_with("#!")) {
+        return true;
+    }
+    let first = lines.find(|l| !l.is_empty() && !l.starts_with(['#', '/', '*']));
+    first.is_some_and(|line| {
+        let word = line.split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or(line);
+        FIRST.contains(&word) || line.starts_with("%(")
+    })
+}
+
+pub(super) fn check(
+    view: View<'_>,
+    definitions: &Definitions<'_>,
+    asked: &Asked,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<Report> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut report = Report::default();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split_once('#').map_or(line, |(before, _)| before);
+        let wanted = line.trim();
+        if wanted.is_empty() {
+            continue;
+        }
+        let line_number = u32::try_from(number + 1).unwrap_or(u32::MAX);
+        let column = u32::try_from(line.len() - line.trim_start().len() + 1).unwrap_or(u32::MAX);
+        let place =
+            |error: Error| Error::new(error.kind(), error.message()).at(path).line(line_number, column);
+        let specs = spec::parse(wanted).map_err(place)?;
+        if specs.iter().all(|spec| spec.spelled == Spelled::Bare) {
+            let place = Place { file: 0, line: line_number, column };
+            report.points.push(bare(view, &specs, wanted, path, place)?);
+            continue;
+        }
+        let script = format!("probe {wanted} {{ }}");
+        let script = read(&view, definitions, asked, path, script.as_bytes()).map_err(place)?;
+        let one = of_script(view, definitions, asked, path, &script);
+        report.points.extend(one.points.into_iter().map(|mut point| {
+            point.place = Place { line: line_number, column, ..point.place };
+            point
+        }));
+        report.findings.extend(one.findings.into_iter().map(|finding| Located {
+            line: line_number,
+            column,
+            ..finding
+        }));
+    }
+    Ok(report)
+}
+
+/// A name as one types it.
+fn bare(view: View<'_>, specs: &[spec::Spec], text: &str, path: &Path, place: Place) -> Result<Point> {
+    let mut point = Point::of_text(text, path, place);
+    let mut refused: Vec<(Reason, usize)> = vec![];
+    for spec in specs {
+        resolve::resolve(view, spec, Wanted::default(), |placement, _| {
+            point.probes += 1;
+            if let Some(reason) = placement.verdicts.kprobe.reason() {
+                reason::count(&mut refused, reason);
+            }
+            Ok(())
+        })?;
+    }
+    point.addresses = point.probes;
+    point.reachable = point.probes - refused.iter().map(|(_, count)| count).sum::<usize>();
+    refused.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    point.refused = refused;
+    point.state = if point.probes > 0 { State::Resolves } else { State::Fails };
+    if point.probes == 0 {
+        point.why.push(format!("nothing matches {text}"));
+        point.instead = suggestions::close_to(&view, text.split(['@', ':', '+', '%']).next().unwrap_or(text));
+    }
+    Ok(point)
+}

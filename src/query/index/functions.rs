@@ -1,0 +1,384 @@
+//! From a pattern to functions, and from functions to their placements.
+use crate::pattern::Pattern;
+use crate::query::spec::{Filter, FunctionSpec, ModuleScope};
+use probeidx_format::id::{FunctionId, NameId, ObjectId, PlaceId, StrId, SymbolId};
+use probeidx_format::record::{FunctionRecord, ObjectRecord, PlaceRecord, RangeRecord, SymbolRecord};
+use probeidx_format::{SectionName, View};
+use std::ops::Range;
+
+/// What kind of place it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instance {
+    /// The entry of a function.
+    OutOfLine,
+    /// The start of an inlined copy.
+    Inline,
+    /// An address within a function.
+    Statement,
+}
+
+impl Instance {
+    /// As JSON and text print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OutOfLine => "out-of-line",
+            Self::Inline => "inline",
+            Self::Statement => "statement",
+        }
+    }
+}
+
+/// Functions of one declaration: they agree in name, file and line.
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration {
+    /// The name, without suffixes of the compiler.
+    pub name: StrId,
+    /// The file of the declaration.
+    pub file: StrId,
+    /// The line of the declaration, from 1.
+    pub line: u32,
+    first: u32,
+    end: u32,
+}
+
+impl Declaration {
+    /// The functions, which differ in their variables only.
+    pub fn functions(&self) -> impl Iterator<Item = FunctionId> + use<> {
+        self.ids().map(FunctionId::new)
+    }
+    pub(crate) fn ids(&self) -> Range<u32> {
+        self.first..self.end
+    }
+}
+
+/// The names that a pattern matches, in order. Cost: of a literal one, a look-up; of one that starts with a literal, a
+/// comparison with each name that starts so; of another, a search for its longest literal through all strings.
+pub fn names(view: &View<'_>, pattern: &Pattern) -> Vec<NameId> {
+    let matches = |id: &NameId| pattern.matches(view.string(view.names[id.index()].name));
+    let prefix = match pattern {
+        Pattern::Literal(name) => return view.name(name.as_bytes()).into_iter().collect(),
+        Pattern::Glob(_) => pattern.literal_prefix(),
+    };
+    let literal = pattern.longest_literal();
+    let mut found: Vec<NameId> = match prefix.is_empty() && literal.len() >= WORTH_SEARCHING {
+        true => containing(view, &literal),
+        false => names_starting(view, prefix.as_bytes()).map(|at| NameId::new(at as u32)).collect(),
+    };
+    found.retain(matches);
+    leave_out_shared(view, &mut found);
+    found
+}
+
+/// Leaves out the names from the one on with which functions, symbols or placements would be walked over twice: only a forged
+/// index has such, and would have all of its tables walked over for each name. Cost: a look at each function of the names.
+fn leave_out_shared(view: &View<'_>, names: &mut Vec<NameId>) {
+    let [mut functions, mut symbols, mut postings] =
+        [SectionName::Functions, SectionName::SymbolNames, SectionName::Postings].map(|s| view.left(s));
+    names.retain(|name| {
+        let own = view.functions_named(*name);
+        functions.take(own.len() * size_of::<FunctionRecord>())
+            && symbols.take(size_of_val(view.symbols_named(*name)))
+            && own
+                .into_iter()
+                .all(|f| postings.take(view.places_of_function(FunctionId::new(f as u32)).size()))
+    });
+}
+
+/// Shorter literals stand in too many strings for a search to be quicker than a look at each name.
+const WORTH_SEARCHING: usize = 2;
+
+/// The names in which this text stands, in order.
+fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
+    let strings = view.strings();
+    let names = &view.names[..view.names.len().saturating_sub(1)];
+    let mut found: Vec<NameId> = vec![];
+    // Names are met in their order, as the strings are sorted: each search goes on from the last find.
+    let (mut at, mut done) = (0, 0);
+    while let Some(hit) = strings.get(at..).and_then(|rest| memchr::memmem::find(rest, text)) {
+        let start = memchr::memrchr(0, &strings[..at + hit]).map_or(0, |nul| nul + 1);
+        let id = StrId::new(start as u32);
+        done += names[done..].partition_point(|n| n.name < id);
+        if names.get(done).is_some_and(|n| n.name == id) {
+            found.push(NameId::new(done as u32));
+        }
+        at = memchr::memchr(0, &strings[at + hit..]).map_or(strings.len(), |nul| at + hit + nul + 1);
+    }
+    found
+}
+
+/// The ranks of the names that start so.
+pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
+    let names = &view.names[..view.names.len().saturating_sub(1)];
+    let start = names.partition_point(|n| view.string(n.name) < prefix);
+    let length = names[start..].partition_point(|n| view.string(n.name).starts_with(prefix));
+    start..start + length
+}
+
+/// The declarations of a name, by file and line.
+pub fn declarations<'a>(view: &View<'a>, name: NameId, file: Option<&Pattern>) -> Vec<Declaration> {
+    let matches = |d: &Declaration| file.is_none_or(|pattern| pattern.matches_path(view.string(d.file)));
+    Declarations::of(*view, Some(name)).filter(matches).collect()
+}
+
+/// Declarations by file and line: iterate. Allocates nothing.
+#[derive(Clone)]
+pub struct Declarations<'a> {
+    view: View<'a>,
+    rest: Range<usize>,
+}
+
+impl<'a> Declarations<'a> {
+    /// Those of a name, if it is one.
+    pub fn of(view: View<'a>, name: Option<NameId>) -> Self {
+        Self { view, rest: name.map_or(0..0, |name| view.functions_named(name)) }
+    }
+}
+
+impl Iterator for Declarations<'_> {
+    type Item = Declaration;
+
+    fn next(&mut self) -> Option<Declaration> {
+        let functions = self.view.functions.get(self.rest.clone())?;
+        let first = functions.first()?;
+        let is_same = |f: &&FunctionRecord| f.file == first.file && f.line == first.line;
+        let start = self.rest.start;
+        self.rest.start += functions.iter().take_while(is_same).count();
+        Some(Declaration {
+            name: first.name,
+            file: first.file,
+            line: first.line.get(),
+            first: start as u32,
+            end: self.rest.start as u32,
+        })
+    }
+}
+
+/// Name and line of the functions that are declared in a file. Cost: a look at each function.
+pub fn declared_in<'a>(view: &View<'a>, file: StrId) -> impl Iterator<Item = (StrId, u32)> + use<'a> {
+    let functions = &view.functions[..view.functions.len().saturating_sub(1)];
+    functions.iter().filter(move |f| f.file == file).map(|f| (f.name, f.line.get()))
+}
+
+/// A placement with its record.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    /// Its number in the index.
+    pub id: PlaceId,
+    /// What the index holds of it.
+    pub record: &'a PlaceRecord,
+}
+
+impl<'a> Placed<'a> {
+    /// Whether it is an inline instance.
+    pub fn is_inline(&self, view: &View<'a>) -> bool {
+        view.outer(self.id, self.record).is_some()
+    }
+    /// The placement into which it is inlined.
+    pub fn outer(&self, view: &View<'a>) -> Option<Self> {
+        let id = view.outer(self.id, self.record)?;
+        Some(Self { id, record: view.places.get(id.index())? })
+    }
+}
+
+/// vmlinux, if it is indexed.
+pub fn kernel(view: &View<'_>) -> Option<ObjectId> {
+    view.object_ids().next().filter(|o| view.string(view.objects[o.index()].name).is_empty())
+}
+
+/// The module of a name, which may have dashes for its underscores. Cost: a binary search.
+pub fn module(view: &View<'_>, name: &[u8]) -> Option<ObjectId> {
+    let objects = &view.objects[..view.objects.len().saturating_sub(1)];
+    let spelled = |b: &u8| if *b == b'-' { b'_' } else { *b };
+    let at = objects.partition_point(|o| view.string(o.name).iter().copied().lt(name.iter().map(spelled)));
+    let found =
+        objects.get(at).filter(|o| view.string(o.name).iter().copied().eq(name.iter().map(spelled)))?;
+    (!view.string(found.name).is_empty()).then(|| ObjectId::new(at as u32))
+}
+
+/// Which objects are asked.
+pub struct Scope {
+    asked: Asked,
+    /// The placements of these objects lie between those.
+    places: Range<u32>,
+}
+
+/// Objects.
+enum Asked {
+    /// From the first on, below the second.
+    Between(u32, u32),
+    /// Those that a pattern matches, by number.
+    Those(Vec<bool>),
+}
+
+impl Scope {
+    /// The objects that a spec asks. Cost: of a pattern with wildcards a look at each module's name.
+    pub fn new(view: &View<'_>, scope: &ModuleScope) -> Self {
+        let count = view.objects.len().saturating_sub(1) as u32;
+        let one = |object: Option<ObjectId>| object.map_or(0..0, |o| o.get()..o.get() + 1);
+        let is_user = view.objects.first().is_some_and(|o| o.has(ObjectRecord::USER));
+        match scope {
+            ModuleScope::Any => Self::between(view, 0..count),
+            ModuleScope::Kernel => Self::between(view, one(kernel(view))),
+            // There is one in an index, and whoever opened that has looked at its names.
+            ModuleScope::Process(_) => Self::between(view, if is_user { 0..count } else { 0..0 }),
+            ModuleScope::Module(_) if is_user => Self::between(view, 0..0),
+            ModuleScope::Module(Pattern::Literal(name)) => {
+                let is_spelled_so =
+                    |o: &ObjectId| view.string(view.objects[o.index()].name) == name.as_bytes();
+                Self::between(view, one(module(view, name.as_bytes()).filter(is_spelled_so)))
+            }
+            ModuleScope::Module(pattern) => {
+                let name = |object: ObjectId| view.string(view.objects[object.index()].name);
+                let asks = |object: ObjectId| !name(object).is_empty() && pattern.matches(name(object));
+                Self::those(view, view.object_ids().map(asks).collect())
+            }
+        }
+    }
+    /// One object.
+    pub fn of(view: &View<'_>, object: ObjectId) -> Self {
+        Self::between(view, object.get()..object.get().saturating_add(1))
+    }
+    fn between(view: &View<'_>, objects: Range<u32>) -> Self {
+        let places = first_place(view, objects.start)..first_place(view, objects.end);
+        Self { asked: Asked::Between(objects.start, objects.end), places }
+    }
+    fn those(view: &View<'_>, asked: Vec<bool>) -> Self {
+        let first = asked.iter().position(|a| *a).unwrap_or(0);
+        let end = asked.iter().rposition(|a| *a).map_or(0, |last| last + 1);
+        let places = first_place(view, first as u32)..first_place(view, end as u32);
+        Self { asked: Asked::Those(asked), places }
+    }
+    /// Whether this object is asked.
+    pub fn contains(&self, object: ObjectId) -> bool {
+        match &self.asked {
+            Asked::Between(first, end) => (*first..*end).contains(&object.get()),
+            Asked::Those(asked) => asked.get(object.index()).copied().unwrap_or(false),
+        }
+    }
+    /// The objects that are asked, in order.
+    pub fn objects(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        let all = match &self.asked {
+            Asked::Between(first, end) => *first..*end,
+            Asked::Those(asked) => 0..asked.len() as u32,
+        };
+        all.map(ObjectId::new).filter(|o| self.contains(*o))
+    }
+}
+
+fn first_place(view: &View<'_>, object: u32) -> u32 {
+    view.objects.get(object as usize).map_or(0, |o| o.first_place.get())
+}
+
+/// Calls `each` with every asked object in which a declaration has placements, and with these in the order of the
+/// debug information. Those without an address are left out. `scratch` lends its memory.
+pub fn places<'a>(
+    view: &View<'a>,
+    declaration: &Declaration,
+    scope: &Scope,
+    scratch: &mut Vec<Placed<'a>>,
+    mut each: impl FnMut(ObjectId, &[Placed<'a>]),
+) {
+    scratch.clear();
+    for function in declaration.functions() {
+        let postings = view.places_of_function(function).skip_while(|p| p.get() < scope.places.start);
+        for id in postings.take_while(|p| p.get() < scope.places.end) {
+            if let Some(record) = view.places.get(id.index()).filter(|r| r.entry.get() != 0) {
+                scratch.push(Placed { id, record });
+            }
+        }
+    }
+    if declaration.end - declaration.first > 1 {
+        scratch.sort_unstable_by_key(|p| p.id);
+    }
+    let mut rest = &scratch[..];
+    while let Some(first) = rest.first() {
+        let object = view.object_of_place(first.id);
+        let end = view.places_of(object).end as u32;
+        let (own, after) = rest.split_at(rest.partition_point(|p| p.id.get() < end).max(1));
+        if scope.contains(object) {
+            each(object, own);
+        }
+        rest = after;
+    }
+}
+
+/// Whether the filter of a spec lets a placement of this kind through.
+pub fn passes(filter: Filter, is_inline: bool) -> bool {
+    match filter {
+        Filter::Any => true,
+        Filter::Inline => is_inline,
+        Filter::Call | Filter::Exported | Filter::Return => !is_inline,
+    }
+}
+
+/// Whether SystemTap takes a function of this name for an exported one: the first symbol of the name is a function
+/// and not local (`dwflpp::func_is_exported`); local symbols come first in a symbol table.
+pub fn is_exported(view: &View<'_>, object: ObjectId, name: NameId) -> bool {
+    let mut own = symbols_named(view, object, name).map(|s| &view.symbols[s.index()]).peekable();
+    own.peek().is_some() && own.all(|s| s.is_function() && s.binding() != 0)
+}
+
+/// The symbols of a name in one object.
+pub fn symbols_named<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    name: NameId,
+) -> impl Iterator<Item = SymbolId> + use<'a> {
+    let within = view.symbols_of(object);
+    let (start, end) = (within.start as u32, within.end as u32);
+    let all = view.symbols_named(name);
+    let first = all.partition_point(|s| s.get() < start);
+    all[first..].iter().copied().take_while(move |s| s.get() < end)
+}
+
+/// The function of a placement.
+pub fn function<'a>(view: &View<'a>, place: &PlaceRecord) -> Option<&'a FunctionRecord> {
+    view.functions.get(place.function.index())
+}
+
+/// The out-of-line placement that holds this one.
+pub fn root<'a>(view: &View<'a>, mut place: Placed<'a>) -> Placed<'a> {
+    // A placement stands behind the one into which it is inlined, so that this ends.
+    while let Some(outer) = place.outer(view) {
+        place = outer;
+    }
+    place
+}
+
+/// Whether the spec asks for functions without looking at where they are declared.
+pub fn is_by_name_only(spec: &FunctionSpec) -> bool {
+    spec.declared.file.is_none() && spec.declared.lines.is_none()
+}
+
+/// A symbol with its record.
+pub fn symbol<'a>(view: &View<'a>, id: SymbolId) -> Option<&'a SymbolRecord> {
+    view.symbols.get(id.index())
+}
+
+/// The out-of-line function that starts at an address. Cost: a binary search.
+pub fn entry_at<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<'a>> {
+    let ranges = view.ranges_of(object);
+    let first = ranges.partition_point(|r| r.start.get() < pc);
+    let at_entry = |r: &RangeRecord| {
+        let record = view.places.get(r.place.index()).filter(|p| p.entry.get() == pc)?;
+        Some(Placed { id: r.place, record })
+    };
+    ranges[first..].iter().take_while(|r| r.start.get() == pc).find_map(at_entry)
+}
+
+/// The innermost placement that holds an address. Cost: a binary search, then the inline instances of the function.
+pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<'a>> {
+    let ranges = view.ranges_of(object);
+    let after = ranges.partition_point(|r| r.start.get() <= pc);
+    let range = ranges[..after].last().filter(|r| pc < r.end.get())?;
+    let record = view.places.get(range.place.index())?;
+    let mut innermost = Placed { id: range.place, record };
+    for at in range.place.index() + 1..view.places_of(object).end {
+        let inner = Placed { id: PlaceId::new(at as u32), record: &view.places[at] };
+        let Some(outer) = view.outer(inner.id, inner.record) else { break };
+        if outer == innermost.id && view.details(inner.record).ranges.any(|r| r.contains(pc)) {
+            innermost = inner;
+        }
+    }
+    Some(innermost)
+}

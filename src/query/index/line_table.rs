@@ -1,0 +1,97 @@
+//! Rows of the line tables: the row of an address, the rows of units, the units that have code of a file.
+use crate::pattern::Pattern;
+use probeidx_format::id::{ObjectId, StrId, UnitId};
+use probeidx_format::lines;
+use probeidx_format::record::SequenceRecord;
+use probeidx_format::{Left, View};
+use rustc_hash::FxHashMap;
+
+/// A row: from this address on, up to that of the next row, the code is that of this line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The address.
+    pub pc: u32,
+    /// The path, as the line table spells it.
+    pub file: StrId,
+    /// From 1; 0 where the code belongs to no line.
+    pub line: u32,
+    /// From 1; 0 unknown.
+    pub column: u32,
+    /// Whether it is a recommended breakpoint location.
+    pub is_stmt: bool,
+}
+
+impl Row {
+    pub(crate) fn new(view: &View<'_>, unit: UnitId, row: lines::Row) -> Self {
+        let lines::Row { pc, position, is_stmt } = row;
+        let file = view.unit_file(unit, position.file);
+        Self { pc, file, line: position.line, column: position.column, is_stmt }
+    }
+}
+
+/// The row that an address belongs to: the last one up to it. Cost: of the rows before it in its sequence.
+pub fn at(view: &View<'_>, object: ObjectId, pc: u32) -> Option<Row> {
+    let sequence = sequence(view, object, pc)?;
+    let row = view.rows(sequence).take_while(|row| row.pc <= pc).last()?;
+    Some(Row::new(view, sequence.unit, row))
+}
+
+/// The sequence that holds an address. Cost: a binary search.
+pub fn sequence<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a SequenceRecord> {
+    let sequences = view.sequences_of(object);
+    let after = sequences.partition_point(|s| s.start.get() <= pc);
+    sequences[..after].iter().rev().take(OVERLAPPING).find(|s| pc < s.end.get())
+}
+
+/// Sequences do not overlap in sound debug information, but for empty ones and for functions that were merged.
+const OVERLAPPING: usize = 8;
+
+/// Calls `each` with the rows of each of these units of an object, in order of their addresses. Cost: of the rows, of which
+/// all objects of a question have no more than are `left` of the section of lines: each has a byte of its own, but in a forged
+/// index.
+pub fn by_unit(
+    view: &View<'_>,
+    object: ObjectId,
+    units: &[UnitId],
+    left: &mut Left,
+    mut each: impl FnMut(UnitId, &[Row]),
+) {
+    let mut own: FxHashMap<UnitId, Vec<&SequenceRecord>> = units.iter().map(|unit| (*unit, vec![])).collect();
+    for sequence in view.sequences_of(object) {
+        if let Some(own) = own.get_mut(&sequence.unit) {
+            own.push(sequence);
+        }
+    }
+    let mut rows = vec![];
+    for &unit in units {
+        rows.clear();
+        for sequence in &own[&unit] {
+            let own = view.rows(sequence).take_while(|_| left.take(1));
+            rows.extend(own.map(|row| Row::new(view, unit, row)));
+        }
+        each(unit, &rows);
+    }
+}
+
+/// Source files that a pattern matches.
+pub struct Files<'p> {
+    pattern: &'p Pattern,
+    known: FxHashMap<StrId, bool>,
+}
+
+impl<'p> Files<'p> {
+    /// Nothing is compared yet.
+    pub fn new(pattern: &'p Pattern) -> Self {
+        Self { pattern, known: FxHashMap::default() }
+    }
+    /// Whether this path is one of them. Cost: a comparison once for each path.
+    pub fn contain(&mut self, view: &View<'_>, file: StrId) -> bool {
+        *self.known.entry(file).or_insert_with(|| self.pattern.matches_path(view.string(file)))
+    }
+
+    /// The units of an object that have code of these files. Cost: of the files of all its units.
+    pub fn units(&mut self, view: &View<'_>, object: ObjectId) -> Vec<UnitId> {
+        let has_some = |unit: &UnitId| view.unit_files(*unit).iter().any(|f| self.contain(view, *f));
+        view.units_of(object).filter(has_some).collect()
+    }
+}

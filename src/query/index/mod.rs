@@ -1,0 +1,102 @@
+//! An index file, open.
+pub mod cfa;
+pub mod functions;
+pub mod line_table;
+pub mod provenance;
+pub mod registers;
+pub(crate) mod scope;
+pub mod symbols;
+pub mod user_object;
+use crate::error::{Error, ErrorKind, Result};
+use crate::mapping::Mapping;
+use probeidx_format::id::ObjectId;
+
+use probeidx_format::{SectionName, View};
+use std::path::{Path, PathBuf};
+
+/// An index file, mapped into memory. Opening costs some ten microseconds, by the number of modules; it stays readable when
+/// the file is replaced.
+pub struct Index {
+    mapping: Mapping,
+    path: PathBuf,
+}
+
+impl Index {
+    /// Maps the file, and checks its header and the tables over which most questions walk.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoIndex`], [`ErrorKind::IndexTooOld`], [`ErrorKind::IndexTooNew`], [`ErrorKind::IndexDamaged`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let index = Self { mapping: Mapping::open(path)?, path: path.to_owned() };
+        index.view()?.check_owners().map_err(|e| index.error(e))?;
+        Ok(index)
+    }
+    /// The index as tables. Cost: a microsecond.
+    pub fn view(&self) -> Result<View<'_>> {
+        View::open(self.mapping.bytes()).map_err(|e| self.error(e))
+    }
+    /// The names of functions and function symbols with their ranks, to be searched with an automaton of one's own
+    /// (a Levenshtein distance, a DFA of [`Pattern::to_regex`](crate::pattern::Pattern::to_regex)). The padding before
+    /// functions (`__pfx_`, `__cfi_`) is not among them. Cost: its checksum, as a damaged map cannot be searched.
+    pub fn name_map(&self) -> Result<fst::Map<&[u8]>> {
+        let bytes = self.view()?.checked(SectionName::NameFst).map_err(|e| self.error(e))?;
+        fst::Map::new(bytes).map_err(|_| {
+            let what = "the map of names cannot be read";
+            self.error(probeidx_format::Error::Section {
+                section: SectionName::NameFst.text(),
+                offset: 0,
+                what,
+            })
+        })
+    }
+    /// Whether no byte was changed since it was written, and its tables are what the format says. Cost: of reading the file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::IndexDamaged`] with the section.
+    pub fn verify(&self) -> Result<()> {
+        self.view()?.whole().map_err(|e| self.error(e))
+    }
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// Names the file in an error of whoever found its content damaged and knows a view alone.
+    pub fn named(&self, error: Error) -> Error {
+        if error.kind() == ErrorKind::IndexDamaged { error.at(&self.path) } else { error }
+    }
+    /// What a failure of the format means for whoever asked.
+    pub fn error(&self, error: probeidx_format::Error) -> Error {
+        use probeidx_format::Error as E;
+        let kind = match error {
+            E::NotAnIndex | E::Length { .. } | E::Section { .. } => ErrorKind::IndexDamaged,
+            E::Older { .. } => ErrorKind::IndexTooOld,
+            E::Newer { .. } => ErrorKind::IndexTooNew,
+        };
+        let hint = match error {
+            E::Newer { .. } => {
+                "use the program that wrote it, or build it again with: probeidx build --force"
+            }
+            _ if self.path.parent().is_some_and(|folder| folder.ends_with(user_object::FOLDER)) => {
+                "build it again with: probeidx build --user --force PATH"
+            }
+            _ => "build it again with: probeidx build --force",
+        };
+        let plain = Error::new(kind, error.to_string()).at(&self.path).hint(hint);
+        match error {
+            E::Section { section, offset, .. } => plain.section(section).offset(offset),
+            _ => plain,
+        }
+    }
+}
+
+/// Whether an object's build id starts with these hexadecimal digits, or is not known.
+pub fn has_build_id(view: &View<'_>, object: ObjectId, digits: &[u8]) -> bool {
+    let Some(record) = view.objects.get(object.index()) else { return false };
+    if record.build_id == [0; 20] {
+        return true;
+    }
+    let nibble =
+        |at: usize| record.build_id.get(at / 2).map(|b| if at.is_multiple_of(2) { b >> 4 } else { b & 15 });
+    let value = |digit: &u8| char::from(*digit).to_digit(16);
+    digits.iter().enumerate().all(|(at, digit)| value(digit) == nibble(at).map(u32::from))
+}

@@ -1,0 +1,47 @@
+//! Registers by the kernel's names.
+use probeidx_format::machine;
+
+/// A DWARF register by the name that kprobe_events take: `%di`. (arch/x86/kernel/ptrace.c, arch/arm64/kernel/ptrace.c,
+/// arch/s390/kernel/ptrace.c, arch/powerpc/kernel/ptrace/ptrace.c: `regs_query_register_offset`)
+pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
+    const X86_64: [&str; 17] = [
+        "%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
+        "%r14", "%r15", "%ip",
+    ];
+    const ARM64: [&str; 32] = [
+        "%x0", "%x1", "%x2", "%x3", "%x4", "%x5", "%x6", "%x7", "%x8", "%x9", "%x10", "%x11", "%x12", "%x13",
+        "%x14", "%x15", "%x16", "%x17", "%x18", "%x19", "%x20", "%x21", "%x22", "%x23", "%x24", "%x25",
+        "%x26", "%x27", "%x28", "%x29", "%x30", "%sp",
+    ];
+    const I386: [&str; 9] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di", "%ip"];
+    const S390X: [&str; 16] = [
+        "%r0", "%r1", "%r2", "%r3", "%r4", "%r5", "%r6", "%r7", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
+        "%r14", "%r15",
+    ];
+    const POWERPC64: [&str; 32] = [
+        "%gpr0", "%gpr1", "%gpr2", "%gpr3", "%gpr4", "%gpr5", "%gpr6", "%gpr7", "%gpr8", "%gpr9", "%gpr10",
+        "%gpr11", "%gpr12", "%gpr13", "%gpr14", "%gpr15", "%gpr16", "%gpr17", "%gpr18", "%gpr19", "%gpr20",
+        "%gpr21", "%gpr22", "%gpr23", "%gpr24", "%gpr25", "%gpr26", "%gpr27", "%gpr28", "%gpr29", "%gpr30",
+        "%gpr31",
+    ];
+    let names: &[&str] = match machine {
+        machine::I386 => &I386,
+        machine::PPC64 => &POWERPC64,
+        machine::S390 => &S390X,
+        machine::X86_64 => &X86_64,
+        machine::AARCH64 => &ARM64,
+        // 243, riscv64: none until a booted kernel fetched values by them.
+        _ => &[],
+    };
+    names.get(usize::from(number)).copied()
+}
+
+/// The register in which the address of the probe is, by the same names.
+pub fn instruction_pointer(machine: u16) -> Option<&'static str> {
+    match machine {
+        machine::X86_64 | machine::I386 => Some("%ip"),
+        machine::AARCH64 => Some("%pc"),
+        machine::PPC64 => Some("%nip"),
+        _ => None,
+    }
+}

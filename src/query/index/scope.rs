@@ -1,0 +1,91 @@
+//! The variables that the source has at an address.
+use super::functions::{self, Placed};
+use probeidx_format::View;
+use probeidx_format::details::{Item, Items, Location};
+use probeidx_format::id::{StrId, TypeId};
+use probeidx_format::variables::{Variable, Variables};
+
+/// A variable in scope.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// Its position among the function's variables.
+    pub position: u32,
+    /// Its name, which is not empty.
+    pub name: StrId,
+    /// A parameter, and no local one.
+    pub is_parameter: bool,
+    /// Its type, if it has one.
+    pub type_id: Option<TypeId>,
+    /// Where it is, wherever the address lies.
+    pub location: Location<'a>,
+}
+
+/// The variables that the source has at an address of a placement, outer blocks before inner ones, in the order of the
+/// debug information; at the entry lexical blocks do not count. Allocates nothing.
+pub fn in_scope<'a>(view: View<'a>, placed: Placed<'a>, pc: u32) -> InScope<'a> {
+    let all = functions::function(&view, placed.record).map(|f| view.variables(f));
+    InScope {
+        items: view.details(placed.record).items,
+        all,
+        next: all.map(|all| (0, all)),
+        pc,
+        is_entry: pc == placed.record.entry.get(),
+        depth: 0,
+        open: 0,
+    }
+}
+
+/// The variables in scope: iterate.
+#[derive(Clone)]
+pub struct InScope<'a> {
+    items: Items<'a>,
+    all: Option<Variables<'a>>,
+    /// The position of the variable that is read next.
+    next: Option<(u32, Variables<'a>)>,
+    pc: u32,
+    is_entry: bool,
+    /// How many blocks are entered, and how many of the outermost ones of them hold the address.
+    depth: u32,
+    open: u32,
+}
+
+impl<'a> InScope<'a> {
+    /// The variable at this position. Cost: of those between it and the one before.
+    fn variable(&mut self, position: u32) -> Option<Variable> {
+        let (at, mut variables) = match self.next {
+            Some((at, variables)) if at <= position => (at, variables),
+            _ => (0, self.all?),
+        };
+        let found = variables.nth((position - at) as usize);
+        self.next = position.checked_add(1).map(|next| (next, variables));
+        found
+    }
+}
+
+impl<'a> Iterator for InScope<'a> {
+    type Item = Found<'a>;
+
+    fn next(&mut self) -> Option<Found<'a>> {
+        loop {
+            match self.items.next()? {
+                Item::Block(mut ranges) => {
+                    let holds = !self.is_entry && ranges.any(|r| r.contains(self.pc));
+                    self.open += u32::from(holds && self.open == self.depth);
+                    self.depth += 1;
+                }
+                Item::End => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.open = self.open.min(self.depth);
+                }
+                Item::Variable(position, location) if self.open == self.depth => {
+                    let Some(variable) = self.variable(position) else { continue };
+                    let Variable { name, type_id, parameter: is_parameter, .. } = variable;
+                    if name != StrId::new(0) {
+                        return Some(Found { position, name, is_parameter, type_id, location });
+                    }
+                }
+                Item::Variable(..) => {}
+            }
+        }
+    }
+}

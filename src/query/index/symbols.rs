@@ -1,0 +1,292 @@
+//! Addresses as the running kernel names them, and names that denote one address only.
+use super::functions::{self, kernel};
+use crate::symbol_name::{is_area_mark, is_prefix};
+use probeidx_format::View;
+use probeidx_format::id::{NameId, ObjectId, StrId};
+use probeidx_format::record::{ObjectRecord, SectionRecord, SymbolRecord};
+
+/// A symbol that holds an address, and how far into it the address lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// The symbol.
+    pub record: &'a SymbolRecord,
+    /// In bytes from the symbol's start.
+    pub offset: u32,
+}
+
+/// The symbol that the kernel prints for an address: at the greatest address up to it, the first of its table.
+/// (`kallsyms_lookup`; `find_kallsyms_symbol`.) Cost: a binary search.
+pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Held<'a>> {
+    holding_in(view, object, section(view, object, pc)?, pc)
+}
+
+/// The same where the section is known that holds the address.
+pub(crate) fn holding_in<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    section: &SectionRecord,
+    pc: u32,
+) -> Option<Held<'a>> {
+    let symbols = view.symbols.get(view.symbols_of(object))?;
+    let after = symbols.partition_point(|s| s.pc.get() <= pc);
+    let at = symbols[..after].iter().rposition(is_printed)?;
+    let address = symbols[at].pc;
+    let first = symbols[..=at].partition_point(|s| s.pc < address);
+    let record = symbols[first..=at].iter().find(|s| is_printed(s))?;
+    let same_section = address.get() >= section.pc.get();
+    // Of a damaged table, whose symbols are in no order, the search finds any of them.
+    let offset = pc.checked_sub(address.get())?;
+    same_section.then_some(Held { record, offset })
+}
+
+/// The symbol that the kernel prints for an address of a module's code that is there only while it is loaded.
+pub(crate) fn holding_while_loading<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    section: &SectionRecord,
+    pc: u32,
+) -> Option<Held<'a>> {
+    if Some(object) == kernel(view) || !view.string(section.name).starts_with(b".init") {
+        return None;
+    }
+    let symbols = view.symbols.get(view.symbols_of(object))?;
+    let after = symbols.partition_point(|s| s.pc.get() <= pc);
+    let is_own = |s: &&SymbolRecord| s.pc >= section.pc && s.section.get() != SymbolRecord::ABSOLUTE;
+    let record = symbols[..after].last().filter(is_own)?;
+    Some(Held { record, offset: pc.wrapping_sub(record.pc.get()) })
+}
+
+/// Whether the kernel prints addresses with it.
+fn is_printed(symbol: &SymbolRecord) -> bool {
+    symbol.has(SymbolRecord::KEPT) && symbol.section.get() != SymbolRecord::ABSOLUTE
+}
+
+/// How far a symbol reaches as the kernel counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// In bytes, up to the next symbol: what the kernel prints behind the slash.
+    pub size: u32,
+    /// The next symbol is known. Of the last symbol of a module's section it depends on what is loaded behind it: the size
+    /// is what is left of the section.
+    pub is_sure: bool,
+}
+
+/// How far a symbol reaches (`get_symbol_pos`; `find_kallsyms_symbol`). Code of a module that is there only while it is
+/// loaded has all its symbols then. Cost: a binary search.
+pub fn reach(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> Reach {
+    let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
+    let is_kept = symbol.has(SymbolRecord::KEPT);
+    let counts = |s: &&SymbolRecord| if is_kept { is_printed(s) } else { s.section == symbol.section };
+    let after = symbols.partition_point(|s| s.pc <= symbol.pc);
+    let next = symbols[after..].iter().find(counts);
+    let end = section(view, object, symbol.pc.get())
+        .map(|s| u64::from(s.pc.get()).saturating_add(s.size.get()))
+        .filter(|_| Some(object) != kernel(view));
+    let distance = |end: u64| u32::try_from(end.saturating_sub(symbol.pc.get().into())).unwrap_or(u32::MAX);
+    match (next.map(|s| u64::from(s.pc.get())), end) {
+        (Some(next), Some(end)) if next >= end => Reach { size: distance(end), is_sure: false },
+        (Some(next), _) => Reach { size: distance(next), is_sure: true },
+        (None, Some(end)) if end > symbol.pc.get().into() => Reach { size: distance(end), is_sure: false },
+        (None, _) => Reach { size: symbol.size.get(), is_sure: false },
+    }
+}
+
+/// The allocated section that holds an address.
+pub fn section<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a SectionRecord> {
+    let holds = |s: &&SectionRecord| pc.checked_sub(s.pc.get()).is_some_and(|o| u64::from(o) < s.size.get());
+    view.sections_of(object).iter().find(holds)
+}
+
+/// Whether a symbol names code: a function, one that chooses a function when the object is loaded, or a label of assembly
+/// that has no type.
+pub fn is_code(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> bool {
+    let untyped = symbol.flags.get() & SymbolRecord::TYPE == 0;
+    symbol.is_function()
+        || symbol.is_indirect()
+        || (untyped && section(view, object, symbol.pc.get()).is_some_and(is_executable))
+}
+
+/// Whether a name is that of padding: see [`is_prefix`].
+pub fn is_prefix_name(view: &View<'_>, name: NameId) -> bool {
+    view.names.get(name.index()).is_some_and(|n| is_prefix(view.string(n.name)))
+}
+
+/// Whether a section holds code.
+pub fn is_executable(section: &SectionRecord) -> bool {
+    const SHF_EXECINSTR: u32 = 4;
+    section.flags.get() & SHF_EXECINSTR != 0
+}
+
+/// Whether an address lies within a symbol, not in the gap behind it, where padding is or a function that lost to another
+/// of its name. A label of assembly has no size, and reaches to the next symbol; but what follows the end of an area that
+/// the linker marks (`__kprobes_text_end`) is padding. Cost: of the symbols close to it.
+pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
+    let pc = held.record.pc.get().wrapping_add(held.offset);
+    let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
+    let own = symbols.partition_point(|s| s.pc < held.record.pc);
+    let reaches = |s: &SymbolRecord| pc.checked_sub(s.pc.get()).is_some_and(|into| into < s.size.get());
+    let at_its_address = || symbols[own..].iter().take_while(|s| s.pc == held.record.pc);
+    // A label within a larger function hides it: the function stands a few symbols before.
+    const NEAR: usize = 64;
+    let is_label = || {
+        let name = view.string(held.record.name);
+        held.record.size.get() == 0 && !(is_area_mark(name) && name.ends_with(b"_end"))
+    };
+    is_label()
+        || at_its_address().any(reaches)
+        || symbols[own.saturating_sub(NEAR)..own].iter().rev().any(reaches)
+}
+
+/// Whether the addresses of an object are none, and only tell its symbols apart.
+pub fn has_names_only(view: &View<'_>, object: ObjectId) -> bool {
+    view.objects.get(object.index()).is_some_and(|o| o.has(ObjectRecord::NAMES_ONLY))
+}
+
+/// The address as the debug information has it: a link address, or in a module an offset within the section. 0 where it is
+/// not known.
+pub fn address(view: &View<'_>, object: ObjectId, pc: u32) -> u64 {
+    if has_names_only(view, object) {
+        return 0;
+    }
+    match section(view, object, pc) {
+        Some(section) => section.address.get().wrapping_add(u64::from(pc - section.pc.get())),
+        None => view.objects.get(object.index()).map_or(0, |o| o.base.get()).wrapping_add(pc.into()),
+    }
+}
+
+/// Where a name stands in the tables of the running kernel and its modules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Uniqueness {
+    /// It stands once.
+    pub unique: bool,
+    /// The modules, other than the one it was asked for, in which it stands too, if it stands once in its own object.
+    pub collides_with: Vec<ObjectId>,
+}
+
+/// Whether a symbol's name denotes it alone, data and all modules counted. Cost: of the symbols of that name.
+pub fn uniqueness(view: &View<'_>, object: ObjectId, name: StrId) -> Uniqueness {
+    let mut own = 0;
+    let mut others = vec![];
+    for &id in name_id(view, name).map(|n| view.symbols_named(n)).unwrap_or_default() {
+        if functions::symbol(view, id).is_some_and(|s| s.has(SymbolRecord::KEPT)) {
+            match view.object_of_symbol(id) {
+                o if o == object => own += 1,
+                o if others.last() != Some(&o) => others.push(o),
+                _ => {}
+            }
+        }
+    }
+    let kernel = kernel(view);
+    let only_modules = own == 1 && others.iter().all(|o| Some(*o) != kernel);
+    Uniqueness {
+        unique: own == 1 && others.is_empty(),
+        collides_with: if only_modules { others } else { vec![] },
+    }
+}
+
+/// What to write to the kernel so that it lands on this address and no other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Anchor<'a> {
+    /// An offset from a symbol, for kprobes.
+    Symbol {
+        /// The module in which the symbol is looked up.
+        module: Option<&'a [u8]>,
+        /// The symbol's name, as the kernel's table has it.
+        symbol: &'a [u8],
+        /// In bytes from the symbol's start.
+        offset: u32,
+    },
+    /// An offset in a file, for uprobes.
+    File {
+        /// The file's path.
+        path: &'a [u8],
+        /// In bytes from the file's start.
+        offset: u64,
+    },
+}
+
+impl Anchor<'_> {
+    /// Whether the kernel reads it as it is written: blanks end it, and what follows `#` is a comment.
+    pub fn is_definable(&self) -> bool {
+        match self {
+            Self::Symbol { .. } => true,
+            Self::File { path, .. } => !path.iter().any(|b| b.is_ascii_whitespace() || *b == b'#'),
+        }
+    }
+}
+
+/// As the kernel takes it: `_text+3543965`, `overlay:ovl_fill_super+16`, `/usr/bin/ls:0x4e20`.
+impl std::fmt::Display for Anchor<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = String::from_utf8_lossy;
+        match self {
+            Self::Symbol { module: None, symbol, offset } => write!(f, "{}+{offset}", text(symbol)),
+            Self::Symbol { module: Some(module), symbol, offset } => {
+                write!(f, "{}:{}+{offset}", text(module), text(symbol))
+            }
+            Self::File { path, offset } => write!(f, "{}:{offset:#x}", text(path)),
+        }
+    }
+}
+
+/// The anchor of an address: in vmlinux an offset from `_text`, which no other symbol is called, or from `_stext` where the
+/// kernel does not keep `_text` (arm64 without CONFIG_KALLSYMS_ALL); in a
+/// module one from the closest function symbol before it, in the same section, whose name is unique in the module; in a
+/// program or shared library the offset in its file.
+pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'a>> {
+    if view.is_user(object) {
+        let path = view.string(view.objects.get(object.index())?.path);
+        return Some(Anchor::File { path, offset: view.file_offset(address(view, object, pc))? });
+    }
+    if has_names_only(view, object) {
+        return holding(view, object, pc)
+            .filter(|held| uniqueness(view, object, held.record.name).unique)
+            .map(|held| Anchor::Symbol {
+                module: None,
+                symbol: view.string(held.record.name),
+                offset: held.offset,
+            });
+    }
+    if Some(object) == kernel(view) {
+        return [&b"_text"[..], b"_stext"].iter().find_map(|text| {
+            let symbol = functions::symbols_named(view, object, view.name(text)?).next()?;
+            let record = functions::symbol(view, symbol).filter(|s| s.has(SymbolRecord::KEPT))?;
+            Some(Anchor::Symbol {
+                module: None,
+                symbol: view.string(record.name),
+                offset: pc.checked_sub(record.pc.get())?,
+            })
+        });
+    }
+    let section = section(view, object, pc)?;
+    let symbols = view.symbols.get(view.symbols_of(object))?;
+    let after = symbols.partition_point(|s| s.pc.get() <= pc);
+    // Init code has symbols while the module is loaded, and only then: a definition that is made before finds it.
+    let while_loading = view.string(section.name).starts_with(b".init");
+    let usable = |s: &&SymbolRecord| s.is_function() && is_unique_in(view, object, s.name, while_loading);
+    let closest = symbols[..after].iter().rposition(|s| s.pc >= section.pc && usable(&s))?;
+    let first = symbols[..closest].partition_point(|s| s.pc < symbols[closest].pc);
+    let record = symbols[first..=closest].iter().find(usable)?;
+    let module = view.string(view.objects.get(object.index())?.name);
+    Some(Anchor::Symbol {
+        module: Some(module),
+        symbol: view.string(record.name),
+        offset: pc.checked_sub(record.pc.get())?,
+    })
+}
+
+/// Whether a name stands once in an object: among the symbols that are kept, or while it is loaded among all.
+fn is_unique_in(view: &View<'_>, object: ObjectId, name: StrId, while_loading: bool) -> bool {
+    let is_there = |s: &&SymbolRecord| while_loading || s.has(SymbolRecord::KEPT);
+    let count = |n| {
+        let named = functions::symbols_named(view, object, n).filter_map(|s| functions::symbol(view, s));
+        named.filter(is_there).count()
+    };
+    name_id(view, name).is_some_and(|n| count(n) == 1)
+}
+
+/// The rank of a name that is known as a string.
+fn name_id(view: &View<'_>, name: StrId) -> Option<NameId> {
+    let at = view.names[..view.names.len().saturating_sub(1)].binary_search_by_key(&name, |n| n.name).ok()?;
+    Some(NameId::new(at as u32))
+}

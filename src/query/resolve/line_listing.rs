@@ -1,0 +1,190 @@
+//! Which source lines of a function or of a file have code, and at which addresses.
+use super::placement::Source;
+use super::statement::{self, Found};
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::index::functions::{self, Placed};
+use crate::query::index::line_table::Row;
+use crate::query::spec::{Lines, Point as Asked, Spec, StatementSpec};
+use crate::query::verdict::Judge;
+use probeidx_format::View;
+use probeidx_format::details::CallSite;
+use probeidx_format::id::{ObjectId, PlaceId, StrId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The lines of a function, or of a file, in one object.
+#[derive(Clone, Debug)]
+pub struct Listing<'a> {
+    /// The object that holds the code.
+    pub object: ObjectId,
+    /// The function, if functions were asked for.
+    pub function: Option<Declared>,
+    /// The file.
+    pub file: StrId,
+    /// Those that have code, rising.
+    pub lines: Vec<Line<'a>>,
+}
+
+/// How a function is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Declared {
+    /// The name as declared, without suffixes of the compiler.
+    pub name: StrId,
+    /// The file of the declaration.
+    pub file: StrId,
+    /// From 1; 0 where it is not known.
+    pub line: u32,
+}
+
+/// A line that has code.
+#[derive(Clone, Debug, Default)]
+pub struct Line<'a> {
+    /// From 1.
+    pub number: u32,
+    /// Where rows of it start, rising, each address once.
+    pub points: Vec<Point<'a>>,
+    /// What is called there and was inlined, each function once; its code has lines of its own.
+    pub inlined: Vec<Placed<'a>>,
+}
+
+/// An address of a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Point<'a> {
+    /// The innermost placement that holds it; none in assembly.
+    pub placed: Option<Placed<'a>>,
+    /// The row of the line table.
+    pub row: Row,
+}
+
+/// The lines of what a spec names: of its functions, each by itself, else of its files; those that it asks for, if it asks
+/// for some. Cost: of the rows and placements of the units that have code of it.
+pub fn lines<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Listing<'a>> {
+    let asked = spec.lines.as_ref().unwrap_or(&Lines::All);
+    let mut gathered: BTreeMap<_, BTreeMap<u32, Line<'a>>> = BTreeMap::new();
+    for Found { object, row, owner } in statement::addresses(view, spec, asked) {
+        if row.line == 0 {
+            continue;
+        }
+        let mut function = None;
+        if let Some(name) = &spec.function {
+            function = owner.and_then(|o| declared(view, o)).filter(|f| name.matches(view.string(f.name)));
+            // Code that is inlined into the function is not its own, also where it stands in the same file. Where it ends
+            // GCC 12 leaves rows of it behind, which are of no length.
+            if function.is_none_or(|f| f.file != row.file || f.line > row.line) {
+                continue;
+            }
+        }
+        let lines = gathered.entry((function, object, row.file)).or_default();
+        let line = lines.entry(row.line).or_insert_with(|| Line { number: row.line, ..Line::default() });
+        line.points.push(Point { placed: owner, row });
+    }
+    for ((function, object, _), lines) in &mut gathered {
+        if let Some(function) = function {
+            add_inlined(view, *object, *function, asked, lines);
+        }
+    }
+    let listing = |((function, object, file), lines): ((_, _, _), BTreeMap<_, _>)| Listing {
+        object,
+        function,
+        file,
+        lines: lines.into_values().collect(),
+    };
+    gathered.into_iter().map(listing).collect()
+}
+
+/// What a spec says of functions, files and lines.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for what has no lines.
+pub fn asked(spec: &Spec) -> Result<StatementSpec> {
+    match &spec.point {
+        Asked::Statement(statement) => Ok(statement.clone()),
+        Asked::Function(f) if f.callee.is_none() && f.label.is_none() && f.offset.is_none() => {
+            Ok(StatementSpec {
+                module: f.module.clone(),
+                function: Some(f.declared.name.clone()),
+                file: f.declared.file.clone(),
+                lines: None,
+                nearest: false,
+            })
+        }
+        _ => Err(Error::new(ErrorKind::Usage, "only functions and files have lines")
+            .hint("ask for NAME, NAME@FILE, FILE, NAME:FROM-TO or FILE:FROM-TO")),
+    }
+}
+
+/// The address of a line that is best probed in any of the copies of its function: one that `register_kprobe` takes, in
+/// the function itself, a statement, the lowest.
+pub fn best<'p, 'a>(
+    view: &View<'a>,
+    judge: &Judge<'_, '_>,
+    object: ObjectId,
+    points: &'p [Point<'a>],
+) -> Option<&'p Point<'a>> {
+    let is_inline = |p: &Point<'a>| p.placed.is_some_and(|p| p.is_inline(view));
+    points
+        .iter()
+        .min_by_key(|p| (!judge.kprobe(object, p.row.pc).is_ok(), is_inline(p), !p.row.is_stmt, p.row.pc))
+}
+
+/// What is to be said of the addresses of a line, in their order.
+pub fn sources<'a>(
+    view: &View<'a>,
+    judge: &Judge<'_, '_>,
+    object: ObjectId,
+    line: &Line<'a>,
+) -> impl Iterator<Item = Source<'a>> {
+    let best = best(view, judge, object, &line.points).map(|point| point.row.pc);
+    let mut addresses: Vec<u32> = line.points.iter().map(|point| point.row.pc).collect();
+    addresses.sort_unstable();
+    line.points.iter().map(move |point| Source {
+        is_best: best == Some(point.row.pc),
+        is_systemtap: statement::lowest(view, point.placed, &addresses) == Some(point.row.pc),
+        ..Source::of(view, point.row)
+    })
+}
+
+fn declared<'a>(view: &View<'a>, placed: Placed<'a>) -> Option<Declared> {
+    let function = functions::function(view, placed.record)?;
+    Some(Declared { name: function.name, file: function.file, line: function.line.get() })
+}
+
+/// Adds what is inlined into a function at the lines of its calls.
+fn add_inlined<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    function: Declared,
+    asked: &Lines,
+    lines: &mut BTreeMap<u32, Line<'a>>,
+) {
+    let copies: BTreeSet<PlaceId> =
+        lines.values().flat_map(|l| &l.points).filter_map(|p| p.placed).map(|p| p.id).collect();
+    for id in copies {
+        let unit = view.unit_of_place(id);
+        for inner in inlined_into(view, object, id) {
+            let Some(CallSite { file, line, .. }) = view.details(inner.record).call else { continue };
+            let is_asked = line > 0 && asked.contains(line, function.line);
+            if view.unit_file(unit, file) == function.file && is_asked {
+                let line = lines.entry(line).or_insert_with(|| Line { number: line, ..Line::default() });
+                if !line.inlined.iter().any(|known| known.record.function == inner.record.function) {
+                    line.inlined.push(inner);
+                }
+            }
+        }
+    }
+}
+
+/// What is inlined into a placement, but not into something that is. Cost: of all that stands within it.
+fn inlined_into<'a>(
+    view: &View<'a>,
+    object: ObjectId,
+    outer: PlaceId,
+) -> impl Iterator<Item = Placed<'a>> + use<'a> {
+    let view = *view;
+    let places = outer.index() + 1..view.places_of(object).end;
+    let inner = places.map_while(move |at| {
+        let inner = Placed { id: PlaceId::new(at as u32), record: view.places.get(at)? };
+        let directly = view.outer(inner.id, inner.record)?;
+        (directly >= outer).then_some((inner, directly))
+    });
+    inner.filter(move |(_, directly)| *directly == outer).map(|(inner, _)| inner)
+}

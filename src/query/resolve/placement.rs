@@ -1,0 +1,349 @@
+//! Everything that is known of one placement.
+use crate::error::Result;
+use crate::query::index::functions::{self, Instance, Placed};
+use crate::query::index::line_table::Row;
+use crate::query::index::provenance::{self, Basis};
+use crate::query::index::symbols::{self, Anchor, Uniqueness};
+use crate::query::index::user_object;
+use crate::query::runtime::overlay::{Overlay, Running};
+use crate::query::spec::argument::Argument;
+use crate::query::value::fetch_arg;
+use crate::query::value::reader::{Place, State, ValueAt, Values};
+use crate::query::verdict::alternative::{self, Instead, Refusal};
+use crate::query::verdict::coverage::{self, Coverage};
+use crate::query::verdict::{Judge, Verdicts};
+use probeidx_format::View;
+use probeidx_format::details::CallSite;
+use probeidx_format::id::{ObjectId, SymbolId};
+use probeidx_format::record::{FunctionRecord, SymbolRecord};
+use std::rc::Rc;
+
+/// A call that was inlined.
+#[derive(Clone, Copy, Debug)]
+pub struct InlineCall<'a> {
+    /// The caller.
+    pub function: &'a [u8],
+    /// Where it calls.
+    pub file: &'a [u8],
+    /// From 1; 0 where it is not known.
+    pub line: u32,
+    /// From 1; 0 where it is not known.
+    pub column: u32,
+}
+
+/// The source line for which an address was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// As the line table has it.
+    pub file: &'a [u8],
+    /// From 1.
+    pub line: u32,
+    /// From 1; 0 unknown.
+    pub column: u32,
+    /// Whether the compiler recommends it for breakpoints.
+    pub is_stmt: bool,
+    /// Of the addresses of the line in this copy of the function the best to probe.
+    pub is_best: bool,
+    /// Of these the one that SystemTap takes: the lowest.
+    pub is_systemtap: bool,
+}
+
+impl<'a> Source<'a> {
+    /// The line of a row.
+    pub fn of(view: &View<'a>, row: Row) -> Self {
+        let Row { file, line, column, is_stmt, .. } = row;
+        Self { file: view.string(file), line, column, is_stmt, is_best: false, is_systemtap: false }
+    }
+}
+
+/// By what a place within a function was asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Within<'a> {
+    /// A label of the function.
+    Label {
+        /// The label's name.
+        name: &'a [u8],
+        /// Where it stands, in the function's file, from 1.
+        line: u32,
+    },
+    /// The function into which it is inlined.
+    Caller(&'a FunctionRecord),
+}
+
+/// One address at which a function runs.
+#[derive(Clone, Debug)]
+pub struct Placement<'a> {
+    /// The object that holds the address.
+    pub object: ObjectId,
+    /// The module's name; `None` for vmlinux, and in a program or shared library.
+    pub module: Option<&'a [u8]>,
+    /// The path of the program or shared library.
+    pub process: Option<&'a [u8]>,
+    /// The function's name.
+    pub function: &'a [u8],
+    /// The file of the declaration.
+    pub file: &'a [u8],
+    /// Of the declaration.
+    pub line: u32,
+    /// Whether it is an entry, an inline instance and so on.
+    pub instance: Instance,
+    /// What told of it.
+    pub basis: Basis,
+    /// The section's name; empty where none holds the address.
+    pub section: &'a [u8],
+    /// A link address; in a module an offset within the section.
+    pub address: u64,
+    /// The same as a [`Pc`](probeidx_format::id::Pc).
+    pub pc: u32,
+    /// Where a line was asked for.
+    pub source: Option<Source<'a>>,
+    /// Where a place within a function was asked for.
+    pub within: Option<Within<'a>>,
+    /// Innermost call first, out to the out-of-line function.
+    pub inlined_into: Vec<InlineCall<'a>>,
+    /// The symbol that holds the address, and the offset.
+    pub symbol: Option<(&'a [u8], u32)>,
+    /// Whether the symbol's name denotes it alone.
+    pub uniqueness: Uniqueness,
+    /// Of the address at which the probe stands in the end: that of the placement, or `endbr64` passed over.
+    pub anchor: Option<Anchor<'a>>,
+    /// What each mechanism of the kernel does with it.
+    pub verdicts: Verdicts,
+    /// Of the function, in this object.
+    pub coverage: Rc<Coverage>,
+    /// What is possible where the probe that is asked for is refused.
+    pub instead: Option<Instead<'a>>,
+    /// It lies within another inlined copy of the same function: a call passes both.
+    pub is_nested: bool,
+    /// Whether the function returns, and how.
+    pub returns: Returns,
+    /// What can be read there: its variables, or what was asked for.
+    pub values: Vec<ValueAt>,
+    /// What a running kernel adds, where one was laid over the index.
+    pub running: Option<Running>,
+}
+
+/// What is known of a function's exits, where a return probe is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Returns {
+    /// The debug information says that it does not return.
+    pub never: bool,
+    /// Some exits are jumps to other functions: a return probe fires when these return, with their value.
+    pub tail_calls: bool,
+}
+
+/// Puts placements together. One is used for many: it keeps the spellings of types, and the rules of the kernel.
+pub struct Describer<'a, 'w> {
+    view: View<'a>,
+    /// Tells which of the addresses can be probed.
+    pub judge: Judge<'a, 'w>,
+    values: Values<'a>,
+    wanted: Wanted<'w>,
+    returns: bool,
+}
+
+/// What of a placement is wanted besides itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'w> {
+    /// Local variables too.
+    pub locals: bool,
+    /// The source lines at which variables are known that are not here.
+    pub lines: bool,
+    /// These, instead of all variables.
+    pub arguments: &'w [Argument],
+    /// What a running kernel says of it.
+    pub running: Option<&'w Overlay<'w>>,
+}
+
+impl<'a, 'w> Describer<'a, 'w> {
+    /// For return probes, or others.
+    pub fn new(view: View<'a>, wanted: Wanted<'w>, returns: bool) -> Self {
+        let judge = Judge::new(view).over(wanted.running);
+        Self { view, judge, values: Values::new(view), wanted, returns }
+    }
+
+    /// The placement itself, at its entry.
+    pub fn placement(
+        &mut self,
+        object: ObjectId,
+        placed: Placed<'a>,
+        coverage: Rc<Coverage>,
+    ) -> Result<Option<Placement<'a>>> {
+        let instance = if placed.is_inline(&self.view) { Instance::Inline } else { Instance::OutOfLine };
+        let described = self.describe(object, placed, placed.record.entry.get(), instance)?;
+        Ok(described.map(|p| Placement { coverage, ..p }))
+    }
+
+    /// A function that only the symbol table knows, such as assembly; a clone, of which it knows the name and the debug
+    /// information the rest.
+    pub fn symbol(&mut self, object: ObjectId, id: SymbolId) -> Result<Option<Placement<'a>>> {
+        let view = self.view;
+        let Some(record) = functions::symbol(&view, id) else { return Ok(None) };
+        let pc = record.pc.get();
+        if let Some(placed) = functions::entry_at(&view, object, pc) {
+            return self.describe(object, placed, pc, Instance::OutOfLine);
+        }
+        let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine);
+        let plain = plain.map(|plain| Placement { values: self.raw_values(true), ..plain });
+        Ok(plain.map(|plain| self.with_instead(plain, None)))
+    }
+
+    /// An address within code that only the symbol table knows.
+    pub fn within_symbol(&self, object: ObjectId, pc: u32) -> Option<Placement<'a>> {
+        let held = symbols::holding(&self.view, object, pc)?;
+        let name = self.view.string(held.record.name);
+        let is_code = symbols::is_code(&self.view, object, held.record);
+        let plain = is_code.then(|| self.undescribed(object, pc, name, Instance::Statement))??;
+        Some(self.with_instead(Placement { values: self.raw_values(false), ..plain }, None))
+    }
+
+    fn with_instead(&self, p: Placement<'a>, placed: Option<Placed<'a>>) -> Placement<'a> {
+        let refusal = Refusal {
+            object: p.object,
+            pc: p.pc,
+            verdicts: p.verdicts,
+            is_in_module: p.module.is_some(),
+            symbol: p.symbol.map(|(name, _)| name),
+            outermost: p.inlined_into.last().map(|call| call.function),
+            copy: placed.filter(|_| p.instance == Instance::Inline),
+            wants_return: self.returns,
+        };
+        Placement { instead: alternative::instead(&self.view, &self.judge, &refusal), ..p }
+    }
+
+    /// What the tables of objects, sections and symbols tell of an address.
+    fn undescribed(
+        &self,
+        object: ObjectId,
+        pc: u32,
+        function: &'a [u8],
+        instance: Instance,
+    ) -> Option<Placement<'a>> {
+        let view = self.view;
+        let process = user_object::path(&view);
+        let module = view.string(view.objects.get(object.index())?.name);
+        let held = symbols::holding(&view, object, pc);
+        let section = symbols::section(&view, object, pc);
+        let verdicts = self.judge.verdicts(object, pc, instance == Instance::Inline);
+        let mut plain = Placement {
+            object,
+            module: (!module.is_empty() && process.is_none()).then_some(module),
+            process,
+            function,
+            file: &[],
+            line: 0,
+            instance,
+            basis: Basis::Symbols,
+            section: section.map_or(&[], |s| view.string(s.name)),
+            address: symbols::address(&view, object, pc),
+            pc,
+            source: None,
+            within: None,
+            inlined_into: vec![],
+            symbol: held.map(|h| (view.string(h.record.name), h.offset)),
+            uniqueness: held.map(|h| symbols::uniqueness(&view, object, h.record.name)).unwrap_or_default(),
+            anchor: symbols::anchor(&view, object, pc.saturating_add(verdicts.shift)),
+            verdicts,
+            coverage: Rc::new(Coverage::of_one(verdicts)),
+            instead: None,
+            is_nested: false,
+            returns: Returns {
+                never: false,
+                tail_calls: held.is_some_and(|h| h.record.has(SymbolRecord::TAIL_CALLS)),
+            },
+            values: vec![],
+            running: None,
+        };
+        if let Some(overlay) = self.wanted.running {
+            let (running, uniqueness) = overlay.at(&view, object, pc, plain.symbol.map(|(name, _)| name));
+            plain.running = Some(running);
+            plain.uniqueness = uniqueness.unwrap_or(plain.uniqueness);
+        }
+        Some(plain)
+    }
+
+    /// An address within a placement.
+    pub fn statement(
+        &mut self,
+        object: ObjectId,
+        placed: Placed<'a>,
+        pc: u32,
+    ) -> Result<Option<Placement<'a>>> {
+        self.describe(object, placed, pc, Instance::Statement)
+    }
+
+    fn describe(
+        &mut self,
+        object: ObjectId,
+        placed: Placed<'a>,
+        pc: u32,
+        instance: Instance,
+    ) -> Result<Option<Placement<'a>>> {
+        let view = self.view;
+        let Some(function) = functions::function(&view, placed.record) else { return Ok(None) };
+        let name = view.string(function.name);
+        let Some(plain) = self.undescribed(object, pc, name, instance) else { return Ok(None) };
+        let described = Placement {
+            file: view.string(function.file),
+            line: function.line.get(),
+            basis: provenance::of_place(&view, placed),
+            inlined_into: inline_calls(&view, placed),
+            returns: Returns { never: function.has(FunctionRecord::NORETURN), ..plain.returns },
+            is_nested: coverage::is_nested(&view, placed),
+            values: self.values(object, placed, pc)?,
+            ..plain
+        };
+        let mut described = self.with_instead(described, Some(placed));
+        if let Some(Instead::At(nearby)) = &mut described.instead {
+            let there = self.values(object, placed, nearby.pc)?;
+            nearby.readable = there.into_iter().filter(|v| v.state.is_known()).map(|v| v.name).collect();
+        }
+        Ok(Some(described))
+    }
+
+    /// What was asked for at an address of the placement, else its variables.
+    fn values(&mut self, object: ObjectId, placed: Placed<'a>, pc: u32) -> Result<Vec<ValueAt>> {
+        let place = Place { object, placed, pc, at_return: self.returns, with_lines: self.wanted.lines };
+        if self.wanted.arguments.is_empty() {
+            return Ok(self.values.variables(place, self.wanted.locals));
+        }
+        let found = self.wanted.arguments.iter().map(|argument| self.values.argument(place, argument));
+        found.collect::<Result<_>>().map(fitting)
+    }
+
+    /// What was asked for where there is no debug information.
+    fn raw_values(&self, is_entry: bool) -> Vec<ValueAt> {
+        let value = |argument| self.values.undescribed(argument, self.returns, is_entry);
+        fitting(self.wanted.arguments.iter().map(value).collect())
+    }
+}
+
+/// All but what makes the record of an event too large.
+fn fitting(mut values: Vec<ValueAt>) -> Vec<ValueAt> {
+    let mut size = 0;
+    for value in &mut values {
+        if let Some(Err(why)) = value.fetch.as_deref().map(|f| fetch_arg::check_record(&mut size, f)) {
+            (value.state, value.location, value.fetch) = (State::Unsupported, Some(why), None);
+        }
+    }
+    values
+}
+
+/// The calls through which a placement is inlined, innermost first.
+fn inline_calls<'a>(view: &View<'a>, mut placed: Placed<'a>) -> Vec<InlineCall<'a>> {
+    let unit = view.unit_of_place(placed.id);
+    let mut calls = vec![];
+    while let Some(outer) = placed.outer(view) {
+        let name = functions::function(view, outer.record).map_or(&[][..], |f| view.string(f.name));
+        let CallSite { file, line, column } =
+            view.details(placed.record).call.unwrap_or(CallSite { file: u32::MAX, line: 0, column: 0 });
+        calls.push(InlineCall {
+            function: name,
+            file: view.string(view.unit_file(unit, file)),
+            line,
+            column,
+        });
+        placed = outer;
+    }
+    calls
+}

@@ -1,0 +1,187 @@
+//! From a variable to what is read of it, as C writes it: `((struct tcp_sock *)sk->sk)->snd_una`, `*pos`, `&nd->path`,
+//! `vec@user[1].iov_base`.
+use super::member_path::{Parser, Step};
+use crate::error::Result;
+
+/// A variable, and what is done with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The variable; `retval` for what the function returns.
+    pub root: String,
+    /// In order. Two of steps never follow one another.
+    pub legs: Vec<Leg>,
+}
+
+/// A part of the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leg {
+    /// Through members, pointers and elements.
+    Steps(Vec<Step>),
+    /// It is taken for a pointer to this type.
+    PointerTo(String),
+    /// It is a pointer to memory of the user's: that, and what is reached through it, is read as such.
+    User,
+    /// The address of it.
+    Address,
+}
+
+/// Parentheses and casts within one another: more is no question.
+const DEEPEST: u32 = 32;
+
+/// Reads a way; and whether it starts at what the function returns.
+///
+/// # Errors
+/// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage) with the column where something else was expected.
+pub fn parse(text: &str) -> Result<(Way, bool)> {
+    let mut parser = Parser { text, at: 0 };
+    let found = unary(&mut parser, 0)?;
+    parser.spaces();
+    match parser.rest() {
+        "" => Ok(found),
+        _ => Err(parser.expected("'.', '->' or '['")),
+    }
+}
+
+/// `*x`, `&x`, `(struct x *)x`, or what stands closer to the name.
+fn unary(parser: &mut Parser<'_>, depth: u32) -> Result<(Way, bool)> {
+    if depth > DEEPEST {
+        return Err(parser.expected("an end of parentheses"));
+    }
+    let leg = if parser.take("*") {
+        Leg::Steps(vec![Step::Index(0)])
+    } else if parser.take("&") {
+        Leg::Address
+    } else if let Some(target) = cast(parser) {
+        Leg::PointerTo(target)
+    } else {
+        return postfix(parser, depth);
+    };
+    let (mut way, is_returned) = unary(parser, depth + 1)?;
+    way.push(leg);
+    Ok((way, is_returned))
+}
+
+/// A name or something in parentheses, with the steps behind it.
+fn postfix(parser: &mut Parser<'_>, depth: u32) -> Result<(Way, bool)> {
+    let (mut way, is_returned) = if parser.take("(") {
+        let inside = unary(parser, depth + 1)?;
+        if !parser.take(")") {
+            return Err(parser.expected("')'"));
+        }
+        inside
+    } else {
+        let is_special = parser.take("$");
+        let root = parser.word("a variable's name")?;
+        let is_returned = is_special && root == "retval";
+        (Way { root, legs: vec![] }, is_returned)
+    };
+    loop {
+        if parser.take("@user") {
+            way.push(Leg::User);
+            continue;
+        }
+        parser.spaces();
+        if parser.rest().is_empty() || parser.rest().starts_with(')') {
+            return Ok((way, is_returned));
+        }
+        let step = parser.step()?;
+        way.push(Leg::Steps(vec![step]));
+    }
+}
+
+/// Passes over `(struct tcp_sock *)`, if it stands here.
+fn cast(parser: &mut Parser<'_>) -> Option<String> {
+    let rest = parser.rest().trim_start();
+    let (inside, after) = rest.strip_prefix('(')?.split_once(')')?;
+    let target = inside.trim().strip_suffix('*')?.trim_end();
+    if !target.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        return None;
+    }
+    parser.at = parser.text.len() - after.len();
+    Some(target.to_owned())
+}
+
+impl Way {
+    fn push(&mut self, leg: Leg) {
+        match (self.legs.last_mut(), leg) {
+            (Some(Leg::Steps(steps)), Leg::Steps(more)) => steps.extend(more),
+            (_, leg) => self.legs.push(leg),
+        }
+    }
+
+    /// The way up to a leg, as C writes it.
+    pub fn up_to(&self, legs: usize) -> String {
+        let mut text = self.root.clone();
+        for leg in &self.legs[..legs.min(self.legs.len())] {
+            match leg {
+                Leg::Steps(steps) => steps.iter().for_each(|step| text += &step.to_string()),
+                Leg::PointerTo(target) => text = format!("(({target} *){text})"),
+                Leg::User => text.push_str("@user"),
+                Leg::Address => text = format!("(&{text})"),
+            }
+        }
+        text
+    }
+
+    /// The name of the last member, else of the variable.
+    pub fn name(&self) -> &str {
+        let steps = self.legs.iter().rev().filter_map(|leg| match leg {
+            Leg::Steps(steps) => Some(steps),
+            _ => None,
+        });
+        let last = steps.flat_map(|steps| steps.iter().rev()).find_map(|step| match step {
+            Step::Member(name) | Step::Arrow(name) => Some(name.as_str()),
+            Step::Index(_) => None,
+        });
+        last.unwrap_or(&self.root)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_read_as_in_c() {
+        for (text, as_read) in [
+            ("sk", "sk"),
+            ("$a -> b . c[2]", "a->b.c[2]"),
+            ("*pos", "pos[0]"),
+            ("*a->b", "a->b[0]"),
+            ("(*a).b", "a[0].b"),
+            ("**a", "a[0][0]"),
+            ("&a->b", "(&a->b)"),
+            ("(&a)->b", "(&a)->b"),
+            ("((struct b *)a)->c", "((struct b *)a)->c"),
+            ("((struct c *)a->b)->d", "((struct c *)a->b)->d"),
+            ("((struct c*)((struct b *) $a)->x)->d[1]", "((struct c *)((struct b *)a)->x)->d[1]"),
+            ("(struct b *)a->c", "((struct b *)a->c)"),
+            ("*(u32 *)a", "((u32 *)a)[0]"),
+            ("a@user[1].b", "a@user[1].b"),
+            ("a->b@user->c", "a->b@user->c"),
+        ] {
+            let (way, is_returned) = parse(text).unwrap();
+            assert_eq!((way.up_to(usize::MAX).as_str(), is_returned), (as_read, false), "{text}");
+        }
+        assert!(parse("(*$retval).x").unwrap().1 && !parse("retval").unwrap().1);
+        assert_eq!(parse("*((struct b *)a->c)->d[1]").unwrap().0.name(), "d");
+        assert_eq!(parse("*a").unwrap().0.name(), "a");
+    }
+
+    #[test]
+    fn what_is_no_way_has_a_column() {
+        let deep = "(".repeat(100) + "a";
+        for (text, said) in [
+            ("", "column 1: expected a variable's name"),
+            ("*", "column 2: expected a variable's name"),
+            ("(a", "column 3: expected ')'"),
+            ("a)", "column 2: expected '.', '->' or '['"),
+            ("a@usr", "column 2: expected '.', '->' or '['"),
+            ("((struct b)a)->c", "column 10: expected '.', '->' or '['"),
+            ("((struct a *sk", "column 10: expected '.', '->' or '['"),
+            (&deep, "column 34: expected an end of parentheses"),
+        ] {
+            assert_eq!(parse(text).unwrap_err().message(), said, "{text}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! From an address to the symbol, the function with its inlined calls, and the line.
+use crate::query::index::functions::{self, Placed};
+use crate::query::index::line_table::{self, Row};
+use crate::query::index::symbols::{self, Held, Reach};
+use crate::query::verdict::Judge;
+use crate::query::verdict::reason::Reason;
+use crate::symbol_name::is_prefix;
+use probeidx_format::View;
+use probeidx_format::details::{CallSite, Range};
+use probeidx_format::id::{ObjectId, PlaceId, StrId, UnitId};
+use probeidx_format::lines::{self, Rows};
+use probeidx_format::record::{SectionRecord, SequenceRecord, SymbolRecord};
+
+/// What is known of an address.
+#[derive(Clone, Debug)]
+pub struct Where<'a> {
+    /// The object that holds it.
+    pub object: ObjectId,
+    /// As a [`Pc`](probeidx_format::id::Pc).
+    pub pc: u32,
+    /// What stands there.
+    pub ground: Ground,
+    /// The section that holds it.
+    pub section: Option<&'a SectionRecord>,
+    /// The symbol that the kernel prints for it.
+    pub symbol: Option<(Held<'a>, Reach)>,
+    /// The functions whose code it is: the innermost first, each inlined into the next. One that only the symbol table
+    /// knows is known by its name alone.
+    pub chain: Vec<Level<'a>>,
+    /// Whether the row of its line is a recommended breakpoint location.
+    pub is_stmt: bool,
+    /// Why the code is not there once the kernel runs, or never runs.
+    pub gone: Option<Reason>,
+}
+
+/// What stands at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// A function.
+    Code,
+    /// Code, but of no function: padding between functions.
+    Padding,
+    /// A section that holds no code.
+    Data,
+    /// No section.
+    Nothing,
+}
+
+/// A function, and where in it the address is: the line of its own code, or of the call of the function before.
+#[derive(Clone, Copy, Debug)]
+pub struct Level<'a> {
+    /// The function's name.
+    pub function: &'a [u8],
+    /// The path, as the line table spells it; empty where it is not known.
+    pub file: &'a [u8],
+    /// From 1; 0 where it is not known.
+    pub line: u32,
+    /// From 1; 0 where it is not known.
+    pub column: u32,
+    /// Where the function is declared; empty and 0 where it is not known.
+    pub declared: (&'a [u8], u32),
+}
+
+/// Looks addresses up. Cost of the first one: the rows of its sequence before it, and the inline instances of its
+/// function. One that follows in order goes on from there: a million in order cost one walk through everything.
+pub struct Cursor<'a> {
+    view: View<'a>,
+    judge: Judge<'a, 'static>,
+    section: Near<&'a SectionRecord>,
+    symbol: Near<(&'a SymbolRecord, Reach)>,
+    sequence: Near<&'a SequenceRecord>,
+    root: Near<Placed<'a>>,
+    walk: Option<Walk<'a>>,
+    function: Option<Function<'a>>,
+    found: Where<'a>,
+}
+
+impl<'a> Cursor<'a> {
+    /// Nothing is read yet.
+    pub fn new(view: View<'a>) -> Self {
+        let found = Where {
+            object: ObjectId::NONE,
+            pc: 0,
+            ground: Ground::Nothing,
+            section: None,
+            symbol: None,
+            chain: vec![],
+            is_stmt: false,
+            gone: None,
+        };
+        Self {
+            view,
+            judge: Judge::new(view),
+            section: Near::default(),
+            symbol: Near::default(),
+            sequence: Near::default(),
+            root: Near::default(),
+            walk: None,
+            function: None,
+            found,
+        }
+    }
+
+    /// What is known of an address.
+    pub fn at(&mut self, object: ObjectId, pc: u32) -> &Where<'a> {
+        let view = self.view;
+        let section =
+            self.section.at(object, pc, || symbols::section(&view, object, pc).map(|s| (s, pcs_of(s))));
+        let symbol = section.and_then(|s| self.symbol(object, s, pc));
+        let held = symbol.map(|s| s.0);
+        let is_code = section.is_some_and(symbols::is_executable);
+        let mut chain = std::mem::take(&mut self.found.chain);
+        chain.clear();
+        let row = if is_code { self.row(object, pc) } else { None };
+        if is_code {
+            self.levels(object, pc, &mut chain);
+        }
+        if let (true, true, Some(held)) = (is_code, chain.is_empty(), held)
+            && symbols::is_code(&view, object, held.record)
+            && symbols::covers(&view, object, held)
+        {
+            let function = view.string(held.record.name);
+            if !is_prefix(function) {
+                chain.push(Level { function, file: &[], line: 0, column: 0, declared: (&[], 0) });
+            }
+        }
+        if let (Some(innermost), Some(row)) = (chain.first_mut(), row.filter(|r| r.line > 0)) {
+            *innermost =
+                Level { file: view.string(row.file), line: row.line, column: row.column, ..*innermost };
+        }
+        let ground = match (section, is_code, chain.is_empty()) {
+            (None, ..) => Ground::Nothing,
+            (_, false, _) => Ground::Data,
+            (_, true, true) => Ground::Padding,
+            (_, true, false) => Ground::Code,
+        };
+        let gone = section
+            .filter(|_| ground == Ground::Code)
+            .and_then(|section| self.judge.gone(object, pc, Some(section), held));
+        let is_stmt = ground == Ground::Code && row.is_some_and(|r| r.line > 0 && r.is_stmt);
+        self.found = Where { object, pc, ground, section, symbol, chain, is_stmt, gone };
+        &self.found
+    }
+
+    fn symbol(&mut self, object: ObjectId, section: &SectionRecord, pc: u32) -> Option<(Held<'a>, Reach)> {
+        let view = self.view;
+        let (record, reach) = self.symbol.at(object, pc, || {
+            let held = symbols::holding_in(&view, object, section, pc)
+                .or_else(|| symbols::holding_while_loading(&view, object, section, pc))?;
+            let reach = symbols::reach(&view, object, held.record);
+            let start = held.record.pc.get();
+            Some(((held.record, reach), start..start.saturating_add(reach.size).min(pcs_of(section).end)))
+        })?;
+        Some((Held { record, offset: pc.wrapping_sub(record.pc.get()) }, reach))
+    }
+
+    fn row(&mut self, object: ObjectId, pc: u32) -> Option<Row> {
+        let view = self.view;
+        let sequence = self.sequence.at(object, pc, || {
+            let sequence = line_table::sequence(&view, object, pc)?;
+            let after = view.sequences_of(object).partition_point(|s| s.start.get() <= pc);
+            let next = view.sequences_of(object).get(after).map_or(u32::MAX, |s| s.start.get());
+            Some((sequence, pc..sequence.end.get().min(next)))
+        })?;
+        let walk = match &mut self.walk {
+            Some(walk) if std::ptr::eq(walk.sequence, sequence) && !walk.is_past(pc) => walk,
+            none => none.insert(Walk::new(&view, sequence)),
+        };
+        Some(Row::new(&view, sequence.unit, walk.to(pc)?))
+    }
+
+    /// The innermost function first.
+    fn levels(&mut self, object: ObjectId, pc: u32, chain: &mut Vec<Level<'a>>) {
+        let view = self.view;
+        let root = self.root.at(object, pc, || {
+            let ranges = view.ranges_of(object);
+            let after = ranges.partition_point(|r| r.start.get() <= pc);
+            let range = ranges[..after].last().filter(|r| pc < r.end.get())?;
+            let root = Placed { id: range.place, record: view.places.get(range.place.index())? };
+            let next = ranges.get(after).map_or(u32::MAX, |r| r.start.get());
+            Some((root, pc..range.end.get().min(next)))
+        });
+        let Some(root) = root else { return };
+        let function = match &mut self.function {
+            Some(function) if function.root.id == root.id => function,
+            none => none.insert(Function::read(&self.view, object, root)),
+        };
+        function.levels(&self.view, pc, chain);
+    }
+}
+
+fn pcs_of(section: &SectionRecord) -> std::ops::Range<u32> {
+    let start = section.pc.get();
+    start..u32::try_from(u64::from(start).saturating_add(section.size.get())).unwrap_or(u32::MAX)
+}
+
+/// What was found last, and for which addresses it is the answer.
+struct Near<T> {
+    object: ObjectId,
+    pcs: std::ops::Range<u32>,
+    found: Option<T>,
+}
+
+impl<T> Default for Near<T> {
+    fn default() -> Self {
+        Self { object: ObjectId::NONE, pcs: 0..0, found: None }
+    }
+}
+
+impl<T: Copy> Near<T> {
+    /// The answer, by `find` if it is not that of before.
+    #[inline]
+    fn at(
+        &mut self,
+        object: ObjectId,
+        pc: u32,
+        find: impl FnOnce() -> Option<(T, std::ops::Range<u32>)>,
+    ) -> Option<T> {
+        if self.object == object && self.pcs.contains(&pc) {
+            return self.found;
+        }
+        let (found, pcs) = find()?;
+        *self = Self { object, pcs, found: Some(found) };
+        Some(found)
+    }
+}
+
+/// How far the rows of a sequence are read.
+struct Walk<'a> {
+    sequence: &'a SequenceRecord,
+    rows: Rows<'a>,
+    /// The one that was passed last.
+    last: Option<lines::Row>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(view: &View<'a>, sequence: &'a SequenceRecord) -> Self {
+        Self { sequence, rows: view.rows(sequence), last: None }
+    }
+    /// Goes on to the row that an address belongs to.
+    fn to(&mut self, pc: u32) -> Option<lines::Row> {
+        if let Some(is_stmt) = self.rows.pass(pc) {
+            self.last = Some(self.rows.passed(is_stmt));
+        }
+        self.last
+    }
+    fn is_past(&self, pc: u32) -> bool {
+        self.last.is_some_and(|row| row.pc > pc)
+    }
+}
+
+/// An out-of-line function with all that is inlined into it.
+struct Function<'a> {
+    root: Placed<'a>,
+    unit: UnitId,
+    instances: Vec<Instance<'a>>,
+    ranges: Vec<Range>,
+}
+
+/// An inlined copy, in preorder.
+struct Instance<'a> {
+    placed: Placed<'a>,
+    call: Option<CallSite>,
+    /// Its position among the function's placements; 0 is the function itself.
+    outer: u32,
+    /// Where its ranges end in those of the function; they start where those before it end.
+    ranges_end: u32,
+    /// Where the instances end that are inlined into it, directly or not.
+    end: u32,
+}
+
+impl<'a> Function<'a> {
+    fn read(view: &View<'a>, object: ObjectId, root: Placed<'a>) -> Self {
+        let mut own = Self { root, unit: view.unit_of_place(root.id), instances: vec![], ranges: vec![] };
+        let first = root.id.index() + 1;
+        let places = view.places.get(first..view.places_of(object).end).unwrap_or_default();
+        for (record, id) in places.iter().zip(first as u32..) {
+            let details = view.details(record);
+            let position = own.instances.len() as u32 + 1;
+            let Some(outer) = position.checked_sub(details.outer).filter(|o| *o < position) else { break };
+            own.ranges.extend(details.ranges);
+            own.instances.push(Instance {
+                placed: Placed { id: PlaceId::new(id), record },
+                call: details.call,
+                outer,
+                ranges_end: own.ranges.len() as u32,
+                end: position,
+            });
+        }
+        // An instance ends where the last one ends that is inlined into it: those stand behind it.
+        for at in (0..own.instances.len()).rev() {
+            let (end, outer) = (own.instances[at].end, own.instances[at].outer);
+            if let Some(outer) = outer.checked_sub(1) {
+                let outer = &mut own.instances[outer as usize];
+                outer.end = outer.end.max(end);
+            }
+        }
+        own
+    }
+
+    /// Of several copies that hold the address and are not inlined into one another, the first counts.
+    fn levels(&self, view: &View<'a>, pc: u32, chain: &mut Vec<Level<'a>>) {
+        let (mut innermost, mut at, mut end) = (0, 0, self.instances.len());
+        while at < end {
+            let instance = &self.instances[at];
+            let start = at.checked_sub(1).map_or(0, |before| self.instances[before].ranges_end as usize);
+            let ranges = &self.ranges[start..instance.ranges_end as usize];
+            if instance.outer == innermost && ranges.iter().any(|r| r.contains(pc)) {
+                at += 1;
+                (innermost, end) = (at as u32, instance.end as usize);
+            } else {
+                at = instance.end as usize;
+            }
+        }
+        let mut position = (StrId::new(0), 0, 0);
+        loop {
+            let instance = innermost.checked_sub(1).map(|at| &self.instances[at as usize]);
+            chain.push(level(view, instance.map_or(self.root, |i| i.placed), position));
+            let Some(instance) = instance else { break };
+            position = instance.call.map_or((StrId::new(0), 0, 0), |call| {
+                (view.unit_file(self.unit, call.file), call.line, call.column)
+            });
+            innermost = instance.outer;
+        }
+    }
+}
+
+fn level<'a>(view: &View<'a>, placed: Placed<'a>, (file, line, column): (StrId, u32, u32)) -> Level<'a> {
+    let function = functions::function(view, placed.record);
+    let file = if line == 0 { &[] } else { view.string(file) };
+    Level {
+        function: function.map_or(&[], |f| view.string(f.name)),
+        file,
+        line,
+        column,
+        declared: function.map_or((&[], 0), |f| (view.string(f.file), f.line.get())),
+    }
+}

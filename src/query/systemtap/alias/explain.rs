@@ -1,0 +1,175 @@
+//! What an alias means on this kernel: which of its points were tried, what came of each, and what a handler has by it.
+use super::locals::{self, Locals};
+use crate::error::Result;
+use crate::query::systemtap::derive::{Deriver, Place, Visited};
+use crate::query::verdict::Judge;
+use crate::tapset::Definitions;
+use crate::tapset::ast::{Alias, Component, Point};
+use crate::tapset::handler::Words;
+use probeidx_format::View;
+
+/// An alias on this kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Explained {
+    /// Its points, in the order in which they are tried.
+    pub arms: Vec<Arm>,
+    /// What its probes have, each with how many of them.
+    pub locals: Vec<(Locals, usize)>,
+}
+
+/// A point of an alias.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// As the tapset has it, with its mark and condition; of those within an alias with what is wanted behind its name.
+    pub point: Point,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The points of the aliases that it names.
+    pub inner: Vec<Arm>,
+}
+
+/// What came of a point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has probes.
+    Probes {
+        /// How many.
+        places: usize,
+        /// How many of them the kernel takes (`register_kprobe`); tracepoints and what has no place always count.
+        reachable: usize,
+        /// It is marked `!`: what stands behind it is not tried.
+        ends: bool,
+    },
+    /// It has none.
+    Nothing {
+        /// The reason.
+        why: String,
+    },
+    /// One before it was enough.
+    NotTried,
+    /// It is about programs, which the index of a kernel cannot tell of.
+    Unindexed,
+}
+
+/// How many reasons are given of a point.
+const MOST_WHYS: usize = 3;
+/// How deep aliases within aliases are shown.
+const DEEPEST: usize = 8;
+
+/// Explains an alias. Cost: of deriving its points, once for each level of aliases within it.
+///
+/// # Errors
+/// Those of [`Deriver::visit`].
+pub fn explain(
+    view: View<'_>,
+    definitions: &Definitions<'_>,
+    words: &Words<'_>,
+    alias: &Alias,
+) -> Result<Explained> {
+    let mut explainer = Explainer { deriver: Deriver::new(view, definitions), judge: Judge::new(view) };
+    let arms = explainer.arms(&alias.points, &[], 0)?;
+    let mut found: Vec<(Locals, usize)> = vec![];
+    if let Some(name) = alias.names.first() {
+        explainer.deriver.derive(name, &mut |derived| {
+            let locals = locals::read_copies(words, &derived);
+            match found.iter_mut().find(|(known, _)| *known == locals) {
+                Some((_, count)) => *count += 1,
+                None => found.push((locals, 1)),
+            }
+            Ok(())
+        })?;
+    }
+    Ok(Explained { arms, locals: found })
+}
+
+struct Explainer<'a, 'd> {
+    deriver: Deriver<'a, 'd>,
+    judge: Judge<'a, 'static>,
+}
+
+/// An alias that a point names, and what is wanted behind its name.
+struct Inner {
+    points: Vec<Point>,
+    suffix: Vec<Component>,
+}
+
+impl Explainer<'_, '_> {
+    fn arms(&mut self, points: &[Point], suffix: &[Component], depth: usize) -> Result<Vec<Arm>> {
+        let mut arms: Vec<Arm> = vec![];
+        let mut ended = false;
+        for point in points {
+            let shown = Point { components: [&*point.components, suffix].concat(), ..point.clone() };
+            let arm = if ended {
+                Arm { point: shown, outcome: Outcome::NotTried, inner: vec![] }
+            } else {
+                self.arm(&shown, depth)?
+            };
+            ended |= matches!(arm.outcome, Outcome::Probes { ends: true, .. });
+            arms.push(arm);
+        }
+        Ok(arms)
+    }
+
+    fn arm(&mut self, point: &Point, depth: usize) -> Result<Arm> {
+        let (mut places, mut reachable, mut unindexed) = (0, 0, 0);
+        let mut whys: Vec<String> = vec![];
+        let mut inner: Vec<(*const Alias, Inner)> = vec![];
+        let judge = &self.judge;
+        let met = |through: &[&Alias], behind: &[Vec<Component>], inner: &mut Vec<_>| {
+            let (Some(alias), Some(behind)) = (through.first(), behind.first()) else { return };
+            let known = |(known, _): &(*const Alias, Inner)| std::ptr::eq(*known, *alias);
+            if !inner.iter().any(known) {
+                let inner_alias = Inner { points: alias.points.clone(), suffix: behind.clone() };
+                inner.push((std::ptr::from_ref(*alias), inner_alias));
+            }
+        };
+        let plain = Point { condition: None, ..point.clone() };
+        self.deriver.visit(&plain, &mut |visited| {
+            match visited {
+                Visited::Derived(derived) => {
+                    places += 1;
+                    reachable += usize::from(match derived.place {
+                        Place::Code { object, seen, .. } => {
+                            let pc = seen.pc.unwrap_or(seen.placed.record.entry.get());
+                            judge.kprobe(object, pc).is_ok()
+                        }
+                        Place::Symbol { object, symbol, .. } => {
+                            let symbol = derived.view.symbols.get(symbol.index());
+                            symbol.is_some_and(|s| judge.kprobe(object, s.pc.get()).is_ok())
+                        }
+                        Place::Trace(_) | Place::Nowhere => true,
+                        Place::Unindexed => {
+                            unindexed += 1;
+                            false
+                        }
+                    });
+                    met(derived.through, derived.behind, &mut inner);
+                }
+                Visited::Missing(_) => {}
+                Visited::Failed(failed) => {
+                    if failed.through.is_empty() && whys.len() < MOST_WHYS {
+                        let why = failed.briefly();
+                        if !whys.contains(&why) {
+                            whys.push(why);
+                        }
+                    }
+                    met(failed.through, failed.behind, &mut inner);
+                }
+            }
+            Ok(())
+        })?;
+        let mut arms = vec![];
+        if depth < DEEPEST {
+            for (_, Inner { points, suffix }) in inner {
+                arms.extend(self.arms(&points, &suffix, depth + 1)?);
+            }
+        }
+        let outcome = match places {
+            0 if whys.is_empty() => Outcome::Nothing { why: "none of its points has a place".to_owned() },
+            0 => Outcome::Nothing { why: whys.join("; ") },
+            _ if unindexed == places => Outcome::Unindexed,
+            _ => Outcome::Probes { places, reachable, ends: point.sufficient },
+        };
+        Ok(Arm { point: point.clone(), outcome, inner: arms })
+    }
+}

@@ -1,0 +1,132 @@
+//! The locals that the aliases on the way to a probe give to its handler.
+use crate::query::systemtap::derive::{Derived, Here};
+use crate::tapset::ast::{ExpressionKind, Root, Statement, Step, Variable};
+use crate::tapset::context::Context;
+use crate::tapset::handler::{self, Sort, Words};
+use std::rc::Rc;
+
+/// What the handler of a probe has by its aliases.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Locals {
+    /// In the order in which SystemTap declares them.
+    pub own: Vec<Local>,
+    /// What SystemTap declares before them for its own use: a parameter of a tracepoint, the thread of a saved value.
+    pub hidden: Vec<String>,
+    /// Of a return probe: SystemTap plants a second one at the entry, which saves values.
+    pub saves: Option<Saved>,
+}
+
+/// How values are saved at the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saved {
+    /// In arrays by thread, as for `@entry`: both handlers have a local for the thread.
+    ByThread,
+    /// With the probe itself, as for a plain `$variable`.
+    WithProbe,
+}
+
+/// A local.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Local {
+    /// As handlers write it.
+    pub name: String,
+    /// `long`, `string`, `stats`, or `unknown`.
+    pub kind: &'static str,
+    /// Why it cannot be used.
+    pub broken: Option<Broken>,
+    /// The variable of the kernel that it is a copy of, where it is just that: `$vma->vm_mm`.
+    pub copy_of: Option<String>,
+}
+
+/// Why a local cannot be used: a script that does is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The part of the kernel's variable that is missing: `$bytes_req`.
+    pub variable: String,
+    /// The reason, in lower case and without a full stop.
+    pub why: String,
+    /// What could be read instead, the likeliest first.
+    pub instead: Vec<String>,
+}
+
+/// The local of SystemTap's that holds the thread.
+const THREAD: &str = "_entry_tvar_tid";
+
+/// Reads what runs at a probe. Cost: of the parts of its handler, and of every variable of the kernel in them.
+pub fn read(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
+    let parts = derived.handler(None);
+    if parts.is_empty() {
+        return Locals::default();
+    }
+    let here = Rc::new(derived.here());
+    let reading = handler::read(words, &parts, here.clone());
+    let local = |local: &handler::Local<'_>| {
+        let broken = local.broken.map(|at| &reading.findings[at]).map(|finding| Broken {
+            variable: finding.what.clone(),
+            why: finding.why.clone(),
+            instead: finding.instead.clone(),
+        });
+        let kind = match local.sort {
+            Sort::Long => "long",
+            Sort::String => "string",
+            Sort::Statistics => "stats",
+            Sort::Unknown => "unknown",
+        };
+        Local { name: local.name.to_owned(), kind, broken, copy_of: None }
+    };
+    let own = reading.locals.iter().map(local).collect();
+    let parameters = here.parameters();
+    let mut hidden: Vec<_> =
+        parameters.iter().map(|p| format!("__tracepoint_arg_{}:long", String::from_utf8_lossy(p))).collect();
+    let saves = match (reading.saves, here.saves_at_entry()) {
+        (true, _) => Some(Saved::ByThread),
+        (false, true) => Some(Saved::WithProbe),
+        (false, false) => None,
+    };
+    if saves == Some(Saved::ByThread) {
+        hidden.push(format!("{THREAD}:long"));
+    }
+    Locals { own, hidden, saves }
+}
+
+/// The same, and says which locals are copies of variables of the kernel.
+pub fn read_copies(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
+    let mut locals = read(words, derived);
+    let (parts, here) = (derived.handler(None), derived.here());
+    locals.own.iter_mut().for_each(|local| local.copy_of = copied(&parts, &local.name, &here));
+    locals
+}
+
+/// The variable of the kernel that is all that a local is given, if it can be read here.
+fn copied(parts: &[&Statement], local: &str, here: &Here<'_>) -> Option<String> {
+    let mut copies = vec![];
+    for part in parts {
+        part.each_expression(&mut |e| {
+            if let ExpressionKind::Binary { operator: "=", left, right } = &e.kind
+                && matches!(&left.kind, ExpressionKind::Symbol(name) if name == local)
+            {
+                copies.push(right);
+            }
+        });
+    }
+    let [value] = &copies[..] else { return None };
+    let variable = decided(&value.kind, here)?;
+    let is_plain = matches!(&variable.root, Root::Context(name) if !name.starts_with("$$"))
+        && variable.path.iter().all(|s| matches!(s, Step::Member(_) | Step::Index(_)))
+        && here.variable(variable, None).is_ok();
+    is_plain.then(|| variable.to_string())
+}
+
+/// The variable that a value is, once `@defined` is decided.
+fn decided<'e>(value: &'e ExpressionKind, here: &Here<'_>) -> Option<&'e Variable> {
+    match value {
+        ExpressionKind::Variable(variable) => Some(variable),
+        ExpressionKind::Ternary { condition, then, otherwise } => {
+            let ExpressionKind::Defined(of) = &condition.kind else { return None };
+            let ExpressionKind::Variable(asked) = &of.kind else { return None };
+            let taken = if here.variable(asked, None).is_ok() { then } else { otherwise };
+            decided(&taken.kind, here)
+        }
+        _ => None,
+    }
+}

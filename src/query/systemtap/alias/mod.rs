@@ -1,0 +1,223 @@
+//! Tapset aliases among specs: what is asked of the tapset that the index of a kernel holds.
+pub mod explain;
+mod listing;
+pub mod locals;
+pub mod missing;
+mod placements;
+use self::listing::Listing;
+use super::derive::handler_context::everywhere;
+use super::derive::{Deriver, Place};
+use super::listing::Lines;
+use crate::error::Result;
+use crate::pattern::Pattern;
+use crate::query::resolve::placement::{Placement, Wanted};
+use crate::query::resolve::tracepoint::Tracepoint;
+use crate::query::resolve::tracepoint_values::{self, Traced};
+use crate::query::spec::argument::{self, Argument, Source};
+use crate::query::spec::{self, Filter, Presence, Spec, TraceSpec};
+use crate::query::value::ValueAt;
+use crate::tapset::Definitions;
+use crate::tapset::ast::{Component, Point};
+use crate::tapset::handler::Words;
+use locals::Locals;
+use placements::Placements;
+use probeidx_format::View;
+use std::borrow::Cow;
+use std::rc::Rc;
+
+/// The aliases among the specs, as the language has them.
+pub fn asked(specs: &[Spec]) -> Vec<Point> {
+    let point = |spec: &Spec| match &spec.point {
+        spec::Point::Alias(components) => Some(point(components, spec.presence)),
+        _ => None,
+    };
+    specs.iter().filter_map(point).collect()
+}
+
+fn point(components: &[Component], presence: Presence) -> Point {
+    Point {
+        components: components.to_vec(),
+        optional: presence != Presence::Required,
+        sufficient: presence == Presence::Sufficient,
+        condition: None,
+    }
+}
+
+/// Appends the lines of the points, with locals and variables if they are wanted, and gives the names of which the index
+/// cannot tell. Cost: of decoding the definitions on the way, and of deriving each point.
+///
+/// # Errors
+/// [`NoIndex`](crate::ErrorKind::NoIndex) of an index without tapsets,
+/// [`IndexDamaged`](crate::ErrorKind::IndexDamaged), where a definition cannot be decoded.
+pub fn list(
+    view: View<'_>,
+    definitions: &Definitions<'_>,
+    points: &[Point],
+    with_variables: bool,
+    lines: &mut Lines,
+) -> Result<Vec<String>> {
+    let words = with_variables.then(|| words(view, definitions));
+    let mut listing = Listing::new(view, words);
+    let mut deriver = Deriver::new(view, definitions);
+    for point in points {
+        deriver.derive(point, &mut |derived| {
+            listing.add(&derived);
+            Ok(())
+        })?;
+    }
+    listing.put(lines);
+    definitions.whole()?;
+    Ok(listing.unindexed().map(Cow::into_owned).collect())
+}
+
+/// What handlers of this kernel can use.
+pub fn words<'d>(view: View<'d>, definitions: &'d Definitions<'d>) -> Words<'d> {
+    Words::new(definitions, Rc::new(everywhere(view)))
+}
+
+/// An alias, and what a handler has by it at a place.
+pub struct Named<'a> {
+    /// The name under which it was asked.
+    pub name: &'a str,
+    /// The aliases on the way, the asked one first.
+    pub through: &'a [String],
+    /// The point that they lead to.
+    pub point: &'a str,
+    /// What a handler has there, by the aliases on the way.
+    pub locals: &'a Locals,
+}
+
+/// What is given for each probe of an alias.
+pub struct Probe<'p, 'a> {
+    /// By which alias.
+    pub named: Named<'p>,
+    /// Whether it is a probe of a return.
+    pub filter: Filter,
+    /// Where it runs.
+    pub place: At<'a>,
+}
+
+/// Where it runs.
+pub enum At<'a> {
+    /// Code of the kernel.
+    Code(Box<Placement<'a>>),
+    /// A tracepoint.
+    Trace(Box<Traced<'a>>),
+    /// It is no place of the kernel.
+    Nowhere,
+    /// The index of a kernel cannot tell: a program.
+    Unindexed,
+}
+
+impl Probe<'_, '_> {
+    /// What can be read there, or was asked for.
+    pub fn values(&self) -> &[ValueAt] {
+        match &self.place {
+            At::Code(placement) => &placement.values,
+            At::Trace(traced) => &traced.values,
+            At::Nowhere | At::Unindexed => &[],
+        }
+    }
+}
+
+/// Calls `each` with every probe of a point. An argument that is a local of the aliases stands for the variable that the
+/// local is a copy of. In the order in which SystemTap makes the probes.
+///
+/// # Errors
+/// Those of [`list`], of the arguments, and whatever `each` gives.
+pub fn resolve(
+    view: View<'_>,
+    point: &Point,
+    wanted: Wanted<'_>,
+    each: &mut dyn FnMut(Probe<'_, '_>) -> Result<()>,
+) -> Result<()> {
+    let definitions = Definitions::of_index(&view)?;
+    let words = words(view, &definitions);
+    let mut plain = Placements::new(view, wanted);
+    Deriver::new(view, &definitions).derive(point, &mut |derived| {
+        let locals = locals::read_copies(&words, &derived);
+        let (arguments, computed) = substitute(wanted.arguments, &locals);
+        let is_plain = arguments == wanted.arguments;
+        let wanted = Wanted { arguments: &arguments, ..wanted };
+        let blank = !wanted.arguments.is_empty() || computed.is_empty();
+        let place = match derived.place {
+            Place::Trace(tracepoint) => traced(view, tracepoint, wanted)?.map(|t| At::Trace(Box::new(t))),
+            Place::Code { .. } | Place::Symbol { .. } => {
+                let placement = match is_plain {
+                    true => plain.of(&derived)?,
+                    false => Placements::new(view, wanted).of(&derived)?,
+                };
+                placement.map(|p| At::Code(Box::new(p)))
+            }
+            Place::Nowhere => Some(At::Nowhere),
+            Place::Unindexed => Some(At::Unindexed),
+        };
+        let Some(mut place) = place else { return Ok(()) };
+        let values = match &mut place {
+            At::Code(placement) => Some(&mut placement.values),
+            At::Trace(traced) => Some(&mut traced.values),
+            At::Nowhere | At::Unindexed => None,
+        };
+        if let Some(values) = values {
+            if !blank {
+                values.clear();
+            }
+            values.extend(computed);
+        }
+        let through: Vec<String> = derived
+            .through
+            .iter()
+            .map(|a| a.names.first().map(Point::to_string).unwrap_or_default())
+            .collect();
+        let [name, point] = [derived.name, derived.point].map(String::from_utf8_lossy);
+        let named = Named { name: &name, through: &through, point: &point, locals: &locals };
+        let returns =
+            matches!(derived.place, Place::Code { returns: true, .. } | Place::Symbol { returns: true, .. });
+        let filter = if returns { Filter::Return } else { Filter::Any };
+        each(Probe { named, filter, place })
+    })?;
+    definitions.whole()
+}
+
+/// The tracepoint of a probe in full.
+fn traced<'a>(view: View<'a>, asked: &Tracepoint<'_>, wanted: Wanted<'_>) -> Result<Option<Traced<'a>>> {
+    let literal = |text: &[u8]| Pattern::literal(&String::from_utf8_lossy(text));
+    let spec = TraceSpec { system: Some(literal(asked.system())), event: literal(asked.name()) };
+    let mut found = None;
+    tracepoint_values::resolve(view, &spec, wanted, |traced| {
+        if (traced.tracepoint.object(), traced.tracepoint.pc()) == (asked.object(), asked.pc()) {
+            found = Some(traced);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The arguments with the variables for which locals stand; and what is said of locals that stand for none.
+fn substitute(asked: &[Argument], locals: &Locals) -> (Vec<Argument>, Vec<ValueAt>) {
+    let (mut arguments, mut computed) = (vec![], vec![]);
+    for argument in asked {
+        let local = match &argument.source {
+            Source::Variable(way) if way.legs.is_empty() && !argument.text.contains('$') => {
+                locals.own.iter().find(|local| local.name == way.root)
+            }
+            _ => None,
+        };
+        let Some(local) = local else {
+            arguments.push(argument.clone());
+            continue;
+        };
+        let copied = local.copy_of.as_ref().and_then(|variable| argument::parse(variable).ok());
+        if let Some(Argument { source, .. }) = copied {
+            let name = argument.name.clone().or_else(|| Some(local.name.clone()));
+            arguments.push(Argument { name, source, ..argument.clone() });
+            continue;
+        }
+        let why = match &local.broken {
+            Some(broken) => format!("{}: {}", broken.variable, broken.why),
+            None => "the tapset computes it: only SystemTap has it".to_owned(),
+        };
+        computed.push(ValueAt::unsupported(&argument.text, why));
+    }
+    (arguments, computed)
+}

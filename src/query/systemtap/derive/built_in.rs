@@ -1,0 +1,205 @@
+//! From the points that SystemTap knows by itself to places.
+use super::Place;
+use crate::error::{Error, ErrorKind, Result};
+use crate::pattern::Pattern;
+use crate::query::explain::{self, why_not};
+use crate::query::index::functions;
+use crate::query::resolve::tracepoint;
+use crate::query::spec::{self, Filter, Point, Spelled};
+use crate::query::systemtap::listing::Probed;
+use crate::query::systemtap::listing::listed::listed;
+use crate::tapset::ast::{Component, Literal};
+use probeidx_format::View;
+use probeidx_format::id::{NameId, ObjectId, SymbolId};
+
+/// What is called with each place, and its point in the canonical spelling.
+type Each<'e> = dyn FnMut(&[u8], Place<'_>) -> Result<()> + 'e;
+
+/// Calls `each` with every place of a point that is one of the [forms](super::forms).
+///
+/// # Errors
+/// Why there is none, where that is known; whatever `each` gives.
+pub(super) fn each<'a>(
+    view: View<'a>,
+    probed: &mut Probed<'a>,
+    components: &[Component],
+    system_map: bool,
+    each: &mut Each<'_>,
+) -> Result<()> {
+    let [head, rest @ ..] = components else { return Ok(()) };
+    let kind = rest.first().map_or("", |c| &*c.name);
+    match (&*head.name, kind) {
+        ("kernel" | "module", "function" | "statement") => code(view, probed, components, each),
+        ("kernel", "trace") => trace(view, components, each),
+        ("kprobe", _) => kprobe(view, rest, system_map, each),
+        ("process", _) => each(spelled(components).as_bytes(), Place::Unindexed),
+        // Markers went with Linux 2.6.32.
+        ("kernel", "mark") => Err(no_match("the kernel has no markers")),
+        _ => each(spelled(components).as_bytes(), Place::Nowhere),
+    }
+}
+
+/// Why a point of one of the forms has no place.
+pub(super) fn absent(view: &View<'_>, components: &[Component]) -> Error {
+    let of_code = matches!(components, [head, ..] if head.name == "kernel" || head.name == "module");
+    let spec = of_code.then(|| spec::of_components(components).ok()).flatten();
+    let reasons = spec.map(|spec| why_not(view, &[spec])).unwrap_or_default();
+    let function = components.iter().find(|c| c.name == "function").and_then(|c| c.argument.as_ref());
+    match (&reasons[..], function) {
+        ([], Some(Literal::String(name))) => no_match(format!("no function {name}")),
+        ([], _) => no_match("nothing matches"),
+        (reasons, _) => no_match(reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+    }
+}
+
+/// What to say of a function of a name that the index does not have; `None` where it is not that.
+pub(super) fn unknown_function(view: &View<'_>, components: &[Component]) -> Option<String> {
+    let spec = spec::of_components(components).ok()?;
+    let Point::Function(asked) = &spec.point else { return None };
+    let Pattern::Literal(name) = &asked.declared.name else { return None };
+    view.name(name.as_bytes()).is_none().then(|| explain::no_function(view, name))
+}
+
+fn no_match(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::NoMatch, message)
+}
+
+/// The components with their dots.
+pub(super) fn spelled(components: &[Component]) -> String {
+    components.iter().map(Component::to_string).collect::<Vec<_>>().join(".")
+}
+
+fn code<'a>(
+    view: View<'a>,
+    probed: &mut Probed<'a>,
+    components: &[Component],
+    each: &mut Each<'_>,
+) -> Result<()> {
+    let spec = spec::of_components(components)?;
+    let listed = listed(&view, &spec)?;
+    let mut point = vec![];
+    probed.each(&listed, Spelled::Systemtap, &mut |met| {
+        point.clear();
+        met.put(&mut point);
+        let returns = met.filter == Filter::Return;
+        for seen in met.seen {
+            each(&point, Place::Code { object: met.object, seen: *seen, returns })?;
+        }
+        match met.symbol {
+            Some(symbol) => each(&point, Place::Symbol { object: met.object, symbol, returns }),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Tracepoints that the kernel and its modules have. SystemTap has those that the headers of include/trace/events declare.
+fn trace(view: View<'_>, components: &[Component], each: &mut Each<'_>) -> Result<()> {
+    let Point::Trace(asked) = spec::of_components(components)?.point else { return Ok(()) };
+    let mut point = vec![];
+    let mut found = false;
+    for tracepoint in tracepoint::matching(&view, &asked) {
+        found = true;
+        point.clear();
+        tracepoint.put(&mut point);
+        each(&point, Place::Trace(&tracepoint))?;
+    }
+    if found { Ok(()) } else { Err(no_match(tracepoint::absence(&view, &asked))) }
+}
+
+/// `kprobe.function("NAME")`: functions by their symbols, in vmlinux or, unseen, in a module (`kprobe_builder::build`).
+fn kprobe(view: View<'_>, components: &[Component], system_map: bool, each: &mut Each<'_>) -> Result<()> {
+    let text = |component: &Component| match &component.argument {
+        Some(Literal::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let argument = |name: &str| components.iter().find(|c| c.name == name).and_then(text);
+    let Some(function) = argument("function") else {
+        return each(format!("kprobe.{}", spelled(components)).as_bytes(), Place::Unindexed);
+    };
+    let returns = components.iter().any(|c| c.name == "return");
+    let behind: String =
+        components.iter().skip_while(|c| c.name != "function").skip(1).map(|c| format!(".{c}")).collect();
+    let kernel = functions::kernel(&view);
+    let place = |object: Option<ObjectId>, name: NameId| {
+        let object = object?;
+        let symbol = functions(&view, object, name).next()?;
+        Some(Place::Symbol { object, symbol, returns })
+    };
+    if let Some(module) = argument("module") {
+        let object = functions::module(&view, module.as_bytes());
+        let found = view.name(function.as_bytes()).and_then(|name| place(object, name));
+        let point = format!("kprobe.module(\"{module}\").function(\"{function}\"){behind}");
+        return match (found, object) {
+            (Some(place), _) => each(point.as_bytes(), place),
+            (None, None) => each(point.as_bytes(), Place::Unindexed),
+            // SystemTap takes any name, and the module is refused when it is loaded.
+            (None, Some(_)) => Err(no_match(format!("no function {function} in module {module}"))),
+        };
+    }
+    if !system_map {
+        return Err(no_match(
+            "SystemTap finds functions by their symbols in System.map, which this kernel comes without",
+        ));
+    }
+    for name in names(&view, &function)? {
+        if let Some(place) = place(kernel, name) {
+            let name = String::from_utf8_lossy(view.string(view.names[name.index()].name));
+            each(format!("kprobe.function(\"{name}\"){behind}").as_bytes(), place)?;
+        }
+    }
+    Ok(())
+}
+
+/// The names that a pattern matches, of which braces may hold alternatives, `__{ia32,x64}_sys_open` (`csh_to_ksh`).
+fn names(view: &View<'_>, pattern: &str) -> Result<Vec<NameId>> {
+    let mut found = vec![];
+    for plain in alternatives(pattern) {
+        found.extend(functions::names(view, &Pattern::new(&plain)?));
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// How many patterns the braces of one may stand for.
+const MOST: usize = 64;
+
+/// The patterns that one stands for.
+fn alternatives(pattern: &str) -> Vec<String> {
+    let mut open = vec![pattern.to_owned()];
+    let mut done = vec![];
+    while let Some(text) = open.pop() {
+        let inner = text.rfind('{').and_then(|start| Some((start, start + text[start..].find('}')?)));
+        match inner.filter(|_| open.len() + done.len() < MOST) {
+            None => done.push(text),
+            Some((start, end)) => {
+                let all = text[start + 1..end].split(',');
+                open.extend(all.map(|one| format!("{}{one}{}", &text[..start], &text[end + 1..])));
+            }
+        }
+    }
+    done.sort_unstable();
+    done.dedup();
+    done
+}
+
+/// The functions of a name in one object.
+fn functions(view: &View<'_>, object: ObjectId, name: NameId) -> impl Iterator<Item = SymbolId> {
+    let view = *view;
+    let is_function = move |id: &SymbolId| functions::symbol(&view, *id).is_some_and(|s| s.is_function());
+    functions::symbols_named(&view, object, name).filter(is_function)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::alternatives;
+
+    #[test]
+    fn braces_hold_alternatives() {
+        assert_eq!(alternatives("__{ia32,x64}_sys_open"), ["__ia32_sys_open", "__x64_sys_open"]);
+        assert_eq!(alternatives("{a,b{c,d}}*"), ["a*", "bc*", "bd*"]);
+        assert_eq!(alternatives("a{b"), ["a{b"]);
+        // As many as are bounded, whatever the braces.
+        assert!(alternatives(&"{a,b}".repeat(40)).len() <= 2 * super::MOST);
+    }
+}

@@ -1,0 +1,283 @@
+//! The probe points that SystemTap knows by itself: what `stap --dump-probe-types` of 4.8 prints for a kernel module.
+use crate::error::{Error, ErrorKind, Result};
+use crate::nearest;
+use crate::pattern::Pattern;
+use crate::tapset::ast::{Component, Literal};
+use std::sync::LazyLock;
+
+/// What comes before functions and lines of code.
+const OF_CODE: [&str; 3] = ["kernel|module(string)", OF_PROCESS, OF_LIBRARY];
+const OF_PROCESS: &str = "process|process(number)|process(string)";
+const OF_LIBRARY: &str = "process|process(string).library(string)";
+
+/// What can be probed of code.
+const CODE: [&str; 7] = [
+    "function(number)|function(string)",
+    "function(number)|function(string).call|exported|return",
+    "function(string).inline|callees|callees(number)|label(string)|callee(string)",
+    "function(string).callee(string).call|return",
+    "statement(number)|statement(string)",
+    "statement(number)|statement(string).nearest",
+    "",
+];
+
+/// What can be probed of a program or library besides.
+const USER: [&str; 4] =
+    ["mark(string)", "provider(string).mark(string)", "plt|plt(string)", "plt|plt(string).return"];
+
+/// All others: alternatives of a component between bars.
+const OTHERS: [&str; 34] = [
+    "never|begin|begin(number)|end|end(number)|error|error(number)",
+    "kernel|module(string).function(number)|function(string).return.maxactive(number)",
+    "kernel.statement(number).absolute",
+    "kernel.trace(string)|mark(string)",
+    "kernel.mark(string).format(string)",
+    "kernel.data(number)|data(string).rw|write",
+    "kernel.data(number).length(number).rw|write",
+    "kprobe.function(string)",
+    "kprobe.function(string).call|return",
+    "kprobe.function(string).return.maxactive(number)",
+    "kprobe.module(string).function(string)",
+    "kprobe.module(string).function(string).call|return",
+    "kprobe.module(string).function(string).return.maxactive(number)",
+    "kprobe.statement(number).absolute",
+    "netfilter.hook(string).pf(string)",
+    "netfilter.hook(string).pf(string).priority(string)",
+    "netfilter.pf(string).hook(string)",
+    "netfilter.pf(string).hook(string).priority(string)",
+    "perf.type(number).config(number)",
+    "perf.type(number).config(number).counter(string)|hz(number)|process|process(string)|sample(number)",
+    "perf.type(number).config(number).process(string).counter(string)",
+    "process|process(number)|process(string).begin|end|syscall",
+    "process|process(number)|process(string).syscall.return",
+    "process|process(number)|process(string).thread.begin|end",
+    "process(number)|process(string).insn",
+    "process(number)|process(string).insn.block",
+    "process(number).statement(number).absolute",
+    "process(number).statement(number).absolute.return",
+    "procfs|procfs(string).read|write",
+    "procfs|procfs(string).read.maxsize(number)",
+    "procfs|procfs(string).umask(number).read|write",
+    "procfs|procfs(string).umask(number).read.maxsize(number)",
+    "timer.jiffies(number)|s(number)|sec(number)|ms(number)|msec(number)|us(number)|usec(number)|ns(number)\
+     |nsec(number)|hz(number)",
+    "timer.profile.tick",
+];
+
+const RANDOM: &str = "timer.jiffies(number)|s(number)|sec(number)|ms(number)|msec(number)|us(number)|usec(number)\
+                      |ns(number)|nsec(number).randomize(number)";
+
+/// What stands in the parentheses of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Takes {
+    Nothing,
+    Number,
+    Text,
+}
+
+/// The forms by their components.
+#[derive(Debug, Default)]
+struct Node {
+    below: Vec<(&'static str, Takes, Node)>,
+    /// Whether a form ends here.
+    ends: bool,
+}
+
+static FORMS: LazyLock<Node> = LazyLock::new(|| {
+    let mut root = Node::default();
+    for of in OF_CODE {
+        CODE.iter()
+            .filter(|tail| !tail.is_empty())
+            .for_each(|tail| root.add(of.split('.').chain(tail.split('.'))));
+    }
+    for of in [OF_PROCESS, OF_LIBRARY] {
+        USER.iter().for_each(|tail| root.add(of.split('.').chain(tail.split('.'))));
+    }
+    OTHERS.iter().chain([&RANDOM]).for_each(|form| root.add(form.split('.')));
+    root
+});
+
+impl Takes {
+    fn of(component: &Component) -> Self {
+        match component.argument {
+            None => Self::Nothing,
+            Some(Literal::Number(_)) => Self::Number,
+            Some(Literal::String(_)) => Self::Text,
+        }
+    }
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "",
+            Self::Number => "(number)",
+            Self::Text => "(string)",
+        }
+    }
+}
+
+impl Node {
+    /// Adds a form: its components with their alternatives.
+    fn add(&mut self, mut form: impl Iterator<Item = &'static str> + Clone) {
+        let Some(alternatives) = form.next() else {
+            self.ends = true;
+            return;
+        };
+        for alternative in alternatives.split('|') {
+            let (name, takes) = match alternative.split_once('(') {
+                None => (alternative, Takes::Nothing),
+                Some((name, "number)")) => (name, Takes::Number),
+                Some((name, _)) => (name, Takes::Text),
+            };
+            let at = match self.below.iter().position(|(n, t, _)| (*n, *t) == (name, takes)) {
+                Some(at) => at,
+                None => {
+                    self.below.push((name, takes, Self::default()));
+                    self.below.len() - 1
+                }
+            };
+            self.below[at].2.add(form.clone());
+        }
+    }
+
+    /// What stands behind a component.
+    fn below(&self, component: &Component) -> Option<&Self> {
+        let takes = Takes::of(component);
+        let below = self.below.iter().find(|(name, t, _)| *name == component.name && *t == takes);
+        below.map(|(.., node)| node)
+    }
+
+    /// Calls `each` with the components from `at` on as forms have them, wildcards replaced. Whether there was one.
+    fn matching(
+        &self,
+        components: &mut Vec<Component>,
+        at: usize,
+        each: &mut dyn FnMut(&[Component]),
+    ) -> Result<bool> {
+        let Some(component) = components.get(at).cloned() else {
+            if self.ends {
+                each(components);
+            }
+            return Ok(self.ends);
+        };
+        if !component.name.contains('*') {
+            return self.below(&component).map_or(Ok(false), |node| node.matching(components, at + 1, each));
+        }
+        let takes = Takes::of(&component);
+        let pattern = Pattern::new(&component.name)?;
+        let mut found = false;
+        for (name, _, node) in self.below.iter().filter(|(_, t, _)| *t == takes) {
+            if pattern.matches(name.as_bytes()) {
+                (*name).clone_into(&mut components[at].name);
+                found |= node.matching(components, at + 1, each)?;
+            }
+        }
+        components[at] = component;
+        Ok(found)
+    }
+}
+
+/// Calls `each` with the components as a form of SystemTap has them; with wildcards among their names, of every form
+/// that matches.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] where no form does: with the first component that fits none, and the nearest that would.
+pub fn each(components: &[Component], each: &mut dyn FnMut(&[Component])) -> Result<()> {
+    if !components.iter().any(|c| c.name.contains('*')) {
+        match components.iter().try_fold(&*FORMS, Node::below) {
+            Some(node) if node.ends => each(components),
+            _ => return Err(unknown(components)),
+        }
+        return Ok(());
+    }
+    let mut own = components.to_vec();
+    if FORMS.matching(&mut own, 0, each)? { Ok(()) } else { Err(unknown(components)) }
+}
+
+fn unknown(components: &[Component]) -> Error {
+    let mut node = &*FORMS;
+    for component in components {
+        let Some(below) = node.below(component) else {
+            let error = Error::new(ErrorKind::Usage, format!("unknown probe point component {component}"));
+            return match node.near(&component.name) {
+                near if near.is_empty() => error,
+                near => error.hint(format!("did you mean {}?", near.join(", "))),
+            };
+        };
+        node = below;
+    }
+    let follow: Vec<_> = node.spelled().collect();
+    Error::new(ErrorKind::Usage, format!("the probe point goes on with one of: {}", follow.join(", ")))
+}
+
+impl Node {
+    fn spelled(&self) -> impl Iterator<Item = String> + '_ {
+        self.below.iter().map(|(name, takes, _)| format!("{name}{}", takes.name()))
+    }
+    /// What can stand here and is close to a name: with other arguments, or spelled alike.
+    fn near(&self, wanted: &str) -> Vec<String> {
+        let mut names = nearest::nearest(wanted, self.below.iter().map(|(n, ..)| *n), 3);
+        names.insert(0, wanted.to_owned());
+        let spelled = |name: &String| {
+            let same = self.below.iter().filter(move |(n, ..)| n == name);
+            same.map(|(n, takes, _)| format!("{n}{}", takes.name())).collect::<Vec<_>>()
+        };
+        names.iter().flat_map(spelled).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tapset::Place;
+
+    fn point(text: &str) -> Vec<Component> {
+        let component = |part: &str| {
+            let (name, argument) = match part.split_once('(') {
+                None => (part, None),
+                Some((name, "number)")) => (name, Some(Literal::Number(1))),
+                Some((name, _)) => (name, Some(Literal::String("x".to_owned()))),
+            };
+            Component { name: name.to_owned(), argument, place: Place::default() }
+        };
+        text.split('.').map(component).collect()
+    }
+
+    fn matching(text: &str) -> Vec<String> {
+        let mut found = vec![];
+        let name = |c: &Component| format!("{}{}", c.name, Takes::of(c).name());
+        each(&point(text), &mut |c| found.push(c.iter().map(name).collect::<Vec<_>>().join("."))).unwrap();
+        found
+    }
+
+    #[test]
+    fn there_are_as_many_forms_as_systemtap_dumps() {
+        fn count(node: &Node) -> usize {
+            usize::from(node.ends) + node.below.iter().map(|(.., below)| count(below)).sum::<usize>()
+        }
+        // `stap --dump-probe-types` of 4.8.
+        assert_eq!(count(&FORMS), 260);
+    }
+
+    #[test]
+    fn wildcards_stand_for_names_of_components() {
+        assert_eq!(
+            matching("kernel.function(string).c*"),
+            ["kernel.function(string).call", "kernel.function(string).callees"]
+        );
+        assert_eq!(matching("timer.*s(number)").len(), 5);
+        assert_eq!(matching("begin"), ["begin"]);
+    }
+
+    #[test]
+    fn what_is_no_form_is_said_with_what_is_near() {
+        let error = |text: &str| each(&point(text), &mut |_| {}).unwrap_err();
+        let wrong = error("kernel.functoin(string)");
+        assert_eq!(wrong.message(), "unknown probe point component functoin(\"x\")");
+        assert_eq!(wrong.remedy(), Some("did you mean function(number), function(string)?"));
+        assert_eq!(
+            error("timer.ms").remedy(),
+            Some("did you mean ms(number), ns(number), s(number), us(number)?")
+        );
+        assert!(error("timer.profile").message().ends_with("one of: tick"));
+        assert_eq!(error("zzz.y").remedy(), None);
+    }
+}

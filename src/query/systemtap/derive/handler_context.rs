@@ -1,0 +1,378 @@
+//! What a handler sees at a place, by the rules of SystemTap 4.8: `dwarf_var_expanding_visitor`,
+//! `tracepoint_var_expanding_visitor` (tapsets.cxx), `literal_stmt_for_local` (dwflpp.cxx).
+use super::member_access::{self, Value as Reached};
+use super::{Place, location_support};
+use crate::nearest;
+use crate::query::index::functions;
+use crate::query::resolve::tracepoint::Tracepoint;
+use crate::query::systemtap::listing::Seen;
+use crate::query::types::lookup;
+use crate::query::value::stap_visibility;
+use crate::tapset::ast::{Root, Step, Type, Variable};
+use crate::tapset::context::{Absent, Context, Detail, Value};
+use probeidx_format::View;
+use probeidx_format::details::{Item, Location};
+use probeidx_format::id::{ObjectId, StrId, TypeId};
+use probeidx_format::record::{SymbolRecord, TypeRecord};
+use probeidx_format::types::TypeKind;
+use probeidx_format::variables::Variable as Parameter;
+use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
+
+/// A place, and which of its variables were asked for.
+pub struct Here<'a> {
+    view: View<'a>,
+    place: Place<'a>,
+    parameters: RefCell<Vec<bool>>,
+    at_entry: Cell<bool>,
+}
+
+/// What functions of tapsets see, which run anywhere: types, and the kernel's own data.
+pub fn everywhere(view: View<'_>) -> Here<'_> {
+    Here::new(view, Place::Nowhere)
+}
+
+/// How many alternatives an error names.
+const NEAR: usize = 5;
+
+impl<'a> Here<'a> {
+    /// Nothing was asked for yet.
+    pub fn new(view: View<'a>, place: Place<'a>) -> Self {
+        Self { view, place, parameters: RefCell::default(), at_entry: Cell::new(false) }
+    }
+    /// Of a tracepoint: the parameters that were asked for, in the order of its prototype. SystemTap declares a local
+    /// for each.
+    pub fn parameters(&self) -> Vec<&'a [u8]> {
+        let Place::Trace(tracepoint) = self.place else { return vec![] };
+        let asked = self.parameters.borrow();
+        let asked = tracepoint.parameters().zip(asked.iter()).filter(|(_, asked)| **asked);
+        asked.map(|(parameter, _)| self.view.string(parameter.name)).collect()
+    }
+    /// Of a return: whether something was asked for that SystemTap saves at the entry, with a probe of its own.
+    pub fn saves_at_entry(&self) -> bool {
+        self.at_entry.get()
+    }
+}
+
+impl Context for Here<'_> {
+    fn returns(&self) -> bool {
+        matches!(self.place, Place::Code { returns: true, .. } | Place::Symbol { returns: true, .. })
+    }
+
+    fn variable(&self, variable: &Variable, of: Option<Detail>) -> Result<Value, Absent> {
+        let asked = Asked { view: self.view, variable };
+        match &variable.root {
+            Root::Cast { of: name, module, .. } => asked.cast(name, module.as_deref()),
+            Root::Global { name, module } => self.global(asked, name, module.as_deref()),
+            Root::Value(_) => asked.behind(of),
+            Root::Context(name) => match self.place {
+                Place::Code { object, seen, returns } => self.in_code(asked, object, seen, returns, name),
+                Place::Trace(tracepoint) => self.in_trace(asked, *tracepoint, name),
+                Place::Symbol { .. } => {
+                    asked.absent(0, "nothing but registers can be read: no debug information is asked", [])
+                }
+                Place::Nowhere => asked.absent(0, "no variable of the kernel can be read here", []),
+                Place::Unindexed => asked.absent(0, "what is probed is not in the index", []),
+            },
+        }
+    }
+}
+
+/// Text of several variables.
+const ALL: [&str; 3] = ["$$vars", "$$parms", "$$locals"];
+
+impl<'a> Here<'a> {
+    fn in_code(
+        &self,
+        asked: Asked<'a, '_>,
+        object: ObjectId,
+        seen: Seen<'a>,
+        returns: bool,
+        name: &str,
+    ) -> Result<Value, Absent> {
+        if ALL.contains(&name) || (returns && name == "$$return") {
+            self.at_entry.set(self.at_entry.get() || (returns && name != "$$return"));
+            return asked.as_text();
+        }
+        if returns && name == "$return" {
+            let function = functions::function(&self.view, seen.placed.record);
+            return match function.map(|f| self.view.variables(f).return_type) {
+                Some(Some(type_id)) => asked.reach(Reached::of(type_id)),
+                _ => asked.absent(0, "the function returns nothing", []),
+            };
+        }
+        let plain = name.strip_prefix('$').unwrap_or(name);
+        let reached = self.local(asked, seen, plain)?;
+        let reached = match reached.or_else(|| self.enumerator(plain)) {
+            Some(reached) => reached,
+            None if self.has_data(object, plain) => return asked.of_unknown_type(),
+            None => {
+                let known = self.names(seen);
+                let near = nearest::nearest(plain, known.iter().map(String::as_str), NEAR);
+                let function = functions::function(&self.view, seen.placed.record);
+                let function = function.map_or(&[][..], |f| self.view.string(f.name));
+                let why = format!("{} has no such variable here", String::from_utf8_lossy(function));
+                return asked.absent(0, why, near.into_iter().map(|n| format!("${n}")));
+            }
+        };
+        let value = asked.reach(reached)?;
+        self.at_entry.set(self.at_entry.get() || returns);
+        Ok(value)
+    }
+
+    /// A variable of the function: of the innermost block that has one of the name, there or not.
+    fn local(&self, asked: Asked<'a, '_>, seen: Seen<'a>, name: &str) -> Result<Option<Reached>, Absent> {
+        let view = self.view;
+        let entry = seen.placed.record.entry.get();
+        let Some(function) = functions::function(&view, seen.placed.record) else { return Ok(None) };
+        let variables: Vec<_> = view.variables(function).collect();
+        let mut found: Option<(u32, Location<'a>, usize)> = None;
+        // The enclosing blocks that hold the address; at an entry none counts.
+        let mut open: Vec<bool> = vec![];
+        for item in view.details(seen.placed.record).items {
+            match item {
+                Item::Block(mut ranges) => {
+                    open.push(seen.pc.is_some_and(|pc| ranges.any(|r| r.contains(pc))));
+                }
+                Item::End => {
+                    open.pop();
+                }
+                Item::Variable(position, location) if !open.contains(&false) => {
+                    let is_it = variables
+                        .get(position as usize)
+                        .is_some_and(|v| v.name != StrId::new(0) && view.string(v.name) == name.as_bytes());
+                    if is_it && found.is_none_or(|(.., depth)| depth < open.len()) {
+                        found = Some((position, location, open.len()));
+                    }
+                }
+                Item::Variable(..) => {}
+            }
+        }
+        let Some((position, location, _)) = found else { return Ok(None) };
+        if !stap_visibility::is_there(&view, seen.placed, seen.pc.unwrap_or(entry), location) {
+            let why = match location {
+                Location::List(_) | Location::Within(..) => "it is not available at this address",
+                _ => "the compiler kept it nowhere",
+            };
+            return asked.absent(0, why, []).map(|_: Value| None);
+        }
+        let pc = seen.pc.unwrap_or(entry);
+        let later = stap_visibility::after_fentry(&view, seen.placed).filter(|_| pc == entry);
+        if let Some(why) = location_support::refusal(&view, seen.placed.id, location, pc, later) {
+            return asked.absent(0, why, []).map(|_: Value| None);
+        }
+        match variables[position as usize].type_id {
+            Some(type_id) => Ok(Some(Reached::of(type_id))),
+            None => asked.absent(0, "its type is not known", []).map(|_: Value| None),
+        }
+    }
+
+    /// The names of the variables of the function.
+    fn names(&self, seen: Seen<'a>) -> Vec<String> {
+        let mut names = vec![];
+        let Some(function) = functions::function(&self.view, seen.placed.record) else { return names };
+        let variables: Vec<_> = self.view.variables(function).collect();
+        let each = |index: u32| {
+            let name = variables.get(index as usize).map(|v| self.view.string(v.name)).unwrap_or_default();
+            names.push(String::from_utf8_lossy(name).into_owned());
+        };
+        match seen.pc {
+            None => stap_visibility::visible(&self.view, seen.placed, each),
+            Some(pc) => stap_visibility::visible_within(&self.view, seen.placed, pc, seen.block, each),
+        }
+        names
+    }
+
+    /// A constant of an enumeration. Cost: of a name that is one of the index's strings, a look at every constant.
+    fn enumerator(&self, name: &str) -> Option<Reached> {
+        let view = self.view;
+        let name = string(&view, name.as_bytes())?;
+        let types = &view.types[..view.types.len().saturating_sub(1)];
+        let is_enum = |t: &TypeRecord| TypeKind::from_u8(t.kind) == TypeKind::Enum;
+        let mut all = types.iter().enumerate().filter(|(_, t)| is_enum(t));
+        let found =
+            all.find(|(at, _)| view.members(TypeId::new(*at as u32)).iter().any(|m| m.name == name))?;
+        Some(Reached::of(TypeId::new(found.0 as u32)))
+    }
+
+    /// Whether there is data of this name.
+    fn has_data(&self, object: ObjectId, name: &str) -> bool {
+        let Some(name) = self.view.name(name.as_bytes()) else { return false };
+        let is_data = |s: &SymbolRecord| !s.is_function();
+        functions::symbols_named(&self.view, object, name)
+            .any(|id| functions::symbol(&self.view, id).is_some_and(is_data))
+    }
+
+    /// `@var("name@file", "module")`.
+    fn global(&self, asked: Asked<'a, '_>, name: &str, module: Option<&str>) -> Result<Value, Absent> {
+        let plain = name.split('@').next().unwrap_or(name);
+        let own = match self.place {
+            Place::Code { object, .. } | Place::Symbol { object, .. } => Some(object),
+            _ => functions::kernel(&self.view),
+        };
+        let objects = match module.filter(|m| !m.is_empty()) {
+            None => own.into_iter().collect(),
+            Some(names) => modules(&self.view, names),
+        };
+        if objects.iter().any(|object| self.has_data(*object, plain)) {
+            return asked.of_unknown_type();
+        }
+        if let (Place::Code { seen, .. }, None) = (self.place, module)
+            && !name.contains('@')
+            && let Some(reached) = self.local(asked, seen, plain)?
+        {
+            return asked.reach(reached);
+        }
+        let place = module.filter(|m| !m.is_empty()).map_or(String::new(), |m| format!(" in {m}"));
+        asked.absent(0, format!("there is no variable {plain}{place}"), [])
+    }
+
+    fn in_trace(
+        &self,
+        asked: Asked<'a, '_>,
+        tracepoint: Tracepoint<'a>,
+        name: &str,
+    ) -> Result<Value, Absent> {
+        let parameters: Vec<_> = tracepoint.parameters().collect();
+        self.parameters.borrow_mut().resize(parameters.len(), false);
+        match name {
+            "$$name" | "$$system" => return asked.as_text(),
+            "$$vars" | "$$parms" => {
+                self.parameters.borrow_mut().fill(true);
+                return asked.as_text();
+            }
+            _ => {}
+        }
+        let plain = name.strip_prefix('$').unwrap_or(name).as_bytes();
+        let name_of = |p: &Parameter| self.view.string(p.name);
+        let Some(at) = parameters.iter().position(|p| name_of(p) == plain) else {
+            let known: Vec<_> =
+                parameters.iter().map(|p| format!("${}", String::from_utf8_lossy(name_of(p)))).collect();
+            // SystemTap names all there are, as there are few.
+            let near = nearest::nearest(name, known.iter().map(String::as_str), known.len());
+            let far = known.iter().filter(|n| !near.contains(n)).cloned();
+            let all: Vec<_> = near.iter().cloned().chain(far).collect();
+            return asked.absent(0, format!("unable to find tracepoint variable '{name}'"), all);
+        };
+        self.parameters.borrow_mut()[at] = true;
+        let type_id = parameters[at].type_id;
+        if asked.variable.path.is_empty() {
+            if asked.variable.address_of {
+                return asked.absent(0, "a tracepoint's variable has no address", []);
+            }
+            return Ok(Value { kind: Type::Long, detail: type_id.map(member_access::detail) });
+        }
+        // What is passed is a number: only a pointer leads further.
+        let pointer = type_id.and_then(|t| lookup::strip(&self.view, t));
+        match pointer.filter(|t| lookup::kind(&self.view, *t) == Some(TypeKind::Pointer)) {
+            Some(pointer) => asked.reach(Reached::of(pointer)),
+            None => asked.absent(1, "only a pointer leads to members", []),
+        }
+    }
+}
+
+/// The number of a string, if it is in the index. Cost: a binary search.
+fn string(view: &View<'_>, text: &[u8]) -> Option<StrId> {
+    let strings = view.strings();
+    let start_of = |at: usize| memchr::memrchr(0, &strings[..at]).map_or(0, |nul| nul + 1);
+    let (mut low, mut high) = (0, strings.len());
+    while low < high {
+        let start = start_of((low + high) / 2);
+        let string = view.string(StrId::new(start as u32));
+        match string.cmp(text) {
+            Ordering::Equal => return Some(StrId::new(start as u32)),
+            Ordering::Less => low = start + string.len() + 1,
+            Ordering::Greater => high = start,
+        }
+    }
+    None
+}
+
+/// The objects of a list of modules, `kernel:nfs`.
+fn modules(view: &View<'_>, names: &str) -> Vec<ObjectId> {
+    let object = |name: &str| match name {
+        "kernel" => functions::kernel(view),
+        other => functions::module(view, other.as_bytes()),
+    };
+    names.split(':').filter_map(object).collect()
+}
+
+/// A variable that is looked for.
+#[derive(Clone, Copy)]
+struct Asked<'a, 'v> {
+    view: View<'a>,
+    variable: &'v Variable,
+}
+
+impl Asked<'_, '_> {
+    /// Why the first `parts` steps of the path lead nowhere.
+    fn absent<T>(
+        self,
+        parts: usize,
+        why: impl Into<String>,
+        instead: impl IntoIterator<Item = String>,
+    ) -> Result<T, Absent> {
+        let mut part = self.variable.clone();
+        part.path.truncate(parts);
+        part.address_of = false;
+        Err(Absent { what: part.to_string(), why: why.into(), instead: instead.into_iter().collect() })
+    }
+
+    /// Several variables as text: nothing leads further.
+    fn as_text(self) -> Result<Value, Absent> {
+        match self.variable {
+            Variable { address_of: true, .. } => self.absent(0, "this has no address", []),
+            Variable { path, .. } if path.iter().all(|s| matches!(s, Step::Pretty(_))) => {
+                Ok(Value { kind: Type::String, detail: None })
+            }
+            _ => self.absent(1, "this has no members", []),
+        }
+    }
+
+    /// Data of which the index knows the symbol only, and no type: what its path leads to is taken for granted.
+    fn of_unknown_type(self) -> Result<Value, Absent> {
+        let is_text = matches!(self.variable.path.last(), Some(Step::Pretty(_)));
+        Ok(Value { kind: if is_text { Type::String } else { Type::Long }, detail: None })
+    }
+
+    /// Along the path from a value of a known type.
+    fn reach(self, from: Reached) -> Result<Value, Absent> {
+        let Variable { path, address_of, .. } = self.variable;
+        let reached = from.along(&self.view, path, *address_of);
+        reached.or_else(|wrong| self.absent(wrong.steps, wrong.why, wrong.instead))
+    }
+
+    /// Along the path from a value that is a pointer by its origin.
+    fn behind(self, of: Option<Detail>) -> Result<Value, Absent> {
+        let Some(of) = of else {
+            return self.absent(1, "it is not known to what this value points", []);
+        };
+        match Reached::behind(&self.view, of) {
+            Some(reached) => self.reach(reached),
+            None => self.absent(1, "this value is no pointer", []),
+        }
+    }
+
+    /// `@cast(value, "type", "module")`: the type in the kernel, whichever of the modules is named; of a type that
+    /// is defined in several ways the one that has the members.
+    fn cast(self, name: &str, module: Option<&str>) -> Result<Value, Absent> {
+        let found = member_access::named(&self.view, name);
+        let mut wrong = None;
+        for type_id in found {
+            match self.reach(Reached::pointed_to(type_id)) {
+                Ok(value) => return Ok(value),
+                Err(absent) => wrong = wrong.or(Some(absent)),
+            }
+        }
+        if let Some(wrong) = wrong {
+            return Err(wrong);
+        }
+        let (_, plain) = lookup::split(name);
+        let near = nearest::nearest(plain, lookup::names(&self.view, None), NEAR);
+        let place = match module {
+            Some(header) if header.contains(['<', '/']) => format!(" of {header} in the index"),
+            _ => String::new(),
+        };
+        self.absent(0, format!("there is no type {name}{place}"), near)
+    }
+}

@@ -1,0 +1,186 @@
+//! Probe points as SystemTap lists them: a line for each declaration and, with variables, those that every one of
+//! its placements has.
+mod aliases;
+mod labels_and_callees;
+pub mod listed;
+mod probe_sites;
+mod statements;
+
+pub use probe_sites::{Met, Probed, Seen};
+
+use crate::error::Result;
+use crate::query::resolve::tracepoint::{self, Tracepoint};
+use crate::query::spec::{Filter, Spelled};
+use crate::query::systemtap::listing::listed::Listed;
+use crate::query::value::stap_visibility::{self, Spellings};
+use probeidx_format::View;
+use probeidx_format::id::StrId;
+
+/// Lines of text, kept in one piece of memory.
+#[derive(Default)]
+pub struct Lines {
+    text: Vec<u8>,
+    /// Start, end of the probe point, end.
+    lines: Vec<(usize, usize, usize)>,
+}
+
+impl Lines {
+    /// Appends a line: a probe point and what follows it.
+    pub fn push(&mut self, point: impl FnOnce(&mut Vec<u8>), rest: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len();
+        point(&mut self.text);
+        let middle = self.text.len();
+        rest(&mut self.text);
+        self.lines.push((start, middle, self.text.len()));
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+    /// Sorts them bytewise by probe point, and drops repetitions.
+    pub fn sort(&mut self) {
+        let Self { text, lines } = self;
+        lines.sort_by(|a, b| (&text[a.0..a.1], &text[a.1..a.2]).cmp(&(&text[b.0..b.1], &text[b.1..b.2])));
+        lines.dedup_by(|a, b| text[a.0..a.2] == text[b.0..b.2]);
+    }
+    /// The lines in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.lines.iter().map(|l| &self.text[l.0..l.2])
+    }
+}
+
+/// Lists the placements of functions under one name, as SystemTap would: without those that it leaves out.
+pub struct Lister<'a> {
+    probed: Probed<'a>,
+    variables: Option<Variables<'a>>,
+}
+
+impl<'a> Lister<'a> {
+    /// Prepares for listing, with variables as `stap -L` or without as `stap -l`.
+    pub fn new(view: View<'a>, with_variables: bool) -> Self {
+        Self { probed: Probed::new(view), variables: with_variables.then(|| Variables::new(view)) }
+    }
+
+    /// Appends the lines of what was asked for. Of tracepoints those that the kernel and its modules have: SystemTap lists
+    /// those that the headers of include/trace/events declare (4.8). In SystemTap's spelling those of functions are SystemTap's; in the bare
+    /// one there are also the functions of the symbol table that SystemTap drops, and the padding before functions only if
+    /// it is named.
+    ///
+    /// # Errors
+    /// An address that is not the start of a statement.
+    pub fn list(&mut self, listed: &Listed, spelled: Spelled, lines: &mut Lines) -> Result<()> {
+        let Self { probed, variables } = self;
+        if let Listed::Tracepoints(spec) = listed {
+            for tracepoint in tracepoint::matching(&probed.view, spec) {
+                let put_parameters = |out: &mut Vec<u8>| {
+                    if let Some(variables) = variables {
+                        variables.put_parameters(&tracepoint, out);
+                    }
+                };
+                lines.push(|out| tracepoint.put(out), put_parameters);
+            }
+            return Ok(());
+        }
+        probed.each(listed, spelled, &mut |met| {
+            let put_variables = |out: &mut Vec<u8>| {
+                if let Some(variables) = variables {
+                    variables.put(met, out);
+                }
+            };
+            lines.push(|out| met.put(out), put_variables);
+            Ok(())
+        })
+    }
+}
+
+/// What `stap -L` says of the variables of the kernel.
+pub struct Variables<'a> {
+    view: View<'a>,
+    spellings: Spellings<'a>,
+    counts: Vec<(u64, u32)>,
+    keys: Vec<u64>,
+}
+
+impl<'a> Variables<'a> {
+    /// Nothing is spelled yet.
+    pub fn new(view: View<'a>) -> Self {
+        Self { view, spellings: Spellings::new(view), counts: vec![], keys: vec![] }
+    }
+
+    /// Appends ` $name:type` for each variable that is there in all of the placements.
+    ///
+    /// SystemTap counts how often each text appears among all of them, and prints those that appear as often as there
+    /// are placements (`printscript`, main.cxx), in the order in which they are met first.
+    fn put(&mut self, met: &Met<'_, '_>, out: &mut Vec<u8>) {
+        self.counts.clear();
+        for seen in met.seen {
+            self.keys_of(*seen, met.filter);
+            for key in &self.keys {
+                match self.counts.iter_mut().find(|(k, _)| k == key) {
+                    Some((_, count)) => *count += 1,
+                    None => self.counts.push((*key, 1)),
+                }
+            }
+        }
+        for &(key, _) in self.counts.iter().filter(|(_, count)| *count as usize == met.seen.len()) {
+            out.push(b' ');
+            self.put_key(key, out);
+        }
+    }
+
+    /// Calls `each` with `$name:type` of every variable of a placement, in SystemTap's order.
+    pub fn each(&mut self, seen: Seen<'_>, filter: Filter, mut each: impl FnMut(String)) {
+        self.keys_of(seen, filter);
+        for key in &self.keys {
+            let mut text = vec![];
+            self.put_key(*key, &mut text);
+            each(String::from_utf8_lossy(&text).into_owned());
+        }
+    }
+
+    /// Calls `each` with `$name:type` of every parameter of a tracepoint that has both.
+    pub fn each_parameter(&mut self, tracepoint: &Tracepoint<'_>, mut each: impl FnMut(String)) {
+        for parameter in tracepoint.parameters() {
+            let spelled = parameter.type_id.and_then(|t| self.spellings.spelled(t));
+            let name = String::from_utf8_lossy(self.view.string(parameter.name));
+            if let Some(spelled) = spelled.filter(|_| !name.is_empty()) {
+                each(format!("${name}:{}", self.spellings.text(spelled)));
+            }
+        }
+    }
+
+    fn put_parameters(&mut self, tracepoint: &Tracepoint<'_>, out: &mut Vec<u8>) {
+        self.each_parameter(tracepoint, |parameter| {
+            out.push(b' ');
+            out.extend_from_slice(parameter.as_bytes());
+        });
+    }
+
+    fn keys_of(&mut self, Seen { placed, pc, block }: Seen<'_>, filter: Filter) {
+        let Self { view, spellings, keys, .. } = self;
+        keys.clear();
+        spellings.enter(placed.record.function);
+        if filter == Filter::Return
+            && let Some(spelled) = spellings.return_type()
+        {
+            keys.push(u64::from(StrId::NONE.get()) << 32 | u64::from(spelled));
+        }
+        let key = |index| keys.extend(spellings.key(index));
+        match pc {
+            None => stap_visibility::visible(view, placed, key),
+            Some(pc) => stap_visibility::visible_within(view, placed, pc, block, key),
+        }
+    }
+
+    fn put_key(&self, key: u64, out: &mut Vec<u8>) {
+        let name = StrId::new((key >> 32) as u32);
+        out.push(b'$');
+        out.extend_from_slice(if name == StrId::NONE { b"return" } else { self.view.string(name) });
+        out.push(b':');
+        out.extend_from_slice(self.spellings.text(key as u32).as_bytes());
+    }
+}

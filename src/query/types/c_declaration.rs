@@ -1,0 +1,103 @@
+//! Types as C declares things of them: `struct list_head *next`, `int (*fn)(void *)`, `char comm[16]`.
+use super::lookup::{self, DEEPEST};
+use probeidx_format::View;
+use probeidx_format::id::TypeId;
+use probeidx_format::types::TypeKind;
+
+/// Lists of parameters longer than this are cut: functions that take functions could be made to take any memory.
+const LONGEST: usize = 4096;
+
+/// The declaration of something of this name and type; without a name the type as a cast writes it. No type is void, and
+/// a type that has no name `struct {...}`.
+pub fn declare(view: &View<'_>, type_id: Option<TypeId>, name: &str) -> String {
+    declarator(view, type_id, "", name.to_owned(), 0)
+}
+
+/// The keyword of a kind that has one.
+pub fn keyword(kind: TypeKind) -> Option<&'static str> {
+    match kind {
+        TypeKind::Struct => Some("struct"),
+        TypeKind::Union => Some("union"),
+        TypeKind::Class => Some("class"),
+        TypeKind::Enum => Some("enum"),
+        _ => None,
+    }
+}
+
+/// `inner` is what has been written of the declaration, from the name outwards; `qualifiers` are those of this type.
+fn declarator(
+    view: &View<'_>,
+    type_id: Option<TypeId>,
+    qualifiers: &str,
+    inner: String,
+    depth: u32,
+) -> String {
+    let Some((id, kind)) = type_id.and_then(|id| Some((id, lookup::kind(view, id)?))) else {
+        return named(qualifiers, "void", &inner);
+    };
+    if depth > DEEPEST {
+        return named(qualifiers, "...", &inner);
+    }
+    let record = &view.types[id.index()];
+    let target = record.target.some();
+    let further = |qualifiers: &str, inner| declarator(view, target, qualifiers, inner, depth + 1);
+    let name = String::from_utf8_lossy(view.string(record.name));
+    match kind {
+        TypeKind::Const => further(&format!("{qualifiers}const "), inner),
+        TypeKind::Volatile => further(&format!("{qualifiers}volatile "), inner),
+        TypeKind::Restrict => further(&format!("{qualifiers}restrict "), inner),
+        TypeKind::Atomic => further(&format!("{qualifiers}_Atomic "), inner),
+        TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
+            let sign = match kind {
+                TypeKind::Pointer => "*",
+                TypeKind::Reference => "&",
+                _ => "&&",
+            };
+            let inner = format!("{sign}{}", format_args!("{qualifiers}{inner}")).trim_end().to_owned();
+            let binds_weaker = target
+                .and_then(|t| lookup::kind(view, t))
+                .is_some_and(|k| matches!(k, TypeKind::Array | TypeKind::Function));
+            further("", if binds_weaker { format!("({inner})") } else { inner })
+        }
+        TypeKind::Array => {
+            let dimension = |length: i64| match length {
+                0.. => format!("[{length}]"),
+                _ => "[]".to_owned(),
+            };
+            let dimensions: String = view.members(id).iter().map(|m| dimension(m.value.get())).collect();
+            further(qualifiers, inner + &dimensions)
+        }
+        TypeKind::Function => {
+            let mut parameters = String::new();
+            for parameter in view.members(id) {
+                if !parameters.is_empty() {
+                    parameters += ", ";
+                }
+                if parameters.len() > LONGEST {
+                    parameters += "...";
+                    break;
+                }
+                parameters += &match parameter.target.some() {
+                    Some(target) => declarator(view, Some(target), "", String::new(), depth + 1),
+                    None => "...".to_owned(),
+                };
+            }
+            if parameters.is_empty() {
+                parameters += "void";
+            }
+            further("", format!("{inner}({parameters})"))
+        }
+        _ => {
+            let name = if name.is_empty() { "{...}" } else { &name };
+            match keyword(kind) {
+                Some(word) => named(qualifiers, &format!("{word} {name}"), &inner),
+                None => named(qualifiers, name, &inner),
+            }
+        }
+    }
+}
+
+fn named(qualifiers: &str, name: &str, inner: &str) -> String {
+    let space = if inner.is_empty() || inner.starts_with('[') { "" } else { " " };
+    format!("{qualifiers}{name}{space}{inner}")
+}

@@ -1,0 +1,157 @@
+//! Whether the calling convention says where parameters are: so that `$argN` is offered only where it is right.
+use super::stap_visibility::after_fentry;
+use crate::query::index::functions::{self, Placed};
+use crate::query::index::provenance::{self, Basis};
+use crate::query::types::lookup;
+use probeidx_format::details::Location;
+use probeidx_format::expr::Expr;
+use probeidx_format::id::TypeId;
+use probeidx_format::types::TypeKind;
+use probeidx_format::{View, machine};
+
+/// What the debug information says of a parameter that the calling convention puts somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// It is there.
+    Proved,
+    /// It is elsewhere: the compiler changed the order, or removed another one.
+    Moved,
+    /// It is not passed.
+    Gone,
+    /// Nothing is said, or nothing that could be compared.
+    Unknown,
+}
+
+impl Proof {
+    /// As JSON and text print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Proved => "proved",
+            Self::Moved => "moved",
+            Self::Gone => "gone",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Where the convention puts a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// In a register, by its DWARF number.
+    Register(u8),
+    /// On the stack, so many bytes above the stack pointer at the entry.
+    Stack(i64),
+}
+
+/// A parameter by its number, from 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// From 1, as in the declaration.
+    pub number: u32,
+    /// Where the convention puts it.
+    pub slot: Slot,
+    /// Whether it is there in fact.
+    pub proof: Proof,
+}
+
+/// Where at the entry the arguments on the stack begin, and where the frame base is (DW_CFA_def_cfa of the first instruction):
+/// both in bytes above the stack pointer. (The same documents, on the stack frame.)
+fn stack_arguments(machine: u16) -> (i64, i64) {
+    match machine {
+        machine::X86_64 => (8, 8),
+        machine::I386 => (4, 4),
+        machine::S390 => (160, 160),
+        machine::PPC64 => (96, 0),
+        _ => (0, 0),
+    }
+}
+
+/// The parameters of an out-of-line function, by their position among its variables. Empty for machines of which the
+/// convention is not known. Cost: of the function's variables and their locations.
+pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> {
+    let registers = machine::argument_registers(view.machine());
+    let Some(function) = functions::function(view, placed.record) else { return vec![] };
+    let pc = placed.record.entry.get();
+    let later = after_fentry(view, placed);
+    let mut locations: Vec<(u32, Location<'_>)> = view.details(placed.record).items.outermost().collect();
+    locations.sort_by_key(|l| l.0);
+    let mut free = registers.iter();
+    let word = i64::from(view.address_size());
+    let (mut stack, frame_base) = stack_arguments(view.machine());
+    let mut found = vec![];
+    let parameters = (0u32..).zip(view.variables(function)).filter(|(_, v)| v.parameter);
+    for ((position, variable), number) in parameters.zip(1..) {
+        if registers.is_empty() {
+            break;
+        }
+        let slot = match words(view, variable.type_id) {
+            Some(1) => match free.next() {
+                Some(register) => Slot::Register(*register),
+                None => {
+                    stack += word;
+                    Slot::Stack(stack - word)
+                }
+            },
+            // More than one register, or memory: what comes behind is not counted any further.
+            _ => break,
+        };
+        let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
+        let proof = match prove(location, slot, word, frame_base, |l| l.at_start(pc).or_else(|| l.at(later?)))
+        {
+            // Of what BTF does not know it says nothing.
+            Proof::Gone if provenance::of_place(view, placed) == Basis::Btf => Proof::Unknown,
+            proof => proof,
+        };
+        found.push((position, Parameter { number, slot, proof }));
+    }
+    found
+}
+
+/// How many registers a value of this type takes, if it is one that is passed in registers one by one.
+fn words(view: &View<'_>, type_id: Option<TypeId>) -> Option<u32> {
+    let stripped = lookup::strip(view, type_id?)?;
+    let record = view.types.get(stripped.index())?;
+    let size = lookup::size_of(view, stripped)?;
+    let word = u64::from(view.address_size());
+    match TypeKind::from_u8(record.kind) {
+        TypeKind::Base | TypeKind::Enum | TypeKind::Pointer | TypeKind::Reference if size <= word => Some(1),
+        TypeKind::Struct | TypeKind::Union if (1..=word).contains(&size) => Some(1),
+        _ => None,
+    }
+}
+
+fn prove<'a>(
+    location: Option<Location<'a>>,
+    slot: Slot,
+    word: i64,
+    frame_base: i64,
+    at_entry: impl Fn(Location<'a>) -> Option<Expr<'a>>,
+) -> Proof {
+    let Some(location) = location else { return Proof::Gone };
+    let expr = match location {
+        Location::None | Location::Constant(_) | Location::Bytes(_) => return Proof::Gone,
+        Location::Everywhere(expr) => expr,
+        Location::List(_) | Location::Within(..) => match at_entry(location) {
+            Some(expr) => expr,
+            None => return Proof::Unknown,
+        },
+    };
+    match (expr, slot) {
+        (Expr::Register(is), Slot::Register(due)) | (Expr::EntryValue(is), Slot::Register(due))
+            if is == due =>
+        {
+            Proof::Proved
+        }
+        // Of a value of less than a word a big-endian machine has the last bytes of its slot.
+        (Expr::Frame(distance), Slot::Stack(due))
+            if distance.checked_add(frame_base).is_some_and(|at| (due..due + word).contains(&at)) =>
+        {
+            Proof::Proved
+        }
+        // A slot that is written later says nothing of where it came from.
+        (Expr::Frame(distance), _) if distance < -word => Proof::Unknown,
+        (Expr::Register(_) | Expr::Frame(_) | Expr::BasedOn(..) | Expr::EntryValue(_), _) => Proof::Moved,
+        _ if expr.is_empty() => Proof::Gone,
+        _ => Proof::Unknown,
+    }
+}

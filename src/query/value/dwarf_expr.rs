@@ -1,0 +1,372 @@
+//! DWARF operations (DWARF 5, section 2.5) that boil down to adding, reading, and keeping some of the bits; and pieces
+//! (2.6.1.2).
+use super::plan::{Bits, Missing, Op, Piece, Plan};
+use probeidx_format::ByteOrder;
+
+const DEREF: u8 = 0x06;
+const AND: u8 = 0x1a;
+const PLUS_UCONST: u8 = 0x23;
+const SHL: u8 = 0x24;
+const SHR: u8 = 0x25;
+const SHRA: u8 = 0x26;
+const REG0: u8 = 0x50;
+const REG31: u8 = 0x6f;
+const BREG0: u8 = 0x70;
+const BREG31: u8 = 0x8f;
+const PIECE: u8 = 0x93;
+const DEREF_SIZE: u8 = 0x94;
+const BIT_PIECE: u8 = 0x9d;
+const IMPLICIT_VALUE: u8 = 0x9e;
+const STACK_VALUE: u8 = 0x9f;
+const ENTRY_VALUE: [u8; 2] = [0xa3, 0xf3];
+
+/// The plan of some operations; `is_entry`: the registers hold what the function was called with. `DW_OP_fbreg` has none:
+/// among others it may stand for any frame base.
+///
+/// Operands are little-endian, as the index has them; the bytes of a value are in the order of the object.
+///
+/// `word` is the size of an address, and of the numbers that the operations work on.
+pub fn run(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Result<Plan, Missing> {
+    match pieces(operations, is_entry, order, word) {
+        Some(pieces) if !pieces.is_empty() => Ok(Plan { pieces, ..Plan::default() }),
+        _ => simple(operations, is_entry, order, word),
+    }
+}
+
+/// What lies between the pieces' ends; `None` where that cannot be told.
+fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Option<Vec<Piece>> {
+    let (mut found, mut rest) = (vec![], operations);
+    let mut first = rest;
+    while let Some((&op, after)) = rest.split_first() {
+        let place = &first[..first.len() - rest.len()];
+        rest = after;
+        let bits = match op {
+            PIECE => unsigned(&mut rest)?.checked_mul(8)?,
+            BIT_PIECE => {
+                let bits = unsigned(&mut rest)?;
+                // From another bit than the lowest on: no compiler for the kernel writes that.
+                (unsigned(&mut rest)? == 0).then_some(bits)?
+            }
+            _ => {
+                skip_operands(op, &mut rest)?;
+                continue;
+            }
+        };
+        let plan = match place {
+            [] => Err(Missing::OptimizedOut),
+            place => simple(place, is_entry, order, word),
+        };
+        found.push(Piece { bits, plan });
+        first = rest;
+    }
+    // Behind the last piece nothing may stand.
+    (first.is_empty() || found.is_empty()).then_some(found)
+}
+
+fn simple(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Result<Plan, Missing> {
+    let unsupported = || {
+        let hex: Vec<String> = operations.iter().map(|b| format!("{b:02x}")).collect();
+        Missing::Unsupported(format!("DWARF operations {}", hex.join(" ")))
+    };
+    match *operations {
+        [register @ REG0..=REG31] => return Ok(Plan::number(vec![Op::Register(register - REG0)])),
+        [IMPLICIT_VALUE, length @ 1..=8, ref bytes @ ..] if bytes.len() == usize::from(length) => {
+            return Ok(Plan::number(vec![Op::Constant(order.number(bytes).ok_or_else(unsupported)? as i64)]));
+        }
+        _ => {}
+    }
+    let mut ops: Vec<Op> = vec![];
+    let all = Kept::all(word);
+    let mut kept = all;
+    let mut rest = operations;
+    while let Some((&op, after)) = rest.split_first() {
+        rest = after;
+        match op {
+            BREG0..=BREG31 if ops.is_empty() => {
+                ops.push(Op::Register(op - BREG0));
+                add(&mut ops, signed(&mut rest).ok_or_else(unsupported)?);
+            }
+            _ if ENTRY_VALUE.contains(&op) && ops.is_empty() && is_entry => {
+                let [1, register @ REG0..=REG31, after @ ..] = rest else { return Err(unsupported()) };
+                ops.push(Op::Register(register - REG0));
+                rest = after;
+            }
+            STACK_VALUE if rest.is_empty() && !ops.is_empty() => {
+                let bits = kept.bits().ok_or_else(unsupported)?;
+                return Ok(Plan { bits, ..Plan::number(ops) });
+            }
+            PLUS_UCONST if !ops.is_empty() && kept == all => {
+                add(&mut ops, unsigned(&mut rest).ok_or_else(unsupported)? as i64);
+            }
+            DEREF if !ops.is_empty() && kept == all => ops.push(Op::Read(word)),
+            DEREF_SIZE if !ops.is_empty() && kept == all => {
+                let (&size, after) = rest
+                    .split_first()
+                    .filter(|(s, _)| [1, 2, 4].contains(*s) && **s < word)
+                    .ok_or_else(unsupported)?;
+                rest = after;
+                ops.push(Op::Read(size));
+                kept.width = u32::from(size) * 8;
+            }
+            _ if !ops.is_empty() => {
+                let number = constant(op, &mut rest).ok_or_else(unsupported)?;
+                let (&operation, after) = rest.split_first().ok_or_else(unsupported)?;
+                rest = after;
+                kept = kept.after(operation, number).ok_or_else(unsupported)?;
+            }
+            _ => return Err(unsupported()),
+        }
+    }
+    match kept == all && !ops.is_empty() {
+        true => Ok(Plan { in_memory: true, ..Plan::number(ops) }),
+        false => Err(unsupported()),
+    }
+}
+
+/// Which bits of a number masks and shifts keep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kept {
+    lowest: u32,
+    width: u32,
+    /// How many bits they stand higher than where they are to end.
+    raised: u32,
+    /// The highest one fills those above it.
+    is_signed: bool,
+    /// How many bits the number has.
+    whole: u32,
+}
+
+impl Kept {
+    fn all(word: u8) -> Self {
+        let whole = u32::from(word) * 8;
+        Self { lowest: 0, width: whole, raised: 0, is_signed: false, whole }
+    }
+
+    fn after(self, operation: u8, number: u64) -> Option<Self> {
+        let shift = || u32::try_from(number).ok().filter(|n| *n < self.whole && !self.is_signed);
+        Some(match operation {
+            // The low bits, in one run.
+            AND if self.raised == 0
+                && !self.is_signed
+                && number != 0
+                && number & number.wrapping_add(1) == 0 =>
+            {
+                Self { width: self.width.min(number.trailing_ones()), ..self }
+            }
+            SHL if self.raised == 0 => {
+                let raised = shift()?;
+                Self { raised, width: self.width.min(self.whole - raised), ..self }
+            }
+            SHR | SHRA if shift()? >= self.raised => {
+                let dropped = shift()? - self.raised;
+                let is_signed = operation == SHRA && self.width + self.raised == self.whole;
+                let width = self.width.checked_sub(dropped).filter(|w| *w > 0)?;
+                Self { lowest: self.lowest + dropped, width, raised: 0, is_signed, ..self }
+            }
+            _ => return None,
+        })
+    }
+
+    /// `None` where the bits are not at the lowest place in the end.
+    fn bits(self) -> Option<Option<Bits>> {
+        let bits = Bits { lowest: self.lowest, width: self.width, is_signed: self.is_signed };
+        (self.raised == 0).then_some((self != Self::all((self.whole / 8) as u8)).then_some(bits))
+    }
+}
+
+fn add(ops: &mut Vec<Op>, distance: i64) {
+    match ops.last_mut() {
+        Some(Op::Add(last)) => *last = last.wrapping_add(distance),
+        _ if distance == 0 => {}
+        _ => ops.push(Op::Add(distance)),
+    }
+}
+
+/// The number that an operation stands for, if it is a constant.
+fn constant(op: u8, rest: &mut &[u8]) -> Option<u64> {
+    let is_signed = op % 2 == 1;
+    let length = match op {
+        0x30..=0x4f => return Some(u64::from(op - 0x30)),
+        0x08..=0x0f => 1 << ((op - 0x08) / 2),
+        0x10 => return unsigned(rest),
+        0x11 => return signed(rest).map(|n| n as u64),
+        _ => return None,
+    };
+    let (bytes, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    let mut value = [if is_signed && bytes[length - 1] > 0x7f { 0xff } else { 0 }; 8];
+    value[..length].copy_from_slice(bytes);
+    Some(u64::from_le_bytes(value))
+}
+
+/// Passes over what belongs to an operation (DWARF 5, 7.7.1, and GNU's before it). `None` for one that is not known.
+pub(crate) fn skip_operands(op: u8, rest: &mut &[u8]) -> Option<()> {
+    let (numbers, bytes) = match op {
+        0x08 | 0x09 | 0x15 | DEREF_SIZE | 0x95 => (0, 1),
+        0x0a | 0x0b | 0x28 | 0x2f => (0, 2),
+        0x0c | 0x0d | 0xfa => (0, 4),
+        0x03 | 0x0e | 0x0f => (0, 8),
+        0x10 | 0x11 | PLUS_UCONST | BREG0..=BREG31 | 0x90 | 0x91 | 0xa8 | 0xa9 | 0xf7 | 0xf9 => (1, 0),
+        0x92 | 0xa5 | 0xf5 => (2, 0),
+        0xa6 | 0xf6 => {
+            *rest = rest.get(1..)?;
+            (1, 0)
+        }
+        // An offset of four bytes, as the kernel's debug information is 32-bit DWARF.
+        0xa0 | 0xf2 => {
+            *rest = rest.get(4..)?;
+            (1, 0)
+        }
+        IMPLICIT_VALUE | 0xa3 | 0xf3 => (0, usize::try_from(unsigned(rest)?).ok()?),
+        0xa4 | 0xf4 => {
+            unsigned(rest)?;
+            let (&length, after) = rest.split_first()?;
+            *rest = after;
+            (0, usize::from(length))
+        }
+        DEREF | 0x12..=0x14 | 0x16..=0x22 | 0x24..=0x27 | 0x29..=0x2e | 0x30..=REG31 => (0, 0),
+        0x96 | 0x97 | 0x9b | 0x9c | STACK_VALUE | 0xe0 | 0xf0 => (0, 0),
+        _ => return None,
+    };
+    for _ in 0..numbers {
+        unsigned(rest)?;
+    }
+    *rest = rest.get(bytes..)?;
+    Some(())
+}
+
+fn unsigned(rest: &mut &[u8]) -> Option<u64> {
+    leb(rest, false).map(|n| n as u64)
+}
+
+fn signed(rest: &mut &[u8]) -> Option<i64> {
+    leb(rest, true)
+}
+
+/// A LEB128 number, signed or not, that fits 64 bits.
+fn leb(rest: &mut &[u8], is_signed: bool) -> Option<i64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        value |= i64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            let is_negative = is_signed && byte & 0x40 != 0 && shift + 7 < 64;
+            return Some(if is_negative { value | -1 << (shift + 7) } else { value });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LITTLE: ByteOrder = ByteOrder::Little;
+
+    fn plan(operations: &[u8]) -> Option<(Vec<Op>, bool)> {
+        run(operations, false, LITTLE, 8).ok().map(|p| (p.ops, p.in_memory))
+    }
+
+    #[test]
+    fn adding_and_reading_are_told_apart() {
+        assert_eq!(
+            plan(&[0x7c, 0xc0, 0x7a, STACK_VALUE]),
+            Some((vec![Op::Register(12), Op::Add(-704)], false))
+        );
+        assert_eq!(
+            plan(&[0x75, 0x08, DEREF, PLUS_UCONST, 0x10]),
+            Some((vec![Op::Register(5), Op::Add(8), Op::Read(8), Op::Add(16)], true))
+        );
+    }
+
+    #[test]
+    fn masks_and_shifts_keep_bits() {
+        type Case<'a> = (&'a [u8], (u32, u32, bool));
+        let cases: [Case<'_>; 8] = [
+            (&[0x0c, 0xff, 0xff, 0xff, 0xff, AND], (0, 32, false)),
+            (&[0x08, 0xff, AND], (0, 8, false)),
+            (&[0x4f, AND], (0, 5, false)),
+            (&[0x38, SHR, 0x08, 0xff, AND], (8, 8, false)),
+            (&[0x08, 0x20, SHL, 0x08, 0x20, SHRA], (0, 32, true)),
+            (&[0x08, 0x20, SHL, 0x08, 0x30, SHR], (16, 16, false)),
+            (&[0x08, 0x30, SHR], (48, 16, false)),
+            // The highest bit is none that stood there: it is 0.
+            (&[0x0a, 0xff, 0xff, AND, 0x38, SHRA], (8, 8, false)),
+        ];
+        for (operations, (lowest, width, is_signed)) in cases {
+            let whole = [&[0x70, 0], operations, &[STACK_VALUE]].concat();
+            let plan = run(&whole, false, LITTLE, 8).unwrap();
+            assert_eq!(plan.bits, Some(Bits { lowest, width, is_signed }), "{operations:x?}");
+        }
+        let read = run(&[0x75, 0x10, DEREF_SIZE, 4, STACK_VALUE], false, LITTLE, 8).unwrap();
+        assert_eq!(read.ops, [Op::Register(5), Op::Add(16), Op::Read(4)]);
+        assert_eq!(read.bits.map(|b| b.width), Some(32));
+        // All bits: nothing is lost.
+        let all = [&[0x70, 0, 0x0e], &[0xff; 8][..], &[AND, STACK_VALUE]].concat();
+        assert_eq!(run(&all, false, LITTLE, 8).unwrap().bits, None);
+    }
+
+    #[test]
+    fn pieces_are_plans_of_their_own() {
+        let pieces = |operations: &[u8]| {
+            let plan = run(operations, true, LITTLE, 8).unwrap();
+            let piece = |p: Piece| (p.bits, p.plan.ok().map(|p| (p.ops, p.in_memory)));
+            plan.pieces.into_iter().map(piece).collect::<Vec<_>>()
+        };
+        let register = |n| Some((vec![Op::Register(n)], false));
+        assert_eq!(pieces(&[0x55, PIECE, 8, 0x54, PIECE, 4]), [(64, register(5)), (32, register(4))]);
+        assert_eq!(pieces(&[0x52, PIECE, 8, PIECE, 8]), [(64, register(2)), (64, None)]);
+        // What one piece cannot say leaves the other.
+        let operations = [
+            0x5e,
+            PIECE,
+            8,
+            0x91,
+            8,
+            DEREF_SIZE,
+            1,
+            0x31,
+            AND,
+            STACK_VALUE,
+            BIT_PIECE,
+            1,
+            0,
+            BIT_PIECE,
+            63,
+            0,
+        ];
+        assert_eq!(pieces(&operations), [(64, register(14)), (1, None), (63, None)]);
+        let operations = [0xa3, 1, 0x55, STACK_VALUE, PIECE, 8, 0x77, 0x10, PIECE, 8];
+        let memory = Some((vec![Op::Register(7), Op::Add(16)], true));
+        assert_eq!(pieces(&operations), [(64, register(5)), (64, memory)]);
+    }
+
+    #[test]
+    fn what_is_more_than_that_has_no_plan() {
+        let cases: [&[u8]; 15] = [
+            &[],
+            &[0x75],
+            &[0x75, 0x80],
+            &[STACK_VALUE],
+            &[0x31],
+            // No run of low bits; bits that are not shifted back; nothing kept; a mask that leads to memory.
+            &[0x75, 0, 0x32, AND, STACK_VALUE],
+            &[0x75, 0, 0x38, SHL, STACK_VALUE],
+            &[0x75, 0, 0x30, AND, STACK_VALUE],
+            &[0x75, 0, 0x31, AND],
+            &[0x75, 0, 0x31, AND, PLUS_UCONST, 1, STACK_VALUE],
+            &[0x75, 0, 0x08, 64, SHR, STACK_VALUE],
+            &[0x75, 0, 0x31, 0x1c, STACK_VALUE],
+            // Pieces that end early, from another bit on, and with something behind them.
+            &[0x55, PIECE],
+            &[0x55, BIT_PIECE, 8, 1],
+            &[0x55, PIECE, 8, 0x54],
+        ];
+        for operations in cases {
+            assert!(run(operations, false, LITTLE, 8).is_err(), "{operations:x?}");
+        }
+        // An entry's value is no register's behind the entry.
+        assert!(run(&[0xa3, 1, 0x55, STACK_VALUE], false, LITTLE, 8).is_err());
+    }
+}

@@ -1,0 +1,63 @@
+//! From location expressions to plans.
+use super::dwarf_expr;
+use super::plan::{At, Missing, Op, Plan};
+use crate::query::index::cfa;
+use probeidx_format::expr::Expr;
+use probeidx_format::{View, machine};
+
+/// How what an expression denotes is read.
+pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missing> {
+    let frame = || {
+        let rule = cfa::cfa(view, at.object, at.pc);
+        rule.ok_or_else(|| Missing::Unsupported("in the frame, of which nothing is known here".to_owned()))
+    };
+    let sum = |register, distance: i64| match distance {
+        0 => vec![Op::Register(register)],
+        _ => vec![Op::Register(register), Op::Add(distance)],
+    };
+    let (ops, in_memory) = match expr {
+        Expr::Register(number) => (vec![Op::Register(number)], false),
+        Expr::Literal(value) => (vec![Op::Constant(value.into())], false),
+        Expr::Constant(value) => (vec![Op::Constant(value)], false),
+        Expr::BasedOn(number, distance) => (sum(number, distance), true),
+        Expr::Sum(number, distance) => (sum(number, distance), false),
+        Expr::Frame(distance) => {
+            let (register, cfa) = frame()?;
+            let distance = cfa.wrapping_add(distance);
+            // A slot below the stack pointer is not there yet: GCC says where a variable is kept, and not from when on.
+            if distance < 0 && Some(register) == stack_pointer(view.machine()) {
+                return Err(Missing::Elsewhere);
+            }
+            (sum(register, distance), true)
+        }
+        Expr::FrameSum(distance) => {
+            let (register, cfa) = frame()?;
+            (sum(register, cfa.wrapping_add(distance)), false)
+        }
+        Expr::EntryValue(number) if at.is_entry => (vec![Op::Register(number)], false),
+        Expr::EntryValue(_) => {
+            return Err(Missing::Unsupported("what a register held at the entry".to_owned()));
+        }
+        Expr::Memory(address) => (vec![Op::Address(address)], true),
+        Expr::Address(address) => (vec![Op::Address(address)], false),
+        Expr::Verbatim(operations) => {
+            let word = view.address_size();
+            return dwarf_expr::run(operations, at.is_entry, view.order(), word);
+        }
+    };
+    Ok(Plan::of(ops, in_memory, None))
+}
+
+/// DWARF's number of the stack pointer.
+pub(super) fn stack_pointer(machine: u16) -> Option<u8> {
+    match machine {
+        machine::X86_64 => Some(7),
+        machine::AARCH64 => Some(31),
+        machine::I386 => Some(4),
+        machine::ARM => Some(13),
+        machine::S390 => Some(15),
+        machine::PPC64 => Some(1),
+        machine::RISCV => Some(2),
+        _ => None,
+    }
+}

@@ -1,0 +1,64 @@
+//! Where a variable is known that is not known at an address.
+use crate::query::index::{line_table, symbols};
+use probeidx_format::View;
+use probeidx_format::details::{Location, Range};
+use probeidx_format::expr::Expr;
+use probeidx_format::id::{ObjectId, StrId};
+
+/// The closest address at which a variable has a location.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// As a [`Pc`](probeidx_format::id::Pc).
+    pub pc: u32,
+    /// As a placement's.
+    pub address: u64,
+    /// The symbol that holds it, and the offset.
+    pub symbol: Option<(String, u32)>,
+    /// Of the source; only where it was asked for.
+    pub line: Option<(String, u32)>,
+}
+
+/// The closest address, before or behind, from which on the variable has a location. With the line: reads the line rows
+/// up to it.
+pub fn nearest(
+    view: &View<'_>,
+    object: ObjectId,
+    location: Location<'_>,
+    pc: u32,
+    with_line: bool,
+) -> Option<Elsewhere> {
+    let is_known = |(_, expr): &(Range, Expr<'_>)| !expr.is_empty() && !expr.is_uninitialized();
+    let ranges: Vec<Range> = match location {
+        Location::List(list) => list.filter(is_known).map(|(range, _)| range).collect(),
+        Location::Within(range, expr) => {
+            Some((range, expr)).filter(is_known).map(|(range, _)| range).into_iter().collect()
+        }
+        _ => return None,
+    };
+    let starts = ranges.into_iter().filter(|r| r.start < r.end).map(|r| r.start);
+    let pc = starts.min_by_key(|start| (start.abs_diff(pc), *start < pc))?;
+    Some(Elsewhere::at(view, object, pc, with_line))
+}
+
+/// Where a parameter is that is kept in memory all the time, as in code that is not optimized: behind the prologue, which
+/// stores it there. The second line row stands for its end (gdb's manual, "Set Breaks"; `resolve_prologue_endings`,
+/// dwflpp.cxx of SystemTap). Cost: of the rows up to there.
+pub fn behind_prologue(view: &View<'_>, object: ObjectId, entry: u32, with_line: bool) -> Option<Elsewhere> {
+    let sequence = line_table::sequence(view, object, entry)?;
+    let second = view.rows(sequence).find(|row| row.pc > entry)?;
+    Some(Elsewhere::at(view, object, second.pc, with_line))
+}
+
+impl Elsewhere {
+    fn at(view: &View<'_>, object: ObjectId, pc: u32, with_line: bool) -> Self {
+        let held = symbols::holding(view, object, pc);
+        let text = |id: StrId| String::from_utf8_lossy(view.string(id)).into_owned();
+        let line = || line_table::at(view, object, pc).map(|row| (text(row.file), row.line));
+        Self {
+            pc,
+            address: symbols::address(view, object, pc),
+            symbol: held.map(|h| (text(h.record.name), h.offset)),
+            line: if with_line { line() } else { None },
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! How a value is read at a placement: step by step, from a register to the value, for whoever reads it.
+//!
+//! A plan is what DWARF and the types say, and no more: adding is not reading. What a lowering cannot express it refuses.
+use crate::query::value::location;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::index::cfa;
+use crate::query::spec::member_path::Step;
+use crate::query::types::lookup;
+use crate::query::types::member::{self, Move};
+use probeidx_format::details::Location;
+use probeidx_format::expr::Expr;
+use probeidx_format::id::{ObjectId, TypeId};
+use probeidx_format::types::TypeKind;
+use probeidx_format::{ByteOrder, View};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// One step. The steps of a plan work on one value, of 64 bits or, of a 32-bit kernel, of 32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Take a register, by its DWARF number.
+    Register(u8),
+    /// Take a number.
+    Constant(i64),
+    /// Take a link address of the object, which the kernel may have moved.
+    Address(u64),
+    /// Take what the function returned.
+    Returned,
+    /// Take what was passed in the register of the argument of this number, from 1, when the function was entered.
+    Argument(u32),
+    /// Add to the value; the sum wraps.
+    Add(i64),
+    /// Read so many bytes of memory at the value, and go on with what is there.
+    Read(u8),
+}
+
+/// How a value is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// In order.
+    pub ops: Vec<Op>,
+    /// The value lies in memory at the address to which the steps lead; else it is what they lead to.
+    pub in_memory: bool,
+    /// Its type.
+    pub type_id: Option<TypeId>,
+    /// It is a pointer to `type_id`, which may have no type of its own in the debug information.
+    pub is_pointer: bool,
+    /// Which of the bits there are the value; without, those that its type has, from the lowest on.
+    pub bits: Option<Bits>,
+    /// The value is in pieces, in the order of memory, and there are no steps to the whole of it.
+    pub pieces: Vec<Piece>,
+    /// From this read on, counted from 0, memory of the user's is read.
+    pub user_from: Option<usize>,
+}
+
+/// Some bits of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits {
+    /// Counted from the bit of the least weight, which is 0.
+    pub lowest: u32,
+    /// How many bits.
+    pub width: u32,
+    /// The highest one is a sign, which fills those above it.
+    pub is_signed: bool,
+}
+
+/// A part of a value that is somewhere else than the other parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// How many bits of the value it gives.
+    pub bits: u64,
+    /// What reads it, to its number.
+    pub plan: Result<Plan, Missing>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The variable has a location, not at this address.
+    Elsewhere,
+    /// It has none.
+    OptimizedOut,
+    /// It has one that no plan expresses: what it says.
+    Unsupported(String),
+}
+
+/// Where a variable is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// The object that holds the address.
+    pub object: ObjectId,
+    /// The address, as a [`Pc`](probeidx_format::id::Pc).
+    pub pc: u32,
+    /// The registers hold what the function was called with.
+    pub is_entry: bool,
+}
+
+impl Plan {
+    /// How a variable itself is read. Cost: of its location, and a binary search where it lies in the frame.
+    pub fn of_variable(
+        view: &View<'_>,
+        location: Location<'_>,
+        type_id: Option<TypeId>,
+        at: At,
+    ) -> Result<Self, Missing> {
+        let expr = match location {
+            Location::None => return Err(Missing::OptimizedOut),
+            Location::Constant(value) => return Ok(Self::of(vec![Op::Constant(value)], false, type_id)),
+            Location::Bytes(bytes) => {
+                let too_long = || Missing::Unsupported(format!("a constant of {} bytes", bytes.len()));
+                let value = view.order().number(bytes).ok_or_else(too_long)?;
+                return Ok(Self::of(vec![Op::Constant(value as i64)], false, type_id));
+            }
+            // Meant is the stack pointer of the body: at the entry it is another, if the function moves it.
+            Location::Everywhere(Expr::BasedOn(register, _))
+                if at.is_entry
+                    && Some(register) == location::stack_pointer(view.machine())
+                    && !cfa::is_fixed(view, at.object, at.pc) =>
+            {
+                return Err(Missing::Elsewhere);
+            }
+            Location::Everywhere(expr) => expr,
+            Location::List(_) | Location::Within(..) => location.at_start(at.pc).ok_or(Missing::Elsewhere)?,
+        };
+        if expr.is_uninitialized() {
+            return Err(Missing::Elsewhere);
+        }
+        if expr.is_empty() {
+            return Err(Missing::OptimizedOut);
+        }
+        let mut plan = location::operations(view, expr, at)?;
+        let word = u64::from(view.address_size());
+        let size = type_id.and_then(|t| lookup::size_of(view, t)).unwrap_or(word);
+        // One piece that has all of it, as GCC writes for a struct that is split in its members.
+        if let [Piece { bits, plan: Ok(whole) }] = &plan.pieces[..]
+            && *bits >= size.saturating_mul(8)
+        {
+            plan = whole.clone();
+        }
+        // What is cut off above the type, or filled with its sign, is none of it.
+        let of_type = size.saturating_mul(8).min(64) as u32;
+        let bits = plan.bits.map(|b| match b.width >= of_type {
+            true => Bits { width: of_type, is_signed: false, ..b },
+            false => b,
+        });
+        let bits = bits.filter(|b| b.lowest > 0 || b.width < of_type);
+        Ok(Self { type_id, bits, ..plan })
+    }
+
+    /// What was passed in a register, at the function's return.
+    pub fn of_argument(number: u32, type_id: Option<TypeId>) -> Self {
+        Self::of(vec![Op::Argument(number)], false, type_id)
+    }
+
+    /// What the function returned.
+    pub fn of_return(type_id: TypeId) -> Self {
+        Self::of(vec![Op::Returned], false, Some(type_id))
+    }
+
+    /// A value of a type in memory, to ask what parts it has.
+    pub fn anywhere(type_id: Option<TypeId>) -> Self {
+        Self::of(vec![Op::Constant(0)], true, type_id)
+    }
+
+    pub(super) fn of(ops: Vec<Op>, in_memory: bool, type_id: Option<TypeId>) -> Self {
+        Self { ops, in_memory, type_id, ..Self::default() }
+    }
+
+    /// What the steps lead to.
+    pub(super) fn number(ops: Vec<Op>) -> Self {
+        Self::of(ops, false, None)
+    }
+
+    /// How a part of the value is read: a member, what it points to, an element.
+    ///
+    /// # Errors
+    /// Those of [`member::walk`]; [`ErrorKind::Usage`] for a part of what is in no single piece.
+    pub fn part(mut self, view: &View<'_>, steps: &[Step]) -> Result<Self> {
+        let mut steps = Cow::Borrowed(steps);
+        let is_cast = self.is_pointer;
+        if is_cast {
+            steps = match &steps[..] {
+                [] => return Ok(self),
+                [Step::Arrow(name), rest @ ..] => {
+                    self = self.follow(view)?;
+                    [&[Step::Member(name.clone())], rest].concat().into()
+                }
+                [Step::Index(n), rest @ ..] => {
+                    let unknown =
+                        || Error::new(ErrorKind::NoMatch, format!("[{n}]: the size of it is not known"));
+                    let size = match n {
+                        0 => 0,
+                        _ => self.type_id.and_then(|t| lookup::size_of(view, t)).ok_or_else(unknown)?,
+                    };
+                    self = self.follow(view)?;
+                    self.add(n.wrapping_mul(size as i64));
+                    rest.to_vec().into()
+                }
+                [Step::Member(name), ..] => {
+                    let error = Error::new(ErrorKind::NoMatch, format!(".{name}: it is a pointer"));
+                    return Err(error.hint(format!("write ->{name}")));
+                }
+            };
+        }
+        if steps.is_empty() {
+            return Ok(self);
+        }
+        let start = self.type_id.ok_or_else(|| Error::new(ErrorKind::NoMatch, "its type is void"))?;
+        let walked = member::walk(view, start, &steps).map_err(|error| {
+            // The step that was written is an arrow.
+            let text = error.message().strip_prefix('.').filter(|_| is_cast).map(|t| format!("->{t}"));
+            let Some(text) = text else { return error };
+            let written = Error::new(error.kind(), text);
+            error.remedy().map_or(written.clone(), |remedy| written.hint(remedy))
+        })?;
+        let mut moves = &walked.moves[..];
+        let word = u64::from(view.address_size());
+        let size = |type_id: Option<TypeId>| type_id.and_then(|t| lookup::size_of(view, t)).unwrap_or(word);
+        let whole = size(walked.type_id).saturating_mul(8);
+        let mut field = walked.bits.map(|bits| bit_field(view, bits, whole)).transpose()?;
+        if !self.in_memory {
+            let mut offset = 0;
+            if let [Move::Add(distance), rest @ ..] = moves {
+                (offset, moves) = (*distance, rest);
+            }
+            let wanted = field.filter(|_| moves.is_empty());
+            let (first, width) = match (walked.bits, moves) {
+                (Some((first, width)), []) => (first.into(), width.into()),
+                (None, []) => (0, whole),
+                _ => (0, word * 8),
+            };
+            let first = offset.saturating_mul(8).saturating_add(first);
+            let whole = size(self.type_id).saturating_mul(8);
+            self = self
+                .slice(view, first..first.saturating_add(width), whole)
+                .map_err(|why| Error::new(ErrorKind::Usage, why))?;
+            if moves.is_empty() {
+                field = self.bits.or(wanted.map(|bits| Bits { lowest: 0, ..bits }));
+            }
+        }
+        for step in moves {
+            match step {
+                Move::Deref if self.in_memory => self.ops.push(Op::Read(view.address_size())),
+                Move::Deref => self.in_memory = true,
+                Move::Add(distance) => self.add(*distance as i64),
+            }
+            self.bits = None;
+        }
+        Ok(Self { type_id: walked.type_id, bits: field, ..self })
+    }
+
+    /// Some bits of a value of `whole` bits that is not in memory as a whole. They are counted as they would lie there.
+    fn slice(mut self, view: &View<'_>, wanted: Range<u64>, whole: u64) -> Result<Self, String> {
+        let (order, width) = (view.order(), wanted.end - wanted.start);
+        let mut start = 0u64;
+        for piece in &self.pieces {
+            let behind = start.saturating_add(piece.bits);
+            if start <= wanted.start && wanted.start < behind {
+                let within = wanted.end <= behind;
+                let bits = piece.bits;
+                let piece = piece.plan.clone().map_err(|missing| match missing {
+                    Missing::Unsupported(why) => format!("that piece: {why}"),
+                    _ => "that piece is optimized out".to_owned(),
+                });
+                let user_from = self.user_from;
+                return match within {
+                    true => {
+                        let piece = piece?;
+                        let user_from = user_from.map(|_| piece.reads());
+                        let wanted = wanted.start - start..wanted.end - start;
+                        Self { user_from, ..piece }.slice(view, wanted, bits)
+                    }
+                    false => Err("it lies in several pieces".to_owned()),
+                };
+            }
+            start = behind;
+        }
+        if !self.pieces.is_empty() {
+            return Err("it lies behind the pieces that are known".to_owned());
+        }
+        if self.in_memory {
+            self.add((wanted.start / 8) as i64);
+            let is_whole = wanted.start.is_multiple_of(8) && width.is_multiple_of(8);
+            if !is_whole && order == ByteOrder::Big {
+                return Err("bits of a big-endian piece in memory".to_owned());
+            }
+            let lowest = (wanted.start % 8) as u32;
+            let bits = Bits { lowest, width: width as u32, is_signed: false };
+            return Ok(Self { bits: (!is_whole).then_some(bits), ..self });
+        }
+        // A register has what is shorter in its lowest bits, of both orders.
+        let lowest =
+            order.lowest_bit(wanted.start, width, whole).ok_or("it is more than the bits that are known")?;
+        if let [Op::Constant(value)] = &mut self.ops[..] {
+            let kept = if width < 64 { (1 << width) - 1 } else { u64::MAX };
+            *value = if lowest < 64 { (*value as u64 >> lowest & kept) as i64 } else { 0 };
+            return Ok(self);
+        }
+        let all = u32::from(view.address_size()) * 8;
+        let kept = self.bits.unwrap_or(Bits { lowest: 0, width: all, is_signed: false });
+        if lowest.saturating_add(width) > u64::from(kept.width) {
+            return Err("it is more than the bits that are known".to_owned());
+        }
+        let bits =
+            Bits { lowest: kept.lowest.saturating_add(lowest as u32), width: width as u32, is_signed: false };
+        // What stands lowest is read by its type.
+        self.bits = (bits.lowest > 0).then_some(bits);
+        Ok(self)
+    }
+
+    fn add(&mut self, distance: i64) {
+        match self.ops.last_mut() {
+            _ if distance == 0 => {}
+            Some(Op::Add(last)) => *last = last.wrapping_add(distance),
+            _ => self.ops.push(Op::Add(distance)),
+        }
+    }
+
+    /// What a pointer points to, as it lies in memory: to read a string. `None` for what is no pointer.
+    pub fn pointee(self, view: &View<'_>) -> Option<Self> {
+        if self.is_pointer {
+            return self.follow(view).ok();
+        }
+        let pointer = view.types.get(lookup::strip(view, self.type_id?)?.index())?;
+        if TypeKind::from_u8(pointer.kind) != TypeKind::Pointer {
+            return None;
+        }
+        Self { type_id: pointer.target.some(), ..self }.follow(view).ok()
+    }
+
+    /// What the value, a pointer, leads to; it has the type that this has.
+    fn follow(mut self, view: &View<'_>) -> Result<Self> {
+        if !self.pieces.is_empty() {
+            let type_id = self.type_id;
+            let whole = u64::from(view.address_size()) * 8;
+            let value = self.slice(view, 0..whole, whole).map_err(|why| Error::new(ErrorKind::Usage, why))?;
+            self = Self { type_id, ..value };
+        }
+        if let Some(bits) = self.bits {
+            let what = format!("{} bits are no pointer", bits.width);
+            return Err(Error::new(ErrorKind::Usage, what));
+        }
+        if self.in_memory {
+            self.ops.push(Op::Read(view.address_size()));
+        }
+        Ok(Self { in_memory: true, is_pointer: false, ..self })
+    }
+
+    /// The value taken for a pointer to a type. An array is the address of its first element.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] where it has not the size of one.
+    pub fn pointing_to(self, view: &View<'_>, target: TypeId) -> Result<Self> {
+        let type_id = self.type_id.and_then(|t| lookup::strip(view, t)).filter(|_| !self.is_pointer);
+        let is_array = type_id.is_some_and(|t| lookup::kind(view, t) == Some(TypeKind::Array));
+        let size = type_id.filter(|_| !is_array).and_then(|t| lookup::size_of(view, t));
+        if let Some(size) = size.filter(|size| *size != u64::from(view.address_size())) {
+            let what = format!("a value of {size} bytes is no pointer");
+            return Err(Error::new(ErrorKind::Usage, what));
+        }
+        Ok(Self { type_id: Some(target), is_pointer: true, in_memory: self.in_memory && !is_array, ..self })
+    }
+
+    /// The address of the value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] where it has none.
+    pub fn address(self) -> Result<Self> {
+        let why = match (&self.bits, self.in_memory, self.is_pointer) {
+            (Some(_), ..) => "a bit-field has no address",
+            (_, false, _) => "it is not in memory, and has no address",
+            (_, _, true) => "the address of a cast",
+            _ => return Ok(Self { in_memory: false, is_pointer: true, ..self }),
+        };
+        Err(Error::new(ErrorKind::Usage, why))
+    }
+
+    /// The value taken for a pointer to memory of the user's.
+    pub fn of_user(self) -> Self {
+        let user_from = Some(self.user_from.unwrap_or(self.reads()));
+        Self { user_from, ..self }
+    }
+
+    /// How many reads lead to the value.
+    pub fn reads(&self) -> usize {
+        self.ops.iter().filter(|op| matches!(op, Op::Read(_))).count() + usize::from(self.in_memory)
+    }
+
+    /// The number that the value always is.
+    pub fn constant(&self) -> Option<i64> {
+        match self.ops[..] {
+            [Op::Constant(value)] if !self.in_memory => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// The bits of a bit-field within the number of `whole` bits that is read for it.
+fn bit_field(view: &View<'_>, (first, width): (u32, u32), whole: u64) -> Result<Bits> {
+    let lowest = view.order().lowest_bit(first.into(), width.into(), whole);
+    let beyond = || Error::new(ErrorKind::Usage, "the bit-field reaches beyond the number of its type");
+    Ok(Bits { lowest: lowest.ok_or_else(beyond)? as u32, width, is_signed: false })
+}

@@ -1,0 +1,365 @@
+//! What can be read at a placement: its variables, and what was asked for.
+use super::calling_convention::{self, Parameter, Proof, Slot};
+use super::fetch_arg::{self, Target};
+use super::nearest_location;
+use super::plan::{At, Missing, Plan};
+use super::stap_visibility::{Spellings, after_fentry};
+use super::tracefs_features::Ability;
+pub use super::{Role, State, ValueAt};
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::index::functions::{self, Placed};
+use crate::query::index::provenance;
+use crate::query::index::scope::{Found, in_scope};
+use crate::query::spec::argument::{Argument, Source};
+use crate::query::spec::expression::{Leg, Way};
+use crate::query::types::lookup;
+use probeidx_format::View;
+use probeidx_format::details::Location;
+use probeidx_format::id::{ObjectId, PlaceId, TypeId};
+
+/// Reads values. One is used for many placements: it keeps the spellings of types.
+pub struct Values<'a> {
+    view: View<'a>,
+    spellings: Spellings<'a>,
+    /// The variables in scope at the address that was looked at last.
+    scope: Vec<Found<'a>>,
+    scope_at: Option<(PlaceId, u32)>,
+}
+
+/// Where values are looked at.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The object that holds the address.
+    pub object: ObjectId,
+    /// The placement that holds the address.
+    pub placed: Placed<'a>,
+    /// As a [`Pc`](probeidx_format::id::Pc).
+    pub pc: u32,
+    /// When the function returns, not at the address.
+    pub at_return: bool,
+    /// Where a variable is elsewhere, the line is wanted too.
+    pub with_lines: bool,
+}
+
+/// How a variable is read at a place, not at a return.
+///
+/// # Errors
+/// Why there is no plan.
+pub fn plan_of<'a>(view: &View<'a>, place: Place<'a>, found: &Found<'a>) -> Result<Plan, Missing> {
+    let later = later(view, place);
+    let is_entry = later.is_some() || is_at_entry(view, place);
+    let at = |pc| {
+        Plan::of_variable(view, found.location, found.type_id, At { object: place.object, pc, is_entry })
+    };
+    match (at(place.pc), later) {
+        (Err(Missing::Elsewhere), Some(later)) => at(later),
+        (plan, _) => plan,
+    }
+}
+
+/// Behind the call to `__fentry__`, where the address is that of the entry.
+fn later(view: &View<'_>, place: Place<'_>) -> Option<u32> {
+    let is_start = place.pc == place.placed.record.entry.get();
+    is_start.then(|| after_fentry(view, place.placed)).flatten()
+}
+
+fn is_at_entry(view: &View<'_>, place: Place<'_>) -> bool {
+    functions::root(view, place.placed).record.entry.get() == place.pc
+}
+
+impl<'a> Values<'a> {
+    /// Nothing is spelled yet.
+    pub fn new(view: View<'a>) -> Self {
+        Self { view, spellings: Spellings::new(view), scope: vec![], scope_at: None }
+    }
+
+    /// The variables in scope, parameters first; local ones only if they are wanted. For a return, what is returned
+    /// comes before them.
+    pub fn variables(&mut self, place: Place<'a>, with_locals: bool) -> Vec<ValueAt> {
+        let mut scope: Vec<Found<'a>> = in_scope(self.view, place.placed, place.pc).collect();
+        scope.retain(|f| f.is_parameter || with_locals);
+        scope.sort_by_key(|f| !f.is_parameter);
+        let parameters = self.parameters(place);
+        let returned = if place.at_return { self.returned(place, None) } else { None };
+        let variables = scope.iter().map(|f| {
+            let parameter = parameters.iter().find(|p| p.0 == f.position).map(|p| p.1);
+            ValueAt { parameter, ..self.variable(place, f, None) }
+        });
+        returned.into_iter().chain(variables.collect::<Vec<_>>()).collect()
+    }
+
+    /// What was asked for; without a type if there is no such variable here.
+    ///
+    /// # Errors
+    /// Those of the path through the types.
+    pub fn argument(&mut self, place: Place<'a>, argument: &Argument) -> Result<ValueAt> {
+        let value = self.asked(place, argument)?;
+        Ok(ValueAt { is_asked: true, ..value.unwrap_or_else(|| self.absent(argument)) })
+    }
+
+    /// What was asked for where no debug information says what there is: what the kernel reads by itself.
+    pub fn undescribed(&self, argument: &Argument, at_return: bool, is_entry: bool) -> ValueAt {
+        let value = match &argument.source {
+            Source::Raw(text) => self.raw(text, argument, at_return, is_entry),
+            _ => self.absent(argument),
+        };
+        ValueAt { is_asked: true, ..value }
+    }
+
+    fn asked(&mut self, place: Place<'a>, argument: &Argument) -> Result<Option<ValueAt>> {
+        match &argument.source {
+            Source::Raw(text) if text.contains("$arg") && self.view.is_user(place.object) => {
+                let why = Some("uprobes do not know the arguments by number");
+                Ok(Some(self.missing(argument, Role::Raw, State::Unsupported, why)))
+            }
+            Source::Raw(text) => {
+                let is_entry = is_at_entry(&self.view, place);
+                Ok(Some(self.raw(text, argument, place.at_return, is_entry)))
+            }
+            Source::Returned(_) if !place.at_return => {
+                let why = Some("only a return probe has it");
+                Ok(Some(self.missing(argument, Role::Return, State::Unsupported, why)))
+            }
+            Source::Returned(way) => {
+                let Some(value) = self.returned(place, Some(argument)) else { return Ok(None) };
+                self.part(place, value, way, argument).map(Some)
+            }
+            Source::Variable(way) => {
+                let Some(found) = self.named(place, way.root.as_bytes()) else { return Ok(None) };
+                let value = self.variable(place, &found, Some(argument));
+                self.part(place, value, way, argument).map(Some)
+            }
+        }
+    }
+
+    /// The variable of a name: the innermost one hides the others.
+    fn named(&mut self, place: Place<'a>, name: &[u8]) -> Option<Found<'a>> {
+        let at = Some((place.placed.id, place.pc));
+        if self.scope_at != at {
+            self.scope_at = at;
+            self.scope.clear();
+            self.scope.extend(in_scope(self.view, place.placed, place.pc));
+        }
+        self.scope.iter().rfind(|f| self.view.string(f.name) == name).copied()
+    }
+
+    /// From the value of a variable to what was asked for of it.
+    fn part(
+        &mut self,
+        place: Place<'a>,
+        mut value: ValueAt,
+        way: &Way,
+        argument: &Argument,
+    ) -> Result<ValueAt> {
+        // Whether there is such a member does not depend on the place.
+        let is_known = value.plan.is_some();
+        let plan = value.plan.take().unwrap_or_else(|| Plan::anywhere(value.type_id));
+        let plan = match self.along(plan, way) {
+            Ok(plan) => plan,
+            Err(error) if error.kind() == ErrorKind::Usage => {
+                value.type_name = self.spelled(value.type_id);
+                if is_known {
+                    let location = Some(error.message().to_owned());
+                    return Ok(ValueAt { state: State::Unsupported, location, fetch: None, ..value });
+                }
+                return Ok(value);
+            }
+            Err(error) => return Err(error),
+        };
+        let type_id = plan.type_id;
+        let star = if plan.is_pointer { "*" } else { "" };
+        let type_name = self.spelled(type_id).map(|t| t + star);
+        if !is_known {
+            return Ok(ValueAt { type_id, type_name, ..value });
+        }
+        let (state, location, fetch) =
+            self.lower((place.object, place.pc), &plan, Some(argument), &fetch_arg::name(argument));
+        let plan = Some(plan).filter(|p| p.pieces.is_empty());
+        Ok(ValueAt { type_id, type_name, state, location, fetch, plan, ..value })
+    }
+
+    /// From a variable to what is read of it.
+    pub(crate) fn along(&self, mut plan: Plan, way: &Way) -> Result<Plan> {
+        let view = &self.view;
+        for (at, leg) in way.legs.iter().enumerate() {
+            let behind = |error: Error| {
+                let message = format!("{}{}", way.up_to(at), error.message());
+                let whole = Error::new(error.kind(), message);
+                error.remedy().map_or(whole.clone(), |remedy| whole.hint(remedy))
+            };
+            plan = match leg {
+                Leg::Steps(steps) => plan.part(view, steps).map_err(|error| match error.kind() {
+                    ErrorKind::Usage => error,
+                    _ => behind(error),
+                })?,
+                Leg::PointerTo(target) => {
+                    let none =
+                        || Error::new(ErrorKind::NoMatch, format!("{}: no type {target}", way.up_to(at + 1)));
+                    let type_id = lookup::find(view, target).first().copied().ok_or_else(none)?;
+                    plan.pointing_to(view, type_id)?
+                }
+                Leg::User => plan.of_user(),
+                Leg::Address => plan.address()?,
+            };
+        }
+        Ok(plan)
+    }
+
+    /// With an argument only what leads to a [`part`](Self::part) of it is found, which spells the type and lowers the plan.
+    fn variable(&mut self, place: Place<'a>, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
+        let view = self.view;
+        let plan = plan_of(&view, place, found);
+        let name = String::from_utf8_lossy(view.string(found.name));
+        // Registers and memory are others when the function returns.
+        let plan = match plan {
+            Ok(_) if place.at_return => self.passed(place, found),
+            Err(Missing::OptimizedOut) => {
+                let why = provenance::unplaced(&view, place.object, place.placed, found);
+                Err(why.map_or(Missing::OptimizedOut, Missing::Unsupported))
+            }
+            plan => plan,
+        };
+        let (state, location, fetch, plan) = match plan {
+            // What is read of it is lowered, where that is known.
+            Ok(plan) if argument.is_some() => (State::Readable, None, None, Some(plan)),
+            Ok(plan) => {
+                let (state, location, fetch) = self.lower((place.object, place.pc), &plan, None, &name);
+                (state, location, fetch, Some(plan))
+            }
+            Err(Missing::Elsewhere) => (State::Elsewhere, None, None, None),
+            Err(Missing::OptimizedOut) => (State::OptimizedOut, None, None, None),
+            Err(Missing::Unsupported(why)) => (State::Unsupported, Some(why), None, None),
+        };
+        let role = if found.is_parameter { Role::Parameter } else { Role::Local };
+        let with_line = place.with_lines;
+        let nearest = || match found.location {
+            Location::Everywhere(_) if found.is_parameter && view.is_user(place.object) => {
+                let behind = nearest_location::behind_prologue(&view, place.object, place.pc, with_line)?;
+                let at = At { object: place.object, pc: behind.pc, is_entry: true };
+                let there = Plan::of_variable(&view, found.location, found.type_id, at);
+                (is_at_entry(&view, place) && there.is_ok()).then_some(behind)
+            }
+            location => nearest_location::nearest(&view, place.object, location, place.pc, with_line),
+        };
+        ValueAt {
+            name: argument.map_or_else(|| name.into_owned(), |a| a.text.clone()),
+            role,
+            type_id: found.type_id,
+            type_name: if argument.is_some() { None } else { self.spelled(found.type_id) },
+            state,
+            location,
+            fetch,
+            plan,
+            parameter: None,
+            elsewhere: (state == State::Elsewhere).then(nearest).flatten(),
+            is_asked: false,
+        }
+    }
+
+    /// At a return: what was passed, where the kernel keeps it.
+    fn passed(&self, place: Place<'a>, found: &Found<'a>) -> Result<Plan, Missing> {
+        let others = |why: &str| {
+            Missing::Unsupported(format!("registers and stack are others when the function returns{why}"))
+        };
+        if !found.is_parameter {
+            return Err(others(""));
+        }
+        let parameters = self.parameters(place);
+        let parameter = parameters.iter().find(|p| p.0 == found.position).map(|p| p.1);
+        let Some(Parameter { number, slot: Slot::Register(_), proof: Proof::Proved }) = parameter else {
+            return Err(others(", and no register of the convention is proved to pass it"));
+        };
+        let saved = Ability::EntryArguments.check(&self.view);
+        saved.map_err(|why| others(&format!("; $arg{number}: {why}")))?;
+        Ok(Plan::of_argument(number, found.type_id))
+    }
+
+    fn returned(&mut self, place: Place<'a>, argument: Option<&Argument>) -> Option<ValueAt> {
+        let function = functions::function(&self.view, place.placed.record)?;
+        let type_id = self.view.variables(function).return_type?;
+        let plan = Plan::of_return(type_id);
+        let (state, location, fetch) = self.lower((place.object, place.pc), &plan, argument, "retval");
+        Some(ValueAt {
+            name: argument.map_or("$retval", |a| &a.text).to_owned(),
+            role: Role::Return,
+            type_id: Some(type_id),
+            type_name: self.spelled(Some(type_id)),
+            state,
+            location,
+            fetch,
+            plan: Some(plan),
+            parameter: None,
+            elsewhere: None,
+            is_asked: false,
+        })
+    }
+
+    fn raw(&self, text: &str, argument: &Argument, at_return: bool, is_entry: bool) -> ValueAt {
+        // `tparg_is_function_entry`, trace_probe.c
+        let passed = match at_return {
+            _ if !text.contains("$arg") => Ok(()),
+            true => Ability::EntryArguments.check(&self.view),
+            false if is_entry => Ok(()),
+            false => Err("$argN is for the entry of a function".to_owned()),
+        };
+        match passed.and_then(|()| Target::raw(&self.view, text, argument)) {
+            Ok(fetch) => ValueAt {
+                fetch: Some(format!("{}={fetch}", fetch_arg::name(argument))),
+                ..self.missing(argument, Role::Raw, State::Readable, Some(text))
+            },
+            Err(why) => self.missing(argument, Role::Raw, State::Unsupported, Some(&why)),
+        }
+    }
+
+    fn absent(&self, argument: &Argument) -> ValueAt {
+        self.missing(argument, Role::Local, State::OptimizedOut, Some("there is no such variable"))
+    }
+
+    fn missing(&self, argument: &Argument, role: Role, state: State, why: Option<&str>) -> ValueAt {
+        ValueAt {
+            name: argument.text.clone(),
+            role,
+            type_id: None,
+            type_name: None,
+            state,
+            location: why.map(str::to_owned),
+            fetch: None,
+            plan: None,
+            parameter: None,
+            elsewhere: None,
+            is_asked: true,
+        }
+    }
+
+    /// State, place in words, and fetch argument of a plan.
+    pub(crate) fn lower(
+        &self,
+        (object, pc): (ObjectId, u32),
+        plan: &Plan,
+        argument: Option<&Argument>,
+        name: &str,
+    ) -> (State, Option<String>, Option<String>) {
+        let target = Target { view: &self.view, object, pc };
+        let place = target.place(plan);
+        let body = target.body_at(plan, argument, &place);
+        let fetch = body.as_ref().ok().map(|body| [name, "=", body].concat());
+        let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
+        match (place, &body, argument) {
+            (Err(why), ..) => (State::Unsupported, Some(why), None),
+            // Something was asked for that cannot be written: the reason is the answer.
+            (_, Err(why), Some(_)) => (State::Unsupported, Some(why.clone()), None),
+            (Ok(text), ..) => (state, Some(text), fetch),
+        }
+    }
+
+    fn parameters(&self, place: Place<'a>) -> Vec<(u32, Parameter)> {
+        let is_entry = place.pc == place.placed.record.entry.get() && !place.placed.is_inline(&self.view);
+        if is_entry { calling_convention::parameters(&self.view, place.placed) } else { vec![] }
+    }
+
+    /// The spelling of a type.
+    pub(crate) fn spelled(&mut self, type_id: Option<TypeId>) -> Option<String> {
+        let spelled = self.spellings.spelled(type_id?)?;
+        Some(self.spellings.text(spelled).to_owned())
+    }
+}

@@ -1,0 +1,120 @@
+//! Where else a probe is possible, if a placement is refused.
+use super::reason::Reason;
+use super::{Judge, Verdict, Verdicts};
+use crate::query::index::functions::Placed;
+use crate::query::index::symbols;
+use probeidx_format::View;
+use probeidx_format::id::ObjectId;
+
+/// What to do about a refused placement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Instead<'a> {
+    /// Probe there.
+    At(Nearby<'a>),
+    /// Use a mechanism that takes the place: SystemTap's `register_kprobe`, or ftrace.
+    Mechanism(&'static str),
+    /// Define it while the module is not loaded: its init code is there only then.
+    BeforeLoading,
+    /// Probe returns of the function that holds it.
+    ReturnOf(&'a [u8]),
+}
+
+/// An address close to a refused one that kprobes take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nearby<'a> {
+    /// As a [`Pc`](probeidx_format::id::Pc).
+    pub pc: u32,
+    /// As a placement's.
+    pub address: u64,
+    /// The symbol that holds it, and the offset.
+    pub symbol: (&'a [u8], u32),
+    /// What to write for it; none where no symbol is unique.
+    pub anchor: Option<symbols::Anchor<'a>>,
+    /// The variables that can be read there, of those that were asked for.
+    pub readable: Vec<String>,
+}
+
+/// How far from a refused address to look, in bytes.
+const FAR: u32 = 256;
+
+/// A placement that a mechanism may refuse, as far as that matters for what to do instead.
+pub struct Refusal<'a> {
+    /// The object that holds the address.
+    pub object: ObjectId,
+    /// As a [`Pc`](probeidx_format::id::Pc).
+    pub pc: u32,
+    /// What each mechanism does with it.
+    pub verdicts: Verdicts,
+    /// Whether the object is a module.
+    pub is_in_module: bool,
+    /// The symbol that holds the address.
+    pub symbol: Option<&'a [u8]>,
+    /// The out-of-line function into which the placement is inlined.
+    pub outermost: Option<&'a [u8]>,
+    /// The inlined copy that starts there.
+    pub copy: Option<Placed<'a>>,
+    /// Whether a return probe is asked for.
+    pub wants_return: bool,
+}
+
+/// What to do about a refusal; `None` where nothing is refused. The nearest address lies behind the refused one in the same
+/// inlined copy, else anywhere in the same symbol. Cost: of each byte passed.
+pub fn instead<'a>(view: &View<'a>, judge: &Judge<'a, '_>, refusal: &Refusal<'a>) -> Option<Instead<'a>> {
+    let verdicts = refusal.verdicts;
+    if refusal.wants_return {
+        return match verdicts.kretprobe {
+            Verdict::Ok => None,
+            Verdict::No(Reason::Inline | Reason::NotEntry) => {
+                refusal.outermost.or(refusal.symbol.map(whole)).map(Instead::ReturnOf)
+            }
+            Verdict::No(_) => verdicts.fentry.is_ok().then_some(Instead::Mechanism("fentry")),
+        };
+    }
+    match verdicts.kprobe {
+        Verdict::Ok if verdicts.kprobe_events.is_ok() => None,
+        Verdict::Ok => Some(Instead::Mechanism("kprobe")),
+        Verdict::No(
+            Reason::FtraceSite
+            | Reason::JumpLabel
+            | Reason::StaticCall
+            | Reason::BugSite
+            | Reason::Patched
+            | Reason::NotBoundary
+            | Reason::UnsupportedInstruction,
+        ) => nearest(view, judge, refusal).map(Instead::At),
+        Verdict::No(Reason::InitText) => refusal.is_in_module.then_some(Instead::BeforeLoading),
+        Verdict::No(_) => verdicts.fentry.is_ok().then_some(Instead::Mechanism("fentry")),
+    }
+}
+
+/// The function from which a part with this symbol was split off.
+fn whole(symbol: &[u8]) -> &[u8] {
+    &symbol[..memchr::memmem::find(symbol, b".cold").unwrap_or(symbol.len())]
+}
+
+fn nearest<'a>(view: &View<'a>, judge: &Judge<'a, '_>, refusal: &Refusal<'a>) -> Option<Nearby<'a>> {
+    let Refusal { object, pc: refused, copy, .. } = *refusal;
+    let own = symbols::holding(view, object, refused)?.record.pc;
+    let takes = |pc: &u32| judge.kprobe(object, *pc).is_ok();
+    let is_near = |pc: &u32| symbols::holding(view, object, *pc).is_some_and(|h| h.record.pc == own);
+    let within = |placed: Placed<'a>| {
+        let ranges = view.details(placed.record).ranges;
+        let holds = |pc: &u32| ranges.into_iter().any(|r| r.contains(*pc));
+        let starts = ranges.map(|r| r.start.max(refused)).filter(holds);
+        let behind = |start: u32| (start..start.saturating_add(FAR)).find(|pc| holds(pc) && takes(pc));
+        starts.filter_map(behind).min()
+    };
+    let around = || {
+        let at = |distance: u32| [refused.checked_add(distance), refused.checked_sub(distance)];
+        (1..FAR).flat_map(at).flatten().find(|pc| is_near(pc) && takes(pc))
+    };
+    let pc = copy.and_then(within).or_else(around)?;
+    let held = symbols::holding(view, object, pc)?;
+    Some(Nearby {
+        pc,
+        address: symbols::address(view, object, pc),
+        symbol: (view.string(held.record.name), held.offset),
+        anchor: symbols::anchor(view, object, pc),
+        readable: vec![],
+    })
+}

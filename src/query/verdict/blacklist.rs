@@ -1,0 +1,57 @@
+//! The kernel's own list of what kprobes must not touch.
+use crate::query::index::functions::Scope;
+use crate::query::index::symbols;
+use probeidx_format::View;
+use probeidx_format::id::ObjectId;
+use probeidx_format::record::{CodeTable, RefusedBy};
+
+/// A range of the list.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused<'a> {
+    /// The module's name; `None` for vmlinux.
+    pub module: Option<&'a [u8]>,
+    /// Link addresses in vmlinux, offsets within the section in a module.
+    pub start: u64,
+    /// Counted as `start`.
+    pub end: u64,
+    /// The symbol at its start.
+    pub name: &'a [u8],
+    /// The section's name; empty where none holds it.
+    pub section: &'a [u8],
+    /// Which of the kernel's rules refuses it.
+    pub source: RefusedBy,
+}
+
+/// The list of each object that is asked: in the order in which `/sys/kernel/debug/kprobes/blacklist` has it.
+pub fn refused<'a>(view: &View<'a>, scope: &Scope) -> Vec<Refused<'a>> {
+    scope.objects().flat_map(|object| of_object(view, object)).collect()
+}
+
+fn of_object<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = Refused<'a>> {
+    let view = *view;
+    let module = view.objects.get(object.index()).map_or(&[][..], |o| view.string(o.name));
+    view.refused_of(object).iter().map(move |range| {
+        let start = range.start.get();
+        let address = symbols::address(&view, object, start);
+        let held = symbols::holding(&view, object, start);
+        Refused {
+            module: (!module.is_empty()).then_some(module),
+            start: address,
+            end: address.wrapping_add(range.end.get().saturating_sub(start).into()),
+            name: held.map_or(&[], |h| view.string(h.record.name)),
+            section: symbols::section(&view, object, start).map_or(&[], |s| view.string(s.name)),
+            source: RefusedBy::from_number(range.source.get()).unwrap_or(RefusedBy::Nokprobe),
+        }
+    })
+}
+
+/// The modules, other than those asked, that have ranges of their own.
+pub fn other_modules<'a>(view: &View<'a>, asked: &Scope) -> impl Iterator<Item = &'a [u8]> {
+    let has_some = |o: &ObjectId| !asked.contains(*o) && !view.refused_of(*o).is_empty();
+    view.object_ids().filter(has_some).map(|o| view.string(view.objects[o.index()].name))
+}
+
+/// Whether the list of an object may lack something, as a table could not be read.
+pub fn is_unsure(view: &View<'_>, object: ObjectId) -> bool {
+    view.objects.get(object.index()).is_some_and(|o| o.unread().has(CodeTable::Blacklist))
+}

@@ -1,0 +1,149 @@
+//! At how many addresses a function runs, and how many of them can be probed.
+use super::reason::{Reason, count};
+use super::{Judge, Verdicts};
+use crate::query::index::functions::{self, Placed, Scope};
+use crate::query::spec::FunctionSpec;
+use probeidx_format::View;
+use probeidx_format::id::{FunctionId, ObjectId};
+use rustc_hash::FxHashSet;
+
+/// How much of a function can be probed in one object. An address counts once, and an instance within another of the
+/// same function not at all: partial inlining makes such.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Its entries.
+    pub out_of_line: Reached,
+    /// Its inlined copies that stand at no entry of it.
+    pub inline: Reached,
+    /// Functions into which it is inlined.
+    pub callers: u32,
+    /// How many of the addresses each mechanism reaches.
+    pub by: ByMechanism,
+    /// Copies that are gone once the kernel runs, or never run: they do not count.
+    pub left_out: Vec<(Reason, u32)>,
+}
+
+/// Addresses, and what `register_kprobe` makes of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Distinct addresses.
+    pub total: u32,
+    /// Those that it takes.
+    pub reachable: u32,
+    /// Why it does not take the others, and how many each time.
+    pub refused: Vec<(Reason, u32)>,
+}
+
+/// How many addresses each mechanism takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByMechanism {
+    /// The kernel's `register_kprobe`.
+    pub kprobe: u32,
+    /// Events written to `kprobe_events`.
+    pub kprobe_events: u32,
+    /// Kretprobes: places that are entries.
+    pub kretprobe: u32,
+    /// The call of ftrace at the entry.
+    pub fentry: u32,
+}
+
+impl Coverage {
+    /// Of a function with these placements in one object. Cost: judging each of them.
+    pub fn of(view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, places: &[Placed<'_>]) -> Self {
+        let mut callers: FxHashSet<FunctionId> = FxHashSet::default();
+        let mut addresses: Vec<(u32, bool)> = Vec::with_capacity(places.len());
+        for place in places {
+            if is_nested(view, *place) {
+                continue;
+            }
+            let outer = place.outer(view);
+            if let Some(outer) = outer
+                && judge.is_running(object, place.record.entry.get())
+            {
+                callers.insert(outer.record.function);
+            }
+            addresses.push((place.record.entry.get(), outer.is_some()));
+        }
+        addresses.sort_unstable();
+        addresses.dedup_by_key(|(pc, _)| *pc);
+        let mut coverage = Self { callers: callers.len() as u32, ..Self::default() };
+        for (pc, is_inline) in addresses {
+            coverage.add(judge.verdicts(object, pc, is_inline), is_inline);
+        }
+        coverage
+    }
+
+    /// Of one address.
+    pub fn of_one(verdicts: Verdicts) -> Self {
+        let mut coverage = Self::default();
+        coverage.add(verdicts, false);
+        coverage
+    }
+
+    fn add(&mut self, verdicts: Verdicts, is_inline: bool) {
+        if let Some(reason) = verdicts.kprobe.reason().filter(|r| r.is_gone()) {
+            return count(&mut self.left_out, reason);
+        }
+        let reached = if is_inline { &mut self.inline } else { &mut self.out_of_line };
+        reached.total += 1;
+        match verdicts.kprobe.reason() {
+            None => reached.reachable += 1,
+            Some(reason) => count(&mut reached.refused, reason),
+        }
+        let by = &mut self.by;
+        by.kprobe += u32::from(verdicts.kprobe.is_ok());
+        by.kprobe_events += u32::from(verdicts.kprobe_events.is_ok());
+        by.kretprobe += u32::from(verdicts.kretprobe.is_ok());
+        by.fentry += u32::from(verdicts.fentry.is_ok());
+    }
+
+    /// At how many distinct addresses the function runs.
+    pub fn instances(&self) -> u32 {
+        self.out_of_line.total + self.inline.total
+    }
+}
+
+/// The coverage of a function in one object.
+#[derive(Clone, Debug)]
+pub struct Covered<'a> {
+    /// The object in which its places are counted.
+    pub object: ObjectId,
+    /// The function's name.
+    pub function: &'a [u8],
+    /// The file of the declaration; empty where it is not known.
+    pub file: &'a [u8],
+    /// Of the declaration.
+    pub line: u32,
+    /// Of all its places in the object that the spec asks for.
+    pub coverage: Coverage,
+}
+
+/// The coverage of all functions that a spec names, whichever of their places it asks for. Cost: judging each place.
+pub fn of_spec<'a>(view: &View<'a>, spec: &FunctionSpec) -> Vec<Covered<'a>> {
+    let judge = Judge::new(*view);
+    let scope = Scope::new(view, &spec.module);
+    let mut found = vec![];
+    let mut scratch = vec![];
+    for name in functions::names(view, &spec.declared.name) {
+        for declaration in functions::declarations(view, name, spec.declared.file.as_ref()) {
+            functions::places(view, &declaration, &scope, &mut scratch, |object, own| {
+                found.push(Covered {
+                    object,
+                    function: view.string(declaration.name),
+                    file: view.string(declaration.file),
+                    line: declaration.line,
+                    coverage: Coverage::of(view, &judge, object, own),
+                });
+            });
+        }
+    }
+    found
+}
+
+/// Whether a placement lies within another one of the same function.
+pub fn is_nested(view: &View<'_>, place: Placed<'_>) -> bool {
+    let function =
+        |p: &Placed<'_>| functions::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));
+    let own = function(&place);
+    std::iter::successors(place.outer(view), |o| o.outer(view)).any(|o| function(&o) == own)
+}

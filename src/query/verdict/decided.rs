@@ -1,0 +1,75 @@
+//! How many verdicts of an index are decided, and why the others are not.
+use super::Judge;
+use super::unknown::Unknown;
+use probeidx_format::View;
+use probeidx_format::id::{ObjectId, PlaceId};
+use probeidx_format::record::ObjectRecord;
+use std::collections::BTreeMap;
+
+/// Counts of placements, of which each has a verdict for every mechanism.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decided {
+    /// All placements.
+    pub placements: u64,
+    /// Those of which a verdict is undecided.
+    pub undecided: u64,
+    /// Those of vmlinux.
+    pub of_kernel: u64,
+    /// Those of vmlinux of which a verdict is undecided.
+    pub undecided_of_kernel: u64,
+    /// What is not known, and of how many placements it leaves a verdict undecided: the most first.
+    pub because: Vec<(&'static str, u64)>,
+}
+
+impl Decided {
+    /// Of an index. Cost: nothing where nothing is missing; else judging each place of the objects that lack something.
+    pub fn of(view: &View<'_>) -> Self {
+        let judge = Judge::new(*view);
+        let kernel = crate::query::index::functions::kernel(view);
+        let mut counts = Self { placements: view.places.len() as u64, ..Self::default() };
+        let mut because: BTreeMap<&'static str, u64> = BTreeMap::new();
+        // Without vmlinux, or with one that lacks something, the verdicts of every object may rest on what is missing.
+        let is_all = kernel.is_none_or(|kernel| lacks(view, kernel));
+        for object in view.object_ids() {
+            let places = view.places_of(object);
+            let is_kernel = Some(object) == kernel;
+            if is_kernel {
+                counts.of_kernel = places.len() as u64;
+            }
+            if !is_all && !lacks(view, object) {
+                continue;
+            }
+            let own = view.places.get(places.clone()).unwrap_or_default();
+            for (number, place) in (places.start as u32..).zip(own) {
+                let id = PlaceId::new(number);
+                let is_inline = view.outer(id, place).is_some();
+                let unknown = judge.verdicts(object, place.entry.get(), is_inline).unknown();
+                if unknown == Unknown::NOTHING {
+                    continue;
+                }
+                counts.undecided += 1;
+                counts.undecided_of_kernel += u64::from(is_kernel);
+                unknown.causes().for_each(|cause| *because.entry(cause).or_default() += 1);
+            }
+        }
+        counts.because = because.into_iter().collect();
+        counts.because.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        counts
+    }
+
+    /// The share of placements with undecided verdicts, in percent with one digit behind the point; never 0 where one is.
+    pub fn percent_undecided(&self) -> f64 {
+        (1000.0 * self.undecided.min(self.placements) as f64 / self.placements.max(1) as f64).ceil() / 10.0
+    }
+
+    /// Whether the verdicts of most placements of vmlinux are undecided.
+    pub fn is_mostly_open(&self) -> bool {
+        self.undecided_of_kernel * 2 > self.of_kernel
+    }
+}
+
+/// Whether something about an object is not known on which verdicts rest.
+fn lacks(view: &View<'_>, object: ObjectId) -> bool {
+    const LACKS: u32 = ObjectRecord::NO_CODE | ObjectRecord::NO_RULES | ObjectRecord::NO_KPROBES;
+    view.objects.get(object.index()).is_some_and(|o| o.has(LACKS) || !o.unread().is_empty())
+}

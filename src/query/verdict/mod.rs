@@ -1,0 +1,444 @@
+//! Whether the kernel takes a probe at an address, and why not: by mechanism.
+//!
+//! The order of the checks is that of [`Reason`]. Where the kernel takes a probe that is of no use (a function that was
+//! replaced at link time, a return probe on the split-off part of a function), it is refused here.
+pub mod alternative;
+pub mod blacklist;
+pub mod coverage;
+pub mod decided;
+pub mod reason;
+pub(crate) mod stap_blocklist;
+pub mod unknown;
+use super::index::functions::{self, kernel};
+use super::index::symbols::{self, Held};
+use super::runtime::overlay::Overlay;
+use crate::symbol_name::is_prefix;
+use probeidx_format::id::{ObjectId, StrId};
+use probeidx_format::record::{
+    CodeTable, ObjectRecord, RefusedBy, SectionRecord, SiteKind, SiteRecord, SymbolRecord, TableSet,
+};
+use probeidx_format::{View, machine};
+use reason::Reason;
+use unknown::Unknown;
+
+/// What a mechanism does: it takes the address, or says why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The probe is accepted, and fires.
+    Ok,
+    /// It is not.
+    No(Reason),
+}
+
+impl Verdict {
+    /// Whether the probe is accepted.
+    pub fn is_ok(self) -> bool {
+        self == Self::Ok
+    }
+    /// The reason why not.
+    pub fn reason(self) -> Option<Reason> {
+        match self {
+            Self::Ok => None,
+            Self::No(reason) => Some(reason),
+        }
+    }
+    /// `ok`, or the name of the reason.
+    pub fn name(self) -> &'static str {
+        self.reason().map_or("ok", Reason::name)
+    }
+    /// The same for people: in words where the architecture is why it is undecided.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::No(reason @ Reason::Undecided(Unknown::ARCHITECTURE)) => reason.phrase(),
+            other => other.name(),
+        }
+    }
+    /// What is not known, if it is undecided.
+    pub fn unknown(self) -> Unknown {
+        self.reason().map_or(Unknown::NOTHING, Reason::unknown)
+    }
+    fn or(self, next: impl FnOnce() -> Self) -> Self {
+        if self.is_ok() { next() } else { self }
+    }
+}
+
+impl From<Unknown> for Verdict {
+    fn from(unknown: Unknown) -> Self {
+        Reason::of(unknown).into()
+    }
+}
+
+impl From<Option<Reason>> for Verdict {
+    fn from(reason: Option<Reason>) -> Self {
+        reason.map_or(Self::Ok, Self::No)
+    }
+}
+
+/// What each mechanism of the kernel does with an address. In a program or shared library uprobes take the place of kprobes,
+/// and uretprobes that of kretprobes; ftrace does not reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdicts {
+    /// `register_kprobe`: SystemTap, modules.
+    pub kprobe: Verdict,
+    /// `p` in tracefs: perf, BPF through `perf_event_open`.
+    pub kprobe_events: Verdict,
+    /// `r` in tracefs.
+    pub kretprobe: Verdict,
+    /// ftrace, fprobe, kprobe.multi, BPF trampolines.
+    pub fentry: Verdict,
+    /// How many bytes behind the address the kernel puts the probe: 4 where `endbr64` starts a function, else 0.
+    pub shift: u32,
+}
+
+impl Verdicts {
+    /// What is not known of those that are undecided.
+    pub fn unknown(&self) -> Unknown {
+        let all = [self.kprobe, self.kprobe_events, self.kretprobe, self.fentry];
+        all.into_iter().fold(Unknown::NOTHING, |sum, verdict| sum.and(verdict.unknown()))
+    }
+    /// The mechanisms that there are, by name.
+    pub fn by_mechanism(&self, is_user: bool) -> impl Iterator<Item = (&'static str, Verdict)> + use<> {
+        named(is_user, [self.kprobe, self.kprobe_events, self.kretprobe, self.fentry])
+    }
+}
+
+/// Values of kprobe, kprobe_events, kretprobe and fentry with the names of these, or with those of the mechanisms in their
+/// place.
+pub fn named<T: Copy>(is_user: bool, values: [T; 4]) -> impl Iterator<Item = (&'static str, T)> {
+    const KERNEL: &[(&str, usize)] = &[("kprobe", 0), ("kprobe_events", 1), ("kretprobe", 2), ("fentry", 3)];
+    const USER: &[(&str, usize)] = &[("uprobe", 0), ("uretprobe", 2)];
+    let names = if is_user { USER } else { KERNEL };
+    names.iter().map(move |&(name, at)| (name, values[at]))
+}
+
+/// Judges addresses by what the index knows of the kernel.
+#[derive(Clone, Copy)]
+pub struct Judge<'a, 'l> {
+    view: View<'a>,
+    kernel: Option<ObjectId>,
+    /// Of vmlinux.
+    flags: u32,
+    /// `_stext` to `_etext` of vmlinux.
+    core: (u32, u32),
+    /// The name of the one function of which no return can be probed.
+    never_returns: Option<StrId>,
+    /// What runs, if it is known: its own lists stand above what the tables of its build led to expect.
+    running: Option<&'l Overlay<'l>>,
+}
+
+const EM_X86_64: u16 = 62;
+
+impl<'a, 'l> Judge<'a, 'l> {
+    /// Finds out which rules the kernel has. Cost: a few name lookups.
+    pub fn new(view: View<'a>) -> Self {
+        let kernel = kernel(&view);
+        let record = kernel.and_then(|k| view.objects.get(k.index()));
+        // Of modules alone it is not known whether their kernel has these rules: nothing is lost where it has not.
+        const TAKEN: u32 = ObjectRecord::REFUSES_PREFIXES | ObjectRecord::REFUSES_TRAPS;
+        let flags = record.map_or(TAKEN, |o| o.flags.get());
+        let bound = |name: &[u8]| {
+            let symbol = functions::symbols_named(&view, kernel?, view.name(name)?).next()?;
+            Some(functions::symbol(&view, symbol)?.pc.get())
+        };
+        let core = (bound(b"_stext").unwrap_or(0), bound(b"_etext").unwrap_or(u32::MAX));
+        // kretprobe_blacklist, arch/x86/kernel/kprobes/core.c; that of arm64 is empty
+        let is_x86 = [EM_X86_64, machine::I386].contains(&view.machine());
+        let switch = is_x86.then(|| view.name(b"__switch_to")).flatten();
+        let never_returns = switch.and_then(|n| Some(view.names.get(n.index())?.name));
+        Self { view, kernel, flags, core, never_returns, running: None }
+    }
+
+    /// The same, of a kernel that runs.
+    pub fn over(self, running: Option<&'l Overlay<'l>>) -> Self {
+        Self { running, ..self }
+    }
+
+    /// What each mechanism does with an address. `is_inline` says that an inlined copy is meant, although a function
+    /// may start there too. Cost: some binary searches.
+    pub fn verdicts(&self, object: ObjectId, pc: u32, is_inline: bool) -> Verdicts {
+        if self.view.is_user(object) {
+            return self.uprobes(object, pc, is_inline);
+        }
+        let held = match self.running(object, pc) {
+            Ok(held) => held,
+            Err(reason) => {
+                let no = Verdict::No(reason);
+                return Verdicts { kprobe: no, kprobe_events: no, kretprobe: no, fentry: no, shift: 0 };
+            }
+        };
+        let kprobe = self.registered(object, pc, held);
+        let kprobe_events = match (kprobe, self.notrace(object, held)) {
+            (Verdict::Ok, Some(reason)) => Verdict::No(reason),
+            (Verdict::No(Reason::Undecided(one)), Some(Reason::Undecided(other))) => {
+                Verdict::No(Reason::Undecided(one.and(other)))
+            }
+            (Verdict::No(open), Some(reason)) if open == Reason::Patched || open.is_open() => {
+                Verdict::No(if reason.is_open() { open.max(reason) } else { reason })
+            }
+            (kprobe, _) => kprobe,
+        };
+        let entry = self.entry_shift(held).filter(|_| self.is_function(held));
+        let at_entry = || Verdict::from(entry.is_none().then_some(Reason::NotEntry));
+        let inline = Verdict::from(is_inline.then_some(Reason::Inline));
+        let kretprobe = inline.or(|| kprobe_events).or(at_entry).or(|| {
+            let returns_elsewhere =
+                Some(held.record.name) == self.never_returns && Some(object) == self.kernel;
+            returns_elsewhere.then_some(Reason::KretprobeBlacklist).into()
+        });
+        let fentry = inline.or(at_entry).or(|| self.traced_at_entry(object, held).into());
+        Verdicts { kprobe, kprobe_events, kretprobe, fentry, shift: self.shift(held) }
+    }
+
+    /// What `register_kprobe` does with an address. Cost: some binary searches.
+    pub fn kprobe(&self, object: ObjectId, pc: u32) -> Verdict {
+        if self.view.is_user(object) {
+            return self.uprobe(object, pc).into();
+        }
+        self.running(object, pc).map_or_else(Verdict::No, |held| self.registered(object, pc, held))
+    }
+
+    /// Whether code at an address is there once the kernel runs, and runs.
+    pub fn is_running(&self, object: ObjectId, pc: u32) -> bool {
+        self.view.is_user(object) || self.running(object, pc).is_ok()
+    }
+
+    /// What uprobes do with an address of a program or shared library: no rule of the kernel's own code holds there.
+    fn uprobes(&self, object: ObjectId, pc: u32, is_inline: bool) -> Verdicts {
+        let uprobe = Verdict::from(self.uprobe(object, pc));
+        let starts_symbol = || symbols::holding(&self.view, object, pc).is_some_and(|held| held.offset == 0);
+        let is_entry = || starts_symbol() || functions::entry_at(&self.view, object, pc).is_some();
+        let uretprobe = Verdict::from(is_inline.then_some(Reason::Inline))
+            .or(|| uprobe)
+            .or(|| (!is_entry()).then_some(Reason::NotEntry).into());
+        let fentry = Verdict::No(Reason::NoFtraceSite);
+        Verdicts { kprobe: uprobe, kprobe_events: uprobe, kretprobe: uretprobe, fentry, shift: 0 }
+    }
+
+    /// Why uprobes refuse an address. Where no symbol reaches, nothing was decoded, and instructions may start anywhere.
+    fn uprobe(&self, object: ObjectId, pc: u32) -> Option<Reason> {
+        let view = &self.view;
+        if !symbols::section(view, object, pc).is_some_and(symbols::is_executable) {
+            return Some(Reason::Discarded);
+        }
+        let is_decoded =
+            symbols::holding(view, object, pc).is_some_and(|held| symbols::covers(view, object, held));
+        match self.code(object, pc) {
+            Some(Reason::NotBoundary) if !is_decoded => Some(Reason::Undecided(Unknown::SYMBOL)),
+            reason => reason.or_else(|| Reason::of(self.unsure(object))),
+        }
+    }
+
+    /// The symbol that holds an address of code that is there once the kernel runs, and runs.
+    fn running(&self, object: ObjectId, pc: u32) -> Result<Held<'a>, Reason> {
+        let section = symbols::section(&self.view, object, pc);
+        let held = section.and_then(|s| symbols::holding_in(&self.view, object, s, pc));
+        match (self.gone(object, pc, section, held), held) {
+            (Some(reason), _) => Err(reason),
+            (None, held) => held.ok_or(Reason::NoSymbol),
+        }
+    }
+
+    fn registered(&self, object: ObjectId, pc: u32, held: Held<'_>) -> Verdict {
+        Verdict::from(self.refused(object, pc, held))
+            .or(|| self.code(object, pc.saturating_add(self.shift(held))).into())
+            .or(|| self.unsure(object).into())
+    }
+
+    /// Whether the code is not there once the kernel runs, or never runs.
+    pub(super) fn gone(
+        &self,
+        object: ObjectId,
+        pc: u32,
+        section: Option<&SectionRecord>,
+        held: Option<Held<'_>>,
+    ) -> Option<Reason> {
+        let view = &self.view;
+        let Some(section) = section else { return Some(Reason::NoSymbol) };
+        let is_kernel = Some(object) == self.kernel;
+        match view.string(section.name) {
+            name if name.starts_with(b".init") => return Some(Reason::InitText),
+            name if is_kernel && name.starts_with(b".exit") => return Some(Reason::ExitText),
+            name if name.starts_with(b".altinstr") => return Some(Reason::Discarded),
+            _ if !symbols::is_executable(section) => return Some(Reason::Discarded),
+            _ if is_kernel && !(self.core.0..self.core.1).contains(&pc) => return Some(Reason::Discarded),
+            _ => {}
+        }
+        match symbols::covers(view, object, held?) {
+            true => None,
+            false if functions::holding(view, object, pc).is_some() => Some(Reason::DeadCode),
+            false => Some(Reason::Discarded),
+        }
+    }
+
+    /// The kernel's own list, by address and, for `foo.cold` and its like, by the address of `foo`
+    /// (`within_kprobe_blacklist`); and its refusal of prefix symbols.
+    fn refused(&self, object: ObjectId, pc: u32, held: Held<'_>) -> Option<Reason> {
+        let listed = |object: ObjectId, pc: u32| {
+            let holds = |start: u32, end: u32| start <= pc && pc < end;
+            let mut refused = self.view.refused_of(object).iter();
+            let found = refused.find(|r| holds(r.start.get(), r.end.get()))?;
+            Some(RefusedBy::from_number(found.source.get()).map_or(Reason::Blacklist, Reason::from))
+        };
+        let name = self.view.string(held.record.name);
+        let of_base = || self.base(object, name).and_then(|(object, base)| listed(object, base.pc.get()));
+        let is_padding = || self.flags & ObjectRecord::REFUSES_PREFIXES != 0 && is_prefix(name);
+        let by_itself = || self.running?.refuses(object, pc).then_some(Reason::Blacklist);
+        let of_name = || is_padding().then_some(Reason::PrefixSymbol);
+        listed(object, pc).or_else(of_base).or_else(by_itself).or_else(of_name)
+    }
+
+    /// What stands at the address.
+    fn code(&self, object: ObjectId, pc: u32) -> Option<Reason> {
+        const LONGEST: u32 = u8::MAX as u32;
+        let view = &self.view;
+        let sites = view.sites_of(object);
+        let first = sites.partition_point(|s| s.start.get().saturating_add(LONGEST) < pc);
+        let holding = sites[first..]
+            .iter()
+            .take_while(|s| s.start.get() <= pc)
+            .filter(|s| pc.checked_sub(s.start.get()).is_some_and(|into| into < s.length.into()));
+        let at_start = |s: &SiteRecord| s.start.get() == pc;
+        let reason = |s: &SiteRecord| match SiteKind::from_number(s.kind) {
+            Some(SiteKind::JumpLabel) => Some(Reason::JumpLabel),
+            Some(SiteKind::StaticCall) => Some(Reason::StaticCall),
+            Some(SiteKind::Bug) => Some(if at_start(s) { Reason::BugSite } else { Reason::NotBoundary }),
+            Some(SiteKind::Patched) if at_start(s) => None,
+            Some(SiteKind::Patched | SiteKind::PatchedWhole) => Some(Reason::Patched),
+            Some(SiteKind::Trap) if self.flags & ObjectRecord::REFUSES_TRAPS == 0 => None,
+            Some(SiteKind::Unsupported | SiteKind::Trap) => Some(Reason::UnsupportedInstruction),
+            Some(SiteKind::Ftrace) => Some(Reason::FtraceSite),
+            None if s.may_be_of().is_some() => None,
+            None => Some(Reason::Undecided(Unknown::SITE)),
+        };
+        // What the file has where other instructions are patched in says nothing of them.
+        let is_replaced = holding.clone().any(|s| at_start(s) && s.kind == SiteKind::Patched as u8);
+        let counts = |r: &Reason| *r != Reason::UnsupportedInstruction || !is_replaced;
+        let known = holding.clone().filter_map(reason).filter(counts).min();
+        let known = known.or_else(|| {
+            let section = symbols::section(view, object, pc)?;
+            match view.is_boundary(section, pc - section.pc.get()) {
+                Some(true) => None,
+                Some(false) => Some(Reason::NotBoundary),
+                None => Some(Reason::Undecided(self.unsure(object).or(Unknown::CODE))),
+            }
+        });
+        // What the file has here, a table that could not be read may replace.
+        let is_of_file = matches!(known, Some(Reason::UnsupportedInstruction | Reason::NotBoundary));
+        if known.is_some() && !is_of_file {
+            return known;
+        }
+        let unread = self.unread(object);
+        if unread.is_empty() {
+            return known;
+        }
+        let may_be = |s: &SiteRecord| {
+            s.may_be_of().filter(|table| match is_of_file {
+                true => table.is_of_patches(),
+                false => !table.is_of_patches() || !at_start(s),
+            })
+        };
+        let anywhere =
+            unread.filtered(|table| is_of_file && table.may_hold_anything() && table.is_of_patches());
+        let open = holding.filter_map(may_be).fold(anywhere, TableSet::with);
+        Reason::of(Unknown::tables(open)).or(known)
+    }
+
+    /// The tables of an object that could not be read.
+    fn unread(&self, object: ObjectId) -> TableSet {
+        self.view.objects.get(object.index()).map_or(TableSet::EMPTY, ObjectRecord::unread)
+    }
+
+    /// What is missing without which nothing in an object is known to be accepted.
+    fn unsure(&self, object: ObjectId) -> Unknown {
+        let flags = self.view.objects.get(object.index()).map_or(0, |o| o.flags.get());
+        let missing = |flags: u32, flag: u32, unknown: Unknown| match flags & flag {
+            0 => Unknown::NOTHING,
+            _ => unknown,
+        };
+        if flags & ObjectRecord::NO_RULES != 0 {
+            return Unknown::ARCHITECTURE;
+        }
+        Unknown::tables(self.unread(object).filtered(CodeTable::may_hold_anything))
+            .and(missing(flags, ObjectRecord::NO_CODE, Unknown::CODE))
+            .and(missing(self.flags, ObjectRecord::NO_KPROBES, Unknown::KPROBES))
+    }
+
+    /// What kprobe_events say of a symbol without an ftrace site; one with a suffix is judged by the symbol whose name
+    /// ends at its first dot (`within_notrace_func`, trace_kprobe.c).
+    fn notrace(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
+        let is_traced = held.record.has(SymbolRecord::TRACED)
+            || self
+                .base(object, self.view.string(held.record.name))
+                .is_some_and(|(_, base)| base.has(SymbolRecord::TRACED));
+        if is_traced {
+            return None;
+        }
+        match self.kernel {
+            Some(_) if self.flags & ObjectRecord::REFUSES_NOTRACE == 0 => None,
+            Some(_) => Reason::of(self.lacks_ftrace_table(object)).or(Some(Reason::NoFtraceSite)),
+            None => Some(Reason::Undecided(Unknown::KERNEL)),
+        }
+    }
+
+    fn traced_at_entry(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
+        // Without code it is not known whether `endbr64` stands before the site.
+        let unknown = || {
+            let lacks_code =
+                self.view.objects.get(object.index()).is_some_and(|o| o.has(ObjectRecord::NO_CODE));
+            let is_hidden = lacks_code && held.record.has(SymbolRecord::TRACED);
+            self.lacks_ftrace_table(object).and(if is_hidden { Unknown::CODE } else { Unknown::NOTHING })
+        };
+        match held.record.has(SymbolRecord::FTRACE_ENTRY) {
+            true if self.running.is_some_and(|r| r.leaves_out(&self.view, object, held.record.name)) => {
+                Some(Reason::NoFtraceSite)
+            }
+            true => None,
+            false => Reason::of(unknown()).or(Some(Reason::NoFtraceSite)),
+        }
+    }
+
+    fn lacks_ftrace_table(&self, object: ObjectId) -> Unknown {
+        match self.view.objects.get(object.index()) {
+            Some(record) if record.has(ObjectRecord::NO_RULES) => Unknown::ARCHITECTURE,
+            Some(record) => Unknown::tables(record.unread().filtered(|table| table == CodeTable::Ftrace)),
+            None => Unknown::SITE,
+        }
+    }
+
+    /// The symbol that the kernel finds for a name up to its first dot: of vmlinux, else of the module
+    /// (`kallsyms_lookup_name`). `None` for a name without a dot.
+    fn base(&self, object: ObjectId, name: &[u8]) -> Option<(ObjectId, &'a SymbolRecord)> {
+        let dot = memchr::memchr(b'.', name)?;
+        let name = self.view.name(&name[..dot])?;
+        self.kernel.into_iter().chain([object]).find_map(|object| {
+            let mut symbols = functions::symbols_named(&self.view, object, name);
+            let symbol = symbols
+                .find_map(|s| functions::symbol(&self.view, s).filter(|s| s.has(SymbolRecord::KEPT)))?;
+            Some((object, symbol))
+        })
+    }
+
+    /// If the address counts as the entry of the symbol: how far from its first byte the probe goes
+    /// (`arch_adjust_kprobe_addr`, arch/x86/kernel/kprobes/core.c, 5.18).
+    fn entry_shift(&self, held: Held<'_>) -> Option<u32> {
+        const ENDBR64: u32 = 4;
+        let skips = self.flags & ObjectRecord::SKIPS_ENDBR != 0 && held.record.has(SymbolRecord::ENDBR);
+        match held.offset {
+            0 if skips => Some(ENDBR64),
+            ENDBR64 if skips => Some(0),
+            0 => Some(0),
+            _ => None,
+        }
+    }
+
+    fn shift(&self, held: Held<'_>) -> u32 {
+        self.entry_shift(held).unwrap_or(0)
+    }
+
+    /// Whether a function starts with the symbol: neither its split-off part, where the kernel would look for a return
+    /// address and find none, nor the padding before it.
+    fn is_function(&self, held: Held<'_>) -> bool {
+        let name = self.view.string(held.record.name);
+        memchr::memmem::find(name, b".cold").is_none() && !is_prefix(name)
+    }
+}
