@@ -62,6 +62,7 @@ mod image;
 mod inflated;
 #[cfg(feature = "cli")]
 mod kernel_structs;
+mod layers;
 mod lines;
 #[cfg(feature = "cli")]
 mod listing;
