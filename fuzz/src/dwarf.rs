@@ -10,7 +10,7 @@ use gimli::write::{
 };
 use gimli::*;
 
-#[path = "../../tests/suite/elf.rs"]
+#[path = "../../tests/suite/support/elf.rs"]
 #[allow(dead_code)]
 mod elf;
 

@@ -2,7 +2,7 @@
 use libfuzzer_sys::fuzzer_mutate;
 use probeidx_format::id::StrId;
 
-#[path = "../../tests/suite/parts.rs"]
+#[path = "../../tests/suite/support/parts.rs"]
 mod parts;
 
 pub use parts::Parts;

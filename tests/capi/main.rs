@@ -5,11 +5,11 @@ mod abi;
 mod aliases;
 mod consumers;
 #[allow(dead_code)]
-#[path = "../suite/fixture.rs"]
+#[path = "../suite/support/fixture.rs"]
 mod fixture;
 mod library;
 #[allow(dead_code)]
-#[path = "../suite/program.rs"]
+#[path = "../suite/support/program.rs"]
 mod program;
 mod python;
 mod tapset;

@@ -5,8 +5,8 @@
 mod inputs;
 mod reader;
 
-use crate::fixture::{RELEASE, Tree, USUAL, skipped};
-use crate::program::{Run, command, run_in};
+use crate::support::fixture::{RELEASE, Tree, USUAL, skipped};
+use crate::support::program::{Run, command, run_in};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};

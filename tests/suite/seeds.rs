@@ -1,9 +1,9 @@
 //! The files from which fuzzing starts, made of the fixtures: `scripts/fuzz-seeds` runs this.
 //!
 //! Texts (specs, scripts, logs) are written by hand and are not made here.
-use crate::fixture::{RELEASE, Recipe, Tree, USUAL, run_all};
-use crate::program::run_in;
-use crate::tracepoints;
+use crate::answers::tracepoints;
+use crate::support::fixture::{RELEASE, Recipe, Tree, USUAL, run_all};
+use crate::support::program::run_in;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};

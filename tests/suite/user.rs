@@ -3,8 +3,8 @@ mod compilers;
 mod debug_files;
 mod uprobes;
 
-use crate::fixture::run_all;
-use crate::program::{KERNEL, Run, command, run_in};
+use crate::support::fixture::run_all;
+use crate::support::program::{KERNEL, Run, command, run_in};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -188,8 +188,8 @@ fn kernels_and_user_objects_do_not_see_each_other() {
         place.db().display()
     );
     run_in(&place.db(), ["find", "sum"]).refused(3, &nothing);
-    let kernel = &crate::program::KERNEL;
-    let name = format!("{}.pidx", crate::fixture::RELEASE);
+    let kernel = &crate::support::program::KERNEL;
+    let name = format!("{}.pidx", crate::support::fixture::RELEASE);
     std::fs::copy(kernel.db.path().join(&name), place.db().join(&name)).unwrap();
     let run = |pattern: &str| run_in(&place.db(), ["-q", "find", pattern]);
     assert_eq!((run("sum").code, run("main").code), (1, 1));
@@ -198,7 +198,10 @@ fn kernels_and_user_objects_do_not_see_each_other() {
     let both = run("{kernel,process(\"user\")}.function(\"*\")").found();
     assert!(both.contains("kernel.function(") && both.contains("process(\"/"), "{both}");
     let stats = run_in(&place.db(), ["stats"]).found();
-    assert!(stats.contains(crate::fixture::RELEASE) && stats.contains(program.to_str().unwrap()), "{stats}");
+    assert!(
+        stats.contains(crate::support::fixture::RELEASE) && stats.contains(program.to_str().unwrap()),
+        "{stats}"
+    );
     assert_eq!(run_in(&place.db(), ["verify"]).found().lines().count(), 2);
 }
 
@@ -215,7 +218,7 @@ fn what_is_no_program_is_one_line() {
     let debug = place.path("user.debug");
     objcopy(&["--only-keep-debug"], &program, &debug);
     let object = place.compile("user.o", &["-c"]);
-    let kernel = crate::program::KERNEL.tree.vmlinux();
+    let kernel = crate::support::program::KERNEL.tree.vmlinux();
     let cases: [(&Path, &str); 6] = [
         (&text, "offset"),
         (&narrow, "part of a 32-bit kernel or program, of a machine of which only 64-bit ones are read"),
@@ -288,8 +291,8 @@ fn frames_of_programs_in_the_log_of_a_kernel() {
     let place = Place::new();
     let library = place.compile("libuser.so", &["-shared", "-fPIC", "-Wl,-soname,libuser.so.1"]);
     place.index(&library);
-    let name = format!("{}.pidx", crate::fixture::RELEASE);
-    std::fs::copy(crate::program::KERNEL.db.path().join(&name), place.db().join(&name)).unwrap();
+    let name = format!("{}.pidx", crate::support::fixture::RELEASE);
+    std::fs::copy(crate::support::program::KERNEL.db.path().join(&name), place.db().join(&name)).unwrap();
     let mut starts: Vec<u64> = symbols(&library).into_iter().map(|s| s.1).collect();
     starts.sort_unstable();
     let start = address(&library, "sum");

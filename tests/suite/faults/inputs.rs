@@ -1,7 +1,7 @@
 //! Files that change, are cut off or vanish while a build reads them.
 use super::{TREE, assert_clean_after_a_build, assert_whole, times};
-use crate::fixture::{RELEASE, Tree};
-use crate::program::{Run, command};
+use crate::support::fixture::{RELEASE, Tree};
+use crate::support::program::{Run, command};
 use probeidx::observer::Observer;
 use probeidx::pipeline::{self, Options};
 use std::fs::{self, OpenOptions};
@@ -113,7 +113,7 @@ impl<F: Fn() + Sync> Observer for Meanwhile<F> {
 fn files_that_vanish_once_they_were_found() {
     let (tree, db, vmlinux) = disturbed(Tree::vmlinux);
     let index = db.path().join(format!("{RELEASE}.pidx"));
-    let options = Options { force: true, ..crate::index::options(db.path(), 2) };
+    let options = Options { force: true, ..crate::support::index::options(db.path(), 2) };
     let build = |file: &Path| {
         let content = fs::read(file).unwrap();
         let gone = Meanwhile(|| fs::remove_file(file).unwrap());

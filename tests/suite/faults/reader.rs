@@ -1,7 +1,7 @@
 //! Those who read an index while it is replaced, or written over.
 use super::{assert_whole, forced, indexed, times};
-use crate::fixture::{RELEASE, Tree, USUAL};
-use crate::program::{KERNEL, command, run_in};
+use crate::support::fixture::{RELEASE, Tree, USUAL};
+use crate::support::program::{KERNEL, command, run_in};
 use probeidx::query::Index;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};

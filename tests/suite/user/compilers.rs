@@ -1,6 +1,6 @@
 //! Programs of other compilers, with their debug information in one piece, in `.dwo` files and in packages.
 use super::Place;
-use crate::fixture::{run_all, skipped};
+use crate::support::fixture::{run_all, skipped};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Where the debug information of a program or library is found, and what is left without it.
 use super::{Place, address, build_id, objcopy};
-use crate::fixture::run_all;
-use crate::program::run_in;
+use crate::support::fixture::run_all;
+use crate::support::program::run_in;
 use serde_json::Value;
 use std::process::Command;
 

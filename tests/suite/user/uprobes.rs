@@ -1,7 +1,7 @@
 //! Where uprobes go, what they take, and what they read.
 use super::{Place, address, build_id, point, symbols};
-use crate::fixture::skipped;
-use crate::program::run_in;
+use crate::support::fixture::skipped;
+use crate::support::program::run_in;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;

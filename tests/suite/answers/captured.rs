@@ -1,0 +1,162 @@
+//! What a running kernel says of itself, laid over its index: made by hand, as `proc` and `sys` have it.
+use super::verdicts::OLDER;
+use crate::support::fixture::Tree;
+use crate::support::program::{Indexed, Run, run_in};
+use crate::support::tables::text;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const SLIDE: u64 = 0x1200_0000;
+const RELEASE: &str = "6.1.0-old";
+
+/// Below a folder: the files of a kernel that runs, without what only root reads where `is_root` is false.
+struct Machine {
+    tree: Tree,
+    text: u64,
+}
+
+impl Machine {
+    fn new(symbols: &[&str], modules: &str) -> Self {
+        let place = OLDER.place("vmlinux:plain");
+        let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+        let offset = place["anchor"]["offset"].as_u64().unwrap();
+        let own = Self { tree: Tree::empty(), text: number(text(&place, "address")) - offset + SLIDE };
+        own.file("proc/sys/kernel/osrelease", &format!("{RELEASE}\n"));
+        let kernel = format!("{:016x} T _text\n{:016x} T plain\n", own.text, own.text + offset);
+        let modules_own = symbols.iter().map(|line| format!("{line}\n")).collect::<String>();
+        own.file("proc/kallsyms", &(kernel + &modules_own));
+        own.file("proc/modules", modules);
+        own
+    }
+    fn file(&self, path: &str, content: &str) {
+        self.tree.file(path, content.as_bytes());
+    }
+    fn capture(&self) -> (PathBuf, Run) {
+        let (root, file) = (self.tree.path(), self.tree.path().join("kernel.live"));
+        let words = ["capture".as_ref(), file.as_os_str(), "--root".as_ref(), root.as_os_str()];
+        let ran = run_in(OLDER.db.path(), words);
+        (file, ran)
+    }
+    /// A capture of which nothing is missing but what is not asked about here.
+    fn whole(&self) -> PathBuf {
+        let (file, ran) = self.capture();
+        assert_eq!(ran.code, 0, "{ran:?}");
+        file
+    }
+}
+
+fn places(indexed: &Indexed, spec: &str, live: &Path) -> Vec<Value> {
+    indexed.json(&["resolve", spec, "--live", live.to_str().unwrap()])
+}
+
+#[test]
+fn addresses_are_those_of_the_machine() {
+    let machine = Machine::new(&[], "");
+    let live = machine.whole();
+    let place = &places(&OLDER, "vmlinux:plain", &live)[0];
+    let linked = u64::from_str_radix(&text(place, "address")[2..], 16).unwrap();
+    assert_eq!(text(place, "runtime_address"), format!("{:#x}", linked + SLIDE));
+    assert_eq!(place["loaded"], true);
+    let asked = format!("{:#x}", linked + SLIDE);
+    let told = OLDER.run(&["addr", &asked, "--live", live.to_str().unwrap()]).found();
+    assert!(told.contains("plain+0x0"), "{told}");
+    let frame = format!("[<{asked}>] something");
+    let decoded = OLDER.json(&["addr", &asked, "--live", live.to_str().unwrap()]);
+    assert_eq!(text(&decoded[0], "function"), "plain", "{frame}");
+}
+
+#[test]
+fn a_name_is_unique_among_what_is_loaded() {
+    let alone = Machine::new(&[], "");
+    let place = &places(&OLDER, "vmlinux:untraced", &alone.whole())[0];
+    assert_eq!(place["symbol_unique"], true, "{place}");
+    let symbols = ["ffffffffc0000000 t untraced\t[stranger]"];
+    let machine = Machine::new(&symbols, "stranger 16384 0 - Live 0xffffffffc0000000\n");
+    let beside = machine.whole();
+    let place = &places(&OLDER, "vmlinux:untraced", &beside)[0];
+    assert_eq!((&place["symbol_unique"], &place["collides_with"][0]), (&false.into(), &"stranger".into()));
+    let told = OLDER.run(&["resolve", "vmlinux:untraced", "--live", beside.to_str().unwrap()]).found();
+    assert!(told.contains("modules that are not indexed have a symbol of the name too: stranger"), "{told}");
+}
+
+#[test]
+fn modules_that_are_not_loaded_are_told() {
+    let places_of = |modules: &str| {
+        let machine = Machine::new(&[], modules);
+        let all = OLDER.json(&["find", "--each", "module(\"places\").function(\"*\").call"]);
+        let name = text(&all[0], "function").to_owned();
+        places(&OLDER, &format!("places:{name}"), &machine.whole()).remove(0)
+    };
+    assert_eq!(places_of("")["loaded"], false);
+    let there = places_of("places 16384 0 - Live 0xffffffffc0000000\n");
+    assert_eq!((&there["loaded"], there.get("runtime_address")), (&true.into(), None));
+}
+
+#[test]
+fn what_the_kernel_refuses_there_is_refused() {
+    let machine = Machine::new(&[], "");
+    let place = &places(&OLDER, "vmlinux:plain", &machine.whole())[0];
+    assert_eq!(place["attach"]["kprobe"], "ok");
+    assert_eq!(place["attach"]["fentry"], "ok");
+    assert_eq!(place["coverage"]["by"]["kprobe"], 1);
+    let at = u64::from_str_radix(&text(place, "runtime_address")[2..], 16).unwrap();
+    machine.file("sys/kernel/debug/kprobes/blacklist", &format!("{at:#x}-{:#x}\tplain\n", at + 13));
+    let beside = &places(&OLDER, "vmlinux:plain", &machine.whole())[0];
+    assert_eq!(beside["instead"]["mechanism"], "fentry");
+    machine.file("sys/kernel/tracing/available_filter_functions", "other\n");
+    let place = &places(&OLDER, "vmlinux:plain", &machine.whole())[0];
+    assert_eq!(place["attach"]["kprobe"], "blacklist");
+    assert_eq!(place["attach"]["kprobe_events"], "blacklist");
+    assert_eq!(place["attach"]["fentry"], "no-ftrace-site");
+    assert_eq!(place.get("instead"), None);
+    for mechanism in ["kprobe", "kprobe_events", "kretprobe", "fentry"] {
+        assert_eq!(place["coverage"]["by"][mechanism], 0, "{place}");
+    }
+}
+
+#[test]
+fn what_could_not_be_read_is_named() {
+    let machine = Machine::new(&[], "");
+    let (_, ran) = machine.capture();
+    assert_eq!(ran.code, 0);
+    for what in ["build-id", "refused", "traced"] {
+        assert!(ran.err.contains(&format!("{what} is missing: No such file")), "{ran:?}");
+    }
+    machine.file("proc/kallsyms", "0000000000000000 T _text\n");
+    let (live, ran) = machine.capture();
+    assert!(ran.err.contains("symbols is missing: the kernel hides all addresses"), "{ran:?}");
+    let place = &places(&OLDER, "vmlinux:plain", &live)[0];
+    assert_eq!((&place["loaded"], place.get("runtime_address")), (&true.into(), None));
+}
+
+#[test]
+fn another_kernels_capture_is_refused() {
+    let machine = Machine::new(&[], "");
+    machine.file("proc/sys/kernel/osrelease", "6.12.0-new\n");
+    let live = machine.whole();
+    let ran = OLDER.run(&["resolve", "vmlinux:plain", "--live", live.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{ran:?}");
+    assert!(ran.err.contains("another kernel: release 6.12.0-new, indexed is 6.1.0-old"), "{ran:?}");
+    // A note: lengths of name and content, the type, the name, the content.
+    let machine = Machine::new(&[], "");
+    let mut note: Vec<u8> = [4u32, 8, 3].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    note.extend(b"GNU\0\x01\x02\x03\x04\x05\x06\x07\x08");
+    machine.tree.file("sys/kernel/notes", &note);
+    let ran = OLDER.run(&["resolve", "vmlinux:plain", "--live", machine.whole().to_str().unwrap()]);
+    assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{ran:?}");
+    assert!(ran.err.contains("another kernel: build id 0102030405060708"), "{ran:?}");
+}
+
+#[test]
+fn a_capture_that_is_not_whole_is_refused() {
+    let machine = Machine::new(&[], "");
+    let live = machine.whole();
+    let bytes = std::fs::read(&live).unwrap();
+    let file = machine.tree.path().join("other");
+    for damaged in [&bytes[..bytes.len() / 2], &bytes[..bytes.len() - 1], b"no capture", b""] {
+        std::fs::write(&file, damaged).unwrap();
+        let ran = OLDER.run(&["resolve", "vmlinux:plain", "--live", file.to_str().unwrap()]);
+        assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{ran:?}");
+        assert!(ran.err.contains("capture again with: probeidx capture FILE"), "{ran:?}");
+    }
+}

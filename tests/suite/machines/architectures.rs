@@ -1,0 +1,190 @@
+//! Kernels of architectures whose rules for probes are not known: all the rest is there, and each verdict says why it is
+//! open. What does not depend on the machine is the same for all, whatever their byte order.
+use crate::support::fixture::{Tree, run_all, skipped};
+use crate::support::program::Indexed;
+use crate::support::tables::{index, text};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// What compiles and links for an architecture.
+struct Target {
+    compiler: &'static [&'static str],
+    linker: &'static str,
+}
+
+const TARGETS: [Target; 3] = [
+    Target { compiler: &["clang", "--target=riscv64-linux-gnu"], linker: "ld.lld" },
+    Target { compiler: &["clang", "--target=powerpc64le-linux-gnu"], linker: "ld.lld" },
+    BIG_ENDIAN,
+];
+
+const BIG_ENDIAN: Target =
+    Target { compiler: &["clang", "--target=s390x-linux-gnu"], linker: "s390x-linux-gnu-ld" };
+
+const SOURCE: &str = r#"
+const char linux_banner[] __attribute__((used)) = "Linux version 6.1.0-other (build@host) (clang) #1 SMP";
+struct bits { unsigned low:3; unsigned next:7; int sign:12; unsigned long wide:40; char behind; unsigned short last:9; };
+struct packed { char first; unsigned odd:20; unsigned across:30; } __attribute__((packed));
+struct pair { int first; long second; struct bits bits; struct packed packed; const char *names[3]; };
+enum level { LOW = -1, HIGH = 70000 };
+volatile long sink;
+static inline __attribute__((always_inline)) void inlined(long value) {
+	sink = value;
+	sink = value + 1;
+}
+__attribute__((noinline)) long probed(struct pair *pair, enum level count) {
+	inlined(pair->second);
+	return pair->first + count;
+}
+void _start(void) {
+	static struct pair pair;
+	sink = probed(&pair, sink);
+}
+"#;
+
+/// Variables that are constants: gcc gives their bytes, and numbers of several sizes.
+const CONSTANTS: &str = r#"
+const char linux_banner[] __attribute__((used)) = "Linux version 6.1.0-other (build@host) (gcc) #1 SMP";
+volatile long sink;
+__attribute__((noinline)) long constants(long n) {
+	double half = 0.5;
+	int thousand = 1000;
+	long wide = 0x123456789abcdef;
+	unsigned short small = 0xfff0;
+	static const int table[2] = { 1, 2 };
+	static const struct { unsigned char first; unsigned short second; unsigned third:3, fourth:29; } fields = { 1, 2, 3, 4 };
+	sink = n;
+	return n + thousand;
+}
+void _start(void) { constants(sink); }
+"#;
+
+impl Target {
+    /// A tree with a vmlinux that is linked; says so where the tools are not there.
+    fn link(&self, source: &str) -> Option<Tree> {
+        let tree = Tree::empty();
+        let (source, object) = (tree.file("probed.c", source.as_bytes()), tree.path().join("probed.o"));
+        let mut compiler = Command::new(self.compiler[0]);
+        compiler.args(&self.compiler[1..]).args(["-g", "-O2", "-ffreestanding", "-fno-pic", "-c"]);
+        compiler.arg(source).arg("-o").arg(&object);
+        let can_link = Command::new(self.linker).arg("--version").output().is_ok_and(|o| o.status.success());
+        if !can_link || !compiler.output().is_ok_and(|o| o.status.success()) {
+            skipped(&format!("{} or {} cannot make it", self.compiler.join(" "), self.linker));
+            return None;
+        }
+        let mut linker = Command::new(self.linker);
+        linker.args(["-Ttext=0xffffffff80000000", "--defsym=_text=0xffffffff80000000", "-o"]);
+        linker.arg(vmlinux(&tree)).arg(&object);
+        run_all([linker]);
+        std::fs::remove_file(object).unwrap();
+        Some(tree)
+    }
+}
+
+fn vmlinux(tree: &Tree) -> std::path::PathBuf {
+    tree.path().join("vmlinux-6.1.0-other")
+}
+
+/// What is the same whatever the machine: layouts, and what is known of places beside where they are.
+fn answers(kernel: &Indexed) -> Vec<String> {
+    let mut said: Vec<String> = ["pair", "bits", "packed", "enum level", "pair.bits.wide", "packed.across"]
+        .map(|name| {
+            kernel.run(&["-q", "type", name]).found().replace(&*kernel.tree.path().to_string_lossy(), "")
+        })
+        .into();
+    for spec in ["probed", "inlined", "_start"] {
+        for place in kernel.json(&["-q", "resolve", spec]) {
+            let var = |v: &Value| format!("{} {} {}", v["kind"], v["name"], v["type"]);
+            let vars: Vec<String> = place["vars"].as_array().unwrap().iter().map(var).collect();
+            let into: Vec<String> = place["inlined_into"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|i| format!("{}:{}", i["function"], i["line"]))
+                .collect();
+            let (instance, line) = (text(&place, "instance"), &place["line"]);
+            said.push(format!("{spec} {instance} at {line}, {vars:?} in {into:?}"));
+            assert_eq!(Path::new(text(&place, "file")).file_name().unwrap(), "probed.c");
+        }
+    }
+    said
+}
+
+#[test]
+fn all_but_verdicts() {
+    let mut known: Option<Vec<String>> = None;
+    for target in TARGETS {
+        let Some(tree) = target.link(SOURCE) else { continue };
+        let name = target.compiler.join(" ");
+        let kernel = index(tree);
+        assert!(kernel.run(&["-q", "find", "probed"]).found().contains("probed.c"), "{name}");
+        assert!(kernel.run(&["-q", "lines", "probed"]).found().contains("return pair"), "{name}");
+        let place = kernel.json(&["-q", "resolve", "probed"]).swap_remove(0);
+        assert_eq!(text(&place["attach"], "kprobe"), "undecided", "{name}");
+        let said = kernel.run(&["-q", "resolve", "probed"]).found();
+        assert!(said.contains("kprobe not supported on this architecture yet"), "{name}: {said}");
+        let said = answers(&kernel);
+        assert_eq!(known.get_or_insert_with(|| said.clone()), &said, "{name}");
+    }
+}
+
+#[test]
+fn big_endian_btf_is_what_the_debug_information_says() {
+    let (Some(tree), Some(with)) = (BIG_ENDIAN.link(SOURCE), BIG_ENDIAN.link(SOURCE)) else { return };
+    let mut pahole = Command::new("pahole");
+    pahole.arg("-J").arg(vmlinux(&tree));
+    if !pahole.output().is_ok_and(|out| out.status.success()) {
+        skipped("pahole cannot make BTF of it");
+        return;
+    }
+    let mut strip = Command::new("s390x-linux-gnu-objcopy");
+    strip.arg("--strip-debug").arg(vmlinux(&tree));
+    run_all([strip]);
+    let (kernel, with) = (index(tree), index(with));
+    for name in ["pair", "bits", "packed", "enum level", "pair.bits.wide"] {
+        // BTF has no file and line.
+        let body = |text: String| -> Vec<String> {
+            text.lines().filter(|line| !line.contains("probed.c")).map(str::to_owned).collect()
+        };
+        let layout = |kernel: &Indexed| body(kernel.run(&["-q", "type", name]).found());
+        assert_eq!(layout(&kernel), layout(&with), "{name}");
+    }
+    let place = kernel.json(&["-q", "resolve", "probed"]).swap_remove(0);
+    assert_eq!(text(&place, "rests_on"), "btf");
+    let vars: Vec<_> = place["vars"].as_array().unwrap().iter().map(|v| text(v, "type")).collect();
+    assert_eq!(vars, ["struct pair*", "enum level"]);
+}
+
+#[test]
+fn constants_and_bit_fields_are_numbers_in_any_order() {
+    let wanted = [
+        ("half", "half=\\4602678819172646912:x64"),
+        ("thousand", "thousand=\\1000:s32"),
+        ("wide", "wide=\\81985529216486895:s64"),
+        ("table[0]", "table=\\1:s32"),
+        ("table[1]", "table=\\2:s32"),
+        ("fields.first", "first=\\1:x8"),
+        ("fields.second", "second=\\2:x16"),
+    ];
+    let little_endian = Target { compiler: &["gcc"], linker: "ld" };
+    let big_endian = Target { compiler: &["s390x-linux-gnu-gcc"], linker: "s390x-linux-gnu-ld" };
+    for target in [little_endian, big_endian] {
+        let Some(tree) = target.link(CONSTANTS) else { continue };
+        let kernel = index(tree);
+        let arguments = wanted.iter().map(|w| w.0);
+        let asked: Vec<&str> = ["-q", "resolve", "constants"].into_iter().chain(arguments).collect();
+        let place = kernel.json(&asked).swap_remove(0);
+        for ((name, fetch), found) in wanted.iter().zip(place["vars"].as_array().unwrap()) {
+            assert_eq!(text(found, "fetch"), *fetch, "{} {name}: {found}", target.compiler[0]);
+        }
+    }
+    // The lowest bit counts for who reads: 7 bits behind 3, of 32.
+    for (target, lowest) in [(&TARGETS[0], 3), (&BIG_ENDIAN, 22)] {
+        let Some(tree) = target.link(SOURCE) else { continue };
+        let place = index(tree).json(&["-q", "resolve", "probed", "pair->bits.next"]).swap_remove(0);
+        let steps = place["vars"][0]["steps"].as_array().unwrap().clone();
+        let bits = serde_json::json!({"op": "bits", "offset": lowest, "width": 7, "signed": false});
+        assert_eq!(steps.last(), Some(&bits), "{place}");
+    }
+}
