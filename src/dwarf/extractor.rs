@@ -2,12 +2,12 @@
 //! hand to which references lead.
 use super::abbrev::Abbrevs;
 use super::attrs::{Attrs, StrRef};
-use super::effort::{Effort, SharedAbbrevs};
 use super::facts::Batch;
 use super::functions::UnitFunctions;
 use super::header::{Encoding, Fault, Role, UnitHeader};
 use super::line::{self, FileName, LineHeader};
 use super::places::Scratch;
+use super::read_budget::{ReadBudget, SharedAbbrevs};
 use super::sections::Sections;
 use super::source_tree::SourceTree;
 use super::strings::{Key, LocalStr};
@@ -130,7 +130,7 @@ pub struct Extractor<'d, 'k, E> {
     foreign: FxHashMap<usize, Option<Rc<Source<'d, E>>>>,
     pub(super) spare_abbrevs: Abbrevs,
     pub(super) shared_abbrevs: SharedAbbrevs,
-    pub(super) effort: Effort,
+    pub(super) read_budget: ReadBudget,
     /// The line programs that were run.
     pub(super) programs: FxHashSet<u64>,
     /// Offsets in units that are still to be imported.
@@ -156,7 +156,7 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
             foreign: FxHashMap::default(),
             spare_abbrevs: gathered.spare_abbrevs,
             shared_abbrevs: SharedAbbrevs::default(),
-            effort: Effort::default(),
+            read_budget: ReadBudget::default(),
             programs: FxHashSet::default(),
             imports: vec![],
             imported: FxHashSet::default(),
@@ -233,12 +233,12 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
             Ok(lines) => lines.unwrap_or_default(),
             Err(fault) => {
                 // At most: where it was given up is not known.
-                self.effort.lines += self.object.sections.line.len().saturating_sub(fault.offset);
+                self.read_budget.lines += self.object.sections.line.len().saturating_sub(fault.offset);
                 self.fault(fault);
                 LineHeader::default()
             }
         };
-        self.effort.lines += lines.size();
+        self.read_budget.lines += lines.size();
         let paths = RefCell::new(vec![None; lines.files.len()]);
         Some(Rc::new(Source { unit, lines, paths }))
     }

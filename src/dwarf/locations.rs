@@ -1,12 +1,12 @@
 //! Where the variables of a placement are.
 use super::abbrev::Slot;
 use super::attrs::{Attrs, block};
-use super::effort::LIST_ENTRY;
 use super::extractor::{Extractor, Source};
 use super::functions::{Fixed, MOST_VARIABLES, UnitFunction, fixed, is_extern};
 use super::header::Fault;
 use super::lists;
 use super::places::Frame;
+use super::read_budget::LIST_ENTRY;
 use super::unit::Unit;
 use gimli::constants::*;
 use object::Endian;
@@ -95,7 +95,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                         }
                     })
                 });
-                self.effort.lists += read;
+                self.read_budget.lists += read;
                 if let Err(what) = whole {
                     self.fault(Fault::new(".debug_info", offset, what));
                 }

@@ -6,7 +6,6 @@
 mod abbrev;
 mod attrs;
 mod cursor;
-mod effort;
 mod extractor;
 pub mod facts;
 mod frames;
@@ -17,6 +16,7 @@ mod line;
 mod lists;
 mod locations;
 mod places;
+mod read_budget;
 mod sections;
 mod source_tree;
 mod split;
@@ -228,7 +228,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             let what = "line tables are read more than 32 times: they overlap";
             return self.fault(Fault::new(".debug_line", offset as usize, what));
         }
-        self.effort.lines += source.lines.program_size();
+        self.read_budget.lines += source.lines.program_size();
         let unit_number = self.batch.units.len() as u32 - 1;
         let object = self.object.number;
         let mut rows = vec![];

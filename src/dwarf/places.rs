@@ -3,11 +3,11 @@
 use super::abbrev::{Abbrev, Slot};
 use super::attrs::{Attrs, block};
 use super::cursor::Cursor;
-use super::effort::LIST_ENTRY;
 use super::extractor::{Extractor, Source};
 use super::facts::{LabelFacts, NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, UnitVariable};
 use super::header::{Fault, Role};
+use super::read_budget::LIST_ENTRY;
 use super::sections::Sections;
 use super::strings::{LocalStr, content_hash};
 use super::types;
@@ -330,7 +330,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             })
         });
         if let Some(offset) = list {
-            self.effort.lists += read;
+            self.read_budget.lists += read;
             if let Err(what) = whole {
                 let (section, at) = match unit.header.role {
                     Role::Split => (".debug_info", unit.header.start),

@@ -5,9 +5,9 @@
 //! found by one file that every kernel has: the unit of `init/main.c` tells where the tree begins, in the spelling of the
 //! build, and its compilation directory (`DW_AT_comp_dir`) where the build ran. Paths are told relative to the tree.
 use super::attrs::StrRef;
-use super::effort::MOST_READINGS;
 use super::extractor::{Extractor, Gathered, ObjectSource};
 use super::header::Role;
+use super::read_budget::MOST_READINGS;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 

@@ -13,9 +13,9 @@
 //!
 //! (DWARF 5, sections 3.1.2, 3.1.3 and 7.3.2; for DWARF 4, GCC's wiki, "DebugFission".)
 use super::abbrev::Abbrevs;
-use super::effort::MOST_READINGS;
 use super::extractor::{Extractor, Gathered, ObjectSource};
 use super::header::{Encoding, Role, UnitHeader};
+use super::read_budget::MOST_READINGS;
 use gimli::constants::DW_AT_GNU_dwo_name;
 
 /// A unit whose entries are in another file.

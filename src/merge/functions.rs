@@ -1,7 +1,7 @@
 //! Functions: one record for each that differs in name, place of declaration or variables.
 use super::intern::StringIds;
 use super::types::Types;
-use super::{Extracted, Firsts, blank};
+use super::{Extracted, FirstSeen, blank};
 use crate::dwarf::facts::{FunctionFacts, VariableFacts};
 use crate::dwarf::strings::Key;
 use probeidx_format::id::{FunctionId, StrId, TypeId};
@@ -39,8 +39,13 @@ struct Sorted {
     local: u32,
 }
 
-pub(super) fn merge(batches: &[Extracted], ids: &StringIds, types: &Types, firsts: Firsts) -> Functions {
-    let mut all: Vec<Sorted> = firsts
+pub(super) fn merge(
+    batches: &[Extracted],
+    ids: &StringIds,
+    types: &Types,
+    first_seen: FirstSeen,
+) -> Functions {
+    let mut all: Vec<Sorted> = first_seen
         .into_all()
         .into_par_iter()
         .map(|(key, batch, local)| {

@@ -29,7 +29,7 @@ pub struct Extracted {
 }
 
 /// Where a type or function is described first, by key.
-pub struct Firsts {
+pub struct FirstSeen {
     shards: Vec<Mutex<FirstsShard>>,
 }
 
@@ -37,13 +37,13 @@ type FirstsShard = rustc_hash::FxHashMap<Key, (u32, u32)>;
 
 const SHARDS: usize = 64;
 
-impl Default for Firsts {
+impl Default for FirstSeen {
     fn default() -> Self {
         Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 }
 
-impl Firsts {
+impl FirstSeen {
     /// Tells that the batch describes these, by position.
     pub fn add(&self, batch: u32, keys: impl Iterator<Item = (u32, Key)>) {
         for (position, key) in keys {
@@ -66,9 +66,9 @@ impl Firsts {
     }
 }
 
-impl crate::dwarf::KnownTypes for Firsts {
+impl crate::dwarf::KnownTypes for FirstSeen {
     fn contains(&self, key: Key) -> bool {
-        Firsts::contains(self, key)
+        FirstSeen::contains(self, key)
     }
 }
 
@@ -89,8 +89,8 @@ pub fn merge(
     batches: &[Extracted],
     release: &str,
     interner: Interner,
-    first_types: Firsts,
-    first_functions: Firsts,
+    first_types: FirstSeen,
+    first_functions: FirstSeen,
 ) -> (Model, StringIds) {
     let release = interner.intern(release.as_bytes());
     let (strings, ids) = interner.finish();
@@ -104,7 +104,7 @@ pub fn merge(
 
 impl Extracted {
     /// Tells what the batch of this number describes.
-    pub fn tell(&self, number: u32, types: &Firsts, functions: &Firsts) {
+    pub fn tell(&self, number: u32, types: &FirstSeen, functions: &FirstSeen) {
         let described = (0..).zip(&self.batch.types).filter(|(_, t)| !t.known);
         types.add(number, described.map(|(position, t)| (position, t.key)));
         functions.add(number, (0..).zip(self.batch.functions.iter().map(|f| f.key)));

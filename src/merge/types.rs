@@ -1,6 +1,6 @@
 //! Types: one record each, named ones first, references to what was only declared led to the definition.
 use super::intern::StringIds;
-use super::{Extracted, Firsts, blank};
+use super::{Extracted, FirstSeen, blank};
 use crate::dwarf::facts::NO_TYPE;
 use crate::dwarf::strings::Key;
 use probeidx_format::id::{StrId, TypeId};
@@ -51,8 +51,8 @@ fn definition(all: &[Sorted], at: usize) -> Option<TypeId> {
     (definitions == 1).then(|| TypeId::new(first as u32))
 }
 
-pub(super) fn merge(batches: &[Extracted], ids: &StringIds, firsts: Firsts) -> Types {
-    let mut all: Vec<Sorted> = firsts
+pub(super) fn merge(batches: &[Extracted], ids: &StringIds, first_seen: FirstSeen) -> Types {
+    let mut all: Vec<Sorted> = first_seen
         .into_all()
         .into_par_iter()
         .map(|(key, batch, local)| {

@@ -15,11 +15,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::link::{self, ObjectFacts};
 use crate::load::config::KernelConfig;
 use crate::merge::intern::Interner;
-use crate::merge::{self, Extracted, Firsts};
+use crate::merge::{self, Extracted, FirstSeen};
 use crate::observer::Observer;
 use crate::tapset::evaluated::Evaluated;
 pub use crate::version::version;
-use crate::write::Turn;
+use crate::write::BuildLock;
 use account::{from_skipped_meta, input_meta, skipped_meta};
 use modules::Group;
 use probeidx_format::machine::address_size;
@@ -123,12 +123,12 @@ pub fn build_found(found: Discovery, options: &Options, observer: &dyn Observer)
     let inputs = || found.kernels.iter().flat_map(|k| k.vmlinux.iter().chain(&k.modules));
     observer.started(inputs().count(), inputs().map(|i| i.size).sum());
     let pool = threads(options)?;
-    let mut turn = Turn::new(options.db.clone());
+    let mut lock = BuildLock::new(options.db.clone());
     for kernel in &found.kernels {
         let index = index_file(&options.db, &kernel.release)?;
         let inputs = || kernel.vmlinux.iter().chain(&kernel.modules);
         let known = || unchanged::unchanged(&index, inputs(), &tapsets.sources, options);
-        if let Some((built, skipped)) = known_or_turn(&mut turn, options, observer, known)? {
+        if let Some((built, skipped)) = known_or_locked(&mut lock, options, observer, known)? {
             report.built.push(built);
             report.skipped.extend(skipped.iter().map(from_skipped_meta));
             continue;
@@ -165,16 +165,16 @@ fn index_file(db: &Path, release: &str) -> Result<PathBuf> {
     }
 }
 
-/// What the index says if it is up to date, at once or after another build; else it is this build's turn to make it.
-fn known_or_turn(
-    turn: &mut Turn,
+/// What the index says if it is up to date, at once or after another build; else this build takes the lock and makes it.
+fn known_or_locked(
+    lock: &mut BuildLock,
     options: &Options,
     observer: &dyn Observer,
     known: impl Fn() -> Option<(Built, Vec<SkippedMeta>)>,
 ) -> Result<Option<(Built, Vec<SkippedMeta>)>> {
     let known = || if options.force { None } else { known() };
     match known() {
-        None if turn.take(observer)? => Ok(known()),
+        None if lock.take(observer)? => Ok(known()),
         found => Ok(found),
     }
 }
@@ -280,8 +280,8 @@ fn build_kernel(
 #[derive(Default)]
 struct Read {
     interner: Interner,
-    types: Firsts,
-    functions: Firsts,
+    types: FirstSeen,
+    functions: FirstSeen,
     objects: Vec<ObjectFacts>,
     batches: Vec<Extracted>,
     evaluated: Evaluated,

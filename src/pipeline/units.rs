@@ -2,7 +2,7 @@
 use crate::dwarf::{self, Gathered, ObjectSource, Sections, SourceTree, UnitHeader};
 use crate::load::elf::Elf;
 use crate::merge::intern::Interner;
-use crate::merge::{Extracted, Firsts};
+use crate::merge::{Extracted, FirstSeen};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -14,8 +14,8 @@ const BATCH: u64 = 4 << 20;
 pub fn whole(
     source: ObjectSource<'_>,
     interner: &Interner,
-    types: &Firsts,
-    functions: &Firsts,
+    types: &FirstSeen,
+    functions: &FirstSeen,
 ) -> Vec<Extracted> {
     let read = |(number, batch): (usize, &&[UnitHeader])| {
         let batch = dwarf::read_units(Gathered::default(), source, batch, &()).finish();

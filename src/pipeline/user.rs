@@ -2,7 +2,7 @@
 use super::account::{count_faults, from_fault, input_meta, part_metas};
 use super::unchanged::unchanged;
 use super::units;
-use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_turn, skipped_meta, threads};
+use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_locked, skipped_meta, threads};
 use crate::code::{Evidence, Kernel};
 use crate::debug_files::DebugSections;
 use crate::discover::{self, UserObject};
@@ -16,7 +16,7 @@ use crate::observer::Observer;
 use crate::query::index::user_object::FOLDER;
 use crate::shapes::Shapes;
 use crate::tapset::sources::Sources;
-use crate::write::Turn;
+use crate::write::BuildLock;
 use probeidx_format::meta::{Meta, UserMeta};
 use std::path::{Path, PathBuf};
 
@@ -42,13 +42,13 @@ pub fn build_user(
     let size = |object: &UserObject| object.object.size + object.debug.as_ref().map_or(0, |d| d.size);
     observer.started(objects.len(), objects.iter().map(size).sum());
     let pool = threads(options)?;
-    let mut turn = Turn::new(options.db.join(FOLDER));
+    let mut lock = BuildLock::new(options.db.join(FOLDER));
     for object in &objects {
         let index = options.db.join(FOLDER).join(file_name(&object.object.path));
         report.skipped.extend(object.strangers.iter().map(|e| Skipped::part(e.clone(), 1)));
         let inputs = || std::iter::once(&object.object).chain(&object.debug);
         let known = || unchanged(&index, inputs(), &Sources::default(), options);
-        match known_or_turn(&mut turn, options, observer, known)? {
+        match known_or_locked(&mut lock, options, observer, known)? {
             Some((built, skipped)) => {
                 report.built.push(built);
                 report.skipped.extend(skipped.iter().map(from_skipped_meta));

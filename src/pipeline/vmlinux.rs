@@ -14,7 +14,7 @@ use crate::link::btf::Prototypes;
 use crate::load::config::KernelConfig;
 use crate::load::object_kind::ObjectKind;
 use crate::merge::intern::Interner;
-use crate::merge::{Extracted, Firsts};
+use crate::merge::{Extracted, FirstSeen};
 use crate::shapes::Shapes;
 use crate::version;
 use probeidx_format::meta::InputMeta;
@@ -63,8 +63,8 @@ pub fn read<T: Send>(
     input: &Input,
     release: &str,
     interner: &Interner,
-    types: &Firsts,
-    functions: &Firsts,
+    types: &FirstSeen,
+    functions: &FirstSeen,
     evaluate: impl Fn(u16, Option<&KernelConfig>) -> T + Sync,
 ) -> Result<Vmlinux<T>> {
     let ((facts, evaluated, extracted, known, instead), files, mut skipped) =

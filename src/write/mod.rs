@@ -1,10 +1,12 @@
 //! The tables to a file, which appears whole or not at all.
-mod turn;
+mod build_lock;
 
 use crate::error::{Error, Result};
 use crate::link::Linked;
 use crate::merge::{Extracted, Model};
 use crate::tapset::evaluated::Evaluated;
+pub use build_lock::BuildLock;
+use build_lock::UNFINISHED;
 use probeidx_format::SectionName as S;
 use probeidx_format::meta::Meta;
 use probeidx_format::writer::Writer;
@@ -13,11 +15,9 @@ use std::fs::{File, Permissions};
 use std::io::BufWriter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-pub use turn::Turn;
-use turn::UNFINISHED;
 
 /// Writes an index to `path`, replacing what stands there in one step, and gives its length. It is on the disk before it
-/// has its name: after a power cut there is the old one or this one. To be called in this build's [`Turn`].
+/// has its name: after a power cut there is the old one or this one. To be called in this build's [`BuildLock`].
 pub fn write(
     path: &Path,
     meta: &Meta,

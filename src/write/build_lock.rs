@@ -6,19 +6,19 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The file that is locked by the build whose turn it is, with its process number. It goes with the build; one that a
+/// The file that the writing build locks, with its process number. It goes with the build; one that a
 /// dead build left is locked by nobody.
 const LOCK: &str = ".building.lock";
 /// What the names of unfinished files start with, and end with.
 pub(super) const UNFINISHED: (&str, &str) = (".building-", ".tmp");
 
-/// A build's turn to write into a folder, from when it is taken until this is dropped.
-pub struct Turn {
+/// A build's lock on a folder of indexes, from `take` until it is dropped.
+pub struct BuildLock {
     folder: PathBuf,
     lock: Option<File>,
 }
 
-impl Turn {
+impl BuildLock {
     /// For this folder, not taken yet.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder, lock: None }
@@ -67,7 +67,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for BuildLock {
     fn drop(&mut self) {
         if self.lock.is_some() {
             // While it is still locked, so that nobody else's is removed.
@@ -129,7 +129,7 @@ fn sign(mut file: &File) -> io::Result<()> {
     writeln!(file, "{}", std::process::id())
 }
 
-/// Removes what builds left behind that were killed: it is nobody's turn but ours.
+/// Removes what killed builds left behind. Only the holder of the lock may call it.
 fn sweep(folder: &Path) {
     let (start, end) = UNFINISHED;
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -26,7 +26,7 @@ pub const LIST_ENTRY: usize = 8;
 
 /// The bytes that were read so far for one object in one batch.
 #[derive(Default)]
-pub struct Effort {
+pub struct ReadBudget {
     abbrevs: usize,
     /// Of line tables, with their headers.
     pub lines: usize,
@@ -55,14 +55,14 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
         let section = self.object.sections.abbrev;
         let fault = |offset, what| Err(Fault::new(".debug_abbrev", offset, what));
-        if is_too_much(self.effort.abbrevs, section.len()) {
+        if is_too_much(self.read_budget.abbrevs, section.len()) {
             return fault(offset, "abbreviations are read more than 32 times: they overlap");
         }
         let mut abbrevs = std::mem::take(&mut self.spare_abbrevs);
         match abbrevs.read(section, offset, encoding) {
-            Ok(end) => self.effort.abbrevs += end - offset,
+            Ok(end) => self.read_budget.abbrevs += end - offset,
             Err(at) => {
-                self.effort.abbrevs += at.saturating_sub(offset);
+                self.read_budget.abbrevs += at.saturating_sub(offset);
                 return fault(at, "the abbreviations are damaged");
             }
         }
@@ -78,7 +78,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     pub(super) fn lists_left(&self, unit: &Unit<'_, E>) -> Result<(), &'static str> {
         let s = &unit.sections;
         let sections = s.ranges.len() + s.rnglists.len() + s.loc.len() + s.loclists.len();
-        match is_too_much(self.effort.lists, sections) {
+        match is_too_much(self.read_budget.lists, sections) {
             true => Err("range and location lists are read more than 32 times: they overlap"),
             false => Ok(()),
         }
@@ -86,7 +86,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
 
     /// Whether another line table may be read.
     pub(super) fn lines_left(&self) -> bool {
-        !is_too_much(self.effort.lines, self.object.sections.line.len())
+        !is_too_much(self.read_budget.lines, self.object.sections.line.len())
     }
 
     /// The bytes of a name; none of one that is too long, which is sooner where names were read again and again.
@@ -99,25 +99,25 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             }
         };
         let Some(name) = at.bytes_within(&self.object.sections, most) else {
-            self.effort.names += most;
+            self.read_budget.names += most;
             // Offsets tell the file; of a single one they would be told in vain, as each name is another fault's place.
             let is_alone = self.object.sections.parts.len() < 2;
             self.fault(if is_alone { Fault::new(".debug_info", 0, what) } else { at.fault(what) });
             return &[];
         };
-        self.effort.names += name.len();
+        self.read_budget.names += name.len();
         name
     }
 
     /// Counts a name that was read.
     #[inline]
     pub(super) fn count_name(&mut self, length: usize) {
-        self.effort.names += length;
+        self.read_budget.names += length;
     }
 
     /// Whether more names may be read.
     pub(super) fn names_left(&self) -> bool {
         let s = &self.object.sections;
-        !is_too_much(self.effort.names, s.info.len() + s.str.len() + s.line_str.len() + s.line.len())
+        !is_too_much(self.read_budget.names, s.info.len() + s.str.len() + s.line_str.len() + s.line.len())
     }
 }
