@@ -283,6 +283,23 @@ pub(super) fn find_outside(text: &str, from: usize, wanted: impl Fn(u8) -> bool)
     None
 }
 
+/// The place of the first bracket that is never closed: it matches itself.
+pub fn unclosed(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        at = match byte {
+            b'\\' => at + 2,
+            b'[' => match bracket_end(bytes, at) {
+                Some(end) => end,
+                None => return Some(at),
+            },
+            _ => at + 1,
+        };
+    }
+    None
+}
+
 /// The place behind the bracket that closes the one at `at`. A `]` that comes first does not close.
 fn bracket_end(text: &[u8], at: usize) -> Option<usize> {
     let mut end = at + 1;

@@ -458,6 +458,9 @@ struct probeidx_placement {
 	uint32_t source_is_stmt;            /* the row of `source_line` is a recommended breakpoint location */
 	struct probeidx_text because;       /* what is not known of verdicts that are undecided: tables by their sections, commas between
 					     * them */
+	uint32_t entries_undecided;         /* at so many entries it is not known whether kprobes are taken: they are neither among
+					     * the reachable nor among the refused, ... */
+	uint32_t copies_undecided;          /* ... and at so many inlined copies */
 };
 
 #define PROBEIDX_LOCALS 1u          /* local variables too */
@@ -549,7 +552,8 @@ struct probeidx_arm {
 	uint64_t reachable;                 /* of them the kernel takes so many */
 	uint32_t outcome;                   /* a probeidx_outcome */
 	uint32_t flags;
-	uint64_t reserved[2];
+	uint64_t undecided;                 /* ... and of so many it is not known */
+	uint64_t reserved;
 };
 /* What the body of an alias gives to handlers. */
 struct probeidx_assignment {
@@ -679,8 +683,11 @@ struct probeidx_finding {
 	uint32_t reachable;                 /* ... of which the kernel takes so many, ... */
 	uint32_t inlined;                   /* ... and so many are inlined copies; ... */
 	uint32_t left_out;                  /* ... so many more are gone once the kernel runs */
-	const uint32_t *refused;            /* pairs, a verdict and how often: why it takes the others not */
+	const uint32_t *refused;            /* pairs, a verdict and how often: why it refuses others */
 	size_t refused_count;               /* of pairs */
+	struct probeidx_text because;       /* what is not known of the undecided: tables by their sections, commas between them */
+	uint32_t undecided;                 /* at so many addresses it is not known whether the kernel takes them */
+	uint32_t reserved32;
 };
 
 enum probeidx_script_verdict {

@@ -108,6 +108,12 @@ pub struct Finding {
     pub refused: *const u32,
     /// How many pairs.
     pub refused_count: usize,
+    /// What is not known of the addresses that are undecided: the tables by their sections, commas between them.
+    pub because: Text,
+    /// Of how many addresses it is not known whether the kernel takes them.
+    pub undecided: u32,
+    /// 0.
+    pub reserved32: u32,
 }
 
 /// Checks a script, or a list of probe points, and calls `each` with its points, then with what is wrong in its handlers.
@@ -140,8 +146,7 @@ pub extern "C" fn probeidx_check(
             report.points.iter().try_for_each(|point| {
                 let mut texts = Texts::new(view.strings());
                 let instead = keep(&point.instead, &mut texts);
-                let pair =
-                    |(reason, count): &(Reason, usize)| [verdict_number(Some(*reason)), number(*count)];
+                let pair = |(reason, count): &(Reason, u32)| [verdict_number(Some(*reason)), *count];
                 let refused: Vec<u32> = point.refused.iter().flat_map(pair).collect();
                 each.call(&of_point(point, &instead, &refused, &mut texts))
             })?;
@@ -203,6 +208,9 @@ fn of_point(point: &Point, instead: &[Text], refused: &[u32], texts: &mut Texts)
         left_out: number(point.left_out),
         refused: refused.as_ptr(),
         refused_count: point.refused.len(),
+        because: texts.keep(point.unknown.to_string()),
+        undecided: number(point.undecided),
+        reserved32: 0,
     }
 }
 
@@ -236,5 +244,8 @@ pub(crate) fn of_handler(found: &Located, instead: &[Text], texts: &mut Texts) -
         left_out: 0,
         refused: std::ptr::null(),
         refused_count: 0,
+        because: Text::EMPTY,
+        undecided: 0,
+        reserved32: 0,
     }
 }

@@ -15,9 +15,9 @@ use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use answer::Writer;
 use probeidx::query::resolve::placement::Wanted;
-use probeidx::query::resolve::{self, defined, tracepoint_values};
+use probeidx::query::resolve::{self, defined, event, tracepoint_values};
 use probeidx::query::spec::Point;
-use probeidx::query::spec::{self, argument};
+use probeidx::query::spec::argument;
 use probeidx::query::systemtap;
 use probeidx::{Error, ErrorKind};
 use std::ffi::{c_char, c_void};
@@ -77,7 +77,7 @@ pub extern "C" fn probeidx_resolve(
         };
         let view = *lookup.view();
         let writer = || Writer::new(lookup, options);
-        Ok(spec::parse(text(spec)?)?.iter().try_for_each(|one| match &one.point {
+        Ok(event::parse(&view, text(spec)?)?.iter().try_for_each(|one| match &one.point {
             Point::Trace(asked) => tracepoint_values::resolve(view, asked, wanted, |traced| {
                 each.call(writer().tracepoint(&traced).as_ref())
             }),
@@ -120,7 +120,7 @@ pub extern "C" fn probeidx_defined(
         let view = *open.lookup().view();
         let argument = argument::parse(text(argument)?)?;
         let (mut places, mut at, mut why) = (0, 0, None);
-        for one in spec::parse(text(spec)?)? {
+        for one in event::parse(&view, text(spec)?)? {
             let found = defined::defined(view, &one, &argument)?;
             places += found.places;
             at += found.defined;

@@ -41,8 +41,10 @@ pub struct ArmOut {
     pub outcome: u32,
     /// See the constants.
     pub flags: u32,
+    /// Of how many of the probes it is not known whether the kernel takes them.
+    pub undecided: u64,
     /// 0.
-    pub reserved: [u64; 2],
+    pub reserved: u64,
 }
 
 impl ArmOut {
@@ -250,7 +252,8 @@ fn plain(point: &ast::Point, texts: &mut Texts) -> ArmOut {
         reachable: 0,
         outcome: ArmOut::UNASKED,
         flags: is(point.optional, ArmOut::OPTIONAL) | is(point.sufficient, ArmOut::SUFFICIENT),
-        reserved: [0; 2],
+        undecided: 0,
+        reserved: 0,
     }
 }
 
@@ -259,10 +262,11 @@ fn arm(arm_of: &Arm, texts: &mut Texts, kept: &mut Kept) -> ArmOut {
     let (through, through_count) = kept.pointers(inner);
     let plain = ArmOut { through, through_count, ..plain(&arm_of.point, texts) };
     match &arm_of.outcome {
-        Outcome::Probes { places, reachable, ends } => ArmOut {
+        Outcome::Probes { places, reachable, undecided, ends } => ArmOut {
             outcome: 0,
             probes: *places as u64,
             reachable: *reachable as u64,
+            undecided: *undecided as u64,
             flags: plain.flags | if *ends { ArmOut::ENDS } else { 0 },
             ..plain
         },

@@ -57,7 +57,7 @@ fn structs() -> Vec<Struct> {
             symbol_offset flags kprobe kprobe_events kretprobe fentry shift source_line source_column instances reachable
             reachable_events object pc alias tracepoint collides_with collides_with_count probe instead_anchor instead_address
             entries_refused entries_refused_count copies_refused copies_refused_count left_out left_out_count copies
-            copies_reachable callers reachable_kretprobe reachable_fentry source_is_stmt because
+            copies_reachable callers reachable_kretprobe reachable_fentry source_is_stmt because entries_undecided copies_undecided
         }
         "field" resolve::Field { size name type_name offset bytes is_signed reserved32 }
         "tracepoint" resolve::Tracepoint {
@@ -68,7 +68,7 @@ fn structs() -> Vec<Struct> {
         }
         "alias" resolve::Alias { size name point through through_count locals local_count reserved }
         "arm" tapset::ArmOut {
-            size point condition why through through_count probes reachable outcome flags reserved
+            size point condition why through through_count probes reachable outcome flags undecided reserved
         }
         "assignment" tapset::Assignment { size name value line is_behind }
         "group" tapset::Group { size probes locals local_count }
@@ -89,7 +89,7 @@ fn structs() -> Vec<Struct> {
         "stap" check::Stap { size arguments argument_count compatible flags runtime }
         "finding" check::Finding {
             size file what why instead instead_count line column kind state breaks probes addresses reachable inlined
-            left_out refused refused_count
+            left_out refused refused_count because undecided reserved32
         }
         "options" resolve::Options { size flags reserved }
         "line" lines::Line {

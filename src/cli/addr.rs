@@ -52,10 +52,11 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     if asked.is_empty() {
         asked.push(Asked::new(None, Loaded::default(), config, false));
     }
-    let mut found = false;
+    let (mut found, mut is_any_asked) = (false, false);
     let mut answer = |lines: &mut dyn Iterator<Item = &[u8]>, out: &mut dyn Write| {
         let lines: Vec<&[u8]> = lines.map(<[u8]>::trim_ascii).filter(|l| !l.is_empty()).collect();
         let further = LazyCell::new(|| processes::further(&users));
+        is_any_asked |= !lines.is_empty();
         for one in &asked {
             found |= one.answer(&lines, &further, out).map_err(failed)?;
         }
@@ -66,6 +67,9 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         true => stdin.collect(),
         false => args.addresses.clone(),
     };
+    if args.addresses.is_empty() && config.session.is_typed() {
+        note(config, "addresses are read from the terminal, one a line");
+    }
     for group in arguments.chunk_by(|a, b| (a == "-") == (b == "-")) {
         if group[0] != "-" {
             answer(&mut group.iter().map(|a| a.as_bytes()), out)?;
@@ -79,6 +83,9 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
             out.flush().map_err(failed)?;
             Ok(end)
         })?;
+    }
+    if !is_any_asked {
+        note(config, "no addresses: give them as arguments or on stdin, one a line");
     }
     Ok(if found { Outcome::Done } else { Outcome::Nothing })
 }

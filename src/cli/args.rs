@@ -15,6 +15,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::nearest;
+use crate::query::spec;
 pub use addresses::{Addr, Decode, Loaded};
 #[cfg(feature = "debuginfod")]
 pub use indexes::Fetch;
@@ -162,7 +164,11 @@ pub fn parse_with(
         Err(said) if matches!(said.kind(), Clap::DisplayHelp | Clap::DisplayVersion) => {
             Ok(Request::Show(said.render()))
         }
-        Err(wrong) => Err(usage(&wrong)),
+        Err(wrong) => {
+            // Arguments cannot be shown before.
+            command.build();
+            Err(usage(&wrong, command))
+        }
     }
 }
 
@@ -171,7 +177,7 @@ pub fn json_asked(argv: impl IntoIterator<Item = OsString>) -> bool {
     argv.into_iter().take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }
 
-fn usage(wrong: &clap::Error) -> Error {
+fn usage(wrong: &clap::Error, command: &clap::Command) -> Error {
     if wrong.kind() == Clap::DisplayHelpOnMissingArgumentOrSubcommand {
         return Error::new(ErrorKind::Usage, "there is no command").hint("see: probeidx --help");
     }
@@ -182,15 +188,53 @@ fn usage(wrong: &clap::Error) -> Error {
     for more in paragraph {
         message = format!("{message} {more}");
     }
-    let hint = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
-        .into_iter()
-        .find_map(|kind| match wrong.get(kind)? {
-            ContextValue::String(one) => Some(one.clone()),
-            ContextValue::Strings(several) => several.first().cloned(),
-            _ => None,
-        })
-        .map_or_else(|| "see: probeidx --help".to_owned(), |close| format!("did you mean {close}?"));
-    Error::new(ErrorKind::Usage, message).hint(hint)
+    let hint = match wrong.kind() {
+        Clap::InvalidSubcommand => instead_of_command(wrong, command),
+        Clap::MissingRequiredArgument => listed_values(wrong, command),
+        _ => [ContextKind::SuggestedArg, ContextKind::SuggestedValue]
+            .into_iter()
+            .find_map(|kind| first_of(wrong, kind))
+            .map(|close| format!("did you mean {close}?")),
+    };
+    Error::new(ErrorKind::Usage, message).hint(hint.unwrap_or_else(|| "see: probeidx --help".to_owned()))
+}
+
+/// The first text that clap says of an error.
+fn first_of(wrong: &clap::Error, kind: ContextKind) -> Option<String> {
+    match wrong.get(kind)? {
+        ContextValue::String(one) => Some(one.clone()),
+        ContextValue::Strings(several) => several.first().cloned(),
+        _ => None,
+    }
+}
+
+/// What a word may mean that is no command: the closest command, else the function or pattern that it names.
+fn instead_of_command(wrong: &clap::Error, command: &clap::Command) -> Option<String> {
+    let word = first_of(wrong, ContextKind::InvalidSubcommand)?;
+    let names = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
+    if let Some(close) = nearest::nearest(&word, names, 1).first() {
+        return Some(format!("did you mean {close}?"));
+    }
+    if matches!(word.as_str(), "help" | "version") || spec::parse(&word).is_err() {
+        return None;
+    }
+    let is_plain = word.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.:/@%+=,".contains(&b));
+    let quoted = if is_plain { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) };
+    Some(match word.contains(['*', '?', '[']) {
+        true => format!("to list what a pattern matches: probeidx find {quoted}"),
+        false => format!("to look up a function: probeidx resolve {quoted}"),
+    })
+}
+
+/// The values of an argument that is missing, where there are only these: `SHELL is one of bash, zsh, fish`.
+fn listed_values(wrong: &clap::Error, command: &clap::Command) -> Option<String> {
+    let missing = first_of(wrong, ContextKind::InvalidArg)?;
+    let arguments = command.get_subcommands().flat_map(clap::Command::get_arguments);
+    let values = arguments
+        .filter(|arg| arg.is_required_set() && arg.to_string() == missing)
+        .find_map(|arg| Some(arg.get_possible_values()).filter(|values| !values.is_empty()))?;
+    let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+    Some(format!("{} is one of {}", missing.trim_matches(['<', '>']), names.join(", ")))
 }
 
 #[cfg(test)]

@@ -61,6 +61,13 @@ impl Config {
         releases(&self.db)
     }
 
+    /// The kernel that answers although nobody chose among the several that are indexed, and how many these are.
+    pub fn unchosen(&self) -> Option<(&str, usize)> {
+        let running = self.running.as_deref().filter(|_| self.kernel.is_none() && self.db.is_dir())?;
+        let there = self.releases().ok()?;
+        (there.len() > 1 && there.iter().any(|release| release == running)).then_some((running, there.len()))
+    }
+
     /// Opens an index, or gives the one that is open.
     ///
     /// # Errors

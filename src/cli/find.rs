@@ -12,7 +12,7 @@ use crate::query::Index;
 use crate::query::index::user_object;
 use crate::query::resolve::placement::{Placement, Wanted};
 use crate::query::resolve::tracepoint::Tracepoint;
-use crate::query::resolve::{self, statement, tracepoint_values};
+use crate::query::resolve::{self, event, statement, tracepoint_values};
 use crate::query::spec::{self, Filter, FunctionSpec, Point, Spec};
 use crate::query::systemtap::alias::{self, At, Probe};
 use crate::query::systemtap::listing::listed::{Listed, listed};
@@ -37,8 +37,17 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     }
     let mut found = false;
     let mut reasons = vec![];
-    for (path, specs) in processes::asked(config, &specs)? {
+    let asked = processes::asked(config, &specs)?;
+    processes::name_kernel(config);
+    let is_one_of_several = asked.len() > 1 && !config.json;
+    for (path, specs) in asked {
         let index = config.open(&path)?;
+        if is_one_of_several && !config.quiet {
+            // The lines are SystemTap's, so the kernel is named beside them: between what is written so far and what follows.
+            out.flush().map_err(failed)?;
+            note(config, &format!("{}:", processes::name(&index.view()?)));
+        }
+        let specs = event::told_apart(&index.view()?, specs);
         let any = if args.each || config.json {
             each(args, &specs, &index, config, out)
         } else {
@@ -46,8 +55,10 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         };
         let any = any.map_err(|e| index.named(e))?;
         found |= any;
-        if !any {
-            reasons.extend(why_not(&specs, &index)?);
+        if any {
+            event::too(&index.view()?, &specs).iter().for_each(|said| note(config, said));
+        } else {
+            reasons.extend(why_not(&specs, &args.patterns, &index)?);
         }
     }
     if found { Ok(Outcome::Done) } else { nothing(&reasons, config) }

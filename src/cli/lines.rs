@@ -47,7 +47,7 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
         if found {
             outcome = Outcome::Done;
         } else {
-            reasons.extend(why_not(&specs, &index)?);
+            reasons.extend(why_not(&specs, std::slice::from_ref(&args.spec), &index)?);
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }

@@ -43,6 +43,51 @@ fn to(
     result.and_then(|outcome| flushed.map(|()| outcome).map_err(failed))
 }
 
+/// Results that wait until it is known that they are wanted. There are never many of them: what does not fit in goes on as if
+/// it were.
+pub struct Held<'o> {
+    out: &'o mut dyn Write,
+    waiting: Option<Vec<u8>>,
+}
+
+impl<'o> Held<'o> {
+    /// How many bytes wait at most.
+    const MOST: usize = 1 << 20;
+
+    /// Lets everything pass.
+    pub fn open(out: &'o mut dyn Write) -> Self {
+        Self { out, waiting: None }
+    }
+
+    /// Holds back what is written, until it is [released](Self::release).
+    pub fn waiting(out: &'o mut dyn Write) -> Self {
+        Self { out, waiting: Some(vec![]) }
+    }
+
+    /// Writes what waits, and from now on lets everything pass. What was not released is never written.
+    ///
+    /// # Errors
+    /// Those of the writer behind it.
+    pub fn release(&mut self) -> io::Result<()> {
+        self.waiting.take().map_or(Ok(()), |waiting| self.out.write_all(&waiting))
+    }
+}
+
+impl Write for Held<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(waiting) = self.waiting.as_mut().filter(|w| w.len() + bytes.len() <= Self::MOST) {
+            waiting.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        }
+        self.release()?;
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Remembers that the other end was closed.
 struct Watched<W> {
     target: W,
@@ -139,6 +184,24 @@ mod tests {
         assert_eq!((result.unwrap(), written), (Outcome::Nothing, 10_000));
         assert_eq!(file.writes.iter().sum::<usize>(), 10_000 * 48);
         assert!(file.writes.len() <= 10_000 * 48 / (BUFFER - 48) + 1, "{:?}", file.writes);
+    }
+
+    #[test]
+    fn what_waits_is_written_when_it_is_released_or_is_too_much() {
+        let mut out = vec![];
+        Held::waiting(&mut out).write_all(b"never").unwrap();
+        let mut held = Held::waiting(&mut out);
+        held.write_all(b"one ").unwrap();
+        held.release().unwrap();
+        held.write_all(b"two ").unwrap();
+        Held::open(&mut out).write_all(b"three").unwrap();
+        assert_eq!(out, b"one two three");
+        out.clear();
+        let mut held = Held::waiting(&mut out);
+        let piece = vec![b'x'; Held::MOST / 2 + 1];
+        held.write_all(&piece).unwrap();
+        held.write_all(&piece).unwrap();
+        assert_eq!(out.len(), 2 * piece.len());
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Which index files answer: those of kernels, or those of programs and shared libraries.
 use super::config::Config;
+use super::note;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pattern::Pattern;
 use crate::query::Index;
 use crate::query::index::user_object;
 use crate::query::spec::{ModuleScope, Spec};
 use crate::query::symbolize::user_objects::Further;
+use probeidx_format::View;
 use probeidx_format::meta::UserMeta;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +39,25 @@ pub fn asked(config: &Config, specs: &[Spec]) -> Result<Vec<(PathBuf, Vec<Spec>)
         }
     }
     Ok(found)
+}
+
+/// What an index is of: `kernel 6.1.0`, or the path of a program or library.
+pub fn name(view: &View<'_>) -> String {
+    match user_object::path(view) {
+        Some(path) => String::from_utf8_lossy(path).into_owned(),
+        None => format!("kernel {}", String::from_utf8_lossy(view.release())),
+    }
+}
+
+/// Names the kernel that answers for people, where nobody chose it among several.
+pub fn name_kernel(config: &Config) {
+    if config.quiet || config.json {
+        return;
+    }
+    if let Some((release, indexed)) = config.unchosen() {
+        let others = format!("{indexed} are indexed, see: probeidx kernels; choose with --kernel");
+        note(config, &format!("kernel {release} (running; {others})"));
+    }
 }
 
 /// The indexes of the programs and libraries that a pattern names, by the path of what they index; none where none is named

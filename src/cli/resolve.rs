@@ -5,7 +5,8 @@ use super::capture;
 use super::config::Config;
 use super::exit::Outcome;
 use super::find;
-use super::output::failed;
+use super::note;
+use super::output::{Held, failed};
 use super::processes;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
@@ -13,17 +14,19 @@ use crate::nearest;
 use crate::query::index::user_object;
 use crate::query::resolve::placement::{Placement, Wanted};
 use crate::query::resolve::tracepoint_values::{self, Traced};
-use crate::query::resolve::{self, defined};
+use crate::query::resolve::{self, defined, event};
 use crate::query::runtime::overlay::Overlay;
 use crate::query::spec;
 use crate::query::spec::argument::{self, Argument, Source};
 use crate::query::spec::{Filter, Point, Spec};
 use crate::query::systemtap::alias::{self, At, Probe};
 use crate::query::value::reader::{Role, State, ValueAt};
-use crate::render::{aliases as render, json, kprobe_events, text, tracepoint};
+use crate::render::{aliases as render, json, kprobe_events, printable, text, tracepoint};
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use std::borrow::Cow;
+use std::hash::BuildHasher;
 use std::io::Write;
 
 /// Shows every placement of a spec.
@@ -46,13 +49,19 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
     let live = args.live.as_deref().map(capture::read).transpose()?;
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];
-    for (path, specs) in processes::asked(config, &specs)? {
+    let asked = processes::asked(config, &specs)?;
+    if matches!(format, Format::Text | Format::Stap) {
+        processes::name_kernel(config);
+    }
+    let is_one_of_several = asked.len() > 1;
+    for (path, specs) in asked {
         let index = config.open(&path)?;
         let view = index.view()?;
+        let specs = event::told_apart(&view, specs);
         if format == Format::Stap {
             match find::listing(view, &specs, false, config, out).map_err(|e| index.named(e))? {
                 Some(_) => outcome = Outcome::Done,
-                None => reasons.extend(why_not(&specs, &index)?),
+                None => reasons.extend(why_not(&specs, std::slice::from_ref(&args.spec), &index)?),
             }
             continue;
         }
@@ -60,6 +69,10 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let overlay = laid.map_err(|e| e.at(args.live.as_deref().unwrap_or(&path)))?;
         let wanted = Wanted { running: overlay.as_ref(), ..wanted };
         let mut printer = Printer::new(&view, format, text::Style { color: config.color });
+        printer.above = is_one_of_several.then(|| processes::name(&view));
+        // Placements without what is to be read there help nobody: they wait until each argument was found at one.
+        let is_held = !arguments.is_empty() && format != Format::Json;
+        let out = &mut if is_held { Held::waiting(out) } else { Held::open(out) };
         let mut found = false;
         let mut seen = vec![false; arguments.len()];
         let mut unread = Unread::default();
@@ -70,6 +83,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                     found = true;
                     seen.fill(true);
                     unread.add(&traced.values);
+                    out.release().map_err(failed)?;
                     printer.tracepoint(&traced, out).map_err(failed)
                 })?;
                 continue;
@@ -80,10 +94,13 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                     *seen |= values.iter().any(|v| v.name == argument.text && is_known(v));
                 }
                 unread.add(values);
+                !seen.contains(&false)
             };
             for point in alias::asked(std::slice::from_ref(spec)) {
                 alias::resolve(view, &point, wanted, &mut |probe| {
-                    look(probe.values());
+                    if look(probe.values()) {
+                        out.release().map_err(failed)?;
+                    }
                     printer.probe(&probe, out).map_err(failed)
                 })
                 .map_err(|e| index.named(e))?;
@@ -92,16 +109,19 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                 continue;
             }
             resolve::resolve(view, spec, wanted, |placement, filter| {
-                look(&placement.values);
+                if look(&placement.values) {
+                    out.release().map_err(failed)?;
+                }
                 printer.placement(&placement, filter, out).map_err(failed)
             })?;
         }
         if found {
+            event::too(&view, &specs).iter().for_each(|said| note(config, said));
             find::name_files(&view, &specs, config);
         }
         let nothing_read = unread.reasons(arguments.len()).filter(|_| format != Format::Json);
         if !found {
-            reasons.extend(why_not(&specs, &index)?);
+            reasons.extend(why_not(&specs, std::slice::from_ref(&args.spec), &index)?);
         } else if printer.is_without_definitions() {
             reasons.push("kprobe_events take none of the places; see: probeidx resolve".to_owned());
         } else if let Some(why) = nothing_read.filter(|_| !seen.contains(&false)) {
@@ -111,6 +131,10 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         }
         if let Some(at) = seen.iter().position(|s| !s).filter(|_| found) {
             return Err(no_variable(&view, &specs, &arguments[at]));
+        }
+        if let Some(many) = printer.many() {
+            out.flush().map_err(failed)?;
+            note(config, &many);
         }
     }
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
@@ -159,7 +183,7 @@ fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write)
     for (path, specs) in processes::asked(config, specs)? {
         let index = config.open(&path)?;
         let view = index.view()?;
-        for spec in &specs {
+        for spec in &event::told_apart(&view, specs) {
             let found = defined::defined(view, spec, &argument).map_err(|e| index.named(e))?;
             if !found.everywhere() {
                 outcome = Outcome::Nothing;
@@ -186,12 +210,44 @@ struct Printer<'a> {
     definitions: Option<kprobe_events::Writer>,
     /// The alias and the point of which the heading stands.
     named: Option<(String, String)>,
+    /// Which of several kernels it is: stands above the first place.
+    above: Option<String>,
+    /// How many placements were written for people.
+    placements: usize,
+    /// The declarations of these, as hashes.
+    functions: FxHashSet<u64>,
 }
 
 impl<'a> Printer<'a> {
     fn new(view: &'a View<'a>, format: Format, style: text::Style) -> Self {
-        let release = String::from_utf8_lossy(view.release());
-        Self { view, release, format, style, heading: None, definitions: None, named: None }
+        Self {
+            view,
+            release: String::from_utf8_lossy(view.release()),
+            format,
+            style,
+            heading: None,
+            definitions: None,
+            named: None,
+            above: None,
+            placements: 0,
+            functions: FxHashSet::default(),
+        }
+    }
+
+    /// How many placements there are, if they are more than one counts.
+    fn many(&self) -> Option<String> {
+        const FEW: usize = 50;
+        let (placements, functions) = (self.placements, self.functions.len());
+        let s = if functions == 1 { "" } else { "s" };
+        (placements > FEW).then(|| format!("{placements} placements of {functions} function{s}"))
+    }
+
+    /// Writes which of several kernels it is, once.
+    fn above(&mut self, out: &mut dyn Write) -> std::io::Result<()> {
+        match self.above.take() {
+            Some(name) if self.format == Format::Text => writeln!(out, "{}", printable(&name)),
+            _ => Ok(()),
+        }
     }
 
     fn placement(&mut self, p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> std::io::Result<()> {
@@ -207,6 +263,9 @@ impl<'a> Printer<'a> {
             // Those are listed, not resolved.
             Format::Stap => Ok(()),
             Format::Text => {
+                self.above(out)?;
+                self.placements += 1;
+                self.functions.insert(FxBuildHasher.hash_one((p.object, p.function, p.file, p.line)));
                 let is_same = |h: &(ObjectId, Vec<u8>, Vec<u8>, u32)| {
                     (h.0, &h.1[..], &h.2[..], h.3) == (p.object, p.function, p.file, p.line)
                 };
@@ -231,7 +290,10 @@ impl<'a> Printer<'a> {
                 Ok(())
             }
             Format::Stap => Ok(()),
-            Format::Text => tracepoint::text_of(self.view, traced, self.style, out),
+            Format::Text => {
+                self.above(out)?;
+                tracepoint::text_of(self.view, traced, self.style, out)
+            }
         }
     }
 
@@ -243,6 +305,7 @@ impl<'a> Printer<'a> {
         let Probe { named, filter, place } = probe;
         let above = (named.name.to_owned(), named.point.to_owned());
         if self.format == Format::Text && self.named.as_ref() != Some(&above) {
+            self.above(out)?;
             render::heading(named, self.style, out)?;
             self.named = Some(above);
         }

@@ -1,7 +1,7 @@
 //! What a command has besides its arguments: what it reads as its input, where its notes go, which indexes are open. Of a
 //! command line these are those of the process; of a request to `serve` they come with it.
 use std::fs::Metadata;
-use std::io::{Cursor, Read, Write};
+use std::io::{Cursor, IsTerminal, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +45,11 @@ impl Session {
             Self::Process => Box::new(std::io::stdin()),
             Self::Request(request) => Box::new(Cursor::new(Arc::clone(&request.input))),
         }
+    }
+
+    /// Whether a person types what the command reads.
+    pub fn is_typed(&self) -> bool {
+        matches!(self, Self::Process) && std::io::stdin().is_terminal()
     }
 
     /// Says something that is no result. There is nobody to tell if that fails.

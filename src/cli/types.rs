@@ -17,7 +17,7 @@ use std::io::Write;
 
 /// Shows how types are laid out, one of their members, or who takes and returns them.
 pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
-    let mut path = member_path::parse(&args.name)?;
+    let mut path = member_path::parse(&args.name.join(" "))?;
     // What is asked for is the type itself, no pointer to it: both spellings of the first step mean the same.
     if let Some(first) = path.steps.first_mut()
         && let Step::Arrow(name) = first

@@ -3,6 +3,7 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::note;
 use crate::error::{Error, ErrorKind, Result};
+use crate::pattern;
 use crate::query::spec::Spec;
 use crate::query::systemtap::alias::missing;
 use crate::query::{Index, explain as query};
@@ -16,8 +17,8 @@ pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
     Ok(Outcome::Nothing)
 }
 
-/// Why nothing in this index matched, where that can be told, or which names are near.
-pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
+/// Why nothing in this index matched, where that can be told, or which names are near. `texts` is what the specs were read from.
+pub fn why_not(specs: &[Spec], texts: &[String], index: &Index) -> Result<Vec<String>> {
     let view = index.view()?;
     let mut reasons = query::why_not(&view, specs);
     reasons.extend(missing::why_not(view, specs).map_err(|e| index.named(e))?);
@@ -26,5 +27,14 @@ pub fn why_not(specs: &[Spec], index: &Index) -> Result<Vec<String>> {
         true => format!("{missing}; for the rest: {}", super::build::install_hint(&release)),
         false => missing.to_string(),
     };
-    Ok(reasons.iter().map(said).collect())
+    let open = texts.iter().filter(|_| reasons.iter().any(|missing| !missing.is_known));
+    Ok(reasons.iter().map(said).chain(open.filter_map(|text| unclosed(text))).collect())
+}
+
+/// What is said of a pattern that matched nothing and has a bracket that is never closed.
+fn unclosed(text: &str) -> Option<String> {
+    let at = pattern::unclosed(text)?;
+    let column = text[..at].chars().count() + 1;
+    let remedy = "close it with ], or write \\[";
+    Some(format!("{text}: column {column}: the [ is not closed and stands for itself; {remedy}"))
 }

@@ -138,3 +138,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_bracket_that_is_never_closed_is_found() {
+    for (text, at) in
+        [("vfs_[a", Some(4)), ("[a]b[", Some(4)), ("[[:alpha:]", Some(0)), ("a\\[b", None), ("[]]", None)]
+    {
+        assert_eq!(unclosed(text), at, "{text}");
+    }
+}

@@ -120,11 +120,13 @@ pub fn all_locals(explained: &Explained, style: Style, out: &mut dyn Write) -> R
 
 fn put_arm(arm: &Arm, depth: usize, style: Style, out: &mut dyn Write) -> Result<()> {
     let what = match &arm.outcome {
-        Outcome::Probes { places, reachable, ends } => {
-            let places = match (places, reachable) {
-                (1, 1) => "1 probe".to_owned(),
-                (places, reachable) if places == reachable => format!("{places} probes"),
-                (places, reachable) => format!("{places} probes, the kernel takes {reachable}"),
+        Outcome::Probes { places, reachable, undecided, ends } => {
+            let probes = if *places == 1 { "1 probe".to_owned() } else { format!("{places} probes") };
+            let places = match (places - undecided, undecided) {
+                (decided, 0) if decided == *reachable => probes,
+                (_, 0) => format!("{probes}, the kernel takes {reachable}"),
+                (0, _) => format!("{probes}, undecided"),
+                _ => format!("{probes}, the kernel takes {reachable}, {undecided} undecided"),
             };
             style.verdict(format!("{places}{}", if *ends { ", and no further" } else { "" }), true)
         }
@@ -149,8 +151,13 @@ pub fn explained_json(explained: &Explained) -> Value {
 
 fn arm_json(arm: &Arm) -> Value {
     let mut object = match &arm.outcome {
-        Outcome::Probes { places, reachable, ends } => {
-            json!({"state": "resolved", "places": places, "reachable": reachable, "ends": ends})
+        Outcome::Probes { places, reachable, undecided, ends } => {
+            let mut object =
+                json!({"state": "resolved", "places": places, "reachable": reachable, "ends": ends});
+            if *undecided > 0 {
+                object["undecided"] = json!(undecided);
+            }
+            object
         }
         Outcome::Nothing { why } => json!({"state": "nothing", "why": why}),
         Outcome::NotTried => json!({"state": "not-tried"}),

@@ -18,7 +18,7 @@ pub struct Row {
     pub outcomes: Vec<Outcome>,
 }
 
-/// The table, and below it what is wrong, then what else is to be known.
+/// The table, and below it what is wrong, then what else is to be known. The first error is left to whoever ends with it.
 pub fn text(kernels: &[String], rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let names = rows.iter().map(|row| printable(&row.script).chars().count()).chain([6]).max().unwrap_or(6);
     let widths: Vec<usize> = kernels
@@ -37,12 +37,15 @@ pub fn text(kernels: &[String], rows: &[Row], out: &mut dyn Write) -> io::Result
     for row in rows {
         writeln!(out, "{}", line(&printable(&row.script), row.outcomes.iter().map(cell).collect()))?;
     }
+    let errors = || rows.iter().flat_map(|row| &row.outcomes).filter_map(|outcome| outcome.as_ref().err());
+    let first = errors().next().map(ToString::to_string);
     for row in rows {
         for (at, outcome) in row.outcomes.iter().enumerate() {
             // The kernel is named where there are several.
             let kernel = if kernels.len() > 1 { format!("{}: ", kernels[at]) } else { String::new() };
             match outcome {
                 Ok(report) => lines(report, &kernel, out)?,
+                Err(error) if first == Some(error.to_string()) => {}
                 Err(error) => writeln!(out, "{kernel}{}", printable(&error.to_string()))?,
             }
         }
@@ -76,6 +79,7 @@ fn lines(report: &Report, kernel: &str, out: &mut dyn Write) -> io::Result<()> {
             State::Unindexed => writeln!(out, "{place}: note: {name}: it is not in the index")?,
             State::Resolves => {
                 refused(point, &place, &name, out)?;
+                undecided(point, &place, &name, out)?;
                 inlined(point, &place, &name, out)?;
             }
             State::Nothing => writeln!(out, "{place}: note: {name}: {}, and may", reasons(point))?,
@@ -95,7 +99,7 @@ fn lines(report: &Report, kernel: &str, out: &mut dyn Write) -> io::Result<()> {
 
 /// What the kernel refuses.
 fn refused(point: &Point, place: &str, name: &str, out: &mut dyn Write) -> io::Result<()> {
-    let (refused, all) = (point.addresses - point.reachable, point.addresses);
+    let (refused, all) = (point.refused.iter().map(|(_, count)| count).sum::<u32>(), point.addresses);
     if refused == 0 {
         return Ok(());
     }
@@ -103,6 +107,18 @@ fn refused(point: &Point, place: &str, name: &str, out: &mut dyn Write) -> io::R
         point.refused.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
     let why = why.join(", ");
     writeln!(out, "{place}: warning: {name}: the kernel refuses {refused} of {all} addresses: {why}")
+}
+
+/// Where it is not known whether the kernel takes a probe.
+fn undecided(point: &Point, place: &str, name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let (undecided, all, unknown) = (point.undecided, point.addresses, point.unknown);
+    if undecided == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{place}: note: {name}: undecided at {undecided} of {all} addresses, as not known: {unknown}"
+    )
 }
 
 /// What a probe on the symbol, as other tools place it, misses; and what nothing can reach.
@@ -167,7 +183,8 @@ fn point_json(script: &str, kernel: &str, p: &Point) -> serde_json::Value {
     json!({"script": script, "kernel": kernel, "file": p.path, "line": p.place.line, "column": p.place.column,
         "probe": p.point, "state": p.state.name(), "probes": p.probes, "addresses": p.addresses,
         "reachable": p.reachable, "inlined": p.inlined, "left_out": p.left_out,
-        "refused": refused, "why": p.why, "instead": p.instead})
+        "refused": refused, "undecided": p.undecided, "because": p.unknown.causes().collect::<Vec<_>>(),
+        "why": p.why, "instead": p.instead})
 }
 
 fn finding_json(script: &str, kernel: &str, f: &Located) -> serde_json::Value {

@@ -167,6 +167,8 @@ struct Reached {
     reachable: u32,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     refused: BTreeMap<&'static str, u32>,
+    #[serde(skip_serializing_if = "is_zero")]
+    undecided: u32,
 }
 
 /// Names and values, in their order.
@@ -321,7 +323,12 @@ pub fn defined(view: &View<'_>, argument: &str, found: &Defined, out: &mut dyn W
 }
 
 fn reached(reached: &coverage::Reached) -> Reached {
-    Reached { instances: reached.total, reachable: reached.reachable, refused: by_name(&reached.refused) }
+    let coverage::Reached { total: instances, reachable, undecided, .. } = *reached;
+    Reached { instances, reachable, refused: by_name(&reached.refused), undecided }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn by_name(counts: &[(Reason, u32)]) -> BTreeMap<&'static str, u32> {

@@ -23,15 +23,19 @@ pub fn coverage(c: &Coverage) -> String {
     let mut parts = vec![];
     if c.out_of_line.total > 0 {
         let Reached { total, reachable, .. } = c.out_of_line;
-        parts.push(format!("out of line: {reachable} of {total}{}", refused(&c.out_of_line.refused, total)));
+        let taken =
+            if is_open(&c.out_of_line) { total.to_string() } else { format!("{reachable} of {total}") };
+        parts.push(format!("out of line: {taken}{}", others(&c.out_of_line, total)));
     }
     if c.inline.total > 0 {
         let Reached { total, reachable, .. } = c.inline;
+        let is_open = is_open(&c.inline);
+        let taken = if is_open { String::new() } else { format!(", {reachable} reachable") };
         parts.push(format!(
-            "inline: {} in {}, {reachable} reachable{}",
+            "inline: {} in {}{taken}{}",
             counted(total, "site"),
             counted(c.callers, "caller"),
-            refused(&c.inline.refused, u32::MAX),
+            others(&c.inline, if is_open { total } else { u32::MAX }),
         ));
     }
     if parts.is_empty() {
@@ -53,14 +57,19 @@ pub fn is_incomplete(c: &Coverage) -> bool {
     c.by.kprobe_events < c.instances()
 }
 
-fn refused(reasons: &[(Reason, u32)], all: u32) -> String {
-    reasons
-        .iter()
-        .map(|(reason, n)| match *n == all {
-            true => format!(", {}", reason.phrase()),
-            false => format!(", {n} {}", reason.phrase()),
-        })
-        .collect()
+/// Whether of none of the addresses it is known whether the kernel takes it.
+fn is_open(reached: &Reached) -> bool {
+    reached.undecided == reached.total
+}
+
+/// The addresses that are refused, then those that are undecided; where they are `all`, without their number.
+fn others(reached: &Reached, all: u32) -> String {
+    let undecided = Reason::of(reached.unknown).map(|reason| (reason, reached.undecided));
+    let one = |(reason, n): (Reason, u32)| match n == all {
+        true => format!(", {}", reason.phrase()),
+        false => format!(", {n} {}", reason.phrase()),
+    };
+    reached.refused.iter().copied().chain(undecided).map(one).collect()
 }
 
 fn counted(n: u32, what: &str) -> String {

@@ -158,6 +158,8 @@ impl<'a> Writer<'a> {
             reachable_fentry: coverage.by.fentry,
             source_is_stmt: source.is_some_and(|s| s.is_stmt).into(),
             because: texts.keep(p.verdicts.unknown().to_string()),
+            entries_undecided: coverage.out_of_line.undecided,
+            copies_undecided: coverage.inline.undecided,
             ..Placement::BLANK
         };
         Written { _values: values, ..self.without_code(placement) }

@@ -134,6 +134,10 @@ pub struct Placement {
     pub source_is_stmt: u32,
     /// What is not known of verdicts that are undecided: the tables by their sections, commas between them.
     pub because: Text,
+    /// Entries of which it is not known whether kprobes are taken there.
+    pub entries_undecided: u32,
+    /// The same of inline instances.
+    pub copies_undecided: u32,
 }
 
 impl Placement {
@@ -217,5 +221,7 @@ impl Placement {
         reachable_fentry: 0,
         source_is_stmt: 0,
         because: Text::EMPTY,
+        entries_undecided: 0,
+        copies_undecided: 0,
     };
 }

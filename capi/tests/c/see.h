@@ -96,6 +96,7 @@ static inline int32_t see_placement(void *context, const struct probeidx_placeme
 	see_pairs(seen, p->entries_refused, p->entries_refused_count);
 	see_pairs(seen, p->copies_refused, p->copies_refused_count), see_pairs(seen, p->left_out, p->left_out_count);
 	see_number(seen, p->copies), see_number(seen, p->callers), see_number(seen, p->reachable_fentry);
+	see_number(seen, p->entries_undecided), see_number(seen, p->copies_undecided);
 	for (size_t i = 0; i < p->collides_with_count; i++)
 		see(seen, p->collides_with[i]);
 	see(seen, probeidx_verdict_name(p->kprobe_events)), see(seen, probeidx_instance_name(p->instance));
@@ -131,6 +132,7 @@ static inline int32_t see_finding(void *context, const struct probeidx_finding *
 	see(seen, finding->file), see(seen, finding->what), see(seen, finding->why);
 	see_number(seen, finding->line), see_number(seen, finding->kind), see_number(seen, finding->state);
 	see_pairs(seen, finding->refused, finding->refused_count), see_number(seen, finding->left_out);
+	see(seen, finding->because), see_number(seen, finding->undecided);
 	for (size_t i = 0; i < finding->instead_count; i++)
 		see(seen, finding->instead[i]);
 	return 0;

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  probeidx find 'vfs_*@fs/read_write.c' --args\n  \
                         probeidx find 'module(\"ext4\").function(\"*\").call'")]
 pub struct Find {
-    /// A name with * ? [..], NAME@FILE, MODULE:NAME, or a SystemTap probe point
+    /// A name with * ? [..], NAME@FILE, MODULE:NAME, a SystemTap probe point, or what perf, bpftrace, libbpf and tracefs write
+    /// (sched:sched_switch, kprobe:vfs_read)
     #[arg(value_name = "PATTERN", required = true)]
     pub patterns: Vec<String>,
     /// With the variables, as stap -L prints them
@@ -35,7 +36,7 @@ const READABLE: &str = "What to read at each place: file, name=s->name:string, a
 )]
 pub struct Resolve {
     /// NAME, NAME@FILE, NAME:LINE (from the declaration on), FILE:LINE, NAME+OFFSET, NAME%return, MODULE:NAME, 0xADDRESS,
-    /// or a SystemTap probe point of functions or statements
+    /// a SystemTap probe point, or what perf, bpftrace, libbpf and tracefs write (sched:sched_switch, kprobe:vfs_read)
     pub spec: String,
     /// What to read at each place
     #[arg(value_name = "ARG", help = READABLE)]
@@ -79,9 +80,9 @@ pub struct Lines {
                         probeidx type 'struct sk_buff' --users")]
 pub struct Type {
     /// A struct, union, enum, typedef or base type, with or without that word; behind it the way to a member, such as
-    /// .f_path.dentry or ->f_path
-    #[arg(value_name = "NAME")]
-    pub name: String,
+    /// .f_path.dentry or ->f_path. A name of several words needs no quotes
+    #[arg(value_name = "NAME", required = true)]
+    pub name: Vec<String>,
     /// The functions that take or return it: where the type stands (the return value, the number of the parameter), and a
     /// star for each pointer that leads to it
     #[arg(long)]

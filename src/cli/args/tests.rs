@@ -31,6 +31,10 @@ fn commands_take_their_options() {
     };
     assert_eq!((build.jobs.map(NonZeroUsize::get), build.no_modules, build.force), (Some(3), true, false));
     assert_eq!((build.paths.len(), build.progress), (2, When::Always));
+    for line in ["probeidx type struct file", "probeidx type --users struct file"] {
+        let Command::Type(asked) = run(line).command else { panic!() };
+        assert_eq!(asked.name, ["struct", "file"], "{line}");
+    }
     let Command::Resolve(resolve) = run("probeidx resolve f a b->c --format json").command else { panic!() };
     assert_eq!((resolve.spec.as_str(), resolve.args.len(), resolve.format), ("f", 2, Format::Json));
 }
@@ -40,6 +44,25 @@ fn what_is_wrong_is_one_line() {
     for (line, message, hint) in [
         ("probeidx", "there is no command", "see: probeidx --help"),
         ("probeidx fnd a", "unrecognized subcommand 'fnd'", "did you mean find?"),
+        ("probeidx resolv vfs_read", "unrecognized subcommand 'resolv'", "did you mean resolve?"),
+        ("probeidx res vfs_read", "unrecognized subcommand 'res'", "did you mean resolve?"),
+        (
+            "probeidx vfs_read",
+            "unrecognized subcommand 'vfs_read'",
+            "to look up a function: probeidx resolve vfs_read",
+        ),
+        (
+            "probeidx vfs_*",
+            "unrecognized subcommand 'vfs_*'",
+            "to list what a pattern matches: probeidx find 'vfs_*'",
+        ),
+        ("probeidx help", "unrecognized subcommand 'help'", "see: probeidx --help"),
+        ("probeidx vfs;read", "unrecognized subcommand 'vfs;read'", "see: probeidx --help"),
+        (
+            "probeidx completions",
+            "the following required arguments were not provided: <SHELL>",
+            "SHELL is one of bash, zsh, fish",
+        ),
         ("probeidx find --ecah a", "unexpected argument '--ecah' found", "did you mean --each?"),
         (
             "probeidx find",

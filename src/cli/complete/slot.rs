@@ -212,6 +212,7 @@ mod tests {
             ("resolve vfs_read --defined ", Source::Argument),
             ("lines ", Source::Lines),
             ("type ", Source::Type),
+            ("type struct ", Source::Type),
             ("-vq addr ", Source::Address),
             ("blacklist ", Source::Module),
             ("tapset vm.", Source::Alias),
@@ -221,7 +222,7 @@ mod tests {
         for line in ["build /us", "--db ", "lines --source=", "build -j 3 "] {
             assert_eq!(wanted(line).0, Wanted::File, "{line}");
         }
-        for line in ["build -j ", "stats ", "type a ", "lines a "] {
+        for line in ["build -j ", "stats ", "lines a "] {
             assert_eq!(wanted(line).0, Wanted::Nothing, "{line}");
         }
         assert_eq!(wanted("find --kernel=6.").1, "--kernel=|6.");

@@ -12,8 +12,9 @@ use crate::error::ErrorKind;
 use crate::query::index::functions;
 use crate::query::spec::{self, Point as Asked, Spec};
 use crate::query::systemtap::derive::{Derived, Deriver, Place, Visited};
-use crate::query::verdict::coverage;
-use crate::query::verdict::reason::{self, Reason};
+use crate::query::verdict::coverage::{self, Reached};
+use crate::query::verdict::reason::Reason;
+use crate::query::verdict::unknown::Unknown;
 use crate::query::verdict::{Judge, Verdict};
 use crate::tapset::ast::{self, Alias, Expression};
 use crate::tapset::handler::Program;
@@ -41,8 +42,12 @@ pub struct Point {
     /// How many inlined copies there are besides, in code that is gone once the kernel runs: SystemTap leaves them out.
     /// Counted where a function is named.
     pub left_out: usize,
-    /// Why it refuses the others, the reason of most first.
-    pub refused: Vec<(Reason, usize)>,
+    /// Why it refuses others, the reason of most first.
+    pub refused: Vec<(Reason, u32)>,
+    /// Of how many it is not known whether the kernel takes them.
+    pub undecided: usize,
+    /// What is not known of these.
+    pub unknown: Unknown,
     /// Why it fails: for each point that matches nothing, whether an alias leads to it.
     pub why: Vec<String>,
     /// What could be written instead, the likeliest first.
@@ -163,17 +168,13 @@ impl<'a> Deriving<'a> {
         }
         gathered.why.dedup();
         (checked.why, checked.instead) = (gathered.why, gathered.instead);
-        let places = gathered.places.len();
-        (checked.addresses, checked.inlined) = (places, gathered.inlined);
+        checked.inlined = gathered.inlined;
         if checked.inlined > 0 {
             checked.left_out = left_out(view, &point.components);
         }
-        for reason in gathered.places.into_values().flatten() {
-            reason::count(&mut checked.refused, reason);
-        }
-        checked.refused.sort_by_key(|(reason, _)| reason.name());
-        checked.refused.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        checked.reachable = places - checked.refused.iter().map(|(_, count)| count).sum::<usize>();
+        let mut reached = Reached::default();
+        gathered.places.into_values().for_each(|verdict| reached.add(verdict));
+        checked.reached(reached);
         checked
     }
 }
@@ -188,8 +189,8 @@ struct Gathered {
     instead: Vec<String>,
     /// What an alias needs although each of the points that it leads to may match nothing.
     missing: Option<String>,
-    /// The addresses, and why the kernel refuses them.
-    places: BTreeMap<(u32, u32), Option<Reason>>,
+    /// The addresses, and whether the kernel takes them.
+    places: BTreeMap<(u32, u32), Verdict>,
 }
 
 impl Gathered {
@@ -210,10 +211,7 @@ impl Gathered {
         };
         let key = (ObjectId::index(object) as u32, pc);
         self.inlined += usize::from(is_inline && !self.places.contains_key(&key));
-        self.places.entry(key).or_insert_with(|| match judge.verdicts(object, pc, is_inline).kprobe {
-            Verdict::Ok => None,
-            Verdict::No(reason) => Some(reason),
-        });
+        self.places.entry(key).or_insert_with(|| judge.verdicts(object, pc, is_inline).kprobe);
     }
 }
 
@@ -231,9 +229,19 @@ impl Point {
             inlined: 0,
             left_out: 0,
             refused: vec![],
+            undecided: 0,
+            unknown: Unknown::NOTHING,
             why: vec![],
             instead: vec![],
         }
+    }
+
+    /// Takes over what the kernel makes of its addresses.
+    pub(super) fn reached(&mut self, reached: Reached) {
+        let Reached { total, reachable, mut refused, undecided, unknown } = reached;
+        refused.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), reason.name()));
+        (self.addresses, self.reachable, self.refused) = (total as usize, reachable as usize, refused);
+        (self.undecided, self.unknown) = (undecided as usize, unknown);
     }
 
     fn new(point: &ast::Point, probe: &ast::Probe) -> Self {

@@ -5,11 +5,11 @@ use probeidx_format::View;
 
 use super::probe_points::{Point, State};
 use super::{Asked, Located, Report, of_script, read, suggestions};
-use crate::error::{Error, Result};
-use crate::query::resolve;
+use crate::error::{Error, ErrorKind, Result};
 use crate::query::resolve::placement::Wanted;
+use crate::query::resolve::{self, event, tracepoint};
 use crate::query::spec::{self, Spelled};
-use crate::query::verdict::reason::{self, Reason};
+use crate::query::verdict::coverage::Reached;
 use crate::tapset::{Definitions, Place};
 
 /// Whether a file is a script, and no list of probe points: by its name, or by the word that it begins with.
@@ -47,9 +47,12 @@ pub(super) fn check(
         }
         let line_number = u32::try_from(number + 1).unwrap_or(u32::MAX);
         let column = u32::try_from(line.len() - line.trim_start().len() + 1).unwrap_or(u32::MAX);
-        let place =
-            |error: Error| Error::new(error.kind(), error.message()).at(path).line(line_number, column);
-        let specs = spec::parse(wanted).map_err(place)?;
+        let place = |error: Error| {
+            let what = format!("no probe point: {}", error.message());
+            let hint = error.remedy().unwrap_or("a script begins with probe, global or function");
+            Error::new(ErrorKind::Syntax, what).at(path).line(line_number, column).hint(hint)
+        };
+        let specs = event::parse(&view, wanted).map_err(place)?;
         if specs.iter().all(|spec| spec.spelled == Spelled::Bare) {
             let place = Place { file: 0, line: line_number, column };
             report.points.push(bare(view, &specs, wanted, path, place)?);
@@ -74,20 +77,19 @@ pub(super) fn check(
 /// A name as one types it.
 fn bare(view: View<'_>, specs: &[spec::Spec], text: &str, path: &Path, place: Place) -> Result<Point> {
     let mut point = Point::of_text(text, path, place);
-    let mut refused: Vec<(Reason, usize)> = vec![];
+    let mut reached = Reached::default();
     for spec in specs {
+        if let spec::Point::Trace(asked) = &spec.point {
+            point.probes += tracepoint::matching(&view, asked).count();
+            continue;
+        }
         resolve::resolve(view, spec, Wanted::default(), |placement, _| {
             point.probes += 1;
-            if let Some(reason) = placement.verdicts.kprobe.reason() {
-                reason::count(&mut refused, reason);
-            }
+            reached.add(placement.verdicts.kprobe);
             Ok(())
         })?;
     }
-    point.addresses = point.probes;
-    point.reachable = point.probes - refused.iter().map(|(_, count)| count).sum::<usize>();
-    refused.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    point.refused = refused;
+    point.reached(reached);
     point.state = if point.probes > 0 { State::Resolves } else { State::Fails };
     if point.probes == 0 {
         point.why.push(format!("nothing matches {text}"));

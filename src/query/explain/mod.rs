@@ -5,7 +5,7 @@ pub mod types;
 
 use super::index::provenance::{self, Basis};
 use super::resolve::statement::{self, Around};
-use super::resolve::tracepoint;
+use super::resolve::{event, tracepoint};
 use super::spec::{Callee, Filter, FunctionSpec, ModuleScope, Point, Spec, StatementSpec};
 use crate::nearest;
 use crate::pattern::Pattern;
@@ -70,7 +70,14 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
         if let ModuleScope::Module(Pattern::Literal(module)) = module {
             let mut names = view.object_ids().map(|o| view.string(view.objects[o.index()].name));
             if !names.any(|n| n == module.as_bytes()) {
-                reasons.push(no_module(&view, module));
+                let mut systems = view.tracepoints.iter().map(|t| view.string(t.system));
+                // perf lists the events of single system calls under this name.
+                let is_system = module == "syscalls" || systems.any(|system| system == module.as_bytes());
+                let event = event::as_event(spec).filter(|_| is_system);
+                reasons.push(event.map_or_else(
+                    || no_module(&view, module),
+                    |asked| Missing::unknown(tracepoint::absence(&view, &asked), vec![]),
+                ));
                 continue;
             }
         }

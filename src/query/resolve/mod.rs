@@ -1,6 +1,7 @@
 //! From a spec to the placements that it denotes.
 pub mod best_address;
 pub mod defined;
+pub mod event;
 pub mod inner_places;
 mod labels_and_callees;
 pub mod line_listing;

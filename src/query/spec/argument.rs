@@ -160,6 +160,7 @@ mod tests {
         assert!(argument.name.is_none());
         assert!(matches!(parse("$argv[1]").unwrap().source, Source::Variable(_)));
         assert!(matches!(parse("$retval").unwrap().source, Source::Returned(_)));
+        assert_eq!(parse("$return").unwrap().source, parse("$retval").unwrap().source);
         assert!(matches!(parse("$file->f_mode:x").unwrap().source, Source::Variable(_)));
         assert_eq!(parse("sp=+8(%sp):x64").unwrap().source, Source::Raw("+8(%sp)".into()));
         assert_eq!(parse("$stack0").unwrap().source, Source::Raw("$stack0".into()));

@@ -107,10 +107,14 @@ fn within(source: Source<'_>, text: &str, module: ModuleScope) -> Result<Spec> {
     }
 }
 
-/// `+OFFSET` or `%return`, without its mark.
+/// `+OFFSET`, behind which the kernel prints `/SIZE`, or `%return`; without its mark.
 fn tail(source: Source<'_>, mark: u8, rest: &str, module: ModuleScope, declared: Declared) -> Result<Spec> {
     if mark == b'+' {
-        let offset = number(source.from(1), rest)?;
+        let (offset, size) = rest.split_once('/').map_or((rest, None), |(offset, size)| (offset, Some(size)));
+        if let Some(size) = size {
+            number(source.from(offset.len() + 2), size)?;
+        }
+        let offset = number(source.from(1), offset)?;
         return Ok(function_at(module, declared, Some(offset), Filter::Any));
     }
     if rest != "return" {
@@ -296,7 +300,7 @@ mod tests {
             ("0x11112222333344445", "column 1: expected a number of at most 64 bits"),
             ("1234", "column 1: expected a function name"),
             ("vfs_read+", "column 10: expected a digit"),
-            ("vfs_read+0x1f/0x80", "column 14: expected a hexadecimal digit"),
+            ("vfs_read+0x1f/0x8g", "column 18: expected a hexadecimal digit"),
             ("vfs_read%entry", "column 9: expected %return or the end"),
             ("vfs_read@", "column 10: expected a file name"),
             ("@:12", "column 2: expected a file name"),

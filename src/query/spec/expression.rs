@@ -71,7 +71,11 @@ fn postfix(parser: &mut Parser<'_>, depth: u32) -> Result<(Way, bool)> {
         inside
     } else {
         let is_special = parser.take("$");
-        let root = parser.word("a variable's name")?;
+        let mut root = parser.word("a variable's name")?;
+        // SystemTap's name of it, which no variable can have.
+        if is_special && root == "return" {
+            root = "retval".to_owned();
+        }
         let is_returned = is_special && root == "retval";
         (Way { root, legs: vec![] }, is_returned)
     };
@@ -164,6 +168,7 @@ mod tests {
             assert_eq!((way.up_to(usize::MAX).as_str(), is_returned), (as_read, false), "{text}");
         }
         assert!(parse("(*$retval).x").unwrap().1 && !parse("retval").unwrap().1);
+        assert_eq!(parse("$return->x").unwrap(), parse("$retval->x").unwrap());
         assert_eq!(parse("*((struct b *)a->c)->d[1]").unwrap().0.name(), "d");
         assert_eq!(parse("*a").unwrap().0.name(), "a");
     }

@@ -1,7 +1,7 @@
 //! What a user asks for, as a value: the grammar of probe points.
 //!
 //! Two spellings lead to one [`Spec`]. The bare one is for the keyboard (`vfs_read`, `vfs_*@fs/read_write.c`,
-//! `ext4:ext4_open`, `fs/open.c:1243`), the other is SystemTap's (`kernel.function("vfs_*").call`), of which
+//! `ext4:ext4_open`, `fs/open.c:1243`), those of other tools included (`foreign`), the other is SystemTap's (`kernel.function("vfs_*").call`), of which
 //! the source is `parse_function_spec` and `register_function_variants` in its `tapsets.cxx`. Nothing here
 //! looks at an index: a name that exists nowhere parses as well as any other.
 pub mod address;
@@ -9,6 +9,7 @@ pub mod argument;
 mod bare;
 mod components;
 pub mod expression;
+mod foreign;
 mod lines;
 pub mod member_path;
 mod systemtap;
@@ -37,7 +38,10 @@ pub fn parse(text: &str) -> Result<Vec<Spec>> {
         return Err(source.expected(0, "a function name or a probe point").hint("for example: vfs_read"));
     }
     match spelling(trimmed) {
-        Spelled::Bare => Ok(vec![bare::parse(source, trimmed)?]),
+        Spelled::Bare => {
+            let foreign = foreign::parse(source, trimmed);
+            Ok(vec![foreign.unwrap_or_else(|| bare::parse(source, trimmed))?])
+        }
         Spelled::Systemtap => systemtap::parse(source, trimmed),
     }
 }
@@ -354,7 +358,7 @@ mod tests {
 
         #[test]
         fn nothing_made_of_its_own_marks_makes_it_panic(
-            text in r#"(kernel|module|function|statement|trace|callees|return|0x1f|99|[-.,:;@+*?!%\\"'(){}\[\]a-c /]){0,24}"#,
+            text in r#"(kernel|module|function|statement|trace|kprobe|tracepoint|r16:| \[|callees|return|0x1f|99|[-.,:;@+*?!%\\"'(){}\[\]a-c /]){0,24}"#,
         ) {
             if let Ok(specs) = parse(&text) {
                 prop_assert!(!specs.is_empty());

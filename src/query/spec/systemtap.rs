@@ -188,7 +188,7 @@ impl Suffixes<'_, '_> {
     }
 }
 
-fn trace(source: Source<'_>, text: &str) -> Result<TraceSpec> {
+pub(super) fn trace(source: Source<'_>, text: &str) -> Result<TraceSpec> {
     let colon = find_outside(text, 0, |b| b == b':');
     let (system, start) = match colon {
         Some(0) => return Err(source.expected(0, "the system before `:`")),

@@ -1,6 +1,7 @@
 //! At how many addresses a function runs, and how many of them can be probed.
 use super::reason::{Reason, count};
-use super::{Judge, Verdicts};
+use super::unknown::Unknown;
+use super::{Judge, Verdict, Verdicts};
 use crate::query::index::functions::{self, Placed, Scope};
 use crate::query::spec::FunctionSpec;
 use probeidx_format::View;
@@ -30,8 +31,27 @@ pub struct Reached {
     pub total: u32,
     /// Those that it takes.
     pub reachable: u32,
-    /// Why it does not take the others, and how many each time.
+    /// Why it refuses others, and how many each time.
     pub refused: Vec<(Reason, u32)>,
+    /// Those of which it is not known whether it takes them: they are neither reachable nor refused.
+    pub undecided: u32,
+    /// What is not known of these.
+    pub unknown: Unknown,
+}
+
+impl Reached {
+    /// Counts one more address.
+    pub fn add(&mut self, verdict: Verdict) {
+        self.total += 1;
+        match verdict {
+            Verdict::Ok => self.reachable += 1,
+            Verdict::No(Reason::Undecided(unknown)) => {
+                self.undecided += 1;
+                self.unknown = self.unknown.and(unknown);
+            }
+            Verdict::No(reason) => count(&mut self.refused, reason),
+        }
+    }
 }
 
 /// How many addresses each mechanism takes.
@@ -85,11 +105,7 @@ impl Coverage {
             return count(&mut self.left_out, reason);
         }
         let reached = if is_inline { &mut self.inline } else { &mut self.out_of_line };
-        reached.total += 1;
-        match verdicts.kprobe.reason() {
-            None => reached.reachable += 1,
-            Some(reason) => count(&mut reached.refused, reason),
-        }
+        reached.add(verdicts.kprobe);
         let by = &mut self.by;
         by.kprobe += u32::from(verdicts.kprobe.is_ok());
         by.kprobe_events += u32::from(verdicts.kprobe_events.is_ok());

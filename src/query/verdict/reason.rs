@@ -128,14 +128,11 @@ impl Reason {
     }
 }
 
-/// Counts one more of a reason. What is undecided is counted once, with all of its causes.
-pub fn count<N: std::ops::AddAssign + From<u8>>(counts: &mut Vec<(Reason, N)>, reason: Reason) {
-    match counts.iter_mut().find(|(known, _)| *known == reason || (known.is_open() && reason.is_open())) {
-        Some((known, n)) => {
-            *known = Reason::of(known.unknown().and(reason.unknown())).unwrap_or(reason);
-            *n += N::from(1);
-        }
-        None => counts.push((reason, N::from(1))),
+/// Counts one more of a reason.
+pub fn count(counts: &mut Vec<(Reason, u32)>, reason: Reason) {
+    match counts.iter_mut().find(|(known, _)| *known == reason) {
+        Some((_, n)) => *n += 1,
+        None => counts.push((reason, 1)),
     }
 }
 

@@ -125,6 +125,36 @@ fn tracepoints_are_listed_with_their_parameters() {
     assert_eq!(some("sched:t*").lines().count(), 4);
 }
 
+/// perf's `SYSTEM:EVENT` reads like a function of a module. What bpftrace, libbpf and tracefs write says what it is.
+#[test]
+fn tracepoints_are_known_as_other_tools_spell_them() {
+    let ours = FIXED.json(&["resolve", "kernel.trace(\"sched:task_switch\")"]);
+    for spec in [
+        "sched:task_switch",
+        "tracepoint:sched:task_switch",
+        "t:sched:task_switch",
+        "tracepoint/sched/task_switch",
+        "rawtracepoint:task_switch",
+        "raw_tp/task_switch",
+        "tp_btf/task_switch",
+    ] {
+        assert_eq!(FIXED.json(&["resolve", spec]), ours, "{spec}");
+        assert_eq!(FIXED.run(&["find", spec]).found(), "kernel.trace(\"sched:task_switch\")\n", "{spec}");
+    }
+    assert_eq!(FIXED.run(&["find", "sched:t*"]).found().lines().count(), 4);
+    // The module alpha is indexed and has no function of this name.
+    assert_eq!(FIXED.run(&["find", "alpha:alpha_io"]).found(), "kernel.trace(\"alpha:alpha_io\")\n");
+    // It has a function of this one.
+    let run = FIXED.run(&["find", "alpha:alpha_bare_tp"]);
+    assert!(run.out.starts_with("module(\"alpha\").function(\"alpha_bare_tp@"), "{run:?}");
+    let said = "alpha:alpha_bare_tp is a tracepoint too: kernel.trace(\"alpha:alpha_bare_tp\")";
+    assert_eq!(run.err, format!("probeidx: {said}\n"));
+    let run = FIXED.run(&["find", "sched:task_swich"]);
+    run.refused(1, "probeidx: no tracepoint sched:task_swich; did you mean task_switch?");
+    let run = FIXED.run(&["find", "shed:task_switch"]);
+    assert!(run.err.starts_with("probeidx: module shed is not indexed"), "{run:?}");
+}
+
 #[test]
 fn an_image_that_is_moved_says_the_same() {
     for linking in [Moved, Shared] {

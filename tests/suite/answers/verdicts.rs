@@ -1,6 +1,8 @@
 //! What each mechanism of the kernel says of a place, by the kernel's tables and the bytes that are there.
-use crate::support::program::Indexed;
+use crate::support::fixture::Tree;
+use crate::support::program::{Indexed, run_in};
 use crate::support::tables::{Kernel, NEW, OLD, text, try_index};
+use serde_json::{Value, json};
 use std::sync::LazyLock;
 
 pub static OLDER: LazyLock<Indexed> = LazyLock::new(|| OLD.index());
@@ -344,19 +346,58 @@ fn put_into_image(vmlinux: &std::path::Path, config: &str) {
 }
 
 /// A kernel whose entry function is there and `register_kprobe` is not was built without kprobes.
-#[test]
-fn a_kernel_without_kprobes() {
+fn without_kprobes() -> Tree {
     let tree = OLDER.tree.copy();
     let vmlinux = OLD.vmlinux(&tree);
     let mut image = std::fs::read(&vmlinux).unwrap();
     let name = memchr::memmem::find(&image, b"\0register_kprobe\0").unwrap();
     image[name + 1] = b'R';
     std::fs::write(&vmlinux, image).unwrap();
-    let (indexed, built) = try_index(tree);
+    tree
+}
+
+#[test]
+fn a_kernel_without_kprobes() {
+    let (indexed, built) = try_index(without_kprobes());
     assert_eq!(built.code, 0, "{built:?}");
     assert_eq!(indexed.says("vmlinux:plain", "kprobe"), "undecided");
     assert_eq!(indexed.says("blocked", "kprobe"), "blacklist", "what is refused stays so");
     assert_eq!(indexed.says("vmlinux:plain", "fentry"), "ok");
+}
+
+/// `check` and coverage count it apart: it is neither reachable nor refused.
+#[test]
+fn what_is_undecided_is_not_refused() {
+    let (tree, db) = (without_kprobes(), tempfile::tempdir().unwrap());
+    tree.file("tapset/own.stp", b"probe own.plain = kernel.function(\"plain\") {}");
+    let tapset = tree.path().join("tapset");
+    let built =
+        run_in(db.path(), ["build", tree.path().to_str().unwrap(), "--tapset", tapset.to_str().unwrap()]);
+    assert_eq!(built.code, 0, "{built:?}");
+    let list = tree.file("points", b"vmlinux:plain\nblocked\nkernel.function(\"plain\")\n");
+    let list = list.to_str().unwrap();
+    let said = run_in(db.path(), ["check", list]).found();
+    let open = "undecided at 1 of 1 addresses, as not known: CONFIG_KPROBES, which is not set";
+    for (place, point) in [("1:1", "vmlinux:plain"), ("3:1", "kernel.function(\"plain\")")] {
+        assert!(said.contains(&format!("{list}:{place}: note: {point}: {open}\n")), "{said}");
+    }
+    let refused = "2:1: warning: blocked: the kernel refuses 1 of 1 addresses: 1 blacklist\n";
+    assert!(said.contains(refused) && said.matches("refuses").count() == 1, "{said}");
+    let json = run_in(db.path(), ["--json", "check", list]).found();
+    let points: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(points[0]["undecided"], 1, "{json}");
+    assert_eq!((&points[0]["refused"], &points[0]["reachable"]), (&json!({}), &json!(0)), "{json}");
+    assert_eq!(points[0]["because"], json!(["CONFIG_KPROBES, which is not set"]), "{json}");
+    assert_eq!(points[1]["refused"], json!({"blacklist": 1}), "{json}");
+    assert_eq!(points[1]["undecided"], 0, "{json}");
+
+    let explained = run_in(db.path(), ["tapset", "own.plain"]).found();
+    assert!(explained.contains("1 probe, undecided\n"), "{explained}");
+    let text = run_in(db.path(), ["resolve", "vmlinux:plain"]).found();
+    assert!(text.contains("\n  out of line: 1, undecided\n"), "{text}");
+    let json = run_in(db.path(), ["--json", "resolve", "vmlinux:plain"]).found();
+    let coverage = &serde_json::from_str::<Value>(&json).unwrap()["coverage"]["out_of_line"];
+    assert_eq!(coverage, &json!({"instances": 1, "reachable": 0, "undecided": 1}), "{json}");
 }
 
 /// Who searches the names with an automaton of their own finds functions, and not as many symbols of padding again.

@@ -130,12 +130,53 @@ fn the_command_line_is_wrong() {
         (&["resolve", "submit+0xg"], "column 10: expected a hexadecimal digit"),
         (&["find", "gamma_mod:"], "column 11: expected a line number or a function name"),
         (&["fnd", "submit"], "unrecognized subcommand 'fnd'; did you mean find?"),
+        (&["submit"], "unrecognized subcommand 'submit'; to look up a function: probeidx resolve submit"),
         (&["find"], "the following required arguments were not provided: <PATTERN>...; see: probeidx --help"),
     ] {
         let run = probeidx(arguments);
         assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (2, "", 1), "{run:?}");
         assert!(run.err.starts_with(&format!("probeidx: error: {said}")), "{run:?}");
     }
+}
+
+#[test]
+fn what_is_missing_or_left_open_is_said() {
+    let run = probeidx(&["find", "submit[a"]);
+    let said = "submit[a: column 7: the [ is not closed and stands for itself; close it with ], or write \\[";
+    assert_eq!((run.code, run.err.lines().last().unwrap()), (1, &*format!("probeidx: {said}")), "{run:?}");
+    // Escaped it is meant.
+    assert!(!probeidx(&["find", "submit\\[a"]).err.contains("not closed"));
+    let said = "no addresses: give them as arguments or on stdin, one a line";
+    let run = Run::of(command(KERNEL.db.path()).arg("addr").stdin(Stdio::null()).output().unwrap());
+    run.refused(1, &format!("probeidx: {said}"));
+}
+
+#[test]
+fn functions_are_known_as_other_tools_spell_them() {
+    let places = |spec: &str| probeidx(&["-q", "find", "--each", spec]).found();
+    let (calls, returns) =
+        (places("kernel.function(\"lookup\").call"), places("kernel.function(\"lookup\").return"));
+    for spec in ["kprobe:lookup", "fentry:vmlinux:lookup", "kprobe/lookup", "p:my/event lookup"] {
+        assert_eq!(places(spec), calls, "{spec}");
+    }
+    for spec in ["kretprobe:lookup", "fexit/lookup", "r:my/event lookup", "lookup%return"] {
+        assert_eq!(places(spec), returns, "{spec}");
+    }
+    assert_eq!(places("kprobe:looku*"), places("kernel.function(\"looku*\").call"));
+    assert_eq!(places("lookup+0x0/0x90"), places("lookup+0"));
+    assert_eq!(places("gamma_calls+0x0/0x90 [gamma_mod]"), places("gamma_mod:gamma_calls+0"));
+    let said = "column 18: expected the end of the place; what is to be read stands alone: probeidx resolve lookup rq=%di";
+    probeidx(&["find", "p:my/event lookup rq=%di"]).refused(2, &format!("probeidx: error: {said}"));
+}
+
+#[test]
+fn types_of_several_words_need_no_quotes() {
+    let quoted = probeidx(&["type", "struct node"]).found();
+    assert_eq!(probeidx(&["type", "struct", "node"]).found(), quoted);
+    assert_eq!(
+        probeidx(&["type", "long", "unsigned", "int"]).found(),
+        probeidx(&["type", "unsigned long"]).found()
+    );
 }
 
 #[test]
@@ -172,7 +213,13 @@ fn several_kernels() {
     );
     run_in(db.path(), ["find", "lookup"]).refused(2, &said);
     let one = run_in(db.path(), ["--kernel", RELEASE, "find", "lookup"]).found();
-    assert_eq!(run_in(db.path(), ["find", "lookup", "--kernel", "*"]).found(), one.repeat(2));
+    assert_eq!(run_in(db.path(), ["-q", "find", "lookup", "--kernel", "*"]).found(), one.repeat(2));
+    let run = run_in(db.path(), ["find", "lookup", "--kernel", "*"]);
+    let named = format!("probeidx: kernel {RELEASE}:\nprobeidx: kernel 6.2.0-other:\n");
+    assert_eq!((run.code, run.out, run.err), (0, one.repeat(2), named));
+    let place = run_in(db.path(), ["--kernel", RELEASE, "resolve", "lookup"]).found();
+    let places = run_in(db.path(), ["--kernel", "*", "resolve", "lookup"]).found();
+    assert_eq!(places, format!("kernel {RELEASE}\n{place}kernel 6.2.0-other\n{place}"));
     // Only one of them has the module.
     let gamma = probeidx(&["find", "gamma_calls"]).found();
     assert_eq!(run_in(db.path(), ["--kernel", "*", "-q", "find", "gamma_calls"]).found(), gamma);
@@ -180,6 +227,60 @@ fn several_kernels() {
     let kernels: Vec<Value> =
         out.lines().map(|l| serde_json::from_str::<Value>(l).unwrap()["kernel"].clone()).collect();
     assert_eq!(kernels, [RELEASE, "6.2.0-other"]);
+}
+
+/// Nobody chose, and a second index would have changed the answer.
+#[test]
+fn the_running_kernel_is_named_where_several_are_indexed() {
+    let db = tempfile::tempdir().unwrap();
+    let running = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let running = running.trim();
+    fs::copy(index(), db.path().join(format!("{running}.pidx"))).unwrap();
+    let alone = run_in(db.path(), ["find", "lookup"]).found();
+    fs::copy(index(), db.path().join("0-other.pidx")).unwrap();
+    let said = format!(
+        "probeidx: kernel {running} (running; 2 are indexed, see: probeidx kernels; choose with --kernel)\n"
+    );
+    let run = run_in(db.path(), ["find", "lookup"]);
+    assert_eq!((run.code, run.out, &run.err), (0, alone, &said));
+    assert_eq!(run_in(db.path(), ["resolve", "lookup"]).err, said);
+    for arguments in [
+        &["-q", "find", "lookup"][..],
+        &["--json", "find", "lookup"],
+        &["--kernel", running, "resolve", "lookup"],
+        &["resolve", "lookup", "--format", "json"],
+    ] {
+        run_in(db.path(), arguments).found();
+    }
+}
+
+/// Whoever misspelled what is to be read has no use for the places.
+#[test]
+fn an_unknown_variable_is_an_error_and_nothing_else() {
+    for line in [&["resolve", "submit", "nosuch"][..], &["resolve", "submit", "rq", "nosuch"]] {
+        let run = probeidx(line);
+        assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (1, "", 1), "{run:?}");
+        assert!(run.err.starts_with("probeidx: error: no variable 'nosuch' in any of"), "{run:?}");
+    }
+    // Known at one place is enough: all are shown.
+    let all = probeidx(&["-q", "resolve", "*"]).out.matches("probe at").count();
+    let run = probeidx(&["-q", "resolve", "*", "rq"]);
+    assert_eq!((run.code, run.out.matches("probe at").count()), (0, all));
+}
+
+#[test]
+fn many_placements_are_counted() {
+    let run = probeidx(&["resolve", "*"]);
+    let counts: Vec<&str> = run.err.trim().split(' ').collect();
+    let ["probeidx:", placements, "placements", "of", functions, "functions"] = counts[..] else {
+        panic!("{}", run.err)
+    };
+    let headings: std::collections::BTreeSet<&str> =
+        run.out.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(functions.parse::<usize>().unwrap(), headings.len());
+    assert_eq!(placements.parse::<usize>().unwrap(), run.out.matches(" in .").count());
+    assert_eq!(probeidx(&["resolve", "submit"]).err, "");
+    assert_eq!(probeidx(&["-q", "resolve", "*"]).err, "");
 }
 
 #[test]

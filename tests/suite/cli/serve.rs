@@ -149,7 +149,8 @@ fn input_stands_for_stdin() {
     assert_eq!(notes, run.err.lines().collect::<Vec<_>>());
     // Without any, there is none: the requests are not the log.
     let lines = serving.ask(&json!({"method": "addr"}));
-    assert_eq!(lines, [json!({"id": null, "done": {"code": 1, "end": "complete", "items": 0}})]);
+    let note = json!({"id": null, "note": "no addresses: give them as arguments or on stdin, one a line"});
+    assert_eq!(lines, [note, json!({"id": null, "done": {"code": 1, "end": "complete", "items": 0}})]);
 }
 
 #[test]

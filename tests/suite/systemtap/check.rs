@@ -98,6 +98,22 @@ fn what_cannot_be_parsed_has_its_place_and_stops_no_other() {
 }
 
 #[test]
+fn what_is_no_script_is_told_once() {
+    let run = check("passwd", "root:x:0:0:root:/root:/bin/bash\n", &[]);
+    assert_eq!((run.code, run.err.lines().count()), (3, 1), "{run:?}");
+    assert!(run.err.contains("passwd:1:1: no probe point: column "), "{run:?}");
+    assert!(run.out.contains("unreadable") && !run.out.contains("no probe point"), "{run:?}");
+
+    let run = run_in(INDEX.db.path(), ["check", "/absent.stp", "/absent.stp"]);
+    assert_eq!((run.code, run.err.lines().count()), (3, 1), "{run:?}");
+    assert!(run.err.contains("/absent.stp: cannot read the script"), "{run:?}");
+    assert_eq!((run.out.matches("unreadable").count(), run.out.lines().count()), (2, 3), "{run:?}");
+    // As JSON it is a finding of the script too.
+    let run = run_in(INDEX.db.path(), ["--json", "check", "/absent.stp"]);
+    assert_eq!((run.code, objects(&run)[0]["finding"].as_str()), (3, Some("io")), "{run:?}");
+}
+
+#[test]
 fn the_tapsets_themselves_are_checked() {
     let run = run_in(INDEX.db.path(), ["check", "--tapset", "--json"].map(OsStr::new));
     assert_eq!(run.code, 0, "{run:?}");

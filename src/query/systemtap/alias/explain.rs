@@ -2,7 +2,8 @@
 use super::locals::{self, Locals};
 use crate::error::Result;
 use crate::query::systemtap::derive::{Deriver, Place, Visited};
-use crate::query::verdict::Judge;
+use crate::query::verdict::reason::Reason;
+use crate::query::verdict::{Judge, Verdict};
 use crate::tapset::Definitions;
 use crate::tapset::ast::{Alias, Component, Point};
 use crate::tapset::handler::Words;
@@ -37,6 +38,8 @@ pub enum Outcome {
         places: usize,
         /// How many of them the kernel takes (`register_kprobe`); tracepoints and what has no place always count.
         reachable: usize,
+        /// Of how many of them it is not known whether the kernel takes them.
+        undecided: usize,
         /// It is marked `!`: what stands behind it is not tried.
         ends: bool,
     },
@@ -111,7 +114,7 @@ impl Explainer<'_, '_> {
     }
 
     fn arm(&mut self, point: &Point, depth: usize) -> Result<Arm> {
-        let (mut places, mut reachable, mut unindexed) = (0, 0, 0);
+        let (mut places, mut reachable, mut undecided, mut unindexed) = (0, 0, 0, 0);
         let mut whys: Vec<String> = vec![];
         let mut inner: Vec<(*const Alias, Inner)> = vec![];
         let judge = &self.judge;
@@ -128,21 +131,24 @@ impl Explainer<'_, '_> {
             match visited {
                 Visited::Derived(derived) => {
                     places += 1;
-                    reachable += usize::from(match derived.place {
+                    let verdict = match derived.place {
                         Place::Code { object, seen, .. } => {
                             let pc = seen.pc.unwrap_or(seen.placed.record.entry.get());
-                            judge.kprobe(object, pc).is_ok()
+                            Some(judge.kprobe(object, pc))
                         }
                         Place::Symbol { object, symbol, .. } => {
                             let symbol = derived.view.symbols.get(symbol.index());
-                            symbol.is_some_and(|s| judge.kprobe(object, s.pc.get()).is_ok())
+                            symbol.map(|s| judge.kprobe(object, s.pc.get()))
                         }
-                        Place::Trace(_) | Place::Nowhere => true,
+                        Place::Trace(_) | Place::Nowhere => Some(Verdict::Ok),
                         Place::Unindexed => {
                             unindexed += 1;
-                            false
+                            None
                         }
-                    });
+                    };
+                    reachable += usize::from(verdict.is_some_and(Verdict::is_ok));
+                    let reason = verdict.and_then(Verdict::reason);
+                    undecided += usize::from(reason.is_some_and(Reason::is_open));
                     met(derived.through, derived.behind, &mut inner);
                 }
                 Visited::Missing(_) => {}
@@ -168,7 +174,7 @@ impl Explainer<'_, '_> {
             0 if whys.is_empty() => Outcome::Nothing { why: "none of its points has a place".to_owned() },
             0 => Outcome::Nothing { why: whys.join("; ") },
             _ if unindexed == places => Outcome::Unindexed,
-            _ => Outcome::Probes { places, reachable, ends: point.sufficient },
+            _ => Outcome::Probes { places, reachable, undecided, ends: point.sufficient },
         };
         Ok(Arm { point: point.clone(), outcome, inner: arms })
     }

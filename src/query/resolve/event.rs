@@ -1,0 +1,55 @@
+//! Events by the name that perf and tracefs give them: `sched:sched_switch`.
+use super::placement::Wanted;
+use super::tracepoint;
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::resolve;
+use crate::query::spec::{self, Filter, FunctionSpec, ModuleScope, Point, Spec, Spelled, TraceSpec};
+use probeidx_format::View;
+
+/// Reads a spec as this index answers it.
+///
+/// # Errors
+/// Those of [`spec::parse`].
+pub fn parse(view: &View<'_>, text: &str) -> Result<Vec<Spec>> {
+    Ok(told_apart(view, spec::parse(text)?))
+}
+
+/// The same specs, but for those that read like `MODULE:NAME` and are `SYSTEM:EVENT`: where the module has no such function,
+/// and the system such a tracepoint. Cost: of those, resolving up to the first place.
+pub fn told_apart(view: &View<'_>, mut specs: Vec<Spec>) -> Vec<Spec> {
+    for spec in &mut specs {
+        if let Some(asked) = as_event(spec)
+            && tracepoint::matching(view, &asked).next().is_some()
+            && !has_places(view, spec)
+        {
+            spec.point = Point::Trace(asked);
+        }
+    }
+    specs
+}
+
+/// Of specs that were told apart and mean a function of a module: which of them name a tracepoint too.
+pub fn too(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
+    let said = |asked: &TraceSpec| {
+        let system = asked.system.as_ref()?;
+        tracepoint::matching(view, asked).next()?;
+        let name = format!("{system}:{}", asked.event);
+        asked.event.is_literal().then(|| format!("{name} is a tracepoint too: kernel.trace(\"{name}\")"))
+    };
+    specs.iter().filter_map(|spec| said(&as_event(spec)?)).collect()
+}
+
+/// The tracepoint that a spec may name although it reads like a function of a module.
+pub(crate) fn as_event(spec: &Spec) -> Option<TraceSpec> {
+    let Point::Function(asked) = &spec.point else { return None };
+    let ModuleScope::Module(system) = &asked.module else { return None };
+    let plain = FunctionSpec::of(asked.module.clone(), asked.declared.name.clone());
+    (spec.spelled == Spelled::Bare && asked.filter == Filter::Any && *asked == plain)
+        .then(|| TraceSpec { system: Some(system.clone()), event: asked.declared.name.clone() })
+}
+
+fn has_places(view: &View<'_>, spec: &Spec) -> bool {
+    // The first place is enough.
+    let enough = || Error::new(ErrorKind::Usage, "enough");
+    resolve::resolve(*view, spec, Wanted::default(), |_, _| Err(enough())).is_err()
+}

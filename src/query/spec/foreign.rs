@@ -1,0 +1,297 @@
+//! Spellings of other tools: what one has at hand from bpftrace, libbpf, tracefs, perf or the log of a kernel.
+//!
+//! | tool | spelling |
+//! | --- | --- |
+//! | bpftrace | `kprobe:[MODULE:]NAME[+OFFSET]`, `kretprobe:`, `fentry:`, `fexit:`, `tracepoint:SYSTEM:EVENT`, `rawtracepoint:EVENT`, and their short forms |
+//! | libbpf | sections: `kprobe/NAME`, `fexit/NAME`, `tracepoint/SYSTEM/EVENT`, `raw_tp/EVENT`, `tp_btf/EVENT` |
+//! | tracefs | `p[:[GROUP/]EVENT] [MODULE:]NAME[+OFFSET]`, `r` for returns, `f` for fprobes, `t` for tracepoints |
+//! | perf | `probe:NAME` and `probe:NAME__return`, events that it planted |
+//! | the kernel | `NAME+OFFSET/SIZE [MODULE]` |
+//!
+//! What these plant at a function sits at its symbol, so its entries alone are meant. `SYSTEM:EVENT` without more reads like
+//! `MODULE:NAME`: an index tells them apart ([`event`](crate::query::resolve::event)).
+use super::{Filter, ModuleScope, Point, Presence, Source, Spec, Spelled, bare, systemtap};
+use crate::error::Result;
+
+/// What a tool attaches to.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// A symbol.
+    Entry,
+    /// The returns of a function.
+    Return,
+    /// `SYSTEM:EVENT`.
+    Event,
+    /// An event without its system; a module may stand before it.
+    RawEvent,
+    /// What `perf probe` planted, and named after the function.
+    Planted,
+}
+
+/// The first words of bpftrace, with a colon behind them, and of libbpf, with a slash.
+const WORDS: [(&str, Kind); 21] = [
+    ("kprobe", Kind::Entry),
+    ("k", Kind::Entry),
+    ("fentry", Kind::Entry),
+    ("f", Kind::Entry),
+    ("kfunc", Kind::Entry),
+    ("fmod_ret", Kind::Entry),
+    ("kretprobe", Kind::Return),
+    ("kr", Kind::Return),
+    ("fexit", Kind::Return),
+    ("fr", Kind::Return),
+    ("kretfunc", Kind::Return),
+    ("tracepoint", Kind::Event),
+    ("t", Kind::Event),
+    ("tp", Kind::Event),
+    ("rawtracepoint", Kind::RawEvent),
+    ("rawtp", Kind::RawEvent),
+    ("rt", Kind::RawEvent),
+    ("raw_tracepoint", Kind::RawEvent),
+    ("raw_tp", Kind::RawEvent),
+    ("tp_btf", Kind::RawEvent),
+    ("probe", Kind::Planted),
+];
+
+/// Reads what is spelled as another tool spells it; `None` if it is not. `text` has no blank at either end.
+pub(super) fn parse(source: Source<'_>, text: &str) -> Option<Result<Spec>> {
+    if let Some((place, module)) = text.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) {
+        return Some(printed(source, place.trim_end(), place.len() + 2, module));
+    }
+    if let Some(blank) = text.find([' ', '\t']) {
+        let kind = of_tracefs(&text[..blank])?;
+        let start = blank + text[blank..].len() - text[blank..].trim_start().len();
+        return Some(definition(source.from(start), &text[start..], kind));
+    }
+    let (head, rest) = text.split_once([':', '/'])?;
+    // Of libbpf: many functions at once, programs that sleep, arguments that are written.
+    let word =
+        [".multi", ".session", ".s", ".w"].iter().find_map(|kind| head.strip_suffix(kind)).unwrap_or(head);
+    let (_, kind) = *WORDS.iter().find(|(known, _)| *known == word)?;
+    let start = head.len() + 1;
+    let is_of_libbpf = text.as_bytes()[head.len()] == b'/';
+    // A file, or lines of a function.
+    let is_file =
+        rest.ends_with(".c") || rest.ends_with(".h") || rest.contains(".c:") || rest.contains(".h:");
+    let is_deep = rest.contains('/') && !matches!(kind, Kind::Event);
+    if is_of_libbpf && (is_file || is_deep) || rest.starts_with(|c: char| c.is_ascii_digit() || c == '+') {
+        return None;
+    }
+    Some(attached(source.from(start), rest, kind))
+}
+
+/// `NAME+OFFSET/SIZE [MODULE]`, as the kernel prints places in modules.
+fn printed(source: Source<'_>, place: &str, at: usize, module: &str) -> Result<Spec> {
+    let scope = source.from(at).module(module)?;
+    let mut spec = bare::parse(source, place)?;
+    match &mut spec.point {
+        Point::Function(asked) if asked.module == ModuleScope::Any => asked.module = scope,
+        Point::Statement(asked) if asked.module == ModuleScope::Any => asked.module = scope,
+        _ => return Err(source.expected(place.len(), "no module behind what names its object")),
+    }
+    Ok(spec)
+}
+
+/// What the first word of a definition for tracefs plants: `p`, `r16:group/event`.
+fn of_tracefs(word: &str) -> Option<Kind> {
+    let kind = word.split_once(':').map_or(word, |(kind, _)| kind);
+    match (kind, kind.trim_end_matches(|c: char| c.is_ascii_digit())) {
+        ("p" | "f", _) => Some(Kind::Entry),
+        (_, "r") => Some(Kind::Return),
+        ("t", _) => Some(Kind::RawEvent),
+        _ => None,
+    }
+}
+
+/// What stands behind the first word of a definition for tracefs.
+fn definition(source: Source<'_>, text: &str, kind: Kind) -> Result<Spec> {
+    match text.split_once([' ', '\t']) {
+        None => attached(source, text, kind),
+        Some((place, arguments)) => {
+            let wrong = source.expected(place.len(), "the end of the place");
+            Err(wrong.hint(format!(
+                "what is to be read stands alone: probeidx resolve {place} {}",
+                arguments.trim()
+            )))
+        }
+    }
+}
+
+/// What a tool attaches to, without the word that says how.
+fn attached(source: Source<'_>, text: &str, kind: Kind) -> Result<Spec> {
+    let filter = match kind {
+        Kind::Entry => Filter::Call,
+        Kind::Return => Filter::Return,
+        Kind::Event => return event(source, text),
+        Kind::RawEvent => {
+            let start = text.find(':').map_or(0, |colon| colon + 1);
+            return event(source.from(start), &text[start..]);
+        }
+        Kind::Planted => return planted(source, text),
+    };
+    if text.is_empty() {
+        return Err(source.expected(0, "the name of a function"));
+    }
+    let mut spec = bare::parse(source, text)?;
+    if let Point::Function(asked) = &mut spec.point
+        && asked.filter == Filter::Any
+    {
+        asked.filter = filter;
+    }
+    Ok(spec)
+}
+
+fn event(source: Source<'_>, text: &str) -> Result<Spec> {
+    // libbpf puts a slash between the two.
+    let point = Point::Trace(systemtap::trace(source, &text.replacen('/', ":", 1))?);
+    Ok(Spec { point, presence: Presence::Required, spelled: Spelled::Bare })
+}
+
+/// An event of perf has the function's name; behind it stands `__return` for returns.
+fn planted(source: Source<'_>, text: &str) -> Result<Spec> {
+    match text.strip_suffix("__return") {
+        Some(function) => attached(source, function, Kind::Return),
+        None if text.is_empty() => Err(source.expected(0, "the name of a function")),
+        None => bare::parse(source, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FunctionSpec, TraceSpec, parse};
+    use super::*;
+    use crate::pattern::Pattern;
+
+    fn point(text: &str) -> Point {
+        let mut specs = parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert_eq!((specs.len(), specs[0].spelled), (1, Spelled::Bare), "{text}");
+        specs.remove(0).point
+    }
+
+    fn function(text: &str) -> FunctionSpec {
+        match point(text) {
+            Point::Function(function) => function,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::new(text).unwrap()
+    }
+
+    #[test]
+    fn entries_and_returns_of_functions() {
+        let entries = [
+            "kprobe:vfs_read",
+            "k:vfs_read",
+            "fentry:vfs_read",
+            "f:vfs_read",
+            "kfunc:vfs_read",
+            "kprobe/vfs_read",
+            "kprobe.multi/vfs_read",
+            "fentry.s/vfs_read",
+            "fmod_ret/vfs_read",
+            "p vfs_read",
+            "p:my/event vfs_read",
+            "f:event  vfs_read",
+        ];
+        let returns = [
+            "kretprobe:vfs_read",
+            "kr:vfs_read",
+            "fexit:vfs_read",
+            "fr:vfs_read",
+            "kretfunc:vfs_read",
+            "kretprobe/vfs_read",
+            "fexit/vfs_read",
+            "r vfs_read",
+            "r16:my/event vfs_read",
+            "f:event vfs_read%return",
+            "probe:vfs_read__return",
+        ];
+        for (texts, filter) in [(&entries[..], Filter::Call), (&returns, Filter::Return)] {
+            for text in texts {
+                let asked = function(text);
+                assert_eq!(asked.module, ModuleScope::Any, "{text}");
+                assert_eq!((asked.declared.name, asked.filter), (pattern("vfs_read"), filter), "{text}");
+            }
+        }
+        assert_eq!(function("probe:vfs_read").filter, Filter::Any);
+    }
+
+    #[test]
+    fn modules_offsets_and_wildcards() {
+        let ext4 = ModuleScope::Module(pattern("ext4"));
+        for text in ["kprobe:ext4:ext4_open", "fentry/ext4:ext4_open", "p ext4:ext4_open", "ext4_open [ext4]"]
+        {
+            let asked = function(text);
+            assert_eq!((asked.module, asked.declared.name), (ext4.clone(), pattern("ext4_open")), "{text}");
+        }
+        assert_eq!(function("fentry:vmlinux:vfs_read").module, ModuleScope::Kernel);
+        assert_eq!(function("kprobe:vfs_*").declared.name, pattern("vfs_*"));
+        for text in
+            ["kprobe:vfs_read+0x10", "p vfs_read+16", "vfs_read+0x10/0x90", "vfs_read+0x10/0x90 [nfs]"]
+        {
+            assert_eq!(function(text).offset, Some(0x10), "{text}");
+        }
+        let asked = function("ovl_open+0x4f/0xd0 [kvm-amd]");
+        assert_eq!(asked.module, ModuleScope::Module(pattern("kvm_amd")));
+    }
+
+    #[test]
+    fn tracepoints() {
+        let switch = |system: Option<&str>| {
+            Point::Trace(TraceSpec { system: system.map(pattern), event: pattern("sched_switch") })
+        };
+        for text in [
+            "tracepoint:sched:sched_switch",
+            "t:sched:sched_switch",
+            "tracepoint/sched/sched_switch",
+            "tp/sched/sched_switch",
+        ] {
+            assert_eq!(point(text), switch(Some("sched")), "{text}");
+        }
+        for text in [
+            "rawtracepoint:sched_switch",
+            "rawtracepoint:vmlinux:sched_switch",
+            "rawtp:sched_switch",
+            "raw_tp/sched_switch",
+            "raw_tp.w/sched_switch",
+            "tp_btf/sched_switch",
+            "t:my/event sched_switch",
+        ] {
+            assert_eq!(point(text), switch(None), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_them_is_what_it_was() {
+        for text in [
+            "f.c:12",
+            "t.c:*",
+            "kprobe/core.c",
+            "kprobe/core.c:12",
+            "tracepoint/sched.h",
+            "f:12",
+            "fentry:3",
+            "kprobe/a/b",
+        ] {
+            assert!(matches!(point(text), Point::Statement(_)), "{text}: {:?}", point(text));
+        }
+        assert_eq!(function("kprobes:f").module, ModuleScope::Module(pattern("kprobes")));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_where_it_is() {
+        for (text, message) in [
+            ("kprobe:", "column 8: expected the name of a function"),
+            ("tracepoint:sched:", "column 18: expected the name of a tracepoint"),
+            ("p:my/event vfs_read count=%dx", "column 20: expected the end of the place"),
+            ("vfs_read+0x10/ [nfs]", "column 15: expected a digit"),
+            ("vfs_read+0x10/0xg", "column 17: expected a hexadecimal digit"),
+            ("0xffffffff81000000 [nfs]", "column 19: expected no module behind what names its object"),
+            ("vfs read", "column 4: expected the end of the name"),
+        ] {
+            assert_eq!(parse(text).unwrap_err().message(), message, "{text}");
+        }
+    }
+}
