@@ -10,7 +10,7 @@ use crate::query::value::nearest_location;
 use crate::query::value::reader::{Role, ValueAt};
 use crate::query::verdict::blacklist::Refused;
 use crate::query::verdict::reason::Reason;
-use crate::query::verdict::{self, alternative, coverage};
+use crate::query::verdict::{alternative, coverage};
 use probeidx_format::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -346,7 +346,7 @@ pub fn placement(
     let mut probe = vec![];
     probe_point::put_placement(view, placement, filter, &mut probe);
     let Placement { verdicts, coverage, running, .. } = placement;
-    let (is_user, by) = (placement.process.is_some(), coverage.by);
+    let by = coverage.by;
     let object = Object {
         kernel: placement.process.is_none().then_some(kernel),
         module: placement.module.map(text),
@@ -381,17 +381,17 @@ pub fn placement(
             .then(|| format!("{:#x}", placement.address.wrapping_add(verdicts.shift.into()))),
         loaded: running.as_ref().map(|r| r.loaded),
         runtime_address: running.as_ref().and_then(|r| Some(format!("{:#x}", r.address?))),
-        attach: Map(verdicts.by_mechanism(is_user).map(|(name, verdict)| (name, verdict.name())).collect()),
+        attach: Map(verdicts.iter().map(|(mechanism, verdict)| (mechanism.name(), verdict.name())).collect()),
         because: verdicts.unknown().causes().collect(),
         instead: placement.instead.as_ref().map(Instead::from),
         definition: kprobe_events::definition(placement, filter, None).ok(),
         coverage: Coverage {
             instances: coverage.instances(),
-            reachable: coverage.by.kprobe,
+            reachable: coverage.by.any_address(),
             out_of_line: reached(&coverage.out_of_line),
             inline: reached(&coverage.inline),
             callers: coverage.callers,
-            by: Map(verdict::named(is_user, [by.kprobe, by.kprobe_events, by.kretprobe, by.fentry]).collect()),
+            by: Map(by.iter().map(|(mechanism, count)| (mechanism.name(), count)).collect()),
             left_out: by_name(&coverage.left_out),
         },
         returns: (filter == Filter::Return)

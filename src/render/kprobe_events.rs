@@ -26,7 +26,7 @@ const LONGEST_LINE: usize = 4094;
 /// Why kprobe_events do not take it.
 pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Result<String, String> {
     let is_return = filter == Filter::Return;
-    let verdict = if is_return { p.verdicts.kretprobe } else { p.verdicts.kprobe_events };
+    let verdict = p.verdicts.definition(is_return);
     if let Some(reason) = verdict.reason() {
         return Err(reason.name().to_owned());
     }

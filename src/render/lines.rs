@@ -38,7 +38,7 @@ pub fn line(
     style: Style,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let accepted = points.iter().chain(inlined).any(|p| p.verdicts.kprobe.is_ok());
+    let accepted = points.iter().chain(inlined).any(|p| p.verdicts.any_address().is_ok());
     let number = style.verdict(format_args!("{:WIDTH$}", line.number), accepted);
     write!(out, "{number}{}", relative(line.number, declared))?;
     let indent = " ".repeat(WIDTH + relative(line.number, declared).len() + source.map_or(0, |_| 4));
@@ -91,7 +91,7 @@ fn expanded(source: &str) -> String {
 /// `vfs_read+0x9c  0xffffffff8134ccec  ok  file buf count`
 fn point(p: &Placement<'_>, style: Style) -> String {
     let symbol = p.symbol.map_or("no symbol".to_owned(), |(s, o)| format!("{}+{o:#x}", text(s)));
-    let verdict = style.verdict(p.verdicts.kprobe.words(), p.verdicts.kprobe.is_ok());
+    let verdict = style.verdict(p.verdicts.any_address().words(), p.verdicts.any_address().is_ok());
     let readable = p.values.iter().filter(|v| v.state.is_known()).map(|v| printable(&v.name));
     let readable: String = readable.flat_map(|name| [" ".into(), name]).collect();
     let gap = if readable.is_empty() { "" } else { " " };

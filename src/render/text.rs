@@ -9,6 +9,7 @@ use crate::query::value::calling_convention::Proof;
 use crate::query::value::reader::State;
 use crate::query::verdict::Verdict;
 use crate::query::verdict::blacklist::Refused;
+use crate::query::verdict::mechanism::Mechanism;
 use std::io::{Result, Write};
 
 /// How text is to look.
@@ -154,8 +155,8 @@ pub fn refused(range: &Refused<'_>, out: &mut dyn Write) -> Result<()> {
 
 /// `kprobe ok, kprobe_events no-ftrace-site, …`
 fn verdicts(p: &Placement<'_>, style: Style) -> String {
-    let one = |(mechanism, verdict): (&str, Verdict)| {
-        format!("{mechanism} {}", style.verdict(verdict.words(), verdict.is_ok()))
+    let one = |(mechanism, verdict): (Mechanism, Verdict)| {
+        format!("{} {}", mechanism.name(), style.verdict(verdict.words(), verdict.is_ok()))
     };
-    p.verdicts.by_mechanism(p.process.is_some()).map(one).collect::<Vec<_>>().join(", ")
+    p.verdicts.iter().map(one).collect::<Vec<_>>().join(", ")
 }

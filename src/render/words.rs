@@ -41,8 +41,9 @@ pub fn coverage(c: &Coverage) -> String {
     if parts.is_empty() {
         parts.push("no address once the kernel runs".to_owned());
     }
-    if c.by.kprobe_events < c.by.kprobe {
-        parts.push(format!("kprobe_events: {} of {}", c.by.kprobe_events, c.instances()));
+    let defined = c.by.definition(false);
+    if defined < c.by.any_address() {
+        parts.push(format!("kprobe_events: {defined} of {}", c.instances()));
     }
     if !c.left_out.is_empty() {
         let left_out: Vec<_> =
@@ -54,7 +55,7 @@ pub fn coverage(c: &Coverage) -> String {
 
 /// Whether there is an address that `register_kprobe`, or kprobe_events, do not take.
 pub fn is_incomplete(c: &Coverage) -> bool {
-    c.by.kprobe_events < c.instances()
+    c.by.definition(false) < c.instances()
 }
 
 /// Whether of none of the addresses it is known whether the kernel takes it.

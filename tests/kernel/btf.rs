@@ -247,5 +247,5 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
 }
 
 fn told(verdicts: &Verdicts) -> String {
-    verdicts.by_mechanism(false).map(|(_, v)| v.name()).collect::<Vec<_>>().join(" ")
+    verdicts.iter().map(|(_, v)| v.name()).collect::<Vec<_>>().join(" ")
 }

@@ -17,6 +17,7 @@ use probeidx::query::spec::Filter;
 use probeidx::query::systemtap::alias::{At, Named, Probe};
 use probeidx::query::systemtap::probe_point;
 use probeidx::query::verdict::alternative::Instead;
+use probeidx::query::verdict::mechanism::Mechanism;
 use probeidx::query::verdict::reason::Reason;
 use probeidx::render::{kprobe_events, words};
 use probeidx_format::id::ObjectId;
@@ -127,16 +128,16 @@ impl<'a> Writer<'a> {
             instance: instance(p.instance),
             symbol_offset: p.symbol.map_or(0, |s| s.1),
             flags: flags.iter().filter(|f| f.0).fold(0, |all, f| all | f.1),
-            kprobe: verdict(p.verdicts.kprobe.reason()),
-            kprobe_events: verdict(p.verdicts.kprobe_events.reason()),
-            kretprobe: verdict(p.verdicts.kretprobe.reason()),
-            fentry: verdict(p.verdicts.fentry.reason()),
+            kprobe: verdict(p.verdicts.any_address().reason()),
+            kprobe_events: verdict(p.verdicts.definition(false).reason()),
+            kretprobe: verdict(p.verdicts.definition(true).reason()),
+            fentry: verdict(p.verdicts.ftrace().reason()),
             shift: p.verdicts.shift,
             source_line: source.map_or(0, |s| s.line),
             source_column: source.map_or(0, |s| s.column),
             instances: coverage.instances(),
-            reachable: coverage.by.kprobe,
-            reachable_events: coverage.by.kprobe_events,
+            reachable: coverage.by.any_address(),
+            reachable_events: coverage.by.definition(false),
             object: p.object.get(),
             pc: p.pc,
             collides_with,
@@ -154,8 +155,8 @@ impl<'a> Writer<'a> {
             copies: coverage.inline.total,
             copies_reachable: coverage.inline.reachable,
             callers: coverage.callers,
-            reachable_kretprobe: coverage.by.kretprobe,
-            reachable_fentry: coverage.by.fentry,
+            reachable_kretprobe: coverage.by.definition(true),
+            reachable_fentry: coverage.by.get(Mechanism::Fentry).unwrap_or(0),
             source_is_stmt: source.is_some_and(|s| s.is_stmt).into(),
             because: texts.keep(p.verdicts.unknown().to_string()),
             entries_undecided: coverage.out_of_line.undecided,

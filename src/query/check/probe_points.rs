@@ -211,7 +211,7 @@ impl Gathered {
         };
         let key = (ObjectId::index(object) as u32, pc);
         self.inlined += usize::from(is_inline && !self.places.contains_key(&key));
-        self.places.entry(key).or_insert_with(|| judge.verdicts(object, pc, is_inline).kprobe);
+        self.places.entry(key).or_insert_with(|| judge.verdicts(object, pc, is_inline).any_address());
     }
 }
 

@@ -85,7 +85,7 @@ fn bare(view: View<'_>, specs: &[spec::Spec], text: &str, path: &Path, place: Pl
         }
         resolve::resolve(view, spec, Wanted::default(), |placement, _| {
             point.probes += 1;
-            reached.add(placement.verdicts.kprobe);
+            reached.add(placement.verdicts.any_address());
             Ok(())
         })?;
     }

@@ -5,7 +5,6 @@ use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
 use crate::query::index::functions::{self, Declaration, Declarations};
 use crate::query::index::symbols;
-use crate::query::verdict;
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId};
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
@@ -205,10 +204,10 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u3
     }
     let [one, other] = entries.map(|(side, (object, pc))| {
         let said = side.judge.verdicts(object, pc, false);
-        verdict::Verdicts::by_mechanism(&said, side.view.is_user(object)).collect::<Vec<_>>()
+        said.iter().collect::<Vec<_>>()
     });
     for ((mechanism, before), (_, after)) in one.into_iter().zip(other) {
-        tell(What::Verdict, mechanism, [before, after].map(|v| State::Word(v.name().to_owned())));
+        tell(What::Verdict, mechanism.name(), [before, after].map(|v| State::Word(v.name().to_owned())));
     }
     signature(sides, both, &mut changes);
     changes

@@ -96,7 +96,7 @@ fn describe<'a>(
             copy: found.copy(),
             file: row.file,
             line: row.line,
-            can_be_probed: placement.verdicts.kprobe.is_ok(),
+            can_be_probed: placement.verdicts.any_address().is_ok(),
             readable: placement.values.iter().filter(|v| v.is_asked && v.state.is_known()).count(),
             is_stmt: row.is_stmt,
         });

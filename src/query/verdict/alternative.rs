@@ -62,16 +62,16 @@ pub struct Refusal<'a> {
 pub fn instead<'a>(view: &View<'a>, judge: &Judge<'a, '_>, refusal: &Refusal<'a>) -> Option<Instead<'a>> {
     let verdicts = refusal.verdicts;
     if refusal.wants_return {
-        return match verdicts.kretprobe {
+        return match verdicts.definition(true) {
             Verdict::Ok => None,
             Verdict::No(Reason::Inline | Reason::NotEntry) => {
                 refusal.outermost.or(refusal.symbol.map(whole)).map(Instead::ReturnOf)
             }
-            Verdict::No(_) => verdicts.fentry.is_ok().then_some(Instead::Mechanism("fentry")),
+            Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Instead::Mechanism("fentry")),
         };
     }
-    match verdicts.kprobe {
-        Verdict::Ok if verdicts.kprobe_events.is_ok() => None,
+    match verdicts.any_address() {
+        Verdict::Ok if verdicts.definition(false).is_ok() => None,
         Verdict::Ok => Some(Instead::Mechanism("kprobe")),
         Verdict::No(
             Reason::FtraceSite
@@ -83,7 +83,7 @@ pub fn instead<'a>(view: &View<'a>, judge: &Judge<'a, '_>, refusal: &Refusal<'a>
             | Reason::UnsupportedInstruction,
         ) => nearest(view, judge, refusal).map(Instead::At),
         Verdict::No(Reason::InitText) => refusal.is_in_module.then_some(Instead::BeforeLoading),
-        Verdict::No(_) => verdicts.fentry.is_ok().then_some(Instead::Mechanism("fentry")),
+        Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Instead::Mechanism("fentry")),
     }
 }
 

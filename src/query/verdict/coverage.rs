@@ -1,4 +1,5 @@
 //! At how many addresses a function runs, and how many of them can be probed.
+use super::mechanism::ByMechanism;
 use super::reason::{Reason, count};
 use super::unknown::Unknown;
 use super::{Judge, Verdict, Verdicts};
@@ -19,7 +20,7 @@ pub struct Coverage {
     /// Functions into which it is inlined.
     pub callers: u32,
     /// How many of the addresses each mechanism reaches.
-    pub by: ByMechanism,
+    pub by: ByMechanism<u32>,
     /// Copies that are gone once the kernel runs, or never run: they do not count.
     pub left_out: Vec<(Reason, u32)>,
 }
@@ -54,19 +55,6 @@ impl Reached {
     }
 }
 
-/// How many addresses each mechanism takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ByMechanism {
-    /// The kernel's `register_kprobe`.
-    pub kprobe: u32,
-    /// Events written to `kprobe_events`.
-    pub kprobe_events: u32,
-    /// Kretprobes: places that are entries.
-    pub kretprobe: u32,
-    /// The call of ftrace at the entry.
-    pub fentry: u32,
-}
-
 impl Coverage {
     /// Of a function with these placements in one object. Cost: judging each of them.
     pub fn of(view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, places: &[Placed<'_>]) -> Self {
@@ -86,7 +74,8 @@ impl Coverage {
         }
         addresses.sort_unstable();
         addresses.dedup_by_key(|(pc, _)| *pc);
-        let mut coverage = Self { callers: callers.len() as u32, ..Self::default() };
+        let by = ByMechanism::new(view.is_user(object), |_| 0);
+        let mut coverage = Self { callers: callers.len() as u32, by, ..Self::default() };
         for (pc, is_inline) in addresses {
             coverage.add(judge.verdicts(object, pc, is_inline), is_inline);
         }
@@ -101,16 +90,14 @@ impl Coverage {
     }
 
     fn add(&mut self, verdicts: Verdicts, is_inline: bool) {
-        if let Some(reason) = verdicts.kprobe.reason().filter(|r| r.is_gone()) {
+        if let Some(reason) = verdicts.any_address().reason().filter(|r| r.is_gone()) {
             return count(&mut self.left_out, reason);
         }
         let reached = if is_inline { &mut self.inline } else { &mut self.out_of_line };
-        reached.add(verdicts.kprobe);
-        let by = &mut self.by;
-        by.kprobe += u32::from(verdicts.kprobe.is_ok());
-        by.kprobe_events += u32::from(verdicts.kprobe_events.is_ok());
-        by.kretprobe += u32::from(verdicts.kretprobe.is_ok());
-        by.fentry += u32::from(verdicts.fentry.is_ok());
+        reached.add(verdicts.any_address());
+        let so_far = self.by;
+        self.by = verdicts
+            .map(|(mechanism, verdict)| so_far.get(mechanism).unwrap_or(0) + u32::from(verdict.is_ok()));
     }
 
     /// At how many distinct addresses the function runs.

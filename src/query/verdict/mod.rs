@@ -6,6 +6,7 @@ pub mod alternative;
 pub mod blacklist;
 pub mod coverage;
 pub mod decided;
+pub mod mechanism;
 pub mod reason;
 pub(crate) mod stap_blocklist;
 pub mod unknown;
@@ -13,6 +14,7 @@ use super::index::functions::{self, kernel};
 use super::index::symbols::{self, Held};
 use super::runtime::overlay::Overlay;
 use crate::symbol_name::is_prefix;
+use mechanism::{ByMechanism, Mechanism};
 use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::record::{
     CodeTable, ObjectRecord, RefusedBy, SectionRecord, SiteKind, SiteRecord, SymbolRecord, TableSet,
@@ -22,9 +24,10 @@ use reason::Reason;
 use unknown::Unknown;
 
 /// What a mechanism does: it takes the address, or says why not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// The probe is accepted, and fires.
+    #[default]
     Ok,
     /// It is not.
     No(Reason),
@@ -74,41 +77,43 @@ impl From<Option<Reason>> for Verdict {
     }
 }
 
-/// What each mechanism of the kernel does with an address. In a program or shared library uprobes take the place of kprobes,
-/// and uretprobes that of kretprobes; ftrace does not reach it.
+/// What each mechanism does with an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdicts {
-    /// `register_kprobe`: SystemTap, modules.
-    pub kprobe: Verdict,
-    /// `p` in tracefs: perf, BPF through `perf_event_open`.
-    pub kprobe_events: Verdict,
-    /// `r` in tracefs.
-    pub kretprobe: Verdict,
-    /// ftrace, fprobe, kprobe.multi, BPF trampolines.
-    pub fentry: Verdict,
+    by: ByMechanism<Verdict>,
     /// How many bytes behind the address the kernel puts the probe: 4 where `endbr64` starts a function, else 0.
     pub shift: u32,
 }
 
 impl Verdicts {
+    /// What a mechanism does with the address; `None` if it does not reach the object.
+    pub fn of(&self, mechanism: Mechanism) -> Option<Verdict> {
+        self.by.get(mechanism)
+    }
+    /// The mechanisms that reach the object, each with its verdict.
+    pub fn iter(&self) -> impl Iterator<Item = (Mechanism, Verdict)> + use<> {
+        self.by.iter()
+    }
+    /// What `register_kprobe` does, or uprobes in a program or shared library.
+    pub fn any_address(&self) -> Verdict {
+        self.by.any_address()
+    }
+    /// What tracefs does with a definition: of a probe, or of a return probe.
+    pub fn definition(&self, is_return: bool) -> Verdict {
+        self.by.definition(is_return)
+    }
+    /// What ftrace does: nothing of it reaches programs and shared libraries.
+    pub fn ftrace(&self) -> Verdict {
+        self.of(Mechanism::Fentry).unwrap_or(Verdict::No(Reason::NoFtraceSite))
+    }
+    /// A value for each mechanism, made of its verdict.
+    pub fn map<T: Copy + Default>(&self, value: impl Fn((Mechanism, Verdict)) -> T) -> ByMechanism<T> {
+        self.by.map(value)
+    }
     /// What is not known of those that are undecided.
     pub fn unknown(&self) -> Unknown {
-        let all = [self.kprobe, self.kprobe_events, self.kretprobe, self.fentry];
-        all.into_iter().fold(Unknown::NOTHING, |sum, verdict| sum.and(verdict.unknown()))
+        self.iter().fold(Unknown::NOTHING, |sum, (_, verdict)| sum.and(verdict.unknown()))
     }
-    /// The mechanisms that there are, by name.
-    pub fn by_mechanism(&self, is_user: bool) -> impl Iterator<Item = (&'static str, Verdict)> + use<> {
-        named(is_user, [self.kprobe, self.kprobe_events, self.kretprobe, self.fentry])
-    }
-}
-
-/// Values of kprobe, kprobe_events, kretprobe and fentry with the names of these, or with those of the mechanisms in their
-/// place.
-pub fn named<T: Copy>(is_user: bool, values: [T; 4]) -> impl Iterator<Item = (&'static str, T)> {
-    const KERNEL: &[(&str, usize)] = &[("kprobe", 0), ("kprobe_events", 1), ("kretprobe", 2), ("fentry", 3)];
-    const USER: &[(&str, usize)] = &[("uprobe", 0), ("uretprobe", 2)];
-    let names = if is_user { USER } else { KERNEL };
-    names.iter().map(move |&(name, at)| (name, values[at]))
 }
 
 /// Judges addresses by what the index knows of the kernel.
@@ -126,8 +131,6 @@ pub struct Judge<'a, 'l> {
     running: Option<&'l Overlay<'l>>,
 }
 
-const EM_X86_64: u16 = 62;
-
 impl<'a, 'l> Judge<'a, 'l> {
     /// Finds out which rules the kernel has. Cost: a few name lookups.
     pub fn new(view: View<'a>) -> Self {
@@ -142,7 +145,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         };
         let core = (bound(b"_stext").unwrap_or(0), bound(b"_etext").unwrap_or(u32::MAX));
         // kretprobe_blacklist, arch/x86/kernel/kprobes/core.c; that of arm64 is empty
-        let is_x86 = [EM_X86_64, machine::I386].contains(&view.machine());
+        let is_x86 = [machine::X86_64, machine::I386].contains(&view.machine());
         let switch = is_x86.then(|| view.name(b"__switch_to")).flatten();
         let never_returns = switch.and_then(|n| Some(view.names.get(n.index())?.name));
         Self { view, kernel, flags, core, never_returns, running: None }
@@ -162,8 +165,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         let held = match self.running(object, pc) {
             Ok(held) => held,
             Err(reason) => {
-                let no = Verdict::No(reason);
-                return Verdicts { kprobe: no, kprobe_events: no, kretprobe: no, fentry: no, shift: 0 };
+                return Verdicts { by: ByMechanism::new(false, |_| Verdict::No(reason)), shift: 0 };
             }
         };
         let kprobe = self.registered(object, pc, held);
@@ -186,7 +188,13 @@ impl<'a, 'l> Judge<'a, 'l> {
             returns_elsewhere.then_some(Reason::KretprobeBlacklist).into()
         });
         let fentry = inline.or(at_entry).or(|| self.traced_at_entry(object, held).into());
-        Verdicts { kprobe, kprobe_events, kretprobe, fentry, shift: self.shift(held) }
+        let by = ByMechanism::new(false, |mechanism| match mechanism {
+            Mechanism::KprobeEvents => kprobe_events,
+            Mechanism::Kretprobe => kretprobe,
+            Mechanism::Fentry => fentry,
+            _ => kprobe,
+        });
+        Verdicts { by, shift: self.shift(held) }
     }
 
     /// What `register_kprobe` does with an address. Cost: some binary searches.
@@ -210,8 +218,8 @@ impl<'a, 'l> Judge<'a, 'l> {
         let uretprobe = Verdict::from(is_inline.then_some(Reason::Inline))
             .or(|| uprobe)
             .or(|| (!is_entry()).then_some(Reason::NotEntry).into());
-        let fentry = Verdict::No(Reason::NoFtraceSite);
-        Verdicts { kprobe: uprobe, kprobe_events: uprobe, kretprobe: uretprobe, fentry, shift: 0 }
+        let is_return = |mechanism| mechanism == Mechanism::Uretprobe;
+        Verdicts { by: ByMechanism::new(true, |m| if is_return(m) { uretprobe } else { uprobe }), shift: 0 }
     }
 
     /// Why uprobes refuse an address. Where no symbol reaches, nothing was decoded, and instructions may start anywhere.

@@ -48,20 +48,20 @@ impl Trial {
         // An inlined copy has no entry and no return; the function that may start at its address is another matter.
         let is_function = !place.is_inline;
         if !sample::is_freed(&address) {
-            trials.push(trial("kprobe", verdicts.kprobe.name(), register(What::Kprobe)));
+            trials.push(trial("kprobe", verdicts.any_address().name(), register(What::Kprobe)));
             if is_function && held.is_some_and(|h| h.offset == 0) {
                 let to_site = if has(SymbolRecord::FTRACE_ENTRY) { to_site(view, place) } else { 0 };
                 let address = address.clone().plus(to_site.into());
                 let ask = Request::Register { what: What::Ftrace, address };
-                trials.push(trial("fentry", verdicts.fentry.name(), ask));
+                trials.push(trial("fentry", verdicts.ftrace().name(), ask));
             }
         }
         if let Some(anchor) = symbols::anchor(view, place.object, place.pc) {
             let define =
                 |event: &str| Request::Define { line: format!("{event} {anchor}"), expect: address.clone() };
-            trials.push(trial("kprobe_events", verdicts.kprobe_events.name(), define("p:probeidx/p")));
+            trials.push(trial("kprobe_events", verdicts.definition(false).name(), define("p:probeidx/p")));
             if is_function {
-                trials.push(trial("kretprobe", verdicts.kretprobe.name(), define("r:probeidx/r")));
+                trials.push(trial("kretprobe", verdicts.definition(true).name(), define("r:probeidx/r")));
             }
         }
         trials

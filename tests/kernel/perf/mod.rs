@@ -157,7 +157,7 @@ fn is_clear(view: &View<'_>, placement: &Placement<'_>) -> bool {
         && placement.symbol == Some((placement.function, 0))
         && placement.uniqueness.unique
         && placement.coverage.inline.total == 0
-        && placement.verdicts.kprobe_events.is_ok()
+        && placement.verdicts.definition(false).is_ok()
 }
 
 fn parameters(view: &View<'_>, placement: Placement<'_>) -> Vec<Parameter> {

@@ -35,7 +35,7 @@ fn logs() -> Vec<(String, String)> {
 #[test]
 fn each_form_of_log() {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots/decode");
+    settings.set_snapshot_path("../../../snapshots/decode");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     for (name, log) in logs() {

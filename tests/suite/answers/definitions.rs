@@ -244,7 +244,7 @@ fn definitions_as_text() {
         assert_eq!(run.code, i32::from(events(&run.out).is_empty()), "{run:?}");
     }
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots");
+    settings.set_snapshot_path("../../../snapshots");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.add_filter("build id [0-9a-f]{40}", "build id [id]");

@@ -41,7 +41,7 @@ fn every_kind_of_difference() {
     let told = diff(&BEFORE, &AFTER, &[]).found();
     let folder = format!("{}/tests/fixtures/", env!("CARGO_MANIFEST_DIR"));
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots");
+    settings.set_snapshot_path("../../../snapshots");
     settings.set_prepend_module_to_snapshot(false);
     settings.bind(|| insta::assert_snapshot!("diff", told.replace(&folder, "")));
 }

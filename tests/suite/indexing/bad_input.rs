@@ -298,7 +298,7 @@ fn a_build_that_is_killed_leaves_the_old_index_in_place() {
     let mut c = Command::new("sh");
     let itself = std::env::current_exe().unwrap();
     c.args(["-c", "ulimit -f 8; exec \"$0\" \"$@\""]).arg(itself);
-    c.args(["--ignored", "--exact", "bad_input::the_build_that_is_killed"]);
+    c.args(["--ignored", "--exact", "indexing::bad_input::the_build_that_is_killed"]);
     c.env("PROBEIDX_TEST_DB", db.path()).env("PROBEIDX_TEST_TREE", WHOLE.path());
     let out = c.output().unwrap();
     use std::os::unix::process::ExitStatusExt;

@@ -148,7 +148,7 @@ fn a_small_index() {
     text += "\ntypes\n";
     facts.types.iter().for_each(|t| text += &format!("{t}\n"));
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots");
+    settings.set_snapshot_path("../../../snapshots");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!("a-small-index", text));

@@ -1,0 +1,99 @@
+//! The ways by which the kernel is made to call a probe.
+
+/// A mechanism of the kernel. Kernel code and user code have mechanisms of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Mechanism {
+    /// `register_kprobe`: SystemTap, modules.
+    Kprobe,
+    /// `p` in tracefs: perf, BPF through `perf_event_open`.
+    KprobeEvents,
+    /// `r` in tracefs.
+    Kretprobe,
+    /// ftrace, fprobe, kprobe.multi, BPF trampolines.
+    Fentry,
+    /// `p` in `uprobe_events`, and `uprobe_register`.
+    Uprobe,
+    /// `r` in `uprobe_events`.
+    Uretprobe,
+}
+
+impl Mechanism {
+    const KERNEL: &'static [Self] = &[Self::Kprobe, Self::KprobeEvents, Self::Kretprobe, Self::Fentry];
+    const USER: &'static [Self] = &[Self::Uprobe, Self::Uretprobe];
+    /// The most that reach one object.
+    const MOST: usize = Self::KERNEL.len();
+
+    /// Those that reach kernel code, or those that reach programs and shared libraries. The first one takes any address.
+    pub fn reaching(is_user: bool) -> &'static [Self] {
+        if is_user { Self::USER } else { Self::KERNEL }
+    }
+
+    /// As JSON and text print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kprobe => "kprobe",
+            Self::KprobeEvents => "kprobe_events",
+            Self::Kretprobe => "kretprobe",
+            Self::Fentry => "fentry",
+            Self::Uprobe => "uprobe",
+            Self::Uretprobe => "uretprobe",
+        }
+    }
+}
+
+/// A value for each mechanism that reaches an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByMechanism<T> {
+    mechanisms: &'static [Mechanism],
+    /// In the order of the mechanisms; what is behind them means nothing.
+    values: [T; Mechanism::MOST],
+}
+
+impl<T: Copy + Default> ByMechanism<T> {
+    /// The values of kernel code, or of programs and shared libraries.
+    pub fn new(is_user: bool, value: impl Fn(Mechanism) -> T) -> Self {
+        let mechanisms = Mechanism::reaching(is_user);
+        let mut values = [T::default(); Mechanism::MOST];
+        for (to, mechanism) in values.iter_mut().zip(mechanisms) {
+            *to = value(*mechanism);
+        }
+        Self { mechanisms, values }
+    }
+    /// A value made of each.
+    pub fn map<U: Copy + Default>(&self, value: impl Fn((Mechanism, T)) -> U) -> ByMechanism<U> {
+        let mut values = [U::default(); Mechanism::MOST];
+        for (to, one) in values.iter_mut().zip(self.iter()) {
+            *to = value(one);
+        }
+        ByMechanism { mechanisms: self.mechanisms, values }
+    }
+    /// The value of a mechanism; `None` if it does not reach the object.
+    pub fn get(&self, mechanism: Mechanism) -> Option<T> {
+        self.iter().find(|(one, _)| *one == mechanism).map(|(_, value)| value)
+    }
+    /// In the order of [`Mechanism::reaching`].
+    pub fn iter(&self) -> impl Iterator<Item = (Mechanism, T)> + use<T> {
+        self.mechanisms.iter().copied().zip(self.values)
+    }
+    /// The value of the mechanism that takes any address: kprobes, or uprobes.
+    pub fn any_address(&self) -> T {
+        self.values[0]
+    }
+    /// The value of the mechanism behind a definition in tracefs: of a probe, or of a return probe.
+    pub fn definition(&self, is_return: bool) -> T {
+        let mechanism = match (self.mechanisms[0], is_return) {
+            (Mechanism::Uprobe, false) => Mechanism::Uprobe,
+            (Mechanism::Uprobe, true) => Mechanism::Uretprobe,
+            (_, false) => Mechanism::KprobeEvents,
+            (_, true) => Mechanism::Kretprobe,
+        };
+        self.get(mechanism).unwrap_or_default()
+    }
+}
+
+impl<T: Copy + Default> Default for ByMechanism<T> {
+    fn default() -> Self {
+        Self::new(false, |_| T::default())
+    }
+}
