@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (mut places, mut taken) = (0, 0);
         for place in function.placements() {
             places += 1;
-            taken += u32::from(place.verdicts().kprobe.is_ok());
+            taken += u32::from(place.verdicts().any_address().is_ok());
         }
         let [name, file] = [function.name(), function.file()].map(String::from_utf8_lossy);
         println!("{name}@{file}:{}  {taken} of {places}", function.line());

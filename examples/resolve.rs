@@ -13,8 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let [function, module] =
                 [place.function, place.module.unwrap_or(b"vmlinux")].map(String::from_utf8_lossy);
             println!("{function}  {module}  {}  {anchor}", place.instance.name());
-            for (mechanism, verdict) in place.verdicts.by_mechanism(place.process.is_some()) {
-                println!("    {mechanism}: {}", verdict.name());
+            for (mechanism, verdict) in place.verdicts.iter() {
+                println!("    {}: {}", mechanism.name(), verdict.name());
             }
             for call in &place.inlined_into {
                 println!("    inlined into {}", String::from_utf8_lossy(call.function));

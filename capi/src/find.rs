@@ -3,7 +3,7 @@ use crate::border::{ErrorOut, text};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
-use probeidx::query::resolve::event;
+use probeidx::query::answer;
 use probeidx::query::spec::Point;
 use probeidx::query::systemtap::alias;
 use probeidx::query::systemtap::listing::listed::listed;
@@ -26,7 +26,7 @@ pub extern "C" fn probeidx_find(
         let view = *open.lookup().view();
         let mut lister = Lister::new(view, flags & ARGS != 0);
         let mut lines = Lines::default();
-        let specs = event::parse(&view, text(pattern)?)?;
+        let specs = answer::parse(&view, text(pattern)?)?;
         let points = alias::asked(&specs);
         if !points.is_empty() {
             let definitions = Definitions::of_index(&view)?;

@@ -4,9 +4,9 @@ use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::kept::Kept;
 use crate::text::{Text, Texts};
+use probeidx::query::answer;
 use probeidx::query::explain::definitions::{self, Kind};
 use probeidx::query::explain::{self, Missing as Reason, no_module, types};
-use probeidx::query::resolve::event;
 use probeidx::query::systemtap::alias::missing;
 use probeidx::tapset::Definitions;
 use probeidx_format::View;
@@ -90,7 +90,7 @@ fn reasons(view: View<'_>, sought: u32, asked: &str) -> Answer<Vec<Reason>> {
     let defined = |kind| Ok(vec![definitions::missing(&Definitions::of_index(&view)?, kind, asked)]);
     match what.ok_or(unknown)? {
         Sought::Spec => {
-            let specs = event::parse(&view, asked)?;
+            let specs = answer::parse(&view, asked)?;
             let mut reasons = explain::why_not(&view, &specs);
             reasons.extend(missing::why_not(view, &specs)?);
             Ok(reasons)

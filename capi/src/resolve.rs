@@ -1,9 +1,9 @@
 //! Everything that a spec means: placements with anchors, verdicts, coverage and values.
 mod alias;
-mod answer;
 mod placement;
 mod tracepoint;
 mod value;
+mod writer;
 
 pub use alias::{Alias, Local, locals};
 pub use placement::{Call, Placement};
@@ -13,14 +13,13 @@ pub use value::{Step, Value};
 use crate::border::{ErrorOut, ask, fill, sized, text, texts};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
-use answer::Writer;
+use probeidx::query::answer::{self, Answer};
+use probeidx::query::resolve::defined;
 use probeidx::query::resolve::placement::Wanted;
-use probeidx::query::resolve::{self, defined, event, tracepoint_values};
-use probeidx::query::spec::Point;
 use probeidx::query::spec::argument;
-use probeidx::query::systemtap;
 use probeidx::{Error, ErrorKind};
 use std::ffi::{c_char, c_void};
+use writer::Writer;
 
 /// `struct probeidx_options`
 #[derive(Clone, Copy)]
@@ -77,20 +76,14 @@ pub extern "C" fn probeidx_resolve(
         };
         let view = *lookup.view();
         let writer = || Writer::new(lookup, options);
-        Ok(event::parse(&view, text(spec)?)?.iter().try_for_each(|one| match &one.point {
-            Point::Trace(asked) => tracepoint_values::resolve(view, asked, wanted, |traced| {
-                each.call(writer().tracepoint(&traced).as_ref())
-            }),
-            Point::Alias(_) => {
-                systemtap::alias::asked(std::slice::from_ref(one)).iter().try_for_each(|point| {
-                    systemtap::alias::resolve(view, point, wanted, &mut |probe| {
-                        each.call(writer().probe(&probe).as_ref())
-                    })
-                })
-            }
-            _ => resolve::resolve(view, one, wanted, |placement, filter| {
-                each.call(writer().placement(&placement, filter).as_ref())
-            }),
+        let specs = answer::parse(&view, text(spec)?)?;
+        Ok(specs.iter().try_for_each(|spec| {
+            answer::answers(view, spec, wanted, &mut |answer| match &answer {
+                Answer::Code(placement, filter) => each.call(writer().placement(placement, *filter).as_ref()),
+                Answer::Tracepoint(traced) => each.call(writer().tracepoint(traced).as_ref()),
+                Answer::Alias(probe) => each.call(writer().probe(probe).as_ref()),
+                _ => Ok(()),
+            })
         })?)
     })
 }
@@ -120,7 +113,7 @@ pub extern "C" fn probeidx_defined(
         let view = *open.lookup().view();
         let argument = argument::parse(text(argument)?)?;
         let (mut places, mut at, mut why) = (0, 0, None);
-        for one in event::parse(&view, text(spec)?)? {
+        for one in answer::parse(&view, text(spec)?)? {
             let found = defined::defined(view, &one, &argument)?;
             places += found.places;
             at += found.defined;

@@ -9,10 +9,11 @@ use super::processes;
 use super::why_not::{nothing, why_not};
 use crate::error::Result;
 use crate::query::Index;
+use crate::query::answer::{Answer, answers};
 use crate::query::index::user_object;
 use crate::query::resolve::placement::{Placement, Wanted};
 use crate::query::resolve::tracepoint::Tracepoint;
-use crate::query::resolve::{self, event, statement, tracepoint_values};
+use crate::query::resolve::{event, statement};
 use crate::query::spec::{self, Filter, FunctionSpec, Point, Spec};
 use crate::query::systemtap::alias::{self, At, Probe};
 use crate::query::systemtap::listing::listed::{Listed, listed};
@@ -191,50 +192,29 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     let mut printed = FxHashSet::default();
     for spec in specs {
         let wanted = Wanted { locals: args.locals, ..Wanted::default() };
-        if let Point::Trace(asked) = &spec.point {
-            tracepoint_values::resolve(view, asked, wanted, |traced| {
-                found = true;
-                if config.json {
-                    return tracepoint::json(&view, &release, &traced, out).map_err(failed);
-                }
-                lines.push(
-                    |line| put_tracepoint(&traced.tracepoint, line),
-                    |line| put_values(&traced.values, args.args, line),
-                );
-                Ok(())
-            })?;
-            continue;
-        }
-        for point in alias::asked(std::slice::from_ref(spec)) {
-            alias::resolve(view, &point, wanted, &mut |probe| {
-                found = true;
-                if config.json {
-                    return aliases::put_json(&view, &release, &probe, out).map_err(failed);
-                }
-                lines.push(
-                    |line| put_probe(&view, &probe, line),
-                    |line| put_values(probe.values(), args.args, line),
-                );
-                Ok(())
-            })?;
-        }
-        if matches!(spec.point, Point::Alias(_)) {
-            continue;
-        }
-        resolve::resolve(view, spec, wanted, |placement, filter| {
+        answers(view, spec, wanted, &mut |answer| {
             found = true;
             if !config.json {
                 lines.push(
-                    |line| put_placement(&view, &placement, filter, line),
-                    |line| put_values(&placement.values, args.args, line),
+                    |line| put_answer(&view, &answer, line),
+                    |line| put_values(answer.values(), args.args, line),
                 );
                 return Ok(());
             }
+            let (placement, filter) = match &answer {
+                Answer::Tracepoint(traced) => {
+                    return tracepoint::json(&view, &release, traced, out).map_err(failed);
+                }
+                Answer::Alias(probe) => {
+                    return aliases::put_json(&view, &release, probe, out).map_err(failed);
+                }
+                Answer::Code(placement, filter) => (placement, *filter),
+            };
             if specs.len() == 1 {
-                return json::placement(&view, &release, &placement, filter, out).map_err(failed);
+                return json::placement(&view, &release, placement, filter, out).map_err(failed);
             }
             let mut line = vec![];
-            json::placement(&view, &release, &placement, filter, &mut line).map_err(failed)?;
+            json::placement(&view, &release, placement, filter, &mut line).map_err(failed)?;
             if printed.contains(&line) {
                 return Ok(());
             }
@@ -251,6 +231,14 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
         name_files(&view, specs, config);
     }
     Ok(found)
+}
+
+fn put_answer(view: &View<'_>, answer: &Answer<'_, '_>, line: &mut Vec<u8>) {
+    match answer {
+        Answer::Code(placement, filter) => put_placement(view, placement, *filter, line),
+        Answer::Tracepoint(traced) => put_tracepoint(&traced.tracepoint, line),
+        Answer::Alias(probe) => put_probe(view, probe, line),
+    }
 }
 
 fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, line: &mut Vec<u8>) {

@@ -11,15 +11,16 @@ use super::processes;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
+use crate::query::answer::{Answer, answers};
 use crate::query::index::user_object;
 use crate::query::resolve::placement::{Placement, Wanted};
-use crate::query::resolve::tracepoint_values::{self, Traced};
+use crate::query::resolve::tracepoint_values::Traced;
 use crate::query::resolve::{self, defined, event};
 use crate::query::runtime::overlay::Overlay;
 use crate::query::spec;
 use crate::query::spec::argument::{self, Argument, Source};
 use crate::query::spec::{Filter, Point, Spec};
-use crate::query::systemtap::alias::{self, At, Probe};
+use crate::query::systemtap::alias::{At, Probe};
 use crate::query::value::reader::{Role, State, ValueAt};
 use crate::render::{aliases as render, json, kprobe_events, printable, text, tracepoint};
 use probeidx_format::View;
@@ -77,43 +78,21 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let mut seen = vec![false; arguments.len()];
         let mut unread = Unread::default();
         for spec in &specs {
-            if let Point::Trace(asked) = &spec.point {
-                // What is misspelled was told.
-                tracepoint_values::resolve(view, asked, wanted, |traced| {
-                    found = true;
-                    seen.fill(true);
-                    unread.add(&traced.values);
-                    out.release().map_err(failed)?;
-                    printer.tracepoint(&traced, out).map_err(failed)
-                })?;
-                continue;
-            }
-            let mut look = |values: &[ValueAt]| {
+            let is_event = matches!(spec.point, Point::Trace(_));
+            let shown = answers(view, spec, wanted, &mut |answer| {
+                let values = answer.values();
                 found = true;
                 for (seen, argument) in seen.iter_mut().zip(&arguments) {
-                    *seen |= values.iter().any(|v| v.name == argument.text && is_known(v));
+                    // What no event has was an error before the first one.
+                    *seen |= is_event || values.iter().any(|v| v.name == argument.text && is_known(v));
                 }
                 unread.add(values);
-                !seen.contains(&false)
-            };
-            for point in alias::asked(std::slice::from_ref(spec)) {
-                alias::resolve(view, &point, wanted, &mut |probe| {
-                    if look(probe.values()) {
-                        out.release().map_err(failed)?;
-                    }
-                    printer.probe(&probe, out).map_err(failed)
-                })
-                .map_err(|e| index.named(e))?;
-            }
-            if matches!(spec.point, Point::Alias(_)) {
-                continue;
-            }
-            resolve::resolve(view, spec, wanted, |placement, filter| {
-                if look(&placement.values) {
+                if !seen.contains(&false) {
                     out.release().map_err(failed)?;
                 }
-                printer.placement(&placement, filter, out).map_err(failed)
-            })?;
+                printer.answer(&answer, out).map_err(failed)
+            });
+            shown.map_err(|e| index.named(e))?;
         }
         if found {
             event::too(&view, &specs).iter().for_each(|said| note(config, said));
@@ -247,6 +226,14 @@ impl<'a> Printer<'a> {
         match self.above.take() {
             Some(name) if self.format == Format::Text => writeln!(out, "{}", printable(&name)),
             _ => Ok(()),
+        }
+    }
+
+    fn answer(&mut self, answer: &Answer<'_, '_>, out: &mut dyn Write) -> std::io::Result<()> {
+        match answer {
+            Answer::Code(placement, filter) => self.placement(placement, *filter, out),
+            Answer::Tracepoint(traced) => self.tracepoint(traced, out),
+            Answer::Alias(probe) => self.probe(probe, out),
         }
     }
 

@@ -1,4 +1,5 @@
 //! Questions to an index. Nothing here knows debug sections, prints, or reads the environment.
+pub mod answer;
 pub mod check;
 pub mod diff;
 pub mod explain;

@@ -6,8 +6,9 @@ use probeidx_format::View;
 use super::probe_points::{Point, State};
 use super::{Asked, Located, Report, of_script, read, suggestions};
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::answer;
 use crate::query::resolve::placement::Wanted;
-use crate::query::resolve::{self, event, tracepoint};
+use crate::query::resolve::{self, tracepoint};
 use crate::query::spec::{self, Spelled};
 use crate::query::verdict::coverage::Reached;
 use crate::tapset::{Definitions, Place};
@@ -52,7 +53,7 @@ pub(super) fn check(
             let hint = error.remedy().unwrap_or("a script begins with probe, global or function");
             Error::new(ErrorKind::Syntax, what).at(path).line(line_number, column).hint(hint)
         };
-        let specs = event::parse(&view, wanted).map_err(place)?;
+        let specs = answer::parse(&view, wanted).map_err(place)?;
         if specs.iter().all(|spec| spec.spelled == Spelled::Bare) {
             let place = Place { file: 0, line: line_number, column };
             report.points.push(bare(view, &specs, wanted, path, place)?);

@@ -1,18 +1,10 @@
 //! Events by the name that perf and tracefs give them: `sched:sched_switch`.
 use super::placement::Wanted;
 use super::tracepoint;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
 use crate::query::resolve;
-use crate::query::spec::{self, Filter, FunctionSpec, ModuleScope, Point, Spec, Spelled, TraceSpec};
+use crate::query::spec::{Filter, FunctionSpec, ModuleScope, Point, Spec, Spelled, TraceSpec};
 use probeidx_format::View;
-
-/// Reads a spec as this index answers it.
-///
-/// # Errors
-/// Those of [`spec::parse`].
-pub fn parse(view: &View<'_>, text: &str) -> Result<Vec<Spec>> {
-    Ok(told_apart(view, spec::parse(text)?))
-}
 
 /// The same specs, but for those that read like `MODULE:NAME` and are `SYSTEM:EVENT`: where the module has no such function,
 /// and the system such a tracepoint. Cost: of those, resolving up to the first place.

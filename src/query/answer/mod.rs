@@ -1,0 +1,66 @@
+//! Everything that a spec means: code, tracepoints, and what tapset aliases lead to.
+use super::resolve::placement::{Placement, Wanted};
+use super::resolve::tracepoint_values::{self, Traced};
+use super::resolve::{self, event};
+use super::spec::{self, Filter, Point, Spec};
+use super::systemtap::alias::{self, Probe};
+use super::value::reader::ValueAt;
+use crate::error::Result;
+use probeidx_format::View;
+
+/// One thing that a spec means.
+#[non_exhaustive]
+pub enum Answer<'p, 'a> {
+    /// An address of code, and which places of the function were asked for.
+    Code(Placement<'a>, Filter),
+    /// A tracepoint.
+    Tracepoint(Traced<'a>),
+    /// A probe of a tapset alias.
+    Alias(Probe<'p, 'a>),
+}
+
+impl Answer<'_, '_> {
+    /// What can be read there, or was asked for.
+    pub fn values(&self) -> &[ValueAt] {
+        match self {
+            Self::Code(placement, _) => &placement.values,
+            Self::Tracepoint(traced) => &traced.values,
+            Self::Alias(probe) => probe.values(),
+        }
+    }
+}
+
+/// Reads a text as this index answers it: `sched:sched_switch` is a tracepoint if no module has such a function.
+///
+/// # Errors
+/// Those of [`spec::parse`].
+pub fn parse(view: &View<'_>, text: &str) -> Result<Vec<Spec>> {
+    Ok(event::told_apart(view, spec::parse(text)?))
+}
+
+/// Calls `each` with every answer to a spec, in the order of the index. A spec that means nothing here has none, and is no
+/// error: [`explain`](super::explain) says why.
+///
+/// # Errors
+/// Those of decoding the definitions of a tapset, those of an argument that a tracepoint never has, and whatever `each` gives.
+pub fn answers(
+    view: View<'_>,
+    spec: &Spec,
+    wanted: Wanted<'_>,
+    each: &mut dyn FnMut(Answer<'_, '_>) -> Result<()>,
+) -> Result<()> {
+    match &spec.point {
+        Point::Trace(asked) => {
+            tracepoint_values::resolve(view, asked, wanted, |traced| each(Answer::Tracepoint(traced)))
+        }
+        Point::Alias(_) => {
+            let mut points = alias::asked(std::slice::from_ref(spec)).into_iter();
+            points.try_for_each(|point| {
+                alias::resolve(view, &point, wanted, &mut |probe| each(Answer::Alias(probe)))
+            })
+        }
+        Point::Function(_) | Point::Statement(_) | Point::Address(_) => {
+            resolve::resolve(view, spec, wanted, |placement, filter| each(Answer::Code(placement, filter)))
+        }
+    }
+}
