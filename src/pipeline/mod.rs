@@ -245,7 +245,7 @@ fn build_kernel(
     modules.sort_by_key(|(g, _)| *g);
     for (_, group) in modules {
         let number = batches.len() as u32;
-        group.extracted.tell(number, types, functions);
+        group.extracted.register(number, types, functions);
         batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
         inputs.extend(group.inputs);
         parts.extend(group.parts);

@@ -20,7 +20,7 @@ pub fn whole(
     let read = |(number, batch): (usize, &&[UnitHeader])| {
         let batch = dwarf::read_units(Gathered::default(), source, batch, &()).finish();
         let extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
-        extracted.tell(number as u32, types, functions);
+        extracted.register(number as u32, types, functions);
         extracted
     };
     let own = source.own();

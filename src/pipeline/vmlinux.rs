@@ -97,7 +97,7 @@ pub fn read<T: Send>(
                     let (batch, base) = description::kernel(data, object);
                     let extracted =
                         Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
-                    extracted.tell(0, types, functions);
+                    extracted.register(0, types, functions);
                     (vec![extracted], base.map_or(Fallback::Symbols, Fallback::Btf))
                 }
                 Description::Symbols => (vec![], Fallback::Symbols),
