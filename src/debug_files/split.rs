@@ -297,8 +297,8 @@ fn share_abbreviations(abbrev: &[u8], units: &Units) -> bool {
     starts.any(|start| start != first) || dwarf::is_one_table(abbrev)
 }
 
-/// Where a file may be, the best first: where the compiler put it; the same below every folder above the object, as in a
-/// tree that was moved; and beside the object.
+/// Candidate paths of a file, the best first: where the compiler put it; the same path below every folder above the
+/// object, as in a moved tree; beside the object.
 fn candidates(skeleton: &Skeleton, paths: &[&Path]) -> Vec<PathBuf> {
     let name = Path::new(OsStr::from_bytes(&skeleton.name));
     let compiled = Path::new(OsStr::from_bytes(&skeleton.comp_dir)).join(name);

@@ -37,8 +37,8 @@ struct Sorted {
     local: u32,
 }
 
-/// What a type that is only declared means: its definition, if there is just one of this name. With several it stays
-/// what it is, rather than a guess.
+/// The definition of a type that is only declared, if there is exactly one of its name. With several, the declaration
+/// stays.
 fn definition(all: &[Sorted], at: usize) -> Option<TypeId> {
     let declared = &all[at];
     if !declared.declared {
