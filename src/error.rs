@@ -1,5 +1,5 @@
-//! What can go wrong, as kind, place and remedy: one line that says what was wrong, in which file, section
-//! and offset, and what to do about it.
+//! Errors with kind, place and remedy: one line with what was wrong, in which file, section and offset, and what to
+//! do about it.
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub enum ErrorKind {
     NoMatch,
     /// A file cannot be opened, read or written.
     Io,
-    /// A file that was read is not what it was before, or cannot be read any more.
+    /// A file changed or became unreadable while it was in use.
     Changed,
     /// Memory or file descriptors ran out.
     Exhausted,
@@ -23,21 +23,21 @@ pub enum ErrorKind {
     NotElf,
     /// An ELF object of a kind that cannot be indexed (32-bit, foreign machine).
     Unsupported,
-    /// The file ends before its headers say so, or its tables contradict each other.
+    /// The file is shorter than its headers require, or its tables contradict each other.
     Damaged,
     /// The object carries no debug information.
     NoDebugInfo,
-    /// The debug information is in another file that is not there (split DWARF, a supplementary file).
+    /// The debug information is in another file that is missing (split DWARF, a supplementary file).
     MissingPart,
-    /// An object that belongs to another build than the kernel it was found with.
+    /// The object belongs to another build than the kernel it was found with.
     Mismatch,
-    /// There is no index where one was asked for.
+    /// The requested index does not exist.
     NoIndex,
     /// The index was written by an older version of this program.
     IndexTooOld,
     /// The index was written by a newer version of this program.
     IndexTooNew,
-    /// The bytes of the index are not whole.
+    /// The bytes of the index are damaged.
     IndexDamaged,
 }
 
@@ -88,7 +88,7 @@ impl ErrorKind {
     }
 }
 
-/// A failure with the place where it happened and what to do about it.
+/// A failure with its place and remedy.
 #[derive(Clone, Debug)]
 pub struct Error(Box<Parts>);
 
@@ -103,11 +103,11 @@ struct Parts {
     hint: Option<String>,
 }
 
-/// The result of everything in this crate that can fail.
+/// The result of every fallible function in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A failure of this kind; `message` says what was wrong, in lower case and without a full stop.
+    /// A failure of this kind; `message` describes it, in lower case and without a full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Parts {
             kind,
@@ -135,12 +135,12 @@ impl Error {
         self.0.section.get_or_insert(section.into());
         self
     }
-    /// Adds the offset within the section, or within the file where there is no section.
+    /// Adds the offset within the section, or within the file if no section is set.
     pub fn offset(mut self, offset: u64) -> Self {
         self.0.offset.get_or_insert(offset);
         self
     }
-    /// Adds the line and the column of a text, both from 1.
+    /// Adds the line and column of a text, both starting at 1.
     pub fn line(mut self, line: u32, column: u32) -> Self {
         self.0.line.get_or_insert((line, column));
         self
@@ -154,7 +154,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
-    /// What was wrong, without the place.
+    /// The description without the place.
     pub fn message(&self) -> &str {
         &self.0.message
     }
@@ -166,7 +166,7 @@ impl Error {
     pub fn remedy(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
-    /// Where it happened, as text: `path: section .debug_info at 0x1f`.
+    /// The place as text: `path: section .debug_info at 0x1f`.
     pub fn place(&self) -> Option<String> {
         let p = &self.0;
         let mut s = p.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default();

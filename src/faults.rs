@@ -1,7 +1,7 @@
-//! Faults of files of which the kernel tells by signals: a page of a mapped file that cannot be read (SIGBUS), because
-//! the file was cut off or its disk fails, and a file that may not grow (SIGXFSZ).
+//! File faults that the kernel reports by signals: SIGBUS for an unreadable page of a mapped file, which was
+//! truncated or whose disk fails, and SIGXFSZ for a file at its size limit.
 //!
-//! Nothing is watched unless a program asks for it with [`watch`], as handlers of signals belong to the whole process.
+//! Nothing is installed unless a program calls [`watch`], because signal handlers belong to the whole process.
 #![allow(unsafe_code)]
 use crate::error::Error;
 use std::path::Path;
@@ -9,17 +9,17 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// What is to happen where a page of a mapped file cannot be read.
+/// What happens if a page of a mapped file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFault {
-    /// It reads as zeros, and whoever mapped the file can ask whether that happened.
+    /// It reads as zeros, and the mapping reports it afterwards.
     #[cfg_attr(not(feature = "build"), allow(dead_code, reason = "the builder's"))]
     Zeros,
-    /// The process ends: nothing that it could still say would be right.
+    /// The process ends: no answer could be right any more.
     End,
 }
 
-/// Composes the last words of a process from the error that ends it.
+/// Composes the final message of a process from the error that ends it.
 type LastWords = fn(&Error) -> Vec<u8>;
 
 /// The exit code of a process that lost its input.
@@ -29,15 +29,15 @@ static LAST_WORDS: OnceLock<LastWords> = OnceLock::new();
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 static FIRST: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
-/// Makes faults of files errors: from now on SIGBUS within a mapping does what [`OnFault`] says of it and elsewhere what
-/// it always did, and writing too large a file fails instead of killing the process.
+/// Turns file faults into errors. From now on SIGBUS within a mapping is handled by its [`OnFault`], and elsewhere as
+/// before; exceeding the file size limit is a write error instead of killing the process.
 pub fn watch(last_words: LastWords) {
     if LAST_WORDS.set(last_words).is_err() {
         return;
     }
-    // SAFETY: sysconf has no requirements. The action is zeroed, which is a valid value of it, and filled in; its handler
-    // has the signature that SA_SIGINFO asks for and does nothing that is not allowed in a handler. Rust's own handler for
-    // overflows of stacks, which this one takes the place of, gets those as SIGSEGV on Linux.
+    // SAFETY: sysconf has no requirements. The action is zeroed, which is a valid value of it, and filled in. Its
+    // handler has the signature that SA_SIGINFO requires, and does only what is allowed in a handler. It replaces
+    // Rust's own handler for stack overflows, which arrive as SIGSEGV on Linux.
     unsafe {
         PAGE.store(libc::sysconf(libc::_SC_PAGESIZE).try_into().unwrap_or(4096), Ordering::Relaxed);
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -48,15 +48,16 @@ pub fn watch(last_words: LastWords) {
     }
 }
 
-/// A mapping that is watched, until this is dropped.
+/// A watched mapping, until dropped.
 pub struct Watched {
     slot: &'static Slot,
-    /// What the slot points to.
+    /// The memory that the slot points to.
     _words: Vec<u8>,
 }
 
 impl Watched {
-    /// Watches a mapping of a file; `None` if nobody asked for it. `lost` is the error that ends the process.
+    /// Watches a mapping of a file; `None` if the program did not call [`watch`]. `lost` creates the error that ends
+    /// the process.
     pub fn new(bytes: &[u8], on_fault: OnFault, path: &Path, lost: fn(&Path) -> Error) -> Option<Self> {
         let compose = LAST_WORDS.get()?;
         let words = if on_fault == OnFault::End { compose(&lost(path)) } else { vec![] };
@@ -69,7 +70,7 @@ impl Watched {
         slot.start.store(start, Ordering::Release);
         Some(Self { slot, _words: words })
     }
-    /// Whether something of it could not be read so far.
+    /// Whether a part could not be read so far.
     #[cfg(feature = "build")]
     pub fn is_faulty(&self) -> bool {
         self.slot.is_faulty.load(Ordering::Relaxed)
@@ -83,8 +84,8 @@ impl Drop for Watched {
     }
 }
 
-/// A place in the list of what is watched. Slots are never freed, as a signal may come at any time, but taken again: there
-/// are as many as there were mappings at once.
+/// An entry in the list of watched mappings. Slots are never freed, because a signal may arrive at any time, but
+/// reused: there are as many as there were mappings at once.
 struct Slot {
     next: Option<&'static Slot>,
     is_taken: AtomicBool,
@@ -96,7 +97,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// One that nobody has, now taken.
+    /// Takes an unused slot, or adds one.
     fn free() -> &'static Self {
         let mut slots = Self::all();
         let take = |s: &&Self| !s.is_taken.swap(true, Ordering::Acquire);
@@ -124,7 +125,7 @@ impl Slot {
     }
 
     fn at(slot: *const Self) -> Option<&'static Self> {
-        // SAFETY: what the list points to was leaked, and nothing of it but atomics changes once it is in the list.
+        // SAFETY: all slots in the list were leaked, and only atomics in them change afterwards.
         unsafe { slot.as_ref() }
     }
 
@@ -132,18 +133,18 @@ impl Slot {
         std::iter::successors(Self::at(FIRST.load(Ordering::Acquire)), |slot| slot.next)
     }
 
-    /// Does what is to be done of a page that cannot be read. In a handler: no memory, no locks.
+    /// Handles an unreadable page. Runs in a signal handler: no allocation, no locks.
     fn meet(&self, address: usize, end: usize) -> bool {
         let length = self.words_length.load(Ordering::Relaxed);
         if length > 0 {
-            // SAFETY: the words are dropped only after the mapping can be read by nobody, and somebody reads it.
+            // SAFETY: the words are dropped only after the mapping can no longer be read, and it is being read now.
             end_with(unsafe { std::slice::from_raw_parts(self.words.load(Ordering::Relaxed), length) }, LOST);
         }
         self.is_faulty.store(true, Ordering::Relaxed);
         let page = address & !(PAGE.load(Ordering::Relaxed) - 1);
-        // SAFETY: from a page of the mapping to its end, which nothing else occupies: whoever holds the mapping unmaps
-        // that same range later. Those who read it bear any bytes. One call to the kernel, which mmap is on Linux, is
-        // allowed in a handler.
+        // SAFETY: the range is from a page of the mapping to its end, occupied by nothing else: the owner of the
+        // mapping unmaps this same range later. Its readers accept any bytes. A single system call, which mmap is on
+        // Linux, is allowed in a handler.
         let zeros = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
             libc::mmap(ptr::without_provenance_mut(page), end - page, libc::PROT_READ, flags, -1, 0)
@@ -153,7 +154,7 @@ impl Slot {
 }
 
 extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: the kernel passes a valid record, and of a fault it has the address.
+    // SAFETY: the kernel passes a valid record, which has an address for a fault.
     let (address, is_fault) = unsafe { ((*info).si_addr().addr(), (*info).si_code > 0) };
     let holds = |slot: &Slot| {
         let start = slot.start.load(Ordering::Acquire);
@@ -162,7 +163,8 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _con
     };
     let met = is_fault && Slot::all().find_map(|s| Some(s.meet(address, holds(s)?))).unwrap_or(false);
     if !met {
-        // SAFETY: both are allowed in a handler. The signal is blocked until it returns, and kills then.
+        // SAFETY: both are allowed in a handler. The signal is blocked until the handler returns, and kills the
+        // process then.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);
@@ -170,11 +172,11 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _con
     }
 }
 
-/// Writes to stderr and ends the process at once, without asking for memory and without running anything of it. Of several
-/// threads that end it the first has the word.
+/// Writes to stderr and ends the process at once, without allocating and without running anything at exit. If several
+/// threads do so, only the first one writes.
 pub fn end_with(words: &[u8], code: i32) -> ! {
     static IS_ENDING: AtomicBool = AtomicBool::new(false);
-    // SAFETY: the slice is readable; nothing is left to be corrupted by leaving, and pause only waits.
+    // SAFETY: the slice is readable; exiting cannot corrupt anything, and pause only waits.
     unsafe {
         while IS_ENDING.swap(true, Ordering::AcqRel) {
             libc::pause();

@@ -14,17 +14,17 @@
 //! # Ok::<(), probeidx::Error>(())
 //! ```
 //!
-//! The library alone, without the indexer and the command line, is `default-features = false`.
+//! For only the library, without indexer and command line, use `default-features = false`.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! | --- | --- |
-//! | [`lookup`] | handles for programs: functions, placements, variables, frames, types, each asked for what is wanted |
-//! | [`query`] | whole answers: open, patterns, specs, listings, placements |
+//! | [`lookup`] | handles for programs: functions, placements, variables, frames, types, each read on demand |
+//! | [`query`] | complete answers: open, patterns, specs, listings, placements |
 //! | [`render`] | answers to text and JSON |
-//! | [`live`] | what a running kernel says of itself, to be laid over its index |
-//! | [`tapset`] | SystemTap's language: scripts and tapsets to values |
+//! | [`live`] | captures of a running kernel, to overlay on its index |
+//! | [`tapset`] | parses SystemTap's language, scripts and tapsets |
 //! | [`error`] | kind, place and remedy of every failure |
-//! | [`observer`] | who watches a build |
+//! | [`observer`] | progress of a build |
 //! | `pipeline` | the build, with the feature `build`: `discover`, `load`, `dwarf`, then merging, linking and writing |
 //! | `debuginfod` | debug files from servers, with the feature `debuginfod` |
 //! | `cli` | the command line, with the feature `cli` |

@@ -1,4 +1,4 @@
-//! Files as bytes, without reading them.
+//! Maps files into memory.
 #![allow(unsafe_code)]
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{OnFault, Watched};
@@ -9,15 +9,15 @@ use std::path::Path;
 
 /// A file mapped into memory, read-only.
 pub struct Mapping {
-    /// Before the mapping, so that it ends before.
+    /// Declared before the mapping, so that it is dropped first.
     #[cfg_attr(not(feature = "build"), allow(dead_code, reason = "held until it is dropped"))]
     watched: Option<Watched>,
     map: Option<Mmap>,
 }
 
 impl Mapping {
-    /// Maps a whole regular file. An empty one has no bytes. Where a program watches faults
-    /// ([`crate::faults::watch`]), a file that is cut off while it is mapped ends the process with one line.
+    /// Maps a whole regular file. An empty file has no bytes. If the program watches faults
+    /// ([`crate::faults::watch`]), truncating the file while it is mapped ends the process with a one-line message.
     pub fn open(path: &Path) -> Result<Self> {
         Self::of(&open(path)?, path, OnFault::End)
     }
@@ -26,11 +26,11 @@ impl Mapping {
         if file.stamp.length == 0 {
             return Ok(Self { watched: None, map: None });
         }
-        // SAFETY: the mapping is private and read-only, and everything that reads it bears any bytes, so that a
-        // change of the file beneath can make an answer wrong but nothing else. One that is cut off while it is
-        // mapped raises SIGBUS, which `faults` meets where the program asked for it, and else kills the process: an
-        // index is replaced by renaming a new file over it, never written in place, and a kernel's debuginfo is
-        // installed by package managers in the same way.
+        // SAFETY: the mapping is private and read-only, and all its readers accept any bytes, so a change of the
+        // underlying file can make an answer wrong but nothing else. Truncating it while mapped raises SIGBUS, which
+        // `faults` handles if the program asked for it, and which otherwise kills the process. Indexes are replaced
+        // by renaming a new file over the old one, never written in place, and package managers install debug
+        // information in the same way.
         let map = unsafe { Mmap::map(&file.file) }.map_err(|e| Error::io(path, "read", e))?;
         Ok(Self { watched: Watched::new(&map, on_fault, path, lost), map: Some(map) })
     }
@@ -41,7 +41,7 @@ impl Mapping {
     }
 }
 
-/// A file that is read as a whole while others may write to it.
+/// A file that is read completely while others may write to it.
 #[cfg(feature = "build")]
 pub struct Watching {
     mapping: Mapping,
@@ -50,7 +50,7 @@ pub struct Watching {
 
 #[cfg(feature = "build")]
 impl Watching {
-    /// Maps a whole regular file. What of it cannot be read any more reads as zeros, where the program watches faults.
+    /// Maps a whole regular file. If the program watches faults, parts that become unreadable read as zeros.
     pub fn open(path: &Path) -> Result<Self> {
         let opened = open(path)?;
         Ok(Self { mapping: Mapping::of(&opened, path, OnFault::Zeros)?, opened })
@@ -59,8 +59,8 @@ impl Watching {
     pub fn bytes(&self) -> &[u8] {
         self.mapping.bytes()
     }
-    /// Whether what was read so far is what the file was when it was opened. A file that is replaced or removed does not
-    /// change: it is another one that has the name then.
+    /// Checks that the file has not changed since it was opened. Replacing or removing a file does not change it: its
+    /// name then belongs to another file.
     ///
     /// # Errors
     /// [`ErrorKind::Changed`], without the path.
@@ -77,7 +77,7 @@ impl Watching {
     }
 }
 
-/// What changes when a file is written to.
+/// File attributes that change when a file is written to.
 #[derive(PartialEq, Eq)]
 struct Stamp {
     length: u64,
@@ -97,7 +97,7 @@ struct Opened {
 
 fn open(path: &Path) -> Result<Opened> {
     let io = |e| Error::io(path, "read", e);
-    // A pipe of this name does not make it wait for a writer.
+    // Opening a pipe must not block until it has a writer.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;
     match metadata.is_file() {
@@ -106,7 +106,7 @@ fn open(path: &Path) -> Result<Opened> {
     }
 }
 
-/// What is wrong when a page of an index cannot be read.
+/// The error for an unreadable page of an index.
 fn lost(path: &Path) -> Error {
     let what = "the index was cut off while it was read, or its disk fails";
     Error::new(ErrorKind::IndexDamaged, what)
@@ -138,7 +138,7 @@ mod tests {
             assert_eq!(cut.unchanged().unwrap_err().kind(), ErrorKind::Changed);
         }
         drop((first, second));
-        // The place of a mapping that is gone is taken by another one.
+        // Another mapping reuses the slot of a dropped one.
         let third = Watching::open(file_of(1 << 20).path()).unwrap();
         assert!(third.bytes().iter().all(|b| *b == 7));
         third.unchanged().unwrap();

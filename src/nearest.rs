@@ -1,13 +1,13 @@
-//! Names close to one that does not exist.
+//! Finds names similar to one that does not exist.
 //!
-//! Two things go wrong with names of kernel functions: they are mistyped (`vfs_raed`), and they are remembered
-//! without what surrounds them (`sys_open` for `__x64_sys_open`). Both are ranked on one scale.
+//! Names of kernel functions go wrong in two ways: they are mistyped (`vfs_raed`), or remembered without their prefix
+//! or suffix (`sys_open` for `__x64_sys_open`). Both are ranked on one scale.
 
-/// The up to `n` names closest to `wanted`, best first, equals in the order of their bytes; each once, and
-/// never `wanted` itself.
+/// Up to `n` names closest to `wanted`, best first, ties in byte order; without duplicates, and without `wanted`
+/// itself.
 ///
-/// A name is close if at most a third of `wanted` (at least one letter, at most four) was mistyped, a swap of
-/// neighbours counted once, or if it starts with, ends with or holds `wanted`. One pass, no allocation per name.
+/// A name is close if at most a third of `wanted` (at least one letter, at most four) was mistyped, counting a swap
+/// of neighbours once, or if it contains `wanted`. One pass, no allocation per name.
 pub fn nearest<'a, N>(wanted: &str, names: impl Iterator<Item = &'a N>, n: usize) -> Vec<String>
 where
     N: AsRef<[u8]> + ?Sized + 'a,
@@ -30,16 +30,16 @@ where
     best.into_iter().map(|(_, name)| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
-/// What one mistake costs, in quarters: a letter of context that was left out costs one.
+/// The cost of one mistake, in units of a quarter of a letter; an omitted letter of context costs one.
 const MISTAKE: u32 = 6;
-/// How far a name is at least that only continues `wanted`.
+/// The minimum distance of a name that only continues `wanted`.
 const CONTINUED: u32 = 5;
 
 struct Search<'w> {
     wanted: &'w [u8],
     letters: u64,
     mistakes: usize,
-    /// Three rows of the table of edit distances: the one before last, the last, the present one.
+    /// Three rows of the edit distance table: the last but one, the last, the current one.
     rows: [Vec<u32>; 3],
 }
 
@@ -49,9 +49,9 @@ impl<'w> Search<'w> {
         Self { wanted, letters: letters(wanted), mistakes: (wanted.len() / 3).clamp(1, 4), rows }
     }
 
-    /// How far a name is; `None` if it is not close or farther than `limit`.
+    /// The distance of a name; `None` if it is not close or beyond `limit`.
     fn distance(&mut self, name: &[u8], limit: u32) -> Option<u32> {
-        // Too long or short to be mistyped, and too short to hold it.
+        // Too short to be a mistyped `wanted`, or to contain it.
         if name.len() + self.mistakes < self.wanted.len() {
             return None;
         }
@@ -68,7 +68,7 @@ impl<'w> Search<'w> {
         (far > 0 && far <= limit).then_some(far)
     }
 
-    /// The optimal string alignment distance, computed within `most` of the diagonal; `None` if it is more.
+    /// The optimal string alignment distance, computed within `most` of the diagonal; `None` if larger.
     fn edits(&mut self, name: &[u8], most: usize) -> Option<u32> {
         let wanted = self.wanted;
         if wanted.len().abs_diff(name.len()) > most {
@@ -114,7 +114,7 @@ impl<'w> Search<'w> {
     }
 }
 
-/// How far a name is that holds `wanted`: dearer in its middle than at an end, and within a word.
+/// The distance of a name that contains `wanted`: larger in the middle than at an end, and largest within a word.
 fn held(wanted: &[u8], name: &[u8]) -> Option<u32> {
     let context = name.len().checked_sub(wanted.len())?;
     let boundary = |at: usize| {
@@ -136,7 +136,7 @@ fn held(wanted: &[u8], name: &[u8]) -> Option<u32> {
     Some(place(at))
 }
 
-/// Which letters occur, case and digits folded into 64 bits.
+/// The set of letters, hashed into 64 bits.
 fn letters(text: &[u8]) -> u64 {
     text.iter().fold(0, |set, &b| set | 1 << (b & 63))
 }
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// The textbook table, whole.
+    /// The complete textbook table.
     fn alignment(a: &[u8], b: &[u8]) -> u32 {
         let mut table = vec![vec![0u32; b.len() + 1]; a.len() + 1];
         for i in 0..=a.len() {

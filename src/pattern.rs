@@ -1,7 +1,7 @@
-//! Names and paths with wildcards, as fnmatch(3) reads them without `FNM_PATHNAME`: `*` crosses slashes.
+//! Names and paths with wildcards, as in fnmatch(3) without `FNM_PATHNAME`: `*` matches slashes.
 //!
-//! Matching is over bytes and knows no locale: `?` is one byte. SystemTap matches function names, modules and
-//! files this way.
+//! Matching is by bytes, without a locale: `?` is one byte. SystemTap matches function names, modules and files in
+//! this way.
 use std::fmt;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -15,7 +15,7 @@ pub enum Pattern {
     Glob(Box<Glob>),
 }
 
-/// A pattern with wildcards, ready to match.
+/// A compiled pattern with wildcards.
 #[derive(Clone, PartialEq)]
 pub struct Glob {
     written: String,
@@ -36,11 +36,11 @@ enum Token {
 struct Set([u64; 4]);
 
 impl Pattern {
-    /// Reads a pattern: `*`, `?`, `[a-z]`, `[!a]`, `[^a]`, `[[:alpha:]]`; a backslash takes the next character
-    /// as it is. A bracket that is never closed is an ordinary character.
+    /// Parses a pattern: `*`, `?`, `[a-z]`, `[!a]`, `[^a]`, `[[:alpha:]]`; a backslash quotes the next character. An
+    /// unclosed bracket is an ordinary character.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for a class that does not exist and for a backslash at the end.
+    /// [`ErrorKind::Usage`] for an unknown class, and for a backslash at the end.
     pub fn new(written: &str) -> Result<Self> {
         if !written.bytes().any(|b| matches!(b, b'*' | b'?' | b'[' | b'\\')) {
             return Ok(Self::Literal(written.to_owned()));
@@ -80,12 +80,12 @@ impl Pattern {
         Ok(Self::Glob(Box::new(Glob { written: written.to_owned(), prefix, tokens })))
     }
 
-    /// The pattern that matches exactly this text, wildcards and all.
+    /// A pattern that matches exactly this text, wildcards included.
     pub fn literal(text: &str) -> Self {
         Self::Literal(text.to_owned())
     }
 
-    /// Whether it matches the whole of `text`. At most the product of both lengths in steps.
+    /// Whether it matches the whole of `text`. Takes at most the product of both lengths in steps.
     pub fn matches(&self, text: &[u8]) -> bool {
         match self {
             Self::Literal(literal) => literal.as_bytes() == text,
@@ -93,8 +93,8 @@ impl Pattern {
         }
     }
 
-    /// SystemTap's rule for files: it matches the full path, or `*/` and it does; so the end of the path must
-    /// be met by whole components.
+    /// Matches files by SystemTap's rule: the pattern, or `*/` followed by it, must match the full path. It therefore
+    /// matches whole components at the end of the path.
     pub fn matches_path(&self, path: &[u8]) -> bool {
         if let Self::Literal(literal) = self {
             let head = path.strip_suffix(literal.as_bytes());
@@ -104,7 +104,7 @@ impl Pattern {
             || path.iter().enumerate().any(|(at, &b)| b == b'/' && self.matches(&path[at + 1..]))
     }
 
-    /// Whether it has no wildcard: then it is its own [`literal_prefix`](Self::literal_prefix).
+    /// Whether it has no wildcard, and so equals its [`literal_prefix`](Self::literal_prefix).
     pub fn is_literal(&self) -> bool {
         matches!(self, Self::Literal(_))
     }
@@ -114,7 +114,7 @@ impl Pattern {
         matches!(self, Self::Glob(glob) if glob.tokens == [Token::Star])
     }
 
-    /// What every match starts with: the text before the first wildcard, escapes undone.
+    /// The prefix of every match: the text before the first wildcard, with escapes resolved.
     pub fn literal_prefix(&self) -> &str {
         match self {
             Self::Literal(literal) => literal,
@@ -122,7 +122,7 @@ impl Pattern {
         }
     }
 
-    /// The longest text that stands somewhere in every match, escapes undone.
+    /// The longest text contained in every match, with escapes resolved.
     pub fn longest_literal(&self) -> Vec<u8> {
         let tokens = match self {
             Self::Literal(literal) => return literal.clone().into_bytes(),
@@ -133,8 +133,8 @@ impl Pattern {
         longest.iter().filter_map(|t| if let Token::Byte(b) = t { Some(*b) } else { None }).collect()
     }
 
-    /// A regular expression over bytes that matches what [`matches`](Self::matches) does, anchored at both
-    /// ends. Its syntax must allow invalid UTF-8 (`syntax::Config::utf8(false)`).
+    /// A regular expression over bytes that is equivalent to [`matches`](Self::matches), anchored at both ends. Its
+    /// syntax must allow invalid UTF-8 (`syntax::Config::utf8(false)`).
     pub fn to_regex(&self) -> String {
         let mut regex = String::from(r"(?s-u)\A");
         match self {
@@ -154,7 +154,7 @@ impl Pattern {
     }
 }
 
-/// As it was written, but for the escapes of a literal.
+/// As written, except for the escapes of a literal.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -171,7 +171,7 @@ impl fmt::Debug for Glob {
 }
 
 impl Glob {
-    /// Only the last star is ever tried again: what an earlier one took more could be taken by the last.
+    /// Backtracks only to the last star: any text that an earlier one could take in addition, the last one can take.
     fn matches(&self, text: &[u8]) -> bool {
         let (mut token, mut at) = (0, 0);
         let mut retry = None;
@@ -220,7 +220,7 @@ impl Token {
 }
 
 impl Set {
-    /// Reads what stands between the brackets.
+    /// Parses the text between the brackets.
     fn read(inner: &[u8]) -> Result<Self> {
         let (negated, inner) = match inner {
             [b'!' | b'^', rest @ ..] => (true, rest),
@@ -268,7 +268,7 @@ impl Set {
     }
 }
 
-/// The first byte at `from` or later that is `wanted` and stands neither in brackets nor behind a backslash.
+/// The first byte from `from` on that satisfies `wanted` and is neither within brackets nor quoted by a backslash.
 pub(super) fn find_outside(text: &str, from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -300,7 +300,7 @@ pub fn unclosed(text: &str) -> Option<usize> {
     None
 }
 
-/// The place behind the bracket that closes the one at `at`. A `]` that comes first does not close.
+/// The position after the bracket that closes the one at `at`. A `]` in first position does not close it.
 fn bracket_end(text: &[u8], at: usize) -> Option<usize> {
     let mut end = at + 1;
     end += usize::from(matches!(text.get(end), Some(b'!' | b'^')));
@@ -315,7 +315,7 @@ fn bracket_end(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The name in `[:name:]`, if that is what comes next.
+/// The name in `[:name:]`, if the text starts so.
 fn class_name(text: &[u8]) -> Option<&[u8]> {
     let rest = text.strip_prefix(b"[:")?;
     let len = rest.iter().take_while(|b| b.is_ascii_lowercase()).count();
@@ -341,7 +341,7 @@ fn class(name: &[u8]) -> Option<fn(&u8) -> bool> {
     })
 }
 
-/// One byte of a set; a backslash takes the next one as it is.
+/// One byte of a set; a backslash quotes the next one.
 fn one(inner: &[u8], at: &mut usize) -> u8 {
     if inner[*at] == b'\\' && *at + 1 < inner.len() {
         *at += 1;

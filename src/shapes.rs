@@ -1,6 +1,6 @@
-//! How a kernel lays out the structs that its tables are made of, by its own types.
+//! The layouts of the structs in the kernel's tables, from the kernel's own types.
 
-/// The structs that are asked for, in the order of their names.
+/// The wanted structs, sorted by name.
 pub const STRUCTS: [&str; 12] = [
     "alt_entry",
     "alt_instr",
@@ -16,12 +16,12 @@ pub const STRUCTS: [&str; 12] = [
     "tracepoint",
 ];
 
-/// A struct: its size, and where its members are.
+/// The layout of a struct: its size and members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// In bytes.
     pub size: u32,
-    /// Names and offsets in bytes, those of anonymous structs and unions among them.
+    /// Names and offsets in bytes, including members of anonymous structs and unions.
     members: Vec<(Box<[u8]>, u32)>,
 }
 
@@ -31,7 +31,7 @@ impl Shape {
         let members = members.into_iter().map(|(name, at)| (name.as_ref().into(), at)).collect();
         Self { size, members }
     }
-    /// The first byte behind the start of the last member.
+    /// One past the start of the last member.
     pub fn end(&self) -> u32 {
         self.members.iter().map(|(_, at)| at + 1).max().unwrap_or(0).min(self.size)
     }
@@ -41,24 +41,24 @@ impl Shape {
     }
 }
 
-/// The structs of [`STRUCTS`] that a kernel has. One that is only declared, or of no size, is none.
+/// The structs of [`STRUCTS`] that a kernel has. Declarations, and structs of no size, do not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shapes {
     found: [Option<Shape>; STRUCTS.len()],
 }
 
 impl Shapes {
-    /// Where a struct of this name has its place; `None` for one that is not asked for.
+    /// The position of a struct in [`STRUCTS`]; `None` if it is not among them.
     pub fn place(name: &[u8]) -> Option<usize> {
         STRUCTS.binary_search_by(|known| known.as_bytes().cmp(name)).ok()
     }
-    /// Keeps a struct unless one of its name is known: the first counts.
+    /// Adds a struct unless one of its name is known: the first counts.
     pub fn add(&mut self, place: usize, shape: impl FnOnce() -> Shape) {
         if self.found[place].is_none() {
             self.found[place] = Some(shape()).filter(|shape| shape.size > 0);
         }
     }
-    /// The struct of a name.
+    /// The struct of this name.
     pub fn get(&self, name: &str) -> Option<&Shape> {
         self.found[Self::place(name.as_bytes())?].as_ref()
     }

@@ -1,7 +1,7 @@
-//! What names of symbols mean by themselves: conventions of the kernel and its linker scripts.
+//! The meaning of symbol names by the conventions of the kernel and its linker scripts.
 
-/// Whether a symbol in code is a mark of the linker's script around an area (`__kprobes_text_end`, `_etext`), not code:
-/// `arch/*/kernel/vmlinux.lds.S`. A function may end its name as they do (`__traceiter_ext4_write_end`).
+/// Whether a symbol in code bounds an area in the linker script (`__kprobes_text_end`, `_etext`) and is not code:
+/// `arch/*/kernel/vmlinux.lds.S`. Function names may end in the same way (`__traceiter_ext4_write_end`).
 pub fn is_area_mark(name: &[u8]) -> bool {
     const OTHERS: [&[u8]; 5] = [b"_text", b"_stext", b"_etext", b"_sinittext", b"_einittext"];
     const AREAS: [&[u8]; 7] = [

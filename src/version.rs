@@ -1,9 +1,9 @@
-//! Versions of kernels.
+//! Kernel versions.
 
 /// Version and patch level of a kernel: (6, 12).
 pub type Version = (u32, u32);
 
-/// The version with which a release starts: 6.1 of `6.1.0-56-cloud-amd64`.
+/// The version at the start of a release: 6.1 for `6.1.0-56-cloud-amd64`.
 pub fn version(release: &str) -> Option<Version> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))

@@ -1,17 +1,18 @@
-//! In which registers parameters are passed, by the prototype alone.
+//! The registers in which parameters are passed, by the prototype only.
 use super::record::{Btf, Id, Kind};
 use gimli::constants::DW_OP_reg0;
 use probeidx_format::machine::{address_size, argument_registers};
 
-/// Typedefs and `const`s of … deeper than this are cut: only damaged BTF has them.
+/// Deeper chains of typedefs and `const`s are cut: only damaged BTF has them.
 const DEEPEST: usize = 64;
 
-/// The DWARF operation (`DW_OP_regN`) for each parameter, up to the first of which the prototype does not tell: one that is
-/// no integer or pointer of one register, such as a struct by value, which may take several or none, and all behind it;
-/// those on the stack. (System V ABI for x86-64, 3.2.3; AAPCS64, 6.4; ELF ABI s390x supplement, 1.2.3; 64-bit ELF V2 ABI for Power, 2.2.3.)
+/// The DWARF operation (`DW_OP_regN`) of each parameter in a register. The list ends before the first parameter whose
+/// register is uncertain: one that is not an integer or pointer of one register, such as a struct by value, which may
+/// take several or none. (System V ABI for x86-64, 3.2.3; AAPCS64, 6.4; ELF ABI s390x supplement, 1.2.3; 64-bit ELF
+/// V2 ABI for Power, 2.2.3.)
 ///
-/// None of 32-bit machines: of i386 a prototype does not tell which functions are `asmlinkage` and have all on the stack, and
-/// numbers of 64 bits take two registers.
+/// Empty on 32-bit machines: i386 prototypes do not show which functions are `asmlinkage`, with all parameters on the
+/// stack, and 64-bit numbers take two registers.
 pub fn registers(btf: &Btf<'_>, prototype: Id, machine: u16) -> Vec<u8> {
     if address_size(machine) < 8 {
         return vec![];

@@ -1,20 +1,20 @@
-//! `.BTF.base`: of the kernel's BTF what a module refers to that was not built with the kernel, whose records have other
-//! numbers by now (pahole 1.28 and kernels from 6.11 on).
+//! `.BTF.base`: the excerpt of the kernel's BTF that a module refers to if it was not built with the kernel, where
+//! records have other numbers by now (pahole 1.28 and kernels since 6.11).
 //!
-//! It has integers, floats and enumerations, and structs and unions with their size alone, or only declared where nothing
-//! depends on it. The kernel's types are found by kind, name and size, as `btf_relocate` does (tools/lib/bpf/btf_relocate.c,
-//! 6.12).
+//! It has integers, floats and enumerations; structs and unions only have their size, or are declared if nothing
+//! depends on it. The kernel's types are found by kind, name and size, as `btf_relocate` does
+//! (tools/lib/bpf/btf_relocate.c, 6.12).
 use super::record::{Btf, Id, Record};
 use super::types::{Keys, SALT, kind};
 use crate::dwarf::strings::{Key, content_hash};
 use probeidx_format::types::TypeKind;
 use rustc_hash::FxHashMap;
 
-/// The section.
+/// The name of the section.
 pub const SECTION: &str = ".BTF.base";
 
-/// The keys by which the kernel's BTF describes what an excerpt has; none where it has nothing like it, or several. Cost: a
-/// look at each record of the kernel.
+/// The kernel's keys for the types in an excerpt; `None` if the kernel has no such type, or several. Cost: a look at
+/// each record of the kernel.
 pub fn keys(excerpt: &Btf<'_>, kernel: &Btf<'_>, of_kernel: &Keys) -> Keys {
     let wanted: Vec<Option<Wanted<'_>>> = excerpt.own().map(|id| Wanted::of(&excerpt.record(id)?)).collect();
     let mut found: FxHashMap<Wanted<'_>, Option<Id>> =
@@ -24,7 +24,7 @@ pub fn keys(excerpt: &Btf<'_>, kernel: &Btf<'_>, of_kernel: &Keys) -> Keys {
         let Some(whole) = Wanted::of(&record) else { continue };
         for like in [whole, Wanted { size: None, ..whole }] {
             if let Some(at) = found.get_mut(&like) {
-                // 0 is void: there are several.
+                // 0 is void: it marks several matches.
                 *at = Some(if at.is_none() { id } else { Id::VOID });
             }
         }
@@ -36,18 +36,18 @@ pub fn keys(excerpt: &Btf<'_>, kernel: &Btf<'_>, of_kernel: &Keys) -> Keys {
     wanted.into_iter().map(key).collect()
 }
 
-/// The key of what an excerpt has and the kernel has not.
+/// The key of a type in an excerpt that the kernel lacks.
 pub(super) fn key_of_unknown(record: &Record<'_>) -> Option<Key> {
     let Wanted { kind, name, size } = Wanted::of(record)?;
     Some(Key::new(kind as u64).with(SALT).with(content_hash(name)).with(size.map_or(u64::MAX, u64::from)))
 }
 
-/// What a type is known by.
+/// The criteria of a match.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Wanted<'d> {
     kind: TypeKind,
     name: &'d [u8],
-    /// None of what is only declared.
+    /// `None` for a declaration.
     size: Option<u32>,
 }
 

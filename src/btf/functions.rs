@@ -1,4 +1,4 @@
-//! `FUNC` records and the symbols of their names to functions and placements.
+//! Converts `FUNC` records and the symbols of their names to functions and placements.
 use super::convention;
 use super::record::{Id, Kind, Record};
 use super::types::Types;
@@ -11,22 +11,22 @@ use probeidx_format::expr::FrameBase;
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
 use rustc_hash::FxHashMap;
 
-/// Prototypes of one name beyond these are left out: a kernel has up to 40 functions of one name.
+/// Further prototypes of one name are left out: a kernel has up to 40 functions of one name.
 const MOST_PROTOTYPES: usize = 64;
 
-/// A prototype of a name.
+/// A function of one name and its prototype.
 #[derive(Clone, Copy)]
 struct Described {
-    /// In the batch.
+    /// The function in the batch.
     function: u32,
     prototype: Id,
 }
 
-/// The entries of a function's symbols.
+/// The ranges of a function's symbols, and whether they are global.
 type Entries = Vec<(Range, bool)>;
 
-/// Describes the functions of an object, and places those that have symbols; gives how many names BTF has, and how many of
-/// them have a symbol. `symbols` are those of code, sorted by address.
+/// Describes the functions of an object, and places those with symbols. Returns the number of names in BTF, and of
+/// those with a symbol. `symbols` are those of code, sorted by address.
 pub fn functions(types: &mut Types<'_, '_>, symbols: &[Symbol<'_>], machine: u16) -> (usize, usize) {
     let entries = entries(symbols);
     let mut by_name: FxHashMap<&[u8], Vec<Described>> = FxHashMap::default();
@@ -56,7 +56,7 @@ pub fn functions(types: &mut Types<'_, '_>, symbols: &[Symbol<'_>], machine: u16
     let mut places: Vec<(Range, Described, bool)> = vec![];
     for name in &order {
         let (described, entries) = (&by_name[name], entries.get(name).map_or(&[][..], |e| e));
-        // Which function has which prototype is not told.
+        // With several, their pairing is unknown.
         let is_sure = described.len() == 1 && entries.len() == 1;
         places.extend(
             entries.iter().flat_map(|(range, _)| described.iter().map(move |d| (*range, *d, is_sure))),
@@ -70,7 +70,7 @@ pub fn functions(types: &mut Types<'_, '_>, symbols: &[Symbol<'_>], machine: u16
     (order.len(), order.iter().filter(|name| entries.contains_key(**name)).count())
 }
 
-/// Where the functions of each name are, and whether they are global.
+/// The ranges of the functions of each name, and whether they are global.
 fn entries<'s>(symbols: &[Symbol<'s>]) -> FxHashMap<&'s [u8], Entries> {
     let mut by_name: FxHashMap<&[u8], Entries> = FxHashMap::default();
     for symbol in symbols.iter().filter(|s| s.is_function()) {
@@ -100,7 +100,7 @@ fn describe(
     let flags = FunctionRecord::PROTOTYPED | if is_global { FunctionRecord::EXTERNAL } else { 0 };
     let mut variables = vec![];
     for [name, id, _] in declared.rows().take(usize::from(u16::MAX)) {
-        // The last one without a type is `...`.
+        // A last parameter without type is `...`.
         if Id(id) == Id::VOID {
             continue;
         }
@@ -134,7 +134,7 @@ fn describe(
     Some(Described { function, prototype })
 }
 
-/// A placement: its parameters are where the convention passes them, at the entry only.
+/// Adds a placement: at its entry only, parameters are where the convention passes them.
 fn place(
     types: &mut Types<'_, '_>,
     buffer: &mut Buffer,

@@ -1,35 +1,36 @@
-//! BTF to facts: what the kernel says of itself where there is no debug information. A function of bytes and symbols to
-//! owned values, as `dwarf` is.
+//! Converts BTF to facts: the kernel's own types and prototypes, used without DWARF. Like `dwarf`, a pure function
+//! from bytes and symbols to owned values.
 //!
-//! BTF (include/uapi/linux/btf.h, Documentation/bpf/btf.rst) is a list of numbered records and a table of strings, which
-//! pahole makes of DWARF when the kernel is built, each type and prototype once. The image has it in `.BTF`
-//! (`/sys/kernel/btf/vmlinux`). A module's goes on where the kernel's ends: its records and strings are numbered from there
-//! on, and refer to those of the kernel (`/sys/kernel/btf/MODULE`), or to its own [`excerpt`] of them.
+//! BTF (include/uapi/linux/btf.h, Documentation/bpf/btf.rst) is a list of numbered records and a table of strings.
+//! When the kernel is built, pahole makes it from DWARF, with each type and prototype once. The image has it in
+//! `.BTF` (`/sys/kernel/btf/vmlinux`). A module's BTF (`/sys/kernel/btf/MODULE`) continues the kernel's: its records
+//! and strings are numbered from the kernel's end on, and refer to the kernel's, or to the module's own [`excerpt`]
+//! of them.
 //!
 //! | record | fact |
 //! | --- | --- |
 //! | `INT`, `FLOAT` | base type: size, encoding |
-//! | `PTR`, `CONST`, `VOLATILE`, `RESTRICT` | the same, of a target |
-//! | `ARRAY` | array; arrays of arrays are one with several dimensions; 0 elements are an unknown number |
-//! | `STRUCT`, `UNION` | the same, members with offset and width in bits |
+//! | `PTR`, `CONST`, `VOLATILE`, `RESTRICT` | the same, with a target |
+//! | `ARRAY` | array; nested arrays become one with several dimensions; 0 elements mean an unknown number |
+//! | `STRUCT`, `UNION` | the same; members with offset and width in bits |
 //! | `ENUM`, `ENUM64` | enumeration |
 //! | `FWD` | a struct or union that is only declared |
 //! | `TYPEDEF` | typedef |
-//! | `TYPE_TAG` | what it refers to: `__user` and its like are no types |
-//! | `FUNC_PROTO` | function type, where more than functions refer to it; else parameters and return type of these |
+//! | `TYPE_TAG` | its target: `__user` and similar tags are not types |
+//! | `FUNC_PROTO` | function type, if referred to by more than functions; else parameters and return type of these |
 //! | `FUNC` | function; a placement at each symbol of its name |
 //! | `VAR`, `DATASEC`, `DECL_TAG` | nothing |
 //!
-//! There are no files, lines, inline instances, local variables, frame rules and locations: an index of BTF has none. Clones
-//! (`.isra.0`, `.constprop.0`, `.part.0`, `.cold`) are not in BTF: they are known by their symbols alone.
+//! BTF has no files, lines, inline instances, local variables, frame rules or locations, and neither has an index
+//! made of it. Clones (`.isra.0`, `.constprop.0`, `.part.0`, `.cold`) are not in BTF: only their symbols are known.
 //!
-//! A parameter is where the calling convention passes it, at the entry, if the prototype can be trusted: there is one
-//! prototype of this name in the object, and one symbol; all parameters up to this one are integers or pointers. pahole up to
-//! 1.24 writes several prototypes of one name, and nothing says which function has which; later versions write none of
-//! those that disagree, or one for all. So such functions have a placement for each prototype, and parameters without
-//! location. One case cannot be told: pahole 1.24 gives the only symbol of a name the prototype of another function of that
-//! name, which has no symbol as it is inlined everywhere. On Debian's 6.1.0-56 that is so of `mm_init` and `end_show`, 2 of
-//! 41,600.
+//! At the entry, a parameter is where the calling convention passes it, provided that the prototype is certain: the
+//! object has one prototype and one symbol of this name, and all parameters up to this one are integers or pointers.
+//! pahole up to 1.24 writes several prototypes of one name, without their pairing to functions; later versions omit
+//! those that disagree, or write one for all. Such functions have a placement for each prototype, with parameters
+//! without location. One case cannot be detected: pahole 1.24 gives the only symbol of a name the prototype of
+//! another function of that name, which has no symbol because it is inlined everywhere. In Debian's 6.1.0-56 that
+//! affects `mm_init` and `end_show`, 2 of 41,600.
 //!
 //! # A function, worked by hand
 //!
@@ -45,7 +46,7 @@
 //! 66302  00 00 00 00  04 00 00 0d  …              kind 13 FUNC_PROTO, 4 parameters, returns ssize_t
 //! ```
 //!
-//! One `FUNC` and one symbol bear the name, so that the placement at the symbol has the parameters in `%di %si %dx %cx`.
+//! One `FUNC` and one symbol have this name, so the placement at the symbol has its parameters in `%di %si %dx %cx`.
 mod convention;
 pub mod excerpt;
 mod functions;
@@ -66,23 +67,23 @@ pub use shapes::shapes;
 use std::borrow::Cow;
 use types::{Keys, Types};
 
-/// Of fewer functions than these it says nothing that most have no symbol.
+/// With fewer functions than this, missing symbols prove nothing.
 const FEW: usize = 8;
 
-/// The kernel's BTF, to which that of its modules refers.
+/// The kernel's BTF, which that of its modules refers to.
 pub struct Base {
     bytes: Vec<u8>,
-    /// Of its records.
+    /// Offsets of its records.
     offsets: Vec<u32>,
     keys: Keys,
 }
 
-/// What BTF belongs to.
+/// The object that BTF belongs to.
 #[derive(Clone, Copy)]
 pub struct Object<'o> {
     /// The number of the object in the batch.
     pub number: u32,
-    /// Of the module; empty for the kernel.
+    /// The module's name; empty for the kernel.
     pub name: &'o str,
     /// ELF machine.
     pub machine: u16,
@@ -90,10 +91,10 @@ pub struct Object<'o> {
     pub symbols: &'o [Symbol<'o>],
 }
 
-/// The kernel's BTF to a batch, and to what its modules refer to.
+/// Reads the kernel's BTF into a batch, and returns what its modules refer to.
 ///
 /// # Errors
-/// What is wrong with the header. Other faults are told in the batch.
+/// An error in the header. Other faults are in the batch.
 pub fn kernel(data: &[u8], object: Object<'_>) -> Result<(Batch, Base), Fault> {
     let mut batch = Batch::default();
     let (btf, wrong) = Btf::parse(data, None)?;
@@ -104,10 +105,10 @@ pub fn kernel(data: &[u8], object: Object<'_>) -> Result<(Batch, Base), Fault> {
 }
 
 impl Base {
-    /// The kernel's BTF, of which nothing but prototypes is asked.
+    /// The kernel's BTF, for its prototypes only.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Any error in it.
     pub fn of_prototypes(data: &[u8]) -> Result<Self, Fault> {
         let (btf, wrong) = Btf::parse(data, None)?;
         match wrong {
@@ -116,16 +117,16 @@ impl Base {
         }
     }
 
-    /// The functions of the kernel, and the keys of their prototypes.
+    /// The functions of the kernel, with the keys of their prototypes.
     pub fn prototypes(&self) -> Vec<(&[u8], Key)> {
-        // What was read once has a header.
+        // The header was valid when it was read before.
         Btf::known(&self.bytes, &self.offsets).map_or(vec![], |btf| prototypes::prototypes(&btf))
     }
 
-    /// The same of a module, for `take`: see [`module`](Self::module).
+    /// Like [`prototypes`](Self::prototypes), for a module; passes them to `take`. See [`module`](Self::module).
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Any error in it.
     pub fn prototypes_of<T>(
         &self,
         data: &[u8],
@@ -140,10 +141,10 @@ impl Base {
         wrong.map_or_else(|| Ok(take(&prototypes::prototypes(&btf))), Err)
     }
 
-    /// The BTF of a module into a batch; with its [`excerpt`] of the kernel's, where it has one.
+    /// Reads the BTF of a module into a batch, using its [`excerpt`] of the kernel's BTF if it has one.
     ///
     /// # Errors
-    /// What is wrong with a header: the batch is as it was. Other faults are told in the batch.
+    /// An error in a header: the batch is unchanged. Other faults are in the batch.
     pub fn module(
         &self,
         batch: &mut Batch,
@@ -189,7 +190,7 @@ fn read(batch: &mut Batch, btf: &Btf<'_>, base: &[Option<Key>], object: Object<'
     let (names, found) = functions::functions(&mut types, object.symbols, object.machine);
     types.insides();
     let keys = types.into_keys();
-    // Functions that are gone when the linker is done are few.
+    // Few functions are dropped when linking.
     if found * 2 < names && names >= FEW {
         let what = "most functions of BTF have no symbol: it is that of another build";
         let fault = Fault { kind: ErrorKind::Mismatch, ..Fault::new(record::SECTION, 0, what) };

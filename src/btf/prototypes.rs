@@ -1,27 +1,27 @@
-//! The prototypes of BTF as keys, to compare them with those that debug information has.
+//! The keys of prototypes in BTF, for comparison with those in debug information.
 use super::record::{Btf, Id, Kind, Record};
 use super::types::kind;
 use crate::dwarf::strings::{Key, content_hash};
 use probeidx_format::types::TypeKind;
 use rustc_hash::FxHashMap;
 
-/// Deeper types are taken for equal: only damaged BTF has them.
+/// Deeper types are considered equal: only damaged BTF has them.
 const DEEPEST: u32 = 32;
 
-/// The functions of some BTF: names, and keys of their prototypes. Of one name there may be several.
+/// The functions in BTF with the keys of their prototypes. A name may occur several times.
 pub(super) fn prototypes<'d>(btf: &Btf<'d>) -> Vec<(&'d [u8], Key)> {
     let mut shapes = Shapes { btf, known: FxHashMap::default() };
     let functions = btf.own().filter_map(|id| btf.record(id)).filter(|record| record.kind == Kind::Function);
     functions.filter_map(|f| Some((f.name, shapes.prototype(&btf.record(f.target())?)))).collect()
 }
 
-/// The key of a prototype: of what it returns, and of each parameter's name and type.
+/// The key of a prototype: of its return type, and of each parameter's name and type.
 pub fn prototype(returned: Key, parameters: impl Iterator<Item = (u64, Key)>) -> Key {
     let whole = Key::new(TypeKind::Function as u64).and(returned);
     parameters.fold(whole, |key, (name, shape)| key.with(name).and(shape))
 }
 
-/// The key by which a type is told from another: of one with a name only that counts.
+/// The key of a type. For a type with a name, only kind and name count.
 pub fn shape(
     kind: TypeKind,
     name: &[u8],
@@ -33,7 +33,7 @@ pub fn shape(
     }
     let key = Key::new(kind as u64);
     match kind {
-        // Without a name there is nothing that both would say of them in one way.
+        // Without a name, they have no description that is the same in BTF and DWARF.
         TypeKind::Struct | TypeKind::Union | TypeKind::Enum => key,
         _ => parts.fold(key.and(target.unwrap_or(VOID)), |key, (value, part)| {
             key.with(value as u64).and(part.unwrap_or(VOID))
@@ -52,7 +52,7 @@ struct Shapes<'b, 'd> {
 impl Shapes<'_, '_> {
     fn prototype(&mut self, record: &Record<'_>) -> Key {
         let returned = self.of(record.target(), 0);
-        // The last one of a function that takes more than it names is none.
+        // The last parameter of a variadic function is empty.
         let named = record.rows().filter(|[name, id, _]| (*name, *id) != (0, 0));
         let parameters: Vec<_> =
             named.map(|[name, id, _]| (content_hash(self.btf.string(name)), self.of(Id(id), 0))).collect();

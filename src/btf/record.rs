@@ -1,13 +1,13 @@
-//! BTF as records: a cursor over untrusted bytes. (include/uapi/linux/btf.h; Documentation/bpf/btf.rst.)
+//! Reads BTF as records: a cursor over untrusted bytes (include/uapi/linux/btf.h; Documentation/bpf/btf.rst).
 use crate::dwarf::Fault;
 use crate::load::live::order_of_btf;
 use object::{Endian, Endianness};
 use std::borrow::Cow;
 
-/// The section.
+/// The name of the section.
 pub const SECTION: &str = ".BTF";
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Int,
@@ -59,7 +59,7 @@ impl Kind {
         Self::ALL.get((number as usize).checked_sub(1)?).copied()
     }
 
-    /// How many bytes follow the three words of a record with so many parts.
+    /// Number of bytes after the three words of a record with this many parts.
     fn extra(self, parts: usize) -> usize {
         match self {
             Self::Int | Self::Variable | Self::DeclarationTag => 4,
@@ -71,7 +71,7 @@ impl Kind {
     }
 }
 
-/// A number of a record; 0 is void.
+/// The number of a record; 0 is void.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub u32);
 
@@ -79,23 +79,23 @@ impl Id {
     pub const VOID: Self = Self(0);
 }
 
-/// A record, its numbers not yet looked at.
+/// A record, with unresolved numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'d> {
     pub kind: Kind,
-    /// Members are bit-fields, enumerators signed, a forward declaration is one of a union.
+    /// Bit-field members, signed enumerators, or a forward declaration of a union.
     pub flag: bool,
     pub name: &'d [u8],
-    /// How many parts it has; of a function its linkage.
+    /// Number of parts; for a function, its linkage.
     pub parts: u16,
-    /// Its size, or the number of the type that it refers to.
+    /// Its size, or the number of its target.
     pub word: u32,
     extra: &'d [u8],
     order: Endianness,
 }
 
 impl<'d> Record<'d> {
-    /// The type that it refers to.
+    /// The type it refers to.
     pub fn target(&self) -> Id {
         Id(self.word)
     }
@@ -103,22 +103,23 @@ impl<'d> Record<'d> {
     pub fn is_forward(&self) -> bool {
         self.kind == Kind::Forward
     }
-    /// The words behind the record.
+    /// The words after the record.
     fn words(&self) -> impl Iterator<Item = u32> + use<'d> {
         let order = self.order;
         self.extra.chunks_exact(4).map(move |w| order.read_u32(w.try_into().expect("four bytes")))
     }
-    /// The only word behind it: how an integer is encoded.
+    /// Its only word: the encoding of an integer.
     pub fn encoding(&self) -> u32 {
         self.words().next().unwrap_or(0)
     }
-    /// The element of an array, and how many there are.
+    /// The element type of an array, and the number of elements.
     pub fn array(&self) -> (Id, u32) {
         let mut words = self.words();
         let element = Id(words.next().unwrap_or(0));
         (element, words.nth(1).unwrap_or(0))
     }
-    /// The parts: three words of members and 64-bit enumerators, two of enumerators and parameters, and 0.
+    /// The parts: three words for members and 64-bit enumerators; two for enumerators and parameters, with 0 as the
+    /// third.
     pub fn rows(&self) -> impl Iterator<Item = [u32; 3]> + use<'d> {
         let width = if matches!(self.kind, Kind::Enum | Kind::Prototype) { 8 } else { 12 };
         let order = self.order;
@@ -131,27 +132,27 @@ impl<'d> Record<'d> {
     }
 }
 
-/// The records and strings of an object; those of a module go on where those of the kernel end.
+/// The records and strings of an object; those of a module continue the kernel's.
 pub struct Btf<'d> {
     base: Option<&'d Btf<'d>>,
     types: &'d [u8],
     strings: &'d [u8],
     order: Endianness,
-    /// Of each own record.
+    /// Offsets of its own records.
     offsets: Cow<'d, [u32]>,
     /// The number of the first own record, and the offset of the first own string.
     first: u32,
     first_string: u32,
 }
 
-/// No kernel has so many: bounds the memory by numbers that a header may claim.
+/// No kernel has more. Bounds the memory that a header can claim.
 const MOST_RECORDS: usize = 1 << 24;
 
 impl<'d> Btf<'d> {
-    /// Reads the header, and finds the records. What is wrong in the middle ends the records there, and is told.
+    /// Reads the header and finds the records. An error further on ends the records, and is returned too.
     ///
     /// # Errors
-    /// What is wrong with the header.
+    /// An error in the header.
     pub fn parse(data: &'d [u8], base: Option<&'d Btf<'d>>) -> Result<(Self, Option<Fault>), Fault> {
         let (mut btf, types_at) = Self::open(data, base)?;
         let (offsets, wrong) = btf.walk(types_at);
@@ -159,10 +160,10 @@ impl<'d> Btf<'d> {
         Ok((btf, wrong))
     }
 
-    /// The same where the offsets of the records are known.
+    /// Like [`Self::parse`], with known offsets of the records.
     ///
     /// # Errors
-    /// What is wrong with the header.
+    /// An error in the header.
     pub fn known(data: &'d [u8], offsets: &'d [u32]) -> Result<Self, Fault> {
         let (btf, _) = Self::open(data, None)?;
         Ok(Self { offsets: Cow::Borrowed(offsets), ..btf })
@@ -173,7 +174,7 @@ impl<'d> Btf<'d> {
         self.offsets.into_owned()
     }
 
-    /// Without records; and where these start.
+    /// Reads the header; also returns the offset of the records.
     fn open(data: &'d [u8], base: Option<&'d Btf<'d>>) -> Result<(Self, usize), Fault> {
         let fault = |at, what| Fault::new(SECTION, at, what);
         let order = order_of_btf(data).ok_or_else(|| fault(0, "no BTF: its mark is missing"))?;
@@ -221,16 +222,16 @@ impl<'d> Btf<'d> {
         (at + length <= self.types.len()).then_some(length)
     }
 
-    /// The numbers of the own records.
+    /// The numbers of its own records.
     pub fn own(&self) -> impl Iterator<Item = Id> + use<> {
         (self.first..self.end()).map(Id)
     }
-    /// Whether a record is an own one, and which.
+    /// The index of a record among its own; `None` for others.
     pub fn own_number(&self, id: Id) -> Option<usize> {
         let number = id.0.checked_sub(self.first)? as usize;
         (number < self.offsets.len()).then_some(number)
     }
-    /// How many own records there are.
+    /// The number of its own records.
     pub fn count(&self) -> usize {
         self.offsets.len()
     }
@@ -238,7 +239,7 @@ impl<'d> Btf<'d> {
         self.first + self.offsets.len() as u32
     }
 
-    /// The record of a number; `None` for void, and where there is none.
+    /// The record of a number; `None` for void and unknown numbers.
     pub fn record(&self, id: Id) -> Option<Record<'d>> {
         if id.0 < self.first {
             return self.base?.record(id);
@@ -258,7 +259,7 @@ impl<'d> Btf<'d> {
         })
     }
 
-    /// The string at an offset; empty where there is none.
+    /// The string at an offset; empty if there is none.
     pub fn string(&self, at: u32) -> &'d [u8] {
         if at < self.first_string {
             return self.base.map_or(&[], |base| base.string(at));

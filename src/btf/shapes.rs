@@ -1,15 +1,15 @@
-//! The structs of the kernel's tables, from BTF.
+//! The layouts of the structs in the kernel's tables, from BTF.
 use super::record::{Btf, Id, Kind};
 use crate::dwarf::Fault;
 use crate::shapes::{Shape, Shapes};
 
-/// Anonymous structs within one another: the kernel's have two.
+/// How deep anonymous structs may nest: the kernel has two levels.
 const DEEPEST: u32 = 4;
 
-/// The structs that are asked for. Cost: a walk over all records, two milliseconds for those of a kernel.
+/// The wanted structs. Cost: a walk over all records, two milliseconds for a kernel.
 ///
 /// # Errors
-/// What is wrong with the header.
+/// An error in the header.
 pub fn shapes(data: &[u8]) -> Result<Shapes, Fault> {
     let (btf, _) = Btf::parse(data, None)?;
     let mut found = Shapes::default();
@@ -26,13 +26,13 @@ pub fn shapes(data: &[u8]) -> Result<Shapes, Fault> {
     Ok(found)
 }
 
-/// Adds the members of a struct that starts at an offset, anonymous structs and unions looked through.
+/// Adds the members of a struct at an offset, including those of anonymous structs and unions.
 fn add_members<'d>(btf: &Btf<'d>, id: Id, start: u32, depth: u32, found: &mut Vec<(&'d [u8], u32)>) {
     let Some(record) = btf.record(id).filter(|r| matches!(r.kind, Kind::Struct | Kind::Union)) else {
         return;
     };
     for [name, target, bits] in record.rows() {
-        // With bit-fields their width stands above the offset.
+        // With bit-fields, the width is above the offset.
         let bits = if record.flag { bits & 0xff_ffff } else { bits };
         let Some(at) = start.checked_add(bits / 8) else { continue };
         match btf.string(name) {

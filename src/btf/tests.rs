@@ -1,4 +1,4 @@
-//! BTF made by hand: what each record becomes, and what no compiler writes.
+//! Hand-made BTF: the result of each record, and input that no compiler writes.
 use super::record::Id;
 use super::*;
 use crate::dwarf::facts::{NO_TYPE, TypeFacts};
@@ -10,7 +10,7 @@ use probeidx_format::types::TypeKind;
 struct Writer {
     types: Vec<u8>,
     strings: Vec<u8>,
-    /// Where the strings of the kernel end.
+    /// The end of the kernel's strings.
     first_string: u32,
 }
 
@@ -131,7 +131,7 @@ fn a_module_goes_on_where_the_kernel_ends() {
     let base = small();
     let (_, base_btf) = kernel(&base.finish(), object(&[])).unwrap();
     let mut w = Writer { first_string: base.strings.len() as u32, ..Writer::default() };
-    // Records 6 to 8: a struct with a member of the kernel's, and a function that takes the kernel's.
+    // Records 6 to 8: a struct with a member of a kernel type, and a function that takes a kernel type.
     let own = w.string("own");
     w.record("t", STRUCT, 1, 16, &[own, 2, 0]);
     w.record("", PROTO, 1, 6, &[own, 3]);
@@ -148,7 +148,7 @@ fn a_module_goes_on_where_the_kernel_ends() {
 #[test]
 fn a_module_of_another_build_goes_on_where_its_excerpt_ends() {
     let (_, base_btf) = kernel(&small().finish(), object(&[])).unwrap();
-    // In another order than the kernel has them: 1 is gone from it, 3 has another size.
+    // In another order than in the kernel: 1 is missing there, 3 has another size.
     let mut excerpt = Writer::new();
     excerpt.record("gone", STRUCT, 0, 8, &[]);
     excerpt.record("s", FWD, 0, 0, &[]);

@@ -1,4 +1,4 @@
-//! Records to types: named ones each for itself, all others by what they are made of.
+//! Converts records to types: named ones each by itself, all others by their content.
 use super::excerpt;
 use super::record::{Btf, Id, Kind, Record, SECTION};
 use crate::dwarf::Fault;
@@ -10,40 +10,40 @@ use gimli::constants::{
 use probeidx_format::types::TypeKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Pointers to pointers to … deeper than this are cut: only damaged BTF has them.
+/// Deeper chains of types are cut: only damaged BTF has them.
 const DEEPEST: u32 = 64;
 
-/// Tells these keys from those of debug information.
+/// Separates these keys from those of debug information.
 pub(super) const SALT: u64 = 0x627466;
 
-/// The keys of the types of an object, by the number of the record; none for what is no type, or was not described.
+/// The keys of an object's types, by record number; `None` for records that are not types or were not described.
 pub type Keys = Vec<Option<Key>>;
 
 /// Describes the types of one object in a batch.
 pub struct Types<'b, 'd> {
     pub batch: &'b mut Batch,
     pub btf: &'b Btf<'d>,
-    /// Of the kernel's records, where the object is a module.
+    /// Keys of the kernel's records, if the object is a module.
     base: &'b [Option<Key>],
-    /// Of the own records.
+    /// Keys of its own records.
     keys: Keys,
-    /// The positions in the batch: of own records, and of the kernel's that were met.
+    /// Positions in the batch: of own records, and of the kernel's that were used.
     own: Vec<Option<u32>>,
     met: FxHashMap<Id, u32>,
-    /// Structs, unions, enumerations and typedefs whose inside is still to be read.
+    /// Structs, unions, enumerations and typedefs whose content remains to be read.
     pending: Vec<(Id, u32)>,
     by_key: FxHashMap<Key, u32>,
     depth: u32,
-    /// The size of one.
+    /// The size of a pointer.
     pointer: u32,
-    /// Told once each.
+    /// Faults already reported, each only once.
     faults: FxHashSet<&'static str>,
     pub object: u32,
 }
 
 impl<'b, 'd> Types<'b, 'd> {
-    /// `base` are the keys of the kernel's records, empty for the kernel itself; `salt` tells the unnamed types of objects
-    /// apart.
+    /// `base` has the keys of the kernel's records, empty for the kernel itself; `salt` separates the unnamed types
+    /// of objects.
     pub fn new(
         batch: &'b mut Batch,
         btf: &'b Btf<'d>,
@@ -70,7 +70,7 @@ impl<'b, 'd> Types<'b, 'd> {
         }
     }
 
-    /// Describes all types of the object, but prototypes that only functions have.
+    /// Describes all types of the object, except prototypes that only functions refer to.
     pub fn all(&mut self) {
         let records = self.btf.own().filter_map(|id| Some((id, self.btf.record(id)?)));
         let of_functions: FxHashSet<Id> =
@@ -83,7 +83,7 @@ impl<'b, 'd> Types<'b, 'd> {
         }
     }
 
-    /// The keys of the own records: what modules refer to.
+    /// The keys of its own records, which modules refer to.
     pub fn into_keys(self) -> Keys {
         self.keys
     }
@@ -94,7 +94,7 @@ impl<'b, 'd> Types<'b, 'd> {
         }
     }
 
-    /// The type of a record, by its position in the batch.
+    /// The type of a record, as its position in the batch.
     pub fn at(&mut self, id: Id) -> u32 {
         if id == Id::VOID {
             return NO_TYPE;
@@ -103,7 +103,7 @@ impl<'b, 'd> Types<'b, 'd> {
             Some(number) => match self.own[number] {
                 Some(known) => known,
                 None => {
-                    // What leads back here while it is being described has no type.
+                    // A reference back to it while it is being described has no type.
                     self.own[number] = Some(NO_TYPE);
                     let described = self.describe(id);
                     self.own[number] = Some(described);
@@ -122,7 +122,7 @@ impl<'b, 'd> Types<'b, 'd> {
         }
     }
 
-    /// A type that the kernel's BTF describes: where its batch has it, only the key counts.
+    /// A type in the kernel's BTF: if the kernel's batch has it, only the key counts.
     fn of_kernel(&mut self, id: Id) -> u32 {
         match self.base.get((id.0 as usize).wrapping_sub(1)) {
             Some(&Some(key)) => {
@@ -155,7 +155,7 @@ impl<'b, 'd> Types<'b, 'd> {
         }
     }
 
-    /// A named type, or an unnamed one that has members: its inside comes later.
+    /// A named type, or an unnamed one with members: its content is read later.
     fn definition(&mut self, id: Id, record: Record<'d>, kind: TypeKind, key: Key) -> u32 {
         let has_size = !matches!(record.kind, Kind::Typedef | Kind::Forward);
         let is_size_alone =
@@ -174,7 +174,7 @@ impl<'b, 'd> Types<'b, 'd> {
         described
     }
 
-    /// Reads what the types that were met are made of.
+    /// Reads the content of the types met so far.
     pub fn insides(&mut self) {
         while let Some((id, described)) = self.pending.pop() {
             let Some(record) = self.btf.record(id) else { continue };
@@ -221,7 +221,7 @@ impl<'b, 'd> Types<'b, 'd> {
         self.add(facts)
     }
 
-    /// An array and the arrays that it consists of are one with several dimensions, as in DWARF.
+    /// Nested arrays become one with several dimensions, as in DWARF.
     fn array(&mut self, id: Id) -> (u32, Vec<MemberFacts>) {
         let mut dimensions = vec![];
         let mut at = id;
@@ -231,7 +231,7 @@ impl<'b, 'd> Types<'b, 'd> {
                 return (NO_TYPE, dimensions);
             }
             let (element, count) = record.array();
-            // BTF says 0 too where the number is not known: of what a struct ends with.
+            // BTF also has 0 for an unknown number, as at the end of a struct.
             let value = if count == 0 { -1 } else { count.into() };
             dimensions.push(MemberFacts { name: LocalStr::EMPTY, target: NO_TYPE, value });
             at = element;
@@ -244,7 +244,7 @@ impl<'b, 'd> Types<'b, 'd> {
         if record.flag {
             (offset, width) = (word & 0xff_ffff, word >> 24);
         } else if let Some((skip, bits)) = self.old_bit_field(Id(id)) {
-            // Before bit-fields had a flag, an integer of odd size stood for them.
+            // Before bit-fields had a flag, an integer of odd size represented them.
             (offset, width) = (word.saturating_add(skip), bits);
         }
         let name = self.batch.strings.intern(self.btf.string(name));
@@ -252,7 +252,7 @@ impl<'b, 'd> Types<'b, 'd> {
         MemberFacts { name, target: self.at(Id(id)), value }
     }
 
-    /// Offset and width in bits of an integer that is not as wide as its bytes.
+    /// Offset and width in bits of an integer narrower than its bytes.
     fn old_bit_field(&self, id: Id) -> Option<(u32, u32)> {
         let record = self.btf.record(id).filter(|r| r.kind == Kind::Int)?;
         let word = record.encoding();
@@ -281,7 +281,7 @@ impl<'b, 'd> Types<'b, 'd> {
         described
     }
 
-    /// The key of a type of the batch, to be part of another's.
+    /// The key of a type in the batch, to become part of another's.
     pub fn key(&self, type_id: u32) -> Key {
         self.batch.types.get(type_id as usize).map_or(Key::new(u64::MAX), |t| t.key)
     }
@@ -317,7 +317,7 @@ fn blank(key: Key, kind: TypeKind) -> TypeFacts {
     }
 }
 
-/// The kind of type that a record describes.
+/// The kind of type of a record.
 pub(super) fn kind(record: &Record<'_>) -> Option<TypeKind> {
     Some(match record.kind {
         Kind::Int | Kind::Float => TypeKind::Base,
@@ -339,7 +339,7 @@ pub(super) fn kind(record: &Record<'_>) -> Option<TypeKind> {
     })
 }
 
-/// What DWARF says of such a number.
+/// The encoding of such a number in DWARF.
 fn encoding(record: &Record<'_>) -> u8 {
     const SIGNED: u32 = 1;
     const BOOL: u32 = 4;
@@ -359,9 +359,9 @@ fn encoding(record: &Record<'_>) -> u8 {
     encoding.0
 }
 
-/// The keys of what has a name or members: of kind, name, size and the names and places of its members; and the how
-/// manyeth it is of those that look alike, as no two records of one object are the same. Named ones that look alike in two
-/// modules are one, as they are in DWARF. Cost: of all records.
+/// The keys of types with a name or members: from kind, name, size, the names and offsets of members, and a counter
+/// for identical ones, because no two records of an object are the same type. Identical named types in two modules
+/// are one, as in DWARF. Cost: one look at each record.
 fn definition_keys(btf: &Btf<'_>, salt: u64) -> Keys {
     let mut alike: FxHashMap<Key, u64> = FxHashMap::default();
     let key = |id: Id| {

@@ -1,4 +1,4 @@
-//! The kernel's own list of what kprobes must not touch, as `/sys/kernel/debug/kprobes/blacklist` prints it.
+//! The kernel's own list of areas closed to kprobes, as `/sys/kernel/debug/kprobes/blacklist` prints it.
 use super::table::{TableName, Tables};
 use super::{RefusedFacts, symbol_starts};
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ const NOKPROBE: TableName = TableName {
     reader: "within_kprobe_blacklist",
 };
 
-/// An area: why it is refused, the symbols around it in vmlinux, its section in a module.
+/// An area: the reason for refusal, the symbols that bound it in vmlinux, its section in a module.
 struct Area(RefusedBy, &'static str, &'static str, &'static str);
 
 const AREAS: [Area; 2] = [
@@ -23,9 +23,10 @@ const AREAS: [Area; 2] = [
     Area(RefusedBy::NoinstrText, "__noinstr_text_start", "__noinstr_text_end", ".noinstr.text"),
 ];
 
-/// What `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c, arch/arm64/kernel/probes/kprobes.c,
-/// arch/s390/kernel/kprobes.c, 5.10 to 6.12). `.idmap.text` is left away since it lies behind the text (6.4). `.hyp.idmap.text` is left away by kernels that run in
-/// the hypervisor's mode, which is not known here: there its code never runs.
+/// The areas that `arch_populate_kprobe_blacklist` adds (arch/x86/kernel/kprobes/core.c,
+/// arch/arm64/kernel/probes/kprobes.c, arch/s390/kernel/kprobes.c, 5.10 to 6.12). `.idmap.text` is left out because
+/// it lies behind the text (6.4). Kernels that run in hypervisor mode leave out `.hyp.idmap.text`; the mode is
+/// unknown here, but there its code never runs.
 fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
     match object::elf::Machine(machine) {
         EM_X86_64 | EM_386 => &[("__entry_text_start", "__entry_text_end")],
@@ -42,8 +43,8 @@ fn areas_of(machine: u16) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// The ranges, in the order of the list (`populate_kprobe_blacklist`, `add_module_kprobe_blacklist`, kernel/kprobes.c);
-/// and what is wrong with the table of functions, which the areas do without.
+/// The ranges, in the order of the list (`populate_kprobe_blacklist`, `add_module_kprobe_blacklist`,
+/// kernel/kprobes.c); and the error of the table of functions, without which the areas are still known.
 pub fn refused(
     object: &Elf<'_>,
     tables: &Tables<'_, '_>,
@@ -52,7 +53,7 @@ pub fn refused(
 ) -> (Vec<RefusedFacts>, Option<Error>) {
     let mut starts = symbol_starts(symbols);
     if is_module {
-        // The last symbol of a section ends with it: what comes next in memory is not next here.
+        // The last symbol of a section ends with it: the next section here is not the next in memory.
         starts.extend(object.sections.iter().filter_map(|s| s.pc?.checked_add(s.size() as u32)));
         starts.sort_unstable();
         starts.dedup();
@@ -61,7 +62,7 @@ pub fn refused(
         Ok(entries) => (entries, None),
         Err(error) => (vec![], Some(error)),
     };
-    // Those outside of all text are passed over (`kernel_text_address`): arm64 has some in `.rodata.text`.
+    // Symbols outside of all text are skipped (`kernel_text_address`): arm64 has some in `.rodata.text`.
     let core = tables.area("_stext", "_etext", "");
     let init = tables.area("_sinittext", "_einittext", "");
     let is_text = |pc: u32| {
@@ -82,13 +83,13 @@ pub fn refused(
     (found, fault)
 }
 
-/// The entries of the functions that `NOKPROBE_SYMBOL` names.
+/// The functions marked with `NOKPROBE_SYMBOL`.
 fn functions(tables: &Tables<'_, '_>) -> Result<Vec<u32>> {
     let Some(table) = tables.table(&NOKPROBE)? else { return Ok(vec![]) };
     Ok(table.addresses()?.collect())
 }
 
-/// An entry and the extent of the symbol that holds it, up to the next one (`kprobe_add_ksym_blacklist`).
+/// An entry and the extent of the symbol that contains it, up to the next symbol (`kprobe_add_ksym_blacklist`).
 fn whole_symbol(starts: &[u32], entry: u32, source: RefusedBy) -> Option<RefusedFacts> {
     let after = starts.partition_point(|s| *s <= entry);
     let start = *starts.get(after.checked_sub(1)?)?;

@@ -1,4 +1,4 @@
-//! Where functions begin whose debug information begins behind their first no-ops.
+//! Finds the true starts of functions whose debug information starts after their first no-ops.
 use super::table::Tables;
 use super::text::Text;
 use super::{arm64, riscv64};
@@ -7,10 +7,9 @@ use crate::load::symbols::{self, Symbol};
 use object::elf::{EM_AARCH64, EM_RISCV, Machine};
 use rustc_hash::FxHashMap;
 
-/// For the addresses behind the no-ops of an object's functions where the functions start. GCC has the debug information
-/// begin behind the no-ops, where no return probe is taken (GCC bug 98776, seen with 12 to 15). They change nothing that can
-/// be read, so that the function may as well begin where its symbol is. Empty on architectures that have none; of a damaged
-/// table, whatever it is.
+/// Maps the address after the no-ops of each function to its start. GCC's debug information starts after the no-ops
+/// (GCC bug 98776, seen with 12 to 15), where return probes are refused. The no-ops change no value, so the function
+/// may as well start at its symbol. Empty for a damaged table, and on architectures without such no-ops.
 pub fn bodies(object: &Elf<'_>, is_module: bool) -> FxHashMap<u32, u32> {
     let machine = Machine(object.machine);
     if ![EM_AARCH64, EM_RISCV].contains(&machine) {

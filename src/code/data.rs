@@ -1,7 +1,7 @@
-//! The initialized data of an object as it is once the object is loaded: numbers, texts, and where pointers lead.
+//! The initialized data of an object as it is after loading: numbers, texts, targets of pointers.
 //!
-//! In vmlinux pointers stand in place, or in `.rela.dyn` where the image is moved when it starts (arm64, riscv). A module has
-//! relocations for them. Damaged data gives no answer, never a wrong place outside of the object.
+//! In vmlinux, pointers are in place, or in `.rela.dyn` if the image is relocated at boot (arm64, riscv). A module
+//! has relocations for them. Damaged data yields `None`, never a wrong address outside of the object.
 use super::table::{moved, relocated};
 use crate::load::elf::Elf;
 use object::Endian;
@@ -10,22 +10,22 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Offset in a section and address to which it refers, sorted.
+/// Offsets in a section with the addresses that they refer to, sorted.
 type Relocations = Rc<Vec<(u32, u32)>>;
 
 /// Reads data by address.
 pub struct Data<'o, 'd> {
     object: &'o Elf<'d>,
-    /// The addresses of the sections that have bytes, in order, and their positions.
+    /// The addresses of the sections with bytes, in order, and their positions.
     sections: Vec<(Range<u32>, usize)>,
-    /// Of a module, the relocations of the sections that were asked for.
+    /// Relocations of a module's sections, read on demand.
     relocated: RefCell<HashMap<usize, Relocations>>,
-    /// Of an image that is moved: link address, and the one that is put there, sorted.
+    /// For an image relocated at boot: pairs of place and value, as link addresses, sorted.
     moved: Vec<(u64, u64)>,
 }
 
 impl<'o, 'd> Data<'o, 'd> {
-    /// Cost: of the sections; of an image that is moved, of all its relocations.
+    /// Cost: one look at each section, and at each relocation of an image relocated at boot.
     pub fn new(object: &'o Elf<'d>) -> Self {
         let all = object.sections.iter().enumerate().filter_map(|(index, section)| {
             let start = section.pc?;
@@ -38,7 +38,7 @@ impl<'o, 'd> Data<'o, 'd> {
         Self { object, sections, relocated: RefCell::default(), moved }
     }
 
-    /// Where the pointer at an address leads; `None` for null and what leads out of the object.
+    /// The target of the pointer at an address; `None` if null or outside of the object.
     pub fn pointer(&self, pc: u32) -> Option<u32> {
         let (index, offset) = self.place(pc)?;
         if self.object.is_relocatable {
@@ -55,23 +55,23 @@ impl<'o, 'd> Data<'o, 'd> {
         self.place(pc).map(|_| pc)
     }
 
-    /// Whether all bits of the pointer at an address are set, with which the kernel marks what is no pointer.
+    /// Whether all bits of the pointer at an address are set: the kernel's mark for no pointer.
     pub fn is_mark(&self, pc: u32) -> bool {
         self.word(pc) == Some(u64::MAX >> (64 - 8 * self.object.address_size))
     }
 
-    /// Whether nothing is written at an address, now or when the object is loaded.
+    /// Whether a pointer is null, and stays so when the object is loaded.
     pub fn is_null(&self, pc: u32) -> bool {
         self.word(pc) == Some(0) && self.pointer(pc).is_none()
     }
 
-    /// The number of 32 bits at an address.
+    /// The 32-bit number at an address.
     pub fn number(&self, pc: u32) -> Option<i32> {
         let (index, offset) = self.place(pc)?;
         self.bytes(index, offset)?.first_chunk().map(|b| self.object.order.read_i32(*b))
     }
 
-    /// The text at an address, if it ends within so many bytes.
+    /// The text at an address, if it ends within `longest` bytes.
     pub fn text(&self, pc: u32, longest: usize) -> Option<&'d [u8]> {
         let (index, offset) = self.place(pc)?;
         let bytes = self.bytes(index, offset)?;
@@ -88,14 +88,14 @@ impl<'o, 'd> Data<'o, 'd> {
         self.object.sections[index].raw().get(offset..)
     }
 
-    /// The section that holds an address, and the offset in it.
+    /// The section that contains an address, and the offset in it.
     fn place(&self, pc: u32) -> Option<(usize, usize)> {
         let after = self.sections.partition_point(|(range, _)| range.start <= pc);
         let (range, index) = self.sections[..after].last().filter(|(range, _)| pc < range.end)?;
         Some((*index, (pc - range.start) as usize))
     }
 
-    /// Damaged ones are none: what hangs on them is missing then, which whoever reads it tells.
+    /// The relocations of a section; none if they are damaged. The reader reports the missing values.
     fn relocations(&self, index: usize) -> Relocations {
         let mut all = self.relocated.borrow_mut();
         let read = || Rc::new(relocated(self.object, index).unwrap_or_default());

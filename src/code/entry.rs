@@ -1,7 +1,7 @@
-//! What stands at the entries of functions and does nothing to what can be read there.
+//! Instructions at function entries that change no value.
 //!
-//! clang places the instructions below once it has placed where parameters are, so that its location lists start behind
-//! them. What is so behind them is so at the entry, where kprobes, fprobes and trampolines are.
+//! clang inserts these instructions after it has assigned locations, so its location lists start after them. A
+//! location valid after them is valid at the entry, where kprobes, fprobes and trampolines are.
 use super::arm64;
 use super::table::Tables;
 use super::text::Text;
@@ -11,13 +11,13 @@ use crate::load::symbols;
 use object::elf::{EM_AARCH64, EM_X86_64, Machine};
 use rustc_hash::FxHashMap;
 
-/// The site of ftrace on x86-64: a call of `__fentry__`, or the no-op that objtool or the kernel makes of it. The callee
-/// preserves all registers. (`__fentry__`, arch/x86/kernel/ftrace_64.S)
+/// The length of an ftrace site on x86-64: a call of `__fentry__`, or the no-op that objtool or the kernel makes of
+/// it. The callee preserves all registers (`__fentry__`, arch/x86/kernel/ftrace_64.S).
 const X86_SITE: u32 = 5;
 
-/// For the addresses behind such instructions, where the function begins. On x86-64 they are `endbr64` and what ftrace's
-/// table has right behind; other no-ops may be replaced by instructions that do something. On arm64 it is `bti`: functions
-/// with ftrace's no-ops are [`bodies`]. Of a damaged table, whatever it is; empty on other architectures.
+/// Maps the address after such instructions to the start of the function. On x86-64 they are `endbr64` and an ftrace
+/// site right after it; other no-ops may be replaced by instructions that change values. On arm64 it is `bti`;
+/// functions with ftrace's no-ops are in [`bodies`]. A damaged table yields no sites. Empty on other architectures.
 pub fn untouched(object: &Elf<'_>, is_module: bool) -> FxHashMap<u32, u32> {
     let text = Text::new(object);
     let functions = || symbols::functions(object).into_iter().map(|function| function.pc);

@@ -1,21 +1,21 @@
-//! What the jumps out of functions are: returns, or calls of other functions whose return is the function's own.
+//! Classifies jumps out of functions: returns, or tail calls.
 use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
 use probeidx_format::record::SymbolRecord;
 
-/// Where a jump leads.
+/// The target of a jump.
 pub enum Target {
     Pc(u32),
-    /// A symbol of the symbol table, and what is added.
+    /// A symbol of the symbol table, and an addend.
     Symbol(usize, i64),
 }
 
-/// Tells what a jump out of a function is.
+/// Classifies jumps out of functions.
 pub struct Exits<'a, 'd> {
     object: &'a Elf<'d>,
-    /// Where functions start, but for the parts that were split off (`do_open.cold`); sorted.
+    /// Starts of functions, except split-off parts (`do_open.cold`); sorted.
     entries: Vec<u32>,
-    /// `__x86_return_thunk` and its like; sorted, as symbols are.
+    /// `__x86_return_thunk` and similar thunks; sorted by address.
     return_thunks: Vec<u32>,
 }
 
@@ -58,7 +58,7 @@ fn is_return_thunk(name: &[u8]) -> bool {
     [&b"__x86_return_thunk"[..], b"__s390_indirect_jump_r14"].contains(&name)
 }
 
-/// Marks symbols with the flags that were found at their addresses.
+/// Sets the flags found at the addresses of symbols.
 pub fn mark(symbols: &mut [Symbol<'_>], mut marks: Vec<(u32, u16)>) {
     marks.sort_unstable();
     for symbol in symbols {

@@ -1,4 +1,4 @@
-//! How far functions reach whose symbols have no size: up to the padding before the next one.
+//! Measures functions whose symbols have no size: they extend to the padding before the next one.
 use super::text::{CodeSection, Text};
 use crate::load::elf::Elf;
 use crate::load::symbol_table::SymbolTable;
@@ -7,15 +7,15 @@ use iced_x86::{Code, Decoder, DecoderOptions, Instruction};
 use object::elf::{EM_AARCH64, EM_X86_64};
 use rayon::prelude::*;
 
-/// A function of more bytes is measured no further: no kernel has one.
+/// Functions are measured up to this size; no kernel has a larger one.
 const LARGEST: usize = 1 << 20;
 
-/// Gives the functions of a table their sizes. Cost: all code is decoded once, on all threads.
+/// Sets the sizes of the functions in a table. Cost: all code is decoded once, on all threads.
 ///
-/// Padding is what compilers and linkers fill up with, behind an instruction that does not go on: any number of `nop` of all
-/// lengths, and of `int3`. An `int3` right behind a return or jump belongs to the function, where the kernel is built with
-/// CONFIG_MITIGATION_SLS (5.17 and later): that cannot be told, and makes a difference of a byte that no probe can have. Nor
-/// can a function be told from the one before it that has no symbol, as a weak one that lost to a strong one: Debian's
+/// Padding is what compilers and linkers insert after an instruction that does not continue: any number of `int3` and
+/// of `nop` of all lengths. With CONFIG_MITIGATION_SLS (5.17 and later), an `int3` right after a return or jump
+/// belongs to the function. That cannot be distinguished; the difference is one byte, at which no probe can be. Nor
+/// can a function without a symbol, such as a weak one that lost, be separated from the one before it: Debian's
 /// 6.1.0-56 has 110, in 0.1 % of its code.
 pub fn measure(object: &Elf<'_>, table: &mut SymbolTable) {
     let text = Text::new(object);
@@ -44,8 +44,8 @@ pub fn measure(object: &Elf<'_>, table: &mut SymbolTable) {
     }
 }
 
-/// How far the code of a symbol reaches: as far as the largest one at its address says, else to the next one. What
-/// follows a function is padding, up to megabytes of it.
+/// The length of a symbol's code: the size of the largest symbol at its address, else the distance to the next one.
+/// What follows a function is padding, up to megabytes of it.
 pub fn of_symbol(symbols: &[Symbol<'_>], start: u32, to_next: u32) -> u32 {
     const UNKNOWN: u32 = 1 << 16;
     let first = symbols.partition_point(|s| s.pc < start);
@@ -56,7 +56,7 @@ pub fn of_symbol(symbols: &[Symbol<'_>], start: u32, to_next: u32) -> u32 {
     }
 }
 
-/// How many bytes of a section from one offset up to another are a function.
+/// The length of the function between two offsets of a section.
 fn extent(section: &CodeSection<'_>, start: usize, end: usize) -> usize {
     let end = end.min(start.saturating_add(LARGEST));
     let Some(code) = section.bytes.get(start..end.min(section.bytes.len())) else {
@@ -74,11 +74,11 @@ fn extent(section: &CodeSection<'_>, start: usize, end: usize) -> usize {
             used = decoder.position();
         }
     }
-    // A function may be nothing but what looks like padding.
+    // A function may consist only of what looks like padding.
     if used == 0 { code.len() } else { used }
 }
 
-/// The same of arm64: padding is no-ops and zeros, and so are the no-ops before the next function.
+/// Like [`extent`], for arm64: padding is no-ops and zeros, including the no-ops before the next function.
 fn extent_of_words(section: &CodeSection<'_>, start: usize, end: usize) -> usize {
     const PADDING: [[u8; 4]; 2] = [[0x1f, 0x20, 0x03, 0xd5], [0; 4]];
     let code = section.bytes.get(start..end.min(section.bytes.len())).unwrap_or_default();

@@ -1,19 +1,19 @@
-//! Where the kernel's structs have what is read of them, by the kernel's own types.
+//! The offsets of the struct members that are read, from the kernel's own types.
 use crate::dwarf::facts::{Batch, NO_TYPE, TypeFacts};
 use crate::dwarf::strings::LocalStr;
 use crate::shapes::{Shape, Shapes};
 use probeidx_format::types::TypeKind;
 
-/// Of the structs about tracepoints. Offsets in bytes.
+/// Layout of the tracepoint structs. Offsets in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// `name` of `struct tracepoint`.
     pub tracepoint_name: u32,
-    /// Without, no events are known.
+    /// `None` if events cannot be read.
     pub event: Option<EventLayout>,
 }
 
-/// Of events.
+/// Layout of the event structs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventLayout {
     /// `class` and `tp` of `struct trace_event_call`.
@@ -21,28 +21,28 @@ pub struct EventLayout {
     pub tracepoint: u32,
     /// `system` of `struct trace_event_class`.
     pub system: u32,
-    /// `fields_array` of it, which 5.6 brought; those before called a function.
+    /// `fields_array` of the class, since 5.6; older kernels called a function.
     pub fields: Option<(u32, FieldLayout)>,
 }
 
-/// Of `struct trace_event_fields`.
+/// Layout of `struct trace_event_fields`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldLayout {
-    /// From one to the next.
+    /// Distance from one to the next.
     pub stride: u32,
     pub type_name: u32,
     pub name: u32,
     pub size: u32,
     pub align: u32,
     pub is_signed: u32,
-    /// How many elements an array has: later than 5.10.
+    /// The number of elements of an array: later than 5.10.
     pub length: Option<u32>,
-    /// The size of `struct trace_entry`, which every record starts with.
+    /// The size of `struct trace_entry`, with which every record starts.
     pub first: u32,
 }
 
 impl Layout {
-    /// By the kernel's types; `None` where there is no `struct tracepoint`.
+    /// From the kernel's types; `None` without `struct tracepoint`.
     pub fn of(shapes: &Shapes) -> Option<Self> {
         let [tracepoint, call, class, field, entry] =
             ["tracepoint", "trace_event_call", "trace_event_class", "trace_event_fields", "trace_entry"]
@@ -73,7 +73,7 @@ impl Layout {
     }
 }
 
-/// The structs that are asked for among the types of batches. Cost: a look at each type.
+/// The wanted structs among the types in batches. Cost: a look at each type.
 pub fn shapes<'b>(batches: impl Iterator<Item = &'b Batch>) -> Shapes {
     let mut found = Shapes::default();
     for batch in batches {
@@ -93,10 +93,10 @@ pub fn shapes<'b>(batches: impl Iterator<Item = &'b Batch>) -> Shapes {
     found
 }
 
-/// Anonymous structs within one another: the kernel's have two.
+/// How deep anonymous structs may nest: the kernel has two levels.
 const DEEPEST: u32 = 4;
 
-/// Adds the members of a struct that starts at an offset, anonymous structs and unions looked through.
+/// Adds the members of a struct at an offset, including those of anonymous structs and unions.
 fn add_members<'b>(
     batch: &'b Batch,
     of: &TypeFacts,

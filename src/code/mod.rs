@@ -1,8 +1,9 @@
 //! The machine code of an object and the kernel's tables about it: where instructions start, what the running kernel
-//! puts elsewhere, and what it refuses.
+//! patches, and what it refuses.
 //!
-//! The rules are those of `register_kprobe` (kernel/kprobes.c, arch/*/kernel/) and of `kprobe_events`
-//! (kernel/trace/trace_kprobe.c), read in 5.10 to 7.3 and compared with running kernels (`tests/kernel/live`).
+//! The rules are those of `register_kprobe` (kernel/kprobes.c, arch/*/kernel/) and `kprobe_events`
+//! (kernel/trace/trace_kprobe.c), checked against the sources of 5.10 to 7.3 and running kernels
+//! (`tests/kernel/live`).
 mod arm64;
 mod assumptions;
 mod blacklist;
@@ -34,25 +35,25 @@ pub use rules::{Evidence, Kernel};
 use table::Tables;
 use text::Text;
 
-/// What code and tables say. All of it in the order of the object's addresses, but `refused`.
+/// Facts from code and tables, ordered by address except for `refused`.
 #[derive(Default)]
 pub struct CodeFacts {
     pub sites: Vec<SiteFacts>,
     /// In the order of the kernel's own list.
     pub refused: Vec<RefusedFacts>,
-    /// Of each section with code that was read: its start, and a bit for every byte.
+    /// For each section with readable code: its start, and a bit for every byte.
     pub boundaries: Vec<(u32, Vec<u8>)>,
     /// As in the format's object record.
     pub flags: u32,
     /// The tables that could not be read.
     pub unread: TableSet,
-    /// What vmlinux tells of the rules of its kernel.
+    /// Which rules the kernel has, from the code of vmlinux.
     pub evidence: Evidence,
-    /// Of vmlinux: the flags rest on the kernel's configuration.
+    /// For vmlinux: whether the flags follow from the kernel's configuration.
     pub is_configured: bool,
 }
 
-/// Code that is not what it seems.
+/// An address with other rules than its code suggests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SiteFacts {
     pub start: u32,
@@ -61,7 +62,7 @@ pub struct SiteFacts {
     pub kind: u8,
 }
 
-/// A range of the kernel's own list.
+/// A range of the kernel's own blacklist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedFacts {
     pub start: u32,
@@ -70,7 +71,7 @@ pub struct RefusedFacts {
     pub source: u32,
 }
 
-/// Reads the code of an object of the kernel; marks the symbols, which are sorted. What is missing or damaged is appended to
+/// Reads the code of a kernel object and marks its symbols, which are sorted by address. Errors are appended to
 /// `faults`.
 pub fn read(
     object: &Elf<'_>,
@@ -100,7 +101,7 @@ pub fn read(
         EM_AARCH64 => arm64::read,
         EM_RISCV => riscv64::read,
         EM_S390 => s390x::read,
-        // Elsewhere the rules are not known, or not proven yet.
+        // On other machines the rules are unknown or not yet proven.
         _ => {
             facts.flags |= ObjectRecord::NO_RULES;
             return facts;
@@ -113,21 +114,21 @@ pub fn read(
     facts
 }
 
-/// What is read of an object, and what could not be.
+/// Facts and faults of an object while it is read.
 pub struct Reading<'a> {
     pub facts: &'a mut CodeFacts,
     pub faults: &'a mut Vec<Error>,
 }
 
 impl Reading<'_> {
-    /// Remembers that a table could not be read.
+    /// Records that a table could not be read.
     pub fn lacks(&mut self, table: CodeTable, error: Error) {
         self.facts.unread = self.facts.unread.with(table);
         self.faults.push(error);
     }
 }
 
-/// An object of the kernel of which the code is read.
+/// A kernel object whose code is read.
 #[derive(Clone, Copy)]
 pub struct Object<'a, 'o, 'd> {
     pub object: &'o Elf<'d>,
@@ -138,15 +139,15 @@ pub struct Object<'a, 'o, 'd> {
 }
 
 impl Object<'_, '_, '_> {
-    /// Whether code at an address is there to be traced: records of code that is gone are dropped with it
+    /// Whether the code at an address remains loaded: ftrace drops the records of discarded code
     /// (`ftrace_free_init_mem`).
     pub fn stays(&self, pc: u32) -> bool {
         self.text.section(pc).is_some_and(|s| !s.is_discarded(self.is_module))
     }
 }
 
-/// Reads the code of a program or shared library, to which none of the kernel's tables apply: where instructions start, and
-/// which of them uprobes refuse.
+/// Reads the code of a program or shared library, which has none of the kernel's tables: where instructions start,
+/// and which of them uprobes refuse.
 pub fn read_user(object: &Elf<'_>, symbols: &mut [Symbol<'_>], faults: &mut Vec<Error>) -> CodeFacts {
     let mut facts = CodeFacts { flags: ObjectRecord::USER, ..CodeFacts::default() };
     let text = Text::new(object);
@@ -171,8 +172,8 @@ fn lacks_bytes(text: &Text<'_>, facts: &mut CodeFacts, faults: &mut Vec<Error>) 
     }
 }
 
-/// Marks the symbols before whose next one an ftrace site lies (`__within_notrace_func`, trace_kprobe.c), and those that
-/// have it at their entry. `entry` gives for the address of a symbol where that site is, and flags of the code there.
+/// Marks the symbols with an ftrace site before the next symbol (`__within_notrace_func`, trace_kprobe.c), and those
+/// with one at their entry. `entry` returns flags for the code at an address and the address of its ftrace site.
 fn mark_traced(
     symbols: &mut [Symbol<'_>],
     traced: &[u32],
@@ -184,7 +185,7 @@ fn mark_traced(
     for group in symbols.chunk_by_mut(|a, b| a.pc == b.pc) {
         let pc = group[0].pc;
         let Ok(at) = starts.binary_search(&pc) else { continue };
-        // Behind a module's last function in `.text` lies `.init.text` here, and its next one in memory.
+        // After a module's last function in `.text` comes `.init.text` here, but another section in memory.
         let section_end = text.section(pc).map_or(u32::MAX, |s| s.pcs.end);
         let limit = starts.get(at + 1).map_or(section_end, |next| section_end.min(*next));
         next += traced[next..].partition_point(|t| *t < pc);
@@ -198,7 +199,7 @@ fn mark_traced(
     }
 }
 
-/// The distinct addresses of the symbols by which the kernel looks up an address, rising.
+/// The distinct addresses of symbols that the kernel finds by address, ascending.
 fn symbol_starts(symbols: &[Symbol<'_>]) -> Vec<u32> {
     let mut starts: Vec<u32> = symbols.iter().filter(|s| s.is_looked_up()).map(|s| s.pc).collect();
     starts.dedup();

@@ -1,4 +1,4 @@
-//! Which rules a kernel has: as its symbols and its code tell, and where they do not its version.
+//! Which rules a kernel has, by its symbols and code, or else by its version.
 use super::assumptions;
 use super::text::Text;
 use super::{arm64, riscv64, s390x, x86};
@@ -10,36 +10,36 @@ use object::elf::{EM_386, EM_AARCH64, EM_RISCV, EM_X86_64, Machine};
 use probeidx_format::record::ObjectRecord;
 use std::collections::HashSet;
 
-/// The kernel that code belongs to, as far as it matters for its code.
+/// What matters about a kernel for reading its code.
 #[derive(Clone, Copy)]
 pub struct Kernel<'a> {
     pub version: Option<Version>,
-    /// Its configuration, where it is at hand.
+    /// Its configuration, if available.
     pub config: Option<&'a KernelConfig>,
-    /// The structs of its tables, as far as its types are at hand.
+    /// The structs of its tables, if its types are available.
     pub shapes: &'a Shapes,
-    /// What vmlinux tells of its rules.
+    /// Which rules it has, from the code of vmlinux.
     pub evidence: Evidence,
 }
 
 impl Kernel<'_> {
-    /// Whether it has a rule: as its code tells, or since that version; of no version, whether all newer ones have it.
-    fn has(&self, told: Option<bool>, since: Version) -> bool {
-        told.unwrap_or_else(|| self.version.is_none_or(|version| version >= since))
+    /// Whether it has a rule: by `evidence`, else by its version. Kernels of unknown version are taken to be new.
+    fn has(&self, evidence: Option<bool>, since: Version) -> bool {
+        evidence.unwrap_or_else(|| self.version.is_none_or(|version| version >= since))
     }
-    /// x86: kprobes emulate instructions, and refuse those that they cannot.
+    /// x86: kprobes emulate instructions, and refuse those they cannot emulate.
     pub fn emulates(&self) -> bool {
         self.has(self.evidence.emulates, assumptions::EMULATES)
     }
-    /// x86: kprobes leave the checks of called functions' types alone.
+    /// x86: kprobes refuse kCFI checks.
     pub fn keeps_type_checks(&self) -> bool {
         self.has(self.evidence.keeps_type_checks, assumptions::KEEPS_TYPE_CHECKS)
     }
-    /// arm64: `ldar`, `cas` and their like are no exclusive loads and stores.
+    /// arm64: `ldar`, `cas` and similar instructions do not count as exclusive loads and stores.
     pub fn has_narrow_exclusive(&self) -> bool {
         self.has(self.evidence.has_narrow_exclusive, assumptions::NARROW_EXCLUSIVE)
     }
-    /// riscv64: ftrace patches the second instruction of an entry alone.
+    /// riscv64: ftrace patches only the second instruction of an entry.
     pub fn patches_second(&self) -> bool {
         self.has(self.evidence.patches_second, assumptions::PATCHES_SECOND)
     }
@@ -49,7 +49,7 @@ impl Kernel<'_> {
     }
 }
 
-/// What the code of vmlinux tells of rules that changed; `None` where it does not tell.
+/// Rules that changed between versions, as the code of vmlinux shows them; `None` if it shows nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     pub emulates: Option<bool>,
@@ -57,12 +57,12 @@ pub struct Evidence {
     pub has_narrow_exclusive: Option<bool>,
     pub refuses_copies: Option<bool>,
     pub patches_second: Option<bool>,
-    /// s390x: the instructions that it knows.
+    /// s390x: the known instructions.
     pub opcodes: Option<s390x::Opcodes>,
 }
 
 impl Evidence {
-    /// Of vmlinux.
+    /// Reads the evidence in vmlinux.
     pub fn of(machine: u16, symbols: &[Symbol<'_>], text: &Text<'_>) -> Self {
         match Machine(machine) {
             EM_X86_64 | EM_386 => x86::evidence(symbols, text),
@@ -73,8 +73,8 @@ impl Evidence {
     }
 }
 
-/// The rules that the configuration or the functions of vmlinux tell, as an object's flags. Functions that are always
-/// inlined have no symbol: linking adds what these tell, from the debug information.
+/// The object flags that follow from the configuration or the functions of vmlinux. Functions that are always inlined
+/// have no symbol; linking adds their flags from the debug information.
 pub fn of_kernel(symbols: &[Symbol<'_>], kernel: &Kernel<'_>) -> u32 {
     const WITNESSES: [&[u8]; 3] = [b"start_kernel", b"register_kprobe", b"arch_adjust_kprobe_addr"];
     let found: HashSet<&[u8]> = symbols.iter().map(|s| s.name).filter(|n| WITNESSES.contains(n)).collect();

@@ -1,4 +1,4 @@
-//! What the tables of sites have in common on all architectures: their names, and how their entries are read.
+//! The common part of all tables of sites: their names, and how their entries are read.
 use super::assumptions;
 use super::table::{Table, TableName};
 use super::text::Text;
@@ -12,18 +12,18 @@ pub struct Reader {
     pub of: CodeTable,
     pub table: TableName,
     pub entries: Entries,
-    /// Adds what an entry says; `None` if it makes no sense.
+    /// Adds the sites of an entry; `None` if the entry is invalid.
     pub read: fn(&Entry<'_, '_>, &mut Vec<SiteFacts>) -> Option<()>,
 }
 
-/// What a table is an array of.
+/// The element type of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entries {
-    /// Of structs of this name, which have these members.
+    /// Structs of this name with these members.
     Struct(&'static str, &'static [&'static str]),
-    /// The same; the last one may end behind its last member.
+    /// Like `Struct`, but the last one may end after its last member.
     Unpadded(&'static str, &'static [&'static str]),
-    /// Of references: 32 bits, relative to their own place.
+    /// 32-bit references, relative to their own location.
     References,
 }
 
@@ -31,10 +31,10 @@ pub enum Entries {
 pub struct Entry<'a, 'd> {
     pub table: &'a Table<'d>,
     pub text: &'a Text<'d>,
-    /// Its offset.
+    /// Its offset in the table.
     pub at: usize,
     pub shape: &'a Shape,
-    /// The kernel itself says what an entry is; else only entries that make sense tell that it is so.
+    /// Whether the kernel itself declares the struct; else its layout is assumed, and only valid entries confirm it.
     pub is_declared: bool,
 }
 
@@ -42,33 +42,33 @@ impl Entry<'_, '_> {
     fn at(&self, member: &str) -> Option<usize> {
         Some(self.at + self.shape.offset(member)? as usize)
     }
-    /// Where a member leads that is relative to its own place.
+    /// The target of a member that is relative to its own location.
     pub fn relative(&self, member: &str) -> Option<u32> {
         self.table.relative(self.at(member)?)
     }
-    /// Where a member leads that is an address.
+    /// The target of a member that is an address.
     pub fn address(&self, member: &str) -> Option<u32> {
         self.table.address(self.at(member)?)
     }
-    /// A member of one byte.
+    /// A one-byte member.
     pub fn byte(&self, member: &str) -> Option<u8> {
         self.at(member).map(|at| self.table.byte(at))
     }
-    /// A member of 16 bits.
+    /// A 16-bit member.
     pub fn half(&self, member: &str) -> Option<u16> {
         self.at(member).map(|at| self.table.half(at))
     }
-    /// The name of the symbol of another object to which a member leads.
+    /// The symbol of another object that a member refers to.
     pub fn foreign(&self, member: &str) -> Option<&[u8]> {
         self.table.foreign(self.at(member)?)
     }
-    /// Where the entry leads that is a reference.
+    /// The target of an entry that is a reference.
     pub fn reference(&self) -> Option<u32> {
         self.table.relative(self.at)
     }
 }
 
-/// Reads these tables; what could not be read is told, and which tables are missed then.
+/// Reads these tables. Unreadable ones are recorded with their errors.
 pub fn read_all<'r>(
     readers: impl IntoIterator<Item = &'r Reader>,
     of: &Object<'_, '_, '_>,
@@ -100,10 +100,10 @@ fn read(reader: &Reader, table: &Table<'_>, of: &Object<'_, '_, '_>) -> Result<V
     })
 }
 
-/// Reads a table by the shape that the kernel declares; else by those that it may have, the first that succeeds.
+/// Reads a table by the struct layout that the kernel declares; else by the first known layout that succeeds.
 ///
 /// # Errors
-/// What is wrong with the table, or with the struct: one that lacks members is none that is known.
+/// The error of the table, or of a struct that lacks members and so is not a known one.
 pub fn for_shapes<T>(
     table: &Table<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! The tables that the linker collects for the kernel: between two symbols of vmlinux, or in a section of a module.
+//! The tables that the linker collects for the kernel: between two symbols in vmlinux, or in a section of a module.
 use super::assumptions::EMPTY;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::elf::{Elf, word};
@@ -15,22 +15,22 @@ use std::rc::Rc;
 /// Finds tables by name.
 pub struct Tables<'o, 'd> {
     object: &'o Elf<'d>,
-    /// The symbols of vmlinux that bound tables and areas, and the functions: where they are, and their size.
+    /// Address and size of the symbols of vmlinux that bound tables and areas, and of functions.
     bounds: Option<FxHashMap<&'d [u8], (u32, u32)>>,
-    /// Of an image that is moved: see [`moved`].
+    /// For an image relocated at boot: see [`moved`].
     moved: OnceCell<Moved>,
 }
 
-/// Link addresses, and the ones that are put there; sorted.
+/// Pairs of place and value, as link addresses; sorted.
 type Moved = Rc<Vec<(u64, u64)>>;
 
-/// A table, and whether it has to be there.
+/// The names that identify a table and show whether it must exist.
 pub struct TableName {
-    /// Its section in a module, and what messages call it.
+    /// Its section in a module, also used in messages.
     pub section: &'static str,
     pub start: &'static str,
     pub stop: &'static str,
-    /// A function of vmlinux that reads it: where that is, so is the table.
+    /// A function of vmlinux that reads the table: if it exists, so does the table.
     pub reader: &'static str,
 }
 
@@ -44,13 +44,13 @@ const FTRACE: TableName = TableName {
 const PATCHABLE: &str = "__patchable_function_entries";
 
 impl<'o, 'd> Tables<'o, 'd> {
-    /// Whether a symbol is one that [`Self::ftrace`] asks for.
+    /// Whether [`Self::ftrace`] needs a symbol.
     pub fn bounds_ftrace(name: &[u8]) -> bool {
         [FTRACE.start, FTRACE.stop].iter().any(|bound| bound.as_bytes() == name)
     }
-    /// Collects the bounds. Cost: of all symbols, once.
+    /// Collects the bounds. Cost: one look at each symbol.
     pub fn new(object: &'o Elf<'d>, symbols: &[Symbol<'d>], is_module: bool) -> Self {
-        // All names that are looked up start with an underscore, or belong to functions.
+        // All names looked up start with an underscore or belong to functions.
         let may_be_asked = |s: &&Symbol<'_>| s.name.starts_with(b"_") || s.is_function();
         let bounds = || symbols.iter().filter(may_be_asked).map(|s| (s.name, (s.pc, s.size))).collect();
         Self { object, bounds: (!is_module).then(bounds), moved: OnceCell::new() }
@@ -59,13 +59,13 @@ impl<'o, 'd> Tables<'o, 'd> {
     pub fn bound(&self, name: &str) -> Option<u32> {
         Some(self.bounds.as_ref()?.get(name.as_bytes())?.0)
     }
-    /// Whether vmlinux has a function that does something: kernels without a table may have an empty one in place of its
-    /// reader (`apply_retpolines` of 6.1 without CONFIG_RETPOLINE).
+    /// Whether vmlinux has a non-empty function of this name. Kernels without a table may have an empty reader
+    /// (`apply_retpolines` of 6.1 without CONFIG_RETPOLINE).
     fn is_read_by(&self, reader: &str) -> bool {
         let found = self.bounds.as_ref().and_then(|bounds| bounds.get(reader.as_bytes()));
         found.is_some_and(|(_, size)| *size == 0 || *size > EMPTY)
     }
-    /// The addresses between two symbols of vmlinux, or those of a section of a module.
+    /// The addresses between two symbols of vmlinux, or of a section of a module.
     pub fn area(&self, start: &str, stop: &str, section: &str) -> Option<Range<u32>> {
         match &self.bounds {
             Some(_) => Some(self.bound(start)?..self.bound(stop)?).filter(|area| area.start < area.end),
@@ -76,10 +76,10 @@ impl<'o, 'd> Tables<'o, 'd> {
             }
         }
     }
-    /// A table; `None` where the object has none.
+    /// A table; `None` if the object has none.
     ///
     /// # Errors
-    /// [`ErrorKind::Damaged`] where the kernel reads one and it cannot be found.
+    /// [`ErrorKind::Damaged`] if the kernel reads the table but it cannot be found.
     pub fn table(&self, name: &TableName) -> Result<Option<Table<'d>>> {
         let lost = || Error::new(ErrorKind::Damaged, "the table is not in the file").section(name.section);
         let (index, from, length) = match &self.bounds {
@@ -125,13 +125,14 @@ impl<'o, 'd> Tables<'o, 'd> {
         }))
     }
 
-    /// What the table of ftrace sites has, rising: the sites, or on arm64 what [`arm64`](super::arm64) makes them of. Those of
-    /// functions that were replaced at link time may be zero, and are left out.
+    /// The addresses in the table of ftrace sites, ascending. On arm64 [`arm64`](super::arm64) computes the sites
+    /// from them. Zeros, left by functions that were replaced at link time, are left out.
     pub fn ftrace(&self) -> Result<Vec<u32>> {
         let is_x86 = [EM_X86_64.0, EM_386.0].contains(&self.object.machine);
         let table = match self.table(&FTRACE)? {
-            // Modules have it under the name that the compiler gives it (FTRACE_CALLSITE_SECTION, include/linux/ftrace.h). That of
-            // x86 lists the padding before functions, which ftrace does not read (CONFIG_CALL_PADDING, seen on 6.12).
+            // In modules it has the compiler's name (FTRACE_CALLSITE_SECTION, include/linux/ftrace.h). On x86 that
+            // section lists the padding before functions, which ftrace does not read (CONFIG_CALL_PADDING, seen on
+            // 6.12).
             None if self.bounds.is_none() && !is_x86 => {
                 self.table(&TableName { section: PATCHABLE, ..FTRACE })?
             }
@@ -147,7 +148,7 @@ impl<'o, 'd> Tables<'o, 'd> {
     }
 }
 
-/// The bytes of a table, and what its references lead to.
+/// The bytes of a table, and the targets of its references.
 pub struct Table<'d> {
     name: &'static str,
     start: Option<u32>,
@@ -159,14 +160,14 @@ pub struct Table<'d> {
 }
 
 enum References<'d> {
-    /// The values stand in the table, which has this link address.
+    /// The values are in the table, which has this link address.
     InPlace { table: u64, base: u64, order: Endianness, moved: Moved },
-    /// By relocation: offset in the table and address, or the name of what another object has; sorted.
+    /// By relocation: offsets in the table with addresses, and with names of symbols in other objects; sorted.
     Relocated(Vec<(u32, u32)>, Vec<(u32, &'d [u8])>),
 }
 
 impl<'d> Table<'d> {
-    /// The offsets of the entries of this size, of which the last one may have only so many bytes.
+    /// The offsets of entries of this size; the last one needs only `least` bytes.
     pub fn entries(&self, size: usize, least: usize) -> Result<impl Iterator<Item = usize> + use<>> {
         let length = self.bytes.len();
         match length % size.max(1) {
@@ -176,36 +177,36 @@ impl<'d> Table<'d> {
         }
         Ok((0..length).step_by(size.max(1)))
     }
-    /// How messages call it.
+    /// The name used in messages.
     pub fn name(&self) -> &'static str {
         self.name
     }
-    /// The size of an entry as the section header tells it (`sh_entsize`), where the table is a section of its own.
+    /// The size of an entry (`sh_entsize`), if the table is a section of its own.
     pub fn entry_size(&self) -> Option<u32> {
         self.entry_size
     }
-    /// The byte at an offset.
+    /// The byte at an offset; 0 past the end.
     pub fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
     }
-    /// The number of 16 bits at an offset; 0 behind the end.
+    /// The 16-bit number at an offset; 0 past the end.
     pub fn half(&self, at: usize) -> u16 {
         let bytes = self.bytes.get(at..).and_then(|bytes| bytes.first_chunk());
         bytes.map_or(0, |bytes| self.order.read_u16(*bytes))
     }
-    /// Where it lies.
+    /// Its address.
     pub fn start(&self) -> Option<u32> {
         self.start
     }
-    /// Its length.
+    /// Its length in bytes.
     pub fn length(&self) -> usize {
         self.bytes.len()
     }
-    /// Whether relocations say what its references are.
+    /// Whether its references are in relocations.
     pub fn is_relocated(&self) -> bool {
         matches!(self.references, References::Relocated(..))
     }
-    /// Where a reference leads that is stored as 32 bits relative to its own place.
+    /// The target of a 32-bit reference relative to its own location.
     pub fn relative(&self, at: usize) -> Option<u32> {
         match &self.references {
             References::InPlace { table, base, order, .. } => {
@@ -216,12 +217,12 @@ impl<'d> Table<'d> {
             References::Relocated(known, _) => target(known, at),
         }
     }
-    /// Where the addresses lead of which the table consists.
+    /// The targets of a table of addresses.
     pub fn addresses(&self) -> Result<impl Iterator<Item = u32>> {
         let size = self.address_size.into();
         Ok(self.entries(size, size)?.filter_map(|at| self.address(at)))
     }
-    /// Where an address leads; `None` for zero and what does not lie in the object.
+    /// The target of an address; `None` for zero and addresses outside of the object.
     pub fn address(&self, at: usize) -> Option<u32> {
         match &self.references {
             References::InPlace { table, base, order, moved } => {
@@ -235,13 +236,13 @@ impl<'d> Table<'d> {
             References::Relocated(known, _) => target(known, at),
         }
     }
-    /// The name of the symbol of another object to which a reference leads.
+    /// The symbol of another object that a reference names.
     pub fn foreign(&self, at: usize) -> Option<&'d [u8]> {
         let References::Relocated(_, foreign) = &self.references else { return None };
         let found = foreign.binary_search_by_key(&(at as u32), |k| k.0).ok()?;
         Some(foreign[found].1)
     }
-    /// What to say of a table of which the entry at this offset makes no sense.
+    /// The error for an invalid entry at this offset.
     pub fn damaged(&self, at: usize) -> Error {
         let what = "the table is damaged: whether places can be probed is undecided";
         Error::new(ErrorKind::Damaged, what).section(self.name).offset(at as u64)
@@ -253,8 +254,8 @@ fn target(known: &[(u32, u32)], at: usize) -> Option<u32> {
     Some(known[found].1)
 }
 
-/// What the relocations of a section refer to: offset and address, sorted. The place itself is not subtracted: a table
-/// with relative entries adds it again; RISC-V has a relocation of its own for that, which is passed over.
+/// The targets of a section's relocations: offset and address, sorted. The location itself is not subtracted, because
+/// tables with relative entries add it again. RISC-V has a separate relocation for the subtraction, which is skipped.
 pub(super) fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)>> {
     let relocations = object.relocations(index)?.unwrap_or_default();
     let subtracts = |r: &&Rela64<Endianness>| {
@@ -276,7 +277,7 @@ pub(super) fn relocated(object: &Elf<'_>, index: usize) -> Result<Vec<(u32, u32)
     Ok(known)
 }
 
-/// The relocations of a section that refer to symbols of other objects: offset and name, sorted.
+/// The relocations of a section against symbols of other objects: offset and name, sorted.
 fn foreign<'d>(object: &Elf<'d>, index: usize) -> Result<Vec<(u32, &'d [u8])>> {
     let relocations = object.relocations(index)?.unwrap_or_default();
     let mut found: Vec<_> = relocations
@@ -292,8 +293,8 @@ fn foreign<'d>(object: &Elf<'d>, index: usize) -> Result<Vec<(u32, &'d [u8])>> {
     Ok(found)
 }
 
-/// What an image that is moved puts in place. (`RELATIVE` of all machines has no symbol; those of `.relr.dyn` stand in place.
-/// Kernels that are linked with `-shared`, as s390's, name symbols too.)
+/// The values stored when an image is relocated at boot. `RELATIVE` has no symbol on any machine, and those of
+/// `.relr.dyn` are in place. Kernels linked with `-shared`, such as those of s390, use symbols too.
 pub(super) fn moved(object: &Elf<'_>) -> Vec<(u64, u64)> {
     let entries = object.section(".rela.dyn").map(|s| s.raw()).unwrap_or_default().chunks_exact(24);
     let word =

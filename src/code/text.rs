@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The executable sections of an object, by address.
 pub struct Text<'d> {
     sections: Vec<CodeSection<'d>>,
-    /// How many bits an address has: x86 decodes by it.
+    /// The bits of an address, by which x86 is decoded.
     pub bits: u32,
 }
 
@@ -18,7 +18,7 @@ pub struct CodeSection<'d> {
     pub index: usize,
     /// Its addresses.
     pub pcs: Range<u32>,
-    /// Its bytes; none where the file does not have them.
+    /// Its bytes; empty if the file lacks them.
     pub bytes: &'d [u8],
 }
 
@@ -27,8 +27,8 @@ impl CodeSection<'_> {
     pub fn is_whole(&self) -> bool {
         self.bytes.len() >= self.pcs.len()
     }
-    /// Whether it is gone once the kernel runs, or the module is loaded. Code for the exit of what is built in is never
-    /// run.
+    /// Whether it is discarded once the kernel has booted or the module is loaded. The exit code of built-in drivers
+    /// never runs.
     pub fn is_discarded(&self, is_module: bool) -> bool {
         self.name.starts_with(".init") || (!is_module && self.name.starts_with(".exit"))
     }
@@ -50,7 +50,7 @@ impl<'d> Text<'d> {
         sections.sort_by_key(|s| s.pcs.start);
         Self { sections, bits: u32::from(object.address_size) * 8 }
     }
-    /// In the order of their addresses.
+    /// The sections by address.
     pub fn sections(&self) -> &[CodeSection<'d>] {
         &self.sections
     }
@@ -59,22 +59,22 @@ impl<'d> Text<'d> {
         let after = self.sections.partition_point(|s| s.pcs.start <= pc);
         self.sections[..after].last().filter(|s| s.pcs.contains(&pc))
     }
-    /// The code from an address to the end of its section; `None` if there is none in the file.
+    /// The code from an address to the end of its section; `None` if the file lacks it.
     pub fn at(&self, pc: u32) -> Option<&'d [u8]> {
         let section = self.section(pc)?;
         section.bytes.get((pc - section.pcs.start) as usize..)
     }
-    /// Whether code is, or would be, at an address.
+    /// Whether an address lies in a code section, with or without bytes.
     pub fn contains(&self, pc: u32) -> bool {
         self.section(pc).is_some()
     }
-    /// A section of which the file does not have the bytes.
+    /// The first section whose bytes the file lacks.
     pub fn without_bytes(&self) -> Option<&CodeSection<'d>> {
         self.sections.iter().find(|s| !s.is_whole())
     }
 }
 
-/// What to say of a section without its bytes: `objcopy --only-keep-debug` makes such files.
+/// The error for a section without its bytes: `objcopy --only-keep-debug` makes such files.
 pub fn no_bytes(section: &CodeSection<'_>) -> Error {
     Error::new(
         ErrorKind::MissingPart,

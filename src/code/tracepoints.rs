@@ -1,9 +1,9 @@
-//! Tracepoints of an object, from the data that registers them when it is loaded.
+//! The tracepoints of an object, from the data that registers them when it is loaded.
 //!
-//! `DEFINE_TRACE_FN` (include/linux/tracepoint.h) makes a global `struct tracepoint` called `__tracepoint_NAME`. The table
-//! `__tracepoints_ptrs` lists the same ones, as pointers or as distances, which it does not say; the symbols are read here.
-//! `TRACE_EVENT` (include/trace/trace_events.h) adds a `struct trace_event_call` with a class, and a pointer to it in
-//! `_ftrace_events`. Read in 5.10 to 6.12.
+//! `DEFINE_TRACE_FN` (include/linux/tracepoint.h) defines a global `struct tracepoint` named `__tracepoint_NAME`. The
+//! table `__tracepoints_ptrs` lists them too, but as pointers or as offsets, which it does not indicate; therefore
+//! the symbols are read here. `TRACE_EVENT` (include/trace/trace_events.h) adds a `struct trace_event_call` with a
+//! class, and a pointer to it in `_ftrace_events`. Checked against 5.10 to 6.12.
 use super::data::Data;
 use super::layout::{EventLayout, FieldLayout, Layout};
 use super::table::{TableName, Tables};
@@ -12,7 +12,7 @@ use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The tracepoints of an object, in the order of their addresses, and the fields of their events.
+/// The tracepoints of an object by address, and the fields of their events.
 #[derive(Default)]
 pub struct Tracepoints<'d> {
     pub list: Vec<Tracepoint<'d>>,
@@ -23,18 +23,18 @@ pub struct Tracepoints<'d> {
 #[derive(Clone, Debug)]
 pub struct Tracepoint<'d> {
     pub name: &'d [u8],
-    /// Where its `struct tracepoint` is.
+    /// The address of its `struct tracepoint`.
     pub pc: u32,
     pub event: Option<Event<'d>>,
 }
 
-/// What records a tracepoint.
+/// The trace event of a tracepoint.
 #[derive(Clone, Debug)]
 pub struct Event<'d> {
     pub system: &'d [u8],
-    /// What `DECLARE_EVENT_CLASS` calls it; empty if no symbol tells.
+    /// The name given to `DECLARE_EVENT_CLASS`; empty if no symbol has it.
     pub class: &'d [u8],
-    /// Its part of the fields.
+    /// The start of its range of fields.
     pub first_field: u32,
     pub fields: u16,
     /// Whether all fields are known.
@@ -58,14 +58,14 @@ const EVENTS: TableName = TableName {
     reader: "trace_event_init",
 };
 
-/// No event has more fields: the largest ones have about sixty, and a record at most a page.
+/// The most fields of an event: the largest ones have about sixty, and a record takes at most a page.
 const MOST_FIELDS: u16 = 512;
-/// No object has more fields: all of a kernel with its modules together are a tenth of that.
+/// The most fields of an object: a kernel with all its modules has a tenth of that.
 const MOST_FIELDS_OF_OBJECT: usize = 1 << 18;
-/// Names of systems, fields and types are shorter.
+/// The longest name of a system, field or type.
 const LONGEST_TEXT: usize = 1024;
 
-/// Whether [`read`] asks for the symbols of this name.
+/// Whether [`read`] needs symbols of this name.
 pub fn is_asked(name: &[u8]) -> bool {
     let known = [EVENTS.start, EVENTS.stop, EVENTS.reader].map(str::as_bytes);
     name.starts_with(TRACEPOINT) || name.starts_with(CLASS) || known.contains(&name)
@@ -74,7 +74,7 @@ pub fn is_asked(name: &[u8]) -> bool {
 const TRACEPOINT: &[u8] = b"__tracepoint_";
 const CLASS: &[u8] = b"event_class_";
 
-/// Reads the tracepoints of an object; what is damaged is told in `faults`, and left out.
+/// Reads the tracepoints of an object. Damaged ones are left out and reported in `faults`.
 pub fn read<'d>(
     object: &Elf<'d>,
     symbols: &[Symbol<'d>],
@@ -102,9 +102,9 @@ pub fn read<'d>(
         text.and_then(|pc| data.text(pc, LONGEST_TEXT)) == Some(*name)
     };
     let (named, others): (Vec<_>, Vec<_>) = named.into_iter().partition(is_named);
-    // Kernels with pointers in `__tracepoints_ptrs` call these `__tracepoint_ptr_NAME`; from 6.13 on `__tracepoint_ext_NAME`
-    // has the functions that are called when the first one listens (`struct tracepoint_ext`). Symbols that a kernel carries for
-    // itself may have these and no tracepoint.
+    // Kernels with pointers in `__tracepoints_ptrs` name these `__tracepoint_ptr_NAME`; since 6.13
+    // `__tracepoint_ext_NAME` holds the functions called when the first listener registers (`struct tracepoint_ext`).
+    // Embedded kallsyms may have these symbols without the tracepoint.
     const COMPANIONS: [&[u8]; 2] = [b"ptr_", b"ext_"];
     let known: FxHashSet<&[u8]> = named.iter().map(|(name, _)| *name).collect();
     let is_known = |of: &[u8]| known.is_empty() || known.contains(of);
@@ -143,15 +143,15 @@ pub fn read<'d>(
     found
 }
 
-/// Reads events into the tracepoints that they record.
+/// Reads events into the tracepoints that they belong to.
 struct Events<'r, 'o, 'd> {
     data: &'r Data<'o, 'd>,
     layout: &'r EventLayout,
-    /// The names of classes, by their addresses.
+    /// The names of classes by address.
     class_names: FxHashMap<u32, &'d [u8]>,
-    /// The classes that were read.
+    /// The classes read so far.
     classes: FxHashMap<u32, Event<'d>>,
-    /// Those of which the fields make no sense.
+    /// Number of classes with invalid fields.
     damaged_classes: u32,
 }
 
@@ -167,8 +167,8 @@ impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
         }
     }
 
-    /// Whether the event at an address makes sense. One that records no tracepoint of the object is none of ours: of a system
-    /// call, of ftrace itself, of another object's tracepoint.
+    /// Adds the event at an address; false if it is invalid. Events without a tracepoint of this object are skipped:
+    /// those of system calls, of ftrace itself, of other objects' tracepoints.
     fn add(&mut self, call: u32, found: &mut Tracepoints<'d>) -> bool {
         let at = |offset: u32| self.data.pointer(call.checked_add(offset)?);
         let (Some(class), named) = (at(self.layout.class), at(self.layout.tracepoint)) else { return false };
@@ -216,8 +216,9 @@ impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
         })
     }
 
-    /// The fields of an array, placed as `event_define_fields` does (kernel/trace/trace_events.c, 5.10 to 6.12). Whether these
-    /// are all: a function may define more (`TRACE_FUNCTION_TYPE`). `None` if the array does not end as it should.
+    /// Reads the fields of an array, with the offsets that `event_define_fields` assigns
+    /// (kernel/trace/trace_events.c, 5.10 to 6.12). Returns whether these are all: a function may define more
+    /// (`TRACE_FUNCTION_TYPE`). `None` if the array has no proper end.
     fn fields(&self, array: u32, layout: &FieldLayout, fields: &mut Vec<Field<'d>>) -> Option<bool> {
         let mut offset = layout.first;
         for number in 0..MOST_FIELDS {
@@ -252,8 +253,8 @@ impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
     }
 }
 
-/// A type as `f_show` (kernel/trace/trace_events.c, 6.1) prints it: an array with the number of its elements, for which the
-/// source may have a name.
+/// A type as `f_show` (kernel/trace/trace_events.c, 6.1) prints it: an array with its number of elements, for which
+/// the source may use a name.
 fn spelled(text: &[u8], length: i32) -> std::borrow::Cow<'_, [u8]> {
     match memchr::memchr(b'[', text) {
         Some(bracket) if length > 0 && !text.starts_with(b"__data_loc") => {

@@ -1,4 +1,4 @@
-//! The debug sections of an object, relocated where it is a module, and of the files that belong to it.
+//! The debug sections of an object, relocated if it is a module, together with those of its other debug files.
 use crate::discover::Input;
 use crate::dwarf::{Origin, Part, PartKind, Sections, Units};
 use crate::error::{Error, ErrorKind, Result};
@@ -8,7 +8,7 @@ use object::Endianness;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// The bytes of the debug sections, each as it stands in the file or as a copy of its own.
+/// The bytes of the debug sections, borrowed from the file or owned.
 pub struct DebugSections<'d> {
     pub(super) sections: [Cow<'d, [u8]>; NAMES.len()],
     eh_frame: Cow<'d, [u8]>,
@@ -17,17 +17,17 @@ pub struct DebugSections<'d> {
     address_size: u8,
     pub(super) parts: Vec<Part>,
     pub(super) origins: Vec<Origin>,
-    /// Of the parts behind the object's.
+    /// Paths of the parts after the object.
     pub(super) paths: Vec<PathBuf>,
     pub(super) read: Vec<Input>,
 }
 
-/// The files from which debug information came.
+/// The files that debug information came from.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// By the number of the part, the object first.
     pub parts: Vec<PathBuf>,
-    /// What was opened besides the object, in this order, whether it was of use or not.
+    /// All files opened besides the object, in this order, whether of use or not.
     pub read: Vec<Input>,
 }
 
@@ -50,11 +50,11 @@ const ADDR: usize = 6;
 const RANGES: usize = 8;
 const FRAME: usize = NAMES.len() - 1;
 
-/// Sections in which units are refer to one another by offsets of this size.
+/// Offsets into sections are kept in this size.
 const MOST_BYTES: usize = u32::MAX as usize;
 
 impl<'d> DebugSections<'d> {
-    /// Of an object without any.
+    /// For an object without debug sections.
     pub fn none(order: Endianness, address_size: u8) -> Self {
         Self {
             sections: Default::default(),
@@ -69,24 +69,24 @@ impl<'d> DebugSections<'d> {
         }
     }
 
-    /// Finds, inflates and relocates those of an object. Relocations that cannot be applied are counted and named in
-    /// `faults`.
+    /// Finds, inflates and relocates the debug sections of an object. Relocations that cannot be applied are reported
+    /// in `faults`.
     pub fn load(object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
         Self::load_named(object, "", PartKind::Object, faults)
     }
 
-    /// Finds and inflates those of split DWARF, whose names end with `.dwo`.
+    /// Finds and inflates the sections of split DWARF, whose names end with `.dwo`.
     pub(super) fn load_split(file: &Elf<'d>) -> Result<Self> {
         Self::load_named(file, ".dwo", PartKind::Split, &mut vec![])
     }
 
     fn load_named(object: &Elf<'d>, suffix: &str, kind: PartKind, faults: &mut Vec<Error>) -> Result<Self> {
         let mut loaded = Self::none(object.order, object.address_size);
-        // Of units, of types in units of DWARF 5, and of types in those of DWARF 4.
+        // Sections with units, with type units of DWARF 5, and with type units of DWARF 4.
         let (mut units, mut types, mut old_types) = (vec![], vec![], vec![]);
         let has_frame = [".debug_frame", ".zdebug_frame"].iter().any(|n| object.section(n).is_some());
         let (mut found, mut has_eh_frame) = ([false; NAMES.len()], false);
-        // The first of a name counts that has bytes: there may be as many as the file has room for headers.
+        // The first non-empty section of a name counts: a file may have any number of them.
         for (index, section) in object.sections.iter().enumerate().filter(|(_, s)| !s.raw().is_empty()) {
             if section.name == ".eh_frame" && !has_frame && !has_eh_frame && kind == PartKind::Object {
                 has_eh_frame = true;
@@ -100,7 +100,7 @@ impl<'d> DebugSections<'d> {
                 continue;
             };
             match name.strip_suffix(suffix) {
-                // Type units are members of groups, until they are linked: many sections of one name.
+                // Until they are linked, type units are in section groups: many sections of one name.
                 Some("types") => old_types.push(index),
                 Some("info") if section.is_in_group() || kind == PartKind::Split => types.push(index),
                 Some("info") if units.is_empty() => units.push(index),
@@ -142,8 +142,8 @@ impl<'d> DebugSections<'d> {
         Ok(())
     }
 
-    /// The same with the frame rules of the object that runs: a debug file has not the bytes of `.eh_frame`, and user
-    /// objects have most of theirs there.
+    /// Adds the frame rules of the object that runs. A debug file lacks the bytes of `.eh_frame`, where user objects
+    /// have most of their rules.
     pub fn with_frames_of(mut self, object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
         if let Some(index) = object.sections.iter().position(|s| s.name == ".eh_frame" && !s.raw().is_empty())
         {
@@ -154,11 +154,11 @@ impl<'d> DebugSections<'d> {
         Ok(self)
     }
 
-    /// Puts the sections of another file behind these; gives the number of the part that they are now. Addresses, range
-    /// lists of DWARF 4 and frame rules are the object's alone.
+    /// Appends the sections of another file; returns its part number. Only the object has addresses, range lists of
+    /// DWARF 4 and frame rules.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if there would be more than 4 GiB, as offsets are kept in 32 bits, and
+    /// [`ErrorKind::Unsupported`] if the total would exceed 4 GiB, because offsets are kept in 32 bits;
     /// [`ErrorKind::Mismatch`] if the file has another byte order. Nothing is added then.
     pub(super) fn append(&mut self, path: &Path, other: &DebugSections<'_>) -> Result<usize> {
         if self.order != other.order {
@@ -202,7 +202,8 @@ impl<'d> DebugSections<'d> {
         Ok(self.parts.len() - 1)
     }
 
-    /// The section at this index. Cost: of a module, a copy and its relocations; all modules have 3 MB of `.debug_frame`.
+    /// The section at this index. Cost: for a module, a copy and its relocations; all modules have 3 MB of
+    /// `.debug_frame`.
     fn read(object: &Elf<'d>, index: usize, faults: &mut Vec<Error>) -> Result<Cow<'d, [u8]>> {
         let section = &object.sections[index];
         let mut data = section.data()?;
@@ -214,7 +215,7 @@ impl<'d> DebugSections<'d> {
         Ok(data)
     }
 
-    /// The sections as the extractor takes them, with what is known of these units of theirs.
+    /// The sections as input of the extractor, with what is known of their units.
     pub fn sections<'s>(&'s self, units: &'s Units) -> Sections<'s> {
         let [info, abbrev, line, str, line_str, str_offsets, addr, rnglists, ranges, loclists, loc, frame] =
             &self.sections;

@@ -1,4 +1,4 @@
-//! Debug sections of an object, from its own file and from those that belong to it.
+//! The debug sections of an object, from its own file and its other debug files.
 mod debug;
 mod package;
 mod split;

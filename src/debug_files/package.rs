@@ -1,5 +1,5 @@
-//! Packages of split DWARF (`.dwp`): which share of each section belongs to which unit. (DWARF 5, section 7.3.5; version 2 is
-//! that of GCC's wiki, "DebugFissionDWP".)
+//! Packages of split DWARF (`.dwp`): the share of each unit in every section (DWARF 5, section 7.3.5; version 2 is
+//! described in GCC's wiki, "DebugFissionDWP").
 use crate::dwarf::Origin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::elf::Elf;
@@ -8,16 +8,16 @@ use object::Endian;
 /// A unit of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// That of a type, or what a skeleton has too.
+    /// The signature of a type, or the id shared with a skeleton.
     pub signature: u64,
-    /// Where its share of each section starts; of `.debug_str`, which is all units', at 0.
+    /// The start of its share of each section; 0 for `.debug_str`, which all units share.
     pub start: Origin,
-    /// Its unit is in `.debug_types`, and [`Origin::info`] counts there.
+    /// Whether its unit is in `.debug_types`: [`Origin::info`] is then relative to that section.
     pub is_old_type: bool,
 }
 
-/// The rows of `.debug_cu_index` or `.debug_tu_index`; none where the package has no such section. Cost: a walk over the
-/// section, which is the bound of their number.
+/// The rows of `.debug_cu_index` or `.debug_tu_index`; empty if the package lacks that section. Cost: a walk over the
+/// section, which bounds their number.
 pub fn rows(package: &Elf<'_>, section: &'static str) -> Result<Vec<Row>> {
     let Some(found) = package.section(section) else { return Ok(vec![]) };
     let data = found.data()?;
@@ -27,7 +27,7 @@ pub fn rows(package: &Elf<'_>, section: &'static str) -> Result<Vec<Row>> {
         Some(package.order.read_u32(*bytes))
     };
     let header = || {
-        // Four bytes in version 2, two and padding in DWARF 5.
+        // Four bytes in version 2; two bytes and padding in DWARF 5.
         let version = match word(0)? {
             2 => 2,
             _ => package.order.read_u16(*data.first_chunk()?),
@@ -39,7 +39,8 @@ pub fn rows(package: &Elf<'_>, section: &'static str) -> Result<Vec<Row>> {
         let what = format!("the index of a package has version {version}; 2 and 5 are known");
         return Err(Error::new(ErrorKind::Unsupported, what).section(section));
     }
-    // In words: behind the header the signatures, their rows, the kinds of columns, and a row of offsets for each unit.
+    // In words: after the header come the signatures, their rows, the kinds of columns, and a row of offsets per
+    // unit.
     let (signatures, numbers) = (4usize, slots.saturating_mul(2).saturating_add(4));
     let kinds = numbers.saturating_add(slots);
     let offsets = kinds.saturating_add(columns);

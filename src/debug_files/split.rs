@@ -1,9 +1,9 @@
-//! Split DWARF: the files that have the entries of an object's units, put behind its sections.
+//! Split DWARF: finds the files with the entries of an object's units, and appends them to its sections.
 //!
-//! A `.dwo` file is one part, and all its units count from where it starts. A package (`.dwp`) is one part too, of which each
-//! unit has a share of its own in every section: it counts from there. Which section of which file an offset leads to says
-//! `dwarf/split.rs`; here the files are found, and units and skeletons brought together by what both have, which the compiler
-//! computes from the content.
+//! A `.dwo` file is one part, and all its units are relative to its start. A package (`.dwp`) is one part too, but
+//! each unit is relative to its own share of every section. `dwarf/split.rs` describes which section of which file an
+//! offset refers to. This module finds the files, and pairs units with skeletons by the id that the compiler computes
+//! from their content.
 use super::DebugSections;
 use super::package::{self, Row};
 use crate::discover::Input;
@@ -16,13 +16,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// So many files that are not there are looked for: a kernel of all drivers has 30,000 units.
+/// The most missing files that are searched for: a kernel with all drivers has 30,000 units.
 const MOST_MISSING: usize = 1 << 16;
 
 impl DebugSections<'_> {
-    /// Adds what other files have of the units of this object, and the headers of those to `units`. `paths` are those of the
-    /// object: of its debug file first, then of what runs. What cannot be had is told in `faults`, and the rest is whole.
-    /// Cost: without skeletons that of finding none; else a copy of all sections.
+    /// Appends the debug information that other files have for this object's units, and adds its unit headers to
+    /// `units`. `paths` are those of the object: its debug file first, then the file that runs. Missing or unreadable
+    /// files are reported in `faults`; the rest is complete. Cost: without skeletons only the search for them; else a
+    /// copy of all sections.
     pub fn add_split(
         &mut self,
         units: &mut Units,
@@ -75,12 +76,12 @@ impl DebugSections<'_> {
                 }
             }
         }
-        // Nobody asks for units without skeleton; they have no addresses.
+        // Units without a skeleton are never referred to; they have no addresses.
         units.headers.retain(|unit| unit.role != Role::Split || unit.companion.is_some());
     }
 }
 
-/// Sections to be looked at for their units alone.
+/// Sections that are only searched for units.
 fn whole<'d>(sections: Sections<'d>, headers: &'d [UnitHeader]) -> ObjectSource<'d> {
     ObjectSource {
         number: 0,
@@ -97,16 +98,16 @@ fn whole<'d>(sections: Sections<'d>, headers: &'d [UnitHeader]) -> ObjectSource<
 struct Search<'s, 'd> {
     sections: &'s mut DebugSections<'d>,
     wanted: FxHashSet<u64>,
-    /// Where the units with entries are, by what skeletons have too.
+    /// Starts of units with entries, by the id shared with skeletons.
     found: FxHashMap<u64, usize>,
-    /// Units of other files, types too.
+    /// Units of other files, including type units.
     added: Vec<UnitHeader>,
     tried: FxHashSet<PathBuf>,
     faults: Vec<Error>,
 }
 
 impl Search<'_, '_> {
-    /// Looks into the packages beside the object.
+    /// Searches the packages beside the object.
     fn packages(&mut self, paths: &[&Path]) {
         let named = |path: &&Path| {
             let with = |path: &Path| {
@@ -147,7 +148,7 @@ impl Search<'_, '_> {
         let loaded = DebugSections::load_split(&file)?;
         image.unchanged(path)?;
         let part = self.sections.append(path, &loaded)?;
-        // By their places, none reaching into the next: each byte is one unit's.
+        // By position, none overlapping the next: each byte belongs to one unit.
         let mut rows: Vec<Row> = units.into_iter().chain(types).collect();
         rows.sort_by_key(|row| (row.is_old_type, row.start.info));
         let mut end = 0;
@@ -170,7 +171,7 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// The unit of a row of a package that is this part.
+    /// The unit of a row of the package that is this part.
     fn packed(&mut self, part: usize, row: &Row) -> Result<UnitHeader, &'static str> {
         let part = self.sections.parts[part];
         let (base, end) = match row.is_old_type {
@@ -204,7 +205,7 @@ impl Search<'_, '_> {
         })
     }
 
-    /// Looks into the object itself: clang's `-gsplit-dwarf=single`, before it is linked.
+    /// Searches the object itself: clang's `-gsplit-dwarf=single`, before linking.
     fn own(&mut self, object: &Elf<'_>, paths: &[&Path]) -> Result<()> {
         match paths.first().filter(|_| object.section(".debug_info.dwo").is_some()) {
             Some(path) => DebugSections::load_split(object).and_then(|own| self.add(path, &own)),
@@ -212,7 +213,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Looks for the file that a skeleton names.
+    /// Searches for the file that a skeleton names.
     fn files(&mut self, skeleton: &Skeleton, paths: &[&Path], missing: &mut Vec<PathBuf>) {
         let before = self.faults.len();
         let mut last = None;
@@ -227,7 +228,7 @@ impl Search<'_, '_> {
                 self.faults.push(error.at(&candidate));
             }
             if self.found.contains_key(&skeleton.id) {
-                // What lay in the way is of no interest.
+                // Errors in files tried before no longer matter.
                 self.faults.truncate(before);
                 return;
             }
@@ -235,7 +236,7 @@ impl Search<'_, '_> {
         let name = Path::new(OsStr::from_bytes(&skeleton.name));
         match last {
             None => missing.push(name.to_owned()),
-            // Read for other units, of which it is the file.
+            // It was read before, for units that are its own.
             Some(path) if self.faults.len() == before => self.faults.push(stranger().at(&path)),
             Some(_) => {}
         }
@@ -250,7 +251,7 @@ impl Search<'_, '_> {
         self.add(path, &loaded)
     }
 
-    /// Adds a `.dwo` file that has a unit which is still wanted.
+    /// Adds a `.dwo` file with a unit that is still wanted.
     fn add(&mut self, path: &Path, file: &DebugSections<'_>) -> Result<()> {
         let mut faults = vec![];
         let alone = Units::of(&file.sections(&Units::default()));
@@ -288,16 +289,16 @@ fn stranger() -> Error {
     Error::new(ErrorKind::Mismatch, what).hint("build the object and its .dwo files together")
 }
 
-/// Whether a file has one table of abbreviations for all its units, as LLVM writes it for link-time optimization.
+/// Whether all units of a file share one table of abbreviations, as LLVM writes it for link-time optimization.
 fn share_abbreviations(abbrev: &[u8], units: &Units) -> bool {
     let mut starts = units.headers.iter().map(|unit| unit.abbrev);
     let first = starts.next().unwrap_or(0);
-    // Behind one table there is nothing, or there is another whose units say so.
+    // A further table exists only if a unit refers to it, or if data follows the first.
     starts.any(|start| start != first) || dwarf::is_one_table(abbrev)
 }
 
-/// Where a file may be, the best first: where the compiler put it; the same below every folder above the object, as in a
-/// tree that was moved; and beside the object.
+/// Candidate paths of a file, the best first: where the compiler put it; the same path below every folder above the
+/// object, as in a moved tree; beside the object.
 fn candidates(skeleton: &Skeleton, paths: &[&Path]) -> Vec<PathBuf> {
     let name = Path::new(OsStr::from_bytes(&skeleton.name));
     let compiled = Path::new(OsStr::from_bytes(&skeleton.comp_dir)).join(name);

@@ -1,4 +1,4 @@
-//! Supplementary files, into which `dwz -m` moves what the debug files of several objects have in common.
+//! Supplementary files, to which `dwz -m` moves what the debug files of several objects have in common.
 use super::DebugSections;
 use crate::build_id::{DEBUG_ROOT, debug_file};
 use crate::discover::Input;
@@ -9,20 +9,20 @@ use crate::load::elf::Elf;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What an object says of its supplementary file.
+/// An object's reference to its supplementary file.
 struct Link<'d> {
     name: &'d Path,
-    /// Its build id (`.gnu_debugaltlink`), or what stands for one in both files (`.debug_sup`).
+    /// Its build id (`.gnu_debugaltlink`), or the checksum in both files (`.debug_sup`).
     id: &'d [u8],
 }
 
 impl<'d> DebugSections<'d> {
-    /// Adds the sections of the object's supplementary file, where it needs one, to those of the object at `path`. Cost: a
-    /// copy of the sections of both.
+    /// Appends the sections of the supplementary file, if the object at `path` refers to one. Cost: a copy of the
+    /// sections of both.
     ///
     /// # Errors
-    /// [`ErrorKind::MissingPart`] if it is not there, [`ErrorKind::Mismatch`] if it is that of another build, and those of a
-    /// file that cannot be read. Nothing was added then.
+    /// [`ErrorKind::MissingPart`] if it is missing, [`ErrorKind::Mismatch`] if it belongs to another build, and the
+    /// errors of reading it. Nothing is added then.
     pub fn add_supplement(&mut self, object: &Elf<'_>, path: &Path) -> Result<()> {
         let Some(link) = link(object) else { return Ok(()) };
         let mut stranger = None;
@@ -57,7 +57,7 @@ impl<'d> DebugSections<'d> {
     }
 }
 
-/// `.gnu_debugaltlink`: a name that ends with NUL, and a build id. (DWARF 5 has `.debug_sup`, section 7.3.6.)
+/// `.gnu_debugaltlink`: a NUL-terminated name and a build id. (DWARF 5 has `.debug_sup`, section 7.3.6.)
 fn link<'d>(object: &Elf<'d>) -> Option<Link<'d>> {
     let (name, id) = match object.section(".gnu_debugaltlink") {
         Some(section) => {
@@ -74,8 +74,8 @@ fn own_id<'d>(file: &Elf<'d>) -> Option<&'d [u8]> {
     sup(file, 1).map(|(_, id)| id)
 }
 
-/// The name and the checksum of a `.debug_sup` whose `is_supplementary` is this. Checksums of 128 bytes and more are not
-/// known to exist.
+/// The name and checksum in a `.debug_sup` with this `is_supplementary`. Checksums of 128 bytes or more are not known
+/// to exist.
 fn sup<'d>(object: &Elf<'d>, is_supplementary: u8) -> Option<(&'d [u8], &'d [u8])> {
     let data = object.section(".debug_sup")?.raw();
     let rest = data.strip_prefix(&[5, 0, is_supplementary])?;
@@ -84,8 +84,8 @@ fn sup<'d>(object: &Elf<'d>, is_supplementary: u8) -> Option<(&'d [u8], &'d [u8]
     Some((&rest[..end], id.get(..usize::from(*length))?))
 }
 
-/// Where it may be, the best first: where the link says, which is relative to the debug file itself; the same below every
-/// folder above the debug file, as in an unpacked package; and by build id.
+/// Candidate paths, the best first: that of the link, relative to the debug file itself; the same path below every
+/// folder above the debug file, as in an unpacked package; by build id.
 fn candidates(link: &Link<'_>, path: &Path) -> Vec<PathBuf> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let by_id = debug_file(link.id);

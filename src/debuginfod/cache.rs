@@ -1,5 +1,5 @@
-//! The cache of debuginfod's clients: `BUILDID/debuginfo` below its folder (debuginfod-client.c of elfutils 0.188), so that each
-//! client finds what another one fetched. Unfinished files are ours, and have names of their own.
+//! The cache shared by debuginfod clients: `BUILDID/debuginfo` below its folder (debuginfod-client.c of elfutils
+//! 0.188), so that each client finds what another one fetched. Unfinished files have names of our own.
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
 use crate::load::elf::Elf;
 
-/// The place of one build id.
+/// The cache entry of a build id.
 pub struct Entry {
     folder: PathBuf,
 }
@@ -24,13 +24,13 @@ impl Entry {
         self.folder.join("debuginfo")
     }
 
-    /// The size of the file, if it is there. elfutils writes an empty one for what no server had.
+    /// The size of the file, if it exists. elfutils writes an empty file if no server has it.
     pub fn there(&self) -> Option<u64> {
         let about = fs::metadata(self.path()).ok().filter(|about| about.is_file())?;
         (about.len() > 0 && File::open(self.path()).is_ok()).then_some(about.len())
     }
 
-    /// The unfinished file, for this process alone: waits for another one that has it.
+    /// Opens the unfinished file exclusively: waits for other processes that have it.
     pub fn part(&self) -> Result<Part> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -44,7 +44,7 @@ impl Entry {
             let file = options.open(&path).map_err(failed(&path))?;
             file.lock().map_err(failed(&path))?;
             let own = file.metadata().map_err(failed(&path))?;
-            // Whoever had it before may have renamed or removed it.
+            // The previous holder may have renamed or removed it.
             if fs::symlink_metadata(&path).is_ok_and(|there| there.ino() == own.ino())
                 || self.there().is_some()
             {
@@ -60,12 +60,12 @@ impl Entry {
     }
 }
 
-/// A file of which not all is there.
+/// An unfinished file.
 pub struct Part {
     file: File,
     length: u64,
     path: PathBuf,
-    /// Where it is written from which server it comes, and which version.
+    /// The file that records the server and version of the content.
     of: PathBuf,
 }
 
@@ -82,7 +82,7 @@ impl Part {
         self.length
     }
 
-    /// How much is there and of which version, if it is this server's and that can be told.
+    /// The size and version of the content, if known and from this server.
     pub fn resumable(&self, server: &str) -> Option<(u64, String)> {
         let text = fs::read_to_string(&self.of).ok()?;
         let (from, version) = text.split_once('\n')?;
@@ -90,7 +90,7 @@ impl Part {
         is_it.then(|| (self.length, version.to_owned()))
     }
 
-    /// Throws away what is there; what comes is this version of a server's.
+    /// Discards the content, for new content of this version from a server.
     pub fn restart(&mut self, server: &str, version: Option<&str>) -> Result<()> {
         let failed = |e| Error::io(&self.path, "write to the cache of debuginfod", e);
         self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(failed)?;
@@ -102,7 +102,7 @@ impl Part {
         file.and_then(|mut file| write!(file, "{server}\n{version}")).map_err(failed)
     }
 
-    /// Whether what came is an object with this build id and debug information; its size.
+    /// Checks that the content is an object with this build id and debug information; returns its size.
     pub fn verified(&self, id: &[u8]) -> Result<u64> {
         let image = Image::open(&self.path)?;
         let elf = Elf::parse(image.bytes())?;
@@ -127,7 +127,7 @@ impl Part {
         Ok(self.length)
     }
 
-    /// Makes it the file of the entry. It is on the disk before it has its name.
+    /// Makes it the file of the entry. It is on disk before it gets the final name.
     pub fn keep(self, entry: &Entry) -> Result<PathBuf> {
         let path = entry.path();
         let kept = self
@@ -140,14 +140,14 @@ impl Part {
         Ok(path)
     }
 
-    /// Removes it, and the folder if nothing else is in it. Whoever waits for it makes a new one.
+    /// Removes it, and the folder if that is empty. A process waiting for it creates a new one.
     pub fn discard(self) {
         let _ = fs::remove_file(&self.path);
         let _ = fs::remove_file(&self.of);
         let _ = fs::remove_dir(self.folder());
     }
 
-    /// Removes it if there is nothing in it.
+    /// Removes it if it is empty.
     pub fn drop_empty(self) {
         if self.length == 0 {
             self.discard();
@@ -167,10 +167,10 @@ impl Write for Part {
     }
 }
 
-/// Whether so many more bytes have a place where this folder is.
+/// Whether the file system of this folder has room for `needed` more bytes.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] with what is needed and what is there.
+/// [`ErrorKind::Io`] with the space needed and available.
 pub fn check_space(folder: &Path, needed: u64) -> Result<()> {
     let Ok(about) = rustix::fs::statvfs(folder) else { return Ok(()) };
     let free = about.f_bavail.saturating_mul(about.f_frsize);

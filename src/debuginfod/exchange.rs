@@ -1,71 +1,71 @@
-//! What is asked of a server and what its answer means: decisions without a socket.
+//! Requests to a server and the meaning of responses: decisions without a socket.
 use crate::error::{Error, ErrorKind};
 use std::io::Read;
 
-/// What is asked for.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// All of it.
+    /// The full URL.
     pub url: String,
-    /// How many bytes are there already.
+    /// Number of bytes already present.
     pub from: u64,
-    /// They are the same only if the server still has this version (`If-Range`, RFC 9110, 13.1.5).
+    /// The version they belong to (`If-Range`, RFC 9110, 13.1.5).
     pub version: Option<String>,
 }
 
 impl Request {
-    /// The file at a URL, or what is missing of it.
+    /// Requests the file at a URL, or its missing part.
     pub fn new(url: &str, from: Option<(u64, String)>) -> Self {
         let (from, version) = from.map_or((0, None), |(from, version)| (from, Some(version)));
         Self { url: url.to_owned(), from, version }
     }
 }
 
-/// What stands before the bytes of an answer.
+/// The status and header fields of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Of HTTP.
+    /// The HTTP status.
     pub status: u16,
     /// `Content-Length`.
     pub length: Option<u64>,
     /// `Content-Range`.
     pub range: Option<String>,
-    /// `ETag`, if it is a strong one, else `Last-Modified`.
+    /// `ETag` if strong, else `Last-Modified`.
     pub tag: Option<String>,
-    /// `X-DEBUGINFOD-SIZE`: of the file, whatever is done to it on the way.
+    /// `X-DEBUGINFOD-SIZE`: of the file, independent of transfer encodings.
     pub size: Option<u64>,
 }
 
-/// The bytes of an answer.
+/// The body of a response.
 pub type Body = Box<dyn Read + Send>;
 
-/// A way to servers.
+/// Sends requests to servers.
 pub trait Transport: Sync {
-    /// Asks, and gives the answer of whoever a server sends one to.
+    /// Sends a request, and returns the final response after redirects.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// Why there is no response.
     fn get(&self, request: &Request) -> Result<(Head, Body), String>;
 }
 
-/// What an answer means.
+/// The meaning of a response.
 #[derive(Debug)]
 pub enum Meaning {
-    /// The bytes are those of the file from its start; of so many, if that is known.
+    /// The body is the file from its start, of this size if known.
     FromStart(Option<u64>),
-    /// They are those that were missing.
+    /// The body is the missing part.
     GoesOn(Option<u64>),
-    /// The server does not have it.
+    /// The server does not have the file.
     Absent,
-    /// What is there is of no use.
+    /// The bytes already present cannot be used.
     NotTheSame(String),
-    /// It may be there another time.
+    /// It may work later.
     Later(String),
-    /// It is no use to ask again.
+    /// Retrying is pointless.
     Refused(Error),
 }
 
-/// What an answer to a request means, where no file may be larger than `most`.
+/// The meaning of a response to a request, given the largest allowed file size.
 pub fn meaning(request: &Request, head: &Head, most: u64) -> Meaning {
     let status = head.status;
     let whole = match status {
@@ -91,13 +91,13 @@ pub fn meaning(request: &Request, head: &Head, most: u64) -> Meaning {
     }
 }
 
-/// What to say of a file that is larger than it may be.
+/// The error for a file that is too large.
 pub fn too_large(size: u64, most: u64) -> Error {
     let what = format!("{size} bytes or more, and at most {most} are taken");
     Error::new(ErrorKind::Unsupported, what).hint("raise DEBUGINFOD_MAXSIZE if that is right")
 }
 
-/// Where a part starts, and the size of the whole: `bytes 100-199/200`, `bytes 100-199/*`.
+/// The start of a part, and the size of the whole: `bytes 100-199/200`, `bytes 100-199/*`.
 fn range(text: &str) -> Option<(u64, Option<u64>)> {
     let (part, whole) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (from, _) = part.split_once('-')?;

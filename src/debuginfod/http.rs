@@ -1,13 +1,14 @@
-//! The way to servers by HTTP and TLS.
+//! Requests by HTTP and TLS.
 use super::exchange::{Body, Head, Request, Transport};
 use std::time::Duration;
 use ureq::http::HeaderMap;
 
-/// HTTP/1.1, with TLS against the certificates that browsers trust. Redirects are followed, proxies of the environment used.
+/// HTTP/1.1, with TLS against the certificates that browsers trust. Follows redirects and uses the proxies of the
+/// environment.
 pub struct Http(ureq::Agent);
 
 impl Http {
-    /// A server that says nothing for so long is left.
+    /// A server without a response within `timeout` is given up.
     pub fn new(timeout: Duration) -> Self {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -29,17 +30,17 @@ impl Transport for Http {
         let (head, body) = asked.call().map_err(|error| error.to_string())?.into_parts();
         let text = |name: &str| text(&head.headers, name);
         let number = |name: &str| text(name)?.trim().parse().ok();
-        // A weak one does not tell that every byte is the same.
+        // A weak one does not guarantee identical bytes.
         let tag = text("etag").filter(|tag| !tag.starts_with("W/")).or_else(|| text("last-modified"));
-        let told = Head {
+        let head_fields = Head {
             status: head.status.as_u16(),
             length: number("content-length"),
             range: text("content-range"),
             tag,
             size: number("x-debuginfod-size"),
         };
-        // The bounds are those of `receive`.
-        Ok((told, Box::new(body.into_with_config().limit(u64::MAX).reader())))
+        // `receive` limits the size.
+        Ok((head_fields, Box::new(body.into_with_config().limit(u64::MAX).reader())))
     }
 }
 

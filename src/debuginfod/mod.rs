@@ -1,7 +1,7 @@
-//! Debug files from debuginfod servers (debuginfod(8) of elfutils), into the cache that its other clients have too.
+//! Fetches debug files from debuginfod servers (debuginfod(8) of elfutils), into the cache shared with other clients.
 //!
-//! [`exchange`] decides what is asked for and what an answer means, without a socket; `http` is the way to a server;
-//! `cache` is where files lie. A file that comes is used only if the build id in it is the one that was asked for.
+//! [`exchange`] builds requests and interprets responses, without a socket; `http` talks to a server; `cache` stores
+//! files. A received file is used only if it has the requested build id.
 mod cache;
 pub mod exchange;
 mod http;
@@ -18,46 +18,47 @@ pub use exchange::{Body, Head, Transport};
 use exchange::{Meaning, Request};
 pub use http::Http;
 
-/// What is known of servers and cache.
+/// Servers and cache.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `http://` and `https://` prefixes, the first asked first.
+    /// `http://` and `https://` prefixes, in the order of use.
     pub servers: Vec<String>,
     /// The folder of the cache.
     pub cache: PathBuf,
-    /// A server that gives less than [`LEAST`] within this time is left.
+    /// A server that sends less than [`LEAST`] within this time is given up.
     pub timeout: Duration,
-    /// How often a server is asked again after a failure that may pass.
+    /// Number of retries after temporary failures.
     pub retries: u32,
-    /// No file is larger, in bytes.
+    /// The largest allowed file, in bytes.
     pub most: u64,
 }
 
-/// What a server has to give within the time, in bytes (debuginfod-client-config(7), `DEBUGINFOD_TIMEOUT`).
+/// The bytes that a server must send within the timeout (debuginfod-client-config(7), `DEBUGINFOD_TIMEOUT`).
 pub const LEAST: u64 = 100 << 10;
 
 /// A debug file in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
     /// In bytes.
     pub size: u64,
-    /// The server that gave it now; `None` if it was there.
+    /// The server it was fetched from; `None` if it was already cached.
     pub server: Option<String>,
 }
 
-/// Is told how far a download is: bytes, and of how many if that is known.
+/// Receives the progress of a download: bytes so far, and the total if known.
 pub type Watch<'w> = &'w (dyn Fn(u64, Option<u64>) + Sync);
 
-/// The file with the debug information of a build id: from the cache, else from the first server that has it. `None` if none
-/// has it.
+/// The file with the debug information of a build id: from the cache, else from the first server that has it. `None`
+/// if no server has it.
 ///
-/// A download that broke off goes on where it ended, now or in another run, if the server can do that and still has the same.
+/// An interrupted download resumes where it stopped, in this run or another, if the server supports that and has the
+/// same version.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] where no server gave it and one failed, with its address and what it said, or the cache cannot be
-/// written; [`ErrorKind::Mismatch`] for a file of another build id, which is not kept.
+/// [`ErrorKind::Io`] if no server supplied it and one failed, with its address and response, or if the cache cannot
+/// be written; [`ErrorKind::Mismatch`] for a file of another build id, which is not kept.
 pub fn fetch(
     config: &Config,
     transport: &dyn Transport,
@@ -71,7 +72,7 @@ pub fn fetch(
     let mut failed = None;
     for server in &config.servers {
         let mut part = entry.part()?;
-        // While another process had the part, it may have made it whole.
+        // Another process may have completed it meanwhile.
         if let Some(size) = entry.there() {
             return Ok(Some(Fetched { path: entry.path(), size, server: None }));
         }
@@ -108,7 +109,7 @@ fn io(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Io, what)
 }
 
-/// Asks one server until it has given all, and again after failures. Whether it has the file.
+/// Requests the file from one server until it is complete, with retries. Returns whether the server has it.
 fn from_server(
     config: &Config,
     transport: &dyn Transport,
@@ -126,7 +127,7 @@ fn from_server(
             Err(Failure::Final(error)) => return Err(error),
             Err(Failure::MayPass(error)) => error,
         };
-        // Who comes on by so much each time need not be counted; the largest size bounds it.
+        // Attempts with this much progress do not count as retries; the largest size bounds them.
         let came_on = part.length() >= most.saturating_add(LEAST);
         most = most.max(part.length());
         match left.checked_sub(1) {
@@ -138,7 +139,7 @@ fn from_server(
     }
 }
 
-/// Why an attempt ended.
+/// Why an attempt failed.
 enum Failure {
     Final(Error),
     MayPass(Error),
@@ -182,7 +183,7 @@ fn attempt(
     }
 }
 
-/// Writes what comes to the part. Another thread reads, so that a server that says nothing can be left.
+/// Writes the body to the part. Another thread reads it, so that a silent server can be given up.
 fn receive(
     config: &Config,
     mut body: Body,
@@ -199,7 +200,7 @@ fn receive(
                 chunk
             });
             let is_last = read.as_ref().map_or(true, Vec::is_empty);
-            // Nobody waits for it any more where that fails.
+            // If this fails, the receiver has given up.
             if send.send(read).is_err() || is_last {
                 return;
             }

@@ -1,5 +1,5 @@
-//! What the bytes of a file say about it. [`check`] needs only the first 64; the rest is for files whose name
-//! and place do not say enough.
+//! Identifies a file by its bytes. [`check`] needs only the first 64; the rest is for files whose name and place are
+//! not enough.
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -17,13 +17,13 @@ use crate::load::{image, live, widen};
 
 /// The size of an ELF64 file header.
 pub(super) const HEAD: usize = 64;
-/// That of 32 bits.
+/// The size of an ELF32 file header.
 const NARROW_HEAD: usize = 52;
 
-/// All that is read of a file in the normal case.
+/// How much of a file is read in the normal case.
 pub(super) const READ: usize = image::HEAD;
 
-/// Whether a file of this size that begins like this can be an input, and how it is compressed if it is.
+/// Checks by size and first bytes whether a file can be an input; returns its compression, if any.
 pub(super) fn check(head: &[u8], size: u64) -> Result<Option<Compression>> {
     let fail = |kind, offset, what: String, remedy| Err(Error::new(kind, what).offset(offset).hint(remedy));
     let again = "install its package again or remove the file";
@@ -73,9 +73,9 @@ pub(super) fn check(head: &[u8], size: u64) -> Result<Option<Compression>> {
     Ok(None)
 }
 
-/// What a file is by its content: a module has `.gnu.linkonce.this_module`, or `.modinfo` in a relocatable
-/// object (a vmlinux since 6.18 has one too). Of a compressed file only the ELF type is looked at. Boot images have marks of
-/// their own.
+/// The role of a file by its content. A module has `.gnu.linkonce.this_module`, or `.modinfo` in a relocatable object
+/// (since 6.18 a vmlinux has `.modinfo` too). Of a compressed file only the ELF type is checked. Boot images have
+/// magic numbers of their own.
 pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
     let mut head = vec![];
     let is_read = compression.is_none() && start(file).take(READ as u64).read_to_end(&mut head).is_ok();
@@ -85,7 +85,7 @@ pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
     let module = match compression {
         Some(kind) => {
             let mut head = [0; 18];
-            // `e_type` is two bytes, in whatever order.
+            // `e_type` is two bytes, in either order.
             stream(file, kind).read_exact(&mut head).is_ok() && head[16] | head[17] == elf::ET_REL.0 as u8
         }
         None => Elf::read(file, |elf| {
@@ -97,20 +97,20 @@ pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
     if module { Role::Module } else { Role::Vmlinux }
 }
 
-/// A boot image names its release in its first bytes.
+/// A boot image has its release within this many bytes.
 const NAMED: u64 = 32 << 10;
 
-/// A file from its start on.
+/// A file from its start.
 fn start(mut file: &File) -> impl Read {
-    // Where that fails, reading does too.
+    // If this fails, so does reading.
     let _ = file.rewind();
     file
 }
 
-/// The release that the content tells: `vermagic` of a module; of a vmlinux its banner, else
-/// `include/config/kernel.release` in the directory of `path`.
+/// The release in the content: `vermagic` of a module; for a vmlinux its banner, else `include/config/kernel.release`
+/// in the folder of `path`.
 ///
-/// Compressed files are inflated until it appears.
+/// Compressed files are inflated until the release is found.
 pub(super) fn release(
     file: &File,
     path: &Path,
@@ -126,7 +126,7 @@ pub(super) fn release(
             let mut head = vec![];
             start(file).take(NAMED).read_to_end(&mut head).ok()?;
             let told = image::release(&head).map(str::to_owned);
-            // A flat one has the banner as it is.
+            // A flat image has the banner uncompressed.
             told.or_else(|| release_after(&mut start(file), marker))
         }
         (Some(kind), _) => release_after(&mut stream(file, kind), marker),
@@ -146,8 +146,8 @@ pub(super) fn release(
     })
 }
 
-/// Whether an uncompressed kernel has BTF and neither code nor debug information, as the one that Debian's linux-headers have
-/// since 6.12.
+/// Whether an uncompressed kernel has BTF but neither code nor debug information, like the one in Debian's
+/// linux-headers since 6.12.
 pub(super) fn is_for_types(file: &File) -> bool {
     let lacks = |elf: &Elf<'_, '_>| {
         let is_code = |s: &Section| s.flags & CODE != 0;
@@ -164,12 +164,12 @@ pub(super) fn has_debug_info(file: &File) -> bool {
     Elf::read(file, has).unwrap_or(false)
 }
 
-/// The build-id note of an uncompressed file, as it stands there.
+/// The raw build-id note of an uncompressed file.
 pub(super) fn build_id_note(file: &File) -> Option<Vec<u8>> {
     Elf::read(file, |elf| elf.content(b".note.gnu.build-id").map(<[u8]>::to_vec)).flatten()
 }
 
-/// An uncompressed file of which only the headers are read, and the sections that are asked for.
+/// An uncompressed file of which only the headers and requested sections are read.
 struct Elf<'d, 'f> {
     cache: &'d ReadCache<&'f File>,
     is_relocatable: bool,
@@ -177,7 +177,7 @@ struct Elf<'d, 'f> {
     names: &'d [u8],
 }
 
-/// A section header, of 32 bits or 64.
+/// A section header, 32-bit or 64-bit.
 struct Section {
     name: u32,
     flags: u64,
@@ -188,7 +188,7 @@ struct Section {
 
 const CODE: u64 = elf::SHF_EXECINSTR.0;
 
-/// More than any section has that is read here; a damaged header must not cost more.
+/// More than any section read here has; bounds the cost of a damaged header.
 const LARGEST_SECTION: u64 = 64 << 20;
 
 impl<'f> Elf<'_, 'f> {
@@ -226,7 +226,7 @@ impl<'f> Elf<'_, 'f> {
         self.sections.iter().find(|section| self.is_named(section, name))
     }
 
-    /// Looks at no more of its name than is asked for: that of a damaged file may be as long as the table.
+    /// Compares only as many bytes as `name` has: a name in a damaged file may be as long as the table.
     fn is_named(&self, section: &Section, name: &[u8]) -> bool {
         let own = self.names.get(section.name as usize..).and_then(|rest| rest.strip_prefix(name));
         own.is_some_and(|rest| rest.first() == Some(&0))
@@ -241,7 +241,7 @@ impl<'f> Elf<'_, 'f> {
     }
 }
 
-/// Offset and size of the loaded sections that are not code, `.rodata` first: one of them has the banner.
+/// Offsets and sizes of the loaded sections without code, `.rodata` first: one of them has the banner.
 fn data_sections(file: &File) -> Vec<(u64, u64)> {
     let sections = Elf::read(file, |elf| {
         let wanted = elf::SHF_ALLOC.0;
@@ -253,7 +253,7 @@ fn data_sections(file: &File) -> Vec<(u64, u64)> {
             }
         }
         found.sort_unstable();
-        // Where sections overlap no more is read than the file has twice.
+        // If sections overlap, at most twice the size of the file is read.
         let mut left = file.metadata().map_or(0, |about| about.len().saturating_mul(2));
         let read = |(_, offset, size): (bool, u64, u64)| {
             left = left.checked_sub(size)?;
@@ -269,7 +269,7 @@ fn section(mut file: &File, offset: u64, size: u64) -> Option<impl Read + '_> {
     Some(file.take(size))
 }
 
-/// A compressed file from its start, no further than a bomb would have to go.
+/// A compressed file as a stream, limited as a whole file is.
 fn stream(mut file: &File, kind: Compression) -> impl Read + '_ {
     let size = file.metadata().map_or(0, |m| m.len());
     let start = file.seek(SeekFrom::Start(0));
@@ -278,7 +278,7 @@ fn stream(mut file: &File, kind: Compression) -> impl Read + '_ {
 }
 
 const CHUNK: u64 = 256 << 10;
-/// What is kept of a chunk for the next: more than a marker with a release.
+/// Bytes kept from a chunk for the next: more than a marker with a release.
 const OVERLAP: usize = 256;
 
 fn release_after(stream: &mut dyn Read, marker: &[u8]) -> Option<String> {
@@ -294,11 +294,11 @@ fn release_after(stream: &mut dyn Read, marker: &[u8]) -> Option<String> {
     }
 }
 
-/// A release and the space behind it. Releases begin with a digit, unlike the `%s` of a format string.
+/// A release that is followed by a space. Releases start with a digit, unlike the `%s` of a format string.
 fn leading_release(text: &[u8]) -> Option<String> {
     let end = text.iter().take(OVERLAP / 2).position(|&b| b == b' ')?;
     let release = &text[..end];
-    // It becomes the name of a file. What a stranger's banner says does not lead out of the folder.
+    // The release becomes a file name: an untrusted banner must not lead out of the folder.
     let fits =
         release.first()?.is_ascii_digit() && release.iter().all(|b| b.is_ascii_graphic() && *b != b'/');
     fits.then(|| String::from_utf8_lossy(release).into_owned())

@@ -1,4 +1,4 @@
-//! `modules.dep`: which modules a kernel has, as depmod found them (modules.dep(5)).
+//! `modules.dep`: the modules of a kernel as listed by depmod (modules.dep(5)).
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::Read;
@@ -10,20 +10,20 @@ use crate::error::{Error, ErrorKind, Result};
 /// The modules of one kernel.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
-    /// Where in their tree they lie, without extensions.
+    /// Their paths in the module tree, without extensions.
     places: HashSet<Vec<u8>>,
-    /// By the name that the kernel knows them by.
+    /// The names by which the kernel knows them.
     names: BTreeSet<String>,
 }
 
-/// Larger than that of any kernel: 4,000 modules have 600 KB.
+/// Larger than any real one: 4,000 modules take 600 KB.
 const LARGEST: u64 = 64 << 20;
 
 impl Listed {
     /// Reads a `modules.dep`.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]; [`ErrorKind::Unsupported`] for one of more than 64 MiB.
+    /// [`ErrorKind::Io`]; [`ErrorKind::Unsupported`] for a file of more than 64 MiB.
     pub fn read(path: &Path) -> Result<Self> {
         let mut text = String::new();
         let failed = |e| Error::io(path, "read the list of modules", e);
@@ -45,12 +45,12 @@ impl Listed {
         Ok(listed)
     }
 
-    /// Whether the file is the one that the kernel loads.
+    /// Whether a file is the one that the kernel loads.
     pub fn has(&self, path: &Path) -> bool {
         name::place_in_tree(path).is_some_and(|place| self.places.contains(&place))
     }
 
-    /// What to say if modules are not among those that were found: one line for all.
+    /// One notice for all modules that are listed but not among those found.
     pub fn missing(&self, path: &Path, found: &HashSet<&str>) -> Option<Error> {
         const NAMED: usize = 20;
         let missing: Vec<&str> =

@@ -24,14 +24,14 @@ impl Tree {
         &self.1
     }
 
-    /// Writes a file and the directories above it.
+    /// Writes a file, and creates the folders above it.
     pub(super) fn file(&self, path: &str, content: &[u8]) -> PathBuf {
         let path = self.place(path);
         fs::write(&path, content).unwrap();
         path
     }
 
-    /// Makes a symbolic link and the directories above it.
+    /// Creates a symbolic link and the folders above it.
     pub(super) fn link(&self, path: &str, target: &str) -> PathBuf {
         let path = self.place(path);
         symlink(target, &path).unwrap();
@@ -45,7 +45,7 @@ impl Tree {
     }
 }
 
-/// A module of this release; `filler` makes it bigger. No `vermagic` where the release is empty.
+/// A module of this release, without `vermagic` if the release is empty; `filler` makes it larger.
 pub(super) fn module(release: &str, filler: &str) -> Vec<u8> {
     let mut modinfo = b"license=GPL\0".to_vec();
     if !release.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn module_with_build_id(id: u8, filler: &str) -> Vec<u8> {
     elf(ET_REL, &sections)
 }
 
-/// A vmlinux with the banner of this release, and with none where the release is empty.
+/// A vmlinux with the banner of this release, or without one if the release is empty.
 pub(super) fn vmlinux(release: &str) -> Vec<u8> {
     let mut rodata = b"Linux version %s (%s)\0".repeat(3);
     if !release.is_empty() {
@@ -79,7 +79,7 @@ pub(super) fn vmlinux(release: &str) -> Vec<u8> {
     elf(ET_EXEC, &sections)
 }
 
-/// The vmlinux of a headers package: BTF, and nothing else.
+/// The vmlinux of a headers package: only BTF.
 pub(super) fn vmlinux_for_types() -> Vec<u8> {
     elf(ET_EXEC, &[(".BTF", &[0x9f, 0xeb, 1, 0]), (".BTF_ids", &[0; 1000])])
 }

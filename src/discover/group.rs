@@ -1,4 +1,4 @@
-//! From candidates to one vmlinux per release and one file per module.
+//! Chooses one vmlinux per release and one file per module among the candidates.
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -11,10 +11,10 @@ use super::{Input, KernelInputs, Running, content, separate};
 use crate::build_id::hex;
 use crate::error::{Error, ErrorKind};
 
-/// The release of files that tell none.
+/// The release of files without one.
 pub const UNKNOWN: &str = "unknown";
 
-/// What is chosen by, and what there is to say of it.
+/// The criteria of the choice, and the notices about it.
 pub(super) struct Choice<'a> {
     pub(super) running: Option<&'a Running>,
     /// The `modules.dep` of each release.
@@ -24,7 +24,7 @@ pub(super) struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// The inputs of each release, sorted. Reports what was passed over, except the twins of what was taken.
+    /// The inputs of each release, sorted. Reports files not taken, except twins of those taken.
     pub(super) fn by_release(&mut self, candidates: Vec<Candidate>) -> Vec<KernelInputs> {
         let mut releases: BTreeMap<String, Files> = BTreeMap::new();
         for candidate in candidates {
@@ -43,7 +43,7 @@ impl Choice<'_> {
     fn choose(&mut self, release: String, mut files: Files) -> KernelInputs {
         let (for_types, mut kernels) = files.vmlinux.into_iter().partition(is_for_types);
         self.drop_other_builds(&release, &mut kernels);
-        // Who has a vmlinux needs no image of it.
+        // A boot image adds nothing to a vmlinux.
         let mut vmlinux = choose_vmlinux(&release, kernels, self.skipped);
         if vmlinux.is_none() {
             self.drop_other_builds(&release, &mut files.images);
@@ -64,8 +64,8 @@ impl Choice<'_> {
         KernelInputs { release, vmlinux, modules }
     }
 
-    /// Of the files of the running release those of another build are refused, or where that is not asked for taken with a
-    /// word.
+    /// Drops files of the running release that are of another build, with an error; if the running build is not
+    /// required, they are kept with a notice.
     fn drop_other_builds(&mut self, release: &str, found: &mut Vec<Candidate>) {
         let is_it = |running: &&Running| running.release == release && !running.build_id.is_empty();
         let Some(running) = self.running.filter(is_it) else { return };
@@ -97,7 +97,8 @@ struct Files {
     modules: BTreeMap<String, Vec<Candidate>>,
 }
 
-/// From the path and its other names, else from the content, else from a name such as `vmlinux-old`.
+/// The release from the path and other names of a file, else from its content, else from a name such as
+/// `vmlinux-old`.
 fn release(candidate: &Candidate) -> String {
     let Candidate { path, aliases, role, compression, .. } = candidate;
     let names = || std::iter::once(path).chain(aliases);
@@ -108,13 +109,13 @@ fn release(candidate: &Candidate) -> String {
         .unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// Whether a vmlinux is there for its BTF alone, against which modules are built: any other knows all that it knows.
+/// Whether a vmlinux only provides BTF for building modules: any other has all that it has.
 fn is_for_types(vmlinux: &Candidate) -> bool {
     vmlinux.compression.is_none() && File::open(&vmlinux.path).is_ok_and(|file| content::is_for_types(&file))
 }
 
-/// The biggest: the others are stripped, or of another build. Those are reported unless they are compressed, or have no debug
-/// information beside one that has.
+/// Takes the largest: the others are stripped, or of another build. Those are reported unless they are compressed, or
+/// lack the debug information that the chosen one has.
 fn choose_vmlinux(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Error>) -> Option<Input> {
     found.sort_by(|a, b| (Reverse(a.size), &a.path).cmp(&(Reverse(b.size), &b.path)));
     let mut found = found.into_iter();
@@ -132,13 +133,13 @@ fn choose_vmlinux(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Er
     Some(input(chosen, None, shipped))
 }
 
-/// Whether the one vmlinux has debug information and the other has not: whatever that is, it would add nothing.
+/// Whether `other` lacks the debug information that the chosen vmlinux has: it would add nothing.
 fn is_less(chosen: &Candidate, other: &Candidate) -> bool {
     let has_debug = |c: &Candidate| File::open(&c.path).is_ok_and(|file| content::has_debug_info(&file));
     chosen.compression.is_none() && has_debug(chosen) && !has_debug(other)
 }
 
-/// The first by path; others are reported, unless they are as large: distributions install two copies.
+/// Takes the first by path. Others are reported unless they have the same size: distributions install two copies.
 fn choose_image(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Error>) -> Option<Input> {
     found.sort_by(|a, b| a.path.cmp(&b.path));
     let mut found = found.into_iter();
@@ -150,8 +151,8 @@ fn choose_image(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Erro
     Some(input(chosen, None, None))
 }
 
-/// The file with debug information, and its twin without; of several modules of one name the one that the kernel loads if a
-/// list says so, else the first by path. The others are reported.
+/// Takes the file with debug information, and its twin without. Of several modules of one name, takes the one that
+/// the kernel loads according to a list, else the first by path. The others are reported.
 fn choose_module(
     release: &str,
     name: &str,
@@ -186,13 +187,13 @@ fn choose_module(
     chosen
 }
 
-/// Among files of one module, the one to take comes first: debug files, then the bigger.
+/// The order of files of one module: debug files first, then the larger ones.
 fn rank(candidate: &Candidate) -> (bool, Reverse<u64>, PathBuf) {
     (!name::is_debug_file(&candidate.path), Reverse(candidate.size), candidate.path.clone())
 }
 
-/// Whether two files of the same name and release are one module: a debug file and the shipped one at the
-/// same place, two forms side by side (`a.ko`, `a.ko.xz`), or else two with the same build id.
+/// Whether two files of the same name and release are one module: a debug file and the shipped one at the same place,
+/// two forms side by side (`a.ko`, `a.ko.xz`), or any two with the same build id.
 fn are_twins(a: &Candidate, b: &Candidate) -> bool {
     let (place_a, place_b) = (name::place_in_tree(&a.path), name::place_in_tree(&b.path));
     let same_place = place_a.is_some() && place_a == place_b;
@@ -205,7 +206,7 @@ fn are_twins(a: &Candidate, b: &Candidate) -> bool {
         let file = c.compression.is_none().then(|| File::open(&c.path).ok())??;
         match c.role {
             Role::Module => content::build_id_note(&file),
-            // Linked kernels have all their notes in one section.
+            // Linked kernels have all notes in one section.
             Role::Vmlinux | Role::Image => separate::build_id(c),
         }
     };
@@ -246,7 +247,7 @@ mod tests {
         discover(&[tree.path().into()], &Options::default()).unwrap()
     }
 
-    /// The files taken, and those reported as passed over.
+    /// The files taken, and those reported.
     fn taken(found: &Discovery, tree: &Tree) -> (Vec<String>, Vec<String>) {
         let below = |p: &Path| p.strip_prefix(tree.path()).unwrap().display().to_string();
         let kernel = &found.kernels[0];

@@ -1,10 +1,10 @@
-//! Which kernels and modules lie under some paths, grouped by kernel release.
+//! Finds the kernels and modules under some paths, grouped by kernel release.
 //!
-//! `walk` finds the files by name and checks their first bytes, `content` looks further into the few
-//! whose name and place do not say to which release they belong, `group` chooses among several files of
-//! one object, by `dependencies` (`modules.dep`) too, `separate` finds debug files by build id and name. `places` knows where
-//! distributions put debuginfo, `needless` what is no loss, `sysroot` where the system is whose paths these are. `user` looks at one program or shared
-//! library.
+//! `walk` finds files by name and checks their first bytes. `content` reads further into the few whose release does
+//! not follow from name and place. `group` chooses among several files of one object, also by `dependencies`
+//! (`modules.dep`). `separate` finds debug files by build id and name. `places` knows where distributions put debug
+//! information; `needless` drops irrelevant errors; `sysroot` resolves paths of another system. `user` opens one
+//! program or shared library.
 mod content;
 mod dependencies;
 #[cfg(test)]
@@ -38,71 +38,70 @@ pub use user::{UserObject, user_object};
 pub struct Discovery {
     /// Sorted by release.
     pub kernels: Vec<KernelInputs>,
-    /// What looked like an input and is none, or lacks its counterpart. Sorted by path.
+    /// Files that looked like an input but are not, or that lack their counterpart. Sorted by path.
     pub skipped: Vec<Error>,
-    /// What was taken and is of another build than the running kernel of the same release.
+    /// Files that were taken though of another build than the running kernel of the same release.
     pub of_another_build: Vec<Error>,
-    /// The releases of which nothing was found but a boot image, among other kernels: if it cannot be read, nothing is lost.
+    /// Releases of which only a boot image was found, among other kernels: if it cannot be read, nothing is lost.
     pub spare: HashSet<String>,
 }
 
 /// The files of one kernel release.
 #[derive(Clone, Debug)]
 pub struct KernelInputs {
-    /// As `uname -r` prints it; `unknown` for files that tell it nowhere.
+    /// As `uname -r` prints it; `unknown` if no file contains it.
     pub release: String,
-    /// `None` where only modules were found; that is reported in [`Discovery::skipped`] as well.
+    /// `None` if only modules were found, which [`Discovery::skipped`] reports as well.
     pub vmlinux: Option<Input>,
-    /// Sorted by name, then path; no name stands twice.
+    /// Sorted by name, then path; names are unique.
     pub modules: Vec<Input>,
 }
 
 /// One file to index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Absolute and free of symbolic links. The file may be compressed whatever its name says: ask
+    /// Absolute and free of symbolic links. The file may be compressed whatever its name: see
     /// [`crate::load::decompress::detect`].
     pub path: PathBuf,
-    /// `None` is vmlinux; else the name by which the kernel knows the module (`nf_nat` for `nf-nat.ko.xz`).
+    /// `None` for vmlinux; else the kernel's name for the module (`nf_nat` for `nf-nat.ko.xz`).
     pub name: Option<String>,
-    /// In bytes, as it lies on disk.
+    /// In bytes, as stored on disk.
     pub size: u64,
     /// Last modification, nanoseconds since 1970.
     pub mtime_ns: i64,
-    /// The shipped file of the same object, where this one is a debug file: it may have the machine code that this one
-    /// lacks.
+    /// The shipped file of the same object, if this one is a debug file: it may have the machine code that the debug
+    /// file lacks.
     pub shipped: Option<PathBuf>,
-    /// The build id of an object that has no debug information, and of which no debug file was found. Known of those that
-    /// [`discover`] looks at; see [`Options::ids`].
+    /// The build id of an object without debug information for which no debug file was found. Known for objects that
+    /// [`discover`] examines; see [`Options::ids`].
     pub lacks: Option<Vec<u8>>,
-    /// What was unpacked of a boot image so far.
+    /// The unpacked content of a boot image, if it was needed before.
     pub unpacked: Unpacked,
 }
 
 /// What to look for.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether modules are wanted besides vmlinux. A module named explicitly while they are not is reported
-    /// as skipped.
+    /// Whether modules are wanted besides vmlinux. If not, a module given by its own path is reported as skipped.
     pub modules: bool,
-    /// The system whose files they are: symbolic links of files below its root do not leave it.
+    /// The system that the files belong to: symbolic links below its root do not leave it.
     pub sysroot: Sysroot,
-    /// The kernel that runs, if its build is to be told from others of the same release.
+    /// The running kernel, if other builds of its release are to be recognized.
     pub running: Option<Running>,
-    /// Whether debug files can be had by build id from elsewhere: images are unpacked and modules looked at for theirs, even
-    /// if there is none of the kernel here.
+    /// Whether debug files can be fetched by build id: then images and modules are examined for theirs, even if none
+    /// of the kernel was found.
     pub ids: bool,
 }
 
-/// The kernel that runs.
+/// The running kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
     /// As `uname -r` prints it.
     pub release: String,
-    /// Of `/sys/kernel/notes`; empty if that cannot be read.
+    /// From `/sys/kernel/notes`; empty if unreadable.
     pub build_id: Vec<u8>,
-    /// It is what is to be indexed: a vmlinux of another build is refused. Otherwise, as where a path was given, it is taken,
-    /// and [`Discovery::of_another_build`] says so.
+    /// Whether this build is required: then a vmlinux of another build is refused. Otherwise, as for a given path, it
+    /// is taken and listed in [`Discovery::of_another_build`].
     pub is_wanted: bool,
 }
 
@@ -114,24 +113,22 @@ impl Default for Options {
 
 /// Finds the kernels and modules under `paths`, each a file or a directory.
 ///
-/// Directories are walked for files named like a vmlinux or a module. Symbolic links to directories are not
-/// followed (a path that is given may be one), links to files are, and a file reached by several ways counts
-/// once. A file that is given is an input whatever its name; its content decides what it is.
+/// Directories are searched for files named like a vmlinux or a module. Symbolic links to directories are not
+/// followed, except for a given path; links to files are. A file reached in several ways counts once. A file given by
+/// its own path is an input whatever its name; its content determines its role.
 ///
-/// The release is that of a `lib/modules/RELEASE/` above the file, else of the name `vmlinux-RELEASE`, else
-/// of the content (`vermagic` of a module; the banner of a vmlinux or the `include/config/kernel.release`
-/// beside it).
+/// The release is that of a `lib/modules/RELEASE/` above the file, else of the name `vmlinux-RELEASE`, else of the
+/// content (`vermagic` of a module; the banner of a vmlinux, or the `include/config/kernel.release` beside it).
 ///
-/// An object without debug information is replaced by the debug file that it asks for by build id or `.gnu_debuglink`, if
-/// that is there and of the same build. Modules that a `modules.dep` below the paths lists and that are not there are one
-/// line in [`Discovery::skipped`]; of several of one name the one that is listed is taken.
+/// An object without debug information is replaced by its debug file, found by build id or `.gnu_debuglink`, if that
+/// is of the same build. Modules listed in a `modules.dep` below the paths but missing are one line in
+/// [`Discovery::skipped`]; of several modules of one name the listed one is taken.
 ///
-/// Costs one open and one read of 64 bytes per candidate; files in neither place, and modules without a debug file at its
-/// usual place, cost a few reads more.
+/// Cost: one open and one read of 64 bytes per candidate. Files outside of these places, and modules without a debug
+/// file at its usual place, take a few more reads.
 ///
 /// # Errors
-/// Only where one of `paths` does not exist or cannot be read. Everything else is a line in
-/// [`Discovery::skipped`].
+/// Only if one of `paths` does not exist or cannot be read. Everything else is a line in [`Discovery::skipped`].
 pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
     let mut skipped = Vec::new();
     let walked = walk::candidates(paths, options, &mut skipped)?;
@@ -158,7 +155,7 @@ pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
             skipped.extend(listed.missing(path, &found));
         }
     }
-    // One that is kept saves its unpacking; all of a system would fill the memory.
+    // Keeping one saves unpacking it again; keeping all of a system would fill the memory.
     kernels.iter().skip(1).filter_map(|k| k.vmlinux.as_ref()).for_each(|v| v.unpacked.forget());
     let named = needless::Named::of(paths, &options.sysroot);
     named.drop_needless(&kernels, &mut skipped);
@@ -168,7 +165,7 @@ pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
     Ok(Discovery { kernels, skipped, of_another_build, spare })
 }
 
-/// A kernel of a machine that is not read is one line, however many modules it has.
+/// Reports a kernel of an unsupported machine once, however many modules it has.
 fn fold_unread(skipped: &mut Vec<Error>) {
     let unread = widen::unread();
     let is_unread = |e: &Error| (e.kind(), e.message()) == (unread.kind(), unread.message());
@@ -200,7 +197,7 @@ mod tests {
 
     const R: &str = "6.1.0-56-cloud-amd64";
 
-    /// `release: vmlinux module module`, the files as paths below the tree.
+    /// `release: vmlinux module module`, with paths relative to the tree.
     fn shape(tree: &Tree, found: &Discovery) -> Vec<String> {
         let below = |i: &Input| i.path.strip_prefix(tree.path()).unwrap().display().to_string();
         let line = |k: &KernelInputs| {
@@ -306,7 +303,7 @@ mod tests {
         assert_eq!((found.skipped[0].kind(), found.skipped[0].path()), (ErrorKind::Usage, Some(&*given)));
     }
 
-    /// Debian's debug package as it is installed, with the shipped modules beside it.
+    /// Debian's debug package as installed, together with the shipped modules.
     #[test]
     #[ignore = "reads /usr/lib/debug and /lib/modules of this machine"]
     fn the_debug_package_of_this_machine() {

@@ -1,9 +1,9 @@
-//! What the name and the place of a file say about it.
+//! Identifies a file by its name and place.
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-/// What a file is.
+/// The role of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Vmlinux,
@@ -12,10 +12,10 @@ pub(super) enum Role {
     Image,
 }
 
-/// What a file found in a directory is by its name: `vmlinux`, `vmlinux-*`, `vmlinux.debug`, `vmlinuz`, `vmlinuz-*`, `*.ko`,
-/// `*.ko.debug`, each also compressed.
+/// The role of a file in a directory by its name: `vmlinux`, `vmlinux-*`, `vmlinux.debug`, `vmlinuz`, `vmlinuz-*`,
+/// `*.ko`, `*.ko.debug`, each also compressed.
 ///
-/// Some files of a build tree have such a name and are none: what is made of a vmlinux to boot it (`arch/*/boot`), the
+/// Some files of a build tree have such a name but do not count: the parts of a boot image (`arch/*/boot`), the
 /// script for gdb, and a package of split DWARF, which belongs to the vmlinux beside it.
 pub(super) fn role(path: &Path) -> Option<Role> {
     let name = uncompressed(path.file_name()?);
@@ -32,8 +32,8 @@ pub(super) fn role(path: &Path) -> Option<Role> {
     (!stem.is_empty()).then_some(Role::Module)
 }
 
-/// Whether a file lies where a build puts together what boots, `arch/*/boot` and below: it has a part of the kernel in it, or
-/// what unpacks one.
+/// Whether a file lies in `arch/*/boot` or below, where a build assembles boot images: it holds a part of the kernel,
+/// or an unpacker.
 fn is_made_to_boot(path: &Path) -> bool {
     let mut before = [OsStr::new(""); 2];
     for folder in path.parent().into_iter().flat_map(Path::components).map(Component::as_os_str) {
@@ -45,12 +45,12 @@ fn is_made_to_boot(path: &Path) -> bool {
     false
 }
 
-/// The name by which the kernel knows the module in this file (`KBUILD_MODNAME`), from the file's name.
+/// The kernel's name for the module in this file (`KBUILD_MODNAME`), from the file name.
 pub(super) fn module_name(path: &Path) -> String {
     String::from_utf8_lossy(stem(path)).replace('-', "_")
 }
 
-/// The name of a module's file without `.ko` and what follows, or without the last extension.
+/// The file name of a module without `.ko` and what follows, or without the last extension.
 pub(super) fn stem(path: &Path) -> &[u8] {
     let name = uncompressed(path.file_name().unwrap_or_default());
     module_stem(name).unwrap_or_else(|| match name.iter().rposition(|&b| b == b'.') {
@@ -59,9 +59,8 @@ pub(super) fn stem(path: &Path) -> &[u8] {
     })
 }
 
-/// The release that a path tells: of its last `lib/modules/RELEASE/`, else of the name `vmlinux-RELEASE` or
-/// `vmlinuz-RELEASE`.
-/// Releases begin with a digit in the second case, so that `vmlinux-old` is left to its content.
+/// The release in a path: of its last `lib/modules/RELEASE/`, else of the name `vmlinux-RELEASE` or
+/// `vmlinuz-RELEASE`. In a name it must start with a digit, so the release of `vmlinux-old` comes from its content.
 pub(super) fn release(path: &Path, role: Role) -> Option<String> {
     if let Some((release, _)) = in_modules_tree(path) {
         return Some(release.to_string_lossy().into_owned());
@@ -72,7 +71,7 @@ pub(super) fn release(path: &Path, role: Role) -> Option<String> {
         .filter(|s| s.as_bytes()[0].is_ascii_digit())
 }
 
-/// RELEASE of `vmlinux-RELEASE[.debug][.gz]` and `vmlinuz-RELEASE`, whatever it looks like.
+/// RELEASE of `vmlinux-RELEASE[.debug][.gz]` and `vmlinuz-RELEASE`, in any form.
 pub(super) fn suffix_of_vmlinux(path: &Path) -> Option<String> {
     let name = uncompressed(path.file_name()?);
     let suffix = name.strip_prefix(b"vmlinux-").or_else(|| name.strip_prefix(b"vmlinuz-"))?;
@@ -80,8 +79,8 @@ pub(super) fn suffix_of_vmlinux(path: &Path) -> Option<String> {
     (!suffix.is_empty()).then(|| String::from_utf8_lossy(suffix).into_owned())
 }
 
-/// Where in its `lib/modules/RELEASE` tree a module lies, without extensions: the same for a debug file and
-/// the shipped file that it belongs to.
+/// The path of a module in its `lib/modules/RELEASE` tree, without extensions: the same for a debug file and its
+/// shipped file.
 pub(super) fn place_in_tree(path: &Path) -> Option<Vec<u8>> {
     place(in_modules_tree(path)?.1)
 }
@@ -91,8 +90,7 @@ pub(super) fn place(below: &Path) -> Option<Vec<u8>> {
     module_stem(uncompressed(below.as_os_str())).map(<[u8]>::to_vec)
 }
 
-/// Whether a file lies where debug files are put: below a directory `debug` outside of its modules tree, or
-/// as `*.debug`.
+/// Whether a file lies where debug files are put: below a folder `debug` above its module tree, or as `*.debug`.
 pub(super) fn is_debug_file(path: &Path) -> bool {
     let below = in_modules_tree(path).map_or(1, |(_, below)| below.components().count());
     let directories = path.components().count().saturating_sub(below);

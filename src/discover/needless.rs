@@ -1,14 +1,14 @@
-//! What was found beside the kernels that are wanted and is needed for none of them: that it cannot be read is no loss.
+//! Drops errors about files that no wanted kernel needs.
 //!
-//! Who names a directory wants the kernels in it: a boot image beside their vmlinux, one of a kernel of which nothing else is
-//! there, and a vmlinux without debug information beside one that has it add nothing. Whoever names a file wants that file.
+//! Given a directory, the kernels in it are wanted. A boot image beside their vmlinux, one of a kernel without other
+//! files, and a vmlinux without debug information beside one with it add nothing. Given a file, that file is wanted.
 use super::name::{self, Role};
 use super::{KernelInputs, Sysroot};
 use crate::error::{Error, ErrorKind};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The files that were named themselves, not by a directory above them.
+/// The files given by their own path, not by a directory above them.
 pub(super) struct Named(HashSet<PathBuf>);
 
 impl Named {
@@ -21,14 +21,14 @@ impl Named {
         self.0.contains(path)
     }
 
-    /// Drops what there is to say of files that no kernel needs.
+    /// Drops errors about files that no kernel needs.
     pub(super) fn drop_needless(&self, kernels: &[KernelInputs], skipped: &mut Vec<Error>) {
         let is_there = |release: &str| kernels.iter().any(|k| k.release == release && k.vmlinux.is_some());
         let has_modules =
             |release: &str| kernels.iter().any(|k| k.release == release && !k.modules.is_empty());
         let has_any = kernels.iter().any(|k| k.vmlinux.is_some());
         skipped.retain(|error| {
-            // Of two whole kernels it is said which was taken.
+            // If two kernels are intact, the report names the one taken.
             let Some(path) = error.path().filter(|_| error.kind() != ErrorKind::Mismatch) else {
                 return true;
             };
@@ -44,7 +44,7 @@ impl Named {
         });
     }
 
-    /// The releases of which there is a boot image and nothing else, where there are other kernels.
+    /// The releases of which only a boot image was found, if there are other kernels.
     pub(super) fn spare(&self, kernels: &[KernelInputs]) -> HashSet<String> {
         let is_image = |k: &&KernelInputs| {
             let image = k.vmlinux.as_ref().filter(|v| super::is_image(&v.path));
@@ -83,7 +83,7 @@ mod tests {
         let tree = Tree::new();
         tree.file("boot/vmlinuz-6.12.1", b"\0\x08\0\0 no ELF");
         assert_eq!(in_all(&tree).skipped.len(), 1);
-        // Its modules are wanted, and it would have been their kernel.
+        // Its modules are wanted, so it is needed as their kernel.
         tree.file("lib/modules/6.12.1/kernel/a.ko", &module("6.12.1", ""));
         tree.file("debug/boot/vmlinux-5.10.0", &vmlinux(""));
         assert!(in_all(&tree).skipped.iter().any(|e| e.path().unwrap().ends_with("boot/vmlinuz-6.12.1")));

@@ -1,12 +1,12 @@
-//! Packages of distributions, which have to be unpacked first.
+//! Recognizes packages of distributions, which must be unpacked first.
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind};
 
-/// What to do with a package that was given as if it were a kernel; `None` for anything else. Debian's and rpm's are known by
-/// their first bytes, others, which are compressed tar files, by their names.
+/// The commands to unpack a package that was given as a kernel; `None` for anything else. Debian's and RPM packages
+/// are recognized by their first bytes, others, which are compressed tar files, by their names.
 pub(super) fn unpacking(path: &Path, file: &File) -> Option<Error> {
     let mut head = [0; 21];
     let got = file.read_at(&mut head, 0).unwrap_or(0);

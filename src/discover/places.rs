@@ -1,37 +1,37 @@
-//! Where distributions put debuginfo of a kernel, and the command that installs it.
+//! Where distributions put a kernel's debug information, and the command that installs it.
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Sysroot, content, name};
 
-/// A place where something of a kernel may be.
+/// A place where files of a kernel may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// As it is reached on this machine, its links not followed.
+    /// The path on this machine, with symbolic links not followed.
     pub path: PathBuf,
     /// What is there.
     pub found: Found,
 }
 
-/// What is at a place.
+/// The result of looking at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A file or directory that can be read.
     Something,
     /// Nothing.
     Nothing,
-    /// What this user may not read.
+    /// Not readable by this user.
     NotPermitted,
-    /// What cannot be read for another reason, in the words of the system.
+    /// Not readable for another reason, in the words of the system.
     Unreadable(String),
 }
 
-/// Where the debuginfo of `release` usually lies, and what is there: first the places of its vmlinux and image, then the
-/// directories of its modules, each in order of preference.
+/// The usual places of the debug information of `release`, and what is there: first the places of its vmlinux and
+/// image, then the directories of its modules, each in order of preference.
 ///
-/// Those with [`Found::Something`] can all be given to [`super::discover`], which counts one file once and knows a stripped
-/// twin.
+/// All places with [`Found::Something`] may be given to [`super::discover`], which counts each file once and
+/// recognizes stripped twins.
 pub fn places(sysroot: &Sysroot, release: &str) -> Vec<Place> {
     let look = |path: PathBuf| Place { found: look(sysroot, &path), path };
     let mut places: Vec<Place> =
@@ -43,7 +43,7 @@ pub fn places(sysroot: &Sysroot, release: &str) -> Vec<Place> {
     places
 }
 
-/// The releases of which something is in the usual places.
+/// The releases with files in the usual places.
 pub fn releases(sysroot: &Sysroot) -> Vec<String> {
     let below = |folder: &str| {
         let folder = sysroot.resolve(&sysroot.join(folder)).ok();
@@ -62,7 +62,7 @@ pub fn releases(sysroot: &Sysroot) -> Vec<String> {
     releases
 }
 
-/// Whether a word looks like what `uname -r` prints, and not like a path.
+/// Whether a word looks like the output of `uname -r`, not like a path.
 pub fn is_release(word: &str) -> bool {
     let numbers = word.split(|c: char| !c.is_ascii_digit()).take(2).filter(|n| !n.is_empty()).count();
     let fits = |b: u8| b.is_ascii_graphic() && b != b'/';
@@ -84,7 +84,7 @@ fn look(sysroot: &Sysroot, path: &Path) -> Found {
     }
 }
 
-/// The boot image of a release where its name does not tell: Alpine's `vmlinuz-lts`, Arch's `vmlinuz-linux`.
+/// The boot image of a release whose name lacks it: Alpine's `vmlinuz-lts`, Arch's `vmlinuz-linux`.
 fn nameless_image(sysroot: &Sysroot, release: &str) -> Option<PathBuf> {
     let boot = sysroot.resolve(&sysroot.join("boot")).ok()?;
     let mut images: Vec<PathBuf> = fs::read_dir(boot).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
@@ -97,8 +97,8 @@ fn nameless_image(sysroot: &Sysroot, release: &str) -> Option<PathBuf> {
     })
 }
 
-/// The command that installs kernel debuginfo on the distribution of this `/etc/os-release`, for a shell: it
-/// names the running kernel as `$(uname -r)`. For a distribution that has none, what to do instead.
+/// The shell command that installs kernel debug information on the distribution of this `/etc/os-release`; it
+/// contains the running kernel as `$(uname -r)`. For a distribution without debug information, what to do instead.
 pub fn install_hint(os_release: &str) -> String {
     let ids: Vec<_> = ["ID", "ID_LIKE"].iter().flat_map(|key| words(os_release, key)).collect();
     let known = ids.iter().find_map(|id| COMMANDS.iter().find(|(names, _)| names.contains(id)));
@@ -124,7 +124,7 @@ const PLACES: &[&str] = &[
     "/usr/src/linux-RELEASE/vmlinux",
     "/usr/src/kernels/RELEASE/vmlinux",
     "/boot/vmlinux-RELEASE",
-    // the boot image, which does without: it has BTF
+    // the boot image, which has BTF instead of DWARF
     "/boot/vmlinuz-RELEASE",
     "/lib/modules/RELEASE/vmlinuz",
     "/usr/lib/modules/RELEASE/vmlinuz",
@@ -156,13 +156,13 @@ const COMMANDS: &[(&[&str], &str)] = &[
         &["opensuse", "opensuse-leap", "opensuse-tumbleweed", "suse", "sles", "sled"],
         "sudo zypper --plus-content debug install kernel-$(uname -r | sed 's/.*-//')-debuginfo",
     ),
-    // Its package says `!debug`, and its debuginfod has what its debug packages have.
+    // Its package has `!debug`, and its debuginfod only has the content of its debug packages.
     (
         &["arch"],
         "Arch has no debuginfo of its kernels: build one with CONFIG_DEBUG_INFO_DWARF5=y \
          (make pacman-pkg) and give the path of its vmlinux",
     ),
-    // Its linux-lts has -dev and -doc, and no -dbg.
+    // Its linux-lts has -dev and -doc, but no -dbg.
     (
         &["alpine"],
         "Alpine has no debuginfo of its kernels: build one with CONFIG_DEBUG_INFO_DWARF5=y and give the path of its \

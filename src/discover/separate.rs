@@ -1,5 +1,5 @@
-//! Debug information in a file of its own, and how an object says which that is: by build id and by `.gnu_debuglink`
-//! (gdb's manual, "Separate Debug Files").
+//! Finds debug information in separate files, by build id and by `.gnu_debuglink` (gdb's manual, "Separate Debug
+//! Files").
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
 use crate::load::elf::Elf;
 
-/// Finds the debug files of a kernel's objects that have no debug information and of which none lay at the same place of
-/// another tree. `directories` are those that were given: there may be debug files below them too. Files of other builds are
-/// named in `skipped`.
+/// Finds debug files for a kernel's objects that have no debug information and no debug file at the same place in
+/// another tree. `directories` are those given: they may have debug files below them too. Files of other builds are
+/// reported in `skipped`.
 ///
-/// Costs nothing for objects whose debug file is known; one look at the headers of each other. Compressed ones are inflated
-/// for it, and of an image only where there is a debug file by build id that is large enough.
+/// Costs nothing for objects with a known debug file; for each other, one look at its headers. Compressed objects are
+/// inflated for it, images only if there is a sufficiently large debug file by build id.
 pub(super) fn pair(
     kernel: &mut KernelInputs,
     directories: &[PathBuf],
@@ -31,7 +31,7 @@ pub(super) fn pair(
     if let Some(vmlinux) = &mut kernel.vmlinux {
         let is_image = super::is_image(&vmlinux.path);
         let is_by_id = || options.ids || has_as_large(&roots, &options.sysroot, vmlinux.size);
-        // What the running kernel says spares the unpacking of its image.
+        // The running kernel's own build id saves unpacking its image.
         let is_it = |running: &&Running| {
             is_image && running.release == kernel.release && !running.build_id.is_empty()
         };
@@ -45,7 +45,7 @@ pub(super) fn pair(
         kernel_has_some = vmlinux.take(looked);
     }
     if !kernel_has_some && !options.ids {
-        // Without that of the kernel the modules have nobody to share types with, and BTF does for all.
+        // Without the kernel's debug information the modules have no types to share, and BTF serves all.
         return;
     }
     let mut bare: Vec<_> =
@@ -59,7 +59,7 @@ pub(super) fn pair(
         module.take(looked);
         strangers
     };
-    // What is compressed is inflated: side by side where the system has threads left.
+    // Compressed modules are inflated, in parallel if the system has threads left.
     let found: Vec<Vec<Error>> = match rayon::ThreadPoolBuilder::new().build() {
         Ok(threads) => threads.install(|| bare.par_iter_mut().map(pair).collect()),
         Err(_) => bare.iter_mut().map(pair).collect(),
@@ -67,18 +67,18 @@ pub(super) fn pair(
     skipped.extend(found.into_iter().flatten());
 }
 
-/// What there is of an object's debug information.
+/// The debug information of an object.
 enum Looked {
-    /// It has it itself.
+    /// In the object itself.
     Own,
-    /// Its debug file.
+    /// In this debug file.
     Found(PathBuf),
-    /// None; it would be found by this build id.
+    /// Missing; its file would be found by this build id.
     Lacks(Option<Vec<u8>>),
 }
 
 impl Input {
-    /// Whether there is debug information now.
+    /// Applies the result; returns whether there is debug information now.
     fn take(&mut self, looked: Looked) -> bool {
         match looked {
             Looked::Own => true,
@@ -90,10 +90,10 @@ impl Input {
         }
     }
 
-    /// Puts its debug file in the place of an object.
+    /// Replaces an object by its debug file.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if that is not there.
+    /// [`ErrorKind::Io`] if the file is missing.
     pub fn read_instead(&mut self, debug: &Path) -> Result<()> {
         let shipped = std::mem::replace(self, Self { name: self.name.clone(), ..Self::of(debug)? });
         self.shipped = Some(shipped.path);
@@ -101,7 +101,7 @@ impl Input {
     }
 }
 
-/// Looks at an object. What cannot be read is left to whoever reads it in earnest.
+/// Examines an object. Read errors are reported later, when it is indexed.
 fn look(input: &Input, roots: &[PathBuf], sysroot: &Sysroot, strangers: &mut Vec<Error>) -> Looked {
     let mut look = |image: &Image| {
         let Ok(elf) = Elf::parse(image.bytes()) else { return Looked::Lacks(None) };
@@ -114,13 +114,13 @@ fn look(input: &Input, roots: &[PathBuf], sysroot: &Sysroot, strangers: &mut Vec
     };
     let looked = match input.name {
         None => input.unpacked.look(&input.path, look),
-        // Modules are many.
+        // There are too many modules to keep them unpacked.
         Some(_) => Image::open(&input.path).map(|image| look(&image)),
     };
     looked.unwrap_or(Looked::Lacks(None))
 }
 
-/// Whether a file is there with debug information of this build id.
+/// Whether a file exists and has debug information of this build id.
 fn is_of(path: &Path, id: &[u8]) -> bool {
     let Ok(image) = Image::open(path) else { return false };
     Elf::parse(image.bytes()).is_ok_and(|elf| elf.build_id() == Some(id) && has_debug_info(&elf))
@@ -130,13 +130,13 @@ pub(super) fn has_debug_info(elf: &Elf<'_>) -> bool {
     [".debug_info", ".zdebug_info"].iter().any(|n| elf.section(n).is_some_and(|s| !s.raw().is_empty()))
 }
 
-/// The build id of a kernel; `None` where it has none or cannot be read.
+/// The build id of a kernel; `None` if it has none or cannot be read.
 pub(super) fn build_id(kernel: &Candidate) -> Option<Vec<u8>> {
     let id = |image: &Image| Some(Elf::parse(image.bytes()).ok()?.build_id()?.to_owned());
     kernel.unpacked.look(&kernel.path, id).ok()?
 }
 
-/// The folders that may have debug files: the usual one of the system and those of the directories that were given.
+/// The folders that may have debug files: the usual one of the system, and those of the given directories.
 fn roots(directories: &[PathBuf], sysroot: &Sysroot) -> Vec<PathBuf> {
     let given = directories.iter().flat_map(|d| [d.clone(), d.join(DEBUG_ROOT.trim_start_matches('/'))]);
     let mut seen = HashSet::new();
@@ -144,7 +144,7 @@ fn roots(directories: &[PathBuf], sysroot: &Sysroot) -> Vec<PathBuf> {
     all.filter_map(|root| sysroot.resolve(&root).ok()).filter(|root| seen.insert(root.clone())).collect()
 }
 
-/// Whether there is a debug file by build id that is not smaller than this: a kernel's is larger than its compressed image.
+/// Whether a debug file by build id has at least this size: a kernel's is larger than its compressed image.
 fn has_as_large(roots: &[PathBuf], sysroot: &Sysroot, size: u64) -> bool {
     let folders = roots.iter().map(|root| root.join(".build-id"));
     let files = folders.flat_map(|folder| WalkDir::new(folder).min_depth(2).max_depth(2)).flatten();
@@ -156,7 +156,7 @@ fn by_id<'r>(id: &[u8], roots: &'r [PathBuf]) -> impl Iterator<Item = PathBuf> +
     debug_file(id).into_iter().flat_map(|name| roots.iter().map(move |root| root.join(&name)))
 }
 
-/// Where the debug file of an object may be that has these paths, the best first.
+/// Candidate paths of the debug file of an object with these paths, the best first.
 pub(super) fn candidates(
     elf: &Elf<'_>,
     paths: &[&Path],
@@ -174,7 +174,7 @@ pub(super) fn candidates(
     found.into_iter().filter_map(|path| sysroot.resolve(&path).ok()).collect()
 }
 
-/// Whether a file has the debug information of this object: by its build id, or where one of them has none by the checksum
+/// Whether a file has the debug information of this object: by its build id, or if either has none, by the checksum
 /// of its content.
 pub(super) fn belongs(path: &Path, elf: &Elf<'_>, real: &Path, strangers: &mut Vec<Error>) -> bool {
     if !path.is_file() || path == real {

@@ -1,4 +1,4 @@
-//! A system below a folder: its paths and symbolic links mean what they mean there, never files of this machine.
+//! A system below a folder: its paths and symbolic links are resolved within it, never to files of this machine.
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -6,11 +6,11 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The root of the system whose kernels are looked for: that of this machine, or a folder with another one's files.
+/// The root of the system to search: that of this machine, or a folder with another system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sysroot(PathBuf);
 
-/// As many symbolic links as the kernel follows for one path (MAXSYMLINKS, path_resolution(7)).
+/// The most symbolic links that the kernel follows for one path (MAXSYMLINKS, path_resolution(7)).
 const MOST_LINKS: usize = 40;
 
 impl Default for Sysroot {
@@ -24,7 +24,7 @@ impl Sysroot {
     /// The system below a folder.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if it is not there, [`ErrorKind::Usage`] if it is no folder.
+    /// [`ErrorKind::Io`] if it does not exist, [`ErrorKind::Usage`] if it is not a folder.
     pub fn below(folder: &Path) -> Result<Self> {
         let real =
             fs::canonicalize(folder).map_err(|e| Error::io(folder, "find the root of the system", e))?;
@@ -44,22 +44,22 @@ impl Sysroot {
         &self.0
     }
 
-    /// Where a path of that system lies. Its links are not followed.
+    /// The location of a path of that system. Symbolic links are not followed.
     pub fn join(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.0.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// A path below the root as that system sees it; any other as it is.
+    /// A path below the root as that system sees it; other paths are unchanged.
     pub fn inside<'p>(&self, path: &'p Path) -> &'p Path {
         path.strip_prefix(&self.0).unwrap_or(path)
     }
 
-    /// The real path of a file, links followed as that system would: `..` does not leave it, and absolute ones begin at its
-    /// root. A path that is not below the root is one of this machine.
+    /// The real path of a file, with links followed as in that system: `..` does not leave it, and absolute links
+    /// start at its root. A path outside of the root is one of this machine.
     ///
     /// # Errors
-    /// Those of the system, as if it were followed there.
+    /// Those of following the path in that system.
     pub fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         let Ok(inside) = path.strip_prefix(&self.0) else { return fs::canonicalize(path) };
         if self.is_host() {
@@ -95,7 +95,7 @@ impl Sysroot {
     }
 }
 
-/// The names and `..` of a path.
+/// The names and `..` in a path.
 fn components(path: &Path) -> Vec<OsString> {
     path.components()
         .filter(|c| matches!(c, Component::Normal(_) | Component::ParentDir))

@@ -1,16 +1,16 @@
-//! A kernel that is compressed is unpacked once, to be looked at and to be read.
+//! Unpacks a compressed kernel once, to examine it and to read it.
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Result;
 use crate::load::Image;
 
-/// What was unpacked of a file to look at it, until it is read.
+/// The unpacked content of a file that was examined, kept until it is read.
 #[derive(Clone, Default)]
 pub struct Unpacked(Arc<Mutex<Option<Image>>>);
 
 impl Unpacked {
-    /// Looks at the content of this file, and keeps it if it was compressed.
+    /// Examines the content of this file, and keeps it if it was compressed.
     ///
     /// # Errors
     /// Those of [`Image::open`].
@@ -23,7 +23,7 @@ impl Unpacked {
         Ok(seen)
     }
 
-    /// The content of this file, which is not kept any longer.
+    /// The content of this file, which is then no longer kept.
     ///
     /// # Errors
     /// Those of [`Image::open`].
@@ -32,7 +32,7 @@ impl Unpacked {
         kept.map_or_else(|| Image::open(path), Ok)
     }
 
-    /// Keeps nothing any longer.
+    /// Drops the kept content.
     pub fn forget(&self) {
         self.kept().take();
     }
@@ -42,7 +42,7 @@ impl Unpacked {
     }
 }
 
-/// What is kept makes no other file of it.
+/// The kept content does not matter for equality.
 impl PartialEq for Unpacked {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -1,4 +1,4 @@
-//! Programs and shared libraries, and where their debug information is.
+//! Finds programs and shared libraries, and their debug information.
 use super::separate::{belongs, candidates, has_debug_info};
 use super::{Input, Sysroot, Unpacked};
 use crate::build_id::DEBUG_ROOT;
@@ -11,23 +11,23 @@ use std::path::{Path, PathBuf};
 /// A program or shared library.
 #[derive(Clone, Debug)]
 pub struct UserObject {
-    /// What runs. Its path is free of symbolic links, its name the last component.
+    /// The file that runs. Its path is free of symbolic links; its name is the last component.
     pub object: Input,
-    /// The separate debug file that belongs to it, where the object has no debug information itself and one is there.
+    /// Its separate debug file, if there is one and the object has no debug information itself.
     pub debug: Option<Input>,
-    /// The path as it was given, made absolute.
+    /// The given path, made absolute.
     pub given: PathBuf,
     /// `DT_SONAME`.
     pub soname: String,
-    /// Files that are where its debug file should be, and belong to another build.
+    /// Files found in place of its debug file that belong to another build.
     pub strangers: Vec<Error>,
 }
 
-/// Looks at one file, and finds its debug file: by build id, then by `.gnu_debuglink`, below `roots` and where packages
-/// put them.
+/// Opens an object and finds its debug file: by build id, then by `.gnu_debuglink`, below `roots` and where packages
+/// install them.
 ///
 /// # Errors
-/// [`ErrorKind::Io`], and those of an ELF object that cannot be indexed or is neither program nor shared library.
+/// [`ErrorKind::Io`], and errors of an ELF object that cannot be indexed or is neither program nor shared library.
 pub fn user_object(path: &Path, roots: &[PathBuf]) -> Result<UserObject> {
     let real = path.canonicalize().map_err(|e| Error::io(path, "open", e))?;
     let image = Image::open(&real)?;
@@ -51,7 +51,7 @@ pub fn user_object(path: &Path, roots: &[PathBuf]) -> Result<UserObject> {
     })
 }
 
-/// Whether an object is a program or shared library.
+/// Checks that an object is a program or shared library.
 fn check(elf: Elf<'_>) -> Result<Elf<'_>> {
     let wrong = |what, hint: &str| Err(Error::new(ErrorKind::Unsupported, what).hint(hint));
     if elf.is_relocatable || elf.section("__ksymtab").is_some() {
@@ -66,7 +66,7 @@ fn check(elf: Elf<'_>) -> Result<Elf<'_>> {
 }
 
 impl Input {
-    /// A file by itself.
+    /// An input that is not a module.
     pub fn of(path: &Path) -> Result<Self> {
         let about = path.metadata().map_err(|e| Error::io(path, "read", e))?;
         Ok(Self {

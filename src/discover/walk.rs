@@ -1,4 +1,4 @@
-//! The candidates under the given paths: one per file, however many names it has.
+//! Collects the candidates under the given paths: one per file, however many names it has.
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -17,8 +17,7 @@ use crate::load::decompress::Compression;
 pub(super) struct Candidate {
     /// Absolute, without symbolic links.
     pub(super) path: PathBuf,
-    /// The symbolic links and other names by which it was reached. They may tell a release where `path` does
-    /// not.
+    /// The symbolic links and other names by which it was reached. They may contain a release if `path` does not.
     pub(super) aliases: Vec<PathBuf>,
     pub(super) role: Role,
     pub(super) compression: Option<Compression>,
@@ -27,7 +26,7 @@ pub(super) struct Candidate {
     pub(super) unpacked: Unpacked,
 }
 
-/// What lies under some paths.
+/// The files found under some paths.
 #[derive(Default)]
 pub(super) struct Walked {
     /// In no particular order.
@@ -47,7 +46,7 @@ pub(super) fn candidates(roots: &[PathBuf], options: &Options, skipped: &mut Vec
         let path = options.sysroot.resolve(root).map_err(|e| Error::io(root, "find it", e))?;
         let metadata = fs::metadata(&path).map_err(|e| Error::io(root, "read its attributes", e))?;
         if metadata.is_dir() {
-            // Distributions have links from one of the usual places to another.
+            // Distributions have links between the usual places.
             if !directories.contains(&path) {
                 walk(&path, options, skipped, &mut names)?;
                 directories.push(path);
@@ -74,7 +73,7 @@ pub(super) fn candidates(roots: &[PathBuf], options: &Options, skipped: &mut Vec
     Ok(Walked { candidates: found.candidates, lists: names.lists, directories })
 }
 
-/// What has the name of something that is looked for.
+/// Paths with the name of a wanted file.
 #[derive(Default)]
 struct Names {
     files: BTreeSet<PathBuf>,
@@ -82,7 +81,7 @@ struct Names {
     lists: BTreeSet<PathBuf>,
 }
 
-/// Sorts what lies under `root` into `names`.
+/// Sorts the files under `root` into `names`.
 fn walk(root: &Path, options: &Options, skipped: &mut Vec<Error>, names: &mut Names) -> Result<()> {
     let wanted = |entry: &DirEntry| entry.depth() == 0 || entry.file_name() != ".build-id";
     for entry in WalkDir::new(root).into_iter().filter_entry(wanted) {
@@ -122,16 +121,16 @@ fn walk(root: &Path, options: &Options, skipped: &mut Vec<Error>, names: &mut Na
     Ok(())
 }
 
-/// The candidates so far, by the inode that they are.
+/// The candidates so far, by inode.
 struct Found<'a> {
     skipped: &'a mut Vec<Error>,
     candidates: Vec<Candidate>,
-    /// Device and inode of everything looked at, with the candidate that it became.
+    /// The device and inode of every file examined, with the candidate it became.
     seen: HashMap<(u64, u64), Option<usize>>,
 }
 
 impl Found<'_> {
-    /// A file below a root. `link` is the symbolic link by which it was reached.
+    /// Examines a file below a root. `link` is the symbolic link by which it was reached.
     fn file(&mut self, path: &Path, link: Option<&Path>) {
         let alias = link.unwrap_or(path);
         if link.is_some() {
@@ -158,7 +157,7 @@ impl Found<'_> {
         self.remember(&metadata, candidate);
     }
 
-    /// A file that was given as a root.
+    /// Examines a file given as a root.
     fn given(&mut self, root: &Path, path: &Path, options: &Options) -> Result<()> {
         let unreadable = |e| Error::io(root, "open it", e).hint("make it readable, or run as root");
         let metadata = fs::metadata(path).map_err(unreadable)?;
@@ -187,7 +186,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Whether this inode was looked at before; if it is a candidate, it gets one more name.
+    /// Whether this inode was examined before; a candidate then gets one more name.
     fn known(&mut self, metadata: &Metadata, alias: &Path) -> bool {
         let Some(seen) = self.seen.get(&(metadata.dev(), metadata.ino())) else { return false };
         if let Some(index) = *seen {
@@ -202,7 +201,7 @@ impl Found<'_> {
         self.seen.insert((metadata.dev(), metadata.ino()), index);
     }
 
-    /// The candidate, if its first bytes are those of one.
+    /// The candidate, if its first bytes are valid.
     fn checked(
         &mut self,
         path: &Path,
@@ -236,7 +235,7 @@ impl Found<'_> {
         }
     }
 
-    /// Reports a symbolic link that leads to no file, and every further link of the same chain not again.
+    /// Reports a symbolic link to a missing file; further links of the same chain are not reported.
     fn broken_link(&mut self, link: &Path, source: &io::Error, reported: &mut BTreeSet<PathBuf>) {
         let mut chain = Vec::new();
         let mut next = Some(link.to_owned());
@@ -397,7 +396,7 @@ mod tests {
         let path = tree.file("d/vmlinux", &vmlinux(""));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
         if File::open(&path).is_ok() {
-            return; // root reads everything
+            return; // root can read everything
         }
         let (found, skipped) = find(&tree, &[""]);
         assert!(found.is_empty());

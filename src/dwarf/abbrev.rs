@@ -1,17 +1,17 @@
-//! Abbreviations compiled to plans: which attributes of an entry are wanted, and how far to skip between them.
+//! Compiles abbreviations to plans: which attributes of an entry are wanted, and how far to skip between them.
 //!
-//! Most attributes are of no interest and most forms have a fixed size, so that reading an entry becomes a few
-//! jumps. (DWARF 5, section 7.5.3.)
+//! Most attributes are not wanted and most forms have a fixed size, so that reading an entry takes a few jumps (DWARF
+//! 5, section 7.5.3).
 use super::cursor::Cursor;
 use super::header::Encoding;
 use gimli::constants::*;
 use object::Endianness;
 
-/// An attribute that somebody asks for.
+/// A wanted attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Slot {
-    /// Nobody: the value is passed over.
+    /// Not wanted: the value is skipped.
     Skip,
     Name,
     LinkageName,
@@ -58,20 +58,20 @@ pub enum Slot {
     Sibling,
 }
 
-/// How many slots there are.
+/// Number of slots.
 pub const SLOTS: usize = Slot::Sibling as usize + 1;
 
-/// One step of a plan: read a value of this form into this slot, or pass over it.
+/// One step of a plan: read a value of this form into this slot, or skip it.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     pub slot: Slot,
     pub form: u16,
-    /// The number of bytes with [`Step::FIXED`], an index into the table's constants with an implicit constant.
+    /// The number of bytes for [`Step::FIXED`]; for an implicit constant, an index into the table's constants.
     pub size: u32,
 }
 
 impl Step {
-    /// Not a form of DWARF: pass over `size` bytes.
+    /// Not a DWARF form: skip `size` bytes.
     pub const FIXED: u16 = 0;
 }
 
@@ -82,11 +82,11 @@ pub struct Abbrev {
     pub has_children: bool,
     /// Whether it has a `DW_AT_name`.
     pub has_name: bool,
-    /// Where in the entry, behind its code, a `DW_AT_sibling` of four bytes stands; [`NO_SIBLING`] if there is none
-    /// at a fixed place.
+    /// The position after the code of an entry of a `DW_AT_sibling` of four bytes; [`NO_SIBLING`] if it has none at a
+    /// fixed position.
     pub sibling: u16,
     first_step: u32,
-    /// Behind the last step.
+    /// One past the last step.
     end_step: u32,
 }
 
@@ -97,21 +97,21 @@ pub const NO_SIBLING: u16 = u16::MAX;
 #[derive(Default)]
 pub struct Abbrevs {
     by_code: Vec<Option<Abbrev>>,
-    /// Codes too large for the list above, as another producer's may be: by code, of one code the first.
+    /// Codes too large for the list above, as other producers may use: by code; the first of each code counts.
     sparse: Vec<(u64, Abbrev)>,
     steps: Vec<Step>,
     constants: Vec<i64>,
 }
 
 impl Abbrevs {
-    /// Compiles the table at this offset into `self`, whose memory is used again. Gives the offset behind it, or one that
-    /// is wrong.
+    /// Compiles the table at this offset into `self`, reusing its memory. Returns the offset after it, or that of an
+    /// error.
     pub fn read(&mut self, section: &[u8], offset: usize, encoding: Encoding) -> Result<usize, usize> {
         self.by_code.clear();
         self.sparse.clear();
         self.steps.clear();
         self.constants.clear();
-        // Its numbers are bytes and LEB128: the same in any order.
+        // The table consists of bytes and LEB128 numbers, so the byte order does not matter.
         let mut cursor = Cursor::new(section, offset, Endianness::Little);
         let mut count = 0;
         loop {
@@ -128,7 +128,7 @@ impl Abbrevs {
             if cursor.ended {
                 return Err(start);
             }
-            // A list by code as long as codes are dense; those far off must not cost their values in memory.
+            // The list by code is for dense codes; sparse ones must not cost memory by their value.
             count += 1;
             if code < 4 * count + 64 {
                 let at = code as usize;
@@ -144,7 +144,7 @@ impl Abbrevs {
 
     fn sort_sparse(&mut self) {
         let Self { by_code, sparse, .. } = self;
-        // What came too early for the list.
+        // Codes that came before the list was long enough.
         sparse.retain(|(code, abbrev)| match by_code.get_mut(*code as usize) {
             Some(known) => {
                 known.get_or_insert(*abbrev);
@@ -178,7 +178,8 @@ impl Abbrevs {
             let size = fixed_size(form, encoding);
             fixed_so_far = fixed_so_far.zip(size).map(|(sum, size): (u32, u32)| sum.saturating_add(size));
             let mut slot = slot(tag, at);
-            // Twice the same attribute says nothing; without bytes in the entry it would cost time that no byte pays for.
+            // A repeated attribute is ignored. It may have no bytes in the entry, and would then cost time out of
+            // proportion to the file.
             let bit = 1 << slot as u64;
             if seen & bit != 0 {
                 slot = Slot::Skip;
@@ -213,7 +214,7 @@ impl Abbrevs {
             }
         }
     }
-    /// How to read an entry of this abbreviation.
+    /// The steps to read an entry of this abbreviation.
     #[inline]
     pub fn steps(&self, abbrev: &Abbrev) -> &[Step] {
         &self.steps[abbrev.first_step as usize..abbrev.end_step as usize]
@@ -225,7 +226,7 @@ impl Abbrevs {
     }
 }
 
-/// The size of a form's values, if all have the same.
+/// The size of a form's values, if it is fixed.
 fn fixed_size(form: DwForm, encoding: Encoding) -> Option<u32> {
     let offset = u32::from(encoding.offset_size);
     Some(match form {
@@ -251,7 +252,7 @@ fn fixed_size(form: DwForm, encoding: Encoding) -> Option<u32> {
     })
 }
 
-/// Who asks for this attribute of an entry with this tag.
+/// The slot of this attribute in an entry with this tag.
 fn slot(tag: DwTag, at: DwAt) -> Slot {
     let slot = match at {
         DW_AT_name => Slot::Name,
@@ -343,7 +344,7 @@ fn slot(tag: DwTag, at: DwAt) -> Slot {
         DW_TAG_unspecified_parameters => false,
         DW_TAG_imported_unit => slot == Import,
         DW_TAG_namespace | DW_TAG_module => slot == Name,
-        // Types and what they are made of.
+        // Types and their parts.
         DW_TAG_structure_type
         | DW_TAG_union_type
         | DW_TAG_class_type

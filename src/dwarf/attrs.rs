@@ -1,11 +1,11 @@
-//! The values of attributes, and the strings and blocks that they stand for.
+//! The values of attributes, with the strings and blocks that they refer to.
 use super::abbrev::{SLOTS, Slot};
 use super::cursor::Cursor;
 use super::header::Fault;
 use super::sections::Sections;
 use gimli::constants::*;
 
-/// The values of an entry's wanted attributes. One is used for many entries: only the presence bits are cleared.
+/// The values of an entry's wanted attributes. Reused for many entries: only the presence bits are cleared.
 pub struct Attrs {
     present: u64,
     values: [u64; SLOTS],
@@ -19,18 +19,18 @@ impl Default for Attrs {
 }
 
 impl Attrs {
-    /// The attribute's value: a number, an address, an absolute offset into `.debug_info`, a [`StrRef`], or for a
-    /// block its start and length as [`block`] takes them.
+    /// The attribute's value: a number, an address, an absolute offset into `.debug_info`, a [`StrRef`], or the start
+    /// and length of a block for [`block`].
     #[inline(always)]
     pub fn get(&self, slot: Slot) -> Option<u64> {
         (self.present >> slot as u8 & 1 != 0).then(|| self.values[slot as usize])
     }
-    /// The form in which it was given.
+    /// The form of the attribute.
     #[inline]
     pub fn form(&self, slot: Slot) -> DwForm {
         DwForm(self.forms[slot as usize])
     }
-    /// Whether the flag is there and set.
+    /// Whether the flag is present and set.
     #[inline]
     pub fn flag(&self, slot: Slot) -> bool {
         self.get(slot).is_some_and(|v| v != 0)
@@ -40,12 +40,12 @@ impl Attrs {
     pub fn string(&self, slot: Slot) -> Option<StrRef> {
         self.get(slot).map(StrRef)
     }
-    /// Forgets all values.
+    /// Clears all values.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.present = 0;
     }
-    /// Keeps a value.
+    /// Stores a value.
     #[inline(always)]
     pub fn set(&mut self, slot: Slot, value: u64, form: u16) {
         self.present |= 1 << slot as u8;
@@ -64,7 +64,7 @@ impl Attrs {
                 | DW_FORM_data16
         )
     }
-    /// Whether the value is an address (not an offset from one).
+    /// Whether the value is an address, not an offset from one.
     pub fn is_address(&self, slot: Slot) -> bool {
         matches!(
             self.form(slot),
@@ -86,7 +86,7 @@ pub fn block<'d>(sections: &Sections<'d>, value: u64) -> &'d [u8] {
     sections.info.get(start..).and_then(|d| d.get(..length)).unwrap_or_default()
 }
 
-/// A string of the debug information, not looked up yet: section and offset.
+/// An unresolved string of the debug information: section and offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StrRef(pub u64);
 
@@ -108,7 +108,7 @@ impl StrRef {
     pub fn bytes<'d>(self, sections: &Sections<'d>) -> &'d [u8] {
         Cursor::new(self.section(sections), (self.0 & Self::OFFSET) as usize, sections.order).c_string()
     }
-    /// The string's bytes; `None` if they are more than `most`, of which no more are looked at.
+    /// The string's bytes; `None` if there are more than `most`. Looks at no more than that.
     pub fn bytes_within<'d>(self, sections: &Sections<'d>, most: usize) -> Option<&'d [u8]> {
         let rest = self.section(sections).get((self.0 & Self::OFFSET) as usize..).unwrap_or_default();
         match memchr::memchr(0, &rest[..rest.len().min(most + 1)]) {
@@ -116,7 +116,7 @@ impl StrRef {
             None => (rest.len() <= most).then_some(&[]),
         }
     }
-    /// Something is wrong with the string.
+    /// A fault at the string.
     pub fn fault(self, what: &'static str) -> Fault {
         let section = match self.0 & !Self::OFFSET {
             Self::STR => ".debug_str",
@@ -134,8 +134,8 @@ impl StrRef {
     }
 }
 
-/// What a reference by signature reads as where there is no type unit of this signature.
+/// The value of a reference by signature to a missing type unit.
 pub const IN_TYPE_UNIT: u64 = u64::MAX - 1;
 
-/// What a reference into a supplementary file (dwz) reads as.
+/// The value of a reference into a missing supplementary file (dwz).
 pub const IN_OTHER_FILE: u64 = u64::MAX;

@@ -1,4 +1,4 @@
-//! Reading debug sections that may be damaged: past the end it gives zeros and remembers that it did.
+//! Reads debug sections that may be damaged: past the end it yields zeros and sets a flag.
 
 use object::Endian;
 
@@ -9,7 +9,7 @@ pub struct Cursor<'d, E> {
     order: E,
     /// The offset of the next byte.
     pub pos: usize,
-    /// Whether more was asked for than there is.
+    /// Whether a read went past the end.
     pub ended: bool,
 }
 
@@ -130,12 +130,12 @@ impl<'d, E: Endian> Cursor<'d, E> {
             }
         }
     }
-    /// Passes over a LEB128 number.
+    /// Skips a LEB128 number.
     #[inline(always)]
     pub fn skip_leb(&mut self) {
         while self.u8() >= 0x80 {}
     }
-    /// Passes over bytes.
+    /// Skips bytes.
     #[inline(always)]
     pub fn skip(&mut self, count: u64) {
         match self.pos.checked_add(count as usize) {
@@ -150,7 +150,7 @@ impl<'d, E: Endian> Cursor<'d, E> {
         self.skip(count);
         if self.ended { &[] } else { &self.data[start..self.pos] }
     }
-    /// The bytes up to a NUL, which is passed over.
+    /// The bytes up to a NUL; skips the NUL.
     #[inline]
     pub fn c_string(&mut self) -> &'d [u8] {
         let rest = self.data.get(self.pos..).unwrap_or_default();

@@ -1,5 +1,4 @@
-//! The state that is shared while the units of a batch are read: strings, paths, and units other than the one at
-//! hand to which references lead.
+//! The state shared while the units of a batch are read: strings, paths, and other units that references lead to.
 use super::abbrev::Abbrevs;
 use super::attrs::{Attrs, StrRef};
 use super::facts::Batch;
@@ -18,41 +17,41 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A unit with the files to which its numbers refer.
+/// A unit with the files that its numbers refer to.
 pub struct Source<'d, E> {
     pub unit: Unit<'d, E>,
     pub lines: LineHeader,
-    /// By file number, once asked for.
+    /// By file number, filled on demand.
     paths: RefCell<Vec<Option<LocalStr>>>,
 }
 
 /// The object whose units are read.
 #[derive(Clone, Copy)]
 pub struct ObjectSource<'d> {
-    /// Its number in the batch.
+    /// Subtracted from addresses.
     pub number: u32,
     /// What is subtracted from addresses.
     pub base: u64,
-    /// The first address of code, less the base.
+    /// The first address of code, relative to the base.
     pub first_pc: u32,
     pub sections: Sections<'d>,
-    /// All units of the object, in order, and behind them those of other files.
+    /// All units of the object, in order, followed by those of other files.
     pub headers: &'d [UnitHeader],
-    /// For the addresses at which the debug information has functions begin where they do: see `code::bodies`. Most often
-    /// there are none.
+    /// Maps the address at which debug information starts a function to its true start: see `code::bodies`. Usually
+    /// empty.
     pub bodies: Option<&'d FxHashMap<u32, u32>>,
-    /// For addresses before which a function did nothing yet: where it begins. See `code::untouched`.
+    /// Maps the address after no-op instructions at an entry to the start of the function: see `code::untouched`.
     pub untouched: Option<&'d FxHashMap<u32, u32>>,
-    /// To which paths are relative.
+    /// The tree to which paths are relative.
     pub tree: &'d SourceTree,
 }
 
 impl<'d> ObjectSource<'d> {
-    /// The units that are to be read: those of the object itself, and type units.
+    /// The units to read: those of the object itself, and type units.
     pub fn own(&self) -> Vec<UnitHeader> {
         self.headers.iter().filter(|unit| matches!(unit.role, Role::Own | Role::Type)).copied().collect()
     }
-    /// The unit that has the entries of this one: itself, or where it is a skeleton another.
+    /// The unit that has the entries: this one, or for a skeleton its split unit.
     pub fn with_entries(&self, unit: UnitHeader) -> UnitHeader {
         self.companion(unit).filter(|_| unit.role == Role::Own).unwrap_or(unit)
     }
@@ -61,7 +60,7 @@ impl<'d> ObjectSource<'d> {
         let at = self.headers.binary_search_by_key(&unit.companion?, |other| other.start).ok()?;
         Some(self.headers[at])
     }
-    /// The entry of the function that did nothing yet before this address; `None` for most.
+    /// The start of a function that has changed no value before this address; `None` for most addresses.
     #[inline]
     pub(super) fn begins(&self, pc: u32) -> Option<u32> {
         self.untouched?.get(&pc).copied()
@@ -75,7 +74,7 @@ impl<'d> ObjectSource<'d> {
     }
 }
 
-/// A batch while it grows, from object to object.
+/// A batch that grows from object to object.
 #[derive(Default)]
 pub struct Gathered {
     batch: Batch,
@@ -87,15 +86,15 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// What was read so far.
+    /// The facts read so far.
     pub fn so_far(&self) -> &Batch {
         &self.batch
     }
-    /// The same, for facts that come from elsewhere.
+    /// The facts read so far, to append some from elsewhere.
     pub fn facts(&mut self) -> &mut Batch {
         &mut self.batch
     }
-    /// The facts of all that was read.
+    /// Finishes the batch.
     pub fn finish(mut self) -> Batch {
         self.batch.strings.freeze();
         self.batch
@@ -107,7 +106,7 @@ pub trait KnownTypes: Sync {
     fn contains(&self, key: Key) -> bool;
 }
 
-/// Nothing is known.
+/// No types are known.
 impl KnownTypes for () {
     fn contains(&self, _: Key) -> bool {
         false
@@ -117,7 +116,7 @@ impl KnownTypes for () {
 /// Reads units into a batch.
 pub struct Extractor<'d, 'k, E> {
     pub(super) batch: Batch,
-    /// That of the object, where it is known to the compiler.
+    /// The byte order of the object, as a type known to the compiler.
     order: E,
     pub(super) object: ObjectSource<'d>,
     pub(super) known: &'k dyn KnownTypes,
@@ -131,16 +130,16 @@ pub struct Extractor<'d, 'k, E> {
     pub(super) spare_abbrevs: Abbrevs,
     pub(super) shared_abbrevs: SharedAbbrevs,
     pub(super) read_budget: ReadBudget,
-    /// The line programs that were run.
+    /// The line programs already run.
     pub(super) programs: FxHashSet<u64>,
-    /// Offsets in units that are still to be imported.
+    /// Offsets in units that remain to be imported.
     pub(super) imports: Vec<u64>,
-    /// Where the units start that were imported.
+    /// The starts of units already imported.
     pub(super) imported: FxHashSet<usize>,
 }
 
 impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
-    /// Goes on with a batch, in an object.
+    /// Resumes a batch with an object.
     pub fn new(gathered: Gathered, object: ObjectSource<'d>, order: E, known: &'k dyn KnownTypes) -> Self {
         Self {
             order,
@@ -163,10 +162,10 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         }
     }
 
-    /// The batch, to go on with in another object.
+    /// The batch, to be resumed with another object.
     pub fn leave(self) -> Gathered {
         let Self { batch, mut strings, mut paths, spare_abbrevs, .. } = self;
-        // Their memory is used again, their content means nothing in another object.
+        // Their memory is reused; their content is specific to the object.
         strings.clear();
         paths.clear();
         let (types, functions) = (self.types.into_known(), self.functions.into_known());
@@ -181,21 +180,20 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         self.batch.faults.push((self.object.number, fault));
     }
 
-    /// Where to say that a reference of this unit leads nowhere: at its target, or where that may be another file's at the
-    /// unit.
+    /// Where to report a bad reference: at its target, or at its unit if the target may lie in another file.
     pub(super) fn place_of_reference(&self, source: &Source<'d, E>, target: u64) -> usize {
         if self.object.sections.parts.len() > 1 { source.unit.header.start } else { target as usize }
     }
 
-    /// The distance of an address from the object's base; `None` if it is no address of the object, as the zeros and
-    /// ones that linkers leave behind for code they dropped. They count up from there, so that the distance must not
-    /// wrap: less than 4 GiB above a kernel's base the address space ends, and 0 follows.
+    /// The distance of an address from the object's base; `None` for an address outside of the object, such as the
+    /// zeros and ones that linkers leave for dropped code. Such addresses count up from there, so the distance must
+    /// not wrap: the address space ends less than 4 GiB above a kernel's base, and continues at 0.
     #[inline(always)]
     pub(super) fn pc(&self, address: u64) -> Option<u32> {
         self.object.pc(address)
     }
 
-    /// The string that stands there.
+    /// Interns a string of the debug information.
     #[inline]
     pub(super) fn string(&mut self, at: StrRef) -> LocalStr {
         if let Some(&known) = self.strings.get(&at.0) {
@@ -207,13 +205,13 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         string
     }
 
-    /// The name of a unit, which is the path of a file.
+    /// Interns the name of a unit, which is the path of a file.
     pub(super) fn unit_name(&mut self, at: StrRef) -> LocalStr {
         let name = self.name_bytes(at);
         self.batch.strings.intern(&self.object.tree.within(name))
     }
 
-    /// Reads a unit's header, abbreviations and files.
+    /// Reads a unit's header, abbreviations and file table.
     pub(super) fn open(&mut self, header: UnitHeader) -> Option<Rc<Source<'d, E>>> {
         let (unit, skeleton) = match self.unit(header) {
             Ok(read) => read,
@@ -232,7 +230,7 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         let lines = match header {
             Ok(lines) => lines.unwrap_or_default(),
             Err(fault) => {
-                // At most: where it was given up is not known.
+                // An upper bound: how far it was read is unknown.
                 self.read_budget.lines += self.object.sections.line.len().saturating_sub(fault.offset);
                 self.fault(fault);
                 LineHeader::default()
@@ -243,9 +241,9 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         Some(Rc::new(Source { unit, lines, paths }))
     }
 
-    /// A unit's header and abbreviations, and where its entries are not in the object those of its skeleton.
+    /// A unit's header and abbreviations, and its skeleton if its entries are in another file.
     pub(super) fn unit(&mut self, header: UnitHeader) -> Result<(Unit<'d, E>, Option<Unit<'d, E>>), Fault> {
-        // A type unit inherits from one with entries, that one from its skeleton, and a skeleton from none.
+        // A type unit inherits from a unit with entries, that one from its skeleton, and a skeleton from none.
         let inherits = matches!(header.role, Role::Split | Role::Type);
         let companion = match self.object.companion(header).filter(|c| inherits && c.role != Role::Type) {
             Some(companion) if header.role == Role::Type || companion.role == Role::Own => {
@@ -258,14 +256,14 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         Ok((unit, companion.filter(|_| header.role == Role::Split)))
     }
 
-    /// Takes back the memory of a unit that is done.
+    /// Reclaims the memory of a finished unit.
     pub(super) fn close(&mut self, source: Rc<Source<'d, E>>) {
         if let Ok(source) = Rc::try_unwrap(source) {
             self.spare_abbrevs = Rc::into_inner(source.unit.abbrevs).unwrap_or_default();
         }
     }
 
-    /// The unit in which this offset of `.debug_info` lies.
+    /// The unit that contains this offset of `.debug_info`.
     pub(super) fn source_of(&mut self, source: &Rc<Source<'d, E>>, offset: u64) -> Option<Rc<Source<'d, E>>> {
         let offset = usize::try_from(offset).ok()?;
         if source.unit.contains(offset) {
@@ -284,10 +282,10 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         opened
     }
 
-    /// The path of a file of the unit: as it stands if it is absolute, else behind its directory; of a kernel, relative to
-    /// its sources.
+    /// The path of a file of the unit: unchanged if absolute, else with its directory in front. Paths of a kernel are
+    /// relative to its source tree.
     ///
-    /// This is the spelling of elfutils, and so of SystemTap, but for the folder of the sources: the compilation directory
+    /// Except for the source tree, this is the spelling of elfutils, and so of SystemTap: the compilation directory
     /// is not put in front of a relative directory.
     pub(super) fn path(&mut self, source: &Source<'d, E>, number: u64) -> LocalStr {
         let Some(Some(file)) = source.lines.files.get(number as usize) else { return LocalStr::EMPTY };
@@ -326,7 +324,8 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
     }
 }
 
-/// Whether a reference cannot lead there: out of a split file there is none but to types by their signatures.
+/// Whether a reference is invalid because it crosses files: split units may refer to other files only by type
+/// signature.
 fn is_foreign(from: &UnitHeader, to: &UnitHeader) -> bool {
     from.origin != to.origin && to.role != Role::Type && matches!(from.role, Role::Split | Role::Type)
 }

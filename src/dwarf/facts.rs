@@ -1,11 +1,11 @@
-//! What the units of a batch say: owned values without references into the debug sections.
+//! The facts in the units of a batch, as owned values without references into the debug sections.
 //!
-//! Ids are positions in the vectors of the batch; `merge` gives the final ones.
+//! Ids are positions in the vectors of the batch; `merge` assigns the final ones.
 use super::header::Fault;
 use super::strings::{Key, LocalStr, Strings};
 use probeidx_format::types::TypeKind;
 
-/// No type: void, or one that cannot be described.
+/// No type: void, or one that could not be read.
 pub const NO_TYPE: u32 = u32::MAX;
 
 /// Not inlined anywhere.
@@ -23,29 +23,29 @@ pub struct Batch {
     /// The paths of the units' files.
     pub files: Vec<LocalStr>,
     pub places: Vec<PlaceFacts>,
-    /// As `probeidx_format::details` describes.
+    /// In the format of `probeidx_format::details`.
     pub details: Vec<u8>,
     pub ranges: Vec<RangeFacts>,
     pub sequences: Vec<SequenceFacts>,
-    /// As `probeidx_format::lines` describes.
+    /// In the format of `probeidx_format::lines`.
     pub lines: Vec<u8>,
     pub labels: Vec<LabelFacts>,
     pub frames: Vec<FrameFacts>,
-    /// As `probeidx_format::frames` describes.
+    /// In the format of `probeidx_format::frames`.
     pub frame_rows: Vec<u8>,
-    /// With the number of the object in the batch.
+    /// Each with the number of its object in the batch.
     pub faults: Vec<(u32, Fault)>,
 }
 
-/// A type. Two with one key are one, in whatever batch they stand.
+/// A type. Types with the same key are the same, in all batches.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeFacts {
     pub key: Key,
     pub kind: TypeKind,
     pub encoding: u8,
-    /// Only declared.
+    /// Whether it is only declared.
     pub declared: bool,
-    /// Described elsewhere (by the kernel image, read before): only the key counts.
+    /// Whether it is already in the kernel image, read before: only the key counts.
     pub known: bool,
     pub name: LocalStr,
     pub file: LocalStr,
@@ -56,7 +56,7 @@ pub struct TypeFacts {
     pub members: u32,
 }
 
-/// A member, enumerator, parameter or dimension, with the value that the format gives it.
+/// A member, enumerator, parameter or dimension, with its value as the format defines it.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberFacts {
     pub name: LocalStr,
@@ -64,7 +64,7 @@ pub struct MemberFacts {
     pub value: i64,
 }
 
-/// A function as declared.
+/// A function declaration.
 #[derive(Clone, Copy, Debug)]
 pub struct FunctionFacts {
     pub key: Key,
@@ -79,7 +79,7 @@ pub struct FunctionFacts {
     pub variables: u16,
 }
 
-/// A variable as declared.
+/// A variable declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VariableFacts {
     pub name: LocalStr,
@@ -89,7 +89,7 @@ pub struct VariableFacts {
     pub nested: bool,
 }
 
-/// A compilation unit. Its places and files end where the next one's start.
+/// A compilation unit. Its places and files extend to the start of the next unit's.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitFacts {
     /// The number of the object in the batch.

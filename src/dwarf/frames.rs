@@ -1,5 +1,5 @@
-//! Call frame information, of which only the rule of the canonical frame address is kept. (DWARF 5, section 6.4;
-//! `.eh_frame`: Linux Standard Base Core 5.0, section 10.6.)
+//! Call frame information, reduced to the rules for the canonical frame address (DWARF 5, section 6.4; `.eh_frame`:
+//! Linux Standard Base Core 5.0, section 10.6).
 use super::cursor::Cursor;
 use super::extractor::{Extractor, Gathered};
 use super::facts::FrameFacts;
@@ -11,7 +11,7 @@ use object::Endianness;
 use probeidx_format::frames::{self, Row, Rule};
 use rustc_hash::FxHashMap;
 
-/// How often the section's bytes may be read as those of common entries.
+/// How many times over the bytes of the section may be read as common entries.
 const MOST_COMMON: usize = 8;
 
 impl<E: Endian> Extractor<'_, '_, E> {
@@ -38,7 +38,7 @@ impl<E: Endian> Extractor<'_, '_, E> {
         let mut bytes = vec![];
         let mut known: FxHashMap<u64, u32> = FxHashMap::default();
         let mut start = 0;
-        // Common entries may overlap, as what refers to them says where they are.
+        // Common entries may overlap, because their position is given by references.
         let mut common_bytes = 0;
         while start < section.data.len() {
             let entry = match section.entry(start) {
@@ -70,7 +70,7 @@ impl<E: Endian> Extractor<'_, '_, E> {
                     let batch = &mut self.batch;
                     let next = batch.frame_rows.len() as u32;
                     let mut rows = *known.entry(content_hash(&bytes)).or_insert(next);
-                    // No rows are the beginning of others.
+                    // No list of rows is a prefix of another.
                     if rows == next || !batch.frame_rows[rows as usize..].starts_with(&bytes) {
                         rows = next;
                         batch.frame_rows.extend_from_slice(&bytes);
@@ -88,27 +88,27 @@ struct Section<'d> {
     name: &'static str,
     data: &'d [u8],
     order: Endianness,
-    /// Of the object; version 4 says it itself.
+    /// Address size of the object; entries of version 4 have their own.
     address_size: u8,
     eh: Option<u64>,
 }
 
-/// An entry, read as far as common entries (CIE) and others (FDE) are alike.
+/// An entry, read up to where common entries (CIE) and others (FDE) differ.
 struct Entry<'d> {
-    /// Behind the id.
+    /// After the id.
     cursor: Cursor<'d, Endianness>,
     end: usize,
-    /// Where the common entry is that this one completes; `None` for a common one.
+    /// The offset of the common entry that this one refers to; `None` for a common entry itself.
     common: Option<u64>,
 }
 
-/// What a common entry says.
+/// The content of a common entry.
 struct Common {
     code_alignment: u64,
     data_alignment: i64,
     address_size: u8,
     segment_size: u8,
-    /// How addresses are encoded (`DW_EH_PE_*`).
+    /// The encoding of addresses (`DW_EH_PE_*`).
     pointers: u8,
     has_length: bool,
     rule: Option<Rule>,
@@ -133,7 +133,7 @@ impl<'d> Section<'d> {
             return Err(self.fault(start, "a frame entry is longer than the section"));
         };
         let mut cursor = Cursor::new(&self.data[..end], cursor.pos, self.order);
-        // What ends one object's entries in `.eh_frame`, and fills gaps.
+        // A zero length ends the entries of one object in `.eh_frame`, or fills a gap.
         if length == 0 {
             return Ok(Entry { cursor, end, common: None });
         }
@@ -146,7 +146,7 @@ impl<'d> Section<'d> {
         Ok(Entry { cursor, end, common })
     }
 
-    /// The bytes of the entry there; 0 where there is none.
+    /// The size of the entry at this offset; 0 if there is none.
     fn common_size(&self, offset: u64) -> usize {
         let entry = usize::try_from(offset).ok().and_then(|start| Some((start, self.entry(start).ok()?)));
         entry.map_or(0, |(start, entry)| entry.end - start)
@@ -194,7 +194,7 @@ impl<'d> Section<'d> {
         Ok(common)
     }
 
-    /// How addresses are encoded, from what letters announce. What follows an unknown letter is passed over.
+    /// Reads the encoding of addresses from the augmentation letters. Data after an unknown letter is skipped.
     fn augmentation(
         &self,
         common: &mut Common,
@@ -216,7 +216,7 @@ impl<'d> Section<'d> {
         Ok(())
     }
 
-    /// The addresses that an entry describes, and its rows.
+    /// The addresses covered by an entry, and its rows.
     fn described(
         &self,
         common: &Common,
@@ -257,8 +257,8 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Follows the instructions from the address `start` and the rule that holds there. Gives the last rule; what holds
-    /// where goes to `rows`.
+    /// Executes the instructions, starting at address `start` with an initial rule. Returns the last rule and appends
+    /// changes to `rows`.
     fn run(
         &self,
         common: &Common,
@@ -356,7 +356,7 @@ impl<'d> Section<'d> {
     }
 }
 
-/// From an address on, this rule holds.
+/// A rule and the address from which it applies.
 type AddressRow = (u64, Option<Rule>);
 
 /// `DW_CFA_MIPS_advance_loc8`.

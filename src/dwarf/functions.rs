@@ -1,7 +1,7 @@
-//! Functions as declared: name, file, line, and the variables of all their scopes.
+//! Function declarations: name, file, line, and the variables of all their scopes.
 //!
-//! Abstract functions (those that were inlined somewhere) stand on their own; a function that was not is described
-//! where its code is. Either way its placements refer to one list of variables by position.
+//! Functions that were inlined somewhere have an abstract entry of their own; others are described where their code
+//! is. Either way, placements refer to one list of variables by position.
 use super::abbrev::Slot;
 use super::attrs::Attrs;
 use super::cursor::Cursor;
@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What a record of the index can count.
+/// The most variables that an index record can count.
 pub const MOST_VARIABLES: usize = u16::MAX as usize;
 
 /// A function whose unit is still being read.
@@ -29,35 +29,35 @@ pub struct UnitFunction {
     pub line: u32,
     pub return_type: u32,
     pub flags: u16,
-    /// Its variables among those of the unit.
+    /// Its range of the unit's variables.
     pub variables: Range<u32>,
-    /// Variables that its placements have and its own description lacks.
+    /// Variables that its placements have but its own entry lacks.
     pub extra: Vec<UnitVariable>,
-    /// Without `DW_AT_decl_file`, as in assembly: an address whose line tells.
+    /// Without `DW_AT_decl_file`, as in assembly: an address whose line row gives the file.
     pub lookup: Option<u32>,
 }
 
-/// A variable with where it is described, by which placements refer to it.
+/// A variable and the offset of its entry, by which placements refer to it.
 #[derive(Clone, Copy)]
 pub struct UnitVariable {
     pub offset: u32,
     pub facts: VariableFacts,
-    /// What all placements inherit that have none of their own.
+    /// The location or value of all placements that have none of their own.
     pub fixed: Fixed,
 }
 
-/// A location or value that is the same everywhere.
+/// A location or value that does not depend on the address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fixed {
     None,
-    /// A block as `attrs::block` takes it.
+    /// A block for `attrs::block`.
     Expr(u64),
     Number(i64),
-    /// A block as `attrs::block` takes it.
+    /// A block for `attrs::block`.
     Bytes(u64),
 }
 
-/// The functions of the unit at hand, and all of the batch by their keys.
+/// The functions of the current unit, and all of the batch by key.
 #[derive(Default)]
 pub struct UnitFunctions {
     pub list: Vec<UnitFunction>,
@@ -65,29 +65,29 @@ pub struct UnitFunctions {
     by_offset: FxHashMap<u32, u32>,
     by_key: FxHashMap<Key, u32>,
     depth: u32,
-    /// Bytes that were read within abstract functions, or passed over.
+    /// Bytes read or skipped within abstract functions.
     passed_over: usize,
 }
 
 impl UnitFunctions {
-    /// Starts with what a batch describes already.
+    /// Starts with the functions already in the batch.
     pub(super) fn new(by_key: FxHashMap<Key, u32>) -> Self {
         Self { by_key, ..Self::default() }
     }
-    /// What the batch describes.
+    /// The functions in the batch.
     pub(super) fn into_known(self) -> FxHashMap<Key, u32> {
         self.by_key
     }
 }
 
-/// Origins of origins of … deeper than this are cut.
+/// Chains of origins deeper than this are cut.
 const DEEPEST_ORIGIN: u32 = 16;
 
 /// Lexical blocks nested deeper than this are cut.
 pub const DEEPEST_SCOPE: u32 = 400;
 
 impl<'d, E: Endian> Extractor<'d, '_, E> {
-    /// The function that is described at this offset of `.debug_info`, in whatever unit.
+    /// The function whose entry is at this offset of `.debug_info`, in any unit.
     pub(super) fn function_at(&mut self, source: &Rc<Source<'d, E>>, offset: u64) -> Option<u32> {
         if let Some(&known) = self.functions.by_offset.get(&(offset as u32)) {
             return Some(known);
@@ -117,7 +117,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         Some(self.abstract_function(source, offset, &mut cursor, abbrev.has_children, &attrs))
     }
 
-    /// Describes a function from its entry, whose attributes were read, and its children.
+    /// Reads a function from its entry, whose attributes are already read, and its children.
     pub(super) fn abstract_function(
         &mut self,
         source: &Rc<Source<'d, E>>,
@@ -149,7 +149,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         id
     }
 
-    /// What an entry says of its function, completed from its origin or specification.
+    /// The declaration in an entry, completed from its origin or specification.
     pub(super) fn declaration(&mut self, source: &Rc<Source<'d, E>>, attrs: &Attrs) -> UnitFunction {
         let parent = attrs.get(Slot::Specification).or(attrs.get(Slot::Origin));
         let flag = |slot, flag| if attrs.flag(slot) { flag } else { 0 };
@@ -228,7 +228,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// A variable from its entry.
+    /// Reads a variable from its entry.
     pub(super) fn variable(
         &mut self,
         source: &Rc<Source<'d, E>>,
@@ -262,7 +262,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         variable
     }
 
-    /// What the entry at this offset says of a variable.
+    /// The variable whose entry is at this offset.
     fn origin_variable(
         &mut self,
         source: &Rc<Source<'d, E>>,
@@ -291,8 +291,8 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         })
     }
 
-    /// Gives the unit's functions their numbers in the batch, one for each that differs, and empties the unit's list.
-    /// The numbers are in the order of the list.
+    /// Assigns batch numbers to the unit's functions, one per distinct function, and empties the unit's list. The
+    /// numbers are in the order of the list.
     pub(super) fn finish_functions(&mut self) -> Vec<u32> {
         let list = std::mem::take(&mut self.functions.list);
         let variables = std::mem::take(&mut self.functions.variables);
@@ -347,17 +347,17 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     }
 }
 
-/// Whether it is an `extern` declaration within a function, which is no variable of it.
+/// Whether it is an `extern` declaration within a function, which is not one of its variables.
 pub fn is_extern(attrs: &Attrs) -> bool {
     attrs.get(Slot::Origin).is_none() && attrs.flag(Slot::Declaration)
 }
 
-/// What an entry says of its variable for all addresses.
+/// The location or value in an entry that holds at all addresses.
 pub fn fixed(attrs: &Attrs) -> Fixed {
     match (attrs.get(Slot::ConstValue), attrs.get(Slot::Location)) {
         (Some(value), _) if attrs.is_block(Slot::ConstValue) => Fixed::Bytes(value),
         (Some(value), _) if is_number(attrs.form(Slot::ConstValue)) => Fixed::Number(value as i64),
-        // A string: the variable is that array of characters, which no list of ours carries.
+        // A string: the value is an array of characters, which is not stored.
         (Some(_), _) => Fixed::Bytes(0),
         (None, Some(value)) if attrs.is_block(Slot::Location) => Fixed::Expr(value),
         _ => Fixed::None,

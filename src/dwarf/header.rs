@@ -1,4 +1,4 @@
-//! The headers of units: where each is, and how it is encoded.
+//! Reads the headers of units: their position and encoding.
 use super::cursor::Cursor;
 use super::sections::{Origin, Part, PartKind, Sections};
 use crate::error::ErrorKind;
@@ -9,16 +9,16 @@ use rustc_hash::FxHashMap;
 /// The units of an object.
 #[derive(Default)]
 pub struct Units {
-    /// In the order of their offsets: those of the object, then those of other files.
+    /// In the order of their offsets: those of the object first, then those of other files.
     pub headers: Vec<UnitHeader>,
-    /// Where the type stands that a type unit describes, by signature; sorted.
+    /// The type described by each type unit, by signature; sorted.
     pub signatures: Vec<(u64, usize)>,
-    /// Why the walk over the headers passed some over.
+    /// Headers that were skipped, with the reason.
     pub faults: Vec<Fault>,
 }
 
 impl Units {
-    /// The units of the object itself and of its supplementary file, from which units count by the numbers of the parts.
+    /// The units of the object and of its supplementary file. Their origins are the numbers of the parts.
     pub fn of(sections: &Sections<'_>) -> Self {
         let info = sections.info.len();
         let whole = [Part { kind: PartKind::Object, start: Origin::default(), types: info, end: info }];
@@ -32,7 +32,7 @@ impl Units {
         units
     }
 
-    /// Adds units of other files, which stand behind all that are known.
+    /// Adds units of other files, whose offsets follow all known ones.
     pub fn extend(&mut self, headers: impl IntoIterator<Item = UnitHeader>) {
         self.headers.extend(headers);
         self.put_in_order();
@@ -44,7 +44,7 @@ impl Units {
         self.headers.get_mut(at)
     }
 
-    /// Sorts them, and leaves of the type units with one signature the first: each file has its own copy.
+    /// Sorts the units, and keeps the first type unit of each signature: each file has its own copy.
     fn put_in_order(&mut self) {
         let Self { headers, signatures, .. } = self;
         headers.sort_by_key(|unit| unit.start);
@@ -59,7 +59,7 @@ impl Units {
             signatures.binary_search(&(unit.signature, unit.type_at)).is_ok() || unit.role != Role::Type
         };
         headers.retain(is_first);
-        // Compilers give the units of a file one table of abbreviations, or none another file's.
+        // Compilers use one table of abbreviations for all units of a file.
         let mut with_abbrevs = FxHashMap::default();
         for unit in headers.iter().filter(|u| matches!(u.role, Role::Own | Role::Split)) {
             with_abbrevs.entry(unit.abbrev).or_insert(unit.start);
@@ -70,7 +70,7 @@ impl Units {
     }
 }
 
-/// The units of a part, all of which count from the same origin. (DWARF 5, section 7.5.1.)
+/// The units of a part, all with the same origin (DWARF 5, section 7.5.1).
 pub fn in_part(
     sections: &Sections<'_>,
     number: usize,
@@ -102,7 +102,7 @@ pub fn in_part(
             }
         }
     }
-    // What several objects share has no type units.
+    // A file shared by several objects has no type units.
     units.retain(|unit| part.kind != PartKind::Supplementary || unit.type_at == 0);
     units
 }
@@ -117,8 +117,8 @@ fn role(kind: PartKind, role: Role) -> Role {
     }
 }
 
-/// The unit at this offset, its abbreviations as it says itself; or what is wrong with it, and where the next one starts
-/// if that can be told.
+/// Reads the unit header at this offset, its abbreviations relative to its own share. On an error, returns the offset
+/// of the next unit too, if known.
 pub fn header_at(
     info: &[u8],
     order: Endianness,
@@ -191,59 +191,60 @@ pub struct Encoding {
     pub offset_size: u8,
 }
 
-/// What a unit is to the object.
+/// The role of a unit in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// One of the object's own, which may say that its entries are elsewhere.
+    /// A unit of the object, which may refer to another file for its entries.
     Own,
-    /// In a supplementary file: only what units of the object refer to counts.
+    /// In a supplementary file: only what the object's units refer to counts.
     Supplementary,
-    /// The entries of one of the object's own, in another file.
+    /// The entries of one of the object's units, in another file.
     Split,
-    /// A type, for all units that refer to it by signature.
+    /// A type, referred to by signature.
     Type,
 }
 
-/// Where a unit is.
+/// The position and role of a unit.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitHeader {
     /// The offset of its header in `.debug_info`.
     pub start: usize,
     /// The offset of its first entry.
     pub entries: usize,
-    /// The offset behind its last byte.
+    /// The offset past its last byte.
     pub end: usize,
     /// The offset of its abbreviations.
     pub abbrev: usize,
     pub encoding: Encoding,
     pub role: Role,
-    /// From where its offsets count: a number in [`Sections::origins`].
+    /// Index of its origin in [`Sections::origins`].
     pub origin: u32,
-    /// Of a type unit that of its type, of a split unit of DWARF 5 and its skeleton what tells that they belong together.
+    /// For a type unit, the signature of its type; for a split unit of DWARF 5 and its skeleton, the id that they
+    /// share.
     pub signature: u64,
-    /// Of a type unit, the offset of its type.
+    /// For a type unit, the offset of its type.
     pub type_at: usize,
-    /// Where the unit starts to which it belongs: a skeleton and the unit with its entries to each other, a type unit to one
-    /// of the same file, whose folder is its own.
+    /// The start of the unit it belongs to. A skeleton and its split unit refer to each other; a type unit refers to
+    /// a unit of the same file, whose compilation directory it shares.
     pub companion: Option<usize>,
-    /// Says in DWARF 5 that its entries are in another file.
+    /// Whether its entries are in another file, by a DWARF 5 header.
     pub is_skeleton: bool,
 }
 
-/// What was wrong at which offset of which section.
+/// An error at an offset of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub kind: ErrorKind,
     pub section: &'static str,
-    /// In the share of the section that the part has.
+    /// Relative to the part's share of the section.
     pub offset: usize,
     pub what: &'static str,
-    /// The number of the part in [`Sections::parts`]: 0 is the object.
+    /// Index of the part in [`Sections::parts`]; 0 is the object.
     pub part: usize,
 }
 
 impl Fault {
-    /// Something is damaged.
+    /// A fault for damaged data.
     pub fn new(section: &'static str, offset: usize, what: &'static str) -> Self {
         Self { kind: ErrorKind::Damaged, section, offset, what, part: 0 }
     }

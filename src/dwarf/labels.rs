@@ -1,4 +1,4 @@
-//! Labels that have an address: those to which code jumps, where the compiler kept a place for them.
+//! Labels with an address: jump targets that the compiler kept.
 use super::abbrev::Slot;
 use super::attrs::Attrs;
 use super::extractor::{Extractor, Source};
@@ -9,7 +9,7 @@ use object::Endian;
 use std::rc::Rc;
 
 impl<'d, E: Endian> Extractor<'d, '_, E> {
-    /// Notes a label of a placement and of a block in it, from its entry. One without an address is none.
+    /// Adds a label to a placement and a block in it, from its entry. Labels without an address are ignored.
     pub(super) fn label(&mut self, source: &Rc<Source<'d, E>>, (place, block): (u32, u32), attrs: &Attrs) {
         let Some(pc) = attrs.get(Slot::LowPc).and_then(|low| self.pc(low)) else { return };
         let (name, line) = match attrs.get(Slot::Origin) {
@@ -21,7 +21,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// What the entry of the abstract function says of a label.
+    /// The name and line of a label in the abstract function.
     fn declared_label(&mut self, source: &Rc<Source<'d, E>>, origin: u64) -> (LocalStr, u32) {
         let unknown = (LocalStr::EMPTY, 0);
         let Some(source) = self.source_of(source, origin) else { return unknown };

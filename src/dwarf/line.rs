@@ -1,4 +1,4 @@
-//! Line programs. (DWARF 5, section 6.2; DWARF 4, section 6.2.4.)
+//! Runs line programs (DWARF 5, section 6.2; DWARF 4, section 6.2.4).
 use super::attrs::StrRef;
 use super::cursor::Cursor;
 use super::header::Fault;
@@ -14,7 +14,7 @@ pub struct File {
     pub name: FileName,
 }
 
-/// Where a name of the line table stands.
+/// The position of a name in the line table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileName {
     Indirect(StrRef),
@@ -42,9 +42,9 @@ pub struct LineHeader {
     line_range: u8,
     opcode_base: u8,
     operand_counts: Vec<u8>,
-    /// Numbered from 0; before DWARF 5 the first is the compilation directory and not in the table.
+    /// Numbered from 0; before DWARF 5 the first is the compilation directory, which is not in the table.
     pub directories: Vec<Option<FileName>>,
-    /// Numbered from 0; before DWARF 5 the first is none.
+    /// Numbered from 0; before DWARF 5 the first is absent.
     pub files: Vec<Option<File>>,
     program: std::ops::Range<usize>,
     address_size: u8,
@@ -57,13 +57,13 @@ impl LineHeader {
     pub fn program_size(&self) -> usize {
         self.program.len()
     }
-    /// What it cost to read the header, in bytes of a program: so much for an entry, and names are passed over quickly.
+    /// The cost of reading the header, in bytes of a program: constant per entry, because names are skipped quickly.
     pub fn size(&self) -> usize {
         4 * (self.directories.len() + self.files.len()) + self.length / 16
     }
 }
 
-/// Reads the header of the unit's line program; `None` where it has none.
+/// Reads the header of the unit's line program; `None` if it has none.
 pub fn header(unit: &Unit<'_, impl Endian>) -> Result<Option<LineHeader>, Fault> {
     let Some(offset) = unit.stmt_list else { return Ok(None) };
     let section = unit.sections.line;
@@ -141,7 +141,7 @@ fn inline_name(cursor: &mut Cursor<'_, impl Endian>) -> Option<FileName> {
     (!cursor.c_string().is_empty()).then_some(FileName::Inline(at))
 }
 
-/// A table of directories or files: how its entries are made up, how many, and the entries.
+/// Reads a table of directories or files: the format of its entries, their number, and the entries.
 fn entries5(
     cursor: &mut Cursor<'_, impl Endian>,
     unit: &Unit<'_, impl Endian>,
@@ -193,21 +193,21 @@ fn entries5(
     }
 }
 
-/// Rows of rising addresses, and the address behind them.
+/// Rows with ascending addresses, and the address past them.
 pub struct Sequence<'r> {
-    /// Addresses are as in the debug information; files as numbered there.
+    /// Addresses and file numbers are those of the debug information.
     pub rows: &'r [(u64, Row)],
     pub end: u64,
 }
 
-/// Runs the program, and calls `each` for every sequence. `rows` lends its memory.
+/// Runs the program and calls `each` for every sequence. `rows` is scratch memory.
 pub fn run(
     unit: &Unit<'_, impl Endian>,
     header: &LineHeader,
     rows: &mut Vec<(u64, Row)>,
     mut each: impl FnMut(Sequence<'_>),
 ) -> Result<(), Fault> {
-    // No program, or none that could be read: the numbers in the header are no good.
+    // There is no program, or its header could not be read and its numbers are meaningless.
     if header.program.is_empty() {
         return Ok(());
     }

@@ -1,5 +1,5 @@
-//! Range lists and location lists, of DWARF 5 and of the versions before. (DWARF 5, sections 7.25, 7.29; DWARF 4,
-//! sections 2.6.2, 2.17.3.)
+//! Range lists and location lists of all DWARF versions (DWARF 5, sections 7.25, 7.29; DWARF 4, sections 2.6.2,
+//! 2.17.3).
 use super::abbrev::Slot;
 use super::attrs::Attrs;
 use super::cursor::Cursor;
@@ -15,10 +15,10 @@ pub struct ListEntry<'d> {
     pub expr: &'d [u8],
 }
 
-/// Lists of more entries than this are cut: no compiler writes one.
+/// Longer lists are cut: no compiler writes one.
 const MOST_ENTRIES: usize = 1 << 20;
 
-/// Why a list, of locations or of ranges, is not whole.
+/// The error for an incomplete location list or range list.
 fn damaged<const LOCATIONS: bool>() -> Result<(), &'static str> {
     Err(if LOCATIONS { "a location list is damaged" } else { "a range list is damaged" })
 }
@@ -30,13 +30,13 @@ fn too_long<const LOCATIONS: bool>() -> Result<(), &'static str> {
     })
 }
 
-/// Where the range lists of a unit are.
+/// The section with the range lists of a unit.
 pub fn section_of_ranges(unit: &Unit<'_, impl Endian>) -> &'static str {
     if unit.header.encoding.version >= 5 { ".debug_rnglists" } else { ".debug_ranges" }
 }
 
 /// Calls `each` with the ranges of an entry, from `DW_AT_low_pc` and `DW_AT_high_pc` or `DW_AT_ranges`. Empty ranges
-/// are kept: an entry without length still has a place. An error where the list is not whole.
+/// are kept: a function of zero length still has a placement. Fails if the list is incomplete.
 pub fn ranges(
     unit: &Unit<'_, impl Endian>,
     attrs: &Attrs,
@@ -60,7 +60,7 @@ pub fn ranges(
     Ok(())
 }
 
-/// Calls `each` with the entries of the location list that `DW_AT_location` names. An error where it is not whole.
+/// Calls `each` with the entries of the location list in `DW_AT_location`. Fails if the list is incomplete.
 pub fn locations<'d>(
     unit: &Unit<'d, impl Endian>,
     attrs: &Attrs,
@@ -81,8 +81,8 @@ pub fn locations<'d>(
     }
 }
 
-/// The offset of a list: the value itself, which counts from where the unit's share of the section starts, or relative to
-/// the base what stands at this index of the table there.
+/// The offset of a list: the value itself, relative to the unit's share of the section; or for an index, the value in
+/// the offset table, relative to the unit's base.
 fn offset(
     unit: &Unit<'_, impl Endian>,
     section: &[u8],
@@ -100,8 +100,8 @@ fn offset(
     usize::try_from(base.wrapping_add(offset)).ok().filter(|_| !cursor.ended)
 }
 
-/// A list of DWARF 5. The kinds of entries have the same numbers for ranges and locations up to 4; locations have a
-/// default in between.
+/// Reads a list of DWARF 5. The kinds of entries up to 4 are the same for ranges and locations; locations then insert
+/// a default.
 #[inline]
 fn list5<'d, const LOCATIONS: bool>(
     unit: &Unit<'d, impl Endian>,
@@ -114,7 +114,7 @@ fn list5<'d, const LOCATIONS: bool>(
     let mut base = unit.low_pc;
     for _ in 0..MOST_ENTRIES {
         let mut kind = cursor.u8();
-        // From DW_LLE_default_location (5) on, locations count one more than ranges.
+        // From DW_LLE_default_location (5) on, location kinds are one greater than range kinds.
         if LOCATIONS && kind >= 5 {
             kind -= 1;
             if kind == 4 {
@@ -162,7 +162,7 @@ fn list5<'d, const LOCATIONS: bool>(
     too_long::<LOCATIONS>()
 }
 
-/// A list of DWARF 2 to 4: pairs of addresses relative to a base.
+/// Reads a list of DWARF 2 to 4: pairs of addresses relative to a base.
 fn list4<'d, const LOCATIONS: bool>(
     unit: &Unit<'d, impl Endian>,
     section: &'d [u8],
@@ -199,8 +199,8 @@ fn list4<'d, const LOCATIONS: bool>(
     too_long::<LOCATIONS>()
 }
 
-/// A location list of split DWARF 4: kinds of entries as DWARF 5 has them, lengths as DWARF 4. (GCC's wiki, "DebugFission"; the
-/// constants are `DW_LLE_GNU_*` of binutils' `dwarf2.h`.)
+/// Reads a location list of split DWARF 4: entry kinds as in DWARF 5, lengths as in DWARF 4 (GCC's wiki,
+/// "DebugFission"; the constants are `DW_LLE_GNU_*` in binutils' `dwarf2.h`).
 fn list_of_split4<'d>(
     unit: &Unit<'d, impl Endian>,
     section: &'d [u8],
@@ -212,7 +212,7 @@ fn list_of_split4<'d>(
         let (start, end) = match cursor.u8() {
             _ if cursor.ended => return damaged::<true>(),
             0 => return Ok(()),
-            // A base, from which no kind of entry counts.
+            // A base address, which no kind of entry uses.
             1 => {
                 cursor.skip_leb();
                 continue;

@@ -1,4 +1,4 @@
-//! Where the variables of a placement are.
+//! The locations of a placement's variables.
 use super::abbrev::Slot;
 use super::attrs::{Attrs, block};
 use super::extractor::{Extractor, Source};
@@ -15,7 +15,8 @@ use probeidx_format::details::{DetailWriter, Range};
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// So many variables of placements may be missing in the description of a function: each new one is compared with all.
+/// The most variables of placements that may be missing from a function's own entry: each new one is compared with
+/// all.
 const MOST_EXTRA: usize = 4096;
 
 impl<'d, E: Endian> Extractor<'d, '_, E> {
@@ -80,14 +81,14 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                         if e.end == u64::MAX && e.start == 0 {
                             list.push((Range { start: 0, end: u32::MAX }, e.expr));
                         } else if let (Some(start), Some(end)) = (object.pc(e.start), object.pc(e.end)) {
-                            // Where nothing happened since the entry, what the first range says holds there too.
+                            // If no value changed since the entry, the first range is valid there too.
                             let is_first = parameter && !std::mem::replace(&mut has_more, true);
                             let start = match object.begins(start) {
                                 Some(begin) if is_first && begin == entry => entry,
                                 _ => start,
                             };
-                            // Where assignments precede the first instruction, GCC (8 and later, with location views) says
-                            // what was passed in an empty range, and what is assigned in the next one.
+                            // If assignments precede the first instruction, GCC (8 and later, with location views)
+                            // puts the passed value into an empty range, and the assigned one into the next range.
                             let is_passed = is_first && (start, end) == (entry, entry);
                             if start < end || is_passed {
                                 list.push((Range { start, end }, e.expr));
@@ -102,7 +103,8 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 put_list(&source.unit, writer, index, &list);
                 self.scratch.list = list;
             }
-            // What the abstract variable says is relative to the unit that describes it; sections are one object's.
+            // A block in the abstract variable is relative to the unit that describes it; sections belong to one
+            // object.
             Fixed::None => match inherited {
                 Fixed::None => writer.nowhere(index),
                 Fixed::Number(value) => writer.constant(index, value),
@@ -112,8 +114,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// The position of the variable that is described at `origin` in the function's list; most often it is the one
-    /// that is due.
+    /// The position in the function's list of the variable whose entry is at `origin`; usually the next one due.
     #[inline]
     fn position(&self, function: u32, due: u32, origin: u64) -> Option<(u32, Fixed)> {
         let range = &self.functions.list[function as usize].variables;
@@ -126,7 +127,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         Some((index as u32, variables[index].fixed))
     }
 
-    /// A variable that the function's description lacks, added to its list if that has room.
+    /// Appends a variable that the function's own entry lacks to its list, if there is room.
     fn extra(
         &mut self,
         source: &Rc<Source<'d, E>>,
@@ -154,7 +155,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     }
 }
 
-/// Writes a list; expressions as [`plain`] has them.
+/// Writes a location list, with expressions converted by [`plain`].
 fn put_list(
     unit: &Unit<'_, impl Endian>,
     writer: &mut DetailWriter<'_>,
@@ -181,13 +182,13 @@ fn put_everywhere(
     }
 }
 
-/// Whether an expression is for sure as the index has it.
+/// Whether an expression certainly needs no conversion.
 fn is_plain(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> bool {
     unit.sections.order == Endianness::Little && !has_index(unit, operations)
 }
 
-/// An expression as the index has it: with little-endian numbers, and with addresses for the numbers of addresses, as their
-/// table stays behind.
+/// Converts an expression for the index: numbers become little-endian, and address indexes become addresses, because
+/// their table is not kept.
 fn plain<'e>(unit: &Unit<'_, impl Endian>, operations: &'e [u8]) -> Cow<'e, [u8]> {
     let operations = match unit.sections.order {
         Endianness::Little => operations.into(),
@@ -205,8 +206,8 @@ fn has_index(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> bool {
     !unit.sections.addr.is_empty() && operations.iter().any(|op| INDEXED.contains(op))
 }
 
-/// A big-endian expression with the bytes of its operands of fixed size in turn. From what cannot be decoded on it stays as
-/// it is, as do the bytes of a value (`DW_OP_implicit_value`), which are no number.
+/// Reverses the bytes of fixed-size operands in a big-endian expression. Unchanged are everything from the first
+/// operation that cannot be decoded, and the bytes of `DW_OP_implicit_value`, which are not a number.
 fn with_little_endian_numbers(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> Vec<u8> {
     let mut turned = operations.to_vec();
     let expression = gimli::Expression(gimli::EndianSlice::new(operations, gimli::BigEndian));
@@ -245,8 +246,8 @@ fn with_little_endian_numbers(unit: &Unit<'_, impl Endian>, operations: &[u8]) -
     turned
 }
 
-/// A little-endian expression with addresses for the numbers of addresses. One that cannot be decoded, or whose jumps would
-/// lead elsewhere then, stays as it is.
+/// Replaces address indexes in a little-endian expression by addresses. An expression stays unchanged if it cannot be
+/// decoded, or if its jumps would lead elsewhere.
 fn with_addresses(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> Vec<u8> {
     let expression = gimli::Expression(gimli::EndianSlice::new(operations, gimli::LittleEndian));
     let mut decoded = expression.operations(encoding(unit));

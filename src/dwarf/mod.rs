@@ -1,7 +1,7 @@
-//! Debug information to facts: a pure function from the sections of an object to owned values.
+//! Reads debug information into facts: a pure function from the sections of an object to owned values.
 //!
-//! An [`Extractor`] reads consecutive units. Nothing of it knows files, threads or the index; what leads to other units is
-//! followed at once, so that a batch of units can be read without any other.
+//! An [`Extractor`] reads consecutive units. It knows nothing of files on disk, threads or the index. References to
+//! other units are followed at once, so a batch of units can be read without any other.
 #![allow(non_upper_case_globals, reason = "the constants bear the names that the DWARF standard gives them")]
 mod abbrev;
 mod attrs;
@@ -43,10 +43,10 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use strings::LocalStr;
 
-/// Goes on with what was gathered, with these units of an object.
+/// Resumes a batch with these units of an object.
 ///
-/// Cost: it is what a build takes longest for. So little-endian objects have code of their own, which asks nowhere for the
-/// order of bytes.
+/// Cost: most of the time of a build. Therefore little-endian objects have specialized code, which never checks the
+/// byte order.
 pub fn read_units(
     gathered: Gathered,
     object: ObjectSource<'_>,
@@ -59,7 +59,7 @@ pub fn read_units(
     }
 }
 
-/// The same with the frame rules of an object. Cost: below 1 % of a build.
+/// Resumes a batch with the frame rules of an object. Cost: below 1 % of a build.
 pub fn read_frames(gathered: Gathered, object: ObjectSource<'_>) -> Gathered {
     Extractor::new(gathered, object, object.sections.order, &()).read_frames()
 }
@@ -70,7 +70,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         self.leave()
     }
 
-    /// Reads a unit of the object, its entries wherever they are, or a type unit.
+    /// Reads a unit of the object, wherever its entries are, or a type unit.
     fn read(&mut self, header: UnitHeader) {
         if header.role == Role::Type {
             self.read_type_unit(header);
@@ -115,8 +115,8 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         self.close(source);
     }
 
-    /// Reads the entries of a unit or namespace: types and abstract functions. Functions with code are only noted,
-    /// as they may refer to abstract ones further on.
+    /// Reads the entries of a unit or namespace: types and abstract functions. Functions with code are queued,
+    /// because they may refer to abstract ones that follow.
     fn read_entries(
         &mut self,
         source: &Rc<Source<'d, E>>,
@@ -187,8 +187,8 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// Reads the types and functions of a unit of the supplementary file, once for all units that import it. Partial units
-    /// of the object itself are read as the others are.
+    /// Reads the types and functions of a unit of the supplementary file, once for all units that import it. Partial
+    /// units of the object itself are read like all others.
     fn read_imported(&mut self, source: &Rc<Source<'d, E>>, offset: u64) {
         let Some(imported) = self.source_of(source, offset) else { return };
         let header = imported.unit.header;
@@ -197,7 +197,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// Reads a type that has a unit of its own.
+    /// Reads a type unit.
     fn read_type_unit(&mut self, header: UnitHeader) {
         let Some(source) = self.open(header) else { return };
         self.read_without_code(&source);
@@ -219,7 +219,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     }
 
     fn read_lines(&mut self, source: &Rc<Source<'d, E>>) {
-        // A table may belong to several units (dwz); what is partial has no code, and none is run twice.
+        // Several units may share a table (dwz). Partial units have no code, and no table is run twice.
         let is_partial = source.unit.tag == DW_TAG_partial_unit;
         let Some(offset) = source.unit.stmt_list.filter(|o| !is_partial && self.programs.insert(*o)) else {
             return;
@@ -245,7 +245,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 let position =
                     lines::Position { file: self.file_number(source, row.position.file), ..row.position };
                 let row = Row { pc, position, ..row };
-                // Rows that differ in their view number only say nothing new.
+                // Rows that differ only in their view number add nothing.
                 if kept.last() != Some(&row) {
                     kept.push(row);
                 }
@@ -260,7 +260,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// Gives functions without `DW_AT_decl_file`, as assemblers write them, the file and line of their first row.
+    /// Sets the file and line of functions without `DW_AT_decl_file`, as assemblers write them, from their first row.
     fn locate_functions(&mut self, first_sequence: usize) {
         let list = self.functions.list.iter().enumerate();
         let mut wanted: BTreeSet<(u32, usize)> = list.filter_map(|(at, f)| Some((f.lookup?, at))).collect();
@@ -269,7 +269,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
         let unknown = self.batch.strings.intern(UNKNOWN_SOURCE);
         let first_file = self.batch.units.last().map_or(0, |u| u.first_file);
-        // Each row is read once, and each function found in one sequence, the first that holds it.
+        // Each row is read once, and each function is found in the first sequence that contains it.
         for sequence in &self.batch.sequences[first_sequence..] {
             let found: Vec<_> = wanted.range((sequence.start, 0)..(sequence.end, 0)).copied().collect();
             if found.is_empty() {
@@ -296,10 +296,10 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     }
 }
 
-/// What SystemTap prints for a function of which neither entry nor line table tell the file.
+/// What SystemTap prints for a function without a file in its entry or the line table.
 const UNKNOWN_SOURCE: &[u8] = b"<unknown source>";
 
-/// Whether functions are described within types, as methods are.
+/// Whether functions may be described within types, as methods are.
 fn has_functions_in_types(language: u16) -> bool {
     !matches!(
         DwLang(language),
@@ -307,7 +307,7 @@ fn has_functions_in_types(language: u16) -> bool {
     )
 }
 
-/// GCC with `-mfentry` starts location lists behind the call at a function's entry (SystemTap PR15123).
+/// With `-mfentry`, GCC starts location lists after the call at a function's entry (SystemTap PR15123).
 fn unit_flags(producer: &[u8]) -> u32 {
     let has = |what: &[u8]| memchr::memmem::find(producer, what).is_some();
     if has(b"GNU ") && has(b"-mfentry") { UnitRecord::GCC_MFENTRY } else { 0 }

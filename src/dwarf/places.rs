@@ -1,5 +1,5 @@
-//! Placements: out-of-line functions and, below them, their inline instances, each with its ranges, its call site
-//! and where its variables are.
+//! Placements: out-of-line functions and the inline instances within them, each with its ranges, call site and
+//! locations of variables.
 use super::abbrev::{Abbrev, Slot};
 use super::attrs::{Attrs, block};
 use super::cursor::Cursor;
@@ -20,52 +20,52 @@ use probeidx_format::expr::FrameBase;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Memory that is used again for every placement.
+/// Memory reused for every placement.
 #[derive(Default)]
 pub struct Scratch<'d> {
     buffers: Vec<Buffer>,
     ranges: Vec<Range>,
     pub(super) list: Vec<(Range, &'d [u8])>,
-    /// The hashes of details that were written lately, and where they stand in the batch.
+    /// The hashes of recently written details, and their offsets in the batch.
     recent: Vec<(u32, u32)>,
-    /// The variables of a function without abstract description, found while its code is walked.
+    /// The variables of a function without an abstract entry, found while its code is walked.
     pub(super) own: Vec<UnitVariable>,
-    /// Functions within functions, to be walked later, and how deep.
+    /// Functions within functions, to be walked later, with their depth.
     nested: Vec<(usize, u32)>,
-    /// The unit's files as its placements and rows number them: by the number in the line table.
+    /// Batch numbers of the unit's files, by their number in the line table.
     file_numbers: Vec<u32>,
-    /// The same by path.
+    /// Batch numbers of the unit's files, by path.
     numbers_of_paths: FxHashMap<LocalStr, u32>,
 }
 
-/// So many details are compared with those that come.
+/// Number of recent details that new ones are compared with.
 const RECENT_DETAILS: usize = 2048;
 
-/// Details of more bytes than this are not looked for.
+/// Longer details are not compared.
 const SMALL_DETAILS: usize = 48;
 
-/// Functions within functions within … deeper than this are left out.
+/// Functions nested deeper than this within functions are left out.
 const DEEPEST_FUNCTION: u32 = 16;
 
-/// The placement whose scopes are being walked.
+/// The placement whose scopes are walked.
 #[derive(Clone, Copy)]
 pub struct Frame {
     place: u32,
     pub(super) function: u32,
-    /// Variables are described here and nowhere else: their positions are those of `Scratch::own`.
+    /// Whether variables are described only here: their positions are those in `Scratch::own`.
     pub(super) is_own: bool,
     depth: u32,
     pub(super) nested: bool,
-    /// The number of the lexical block, as the details have it; 0 for none.
+    /// The number of the lexical block, as in the details; 0 for none.
     block: u32,
-    /// In how many other functions the out-of-line function is described.
+    /// How many other functions enclose the out-of-line function.
     within: u32,
-    /// Of the out-of-line function.
+    /// The frame base of the out-of-line function.
     base: FrameBase,
 }
 
 impl<'d, E: Endian> Extractor<'d, '_, E> {
-    /// Walks the function with code at this offset, and all that is inlined into it.
+    /// Walks the function with code at this offset, and everything inlined into it.
     pub(super) fn out_of_line(&mut self, source: &Rc<Source<'d, E>>, offset: usize) {
         self.walk_function(source, offset, 0);
         while let Some((offset, depth)) = self.scratch.nested.pop() {
@@ -193,7 +193,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         self.scratch.buffers.push(buffer);
     }
 
-    /// Where these details stand in the batch: small placements are often alike.
+    /// The offset of these details in the batch: small placements are often alike.
     fn details(&mut self, bytes: &[u8]) -> u32 {
         let details = &mut self.batch.details;
         let end = details.len() as u32;
@@ -276,7 +276,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// Notes the methods of a class that is declared in a function.
+    /// Queues the methods of a class declared in a function.
     fn walk_members(&mut self, unit: &Unit<'d, E>, cursor: &mut Cursor<'d, E>, outer: Frame) {
         let frame = Frame { depth: outer.depth + 1, ..outer };
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
@@ -291,7 +291,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// Notes a function within a function, to be walked after it.
+    /// Queues a function within a function, to be walked after it.
     fn nested_function(
         &mut self,
         unit: &Unit<'d, E>,
@@ -300,7 +300,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         abbrev: &Abbrev,
         frame: Frame,
     ) {
-        // Each level passes over all that is further in.
+        // Each level skips everything nested deeper.
         if frame.within < DEEPEST_FUNCTION {
             self.scratch.nested.push((offset, frame.within + 1));
         } else {
@@ -309,7 +309,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         unit.skip_entry(cursor, abbrev);
     }
 
-    /// The entry of a placement and its ranges. The memory of the ranges is `Scratch::ranges`, to be given back.
+    /// The entry of a placement and its ranges. The memory of the ranges is `Scratch::ranges`; the caller returns it.
     fn entry_and_ranges(&mut self, unit: &Unit<'d, E>, attrs: &Attrs) -> (Option<u32>, Vec<Range>) {
         let mut found = std::mem::take(&mut self.scratch.ranges);
         found.clear();
@@ -348,7 +348,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         (entry.and_then(|entry| self.pc(entry)), found)
     }
 
-    /// The number that the unit's files have in the batch, for a number of its line table.
+    /// The batch number of a file, by its number in the unit's line table.
     #[inline]
     pub(super) fn file_number(&mut self, source: &Source<'d, E>, file: u32) -> u32 {
         match self.scratch.file_numbers.get(file as usize) {
@@ -376,7 +376,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         number
     }
 
-    /// Forgets the numbers of the unit before.
+    /// Clears the file numbers of the previous unit.
     pub(super) fn enter_unit(&mut self) {
         self.scratch.file_numbers.clear();
         self.scratch.numbers_of_paths.clear();
@@ -388,7 +388,7 @@ fn has_members(unit: &Unit<'_, impl Endian>, abbrev: &Abbrev, tag: DwTag) -> boo
     abbrev.has_children && types::kind(tag).is_some() && has_functions_in_types(unit.language)
 }
 
-/// What the function's variables are relative to.
+/// The frame base of a function, to which its variables are relative.
 fn frame_base(sections: &Sections<'_>, attrs: &Attrs) -> FrameBase {
     let Some(value) = attrs.get(Slot::FrameBase).filter(|_| attrs.is_block(Slot::FrameBase)) else {
         return FrameBase::Other;

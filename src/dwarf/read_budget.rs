@@ -1,5 +1,5 @@
-//! How much is read again and again: references may lead many readers to the same bytes, so that a small file could take
-//! the square of its size in time. What any compiler writes is far below these bounds.
+//! Limits repeated reading: many references may lead to the same bytes, so a small file could take time quadratic in
+//! its size. Compilers stay far below these limits.
 use super::abbrev::Abbrevs;
 use super::attrs::StrRef;
 use super::extractor::Extractor;
@@ -9,33 +9,33 @@ use object::Endian;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// How often all bytes of a section may be read because entries refer to them.
+/// How many times over the bytes of a section may be read through references from entries.
 pub const MOST_READINGS: usize = 32;
 
-/// So many bytes may be read in any case, however short the section is.
+/// This many bytes may always be read, however short the section.
 const ALWAYS: usize = 1 << 20;
 
-/// A name longer than this is none. The longest of C++ and Rust have some thousand bytes.
+/// Longer names are dropped. The longest ones in C++ and Rust have some thousand bytes.
 const LONGEST_NAME: usize = 64 << 10;
 
-/// Names up to this length are read however often: it is no more than what the entries themselves cost.
+/// Names up to this length are read without limit: they cost no more than the entries themselves.
 const SHORT_NAME: usize = 256;
 
-/// About what an entry of a range list or location list takes, less its expression.
+/// The approximate size of an entry of a range list or location list, without its expression.
 pub const LIST_ENTRY: usize = 8;
 
-/// The bytes that were read so far for one object in one batch.
+/// The bytes read so far for one object in one batch.
 #[derive(Default)]
 pub struct ReadBudget {
     abbrevs: usize,
-    /// Of line tables, with their headers.
+    /// Bytes of line tables, including headers.
     pub lines: usize,
-    /// Of range lists and location lists.
+    /// Bytes of range lists and location lists.
     pub lists: usize,
     names: usize,
 }
 
-/// The tables of abbreviations that several units share, as those of LLVM's full LTO and of dwz do.
+/// Abbreviation tables shared by several units, as by LLVM's full LTO and dwz.
 #[derive(Default)]
 pub struct SharedAbbrevs {
     read_once: FxHashSet<(usize, Encoding)>,
@@ -73,7 +73,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         Ok(abbrevs)
     }
 
-    /// Whether another range list or location list may be read, or why not.
+    /// Fails if the limit for range lists and location lists is reached.
     #[inline]
     pub(super) fn lists_left(&self, unit: &Unit<'_, E>) -> Result<(), &'static str> {
         let s = &unit.sections;
@@ -89,7 +89,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         !is_too_much(self.read_budget.lines, self.object.sections.line.len())
     }
 
-    /// The bytes of a name; none of one that is too long, which is sooner where names were read again and again.
+    /// The bytes of a name; empty if it is too long. The limit is lower once too many names were read again.
     #[inline]
     pub(super) fn name_bytes(&mut self, at: StrRef) -> &'d [u8] {
         let (most, what) = match self.names_left() {
@@ -100,7 +100,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         };
         let Some(name) = at.bytes_within(&self.object.sections, most) else {
             self.read_budget.names += most;
-            // Offsets tell the file; of a single one they would be told in vain, as each name is another fault's place.
+            // Offsets identify the file. For a single file they would only make each name a separate fault.
             let is_alone = self.object.sections.parts.len() < 2;
             self.fault(if is_alone { Fault::new(".debug_info", 0, what) } else { at.fault(what) });
             return &[];
@@ -109,7 +109,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         name
     }
 
-    /// Counts a name that was read.
+    /// Counts the bytes of a name.
     #[inline]
     pub(super) fn count_name(&mut self, length: usize) {
         self.read_budget.names += length;

@@ -1,18 +1,18 @@
-//! The debug sections of an object, with those of other files behind them: one space of offsets for all.
+//! The debug sections of an object, followed by those of other files, in one space of offsets.
 use object::Endianness;
 
-/// The debug sections of an object, relocated; empty where the object has none.
+/// The debug sections of an object, relocated; empty if the object lacks them.
 ///
-/// What other files have of its debug information stands behind what the object has, file after file and in every section:
-/// an offset says in which file it is ([`Part`]), and what a unit says of offsets counts from where its own share of a
-/// section starts ([`Origin`]).
+/// The debug information in other files follows that of the object, file by file, in every section. An offset
+/// therefore identifies its file ([`Part`]), and offsets within a unit are relative to the unit's share of a section
+/// ([`Origin`]).
 #[derive(Clone, Copy)]
 pub struct Sections<'d> {
-    /// In which order the bytes of their numbers stand.
+    /// Their byte order.
     pub order: Endianness,
-    /// The bytes of an address, where frame entries do not say it.
+    /// Bytes per address, for frame entries without a size of their own.
     pub address_size: u8,
-    /// `.debug_info`, and behind it what `.debug_types` and groups of sections have.
+    /// `.debug_info`, followed by `.debug_types` and the members of section groups.
     pub info: &'d [u8],
     pub abbrev: &'d [u8],
     pub line: &'d [u8],
@@ -25,26 +25,26 @@ pub struct Sections<'d> {
     pub loclists: &'d [u8],
     pub loc: &'d [u8],
     pub frame: &'d [u8],
-    /// Where there is no `frame`.
+    /// Used without `frame`.
     pub eh_frame: &'d [u8],
-    /// That of `eh_frame`, as its relocations have it.
+    /// The address of `eh_frame`, as in its relocations.
     pub eh_frame_address: u64,
-    /// The files that have them, the object first; none is as the object alone.
+    /// The files with their shares, the object first; an empty list means only the object.
     pub parts: &'d [Part],
-    /// From where units count, by [`UnitHeader::origin`](super::UnitHeader); the first is that of the object.
+    /// The origins of units, by [`UnitHeader::origin`](super::UnitHeader); the first is that of the object.
     pub origins: &'d [Origin],
-    /// The supplementary file, where there is one.
+    /// The supplementary file, if any.
     pub supplement: Option<Origin>,
-    /// Where the type stands that a type unit describes, by signature; sorted.
+    /// The type described by each type unit, by signature; sorted.
     pub signatures: &'d [(u64, usize)],
 }
 
 impl Sections<'_> {
-    /// From where a unit counts.
+    /// The origin of a unit.
     pub fn origin(&self, number: u32) -> Origin {
         self.origins.get(number as usize).copied().unwrap_or_default()
     }
-    /// The part in which this offset of a section lies, and where the part's share starts.
+    /// The part that contains this offset of a section, and the start of the part's share.
     pub fn part_at(&self, section: &str, offset: usize) -> (usize, usize) {
         let start = |part: &Part| part.start.of(section).unwrap_or(usize::MAX);
         let after = 1 + self.parts.get(1..).unwrap_or_default().partition_point(|part| start(part) <= offset);
@@ -52,29 +52,29 @@ impl Sections<'_> {
     }
 }
 
-/// What a file is to the object.
+/// The role of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
     /// The object itself.
     Object,
-    /// Made by dwz, for several objects.
+    /// Shared by several objects, made by dwz.
     Supplementary,
     /// Split DWARF: a `.dwo` file, or a package of them.
     Split,
 }
 
-/// The share that a file has of the sections.
+/// A file's share of the sections.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     pub kind: PartKind,
     pub start: Origin,
-    /// Where in [`Sections::info`] its `.debug_types` starts, behind its `.debug_info`.
+    /// The start of its `.debug_types` in [`Sections::info`], after its `.debug_info`.
     pub types: usize,
-    /// Where in [`Sections::info`] its share ends.
+    /// The end of its share of [`Sections::info`].
     pub end: usize,
 }
 
-/// Where in every section something starts: the share of a file, or of one unit in a package.
+/// Start offsets in every section: of the share of a file, or of one unit in a package.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     pub info: usize,
@@ -89,7 +89,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Where a section starts; `None` of one that only objects have.
+    /// The start in a section; `None` for a section that only objects have.
     pub fn of(&self, section: &str) -> Option<usize> {
         Some(match section {
             ".debug_info" => self.info,

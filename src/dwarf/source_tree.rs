@@ -1,9 +1,10 @@
-//! Where the kernel's sources lay when it was built, as its debug information tells.
+//! Finds the source tree of the kernel's build, from its debug information.
 //!
-//! Compilers write paths as the makefiles give them: absolute, relative to the folder in which they ran, or shortened by
-//! `-ffile-prefix-map`, and seldom all in one way: Rust and the assembler have options of their own. What they mean is
-//! found by one file that every kernel has: the unit of `init/main.c` tells where the tree begins, in the spelling of the
-//! build, and its compilation directory (`DW_AT_comp_dir`) where the build ran. Paths are told relative to the tree.
+//! Compilers write paths as the makefiles give them: absolute, relative to their working directory, or shortened by
+//! `-ffile-prefix-map`. They seldom agree: Rust and the assembler have options of their own. The tree is found by a
+//! file that every kernel has, `init/main.c`: the name of its unit shows where the tree begins, in the spelling of
+//! the build, and its compilation directory (`DW_AT_comp_dir`) where the build ran. Paths are then made relative to
+//! the tree.
 use super::attrs::StrRef;
 use super::extractor::{Extractor, Gathered, ObjectSource};
 use super::header::Role;
@@ -11,26 +12,26 @@ use super::read_budget::MOST_READINGS;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// The folders that are the tree, or in which it was built; none where it is not known.
+/// The source tree and build directories; empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceTree {
-    /// Without `.` and, within, `..`; the longest first.
+    /// Without `.` and inner `..`; the longest first.
     roots: Vec<Vec<u8>>,
-    /// Whether a kernel's unit was found, so that paths are told relative to its tree.
+    /// Whether a kernel's unit was found, so that paths are made relative to its tree.
     is_known: bool,
 }
 
-/// The file by which the tree is found: since 0.01 the kernel starts there.
+/// The file that locates the tree: the kernel has started there since 0.01.
 const MAIN: &[u8] = b"init/main.c";
 
-/// Linux takes no longer path.
+/// The longest path in Linux.
 const LONGEST_PATH: usize = 4096;
 
 impl SourceTree {
-    /// Nothing is known.
+    /// An unknown tree.
     pub const NONE: &Self = &Self { roots: vec![], is_known: false };
 
-    /// As the units of a kernel tell. Cost: a look at the first entry of each; below 1 % of a build.
+    /// Searches the units of a kernel. Cost: one look at the first entry of each; below 1 % of a build.
     pub fn of(source: ObjectSource<'_>) -> Self {
         let s = source.sections;
         let mut extractor = Extractor::new(Gathered::default(), source, s.order, &());
@@ -40,7 +41,7 @@ impl SourceTree {
         let mut main = None;
         let mut builds = BTreeSet::new();
         for header in source.headers.iter().filter(|unit| unit.role == Role::Own) {
-            // What cannot be read is told where the unit is read as the others are.
+            // Errors are reported later, when the unit itself is read.
             let Ok((unit, _)) = extractor.unit(source.with_entries(*header)) else { continue };
             let mut text = |at: Option<StrRef>| {
                 let text = at
@@ -60,7 +61,7 @@ impl SourceTree {
         main.map_or(Self::default(), |(name, build)| Self::found(name, build, &builds))
     }
 
-    /// By the unit of [`MAIN`], its compilation directory, and those of all units.
+    /// The tree for the unit of [`MAIN`], its compilation directory, and those of all units.
     fn found(main: &[u8], build: &[u8], builds: &BTreeSet<Vec<u8>>) -> Self {
         let tree = folder_of_main(main).unwrap_or_default();
         let build = folded(build);
@@ -69,7 +70,7 @@ impl SourceTree {
             roots.insert(joined(&build, &tree));
         }
         if !is_absolute(&build) && !build.is_empty() {
-            // Shortened for one compiler and not for the other.
+            // The prefix was shortened for one compiler but not for another.
             for other in builds.iter().map(|other| folded(other)).filter(|other| is_absolute(other)) {
                 if let Some(above) = other.strip_suffix(&*build).and_then(|above| above.strip_suffix(b"/")) {
                     roots.extend([other.to_vec(), above.to_vec(), joined(above, &tree)]);
@@ -81,8 +82,8 @@ impl SourceTree {
         Self { roots, is_known: true }
     }
 
-    /// A path relative to the tree; as it is where it lies elsewhere, or the tree is not known. What is relative to it already
-    /// keeps its `..` within (`lib/zstd/decompress/../common/bitstream.h`), as SystemTap prints it.
+    /// A path relative to the tree; unchanged if it lies elsewhere or the tree is unknown. A path that is already
+    /// relative keeps its inner `..` (`lib/zstd/decompress/../common/bitstream.h`), as SystemTap prints it.
     pub fn within<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
         if !self.is_known {
             return path.into();
@@ -101,7 +102,7 @@ impl SourceTree {
     }
 }
 
-/// The folder in which [`MAIN`] lies, if the path is one of it.
+/// The folder of [`MAIN`], if the path ends in it.
 fn folder_of_main(path: &[u8]) -> Option<Vec<u8>> {
     let folder = path.strip_suffix(MAIN)?;
     match folder {
@@ -119,7 +120,7 @@ fn leads_out(path: &[u8]) -> bool {
     path == b".." || path.starts_with(b"../")
 }
 
-/// The second path where the first is the folder at hand.
+/// `path` relative to `folder`, joined.
 fn joined(folder: &[u8], path: &[u8]) -> Vec<u8> {
     match path {
         [] => folder.to_vec(),
@@ -128,7 +129,7 @@ fn joined(folder: &[u8], path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A path without `.`, empty components, and `..` behind a folder.
+/// A path without `.`, empty components, and `..` after a folder.
 fn folded(path: &[u8]) -> Cow<'_, [u8]> {
     let is_plain = |component: &[u8]| !matches!(component, b"" | b"." | b"..");
     let relative = path.strip_prefix(b"/").unwrap_or(path);
@@ -142,7 +143,7 @@ fn folded(path: &[u8]) -> Cow<'_, [u8]> {
             b".." if components.last().is_some_and(|last| *last != b"..") => {
                 components.pop();
             }
-            // Above the root there is nothing but the root.
+            // The parent of the root is the root.
             b".." if is_absolute(path) => {}
             component => components.push(component),
         }
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!(within(&patched, "debian/build/source_rt/fs/open.c"), "fs/open.c");
         let assembled = "/build/path/linux-7.2/debian/build/source_rt/arch/x86/entry/entry.S";
         assert_eq!(within(&patched, assembled), "arch/x86/entry/entry.S");
-        // As clang has files of a unit without folders of its own.
+        // As in clang's tables for files without a directory.
         let doubled = "debian/build/build_a/debian/build/source_rt/init/main.c";
         assert_eq!(within(&patched, doubled), "init/main.c");
         assert_eq!(within(&patched, "debian/build/build_a/include/generated/a.h"), "include/generated/a.h");

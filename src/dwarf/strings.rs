@@ -1,4 +1,4 @@
-//! Strings of one batch, each kept once, with a hash of its content that is the same in every batch.
+//! The strings of one batch, each stored once, with a content hash that is the same in every batch.
 use hashbrown::HashTable;
 
 /// A string of a batch.
@@ -10,7 +10,7 @@ impl LocalStr {
     pub const EMPTY: Self = Self(0);
 }
 
-/// Strings without repetition.
+/// Distinct strings.
 pub struct Strings {
     arena: Vec<u8>,
     ends: Vec<u32>,
@@ -27,7 +27,7 @@ impl Default for Strings {
 }
 
 impl Strings {
-    /// The string's number, which it gets at its first appearance.
+    /// The string's number, assigned when it first occurs.
     pub fn intern(&mut self, bytes: &[u8]) -> LocalStr {
         let hash = content_hash(bytes);
         let Self { arena, ends, hashes, table } = self;
@@ -56,7 +56,7 @@ impl Strings {
     pub fn hash(&self, id: LocalStr) -> u64 {
         self.hashes[id.0 as usize]
     }
-    /// How many there are, the empty one included.
+    /// The number of strings, including the empty one.
     pub fn count(&self) -> usize {
         self.ends.len()
     }
@@ -64,7 +64,7 @@ impl Strings {
     pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
         (0..self.count()).map(|i| (self.hashes[i], self.get(LocalStr(i as u32))))
     }
-    /// Drops what is only needed to add more.
+    /// Frees the hash table, which only adding strings needs.
     pub fn freeze(&mut self) {
         self.table = HashTable::new();
     }
@@ -83,18 +83,18 @@ pub fn content_hash(bytes: &[u8]) -> u64 {
     fold(state ^ u64::from_le_bytes(last), SEED[3])
 }
 
-/// What identifies a type or function by its content, in every batch: 128 bits, so that no two are ever taken for
-/// one by accident.
+/// Identifies a type or function by its content, in every batch. 128 bits, so that accidental collisions are out of
+/// the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(pub u64, pub u64);
 
 impl Key {
-    /// A key to start from.
+    /// An initial key.
     #[inline]
     pub fn new(kind: u64) -> Self {
         Self(SEED[0] ^ kind, SEED[1].wrapping_add(kind))
     }
-    /// The key of what this one stands for and a number.
+    /// Combines a key with a number.
     #[inline]
     pub fn with(self, value: u64) -> Self {
         Self(
@@ -102,7 +102,7 @@ impl Key {
             fold(self.1 ^ value.rotate_left(32), SEED[3]).wrapping_add(self.0),
         )
     }
-    /// The key of what both stand for.
+    /// Combines two keys.
     #[inline]
     pub fn and(self, other: Key) -> Self {
         self.with(other.0).with(other.1)

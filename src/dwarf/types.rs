@@ -1,8 +1,8 @@
-//! Types: each described once per batch, however many units repeat it.
+//! Types: each is described once per batch, however many units repeat it.
 //!
-//! More than two thirds of a kernel's `.debug_info` are the same types again, a copy for each unit. A named type is
-//! identified by kind, name, file, line and size, so that all copies but the first are passed over without a look
-//! inside; one without a name by what it is made of.
+//! More than two thirds of a kernel's `.debug_info` are repeated types, a copy per unit. A named type is identified
+//! by kind, name, file, line and size, so all copies but the first are skipped without being read; a type without a
+//! name is identified by its content.
 use super::abbrev::{Abbrev, Slot};
 use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, block};
 use super::cursor::Cursor;
@@ -16,39 +16,39 @@ use probeidx_format::types::TypeKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// Pointers to pointers to … deeper than this are cut: no program has them.
+/// Deeper chains of types are cut: no program has them.
 const DEEPEST: u32 = 64;
 
-/// How often everything may be passed over because it stands within a type or function: as often as they are nested.
-/// More is the work of someone who wants the reader to take the square of the time.
+/// How many times over bytes may be skipped within types or functions: once per level of nesting. Only a malicious
+/// file needs more.
 pub(super) const MOST_PASSED_OVER: usize = 32;
 
-/// The types that a batch describes, and the memory of the maps that hold for one object only.
+/// The types in a batch, and maps that are valid for one object only.
 #[derive(Default)]
 pub struct KnownInBatch {
     by_key: FxHashMap<Key, u32>,
     /// By offset in `.debug_info`.
     by_offset: FxHashMap<u32, u32>,
-    /// Named types of the object that were met: of tag, name, file, line and size.
+    /// Named types of the object already met, by a hash of tag, name, file, line and size.
     met: FxHashSet<u64>,
 }
 
-/// What is known of types while a batch is read.
+/// The state of types while a batch is read.
 pub struct Types<'d, E> {
     known: KnownInBatch,
-    /// Named types whose inside is still to be read.
+    /// Named types whose content remains to be read.
     pending: Vec<(Rc<Source<'d, E>>, usize, u32)>,
     depth: u32,
-    /// Bytes that were read within types, or passed over.
+    /// Bytes read or skipped within types.
     passed_over: usize,
 }
 
 impl<E> Types<'_, E> {
-    /// Starts with what a batch describes already.
+    /// Starts with the types already in the batch.
     pub(super) fn new(known: KnownInBatch) -> Self {
         Self { known, pending: vec![], depth: 0, passed_over: 0 }
     }
-    /// What the batch describes.
+    /// The types in the batch.
     pub(super) fn into_known(mut self) -> KnownInBatch {
         self.known.by_offset.clear();
         self.known.met.clear();
@@ -56,7 +56,7 @@ impl<E> Types<'_, E> {
     }
 }
 
-/// The kind of type that an entry with this tag describes.
+/// The kind of type described by an entry with this tag.
 pub fn kind(tag: DwTag) -> Option<TypeKind> {
     Some(match tag {
         DW_TAG_base_type => TypeKind::Base,
@@ -80,8 +80,8 @@ pub fn kind(tag: DwTag) -> Option<TypeKind> {
 }
 
 impl<'d, E: Endian> Extractor<'d, '_, E> {
-    /// Meets a type among a unit's entries; `attrs` are its attributes. Only a named one that was not met before
-    /// costs more than a look.
+    /// Meets a type among a unit's entries; `attrs` are its attributes. Only a named type not met before costs more
+    /// than a lookup.
     #[inline]
     pub(super) fn meet_type(&mut self, source: &Rc<Source<'d, E>>, offset: usize, tag: DwTag, attrs: &Attrs) {
         let Some(name) = attrs.get(Slot::Name) else { return };
@@ -98,8 +98,8 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// Meets a named type among the entries of a function, where it may be that nothing else leads to it, and passes over
-    /// what is inside.
+    /// Meets a named type among the entries of a function, where it may have no other reference, and skips its
+    /// content.
     #[cold]
     pub(super) fn meet_type_within(
         &mut self,
@@ -120,7 +120,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// The type at this offset of `.debug_info`, in whatever unit.
+    /// The type at this offset of `.debug_info`, in any unit.
     #[inline]
     pub(super) fn type_at(&mut self, source: &Rc<Source<'d, E>>, offset: u64) -> u32 {
         match self.types.known.by_offset.get(&(offset as u32)) {
@@ -129,7 +129,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
-    /// The key of a type, to be part of another's.
+    /// The key of a type, to become part of another's.
     pub(super) fn type_key(&self, type_id: u32) -> Key {
         self.batch.types.get(type_id as usize).map_or(Key::new(u64::MAX), |t| t.key)
     }
@@ -144,7 +144,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 _ => (self.place_of_reference(source, offset), "a type lies outside of all units"),
             };
             self.fault(Fault::new(".debug_info", at, what));
-            // The next reference to it is no further fault.
+            // Further references to it are not reported again.
             self.types.known.by_offset.insert(offset as u32, NO_TYPE);
             return NO_TYPE;
         };
@@ -152,7 +152,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             self.fault(Fault::new(".debug_info", offset as usize, "types are nested too deep"));
             return NO_TYPE;
         }
-        // What leads back here while it is being described has no type.
+        // A reference back to it while it is being described has no type.
         self.types.known.by_offset.insert(offset as u32, NO_TYPE);
         self.types.depth += 1;
         let described = self.describe_entry(&source, offset as usize).unwrap_or(NO_TYPE);
@@ -174,11 +174,11 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         let kind = kind(abbrev.tag)?;
         let mut attrs = Attrs::default();
         source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
-        // Where the type is described in a unit of its own, this is but a reference to it.
+        // The type has a unit of its own; this entry only refers to it.
         if let Some(described) = attrs.get(Slot::Signature) {
             return Some(self.type_at(source, described));
         }
-        // Most types are known by their key: the name of one that is not becomes a string of the batch.
+        // Most types are found by their key; only a new one adds its name to the strings of the batch.
         let name = attrs.string(Slot::Name);
         let name_bytes = name.map(|name| self.name_bytes(name)).unwrap_or_default();
         let declared = attrs.flag(Slot::Declaration);
@@ -245,7 +245,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         Some(self.add_type(facts))
     }
 
-    /// Reads what a named type is made of.
+    /// Reads the content of a named type.
     fn describe_inside(&mut self, source: &Rc<Source<'d, E>>, offset: usize, described: u32) {
         let mut cursor = source.unit.cursor(offset);
         let Some(&abbrev) = source.unit.abbrevs.get(cursor.uleb()) else { return };
@@ -330,7 +330,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     }
 }
 
-/// The number of elements of an array's dimension; -1 where only the running program knows.
+/// The number of elements of an array's dimension; -1 if known only at run time.
 fn dimension(attrs: &Attrs) -> i64 {
     let number = |slot| attrs.get(slot).filter(|_| !attrs.is_block(slot) && !is_reference(attrs.form(slot)));
     match (number(Slot::Count), number(Slot::UpperBound)) {
@@ -347,7 +347,7 @@ fn is_reference(form: DwForm) -> bool {
     )
 }
 
-/// Where a member stands: bits from the start of the whole, and from bit 48 on the width of a bit-field.
+/// The position of a member: bits from the start of the struct; from bit 48 on, the width of a bit-field.
 fn member_position(source: &Source<'_, impl Endian>, attrs: &Attrs) -> i64 {
     let bytes = match attrs.get(Slot::MemberLocation) {
         Some(value) if attrs.is_block(Slot::MemberLocation) => {
@@ -365,8 +365,8 @@ fn member_position(source: &Source<'_, impl Endian>, attrs: &Attrs) -> i64 {
     if let Some(offset) = attrs.get(Slot::DataBitOffset) {
         bits = bits.wrapping_add(offset);
     } else if let Some(from_the_top) = attrs.get(Slot::BitOffset) {
-        // DWARF 2 and 3 count from the most significant bit of a storage unit of this size: the first bit of one that is
-        // big-endian.
+        // DWARF 2 and 3 count from the most significant bit of a storage unit of this size, which is the first bit of
+        // a big-endian unit.
         let storage = attrs.get(Slot::ByteSize).unwrap_or(4).wrapping_mul(8);
         let before = match source.unit.order.is_big_endian() {
             true => from_the_top,

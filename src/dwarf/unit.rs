@@ -1,4 +1,4 @@
-//! Units: their headers, their abbreviations, and how the values of their attributes are read.
+//! Units: their headers, abbreviations, and attribute values.
 use super::abbrev::{Abbrev, Abbrevs, NO_SIBLING, Slot, Step};
 use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, StrRef};
 use super::cursor::Cursor;
@@ -8,39 +8,38 @@ use gimli::constants::*;
 use object::Endian;
 use std::rc::Rc;
 
-/// A unit that is being read.
+/// An open unit.
 pub struct Unit<'d, E> {
     pub header: UnitHeader,
-    /// In which order the bytes of its numbers stand.
+    /// Its byte order.
     pub order: E,
     pub sections: Sections<'d>,
     pub abbrevs: Rc<Abbrevs>,
-    /// From where its offsets count.
+    /// The origin of its offsets.
     pub origin: Origin,
     pub low_pc: u64,
     pub str_offsets_base: u64,
     pub addr_base: u64,
     pub loclists_base: u64,
-    /// In DWARF 4, what is added to offsets of `.debug_ranges`.
+    /// In DWARF 4, added to offsets of `.debug_ranges`.
     pub rnglists_base: u64,
     pub stmt_list: Option<u64>,
     pub name: Option<StrRef>,
     pub comp_dir: Option<StrRef>,
     pub producer: Option<StrRef>,
     pub language: u16,
-    /// The file that has the unit's entries, if it is not this one, and what tells that they are its own (`DW_AT_dwo_name`,
+    /// The file with the unit's entries, if it is another one, and the id that they share (`DW_AT_dwo_name`,
     /// `DW_AT_GNU_dwo_id`).
     pub dwo_name: Option<StrRef>,
     pub dwo_id: Option<u64>,
     /// `DW_TAG_compile_unit`, `DW_TAG_partial_unit` …
     pub tag: DwTag,
-    /// The offset of the first entry below the unit's own.
+    /// The offset of the first child of the unit's own entry.
     pub children: usize,
 }
 
 impl<'d, E: Endian> Unit<'d, E> {
-    /// Reads the unit's own entry. `companion` is the unit of [`UnitHeader::companion`] for one from which something is
-    /// inherited.
+    /// Reads the unit's own entry. `companion` is the unit of [`UnitHeader::companion`] if it passes on attributes.
     pub fn read(
         header: UnitHeader,
         sections: Sections<'d>,
@@ -78,7 +77,7 @@ impl<'d, E: Endian> Unit<'d, E> {
         let Some(&abbrev) = unit.abbrevs.get(code) else {
             return Err(Fault::new(".debug_info", header.entries, "an entry of an unknown abbreviation"));
         };
-        // The bases are needed to read the other values of the same entry: read it twice.
+        // The bases are needed to read other values of the same entry: read it twice.
         for _ in 0..2 {
             cursor.pos = header.entries;
             cursor.skip_leb();
@@ -108,7 +107,7 @@ impl<'d, E: Endian> Unit<'d, E> {
         Ok(unit)
     }
 
-    /// What a split unit has of its skeleton: whatever depends on addresses. (DWARF 5, section 3.1.3.)
+    /// Inherits from the skeleton everything that depends on addresses (DWARF 5, section 3.1.3).
     fn inherit(&mut self, skeleton: &Unit<'d, E>) {
         self.low_pc = skeleton.low_pc;
         self.stmt_list = skeleton.stmt_list;
@@ -131,7 +130,7 @@ impl<'d, E: Endian> Unit<'d, E> {
         self.header.start <= offset && offset < self.header.end
     }
 
-    /// Reads the wanted attributes; the cursor stands behind the entry's code and then behind the entry.
+    /// Reads the wanted attributes. The cursor moves from after the entry's code to the end of the entry.
     #[inline]
     pub fn attrs(&self, cursor: &mut Cursor<'d, E>, abbrev: &Abbrev, attrs: &mut Attrs) {
         attrs.clear();
@@ -146,8 +145,8 @@ impl<'d, E: Endian> Unit<'d, E> {
             }
         }
     }
-    /// The next entry of a list of siblings, with its offset: its attributes follow. `None` behind the last; an entry of
-    /// an unknown abbreviation ends the cursor, as nothing can be read behind it.
+    /// The next entry in a list of siblings, with its offset; its attributes follow. `None` after the last. An
+    /// unknown abbreviation ends the cursor, because nothing after it can be read.
     #[inline(always)]
     pub fn next_entry(&self, cursor: &mut Cursor<'d, E>) -> Option<(usize, &Abbrev)> {
         if cursor.is_empty() {
@@ -159,7 +158,7 @@ impl<'d, E: Endian> Unit<'d, E> {
         cursor.ended |= abbrev.is_none() && code != 0;
         Some((offset, abbrev?))
     }
-    /// Passes over the attributes of an entry.
+    /// Skips the attributes of an entry.
     #[inline]
     pub fn skip_attrs(&self, cursor: &mut Cursor<'d, E>, abbrev: &Abbrev) {
         for step in self.abbrevs.steps(abbrev) {
@@ -169,8 +168,8 @@ impl<'d, E: Endian> Unit<'d, E> {
             }
         }
     }
-    /// Where the entry's next sibling stands, if the entry says so at a fixed place; the cursor stands behind its
-    /// code. Only ever forward, so that a walk ends.
+    /// The offset of the entry's next sibling, if stored at a fixed position; the cursor is after the entry's code.
+    /// Always forward, so every walk ends.
     #[inline]
     pub fn sibling(&self, cursor: &Cursor<'d, E>, abbrev: &Abbrev) -> Option<usize> {
         if abbrev.sibling == NO_SIBLING {
@@ -181,7 +180,7 @@ impl<'d, E: Endian> Unit<'d, E> {
         let target = self.header.start + offset;
         (target > cursor.pos && target <= self.header.end).then_some(target)
     }
-    /// Passes over the children of an entry, whose attributes were read; ends behind the null entry.
+    /// Skips the children of an entry whose attributes were read; stops after the null entry.
     pub fn skip_children(&self, cursor: &mut Cursor<'d, E>) {
         let mut depth = 1;
         while depth > 0 && !cursor.is_empty() {
@@ -202,7 +201,7 @@ impl<'d, E: Endian> Unit<'d, E> {
             depth += usize::from(abbrev.has_children);
         }
     }
-    /// Passes over an entry whose code was read, and its children.
+    /// Skips an entry whose code was read, with its children.
     #[inline]
     pub fn skip_entry(&self, cursor: &mut Cursor<'d, E>, abbrev: &Abbrev) {
         if abbrev.has_children
@@ -348,7 +347,7 @@ impl<'d, E: Endian> Unit<'d, E> {
     pub fn line_str(&self, offset: u64) -> StrRef {
         StrRef::line_str(offset.saturating_add(self.origin.line_str as u64))
     }
-    /// The type that a type unit describes.
+    /// The type described by the type unit with this signature.
     fn type_of_signature(&self, signature: u64) -> u64 {
         let signatures = self.sections.signatures;
         let found = signatures.binary_search_by_key(&signature, |(known, _)| *known);
@@ -373,7 +372,7 @@ impl<'d, E: Endian> Unit<'d, E> {
     }
 }
 
-/// From where a unit counts as long as it says nothing else: behind the first header of its share of a section.
+/// Default bases of a unit: after the first header of its share of a section.
 struct Bases {
     str_offsets: u64,
     loclists: u64,
@@ -386,7 +385,7 @@ impl Bases {
         if header.origin == 0 {
             return Self { str_offsets: 8, loclists: 0, rnglists: 0 };
         }
-        // DWARF 4 has no headers there.
+        // DWARF 4 has no such headers.
         let (offsets, lists) = match (header.encoding.version >= 5, is_wide) {
             (false, _) => (0, 0),
             (true, false) => (8, 12),

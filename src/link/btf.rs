@@ -1,5 +1,5 @@
-//! What BTF says of the functions that debug information describes: the kernel itself (BPF, arguments by name in
-//! `kprobe_events`) knows no other prototypes.
+//! Compares the prototypes in BTF with those in the debug information: the kernel itself (BPF, arguments by name in
+//! `kprobe_events`) uses only BTF.
 use super::{Linked, ObjectFacts, string_at, symbol_name};
 use crate::btf::prototypes;
 use crate::dwarf::strings::{Key, content_hash};
@@ -12,14 +12,14 @@ use probeidx_format::variables::Variables;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The prototypes that the BTF of an object has: by name, none where there are several.
+/// The prototypes in the BTF of an object, by name; `None` for a name with several different ones.
 pub struct Prototypes(FxHashMap<GlobalStr, Option<Key>>);
 
 impl Prototypes {
-    /// Collects them.
-    pub fn of(told: &[(&[u8], Key)], interner: &Interner) -> Self {
+    /// Collects them by name.
+    pub fn of(named: &[(&[u8], Key)], interner: &Interner) -> Self {
         let mut prototypes: FxHashMap<GlobalStr, Option<Key>> = FxHashMap::default();
-        for (name, key) in told {
+        for (name, key) in named {
             let known = prototypes.entry(interner.intern(name)).or_insert(Some(*key));
             *known = known.filter(|known| known == key);
         }
@@ -27,15 +27,16 @@ impl Prototypes {
     }
 }
 
-/// Marks the functions of which an object with BTF has a symbol of this very name: clones have none in BTF. Of one that
-/// several objects have the worst counts. Cost: of the placements, and of the types that their prototypes have.
+/// Sets the BTF status of functions with a symbol of exactly their name in an object with BTF: BTF has no clones. For
+/// a function in several objects, the worst status counts. Cost: one look at each placement, and at the types in
+/// prototypes.
 pub fn mark(model: &mut Model, linked: &Linked, facts: &[ObjectFacts], ids: &StringIds) {
     let mut shapes = Shapes { model, known: FxHashMap::default() };
     let mut found: FxHashMap<FunctionId, InBtf> = FxHashMap::default();
     for (object, bounds) in facts.iter().zip(linked.objects.windows(2)) {
-        let Some(told) = &object.prototypes else { continue };
-        let told: FxHashMap<StrId, Option<Key>> =
-            told.0.iter().map(|(name, key)| (ids.get(*name), *key)).collect();
+        let Some(prototypes) = &object.prototypes else { continue };
+        let keys: FxHashMap<StrId, Option<Key>> =
+            prototypes.0.iter().map(|(name, key)| (ids.get(*name), *key)).collect();
         let part =
             |of: fn(&ObjectRecord) -> U32| of(&bounds[0]).get() as usize..of(&bounds[1]).get() as usize;
         let functions = linked.symbols[part(|o| o.first_symbol)].iter().filter(|s| s.is_function());
@@ -43,13 +44,13 @@ pub fn mark(model: &mut Model, linked: &Linked, facts: &[ObjectFacts], ids: &Str
         for at in part(|o| o.first_place).filter(|at| model.places.out_of_line[*at]) {
             let place = &model.places.places[at];
             let name = symbol_name(&model.functions, place.function);
-            // Of code in assembler debug information has no prototype.
+            // Functions from assembly debug information have no prototype.
             let has_prototype =
                 model.functions.records[place.function.index()].has(FunctionRecord::PROTOTYPED);
             if !has_prototype || !symbols.contains(&(place.entry, name)) {
                 continue;
             }
-            let status = match told.get(&name) {
+            let status = match keys.get(&name) {
                 None => InBtf::Missing,
                 Some(None) => InBtf::Ambiguous,
                 Some(Some(key)) if *key == shapes.prototype(place.function) => InBtf::Same,
@@ -65,13 +66,13 @@ pub fn mark(model: &mut Model, linked: &Linked, facts: &[ObjectFacts], ids: &Str
     }
 }
 
-/// The types of debug information by the keys that BTF gets.
+/// Assigns types of the debug information the same keys as those of BTF.
 struct Shapes<'m> {
     model: &'m Model,
     known: FxHashMap<TypeId, Key>,
 }
 
-/// As deep as [`prototypes`] looks.
+/// The depth at which [`prototypes`] stops.
 const DEEPEST: u32 = 32;
 
 impl Shapes<'_> {
@@ -110,7 +111,7 @@ impl Shapes<'_> {
             _ => &[],
         };
         let part = |m: &probeidx_format::record::MemberRecord| match kind {
-            // BTF has 0 where the number of elements is not known.
+            // BTF has 0 for an unknown number of elements.
             TypeKind::Array => (m.value.get().max(0), None),
             _ => (0, Some(self.of(m.target.some(), depth + 1))),
         };

@@ -1,4 +1,4 @@
-//! Objects and their symbols to tables: sections, symbols by address and by name, names of all things.
+//! Builds the tables of objects: sections, symbols by address and by name, names of everything.
 pub mod btf;
 mod tracepoints;
 
@@ -21,9 +21,9 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tracepoints::TracepointFacts;
 
-/// What is known of an object besides its debug information.
+/// Facts about an object besides its debug information.
 pub struct ObjectFacts {
-    /// As the index has it; empty for vmlinux.
+    /// The name in the index; empty for vmlinux.
     pub name: GlobalStr,
     pub path: GlobalStr,
     pub base: u64,
@@ -33,15 +33,15 @@ pub struct ObjectFacts {
     pub symbols: Vec<SymbolFacts>,
     pub code: CodeFacts,
     pub tracepoints: TracepointFacts,
-    /// What BTF says besides debug information: the key of each name's prototype, or none where there are several.
+    /// The key of each prototype in BTF by name, `None` for ambiguous names; only for objects that also have DWARF.
     pub prototypes: Option<btf::Prototypes>,
-    /// Of vmlinux: which symbols the kernel keeps.
+    /// For vmlinux: which symbols the kernel keeps.
     kept: Kept,
-    /// Of a user object.
+    /// For a user object.
     segments: Vec<Segment>,
 }
 
-/// A symbol, its name not yet ranked.
+/// A symbol with an unranked name.
 #[derive(Clone, Copy)]
 pub struct SymbolFacts {
     name: GlobalStr,
@@ -62,9 +62,9 @@ pub struct SectionFacts {
 }
 
 impl ObjectFacts {
-    /// Takes what the index needs of an object. `with_code` is the same one, or that of another file where this one is a
-    /// debug file without machine code. `kernel` is the one they belong to; what of the code and of the tables about it
-    /// could not be read is told in `faults`.
+    /// Extracts what the index needs from an object of `kernel`. `with_code` is the object itself, or the file with
+    /// the machine code if the object is a debug file without it. Errors in reading the code and the tables about it
+    /// are appended to `faults`.
     pub fn new(
         object: &Elf<'_>,
         with_code: &Elf<'_>,
@@ -144,12 +144,12 @@ pub struct Linked {
 pub struct Names {
     pub records: Vec<NameRecord>,
     pub hash: Vec<U32>,
-    /// The names that functions and function symbols bear, with their ranks.
+    /// The names of functions and function symbols, with their ranks.
     pub of_functions: Vec<(StrId, u64)>,
     pub symbols: Vec<SymbolId>,
 }
 
-/// Links objects, which are in order, with what their debug information says.
+/// Links objects, in order, with their debug information.
 pub fn link(
     facts: &[ObjectFacts],
     ids: &StringIds,
@@ -239,15 +239,16 @@ pub fn link(
     Linked { names, ..linked }
 }
 
-/// Whether a section holds code.
+/// Whether a section contains code.
 fn is_code(section: &SectionFacts) -> bool {
     section.flags & object::elf::SHF_EXECINSTR.0 as u32 != 0
 }
 
-/// The rules of the kernel that functions betray which are always inlined: `CONFIG_KPROBE_EVENTS_ON_NOTRACE` leaves the
-/// first away (kernel/trace/trace_kprobe.c), and a configuration at hand says so itself; kernels before 6.6 and the stable
-/// ones of that time have not the second (kernel/kprobes.c). Where `can_probe` is described, the function by which it knows
-/// traps is too, or there is none: then that counts instead of the version (arch/x86/kernel/kprobes/core.c, 6.9).
+/// Kernel rules that only always-inlined functions reveal. The first function is absent with
+/// `CONFIG_KPROBE_EVENTS_ON_NOTRACE` (kernel/trace/trace_kprobe.c), which a known configuration shows by itself.
+/// Kernels before 6.6, and stable kernels of that time, lack the second (kernel/kprobes.c). If `can_probe` is
+/// described, so is its function that recognizes traps, unless the kernel has none: then this counts instead of the
+/// version (arch/x86/kernel/kprobes/core.c, 6.9).
 fn inlined_rules(flags: u32, strings: &[u8], functions: &Functions, is_configured: bool) -> u32 {
     const RULES: [(&[u8], u32); 2] = [
         (b"within_notrace_func", ObjectRecord::REFUSES_NOTRACE),
@@ -264,10 +265,10 @@ fn inlined_rules(flags: u32, strings: &[u8], functions: &Functions, is_configure
     open.iter().filter(|(name, _)| exists(name)).fold(flags, |flags, (_, flag)| flags | flag)
 }
 
-/// Marks the function symbols that the debug information describes: by a function of this name with code in the
-/// object, and all others at the address of such a one; and those at which code starts that is in one piece. SystemTap
-/// 4.8 makes the same distinctions (`update_symtab`, `query_dwarf_func` of tapsets.cxx): it takes a clone of which the
-/// cold part was split off for a function of its own, as it asks for `DW_AT_low_pc`.
+/// Marks the function symbols covered by debug information: those named like a function with code in the object, and
+/// all others at its address; and those where contiguous code starts. SystemTap 4.8 makes the same distinctions
+/// (`update_symtab`, `query_dwarf_func` of tapsets.cxx): it takes a clone whose cold part was split off for a
+/// separate function, because it looks for `DW_AT_low_pc`.
 fn mark_described(
     objects: &[ObjectRecord],
     symbols: &mut [SymbolRecord],
@@ -313,7 +314,7 @@ fn mark_described(
     });
 }
 
-/// What a function's symbol is called: its linkage name if it has one, else its name.
+/// The symbol name of a function: its linkage name if it has one, else its name.
 fn symbol_name(functions: &Functions, function: FunctionId) -> StrId {
     let record = &functions.records[function.index()];
     let details = functions.details.get(record.details.get() as usize..).unwrap_or_default();
@@ -321,7 +322,7 @@ fn symbol_name(functions: &Functions, function: FunctionId) -> StrId {
     if known.linkage_name == StrId::new(0) { record.name } else { known.linkage_name }
 }
 
-/// The symbols by name and, of one name, by position: the name above, the position below.
+/// The symbols by name, then by position: the name in the high half, the position in the low half.
 fn symbols_by_name(symbols: &[SymbolRecord]) -> Vec<u64> {
     let mut by_name: Vec<u64> =
         (0u32..).zip(symbols).map(|(at, s)| u64::from(s.name.get()) << 32 | u64::from(at)).collect();
@@ -329,7 +330,7 @@ fn symbols_by_name(symbols: &[SymbolRecord]) -> Vec<u64> {
     by_name
 }
 
-/// Makes the tables of names.
+/// Builds the tables of names.
 fn names(by_name: &[u64], is_function: &[bool], strings: &[u8], functions: &Functions) -> Names {
     let mut records = vec![];
     let mut of_functions = vec![];
@@ -347,7 +348,7 @@ fn names(by_name: &[u64], is_function: &[bool], strings: &[u8], functions: &Func
             symbol += 1;
         }
         let bears = |at: &u64| is_function[*at as u32 as usize];
-        // From 6.6 on kernels have as many symbols of padding as of functions.
+        // Since 6.6, kernels have as many symbols of padding as of functions.
         let is_of_function =
             || by_name[first.1..symbol].iter().any(bears) && !is_prefix(string_at(strings, name));
         if function > first.0 || is_of_function() {
@@ -369,7 +370,7 @@ fn names(by_name: &[u64], is_function: &[bool], strings: &[u8], functions: &Func
 }
 
 impl Names {
-    /// An fst map from the names that functions and function symbols bear to their ranks; without the padding before
+    /// An fst map from the names of functions and function symbols to their ranks, without the padding before
     /// functions.
     pub fn fst(&self, strings: &[u8]) -> Vec<u8> {
         let mut builder = fst::MapBuilder::memory();

@@ -1,4 +1,5 @@
-//! Tracepoints of all objects to tables: with the function that has their parameters, and systems for those without event.
+//! Builds the tables of tracepoints, with the function that has their parameters, and a system for those without an
+//! event.
 use super::{ObjectFacts, string_at};
 use crate::code::layout::Layout;
 use crate::code::tracepoints as read;
@@ -15,23 +16,23 @@ use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// The tracepoints of an object, their texts not yet ranked.
+/// The tracepoints of an object, with unranked texts.
 #[derive(Default)]
 pub struct TracepointFacts {
     pub list: Vec<OneTracepoint>,
     pub fields: Vec<FieldFacts>,
 }
 
-/// One of them.
+/// A tracepoint.
 pub struct OneTracepoint {
     pub name: GlobalStr,
     pub pc: u32,
-    /// Functions with its parameters, the best first.
+    /// Names of functions with its parameters, the best first.
     pub prototypes: [Vec<u8>; 3],
     pub event: Option<EventFacts>,
 }
 
-/// What records it.
+/// The trace event of a tracepoint.
 pub struct EventFacts {
     pub system: GlobalStr,
     pub first_field: u32,
@@ -49,7 +50,7 @@ pub struct FieldFacts {
 }
 
 impl ObjectFacts {
-    /// Adds the tracepoints, of which the kernel's structs are laid out so. `with_code` is as in [`Self::new`].
+    /// Adds the tracepoints, read with this layout of the kernel's structs. `with_code` is as in [`Self::new`].
     pub fn with_tracepoints(
         mut self,
         object: &Elf<'_>,
@@ -71,7 +72,7 @@ impl ObjectFacts {
         let list = found.list.iter().map(|t| OneTracepoint {
             name: text(t.name),
             pc: t.pc,
-            // 5.10 brought the first; of the others inlined copies may be all there is.
+            // 5.10 introduced the first; the others may exist only as inlined copies.
             prototypes: [
                 function(b"__traceiter_", t.name),
                 function(b"trace_", t.name),
@@ -96,7 +97,7 @@ impl ObjectFacts {
     }
 }
 
-/// Makes the tables of tracepoints and fields.
+/// Builds the tables of tracepoints and fields.
 pub(super) fn link(
     facts: &[ObjectFacts],
     objects: &[ObjectRecord],
@@ -141,7 +142,7 @@ pub(super) fn link(
     (records, fields)
 }
 
-/// The first function of a name that has a place in an object, whose places these are.
+/// The first function of this name with a placement in the range of an object.
 fn prototype(
     name: &[u8],
     own: &Range<u32>,
@@ -167,8 +168,8 @@ fn prototype(
     (first..first + same).find(has_place).map(|at| FunctionId::new(at as u32))
 }
 
-/// A tracepoint without event belongs to the system of its header, which is that of the header's events. (`TRACE_SYSTEM` is
-/// no more than that, include/trace/define_trace.h.)
+/// Assigns tracepoints without an event to the system of other events in the same header (`TRACE_SYSTEM` serves no
+/// other purpose, include/trace/define_trace.h).
 fn name_systems(records: &mut [TracepointRecord], functions: &Functions) {
     let file = |t: &TracepointRecord| Some(functions.records.get(t.prototype.some()?.index())?.file);
     let mut of_files: FxHashMap<StrId, StrId> = FxHashMap::default();

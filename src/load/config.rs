@@ -1,22 +1,22 @@
-//! The configuration of a kernel, where it is at hand.
+//! Finds and parses the configuration of a kernel.
 use super::decompress::{Compression, decompress};
 use super::elf::Elf;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The options that are set, `CONFIG_` left away.
+/// The options that are set, without `CONFIG_`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct KernelConfig(FxHashMap<String, String>);
 
 impl KernelConfig {
-    /// The configuration of the kernel of this release and vmlinux: `config-RELEASE` as distributions ship it, in the
-    /// vmlinux's tree or above it; `.config` beside it in a build tree; else what CONFIG_IKCONFIG put into the image.
+    /// Finds the configuration of a kernel: `.config` beside vmlinux, as in a build tree; else `config-RELEASE` as
+    /// distributions ship it, in the folder of vmlinux or above; else the copy in the image (CONFIG_IKCONFIG).
     pub fn find(vmlinux: &Path, release: &str, object: &Elf<'_>) -> Option<Self> {
         Self::shipped(vmlinux, release).or_else(|| Self::in_image(object))
     }
 
-    /// The one beside or above the kernel: what [`Self::find`] finds before it looks into the kernel.
+    /// Like [`Self::find`], but only from files beside or above vmlinux.
     pub fn shipped(vmlinux: &Path, release: &str) -> Option<Self> {
         let beside = vmlinux.parent()?.join(".config");
         let shipped = vmlinux.ancestors().skip(1).flat_map(|folder| {
@@ -30,7 +30,7 @@ impl KernelConfig {
         std::iter::once(beside).chain(shipped).find_map(|path| read(&path))
     }
 
-    /// From the image itself: gzip between two marks (kernel/configs.c).
+    /// The copy in the image: gzip between two marks (kernel/configs.c).
     fn in_image(object: &Elf<'_>) -> Option<Self> {
         const LARGEST: u64 = 16 << 20;
         let data = object.section(".rodata")?.raw();
@@ -40,22 +40,22 @@ impl KernelConfig {
         Self::parse(&String::from_utf8(text).ok()?)
     }
 
-    /// `None` for a text that sets nothing.
+    /// `None` if the text sets no option.
     fn parse(text: &str) -> Option<Self> {
         let set = text.lines().filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='));
         let options: FxHashMap<_, _> = set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         (!options.is_empty()).then_some(Self(options))
     }
 
-    /// The options and what follows their `=`, by name.
+    /// All options with their values, by name.
     pub fn options(&self) -> BTreeMap<&str, &str> {
         self.0.iter().map(|(name, value)| (&**name, &**value)).collect()
     }
-    /// What follows the `=` of an option.
+    /// The value of an option.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
-    /// Whether an option is built in.
+    /// Whether an option is `y`.
     pub fn has(&self, name: &str) -> bool {
         self.get(name) == Some("y")
     }

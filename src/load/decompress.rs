@@ -1,5 +1,5 @@
-//! Whole compressed files (`.ko.gz`, `.ko.xz`, `.ko.zst`) and compressed ELF sections, inflated without
-//! trusting what they say about their size.
+//! Inflates whole compressed files (`.ko.gz`, `.ko.xz`, `.ko.zst`) and compressed ELF sections, without trusting the
+//! sizes that they declare.
 use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
@@ -11,20 +11,20 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How a whole file is compressed.
+/// The compression of a whole file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compression {
-    /// RFC 1952; several members one after the other count as one file.
+    /// RFC 1952; consecutive members count as one file.
     Gzip,
-    /// The .xz container; several streams one after the other count as one file.
+    /// The .xz container; consecutive streams count as one file.
     Xz,
-    /// RFC 8878; several frames one after the other count as one file, skippable frames count as nothing.
+    /// RFC 8878; consecutive frames count as one file, skippable frames are ignored.
     Zstd,
-    /// What came before .xz, without marks or checksum: only where it is known that it is there.
+    /// The predecessor of .xz, without magic or checksum: used only where it is known to occur.
     Lzma,
 }
 
-/// How a section with `SHF_COMPRESSED` is compressed.
+/// The compression of a section with `SHF_COMPRESSED`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SectionCompression {
     /// `ELFCOMPRESS_ZLIB`, RFC 1950.
@@ -35,9 +35,9 @@ pub enum SectionCompression {
 
 /// Inflates a whole file into memory.
 ///
-/// `limit` is the most that may come out: beyond it the file is taken for a bomb and the error is
-/// [`ErrorKind::Damaged`], as it is for a stream that ends early or fails its checksum. Memory follows what
-/// has come out so far, never what a header promises.
+/// If more than `limit` bytes would come out, the file is taken for a bomb and the error is [`ErrorKind::Damaged`],
+/// as for a stream that ends early or fails its checksum. Memory grows with the output, never with what a header
+/// promises.
 pub fn decompress(kind: Compression, data: &[u8], limit: u64) -> Result<Vec<u8>> {
     let (out, end) = read_whole(&mut open_stream(kind, data), limit);
     match end {
@@ -51,10 +51,10 @@ pub fn decompress(kind: Compression, data: &[u8], limit: u64) -> Result<Vec<u8>>
     }
 }
 
-/// Inflates the bytes behind the `Elf64_Chdr` of a section.
+/// Inflates the data of a section after its `Elf64_Chdr`.
 ///
-/// `uncompressed_size` is the `ch_size` of that header. A stream that yields more or less is
-/// [`ErrorKind::Damaged`]; a size that is a lie costs no memory, and one beyond [`most`] is refused.
+/// `uncompressed_size` is `ch_size` of that header. A stream that yields more or less is [`ErrorKind::Damaged`]. A
+/// false size costs no memory, and one above [`most`] is refused.
 pub fn inflate_section(kind: SectionCompression, data: &[u8], uncompressed_size: u64) -> Result<Vec<u8>> {
     let limit = most(data.len() as u64);
     if uncompressed_size > limit {
@@ -84,12 +84,12 @@ pub fn inflate_section(kind: SectionCompression, data: &[u8], uncompressed_size:
     }
 }
 
-/// The most bytes that so many compressed ones may become: what compresses better is taken for a bomb.
+/// The most bytes that this many compressed ones may inflate to; anything that compresses better is taken for a bomb.
 pub fn most(compressed: u64) -> u64 {
     compressed.saturating_mul(64).saturating_add(64 << 20)
 }
 
-/// The compression that the first bytes of a file show, whatever its name. Six bytes suffice.
+/// Detects the compression by the first six bytes of a file.
 pub fn detect(first_bytes: &[u8]) -> Option<Compression> {
     match first_bytes {
         [0x1f, 0x8b, 8, ..] => Some(Compression::Gzip),
@@ -100,7 +100,7 @@ pub fn detect(first_bytes: &[u8]) -> Option<Compression> {
 }
 
 impl Compression {
-    /// The compression that the last extension of a file name promises.
+    /// The compression according to the last extension of a file name.
     pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "gz" => Some(Self::Gzip),
@@ -138,7 +138,7 @@ impl SectionCompression {
     }
 }
 
-/// The inflated bytes as a stream, for those who need only the first of them. Has no limit of its own.
+/// The inflated bytes as a stream without a limit, for callers that need only the first of them.
 pub fn open_stream<'a>(kind: Compression, source: impl BufRead + 'a) -> Box<dyn Read + 'a> {
     match kind {
         Compression::Gzip => Box::new(MultiGzDecoder::new(source)),
@@ -153,10 +153,10 @@ pub fn open_stream<'a>(kind: Compression, source: impl BufRead + 'a) -> Box<dyn 
     }
 }
 
-/// What a stream of lzma may ask for, in KiB: its header says how much.
+/// Memory limit of an lzma stream, whose header declares what it needs, in KiB.
 const LZMA_MEMORY: u32 = 256 << 10;
 
-/// A stream of which already the header cannot be read.
+/// A stream whose header cannot be read.
 struct Refused(Option<io::Error>);
 
 impl Read for Refused {
@@ -175,7 +175,7 @@ enum End {
 const FIRST_STEP: u64 = 64 << 10;
 const LARGEST_STEP: u64 = 16 << 20;
 
-/// Reads to the end or to `limit`. The buffer grows by as much as it holds, between the two steps above.
+/// Reads to the end or to `limit`. The buffer doubles, in steps between the two sizes above.
 fn read_whole(stream: &mut dyn Read, limit: u64) -> (Vec<u8>, End) {
     let mut out = Vec::new();
     loop {
@@ -218,8 +218,7 @@ fn stream_error(format: &str, inflated: usize, source: &io::Error) -> Error {
     .hint("install the package of this file again, or build it again")
 }
 
-/// Zstandard frames one after the other. `ruzstd` itself stops after one frame and leaves the content
-/// checksum to its caller.
+/// Consecutive Zstandard frames. `ruzstd` itself stops after one frame and leaves the content checksum to its caller.
 struct ZstdFrames<R> {
     source: R,
     decoder: FrameDecoder,
@@ -300,7 +299,7 @@ mod tests {
           \x9f\xa1\xb0\x00\x00\x00\x00\x00\x78\x76\x63\x47\x00\x01\x55\x90\x4e\x00\x00\x00\x87\x45\
           \xdb\x35\x3e\x30\x0d\x8b\x02\x00\x00\x00\x00\x01\x59\x5a";
 
-    /// What [`XZ`] holds; the crate is built without an xz encoder.
+    /// The content of [`XZ`]; the crate is built without an xz encoder.
     fn plain() -> Vec<u8> {
         b"0123456789abcdef".repeat(625)
     }
@@ -309,7 +308,7 @@ mod tests {
         if kind == Compression::Xz { XZ.to_vec() } else { compress(kind, &plain()) }
     }
 
-    /// Half of it repeats and half does not, so that every format has literals and matches.
+    /// Half of it repeats, so every format produces both literals and matches.
     fn sample(len: usize) -> Vec<u8> {
         let mut state = 0x2545_f491_u32;
         let noise = std::iter::repeat_with(move || {

@@ -1,4 +1,4 @@
-//! An ELF object as sections with data, and the addresses that they get.
+//! An ELF object as sections with data, laid out in one address space.
 use super::decompress::{SectionCompression, inflate_section};
 use super::symbol_table::SymbolTable;
 use super::widen;
@@ -10,28 +10,29 @@ use object::{Endian, SectionIndex};
 use probeidx_format::machine::address_size;
 use std::borrow::Cow;
 
-/// The distance from an object's base to its first address, so that no address is 0.
+/// The distance from an object's base to its first address; no address is 0.
 const FIRST_PC: u32 = 0x1000;
 
-/// How often the bytes of a table of names may be part of one. Linkers let names end in one another, and bear the same one.
+/// How often, on average, a byte of a name table may be part of a name. Linkers let names share a tail or all their
+/// bytes.
 const MOST_NAMINGS: usize = 32;
 
-/// A symbol tells its section in 16 bits, of which the last 256 numbers mean something else (`SHN_LORESERVE`).
+/// Symbols number their sections in 16 bits, of which the last 256 values are reserved (`SHN_LORESERVE`).
 const MOST_ALLOCATED: usize = elf::SHN_LORESERVE as usize - 1;
 
-/// So many bytes of names are borne out of any table.
+/// This many bytes of names are always allowed, whatever the size of the table.
 const ALWAYS: usize = 1 << 20;
 
 /// A section of an object.
 pub struct Section<'d> {
-    /// As the section header string table has it: `.text`, `.init.text`.
+    /// As in the section header string table: `.text`, `.init.text`.
     pub name: &'d str,
     header: &'d SectionHeader64<Endianness>,
-    /// That of the object.
+    /// The byte order of the object.
     order: Endianness,
     /// Empty for a section without bytes in the file.
     data: &'d [u8],
-    /// Where it starts among the object's addresses, if it is allocated at run time.
+    /// Its first address in the object's address space, if it is allocated at run time.
     pub pc: Option<u32>,
 }
 
@@ -48,7 +49,7 @@ impl<'d> Section<'d> {
     pub fn size(&self) -> u64 {
         self.header.sh_size(self.order)
     }
-    /// `sh_entsize`; `None` where it is not told.
+    /// `sh_entsize`; `None` if it is 0.
     pub fn entry_size(&self) -> Option<u32> {
         u32::try_from(self.header.sh_entsize(self.order)).ok().filter(|size| *size > 0)
     }
@@ -60,11 +61,11 @@ impl<'d> Section<'d> {
     pub fn is_executable(&self) -> bool {
         self.flags() & elf::SHF_EXECINSTR.0 as u32 != 0
     }
-    /// Whether it is thread-local and has no bytes: its addresses are those of what follows it.
+    /// Whether it is thread-local without bytes in the file: such a section shares its addresses with the next one.
     fn is_tbss(&self) -> bool {
         self.flags() & elf::SHF_TLS.0 as u32 != 0 && self.header.sh_type(self.order) == elf::SHT_NOBITS
     }
-    /// Whether the linker may have dropped it for another of the same group (`SHF_GROUP`).
+    /// Whether the linker may have dropped it in favour of another member of its group (`SHF_GROUP`).
     pub fn is_in_group(&self) -> bool {
         self.flags() & elf::SHF_GROUP.0 as u32 != 0
     }
@@ -88,43 +89,42 @@ impl<'d> Section<'d> {
         }
         Ok(Cow::Borrowed(self.data))
     }
-    /// Its bytes as they stand in the file.
+    /// Its bytes as stored in the file.
     pub fn raw(&self) -> &'d [u8] {
         self.data
     }
 }
 
-/// A 64-bit object, or one of 32 bits that was widened.
+/// A 64-bit object, or a 32-bit one that was widened.
 pub struct Elf<'d> {
     /// `e_machine`.
     pub machine: u16,
-    /// The bytes of an address: 8, or 4 of a machine whose objects were widened.
+    /// Bytes per address: 8, or 4 in an object that was widened.
     pub address_size: u8,
-    /// In which order the bytes of its numbers stand (`EI_DATA`): of its headers, of its debug information, of what it has in
-    /// memory.
+    /// The byte order (`EI_DATA`) of its headers, its debug information and its data in memory.
     pub order: Endianness,
-    /// A module or object file (`ET_REL`): its sections have no addresses but those that we give them.
+    /// A module or object file (`ET_REL`): its sections have only the addresses assigned here.
     pub is_relocatable: bool,
-    /// In the order of the section headers, the null section included.
+    /// In the order of the section headers, including the null section.
     pub sections: Vec<Section<'d>>,
     /// The length of the file.
     pub length: usize,
-    /// What is added to a `Pc` for an address as the debug information has it.
+    /// Added to a `Pc`, it gives the address in the debug information.
     pub base: u64,
     /// The first address of code, as a `Pc`.
     pub first_pc: u32,
-    /// The table of symbols, `.symtab`; empty in a stripped object.
+    /// The symbol table, `.symtab`; empty in a stripped object.
     pub symbols: &'d [Sym64<Endianness>],
     symbol_names: &'d [u8],
-    /// What the dynamic linker knows of symbols (`.dynsym`): stripping leaves them.
+    /// The dynamic symbols (`.dynsym`), which stripping keeps.
     dynamic: (&'d [Sym64<Endianness>], &'d [u8]),
-    /// The parts of the file that are mapped.
+    /// The mapped parts of the file.
     pub segments: Vec<Segment>,
     /// The first section of relocations for each section.
     relocated_by: Vec<Option<u32>>,
 }
 
-/// A part of the file that is mapped when it runs (`PT_LOAD`).
+/// A part of the file that is mapped at run time (`PT_LOAD`).
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     /// `p_vaddr`.
@@ -136,7 +136,7 @@ pub struct Segment {
 }
 
 impl<'d> Elf<'d> {
-    /// Reads headers and symbol table.
+    /// Reads the headers and the symbol table.
     pub fn parse(data: &'d [u8]) -> Result<Self> {
         let damaged = |e: object::read::Error| Error::new(ErrorKind::Damaged, e.to_string().to_lowercase());
         match data {
@@ -184,7 +184,8 @@ impl<'d> Elf<'d> {
                     .offset(header.sh_offset(order))
             })?;
             bytes_of_all = bytes_of_all.saturating_add(bytes.len());
-            // No linker lets two have the same bytes; what is read of many would be far more than there is.
+            // No linker overlaps sections; reading many overlapping ones could take far longer than the file is
+            // large.
             if bytes_of_all / 2 > data.len() {
                 return Err(overlap("its sections have more than twice the bytes of the file"));
             }
@@ -216,7 +217,7 @@ impl<'d> Elf<'d> {
         Ok(object)
     }
 
-    /// Gives every allocated section its place among the object's addresses.
+    /// Assigns an address to every allocated section.
     fn lay_out(&mut self) -> Result<()> {
         let too_large = || Error::new(ErrorKind::Unsupported, "its sections span more than 4 GiB");
         let allocated = self.sections.iter().filter(|s| s.is_allocated()).count();
@@ -241,7 +242,7 @@ impl<'d> Elf<'d> {
                 }
             }
         }
-        // Per-cpu data of vmlinux has addresses from 0 on: it goes behind all the rest.
+        // The per-cpu data of vmlinux is linked at address 0: it goes behind all other sections.
         let is_left = |s: &&mut Section<'_>| s.is_allocated() && !s.is_tbss() && s.pc.is_none();
         for section in self.sections.iter_mut().filter(is_left) {
             let align = section.header.sh_addralign(section.order).max(1);
@@ -255,24 +256,24 @@ impl<'d> Elf<'d> {
         Ok(())
     }
 
-    /// The same with the symbols that are left when the object is stripped, where it is.
+    /// The object with its dynamic symbols, if it is stripped.
     pub fn with_dynamic_symbols(mut self) -> Self {
         if self.symbols.is_empty() {
             (self.symbols, self.symbol_names) = self.dynamic;
         }
         self
     }
-    /// The same with symbols that others told.
+    /// The object with the given symbols.
     pub fn with_symbols(mut self, table: &'d SymbolTable) -> Self {
         (self.symbols, self.symbol_names) = (&table.records, &table.names);
         self
     }
-    /// Whether the bytes of all executable sections are in the file: `objcopy --only-keep-debug` leaves them away.
+    /// Whether the file has the bytes of all executable sections: `objcopy --only-keep-debug` drops them.
     pub fn has_code(&self) -> bool {
         let is_code = |s: &&Section<'_>| s.is_allocated() && s.is_executable();
         self.sections.iter().filter(is_code).all(|s| s.data.len() as u64 == s.size())
     }
-    /// Whether there are executable sections, with the bytes of all of them.
+    /// Whether there are executable sections, and the file has the bytes of all of them.
     pub fn has_some_code(&self) -> bool {
         self.has_code() && self.sections.iter().any(Section::is_executable)
     }
@@ -280,7 +281,7 @@ impl<'d> Elf<'d> {
     pub fn section(&self, name: &str) -> Option<&Section<'d>> {
         self.sections.iter().find(|s| s.name == name)
     }
-    /// The number with which these bytes start, as long as an address is.
+    /// Reads a number of the size of an address at the start of `bytes`.
     pub fn word(&self, bytes: &[u8]) -> Option<u64> {
         word(self.order, self.address_size, bytes)
     }
@@ -292,14 +293,14 @@ impl<'d> Elf<'d> {
     /// The GNU build id.
     pub fn build_id(&self) -> Option<&'d [u8]> {
         let notes = self.sections.iter().filter(|s| s.header.sh_type(self.order) == elf::SHT_NOTE);
-        // So many, as sections may overlap: a kernel has three.
+        // Limited because sections may overlap: a kernel has three.
         notes
             .take(64)
             .flat_map(|s| notes_in(s.raw(), self.order))
             .find(|(kind, name, _)| *kind == 3 && *name == b"GNU\0")
             .map(|n| n.2)
     }
-    /// The name under which other objects ask for a shared library (`DT_SONAME`).
+    /// The name by which other objects load a shared library (`DT_SONAME`).
     pub fn soname(&self) -> Option<&'d str> {
         const DT_SONAME: u64 = 14;
         let dynamic = self.sections.iter().find(|s| s.header.sh_type(self.order) == elf::SHT_DYNAMIC)?;
@@ -334,15 +335,15 @@ impl<'d> Elf<'d> {
         };
         whole.map(Some).map_err(cut)
     }
-    /// The value of a symbol that the dynamic linker knows.
+    /// The value of a dynamic symbol.
     pub(crate) fn dynamic_value(&self, index: usize) -> Option<u64> {
         Some(self.dynamic.0.get(index)?.st_value.get(self.order))
     }
-    /// The address, as relocated debug information has it, of a symbol.
+    /// The address of a symbol, as in relocated debug information.
     pub fn symbol_address(&self, symbol: &Sym64<Endianness>) -> u64 {
         self.symbol_address_in(self.order, symbol)
     }
-    /// The same where the compiler is to know the order, which is that of the object.
+    /// Like [`Self::symbol_address`], with the object's byte order known to the compiler.
     #[inline(always)]
     pub(super) fn symbol_address_in(&self, order: Endianness, symbol: &Sym64<Endianness>) -> u64 {
         let section = self.sections.get(usize::from(symbol.st_shndx.get(order).0)).and_then(|s| s.pc);
@@ -350,7 +351,7 @@ impl<'d> Elf<'d> {
     }
 }
 
-/// The number with which these bytes start, as long as an address is.
+/// Reads a number of the size of an address at the start of `bytes`.
 pub fn word(order: Endianness, address_size: u8, bytes: &[u8]) -> Option<u64> {
     match address_size {
         4 => bytes.first_chunk().map(|word| order.read_u32(*word).into()),
@@ -363,13 +364,14 @@ fn overlap(what: &str) -> Error {
     Error::new(ErrorKind::Damaged, format!("{what}: they overlap")).hint(hint)
 }
 
-/// The most bytes that all names together may have which stand in so many.
+/// The most bytes that all names in a table of this size may have together.
 fn most_of_names(table: usize) -> usize {
     table.saturating_mul(MOST_NAMINGS).saturating_add(ALWAYS)
 }
 
-/// Whether the names of symbols are not ends of one another without measure: beside what their table allows, each may be
-/// as long as what tells of the symbol. RISC-V's assembler makes millions of labels of one name. Cost: a look at each name.
+/// Whether the names of symbols do not share their bytes excessively. Their total length may exceed the limit for the
+/// table by the size of the symbols, because RISC-V's assembler emits millions of labels with one name. Cost: one
+/// look at each name.
 fn are_apart(symbols: &[Sym64<Endianness>], order: Endianness, names: &[u8]) -> bool {
     let mut left = most_of_names(names.len()).saturating_add(size_of_val(symbols));
     symbols.iter().all(|symbol| {

@@ -1,8 +1,8 @@
-//! Relocations that change what stands in place: RISC-V's linker may shorten code, so that its assembler leaves differences
-//! of labels to two relocations, of which one adds and one subtracts. (RISC-V ELF psABI, "Relocations".)
+//! Relocations that modify the value in place. RISC-V's linker may shorten code, so its assembler leaves differences
+//! of labels to pairs of relocations, one that adds and one that subtracts (RISC-V ELF psABI, "Relocations").
 use object::elf::{self, Machine};
 
-/// What a relocation does with a number in place.
+/// What a relocation does to the number in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InPlace {
     width: Width,
@@ -14,7 +14,7 @@ enum Width {
     /// The low six bits of a byte: the operand of `DW_CFA_advance_loc`.
     Six,
     Bytes(usize),
-    /// As many bytes as it has already.
+    /// As many bytes as the number has already.
     Leb128,
 }
 
@@ -26,7 +26,7 @@ enum Operation {
 }
 
 impl InPlace {
-    /// What a type of relocation does on a machine; `None` if it changes nothing in place.
+    /// The operation of a relocation type on a machine; `None` if it modifies nothing in place.
     pub fn of(machine: u16, kind: u32) -> Option<Self> {
         use Operation::{Add, Set, Subtract};
         use Width::{Bytes, Leb128, Six};
@@ -54,12 +54,13 @@ impl InPlace {
         Some(Self { width, operation })
     }
 
-    /// Whether it subtracts: another one at the same place tells what is subtracted from.
+    /// Whether it subtracts: another relocation at the same place sets the minuend.
     pub fn subtracts(self) -> bool {
         self.operation == Operation::Subtract
     }
 
-    /// Changes the number at the start of `data` by the value of a symbol, plus addend; `None` if the data ends within it.
+    /// Applies a symbol's value, plus addend, to the number at the start of `data`; `None` if the data ends within
+    /// it.
     pub fn apply(self, data: &mut [u8], value: u64) -> Option<()> {
         let change = |old: u64| match self.operation {
             Operation::Set => value,
@@ -97,7 +98,7 @@ impl InPlace {
 mod tests {
     use super::*;
 
-    /// The types, as the specification calls them, in the order in which they stand.
+    /// Applies relocation types in order, by their numbers in the specification.
     fn applied(mut data: Vec<u8>, kinds: &[(u32, u64)]) -> Option<Vec<u8>> {
         for (kind, value) in kinds {
             InPlace::of(elf::EM_RISCV.0, *kind)?.apply(&mut data, *value)?;
@@ -113,7 +114,7 @@ mod tests {
         const SUB16: u32 = 38;
         const SET_ULEB128: u32 = 60;
         const SUB_ULEB128: u32 = 61;
-        // DW_CFA_advance_loc keeps its two bits, the byte behind it is another's.
+        // DW_CFA_advance_loc keeps its upper two bits; the next byte is left unchanged.
         assert_eq!(applied(vec![0x40, 9], &[(SET6, 0x1234), (SUB6, 0x1220)]), Some(vec![0x54, 9]));
         assert_eq!(
             applied(vec![1, 1, 9], &[(SET16, 0x1_2345), (SUB16, 0x1_1111)]),

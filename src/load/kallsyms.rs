@@ -1,72 +1,73 @@
-//! The symbols that a kernel image carries for itself (CONFIG_KALLSYMS): found without any symbol that would say where.
+//! The symbol table embedded in a kernel image (CONFIG_KALLSYMS), found without the help of other symbols.
 //!
 //! scripts/kallsyms.c writes these tables one after another into `.rodata`:
 //!
 //! | up to 6.3 | from 6.4 on | what it is |
 //! | --- | --- | --- |
-//! | offsets, relative_base | num_syms | of each symbol 32 bits from the base (or its address, without CONFIG_KALLSYMS_BASE_RELATIVE) |
-//! | num_syms | names | how many there are, 32 bits |
-//! | names | markers | of each a length (two bytes from 128 on, since 6.1), and as many tokens: nm's letter, then the name |
-//! | markers | token_table | where every 256th name starts: 32 bits (64 before 4.20) |
+//! | offsets, relative_base | num_syms | 32 bits per symbol, from the base (or its address, without CONFIG_KALLSYMS_BASE_RELATIVE) |
+//! | num_syms | names | number of symbols, 32 bits |
+//! | names | markers | per symbol a length (two bytes from 128 on, since 6.1) and that many tokens: nm's letter, then the name |
+//! | markers | token_table | start of every 256th name: 32 bits (64 before 4.20) |
 //! | (seqs_of_names) | token_index | not read |
-//! | token_table | offsets, relative_base | 256 texts, each ended by NUL |
-//! | token_index | seqs_of_names | where each text starts, 16 bits |
+//! | token_table | offsets, relative_base | 256 NUL-terminated texts |
+//! | token_index | seqs_of_names | start of each text, 16 bits |
 //!
-//! Each is aligned to a pointer. Since 7.0 (seen on 7.3) each is aligned to 4, and there is no base: an offset counts from the
-//! place where it stands itself.
+//! Each table is aligned to the size of a pointer. Since 7.0 (seen on 7.3) each is aligned to 4, and there is no
+//! base: an offset is relative to its own location.
 //!
-//! The table of tokens has ten texts in a row that nothing else has: `0` to `9`. Its index follows it, and says where it
-//! starts. The names are what number, lengths and markers agree on. Every table is compared with what another one says of
-//! it, so that nothing that only looks like one is taken for it.
+//! The token table is found by ten consecutive texts that occur nowhere else: `0` to `9`. The index behind it gives
+//! its start. The names are found where count, lengths and markers agree. Every table is checked against another, so
+//! that no lookalike is accepted.
 use super::elf::Elf;
-use super::symbol_table::{SymbolTable, Told};
+use super::symbol_table::{ListedSymbol, SymbolTable};
 use crate::error::{Error, ErrorKind, Result};
 use object::{Endian, Endianness};
 
-/// The longest name with its letter, and room for more (KSYM_NAME_LEN is 512).
+/// The longest name with its letter, with room to spare (KSYM_NAME_LEN is 512).
 const LONGEST: usize = 1024;
 
-/// Names may come out this much longer than the section is: two times are usual.
+/// The decoded names may be this many times longer than the section; twice is usual.
 const MOST_EXPANDED: usize = 16;
 
-/// Symbols are decoded in search of the names at most this often for each byte of the section.
+/// Work limit for the search: symbols decoded per byte of the section.
 const MOST_TRIED: usize = 16;
 
-/// One name in so many has a marker.
+/// Every name with a multiple of this index has a marker.
 const MARKED: usize = 256;
 
 impl SymbolTable {
-    /// The symbols that the kernel carries; `None` where there are none. Cost: a search through the read-only data, then of
-    /// each symbol; some ten milliseconds.
+    /// The embedded symbols; `None` if there are none. Cost: a search through the read-only data, then all symbols;
+    /// some ten milliseconds.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if there are tables that do not fit together.
+    /// [`ErrorKind::Unsupported`] if the tables do not fit together.
     pub fn embedded(object: &Elf<'_>) -> Result<Option<Self>> {
         let code = || object.sections.iter().filter(|s| s.is_allocated() && s.is_executable());
         let is_code =
             |address: u64| code().any(|s| address.checked_sub(s.address()).is_some_and(|o| o < s.size()));
         for section in object.sections.iter().filter(|s| s.is_allocated() && !s.is_executable()) {
             let data = Data { bytes: section.raw(), order: object.order, address: section.address() };
-            if let Some(carried) = Carried::find(data, is_code) {
-                let carried = carried.map_err(|e| e.section(section.name))?;
-                return Ok(Some(Self::new(object, carried.told())));
+            if let Some(kallsyms) = Kallsyms::find(data, is_code) {
+                let kallsyms = kallsyms.map_err(|e| e.section(section.name))?;
+                return Ok(Some(Self::new(object, kallsyms.symbols())));
             }
         }
         Ok(None)
     }
 }
 
-/// The symbols that are in some data of the kernel.
-pub struct Carried {
+/// The embedded symbols of a kernel.
+pub struct Kallsyms {
     names: Names,
     addresses: Vec<u64>,
 }
 
-impl Carried {
-    /// Finds them; `None` where there are none. `_text` or `_stext` is what `is_code` says it may be.
+impl Kallsyms {
+    /// Searches data for the tables; `None` if there are none. `is_code` checks a candidate address of `_text` or
+    /// `_stext`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if there are tables that do not fit together.
+    /// [`ErrorKind::Unsupported`] if the tables do not fit together.
     pub fn find(data: Data<'_>, is_code: impl Fn(u64) -> bool) -> Option<Result<Self>> {
         let tokens = Tokens::find(data)?;
         let unsupported = |what| {
@@ -88,23 +89,23 @@ impl Carried {
         Some(whole)
     }
 
-    /// As nm would print them.
-    pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
+    /// The symbols as nm would print them.
+    pub fn symbols(&self) -> impl Iterator<Item = ListedSymbol<'_>> {
         self.names.iter().zip(&self.addresses).map(|(whole, address)| {
             let (letter, name) = whole.split_first().unwrap_or((&b'?', &[]));
-            Told { address: *address, letter: *letter, name }
+            ListedSymbol { address: *address, letter: *letter, name }
         })
     }
 }
 
-/// Data that has the tables.
+/// Data that may hold the tables.
 #[derive(Clone, Copy)]
 pub struct Data<'d> {
-    /// Of the section, or of the whole kernel.
+    /// The bytes of the section, or of the whole kernel.
     pub bytes: &'d [u8],
-    /// Of its numbers.
+    /// The byte order.
     pub order: Endianness,
-    /// Of its first byte.
+    /// The address of the first byte.
     pub address: u64,
 }
 
@@ -124,10 +125,10 @@ impl<'d> Data<'d> {
     }
 }
 
-/// The texts of which names are put together.
+/// The texts of which names are composed.
 struct Tokens<'d> {
     texts: Vec<&'d [u8]>,
-    /// Where their table starts, and where what is behind its index starts.
+    /// Start of their table, and end of the index behind it.
     table: usize,
     end: usize,
 }
@@ -138,7 +139,7 @@ impl<'d> Tokens<'d> {
         memchr::memmem::find_iter(data.bytes, DIGITS).find_map(|at| Self::around(data, at))
     }
 
-    /// The table that has the text `0` at an offset, if the index behind it agrees with it.
+    /// The table with the text `0` at this offset, if the index behind it agrees.
     fn around(data: Data<'d>, zero: usize) -> Option<Self> {
         const DIGIT: usize = b'0' as usize;
         let mut ends = memchr::memchr_iter(0, &data.bytes[zero..]).map(|nul| zero + nul + 1);
@@ -162,23 +163,23 @@ impl<'d> Tokens<'d> {
     }
 }
 
-/// The names of all symbols, each behind its letter.
+/// The names of all symbols, each preceded by its letter.
 struct Names {
     text: Vec<u8>,
     ends: Vec<usize>,
-    /// Where the number of symbols stands.
+    /// Offset of the number of symbols.
     count_at: usize,
-    /// To how many bytes the tables are aligned: 4 or 8.
+    /// Alignment of the tables: 4 or 8 bytes.
     aligned: usize,
 }
 
 impl Names {
-    /// The number of symbols, and names that end where the markers say so.
+    /// Finds the number of symbols, and names that end where the markers require.
     fn find(data: Data<'_>, tokens: &Tokens<'_>) -> Option<Self> {
         let mut left = data.bytes.len().saturating_mul(MOST_TRIED);
         for count_at in (0..tokens.table.saturating_sub(16)).step_by(4) {
             let count = data.number(count_at)? as usize;
-            // No name is empty: zeros only align the first.
+            // No name is empty, so zeros can only be padding.
             let aligned = if data.number(count_at + 4) == Some(0) { 8 } else { 4 };
             let is_likely = (2..data.bytes.len()).contains(&count) && count_at.is_multiple_of(aligned);
             if !is_likely || !starts_with_letter(data.bytes, count_at + aligned, tokens) {
@@ -227,7 +228,7 @@ impl Names {
         }
         let behind = at.next_multiple_of(aligned);
         let are = |size: usize| {
-            // Before the tokens there is nothing else, or three bytes for each symbol.
+            // The token table follows, directly or after three bytes per symbol (seqs_of_names).
             let end = (behind + size * markers.len()).next_multiple_of(aligned);
             let is_next = [end, end + (3 * count).next_multiple_of(aligned)].contains(&tokens.table);
             let is_there = |(n, m): (usize, &usize)| data.word(behind + size * n, size) == Some(*m as u64);
@@ -242,10 +243,10 @@ impl Names {
     }
 }
 
-/// The tokens of the name whose length stands here.
+/// The tokens of a name whose length is at `at`.
 fn entry(data: &[u8], at: usize) -> Option<&[u8]> {
     let low = usize::from(*data.get(at)?);
-    // Since 6.1 (73bbb94466fd): names of more than 127 tokens.
+    // Since 6.1 (73bbb94466fd), names may have more than 127 tokens.
     let (length, start) = match low & 0x80 {
         0 => (low, at + 1),
         _ => (low & 0x7f | usize::from(*data.get(at + 1)?) << 7, at + 2),
@@ -258,7 +259,7 @@ fn starts_with_letter(data: &[u8], at: usize, tokens: &Tokens<'_>) -> bool {
     first.is_some_and(|letter| is_letter(*letter))
 }
 
-/// Whether nm has such a letter.
+/// Whether nm uses this letter.
 fn is_letter(letter: u8) -> bool {
     b"aAbBcCdDgGiInNpPrRsStTuUvVwW?".contains(&letter)
 }
@@ -266,19 +267,19 @@ fn is_letter(letter: u8) -> bool {
 /// How addresses are stored.
 #[derive(Clone, Copy)]
 enum Stored {
-    /// From a base on, 32 bits.
+    /// 32-bit offsets from a base.
     Offsets { base: u64 },
-    /// As these where they are negative, from the base less 1 downwards, and else plain numbers: of per-cpu data
+    /// Negative offsets count down from the base less 1; others are absolute per-cpu addresses
     /// (CONFIG_KALLSYMS_ABSOLUTE_PERCPU).
     Percpu { base: u64 },
-    /// From where the offset itself stands, 32 bits with a sign.
+    /// Signed 32-bit offsets from their own location.
     FromItself,
-    /// As they are, so many bytes each.
+    /// Absolute, with this many bytes.
     Absolute { size: usize },
 }
 
 impl Stored {
-    /// The address of a symbol by the number that stands at `at`.
+    /// The address stored at `at`.
     fn read(self, data: Data<'_>, at: usize) -> Option<u64> {
         let signed = |number: u32| i64::from(number as i32) as u64;
         Some(match self {
@@ -296,7 +297,7 @@ impl Stored {
     }
 }
 
-/// The addresses of the symbols: the reading by which they rise and `_text` or `_stext` is the start of code.
+/// The addresses of the symbols, in the encoding by which they ascend and `_text` or `_stext` is the start of code.
 fn addresses(
     data: Data<'_>,
     tokens: &Tokens<'_>,
@@ -307,11 +308,11 @@ fn addresses(
     let text = names.iter().position(|n| {
         matches!(n, [_, b'_', b't', b'e', b'x', b't'] | [_, b'_', b's', b't', b'e', b'x', b't'])
     })?;
-    // In what is aligned to 4, a pointer has 4 bytes, or there is none.
+    // With tables aligned to 4, either pointers have 4 bytes or there is no base.
     let word = names.aligned;
     let wide = (4 * count).next_multiple_of(word);
     let behind = tokens.end.next_multiple_of(word);
-    // Where they are, and where their base is, from 6.4 on and before it.
+    // Location of the addresses and the base: since 6.4, and before it.
     let newer = data.word(behind + wide, word).map(|base| (behind, base));
     let older = || {
         let base_at = names.count_at.checked_sub(word)?;

@@ -1,16 +1,16 @@
-//! The running kernel as an object, where neither its debug information nor its image can be read: BTF, build id and names
-//! of symbols are there for everyone; their addresses for root, or where `kernel.kptr_restrict` is 0.
+//! The running kernel as an object, for when neither its debug information nor its image is readable. BTF, build id
+//! and symbol names are readable by everyone; addresses only by root, or if `kernel.kptr_restrict` is 0.
 //!
-//! What the kernel tells is put into an ELF object like a linked vmlinux without code, so that everything reads it as one:
+//! They are put into an ELF object like a linked vmlinux without code, so that all other code can treat it as one:
 //!
-//! | section | what of it is true |
+//! | section | content |
 //! | --- | --- |
-//! | `.text`, `.init.text` | addresses and sizes; no bytes |
+//! | `.text`, `.init.text` | true addresses and sizes; no bytes |
 //! | `.BTF`, `.notes` | the bytes |
 //! | `.symtab` | names, and addresses if they are known |
-//! | [`NAMES_ONLY`] | there if no address is: those of the symbols only tell their order |
+//! | [`NAMES_ONLY`] | present if addresses are unknown: those of symbols then only give their order |
 use super::elf::Elf;
-use super::symbol_table::{Told, lines};
+use super::symbol_table::{ListedSymbol, lines};
 use crate::error::Result;
 use object::elf::{
     ELFDATA2LSB, ELFDATA2MSB, EM_AARCH64, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, ET_EXEC, Machine,
@@ -18,28 +18,29 @@ use object::elf::{
 use object::{Endian, Endianness};
 use std::path::Path;
 
-/// Where the running kernel shows its BTF.
+/// Where the running kernel exposes its BTF.
 pub const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// The section that says that the addresses of symbols are none.
+/// The section that marks addresses of symbols as unknown.
 pub const NAMES_ONLY: &str = ".probeidx.names_only";
 
-/// What symbols without addresses are apart: more than the longest instruction.
+/// The distance between symbols without addresses: more than the longest instruction.
 const STEP: u64 = 16;
 
-/// Where code starts whose address is not known.
+/// Where code without known addresses starts.
 const NOWHERE: u64 = 0x10_0000;
 
-/// Where x86-64 kernels are linked (`__START_KERNEL_map` and CONFIG_PHYSICAL_START, which is 16 MiB in all that are known to
-/// be distributed): the slide is the distance from there. Others are left where they run.
+/// Where x86-64 kernels are linked: `__START_KERNEL_map` and CONFIG_PHYSICAL_START, which is 16 MiB in all
+/// distributions known. The KASLR offset is the distance from there. Kernels of other machines keep their run-time
+/// addresses.
 const LINKED_AT: u64 = 0xffff_ffff_8100_0000;
 
-/// Whether bytes are BTF and not an object that has it.
+/// Whether bytes are bare BTF, not an object that contains it.
 pub fn is_btf(head: &[u8]) -> bool {
     order_of_btf(head).is_some() && head.get(2) == Some(&1)
 }
 
-/// The byte order of BTF, by its magic.
+/// The byte order of BTF, from its magic.
 pub fn order_of_btf(head: &[u8]) -> Option<Endianness> {
     match head {
         [0x9f, 0xeb, ..] => Some(Endianness::Little),
@@ -55,11 +56,11 @@ pub fn release(path: &Path) -> Option<String> {
     Some(text.trim().to_owned()).filter(|release| !release.is_empty())
 }
 
-/// BTF as an object: that of the running kernel with its build id and symbols, any other alone.
+/// Wraps BTF into an object. The BTF of the running kernel gets its build id and symbols.
 pub fn object(path: &Path, btf: &[u8]) -> Vec<u8> {
     let order = order_of_btf(btf).unwrap_or(Endianness::Little);
     if release(path).is_none() {
-        // BTF does not tell the machine: taken is the most frequent one of its byte order.
+        // BTF does not name its machine: the most common one with this byte order is assumed.
         let machine = if order.is_big_endian() { EM_S390 } else { EM_X86_64 };
         return Object { btf, notes: &[], text: &[], machine, order }.to_elf();
     }
@@ -68,7 +69,7 @@ pub fn object(path: &Path, btf: &[u8]) -> Vec<u8> {
     Object { btf, notes: &notes, text: &text, machine: own_machine(order), order }.to_elf()
 }
 
-/// Of the kernel that runs.
+/// The machine of the running kernel.
 fn own_machine(order: Endianness) -> Machine {
     match (cfg!(target_arch = "x86_64"), order.is_big_endian()) {
         (true, _) => EM_X86_64,
@@ -79,7 +80,7 @@ fn own_machine(order: Endianness) -> Machine {
     }
 }
 
-/// What the kernel tells.
+/// What the kernel exposes.
 struct Object<'a> {
     btf: &'a [u8],
     notes: &'a [u8],
@@ -91,16 +92,17 @@ struct Object<'a> {
 
 impl Object<'_> {
     fn to_elf(&self) -> Vec<u8> {
-        let mut symbols: Vec<Told<'_>> = lines(self.text).collect();
+        let mut symbols: Vec<ListedSymbol<'_>> = lines(self.text).collect();
         let is_hidden = symbols.iter().all(|s| s.address == 0);
-        let address =
-            |symbols: &[Told<'_>], name: &[u8]| symbols.iter().find(|s| s.name == name).map(|s| s.address);
+        let address = |symbols: &[ListedSymbol<'_>], name: &[u8]| {
+            symbols.iter().find(|s| s.name == name).map(|s| s.address)
+        };
         if is_hidden {
             symbols.retain(|s| s.letter.eq_ignore_ascii_case(&b't') || s.letter.eq_ignore_ascii_case(&b'w'));
             (0..).zip(&mut symbols).for_each(|(n, s)| s.address = NOWHERE + STEP * n);
         } else if let Some(text) = address(&symbols, b"_text").filter(|_| self.machine == EM_X86_64) {
             let slide = text.wrapping_sub(LINKED_AT);
-            let moved = |s: &&mut Told<'_>| !s.letter.eq_ignore_ascii_case(&b'a');
+            let moved = |s: &&mut ListedSymbol<'_>| !s.letter.eq_ignore_ascii_case(&b'a');
             symbols.iter_mut().filter(moved).for_each(|s| s.address = s.address.wrapping_sub(slide));
         }
         let area = |start: &[u8], end: &[u8]| {
@@ -124,7 +126,7 @@ impl Object<'_> {
             writer.section(NAMES_ONLY, 1, 0, 0, 0, &[]);
         }
         let bytes = writer.finish(self.machine, &[]);
-        // Where symbols stand is asked of the object without them.
+        // Symbols are assigned to the sections of the object written so far.
         let table = Elf::parse(&bytes)
             .map(|object| super::symbol_table::SymbolTable::new(&object, symbols.iter().copied()));
         let Ok(mut table) = table else { return bytes };
@@ -166,7 +168,7 @@ impl Writer {
         self.data.resize(self.data.len().next_multiple_of(8), 0);
     }
 
-    /// The object, with a table of symbols and their names if these are given.
+    /// The finished object, with a symbol table if `symbols` is not empty.
     pub fn finish(&self, machine: Machine, symbols: &[Vec<u8>]) -> Vec<u8> {
         let order = self.order;
         let (names, data, headers) = (self.names.clone(), self.data.clone(), self.headers.clone());
@@ -209,10 +211,10 @@ impl Writer {
     }
 }
 
-/// Reads a file at once: those of the kernel cannot be mapped before 6.16.
+/// Reads a file whole: the kernel's own files cannot be mapped before 6.16.
 ///
 /// # Errors
-/// As reading does.
+/// As for reading a file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| crate::error::Error::io(path, "read", e))
 }
@@ -221,7 +223,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<u8> {
+    fn object_of(text: &str) -> Vec<u8> {
         let btf = [&[0x9f, 0xeb, 1, 0, 24][..], &[0; 19]].concat();
         let order = Endianness::Little;
         Object { btf: &btf, notes: &[], text: text.as_bytes(), machine: EM_X86_64, order }.to_elf()
@@ -229,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_slide_is_taken_out() {
-        let bytes = told(
+        let bytes = object_of(
             "0000000000000000 A fixed_percpu_data\nffffffffa3000000 T _stext\nffffffffa3000000 T _text\n\
              ffffffffa3000040 t do_open\nffffffffa3001000 T _etext\nffffffffc0000000 t ovl_x\t[overlay]\n",
         );
@@ -249,11 +251,12 @@ mod tests {
 
     #[test]
     fn without_addresses_there_are_names_in_order() {
-        let bytes = told("0000000000000000 T _text\n0000000000000000 t do_open\n0000000000000000 d data\n");
+        let bytes =
+            object_of("0000000000000000 T _text\n0000000000000000 t do_open\n0000000000000000 d data\n");
         let object = Elf::parse(&bytes).unwrap();
         assert!(object.section(NAMES_ONLY).is_some());
         let names: Vec<_> = object.symbols.iter().map(|s| object.symbol_name(s)).collect();
         assert_eq!(names, [&b""[..], b"_text", b"do_open"]);
-        assert!(Elf::parse(&told("")).is_ok_and(|o| o.symbols.len() < 2));
+        assert!(Elf::parse(&object_of("")).is_ok_and(|o| o.symbols.len() < 2));
     }
 }

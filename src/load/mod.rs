@@ -1,4 +1,4 @@
-//! Files to sections: mapping, decompression, ELF, relocation.
+//! Reads files into sections: mapping, decompression, ELF, relocation.
 pub mod config;
 pub mod decompress;
 pub mod elf;
@@ -17,18 +17,18 @@ use crate::error::Result;
 use crate::mapping::Watching;
 use std::path::Path;
 
-/// An object file's bytes: mapped, or decompressed into memory of their own.
+/// The bytes of an object file, mapped or decompressed into memory.
 pub enum Image {
     /// The file as it is on disk.
     Mapped(Watching),
-    /// What a compressed file holds.
+    /// The content of a compressed file.
     Inflated(Vec<u8>),
 }
 
 impl Image {
-    /// Opens a file; a `.gz`, `.xz` or `.zst` one is inflated, and a boot image unpacked, up to 64 times its length.
+    /// Opens a file. A `.gz`, `.xz` or `.zst` file is inflated and a boot image unpacked, up to 64 times its length.
     ///
-    /// Bare BTF becomes an object too: see [`live`]. So does a 32-bit object, of 64 bits (`widen`).
+    /// Bare BTF becomes an object (see [`live`]), and a 32-bit object a 64-bit one (`widen`).
     pub fn open(path: &Path) -> Result<Self> {
         if live::release(path).is_some() {
             return Ok(Self::Inflated(live::object(path, &live::read(path)?)));
@@ -47,13 +47,13 @@ impl Image {
         }
     }
 
-    /// What compressed bytes hold; `None` if they are not compressed.
+    /// The content of compressed bytes; `None` if they are not compressed.
     fn inflate(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(kind) = decompress::detect(bytes) else { return image::unpack(bytes) };
         let inflated = decompress::decompress(kind, bytes, decompress::most(bytes.len() as u64))?;
         Ok(Some(image::unpack(&inflated)?.unwrap_or(inflated)))
     }
-    /// Whether what was read of it so far is what the file was when it was opened.
+    /// Checks that the file has not changed since it was opened.
     ///
     /// # Errors
     /// [`ErrorKind::Changed`](crate::ErrorKind::Changed).

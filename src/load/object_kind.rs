@@ -1,6 +1,6 @@
-//! What an object is to the kernel.
+//! The kind of an object.
 
-/// What an object is to the kernel, and what it is called.
+/// The kind of an object, with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind<'a> {
     Vmlinux,

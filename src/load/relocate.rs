@@ -1,30 +1,30 @@
 //! Relocation of the sections of a module or object file.
 //!
-//! A vmlinux linked with `--emit-relocs` carries `.rela.debug_*` too, but they are applied already: only those of
-//! relocatable objects are.
+//! A vmlinux linked with `--emit-relocs` carries `.rela.debug_*` too, but these are already applied: only relocatable
+//! objects are relocated.
 use super::elf::{Elf, Section};
 use super::in_place::InPlace;
 use crate::error::{Error, ErrorKind, Result};
 use object::elf::{self, Rela64};
 use object::{Endian, Endianness};
 
-/// The address that an allocated section has for its relocations.
+/// The address of an allocated section for its relocations.
 pub(crate) fn address(object: &Elf<'_>, section: &Section<'_>) -> u64 {
     if object.is_relocatable { section.pc.unwrap_or(0).into() } else { section.address() }
 }
 
-/// The types of the relocations that fill a place with symbol plus addend. None of them is 0, which fills nothing.
+/// The relocation types that store symbol plus addend. 0 is not among them: it stores nothing.
 struct Kinds {
     /// Eight bytes.
     long: u32,
-    /// Four bytes, without a sign and with one.
+    /// Four bytes, unsigned and signed.
     short: [u32; 2],
-    /// Four bytes, from which the place itself is subtracted, as in `.eh_frame`.
+    /// Four bytes relative to the place, as in `.eh_frame`.
     relative: u32,
 }
 
 impl Kinds {
-    /// `R_X86_64_64`, `_32`, `_32S`, `_PC32`, and what others call the same.
+    /// `R_X86_64_64`, `_32`, `_32S`, `_PC32` and their equivalents on other machines.
     fn of(machine: u16) -> Self {
         let (long, short, relative) = match elf::Machine(machine) {
             elf::EM_X86_64 => (1, [10, 11], 2),
@@ -41,12 +41,12 @@ impl Kinds {
     }
 }
 
-/// The type of the relocations of a machine that fill eight bytes with symbol plus addend.
+/// The relocation type of a machine that stores symbol plus addend in eight bytes.
 pub(crate) fn long(machine: u16) -> u32 {
     Kinds::of(machine).long
 }
 
-/// Applies the relocations of a section to a copy of its bytes. Those that cannot be applied are counted and named in
+/// Applies the relocations of a section to a copy of its bytes. Relocations that cannot be applied are reported in
 /// `faults`.
 pub(crate) fn relocate(
     object: &Elf<'_>,
@@ -55,7 +55,7 @@ pub(crate) fn relocate(
     relocations: &[Rela64<Endianness>],
     faults: &mut Vec<Error>,
 ) -> Result<()> {
-    // Modules have millions: each order has code of its own.
+    // Modules have millions of relocations: each byte order has its own code.
     match object.order {
         Endianness::Little => apply(object, Endianness::Little, section, data, relocations, faults),
         Endianness::Big => apply(object, Endianness::Big, section, data, relocations, faults),
@@ -111,7 +111,7 @@ fn apply(
         }
     }
     if let Some((kind, offset)) = unknown {
-        // How many there are is left out, so that many modules say the same.
+        // The message omits the count, so that it is the same for many modules.
         let what = format!("relocations of types such as {kind} are not known and were left out");
         faults.push(Error::new(ErrorKind::Unsupported, what).section(section.name).offset(offset as u64));
     }

@@ -1,5 +1,5 @@
-//! The symbols of an object that has no table of them, made of what others tell: the tables that the kernel carries for
-//! itself, `System.map`, `/proc/kallsyms`.
+//! A symbol table for an object without one, made from other listings: the kernel's embedded kallsyms, `System.map`,
+//! `/proc/kallsyms`.
 use super::elf::Elf;
 use crate::symbol_name::is_area_mark;
 use object::Endianness;
@@ -8,16 +8,16 @@ use object::endian::{U16, U32, U64};
 
 /// A symbol as nm prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told<'a> {
-    /// As it was linked.
+pub struct ListedSymbol<'a> {
+    /// The linked address.
     pub address: u64,
-    /// nm's letter for what it is: `T` and `t` code, `W` weak, `A` absolute, capitals global.
+    /// nm's type letter: `T` and `t` code, `W` weak, `A` absolute, capitals global.
     pub letter: u8,
-    /// With all suffixes.
+    /// Including all suffixes.
     pub name: &'a [u8],
 }
 
-/// Symbols as an object file has them. Their sizes are 0: nobody tells them.
+/// Symbols in the form of an object file. Their sizes are 0: no listing has them.
 pub struct SymbolTable {
     /// In the byte order of the object.
     pub(super) records: Vec<Sym64<Endianness>>,
@@ -26,19 +26,19 @@ pub struct SymbolTable {
 }
 
 impl SymbolTable {
-    /// Puts symbols into the sections of an object, by address. Cost: a binary search for each.
-    pub fn new<'a>(object: &Elf<'_>, told: impl Iterator<Item = Told<'a>>) -> Self {
-        // The first symbol of a table is none, and the first name empty.
+    /// Assigns symbols to the sections of an object, by address. Cost: a binary search for each.
+    pub fn new<'a>(object: &Elf<'_>, symbols: impl Iterator<Item = ListedSymbol<'a>>) -> Self {
+        // The first record of a symbol table is null, and the first name empty.
         let order = object.order;
         let mut table = Self { records: vec![record(order, 0, 0, 0, 0)], names: vec![0], order };
         let allocated = (0u16..).zip(&object.sections).filter(|(_, s)| s.is_allocated() && s.size() > 0);
         let mut sections: Vec<_> =
             allocated.map(|(i, s)| (s.address(), s.size(), i, s.is_executable())).collect();
         sections.sort_unstable();
-        for symbol in told {
+        for symbol in symbols {
             let after = sections.partition_point(|s| s.0 <= symbol.address);
             let holder = sections[..after].last();
-            // Bounds stand right behind what they bound; plain numbers stand anywhere.
+            // A symbol that bounds a section lies just past it; absolute values lie anywhere.
             let is_plain = |s: &(u64, u64, u16, bool)| {
                 symbol.letter.eq_ignore_ascii_case(&b'a') && symbol.address > s.0.saturating_add(s.1)
             };
@@ -64,12 +64,12 @@ impl SymbolTable {
         table
     }
 
-    /// Whether there is none.
+    /// Whether it has no symbols.
     pub fn is_empty(&self) -> bool {
         self.records.len() < 2
     }
 
-    /// The addresses of functions, by section and address, each with its number.
+    /// All functions by section and address, each with its record number.
     pub(crate) fn functions(&self) -> Vec<(u16, u64, usize)> {
         let is_function = |s: &Sym64<Endianness>| s.st_info.0 & 0xf == STT_FUNC.0;
         let all = self.records.iter().enumerate().filter(|(_, s)| is_function(s));
@@ -95,7 +95,7 @@ impl SymbolTable {
         (symbol.st_shndx.get(self.order).0, symbol.st_value.get(self.order))
     }
 
-    /// The records as they stand in a file.
+    /// The records as stored in a file.
     pub(super) fn records_bytes(&self) -> Vec<u8> {
         object::pod::bytes_of_slice(&self.records).to_vec()
     }
@@ -117,15 +117,15 @@ fn record(order: Endianness, name: u32, info: u8, section: u16, value: u64) -> S
     }
 }
 
-/// The symbols of the kernel in a text of lines as nm prints them; those of modules (`[overlay]`) left out. Lines that are
-/// none are passed over.
-pub fn lines(text: &[u8]) -> impl Iterator<Item = Told<'_>> {
+/// Parses lines as nm prints them into the symbols of the kernel, leaving out those of modules (`[module]`) and lines
+/// that are not symbols.
+pub fn lines(text: &[u8]) -> impl Iterator<Item = ListedSymbol<'_>> {
     text.split(|b| *b == b'\n').filter_map(|line| {
         let mut words = line.split(|b| b.is_ascii_whitespace()).filter(|w| !w.is_empty());
         let (address, letter, name) = (words.next()?, words.next()?, words.next()?);
         let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
         let &[letter] = letter else { return None };
-        words.next().is_none().then_some(Told { address, letter, name })
+        words.next().is_none().then_some(ListedSymbol { address, letter, name })
     })
 }
 
@@ -138,12 +138,12 @@ mod tests {
         let text =
             b"ffffffff81000000 T _text\nffffffffc0000000 t ovl_x\t[overlay]\n\nB The real System.map is \
             elsewhere\nzz T bad\n0000000000000000 A fixed_percpu_data";
-        let told: Vec<_> = lines(text).collect();
+        let symbols: Vec<_> = lines(text).collect();
         assert_eq!(
-            told,
+            symbols,
             [
-                Told { address: 0xffff_ffff_8100_0000, letter: b'T', name: b"_text" },
-                Told { address: 0, letter: b'A', name: b"fixed_percpu_data" },
+                ListedSymbol { address: 0xffff_ffff_8100_0000, letter: b'T', name: b"_text" },
+                ListedSymbol { address: 0, letter: b'A', name: b"fixed_percpu_data" },
             ]
         );
     }

@@ -1,4 +1,5 @@
-//! Symbol tables: what the kernel keeps of them at run time, and in which order. Of user objects all is kept.
+//! Symbol tables: what the kernel keeps of them at run time, and in which order. Every symbol of a user object is
+//! kept.
 use super::config::KernelConfig;
 use super::elf::{Elf, Section};
 use super::object_kind::ObjectKind;
@@ -14,14 +15,14 @@ pub struct Symbol<'d> {
     pub name: &'d [u8],
     pub pc: u32,
     pub size: u32,
-    /// Position among the object's allocated sections.
+    /// The position among the object's allocated sections.
     pub section: u16,
     /// As in the format's symbol record.
     pub flags: u16,
 }
 
 impl Symbol<'_> {
-    /// Whether the kernel finds it by address: it keeps it, and it is no plain number.
+    /// Whether the kernel finds it by address: it is kept and not absolute.
     pub fn is_looked_up(&self) -> bool {
         self.flags & SymbolRecord::KEPT != 0 && self.section != SymbolRecord::ABSOLUTE
     }
@@ -34,11 +35,12 @@ impl Symbol<'_> {
 /// Which symbols a kernel keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Kept {
-    /// Those of data too (CONFIG_KALLSYMS_ALL); where the configuration is not known, most have it.
+    /// Whether data symbols are kept (CONFIG_KALLSYMS_ALL). Assumed if the configuration is unknown: most kernels
+    /// have it.
     pub has_data: bool,
-    /// Those of code for the hypervisor's mode of arm64 too: since 6.0.
+    /// Whether symbols of arm64 hypervisor code are kept: since 6.0.
     has_hypervisor: bool,
-    /// The linker promoted local functions, and gave them names that are unique (CONFIG_LTO_CLANG).
+    /// Whether the linker promoted local functions under unique names (CONFIG_LTO_CLANG).
     has_promoted: bool,
 }
 
@@ -52,7 +54,7 @@ impl Kept {
     }
 }
 
-/// The symbols of an object, sorted by address, and at one address as the kernel's own table has them.
+/// The symbols of an object by address; symbols at one address are in the order of the kernel's own table.
 pub fn symbols<'d>(object: &Elf<'d>, of: ObjectKind<'_>, kept: &Kept) -> Vec<Symbol<'d>> {
     let (is_module, is_user) = (matches!(of, ObjectKind::Module(_)), matches!(of, ObjectKind::User(_)));
     let mut positions = vec![SymbolRecord::ABSOLUTE; object.sections.len()];
@@ -72,7 +74,7 @@ pub fn symbols<'d>(object: &Elf<'d>, of: ObjectKind<'_>, kept: &Kept) -> Vec<Sym
     let mut found: Vec<(u32, Rank<'_>, Symbol<'d>)> = vec![];
     for (order, symbol) in object.symbols.iter().enumerate() {
         let whole = object.symbol_name(symbol);
-        // `memcpy@@GLIBC_2.14`: the linker's spelling of a name with its version.
+        // `memcpy@@GLIBC_2.14`: the linker's spelling of a versioned name.
         let name = match of {
             ObjectKind::User(_) => whole.split(|b| *b == b'@').next().unwrap_or_default(),
             ObjectKind::Vmlinux if cuts_promoted => without_promotion(whole),
@@ -109,7 +111,8 @@ pub fn symbols<'d>(object: &Elf<'d>, of: ObjectKind<'_>, kept: &Kept) -> Vec<Sym
         if is_kept {
             flags |= SymbolRecord::KEPT;
         }
-        // The kernel image has many symbols that only its build needed; a module's `.init` ones are there while it loads.
+        // The kernel image has many symbols that only its build needed. A module's `.init` symbols exist while it
+        // loads.
         if !is_module && flags & SymbolRecord::KEPT == 0 {
             continue;
         }
@@ -126,29 +129,30 @@ pub fn symbols<'d>(object: &Elf<'d>, of: ObjectKind<'_>, kept: &Kept) -> Vec<Sym
     if of == ObjectKind::Vmlinux && !kept.has_data {
         keep_code_only(found.iter_mut().map(|f| &mut f.2));
     }
-    // Names that differed in their version.
+    // Names that differed only in their version.
     found.dedup_by(|a, b| is_user && (a.0, a.2.name) == (b.0, b.2.name));
     found.into_iter().map(|(_, _, symbol)| symbol).collect()
 }
 
-/// What the linker of clang (LTO) puts behind the names of local functions that another unit calls: with a number behind.
+/// Suffix, followed by a number, that clang's linker (LTO) gives to local functions called from another unit.
 const PROMOTED: &[u8] = b".llvm.";
 
-/// Whether the kernel leaves that out wherever it prints or looks up a name of its own (`cleanup_symbol_name`,
-/// kernel/kallsyms.c, 5.13 to 6.10; before 6.6 mainline cut at the first dot): then it has the text to look for.
+/// Whether the kernel cuts that suffix wherever it prints or looks up its own names (`cleanup_symbol_name`,
+/// kernel/kallsyms.c, 5.13 to 6.10; before 6.6 mainline cut at the first dot). Such a kernel contains the suffix as a
+/// string.
 fn cuts_promoted(object: &Elf<'_>) -> bool {
     let text = [PROMOTED, b"\0"].concat();
     let constants = object.sections.iter().filter(|s| s.name.starts_with(".rodata"));
     constants.filter_map(|s| s.data().ok()).any(|data| memchr::memmem::find(&data, &text).is_some())
 }
 
-/// A name as the kernel has it that cuts what clang put behind.
+/// The name without clang's suffix.
 fn without_promotion(name: &[u8]) -> &[u8] {
     memchr::memmem::find(name, PROMOTED).map_or(name, |at| &name[..at])
 }
 
-/// Marks the symbols of vmlinux as not kept that lie in none of the two areas of code (`symbol_valid`, scripts/kallsyms.c,
-/// 5.10 to 6.12). On arm64 `_text` is one of them.
+/// Marks the symbols of vmlinux outside of the two code areas as not kept (`symbol_valid`, scripts/kallsyms.c, 5.10
+/// to 6.12). On arm64 `_text` is one of them.
 fn keep_code_only<'s, 'd: 's>(symbols: impl Iterator<Item = &'s mut Symbol<'d>>) {
     const AREAS: [[&[u8]; 2]; 2] = [[b"_stext", b"_etext"], [b"_sinittext", b"_einittext"]];
     let mut symbols: Vec<_> = symbols.collect();
@@ -169,12 +173,12 @@ fn keep_code_only<'s, 'd: 's>(symbols: impl Iterator<Item = &'s mut Symbol<'d>>)
     }
 }
 
-/// The symbols of an object that have one of these names and a section, by address. Cost: a look at each name.
+/// The symbols in sections whose names match, by address. Cost: one look at each name.
 pub fn symbols_where<'d>(object: &Elf<'d>, is_wanted: impl Fn(&[u8]) -> bool) -> Vec<Symbol<'d>> {
     sorted(object, |symbol| is_wanted(object.symbol_name(symbol)))
 }
 
-/// The functions of an object, by address. Cost: of all symbols.
+/// The functions of an object, by address. Cost: one look at each symbol.
 pub fn functions<'d>(object: &Elf<'d>) -> Vec<Symbol<'d>> {
     sorted(object, |symbol| {
         let is_function = u16::from(symbol.st_info.0) & SymbolRecord::TYPE == SymbolRecord::FUNC;
@@ -196,23 +200,23 @@ fn sorted<'d>(object: &Elf<'d>, is_wanted: impl Fn(&Sym64<Endianness>) -> bool) 
     found
 }
 
-/// Where a symbol of a section lies among the object's addresses.
+/// The address of a symbol in the object's address space.
 fn place(object: &Elf<'_>, section: &Section<'_>, symbol: &Sym64<Endianness>) -> Option<u32> {
     let value = symbol.st_value.get(object.order);
     let within = if object.is_relocatable { value } else { value.wrapping_sub(section.address()) };
     u32::try_from(u64::from(section.pc?).wrapping_add(within)).ok()
 }
 
-/// How symbols of one address are ordered.
+/// The order of symbols at one address.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Rank<'a> {
     /// As in the symbol table (`find_kallsyms_symbol`, kernel/module/kallsyms.c).
     Module(usize),
-    /// Not weak before weak, linker-script names last, fewer leading underscores first, then by name
+    /// Weak ones after others, linker-script names last, fewer leading underscores first, then by name
     /// (`compare_symbols`, scripts/kallsyms.c, 5.10 to 6.12).
     Kernel { weak: bool, from_linker: bool, underscores: usize, name: &'a [u8] },
-    /// With a size before without, global before weak before local, fewer leading underscores first, then by name: most
-    /// often the one that other objects call.
+    /// With a size before without, global before weak before local, fewer leading underscores first, then by name:
+    /// the first is most often the name that other objects call.
     User { no_size: bool, binding: u8, underscores: usize, name: &'a [u8] },
 }
 
@@ -233,14 +237,14 @@ fn underscores(name: &[u8]) -> usize {
     name.iter().take_while(|b| **b == b'_').count()
 }
 
-/// Whether a name is more than a mark: `.L42` is a label of the assembler, `$x`, `$d` and on RISC-V `$xrv64i2p1_m2p0…` tell
-/// code from data. (`is_mapping_symbol`, include/linux/module_symbol.h; scripts/mksysmap)
+/// Whether a name is not a mere label: `.L42` is an assembler's label; `$x`, `$d` and on RISC-V `$xrv64i2p1_m2p0…`
+/// separate code from data (`is_mapping_symbol`, include/linux/module_symbol.h; scripts/mksysmap).
 fn is_no_label(name: &[u8]) -> bool {
     !name.starts_with(b".L") && !name.starts_with(b"$")
 }
 
-/// Whether the running kernel has the symbol (scripts/mksysmap and scripts/kallsyms.c; `is_core_symbol` of
-/// kernel/module/kallsyms.c), with CONFIG_KALLSYMS_ALL.
+/// Whether the running kernel keeps the symbol, given CONFIG_KALLSYMS_ALL (scripts/mksysmap and scripts/kallsyms.c;
+/// `is_core_symbol` of kernel/module/kallsyms.c).
 fn is_kept(name: &[u8], section: Option<&str>, is_module: bool, kept: &Kept) -> bool {
     let starts = |prefixes: &[&[u8]]| prefixes.iter().any(|p| name.starts_with(p));
     if !is_no_label(name) || starts(&[b"L0\x01"]) {
@@ -268,8 +272,8 @@ fn is_kept(name: &[u8], section: Option<&str>, is_module: bool, kept: &Kept) -> 
         && !starts(&[b"kallsyms_num_syms", b"kallsyms_relative_base", b"kallsyms_seqs_of_names"])
 }
 
-/// Whether a module has the symbol for the loader alone: it stands for an export, which its flag says, or for a text
-/// that the kernel reads and does not keep (`layout_sections`, `rewrite_section_headers` of kernel/module/main.c, 6.1).
+/// Whether only the module loader uses the symbol: it describes an export, which has a flag of its own, or data that
+/// the kernel reads and does not keep (`layout_sections`, `rewrite_section_headers` of kernel/module/main.c, 6.1).
 fn only_loads(name: &[u8], section: Option<&str>) -> bool {
     [&b"__ksymtab_"[..], b"__kstrtab_", b"__kstrtabns_", b"__crc_"].iter().any(|p| name.starts_with(p))
         || matches!(section, Some(".modinfo" | "__versions"))

@@ -1,21 +1,21 @@
-//! `System.map`: what nm says of vmlinux, as distributions install it beside the boot image. It has the symbols that a kernel
-//! without CONFIG_KALLSYMS_ALL does not carry for itself, among them those that bound its tables.
+//! `System.map`: the symbols of vmlinux as nm prints them, installed by distributions beside the boot image. It lists
+//! symbols missing from the embedded kallsyms without CONFIG_KALLSYMS_ALL, such as the bounds of the kernel's tables.
 use super::elf::Elf;
-use super::symbol_table::{SymbolTable, Told, lines};
+use super::symbol_table::{ListedSymbol, SymbolTable, lines};
 use crate::error::{Error, ErrorKind, Result};
 use rustc_hash::FxHashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A kernel has some ten megabytes of them.
+/// A real one has some ten megabytes.
 const LARGEST: u64 = 256 << 20;
 
 impl SymbolTable {
-    /// The symbols of the kernel at a path as its `System.map` has them, if that is there and has more than `carried`, which
-    /// the kernel carries itself.
+    /// The symbols in the `System.map` for a kernel, if there is one and `carried`, the embedded kallsyms, lacks data
+    /// symbols.
     ///
     /// # Errors
-    /// [`ErrorKind::Mismatch`] if it is that of another build: it has not all that the kernel carries.
+    /// [`ErrorKind::Mismatch`] if it belongs to another build: it lacks symbols that the kernel carries.
     pub fn of_system_map(object: &Elf<'_>, path: &Path, carried: Option<&Self>) -> Result<Option<Self>> {
         if carried.is_some_and(|carried| carried.has_data(object)) {
             return Ok(None);
@@ -23,12 +23,12 @@ impl SymbolTable {
         let read = |path: PathBuf| {
             let mut text = vec![];
             std::fs::File::open(&path).and_then(|file| file.take(LARGEST).read_to_end(&mut text)).ok()?;
-            // Debian's is a word that the real one is elsewhere.
+            // Debian's is a stub that names the location of the real one.
             let is_real = lines(&text).next().is_some();
             is_real.then_some((path, text))
         };
         let Some((map, text)) = places(path).find_map(read) else { return Ok(None) };
-        let known: FxHashMap<(&[u8], u64), Told<'_>> =
+        let known: FxHashMap<(&[u8], u64), ListedSymbol<'_>> =
             lines(&text).map(|t| ((t.name, t.address), t)).collect();
         if carried.is_some_and(|carried| carried.each().any(|symbol| !known.contains_key(&symbol))) {
             let error =
@@ -38,14 +38,14 @@ impl SymbolTable {
         Ok(Some(Self::new(object, lines(&text))))
     }
 
-    /// Whether there are symbols of data.
+    /// Whether there are data symbols.
     fn has_data(&self, object: &Elf<'_>) -> bool {
         let is_data =
             |section: u16| object.sections.get(usize::from(section)).is_some_and(|s| !s.is_executable());
         self.records.iter().map(|s| self.place(s).0).any(|section| section != 0 && is_data(section))
     }
 
-    /// Name and address of each.
+    /// The name and address of each symbol.
     fn each(&self) -> impl Iterator<Item = (&[u8], u64)> {
         self.records[1..].iter().map(|s| {
             let rest = &self.names[s.st_name.get(self.order) as usize..];
@@ -54,8 +54,8 @@ impl SymbolTable {
     }
 }
 
-/// Where it may be: with the release of the image's name beside it; `System.map` beside it, as in lib/modules/RELEASE, and
-/// above it in a build tree (arch/x86/boot/bzImage).
+/// Candidate paths: `System.map-RELEASE` beside the image, by the release in the image's name; `System.map` beside
+/// it, as in lib/modules/RELEASE, and above it in a build tree (arch/x86/boot/bzImage).
 fn places(path: &Path) -> impl Iterator<Item = PathBuf> {
     let release =
         path.file_name().and_then(|name| name.to_str()?.split_once('-')).map(|(_, release)| release);

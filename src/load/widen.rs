@@ -1,7 +1,7 @@
-//! A 32-bit ELF object as a 64-bit one, so that whoever reads objects knows one size of records.
+//! Converts a 32-bit ELF object to 64 bits, so that readers need only one size of records.
 //!
-//! Headers, symbols and relocations become those of 64 bits; what the sections hold stays as it is. `REL` relocations get the
-//! addend that stands in their place (System V ABI, i386 supplement, table 4-10; ELF for the Arm Architecture, 5.7.4).
+//! Headers, symbols and relocations become 64-bit records; the contents of sections stay unchanged. `REL` relocations
+//! get the addend stored in place (System V ABI, i386 supplement, table 4-10; ELF for the Arm Architecture, 5.7.4).
 use super::decompress::{SectionCompression, inflate_section};
 use crate::error::{Error, ErrorKind, Result};
 use object::elf::{self, FileHeader32, Machine, SectionHeader32};
@@ -10,7 +10,7 @@ use object::{Endian, Endianness};
 use probeidx_format::machine::address_size;
 use std::borrow::Cow;
 
-/// The size of an ELF64 file header, by which all that follows moves.
+/// The size of an ELF64 file header, by which everything behind it moves.
 const HEAD: usize = 64;
 const SECTION_HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
@@ -20,22 +20,22 @@ pub fn is_narrow(head: &[u8]) -> bool {
     matches!(head, [0x7f, b'E', b'L', b'F', 1, ..])
 }
 
-/// Whether 32-bit objects of a machine (`e_machine`) are read: of those that have no others.
+/// Whether 32-bit objects of a machine (`e_machine`) are supported: only those of machines without 64-bit objects.
 pub fn is_read(machine: u16) -> bool {
     address_size(machine) == 4
 }
 
-/// What to say of a 32-bit object of another machine.
+/// The error for a 32-bit object of an unsupported machine.
 pub fn unread() -> Error {
     let what = "part of a 32-bit kernel or program, of a machine of which only 64-bit ones are read";
     Error::new(ErrorKind::Unsupported, what).hint("index a 64-bit kernel, or a 32-bit one of i386 or ARM")
 }
 
-/// The object in 64-bit records. Cost: a copy of it.
+/// The object with 64-bit records. Cost: one copy.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for a machine of which no 32-bit objects are read, [`ErrorKind::Damaged`] for headers that lead
-/// out of the file.
+/// [`ErrorKind::Unsupported`] for a machine whose 32-bit objects are not supported, [`ErrorKind::Damaged`] for
+/// headers that point outside of the file.
 pub fn widen(bytes: &[u8]) -> Result<Vec<u8>> {
     let damaged = |e: object::read::Error| Error::new(ErrorKind::Damaged, e.to_string().to_lowercase());
     let header = FileHeader32::<Endianness>::parse(bytes).map_err(damaged)?;
@@ -56,7 +56,7 @@ pub fn widen(bytes: &[u8]) -> Result<Vec<u8>> {
         let mut moved = Moved::of(section, order);
         if is_relocation || matches!(kind, elf::SHT_SYMTAB | elf::SHT_DYNSYM) || moved.is_compressed() {
             let data = section.data(order, bytes).map_err(damaged)?;
-            // No linker lets two have the same bytes: those of many would be far more than there are.
+            // No linker overlaps sections; the bytes of many overlapping ones could far exceed the file.
             left = left.checked_sub(data.len()).ok_or_else(|| {
                 Error::new(ErrorKind::Damaged, "its tables have more bytes than the file: they overlap")
             })?;
@@ -123,7 +123,7 @@ fn file_header(
     out.bytes
 }
 
-/// Numbers one behind the other.
+/// A record in the making: numbers appended one by one.
 struct Record {
     bytes: Vec<u8>,
     order: Endianness,
@@ -144,7 +144,7 @@ impl Record {
     }
 }
 
-/// A section header, and where its bytes are now.
+/// A section header with the new place of its bytes.
 struct Moved {
     name: u32,
     kind: u32,
@@ -186,7 +186,7 @@ impl Moved {
     }
 }
 
-/// What a section with an `Elf32_Chdr` holds.
+/// The content of a section with an `Elf32_Chdr`.
 fn inflated(data: &[u8], order: Endianness) -> Result<Vec<u8>> {
     let short = || Error::new(ErrorKind::Damaged, "the compression header is cut off");
     let word = |at: usize| data.get(at..).and_then(|d| d.first_chunk::<4>()).map(|w| order.read_u32(*w));
@@ -205,7 +205,7 @@ fn symbols(
     bytes: &[u8],
 ) -> object::read::Result<()> {
     for symbol in table.data_as_array::<elf::Sym32<Endianness>, _>(order, bytes)? {
-        // The lowest bit tells that a function is in Thumb code, not where it is (ELF for the Arm Architecture, 5.5.3).
+        // The lowest bit marks Thumb code and is not part of the address (ELF for the Arm Architecture, 5.5.3).
         let is_thumb = Machine(machine) == elf::EM_ARM && symbol.st_type() == elf::STT_FUNC;
         let value = symbol.st_value(order) & if is_thumb { !1 } else { !0 };
         out.extend(order.write_u32(symbol.st_name(order)));
@@ -217,8 +217,8 @@ fn symbols(
     Ok(())
 }
 
-/// Relocations with their addends. Whether they could be told: places in a section that is compressed as `.zdebug_*` are
-/// not seen.
+/// Writes relocations with their addends. Returns whether the addends were readable: they are not in a `.zdebug_*`
+/// section.
 fn relocations(
     out: &mut Vec<u8>,
     table: &SectionHeader32<Endianness>,
@@ -257,7 +257,7 @@ fn relocations(
     Ok(true)
 }
 
-/// The addend of a relocation from the four bytes in its place; 0 for types of which nobody asks.
+/// The addend of a relocation, from the four bytes in place; 0 for types that are never applied.
 fn addend(machine: u16, kind: u32, place: i32) -> i32 {
     match (Machine(machine), kind) {
         // R_386_32, R_386_PC32, R_386_PLT32, R_ARM_ABS32, R_ARM_REL32

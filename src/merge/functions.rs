@@ -1,4 +1,4 @@
-//! Functions: one record for each that differs in name, place of declaration or variables.
+//! Merges functions: one record per distinct name, place of declaration and variables.
 use super::intern::StringIds;
 use super::types::Types;
 use super::{Extracted, FirstSeen, blank};
@@ -12,12 +12,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// The tables `functions`, `function_details` and `variables`. Postings are not set yet.
+/// The tables `functions`, `function_details` and `variables`. Postings are set later.
 pub struct Functions {
     pub records: Vec<FunctionRecord>,
     pub details: Vec<u8>,
     pub variables: Vec<VariableRecord>,
-    /// For each batch the final ids of its functions.
+    /// For each batch, the final ids of its functions.
     ids: Vec<Vec<FunctionId>>,
 }
 
@@ -83,10 +83,10 @@ pub(super) fn merge(
     functions
 }
 
-/// Functions that one thread takes at a time.
+/// Number of functions that a thread takes at a time.
 const CHUNK: usize = 4096;
 
-/// Name and type of a variable.
+/// The name and type of a variable.
 type Pair = (StrId, TypeId);
 
 /// The variables of a function, with their final names and types.
@@ -103,7 +103,7 @@ fn variables<'b>(
         .map(move |v| ((extracted.string(ids, v.name), types.id(batch, v.type_id)), v))
 }
 
-/// Ranks the pairs of name and type that variables have, the most frequent first: it gets the shortest number.
+/// Ranks the pairs of name and type of variables by frequency: the most frequent gets the shortest number.
 fn rank_variables(
     batches: &[Extracted],
     ids: &StringIds,

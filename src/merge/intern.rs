@@ -1,4 +1,4 @@
-//! All strings of a build, each once, from any number of threads.
+//! Interns all strings of a build, from any number of threads.
 use crate::dwarf::strings::{Strings, content_hash};
 use hashbrown::HashTable;
 use probeidx_format::id::StrId;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 const SHARD_BITS: u32 = 6;
 const INDEX_BITS: u32 = 32 - SHARD_BITS;
 
-/// A string of the build. The numbers depend on chance; [`Interner::finish`] replaces them by ranks.
+/// A string of the build. Its number depends on timing; [`Interner::finish`] replaces it by a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GlobalStr(u32);
 
@@ -57,18 +57,18 @@ impl Interner {
     pub fn intern(&self, bytes: &[u8]) -> GlobalStr {
         self.intern_hashed(content_hash(bytes), bytes)
     }
-    /// Adds all strings of a batch; gives their numbers in order.
+    /// Adds all strings of a batch; returns their numbers in order.
     pub fn intern_all(&self, strings: &Strings) -> Vec<GlobalStr> {
         strings.iter().map(|(hash, bytes)| self.intern_hashed(hash, bytes)).collect()
     }
     fn intern_hashed(&self, hash: u64, bytes: &[u8]) -> GlobalStr {
-        // The table of a shard uses the high and low bits of the hash: the shard is chosen by those in between.
+        // The table of a shard uses the high and low bits of the hash; the bits in between select the shard.
         let shard = (hash >> 40) as u32 & ((1 << SHARD_BITS) - 1);
         let index =
             self.shards[shard as usize].lock().unwrap_or_else(PoisonError::into_inner).intern(hash, bytes);
         GlobalStr(shard << INDEX_BITS | index)
     }
-    /// Sorts the strings: the bytes of the section, and the id of each.
+    /// Sorts the strings; returns the bytes of the section, and the id of each string.
     pub fn finish(self) -> (Vec<u8>, StringIds) {
         let shards: Vec<Shard> =
             self.shards.into_iter().map(|s| s.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
@@ -91,7 +91,7 @@ impl Interner {
     }
 }
 
-/// The first eight bytes as a number that compares as they do: most comparisons end there.
+/// The first eight bytes as a number with the same order: most comparisons end there.
 fn prefix(bytes: &[u8]) -> u64 {
     let mut first = [0; 8];
     let length = bytes.len().min(8);

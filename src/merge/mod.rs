@@ -1,7 +1,7 @@
-//! The facts of all batches to the tables of the index.
+//! Merges the facts of all batches into the tables of the index.
 //!
-//! Ids are handed out here, after sorting by content, so that neither the number of threads nor their speed shows in
-//! the bytes. What several batches describe (types, functions) is taken from the first of them.
+//! Ids are assigned here, after sorting by content, so that the bytes do not depend on the number or speed of
+//! threads. What several batches describe (types, functions) is taken from the first of them.
 mod functions;
 pub mod intern;
 mod places;
@@ -19,21 +19,21 @@ pub use places::Places;
 pub use types::Types;
 pub use users::Users;
 
-/// A batch whose strings are known to the whole build.
+/// A batch with its strings interned for the whole build.
 pub struct Extracted {
     pub batch: Batch,
     /// The strings of the batch.
     pub strings: Vec<GlobalStr>,
-    /// The number that the batch's first object has in the index.
+    /// The index's number for the first object of the batch.
     pub first_object: u32,
 }
 
-/// Where a type or function is described first, by key.
+/// The first description of each type or function, by key.
 pub struct FirstSeen {
-    shards: Vec<Mutex<FirstsShard>>,
+    shards: Vec<Mutex<FirstSeenShard>>,
 }
 
-type FirstsShard = rustc_hash::FxHashMap<Key, (u32, u32)>;
+type FirstSeenShard = rustc_hash::FxHashMap<Key, (u32, u32)>;
 
 const SHARDS: usize = 64;
 
@@ -44,7 +44,7 @@ impl Default for FirstSeen {
 }
 
 impl FirstSeen {
-    /// Tells that the batch describes these, by position.
+    /// Adds the descriptions in a batch, with their positions.
     pub fn add(&self, batch: u32, keys: impl Iterator<Item = (u32, Key)>) {
         for (position, key) in keys {
             let mut shard = self.shard(key).lock().unwrap_or_else(|e| e.into_inner());
@@ -52,16 +52,16 @@ impl FirstSeen {
             *first = (*first).min((batch, position));
         }
     }
-    /// Whether some batch describes it.
+    /// Whether any batch describes it.
     pub fn contains(&self, key: Key) -> bool {
         self.shard(key).lock().unwrap_or_else(|e| e.into_inner()).contains_key(&key)
     }
-    /// All of them, in no order.
+    /// All entries, unordered.
     pub fn into_all(self) -> Vec<(Key, u32, u32)> {
         let shards = self.shards.into_iter().map(|s| s.into_inner().unwrap_or_else(|e| e.into_inner()));
         shards.flatten().map(|(key, (batch, position))| (key, batch, position)).collect()
     }
-    fn shard(&self, key: Key) -> &Mutex<FirstsShard> {
+    fn shard(&self, key: Key) -> &Mutex<FirstSeenShard> {
         &self.shards[(key.1 >> 32) as usize % SHARDS]
     }
 }
@@ -72,7 +72,7 @@ impl crate::dwarf::KnownTypes for FirstSeen {
     }
 }
 
-/// The tables that come from debug information.
+/// The tables made from debug information.
 pub struct Model {
     /// The bytes of the section.
     pub strings: Vec<u8>,
@@ -84,7 +84,7 @@ pub struct Model {
     pub places: Places,
 }
 
-/// Merges all batches, which are in order.
+/// Merges all batches, given in order.
 pub fn merge(
     batches: &[Extracted],
     release: &str,
@@ -103,8 +103,8 @@ pub fn merge(
 }
 
 impl Extracted {
-    /// Tells what the batch of this number describes.
-    pub fn tell(&self, number: u32, types: &FirstSeen, functions: &FirstSeen) {
+    /// Registers the types and functions described in this batch.
+    pub fn register(&self, number: u32, types: &FirstSeen, functions: &FirstSeen) {
         let described = (0..).zip(&self.batch.types).filter(|(_, t)| !t.known);
         types.add(number, described.map(|(position, t)| (position, t.key)));
         functions.add(number, (0..).zip(self.batch.functions.iter().map(|f| f.key)));
@@ -116,12 +116,12 @@ impl Extracted {
     }
 }
 
-/// An empty record to end a table with.
+/// An empty record, to terminate a table.
 pub(crate) fn blank<T: probeidx_format::zerocopy::FromZeros>() -> T {
     T::new_zeroed()
 }
 
-/// The lengths that the parts before each batch have together.
+/// Running totals: the sum of all lengths before each batch.
 fn bases(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut sum = 0;
     let mut bases = vec![];

@@ -1,5 +1,5 @@
-//! Placements, units, ranges and line sequences: concatenated, their references shifted, and sorted by address where
-//! the format asks for it.
+//! Concatenates placements, units, ranges and line sequences, adjusts their references, and sorts them by address
+//! where the format requires it.
 use super::functions::Functions;
 use super::intern::StringIds;
 use super::{Extracted, bases, blank};
@@ -11,7 +11,7 @@ use probeidx_format::varint;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
 use rayon::prelude::*;
 
-/// The tables of which every object has a part; details and lines stay in the batches.
+/// The tables of which every object has a range; details and lines stay in the batches.
 pub struct Places {
     pub places: Vec<PlaceRecord>,
     /// Whether each is out of line.
@@ -22,11 +22,11 @@ pub struct Places {
     pub ranges: Vec<RangeRecord>,
     pub sequences: Vec<SequenceRecord>,
     pub frames: Vec<FrameRecord>,
-    /// As `probeidx_format::labels` describes.
+    /// In the format of `probeidx_format::labels`.
     pub labels: Vec<u8>,
-    /// With the object to which each unit belongs, in order.
+    /// The object of each unit, in order.
     pub unit_objects: Vec<u32>,
-    /// Likewise for ranges, sequences and frames.
+    /// The object of each range, sequence and frame.
     pub range_objects: Vec<u32>,
     pub sequence_objects: Vec<u32>,
     pub frame_objects: Vec<u32>,
@@ -166,7 +166,7 @@ fn labels(
     out
 }
 
-/// The placements by function, rising; tells each function where its own start.
+/// The placements by function, ascending; sets in each function where its own start.
 fn postings(places: &[PlaceRecord], functions: &mut Functions) -> Vec<u8> {
     let mut next = vec![0u32; functions.records.len()];
     for place in places {

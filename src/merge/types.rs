@@ -1,4 +1,4 @@
-//! Types: one record each, named ones first, references to what was only declared led to the definition.
+//! Merges types: one record each, named ones first; references to declarations lead to the definition.
 use super::intern::StringIds;
 use super::{Extracted, FirstSeen, blank};
 use crate::dwarf::facts::NO_TYPE;
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 pub struct Types {
     pub records: Vec<TypeRecord>,
     pub members: Vec<MemberRecord>,
-    /// For each batch the final ids of its types.
+    /// For each batch, the final ids of its types.
     ids: Vec<Vec<TypeId>>,
 }
 
@@ -37,8 +37,8 @@ struct Sorted {
     local: u32,
 }
 
-/// What a type that is only declared means: its definition, if there is just one of this name. With several it stays
-/// what it is, rather than a guess.
+/// The definition of a type that is only declared, if there is exactly one of its name. With several, the declaration
+/// stays.
 fn definition(all: &[Sorted], at: usize) -> Option<TypeId> {
     let declared = &all[at];
     if !declared.declared {

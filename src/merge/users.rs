@@ -1,4 +1,4 @@
-//! From types to the functions that take or return them.
+//! Lists, for each type, the functions that take or return it.
 use super::{Functions, Types};
 use probeidx_format::id::{FunctionId, TypeId};
 use probeidx_format::record::{TypeRecord, TypeUsersRecord};
@@ -14,7 +14,7 @@ pub struct Users {
     pub uses: Vec<u8>,
 }
 
-/// Pointers to pointers to … deeper than this are cut: no program has them.
+/// Deeper chains of types are cut: no program has them.
 const DEEPEST: u32 = 64;
 
 pub(super) fn merge(types: &Types, functions: &Functions) -> Users {
@@ -51,7 +51,7 @@ pub(super) fn merge(types: &Types, functions: &Functions) -> Users {
     users
 }
 
-/// The struct, union, class or enum to which this type leads, and through how many pointers.
+/// The struct, union, class or enum that this type leads to, and through how many pointers.
 fn end(types: &[TypeRecord], type_id: TypeId) -> Option<(TypeId, u32)> {
     let (mut at, mut depth) = (type_id, 0);
     for _ in 0..DEEPEST {

@@ -1,4 +1,4 @@
-//! What the index remembers of the files that it was made of, and of what could not be read.
+//! The index's record of its input files and of what could not be read.
 use super::Skipped;
 use crate::build_id::hex;
 use crate::debug_files::Files;
@@ -9,7 +9,7 @@ use crate::link::ObjectFacts;
 use probeidx_format::meta::{InputMeta, SkippedMeta};
 use std::path::Path;
 
-/// What the index remembers of a file, whether it could be read or not.
+/// The index's record of an input file, whether or not it could be read.
 pub fn input_meta(input: &Input, object: Option<&ObjectFacts>) -> InputMeta {
     let build_id = object.map_or(&[][..], |o| if o.build_id == [0; 20] { &[] } else { &o.build_id });
     InputMeta {
@@ -20,7 +20,7 @@ pub fn input_meta(input: &Input, object: Option<&ObjectFacts>) -> InputMeta {
     }
 }
 
-/// What the index remembers of the other files that have debug information of an object.
+/// The index's records of the other files that hold debug information for an object.
 pub fn part_metas(files: &Files) -> Vec<InputMeta> {
     let part = |input| InputMeta { build_id: InputMeta::PART.to_owned(), ..input_meta(input, None) };
     files.read.iter().map(part).collect()
@@ -30,7 +30,7 @@ pub fn from_fault(path: &Path, fault: &Fault) -> Error {
     Error::new(fault.kind, fault.what).at(path).section(fault.section).offset(fault.offset as u64)
 }
 
-/// One line for each kind of fault of a file, with the place of the first. `files` are those of an object.
+/// Counts the faults of each file by kind, keeping the place of the first. `files` returns the files of an object.
 pub fn count_faults<'p>(faults: &[(u32, Fault)], files: impl Fn(u32) -> &'p Files) -> Vec<Skipped> {
     let mut counted: Vec<(u32, &Fault, u64)> = vec![];
     for (object, fault) in faults {
@@ -48,7 +48,7 @@ pub fn count_faults<'p>(faults: &[(u32, Fault)], files: impl Fn(u32) -> &'p File
     counted.into_iter().map(part).collect()
 }
 
-/// What the index remembers of it.
+/// The index's record of a skipped object or part.
 pub fn skipped_meta(skipped: &Skipped) -> SkippedMeta {
     let path = skipped.error.path().map(|p| p.display().to_string()).unwrap_or_default();
     let whole = skipped.error.to_string();
@@ -61,7 +61,7 @@ pub fn skipped_meta(skipped: &Skipped) -> SkippedMeta {
     }
 }
 
-/// What could not be read when the index was made cannot be read now: the files are the same.
+/// Restores a [`Skipped`] from an unchanged index: its inputs are the same, so the errors are too.
 pub fn from_skipped_meta(meta: &SkippedMeta) -> Skipped {
     let kind = ErrorKind::from_name(&meta.kind).unwrap_or(ErrorKind::Damaged);
     let error = Error::new(kind, meta.message.clone()).at(meta.path.as_ref());

@@ -1,9 +1,9 @@
 //! The whole build: discover, load, dwarf, merge, link, write.
 mod account;
+mod description;
 mod modules;
 mod open;
 mod tapset;
-mod told;
 mod unchanged;
 mod units;
 mod user;
@@ -28,26 +28,27 @@ use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use tapset::{Ahead, Tapsets};
+use tapset::{Prediction, Tapsets};
 pub use user::build_user;
-use vmlinux::{Instead, KnownOfKernel};
+use vmlinux::{Fallback, KernelFacts};
 
-/// How a build is to go.
+/// Options of a build.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The folder into which the index goes.
+    /// The folder for indexes.
     pub db: PathBuf,
     /// Whether modules are indexed.
     pub modules: bool,
-    /// The folders of SystemTap's tapsets, the first one hiding files of the others; an index that keeps tapsets is one too.
+    /// The folders of SystemTap's tapsets, or indexes that keep some. A file in an earlier one hides its namesakes in
+    /// later ones.
     pub tapsets: Vec<PathBuf>,
-    /// Whether inputs are read even if the index says that they did not change.
+    /// Read inputs even if the index is up to date.
     pub force: bool,
-    /// How many threads; 0 as many as there are processors.
+    /// Number of threads; 0 means one per processor.
     pub jobs: usize,
 }
 
-/// What a build did for one kernel, or one user object.
+/// The result for one kernel or user object.
 #[derive(Clone, Debug, Default)]
 pub struct Built {
     /// The kernel's release; empty for a user object.
@@ -56,22 +57,22 @@ pub struct Built {
     pub process: Option<PathBuf>,
     /// The file that holds the index.
     pub index: PathBuf,
-    /// Nothing had changed: nothing was read.
+    /// The index was up to date, so nothing was read.
     pub unchanged: bool,
-    /// How many objects it has: vmlinux and modules.
+    /// Number of objects: vmlinux and modules.
     pub objects: u64,
-    /// How many functions, each declaration once.
+    /// Number of functions; each declaration counts once.
     pub functions: u64,
-    /// How many placements of them, entries and inline instances.
+    /// Number of placements: entries and inline instances.
     pub places: u64,
-    /// Of the index, in bytes.
+    /// Size of the index in bytes.
     pub size: u64,
 }
 
-/// What a build did.
+/// The result of a build.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// In the order in which they were found.
+    /// In the order found.
     pub built: Vec<Built>,
     /// Objects that were left out, and parts of objects.
     pub skipped: Vec<Skipped>,
@@ -80,11 +81,11 @@ pub struct Report {
 /// Something that was not indexed.
 #[derive(Clone, Debug)]
 pub struct Skipped {
-    /// Why, and which file.
+    /// The reason and the file.
     pub error: Error,
     /// How often it happened in this file.
     pub count: u64,
-    /// The whole object is missing from the index, not a part of it.
+    /// Whether the whole object is missing from the index, rather than a part of it.
     pub whole_object: bool,
 }
 
@@ -101,21 +102,21 @@ impl Skipped {
 
 /// Indexes all kernels found under the paths.
 ///
-/// Builds into one folder take turns. An index is replaced when the new one is whole and on the disk, or stays as it is.
-/// A file that changes while it is read is left out, and of a kernel whose vmlinux does so nothing is written.
+/// Only one build at a time writes into a folder. A new index replaces the old one only once it is complete and on
+/// disk. A module that changes while it is read is left out; if vmlinux changes, nothing is written for that kernel.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] if an index cannot be written, [`ErrorKind::Exhausted`] if memory or files run out. What is wrong
-/// with a file is told in the report.
+/// [`ErrorKind::Io`] if an index cannot be written, [`ErrorKind::Exhausted`] if memory or files run out. Problems
+/// with an input file are in the report.
 pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> Result<Report> {
     let wanted = discover::Options { modules: options.modules, ..discover::Options::default() };
     build_found(discover::discover(paths, &wanted)?, options, observer)
 }
 
-/// Indexes all kernels that were found: see [`build`].
+/// Indexes the given kernels: see [`build`].
 ///
 /// # Errors
-/// Those of [`build`].
+/// As for [`build`].
 pub fn build_found(found: Discovery, options: &Options, observer: &dyn Observer) -> Result<Report> {
     let tapsets = Tapsets::find(&options.tapsets)?;
     let mut report = Report::default();
@@ -150,10 +151,10 @@ fn threads(options: &Options) -> Result<rayon::ThreadPool> {
     })
 }
 
-/// The file of a kernel's index.
+/// The path of a kernel's index.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for a release that is no name of a file: it may be a stranger's.
+/// [`ErrorKind::Unsupported`] if the release is not a plain file name: it may come from an untrusted file.
 fn index_file(db: &Path, release: &str) -> Result<PathBuf> {
     let name = format!("{release}.pidx");
     match Path::new(&name).file_name().is_some_and(|whole| whole == name.as_str()) && !name.contains('\0') {
@@ -165,7 +166,8 @@ fn index_file(db: &Path, release: &str) -> Result<PathBuf> {
     }
 }
 
-/// What the index says if it is up to date, at once or after another build; else this build takes the lock and makes it.
+/// The content of an up-to-date index, checked at once and again after waiting for another build. Otherwise `None`,
+/// and this build holds the lock.
 fn known_or_locked(
     lock: &mut BuildLock,
     options: &Options,
@@ -192,32 +194,34 @@ fn build_kernel(
     let Read { interner, types, functions, objects, batches, .. } = &mut read;
     let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
-    let (mut known, mut evaluated, mut instead) = (KnownOfKernel::default(), None, Instead::Nothing(None));
-    let ahead = Mutex::new(None);
+    let (mut known, mut evaluated, mut fallback) = (KernelFacts::default(), None, Fallback::Nothing(None));
+    let prediction = Mutex::new(None);
     let evaluate = |machine: u16, config: Option<&KernelConfig>| {
-        let foreseen = ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let foreseen = foreseen.filter(|ahead: &Ahead| ahead.is_of(machine, config)).map(Ahead::evaluated);
-        foreseen.unwrap_or_else(|| tapsets.evaluate(&kernel.release, machine, config))
+        let predicted = prediction.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let predicted = predicted
+            .filter(|prediction: &Prediction| prediction.holds_for(machine, config))
+            .map(Prediction::evaluated);
+        predicted.unwrap_or_else(|| tapsets.evaluate(&kernel.release, machine, config))
     };
     if let Some(input) = &kernel.vmlinux {
-        // The unpacking of a boot image leaves the other processors idle.
-        let (_, foreseen) = rayon::join(
+        // Unpacking a boot image leaves the other processors idle.
+        let (_, predicted) = rayon::join(
             || input.unpacked.look(&input.path, |_| ()),
-            || tapsets.ahead(&input.path, &kernel.release),
+            || tapsets.predict(&input.path, &kernel.release),
         );
-        *ahead.lock().unwrap_or_else(PoisonError::into_inner) = foreseen;
+        *prediction.lock().unwrap_or_else(PoisonError::into_inner) = predicted;
         match vmlinux::read(input, &kernel.release, interner, types, functions, evaluate) {
             Ok(vmlinux) => {
                 evaluated = Some(vmlinux.evaluated);
                 objects.push(vmlinux.facts);
                 batches.extend(vmlinux.extracted);
                 known = vmlinux.known;
-                instead = vmlinux.instead;
+                fallback = vmlinux.fallback;
                 skipped.extend(vmlinux.skipped);
                 parts = vmlinux.parts;
             }
             Err(error) if error.kind() == ErrorKind::Exhausted => return Err(error),
-            // It was there, and may be again: an index of the modules alone is not to take the place of a whole one.
+            // vmlinux was there and may come back: an index of only modules must not replace a whole one.
             Err(error) if matches!(error.kind(), ErrorKind::Changed | ErrorKind::Io) => {
                 return Ok((None, vec![Skipped::object(error)]));
             }
@@ -231,9 +235,9 @@ fn build_kernel(
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
-        let (release, instead) = (&kernel.release, &instead);
+        let (release, fallback) = (&kernel.release, &fallback);
         let read = |g: usize| {
-            Ok((g, modules::read(groups[g], release, types, &known, instead, interner, observer)?))
+            Ok((g, modules::read(groups[g], release, types, &known, fallback, interner, observer)?))
         };
         order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };
@@ -241,7 +245,7 @@ fn build_kernel(
     modules.sort_by_key(|(g, _)| *g);
     for (_, group) in modules {
         let number = batches.len() as u32;
-        group.extracted.tell(number, types, functions);
+        group.extracted.register(number, types, functions);
         batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
         inputs.extend(group.inputs);
         parts.extend(group.parts);
@@ -251,7 +255,7 @@ fn build_kernel(
     lap("modules");
     inputs.extend(parts);
     let Some(machine) = objects.first().map(|o| o.machine) else { return Ok((None, skipped)) };
-    // Without vmlinux the first of the modules says of which machine all are.
+    // Without vmlinux the first module determines the machine.
     let (evaluated, lost) = evaluated.unwrap_or_else(|| evaluate(machine, None));
     skipped.extend(lost);
     let meta = Meta {
@@ -266,7 +270,7 @@ fn build_kernel(
     };
     read.evaluated = evaluated;
     if !options.force
-        && !matches!(instead, Instead::Nothing(_))
+        && !matches!(fallback, Fallback::Nothing(_))
         && let Some(kept) = unchanged::better(&index)
     {
         let what = "an index from debug information is there, and kept: what was found has none";
@@ -276,7 +280,7 @@ fn build_kernel(
     Ok((Some(read.write(index, &meta, lap)?), skipped))
 }
 
-/// What was read of a kernel or a user object.
+/// Everything read from a kernel or a user object.
 #[derive(Default)]
 struct Read {
     interner: Interner,
@@ -288,7 +292,7 @@ struct Read {
 }
 
 impl Read {
-    /// Merges, links and writes it.
+    /// Merges, links and writes the index.
     fn write(self, index: PathBuf, meta: &Meta, lap: impl Fn(&'static str)) -> Result<Built> {
         let Self { interner, types, functions, objects, batches, evaluated } = self;
         let (mut model, ids) = merge::merge(&batches, &meta.release, interner, types, functions);

@@ -1,10 +1,10 @@
-//! Modules to batches of facts, one after another into each.
+//! Reads modules into batches of facts, a group of modules into each.
 use super::Skipped;
 use super::account::{count_faults, input_meta, part_metas};
+use super::description::{self, Description};
 use super::open::open;
-use super::told::{self, Told};
 use super::units::cut;
-use super::vmlinux::{Instead, KnownOfKernel};
+use super::vmlinux::{Fallback, KernelFacts};
 use crate::code::Kernel;
 use crate::code::layout::{self, Layout};
 use crate::discover::{Input, UNKNOWN_RELEASE};
@@ -19,27 +19,27 @@ use crate::observer::Observer;
 use crate::version;
 use probeidx_format::meta::InputMeta;
 
-/// Bytes of module files that are one batch.
+/// Bytes of module files per batch.
 const GROUP: u64 = 24 << 20;
 
-/// Modules that are read into one batch.
+/// Cuts the modules into groups, each read into one batch.
 pub fn groups(modules: &[Input]) -> Vec<&[Input]> {
     cut(modules, |module| module.size, GROUP)
 }
 
-/// What a group of modules gave.
+/// The result of reading a group of modules.
 pub struct Group {
     pub extracted: Extracted,
     pub objects: Vec<ObjectFacts>,
     pub inputs: Vec<InputMeta>,
-    /// Other files that have debug information of the objects.
+    /// Other files that hold debug information for the objects.
     pub parts: Vec<InputMeta>,
     pub skipped: Vec<Skipped>,
 }
 
-/// Reads modules one after another into one batch; each file is dropped before the next is opened. `of_kernel` is what
-/// vmlinux tells, or nothing without it. A module that changed while it was read is left out, and the others are read again:
-/// nothing that was read with it counts.
+/// Reads modules one after another into one batch; each file is dropped before the next is opened. `of_kernel` is
+/// what vmlinux yielded, empty without vmlinux. If a module changes while it is read, the attempt is discarded and
+/// the other modules are read again without it.
 ///
 /// # Errors
 /// [`ErrorKind::Exhausted`] if memory or files ran out.
@@ -47,8 +47,8 @@ pub fn read(
     modules: &[Input],
     release: &str,
     known: &dyn KnownTypes,
-    of_kernel: &KnownOfKernel,
-    instead: &Instead,
+    of_kernel: &KernelFacts,
+    fallback: &Fallback,
     interner: &Interner,
     observer: &dyn Observer,
 ) -> Result<Group> {
@@ -61,7 +61,7 @@ pub fn read(
                 done += 1;
             }
         };
-        match attempt(modules, &changed, release, known, of_kernel, instead, interner, observe) {
+        match attempt(modules, &changed, release, known, of_kernel, fallback, interner, observe) {
             Ok(group) => return Ok(group),
             Err((number, error)) if error.kind() == ErrorKind::Changed => changed[number] = Some(error),
             Err((_, error)) => return Err(error),
@@ -69,8 +69,8 @@ pub fn read(
     }
 }
 
-/// Reads the modules that did not change so far, each of which is told to `observe` with its number. Fails with the
-/// number of one that did now.
+/// Reads the modules not marked as changed, and calls `observe` with the number of each. Fails with the number of a
+/// module that changed now.
 #[allow(
     clippy::too_many_arguments,
     reason = "they are those of the function above, and what happened so far"
@@ -80,54 +80,55 @@ fn attempt(
     changed: &[Option<Error>],
     release: &str,
     known: &dyn KnownTypes,
-    of_kernel: &KnownOfKernel,
-    instead: &Instead,
+    of_kernel: &KernelFacts,
+    fallback: &Fallback,
     interner: &Interner,
     mut observe: impl FnMut(usize, &Input),
 ) -> Result<Group, (usize, Error)> {
-    let does_without = !matches!(instead, Instead::Nothing(_));
+    let may_lack_dwarf = !matches!(fallback, Fallback::Nothing(_));
     let mut gathered = Gathered::default();
     let (mut objects, mut inputs, mut parts, mut skipped) = (vec![], vec![], vec![], vec![]);
     for (number, (input, changed)) in modules.iter().zip(changed).enumerate() {
         let object_number = objects.len() as u32;
-        let read = |object: &Elf<'_>, code: &Elf<'_>, told: Told<'_>, faults: &mut Vec<Error>| {
-            check_release(object, release)?;
-            let name = input.name.as_deref().unwrap_or_default();
-            match (told, instead) {
-                (Told::Dwarf(source), _) => {
-                    let units = source.own();
-                    let read = dwarf::read_units(std::mem::take(&mut gathered), *source, &units, known);
-                    gathered = dwarf::read_frames(read, *source);
+        let read =
+            |object: &Elf<'_>, code: &Elf<'_>, description: Description<'_>, faults: &mut Vec<Error>| {
+                check_release(object, release)?;
+                let name = input.name.as_deref().unwrap_or_default();
+                match (description, fallback) {
+                    (Description::Dwarf(source), _) => {
+                        let units = source.own();
+                        let read = dwarf::read_units(std::mem::take(&mut gathered), *source, &units, known);
+                        gathered = dwarf::read_frames(read, *source);
+                    }
+                    (Description::Btf(data), Fallback::Btf(base)) => {
+                        description::module(base, gathered.facts(), data, object, object_number, name);
+                    }
+                    _ => {}
                 }
-                (Told::Btf(data), Instead::Btf(base)) => {
-                    told::module(base, gathered.facts(), data, object, object_number, name);
+                let path = input.path.display().to_string();
+                // Without vmlinux, each module supplies its own structs.
+                let own_shapes;
+                let (shapes, layout) = if of_kernel.shapes.is_empty() {
+                    own_shapes = layout::shapes(std::iter::once(gathered.so_far()));
+                    (&own_shapes, Layout::of(&own_shapes))
+                } else {
+                    (&of_kernel.shapes, of_kernel.layout)
+                };
+                let version = version::version(release);
+                let kernel = Kernel { version, config: None, shapes, evidence: of_kernel.evidence };
+                let kind = ObjectKind::Module(name);
+                let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
+                if let (Description::Dwarf(_), Fallback::Nothing(Some(base))) = (description, fallback) {
+                    facts.prototypes = description::prototypes(base, &[object, code], interner, faults);
                 }
-                _ => {}
-            }
-            let path = input.path.display().to_string();
-            // Without vmlinux a module has types of its own.
-            let own_shapes;
-            let (shapes, layout) = if of_kernel.shapes.is_empty() {
-                own_shapes = layout::shapes(std::iter::once(gathered.so_far()));
-                (&own_shapes, Layout::of(&own_shapes))
-            } else {
-                (&of_kernel.shapes, of_kernel.layout)
+                if code.section("__tracepoints").is_none() {
+                    return Ok(facts);
+                }
+                Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
             };
-            let version = version::version(release);
-            let kernel = Kernel { version, config: None, shapes, evidence: of_kernel.evidence };
-            let kind = ObjectKind::Module(name);
-            let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
-            if let (Told::Dwarf(_), Instead::Nothing(Some(base))) = (told, instead) {
-                facts.prototypes = told::prototypes(base, &[object, code], interner, faults);
-            }
-            if code.section("__tracepoints").is_none() {
-                return Ok(facts);
-            }
-            Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
-        };
         match changed
             .clone()
-            .map_or_else(|| open(input, object_number, does_without, Some(&of_kernel.tree), read), Err)
+            .map_or_else(|| open(input, object_number, may_lack_dwarf, Some(&of_kernel.tree), read), Err)
         {
             Ok((facts, files, faults)) => {
                 inputs.push(input_meta(input, Some(&facts)));
@@ -158,7 +159,7 @@ fn attempt(
     })
 }
 
-/// A module says in `.modinfo` for which kernel it was made.
+/// Checks the kernel release in `.modinfo` (`vermagic`).
 fn check_release(object: &Elf<'_>, release: &str) -> Result<()> {
     let info = object.section(".modinfo").map(|s| s.raw()).unwrap_or_default();
     let made_for = info.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(b"vermagic="));

@@ -1,7 +1,7 @@
-//! A file and those that belong to it, opened: with what it tells of its functions, and the object that has the code.
+//! Opens an object with the files that belong to it: its code, its description, its debug files.
 use super::Skipped;
 use super::account::from_fault;
-use super::told::{self, Told};
+use super::description::{self, Description};
 use super::units::source;
 use crate::build_id::hex;
 use crate::code;
@@ -13,19 +13,19 @@ use crate::load::Image;
 use crate::load::elf::Elf;
 use std::path::Path;
 
-/// Opens a file for `read`. Without debug information it is an error, or where `does_without` allows it what the kernel says
-/// of itself is read. With the files that have more of its debug information, and the object with its code, which is
-/// another one where a debug file has none; tells those files, and what could not be read besides. Paths are relative to
-/// `tree`, or where there is none to that of the object itself.
+/// Opens a file and passes `read` the object, the object with its code (another file if this is a debug file without
+/// code), its description, and a list for errors. An object without DWARF is an error unless `may_lack_dwarf`. Source
+/// paths are relative to `tree`, or without one to the source tree of the object itself. Also returns the files that
+/// hold its debug information, and what could not be read.
 pub fn open<T>(
     input: &Input,
     number: u32,
-    does_without: bool,
+    may_lack_dwarf: bool,
     tree: Option<&SourceTree>,
-    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Told<'_>, &mut Vec<Error>) -> Result<T>,
+    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let image = input.unpacked.take(&input.path)?;
-    let found = open_in(&image, input, number, does_without, tree, read);
+    let found = open_in(&image, input, number, may_lack_dwarf, tree, read);
     image.unchanged(&input.path)?;
     found
 }
@@ -34,14 +34,14 @@ fn open_in<T>(
     image: &Image,
     input: &Input,
     number: u32,
-    does_without: bool,
+    may_lack_dwarf: bool,
     tree: Option<&SourceTree>,
-    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Told<'_>, &mut Vec<Error>) -> Result<T>,
+    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let in_file = |e: Error| e.at(&input.path);
     let mut errors = vec![];
     let object = Elf::parse(image.bytes()).map_err(in_file)?;
-    let table = told::carried(&object, &input.path, &mut errors);
+    let table = description::recovered_symbols(&object, &input.path, &mut errors);
     let object = match &table {
         Some(table) => object.with_symbols(table),
         None => object,
@@ -57,7 +57,7 @@ fn open_in<T>(
         parsed.and_then(|parsed| parsed.map_err(|e| errors.push(e.at(path.unwrap_or(&input.path)))).ok());
     if let Some(error) = shipped.as_ref().zip(path).and_then(|(s, path)| other_build(&object, s, path)) {
         match input.name {
-            // What runs is the other one: what is told of this one would be wrong.
+            // The shipped module is what runs: facts from this debug file would be wrong.
             Some(_) => return Err(in_file(error)),
             None => errors.push(error),
         }
@@ -71,12 +71,12 @@ fn open_in<T>(
     let source = source(&object, number, debug.sections(&units), &units.headers, bodies);
     let own_tree = if tree.is_none() { SourceTree::of(source) } else { Default::default() };
     let source = ObjectSource { untouched: Some(&untouched), tree: tree.unwrap_or(&own_tree), ..source };
-    let told = match Told::without_dwarf(&object) {
-        _ if !units.headers.is_empty() => Told::Dwarf(&source),
-        Some(told) if does_without && units.faults.is_empty() => told,
-        // Who has no BTF either is told so, unless the rest of the kernel does without: then its symbols count.
-        None if units.faults.is_empty() && does_without && (table.is_some() || input.name.is_some()) => {
-            Told::Symbols
+    let description = match Description::without_dwarf(&object) {
+        _ if !units.headers.is_empty() => Description::Dwarf(&source),
+        Some(description) if may_lack_dwarf && units.faults.is_empty() => description,
+        // Without BTF too, symbols suffice only for a stripped kernel, or for a module of a kernel without DWARF.
+        None if units.faults.is_empty() && may_lack_dwarf && (table.is_some() || input.name.is_some()) => {
+            Description::Symbols
         }
         _ => {
             let what = "no debug information (stripped, or built without it)";
@@ -87,7 +87,7 @@ fn open_in<T>(
             }));
         }
     };
-    let found = read(&object, shipped.as_ref().unwrap_or(&object), told, &mut errors).map_err(in_file);
+    let found = read(&object, shipped.as_ref().unwrap_or(&object), description, &mut errors).map_err(in_file);
     if let (Some(image), Some(path)) = (&with_code, path) {
         image.unchanged(path)?;
     }
@@ -99,7 +99,7 @@ fn open_in<T>(
     Ok((found, files, skipped))
 }
 
-/// That a debug file is of another build than the file with the code, where both say of which they are.
+/// An error if a debug file is of another build than the file with the code; both must have a build id.
 fn other_build(debug: &Elf<'_>, shipped: &Elf<'_>, path: &Path) -> Option<Error> {
     let (own, id) = (debug.build_id()?, shipped.build_id()?);
     let (path, own_hex) = (path.display(), hex(own));

@@ -1,4 +1,4 @@
-//! Tapsets as they hold for a kernel, and what scripts ask of its configuration.
+//! Tapsets as they apply to a kernel, and the kernel's configuration as scripts see it.
 use super::Skipped;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::config::KernelConfig;
@@ -12,24 +12,24 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The folders of tapsets of a build, for all of its kernels.
+/// The tapset folders of a build, shared by all its kernels.
 #[derive(Default)]
 pub struct Tapsets {
     pub sources: Sources,
-    /// As an index keeps them.
+    /// The files as an index keeps them.
     bytes: OnceLock<Vec<u8>>,
 }
 
-/// What counts for a kernel, as it was foreseen.
-pub struct Ahead {
+/// The evaluated tapsets for a predicted machine and configuration.
+pub struct Prediction {
     machine: u16,
     config: KernelConfig,
     evaluated: (Evaluated, Vec<Skipped>),
 }
 
-impl Ahead {
-    /// Whether the kernel is as it was foreseen.
-    pub fn is_of(&self, machine: u16, config: Option<&KernelConfig>) -> bool {
+impl Prediction {
+    /// Whether the prediction was right.
+    pub fn holds_for(&self, machine: u16, config: Option<&KernelConfig>) -> bool {
         self.machine == machine && config == Some(&self.config)
     }
     pub fn evaluated(self) -> (Evaluated, Vec<Skipped>) {
@@ -38,10 +38,10 @@ impl Ahead {
 }
 
 impl Tapsets {
-    /// Finds the files below folders, and in indexes that keep some.
+    /// Finds the files in folders, and in indexes that keep some.
     ///
     /// # Errors
-    /// A folder or index that cannot be read, or holds no tapsets: nothing was read then.
+    /// A folder or index that cannot be read, or holds no tapsets. Nothing has been indexed then.
     pub fn find(given: &[PathBuf]) -> Result<Self> {
         let mut sources = Sources::default();
         for path in given {
@@ -60,7 +60,7 @@ impl Tapsets {
         Ok(Self { sources, bytes: OnceLock::new() })
     }
 
-    /// Reads what counts for a kernel; tells what could not be read.
+    /// Evaluates the tapsets for a kernel; also returns what could not be read.
     pub fn evaluate(
         &self,
         release: &str,
@@ -80,27 +80,28 @@ impl Tapsets {
         (Evaluated { configuration, tables, sources: self.packed().to_owned() }, skipped)
     }
 
-    /// Reads what will count for the kernel in a boot image, before that is unpacked; `None` where nothing tells.
-    pub fn ahead(&self, image: &Path, release: &str) -> Option<Ahead> {
+    /// Evaluates the tapsets for a boot image before it is unpacked; `None` if its machine or configuration is
+    /// unknown.
+    pub fn predict(&self, image: &Path, release: &str) -> Option<Prediction> {
         let mut head = vec![];
         File::open(image).ok()?.take(image::HEAD as u64).read_to_end(&mut head).ok()?;
         let machine = image::machine(&head)?;
         let config = KernelConfig::shipped(image, release)?;
-        Some(Ahead { machine, evaluated: self.evaluate(release, machine, Some(&config)), config })
+        Some(Prediction { machine, evaluated: self.evaluate(release, machine, Some(&config)), config })
     }
 
-    /// The files as an index keeps them, compressed; what comes first does it.
+    /// The files as an index keeps them, compressed on first use.
     pub fn packed(&self) -> &[u8] {
         self.bytes.get_or_init(|| self.sources.to_bytes())
     }
 }
 
-/// Whether SystemTap finds functions in the `System.map` of a kernel (`parse_kernel_functions`, session.cxx of 4.8). That
-/// of Debian's kernels is a stub.
+/// Whether SystemTap finds functions in the kernel's `System.map` (`parse_kernel_functions`, session.cxx of 4.8).
+/// Debian ships only a stub.
 fn has_system_map(release: &str) -> bool {
     const STUB: u64 = 4096;
     let places = [format!("/lib/modules/{release}/build/System.map"), format!("/boot/System.map-{release}")];
-    // The first that is there counts.
+    // The first existing file counts.
     let sizes = places.iter().filter_map(|path| std::fs::metadata(path).ok());
     sizes.map(|m| m.len() > STUB).next().unwrap_or(false)
 }

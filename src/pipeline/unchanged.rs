@@ -1,4 +1,4 @@
-//! Whether an index is still what a build would make.
+//! Checks whether an index is up to date.
 use super::{Built, Options};
 use crate::build_id::hex;
 use crate::discover::Input;
@@ -12,8 +12,8 @@ use probeidx_format::View;
 use probeidx_format::meta::{InputMeta, Meta, SkippedMeta};
 use std::path::{Path, PathBuf};
 
-/// The index as it is, if it is whole, all that it was made of is there and nothing else, and nothing changed: by path,
-/// size and time of change, or where the time differs by build id; and what could not be read of it.
+/// The content of an index, with its skipped parts, if it is intact and was made of exactly these inputs. Inputs are
+/// compared by path, size and modification time; if only the time differs, by build id.
 pub fn unchanged<'i>(
     index: &Path,
     inputs: impl Iterator<Item = &'i Input>,
@@ -39,15 +39,15 @@ pub fn unchanged<'i>(
         && objects.len() == inputs.len()
         && objects.iter().zip(&inputs).all(|(known, input)| same(known, input))
         && parts.iter().all(|known| Input::of(known.path.as_ref()).is_ok_and(|input| same(known, &input)))
-        // A part that was missing may be there now.
+        // A part that was missing may exist now.
         && meta.skipped.iter().all(|s| s.kind != ErrorKind::MissingPart.name())
         && view.tapset_sources().is_ok_and(|kept| tapsets.are(&kept))
-        // The header does not tell of damage behind it. Some 20 ms for a kernel with its modules.
+        // The header does not show damage in the rest of the file. About 20 ms for a kernel with its modules.
         && opened.verify().is_ok();
     whole.then(|| (built(index, &view, &meta), meta.skipped))
 }
 
-/// The index as it is, if it rests on debug information.
+/// The existing index, if it was built from DWARF.
 pub fn better(index: &Path) -> Option<Built> {
     let opened = Index::open(index).ok()?;
     let view = opened.view().ok()?;
@@ -68,7 +68,7 @@ fn built(index: &Path, view: &View<'_>, meta: &Meta) -> Built {
     }
 }
 
-/// The build id of a file in hexadecimal; empty where it has none or cannot be read.
+/// The build id of a file in hexadecimal; empty if it has none or cannot be read.
 fn build_id(path: &Path) -> String {
     let read = || {
         let image = Image::open(path).ok()?;

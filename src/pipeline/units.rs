@@ -1,4 +1,4 @@
-//! The units of an object to batches of facts, side by side.
+//! Reads the units of an object into batches of facts, in parallel.
 use crate::dwarf::{self, Gathered, ObjectSource, Sections, SourceTree, UnitHeader};
 use crate::load::elf::Elf;
 use crate::merge::intern::Interner;
@@ -6,11 +6,11 @@ use crate::merge::{Extracted, FirstSeen};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Bytes of `.debug_info` that are one batch: enough that repeated types are met again, few enough that all threads
-/// have work to the end. Part of what decides the bytes of an index: not to be made to depend on the machine.
+/// Bytes of `.debug_info` per batch: enough that most repeated types fall into one batch, few enough that all threads
+/// stay busy to the end. The bytes of an index depend on it, so it must not depend on the machine.
 const BATCH: u64 = 4 << 20;
 
-/// Reads an object that is alone, its units in batches side by side.
+/// Reads one object, its units in batches in parallel.
 pub fn whole(
     source: ObjectSource<'_>,
     interner: &Interner,
@@ -20,7 +20,7 @@ pub fn whole(
     let read = |(number, batch): (usize, &&[UnitHeader])| {
         let batch = dwarf::read_units(Gathered::default(), source, batch, &()).finish();
         let extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
-        extracted.tell(number as u32, types, functions);
+        extracted.register(number as u32, types, functions);
         extracted
     };
     let own = source.own();
@@ -35,7 +35,7 @@ pub fn whole(
     extracted
 }
 
-/// The object that an extractor reads.
+/// The input of an extractor.
 pub fn source<'d>(
     object: &Elf<'_>,
     number: u32,
@@ -48,13 +48,13 @@ pub fn source<'d>(
     ObjectSource { number, base, first_pc, sections, headers, bodies, untouched, tree }
 }
 
-/// The frame rules of an object: a batch without units.
+/// The frame rules of an object, as a batch without units.
 fn frames(source: ObjectSource<'_>) -> Extracted {
     let batch = dwarf::read_frames(Gathered::default(), source).finish();
     Extracted { batch, strings: vec![], first_object: 0 }
 }
 
-/// Cuts a list where what has come together weighs this much.
+/// Cuts a list into pieces, each ending where the sum of weights reaches `enough`.
 pub fn cut<T>(list: &[T], weight: impl Fn(&T) -> u64, enough: u64) -> Vec<&[T]> {
     let mut pieces = vec![];
     let (mut first, mut sum) = (0, 0);

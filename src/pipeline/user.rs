@@ -1,4 +1,4 @@
-//! The build of programs and shared libraries: an index for each.
+//! Builds an index for each program or shared library.
 use super::account::{count_faults, from_fault, input_meta, part_metas};
 use super::unchanged::unchanged;
 use super::units;
@@ -20,10 +20,11 @@ use crate::write::BuildLock;
 use probeidx_format::meta::{Meta, UserMeta};
 use std::path::{Path, PathBuf};
 
-/// Indexes programs and shared libraries. Debug files are looked for below `roots`, and where packages put them.
+/// Indexes programs and shared libraries. Debug files are looked up below `roots` and where packages install them.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] if an index cannot be written, [`ErrorKind::Exhausted`] if memory or files run out. What is wrong with an object is told in the report.
+/// [`ErrorKind::Io`] if an index cannot be written, [`ErrorKind::Exhausted`] if memory or files run out. Problems
+/// with an object are in the report.
 pub fn build_user(
     paths: &[PathBuf],
     roots: &[PathBuf],
@@ -68,10 +69,10 @@ pub fn build_user(
     Ok(report)
 }
 
-/// One path has one index: a new version of the object takes the place of the old one.
+/// The name depends only on the path, so a new version of the object replaces the old index.
 fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // FNV-1a: it must not change with a dependency.
+    // FNV-1a: the hash must not change with a dependency.
     let hash = path.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -81,7 +82,7 @@ fn file_name(path: &Path) -> String {
 fn read(found: &UserObject) -> Result<(Read, Meta, Vec<Skipped>)> {
     let mut skipped = vec![];
     let image = Image::open(&found.object.path)?;
-    // A debug file that cannot be read costs the debug information, not the object.
+    // If the debug file cannot be read, the object is indexed without it.
     let debug = found
         .debug
         .as_ref()
@@ -184,7 +185,7 @@ fn read_in(
     Ok((read, meta, skipped))
 }
 
-/// What to say of an object of which only the symbols are indexed.
+/// The notice for an object of which only symbols are indexed.
 fn without_debug_info(object: &Elf<'_>) -> Error {
     let symbols = object.symbols.len();
     let id = object.build_id().map(crate::build_id::hex);

@@ -1,7 +1,7 @@
-//! vmlinux to batches of facts.
+//! Reads vmlinux into batches of facts.
 use super::account::{count_faults, part_metas};
+use super::description::{self, Description};
 use super::open::open;
-use super::told::{self, Told};
 use super::{Skipped, units};
 use crate::btf;
 use crate::code::layout::{self, Layout};
@@ -19,46 +19,46 @@ use crate::shapes::Shapes;
 use crate::version;
 use probeidx_format::meta::InputMeta;
 
-/// What vmlinux gave.
+/// The result of reading vmlinux.
 pub struct Vmlinux<T> {
     pub facts: ObjectFacts,
-    /// What was made of the kernel's machine and configuration.
+    /// The result of `evaluate` for the kernel's machine and configuration.
     pub evaluated: T,
     pub extracted: Vec<Extracted>,
-    /// What modules are read by.
-    pub known: KnownOfKernel,
-    /// What the modules can do with instead of debug information.
-    pub instead: Instead,
+    /// What reading modules needs to know of the kernel.
+    pub known: KernelFacts,
+    /// How modules without DWARF are read.
+    pub fallback: Fallback,
     pub skipped: Vec<Skipped>,
-    /// Other files that have debug information of it.
+    /// Other files that hold debug information for vmlinux.
     pub parts: Vec<InputMeta>,
 }
 
-/// What vmlinux tells of its kernel, so that the tables of modules can be read.
+/// Facts from vmlinux that reading the tables of modules needs.
 #[derive(Default)]
-pub struct KnownOfKernel {
-    /// The structs of tables.
+pub struct KernelFacts {
+    /// The layouts of the structs in tables.
     pub shapes: Shapes,
-    /// What tells of tracepoints.
+    /// Where tracepoint structs hold what.
     pub layout: Option<Layout>,
-    /// Which rules it has.
+    /// Which rules the kernel applies.
     pub evidence: Evidence,
     /// Where its sources lay.
     pub tree: SourceTree,
 }
 
-/// What modules can be read by that have no debug information, as vmlinux was.
-pub enum Instead {
-    /// vmlinux has debug information: modules without it are left out. What its BTF has is compared.
+/// How modules without DWARF are read, given what vmlinux had.
+pub enum Fallback {
+    /// vmlinux has DWARF: modules without it are left out, and prototypes are compared with its BTF, if any.
     Nothing(Option<btf::Base>),
-    /// What their BTF refers to.
+    /// From their BTF, which refers to that of vmlinux.
     Btf(btf::Base),
-    /// Symbols alone.
+    /// Only symbols.
     Symbols,
 }
 
-/// Reads vmlinux, its units in batches side by side; beside them `evaluate` asks for its machine (`e_machine`) and, where it
-/// was found, its configuration.
+/// Reads vmlinux, its units in batches in parallel. Meanwhile `evaluate` runs with its machine (`e_machine`) and its
+/// configuration, if one was found.
 pub fn read<T: Send>(
     input: &Input,
     release: &str,
@@ -67,11 +67,11 @@ pub fn read<T: Send>(
     functions: &FirstSeen,
     evaluate: impl Fn(u16, Option<&KernelConfig>) -> T + Sync,
 ) -> Result<Vmlinux<T>> {
-    let ((facts, evaluated, extracted, known, instead), files, mut skipped) =
-        open(input, 0, true, None, |object, code, told, faults| {
+    let ((facts, evaluated, extracted, known, fallback), files, mut skipped) =
+        open(input, 0, true, None, |object, code, description, faults| {
             let path = input.path.display().to_string();
             let facts = |shapes: &Shapes, faults: &mut Vec<Error>| {
-                // A debug file may lie anywhere; the configuration is beside what is installed.
+                // A debug file may lie anywhere; the configuration lies beside the installed kernel.
                 let places = std::iter::once(&input.path).chain(&input.shipped);
                 let config = places.into_iter().find_map(|path| KernelConfig::find(path, release, object));
                 let version = version::version(release);
@@ -81,54 +81,54 @@ pub fn read<T: Send>(
                     ObjectFacts::new(object, code, ObjectKind::Vmlinux, &path, kernel, interner, &mut *faults)
                 };
                 let (mut facts, evaluated) = rayon::join(facts, || evaluate(object.machine, config.as_ref()));
-                if !matches!(told, Told::Dwarf(_)) {
-                    facts.code.flags |= told::rules_unseen(object, config.is_some());
+                if !matches!(description, Description::Dwarf(_)) {
+                    facts.code.flags |= description::undetectable_rules(object, config.is_some());
                     if !code.has_some_code() {
-                        told::without_image(faults);
+                        description::without_image(faults);
                     }
                 }
                 (facts, evaluated)
             };
-            let extract = || match told {
-                Told::Dwarf(source) => {
-                    (units::whole(*source, interner, types, functions), Instead::Nothing(None))
+            let extract = || match description {
+                Description::Dwarf(source) => {
+                    (units::whole(*source, interner, types, functions), Fallback::Nothing(None))
                 }
-                Told::Btf(data) => {
-                    let (batch, base) = told::kernel(data, object);
+                Description::Btf(data) => {
+                    let (batch, base) = description::kernel(data, object);
                     let extracted =
                         Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
-                    extracted.tell(0, types, functions);
-                    (vec![extracted], base.map_or(Instead::Symbols, Instead::Btf))
+                    extracted.register(0, types, functions);
+                    (vec![extracted], base.map_or(Fallback::Symbols, Fallback::Btf))
                 }
-                Told::Symbols => (vec![], Instead::Symbols),
+                Description::Symbols => (vec![], Fallback::Symbols),
             };
             let of_batches = |extracted: &[Extracted]| layout::shapes(extracted.iter().map(|e| &e.batch));
-            // BTF has the structs of the tables at once; else they are known when the units are read.
-            let mut shapes = told::shapes(&[object, code]);
-            let ((mut facts, evaluated), (extracted, mut instead)) = if shapes.is_empty() {
-                let (extracted, instead) = extract();
+            // BTF yields the table structs at once; DWARF only once the units are read.
+            let mut shapes = description::shapes(&[object, code]);
+            let ((mut facts, evaluated), (extracted, mut fallback)) = if shapes.is_empty() {
+                let (extracted, fallback) = extract();
                 shapes = of_batches(&extracted);
-                (facts(&shapes, faults), (extracted, instead))
+                (facts(&shapes, faults), (extracted, fallback))
             } else {
                 rayon::join(|| facts(&shapes, faults), extract)
             };
-            if let Told::Dwarf(_) = told {
-                let base = told::of_prototypes(&[object, code], faults);
+            if let Description::Dwarf(_) = description {
+                let base = description::of_prototypes(&[object, code], faults);
                 facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
-                instead = Instead::Nothing(base);
+                fallback = Fallback::Nothing(base);
             }
             let layout = Layout::of(&shapes);
             let facts =
                 facts.with_tracepoints(object, code, ObjectKind::Vmlinux, layout.as_ref(), interner, faults);
-            let tree = match told {
-                Told::Dwarf(source) => source.tree.clone(),
+            let tree = match description {
+                Description::Dwarf(source) => source.tree.clone(),
                 _ => SourceTree::default(),
             };
-            let known = KnownOfKernel { shapes, layout, evidence: facts.code.evidence, tree };
-            Ok((facts, evaluated, extracted, known, instead))
+            let known = KernelFacts { shapes, layout, evidence: facts.code.evidence, tree };
+            Ok((facts, evaluated, extracted, known, fallback))
         })?;
     for e in &extracted {
         skipped.extend(count_faults(&e.batch.faults, |_| &files));
     }
-    Ok(Vmlinux { facts, evaluated, extracted, known, instead, skipped, parts: part_metas(&files) })
+    Ok(Vmlinux { facts, evaluated, extracted, known, fallback, skipped, parts: part_metas(&files) })
 }

@@ -1,4 +1,4 @@
-//! One build at a time writes into a folder of indexes.
+//! Ensures that only one build at a time writes into a folder of indexes.
 use crate::error::{Error, ErrorKind, Result};
 use crate::observer::Observer;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
@@ -6,29 +6,29 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The file that the writing build locks, with its process number. It goes with the build; one that a
-/// dead build left is locked by nobody.
+/// The file that the writing build locks; it contains the process id. It is removed with the build; the file of a
+/// dead build is unlocked.
 const LOCK: &str = ".building.lock";
-/// What the names of unfinished files start with, and end with.
+/// Prefix and suffix of the names of unfinished files.
 pub(super) const UNFINISHED: (&str, &str) = (".building-", ".tmp");
 
-/// A build's lock on a folder of indexes, from `take` until it is dropped.
+/// A build's lock on a folder of indexes, held from `take` until dropped.
 pub struct BuildLock {
     folder: PathBuf,
     lock: Option<File>,
 }
 
 impl BuildLock {
-    /// For this folder, not taken yet.
+    /// For this folder; not locked yet.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder, lock: None }
     }
 
-    /// Makes the folder if there is none, waits until no other build writes there, and removes what dead builds left.
-    /// Says whether it had to wait. Costs nothing once it is taken.
+    /// Creates the folder if needed, waits until no other build writes there, and removes the leftovers of dead
+    /// builds. Returns whether it had to wait. Costs nothing once the lock is held.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the folder cannot be made or written to.
+    /// [`ErrorKind::Io`] if the folder cannot be created or written to.
     pub fn take(&mut self, observer: &dyn Observer) -> Result<bool> {
         if self.lock.is_some() {
             return Ok(false);
@@ -46,14 +46,14 @@ impl BuildLock {
                     has_waited = true;
                     file.lock().map_err(io)?;
                 }
-                // A file system without locks. Indexes still appear whole, and the last one stays.
+                // The file system has no locks. Indexes still appear atomically, and the last one wins.
                 Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => {
                     self.lock = Some(file);
                     return Ok(has_waited);
                 }
                 Err(TryLockError::Error(e)) => return Err(io(e)),
             }
-            // Whoever had it before removed the file: the name may be another build's by now.
+            // The previous holder has removed the file: the name may belong to another build's file by now.
             let same = |there: Metadata| {
                 file.metadata().is_ok_and(|m| (m.dev(), m.ino()) == (there.dev(), there.ino()))
             };
@@ -70,7 +70,7 @@ impl BuildLock {
 impl Drop for BuildLock {
     fn drop(&mut self) {
         if self.lock.is_some() {
-            // While it is still locked, so that nobody else's is removed.
+            // Still locked, so that no other build's file is removed.
             let _ = fs::remove_file(self.folder.join(LOCK));
         }
     }
@@ -78,7 +78,7 @@ impl Drop for BuildLock {
 
 const REMEDY: &str = "if no build is running there, remove the file; or name another folder with --db";
 
-/// Makes the folder. A symbolic link that a stranger planted where everybody may write is not followed.
+/// Creates the folder. Does not follow a symbolic link that another user planted in a world-writable place.
 fn make(folder: &Path) -> Result<()> {
     const STICKY: u32 = 0o1000;
     let planted = || {
@@ -86,7 +86,7 @@ fn make(folder: &Path) -> Result<()> {
         let above =
             fs::metadata(folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(".".as_ref()));
         let above = above.ok().filter(|m| m.mode() & STICKY != 0)?;
-        // The rule of fs.protected_symlinks (fs/namei.c, may_follow_link of 6.1), which a system may have turned off.
+        // The rule of fs.protected_symlinks (fs/namei.c, may_follow_link of 6.1), which may be disabled.
         let me = fs::metadata("/proc/self").ok()?.uid();
         (link.uid() != me && link.uid() != above.uid()).then_some(link.uid())
     };
@@ -102,7 +102,7 @@ fn make(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create the folder of indexes", e))
 }
 
-/// Opens the file for us alone, so that no stranger can hold the lock; never through a link, never a pipe.
+/// Opens the file with access only for this user, so that no other can hold the lock; follows no link, opens no pipe.
 fn open(path: &Path) -> Result<File> {
     let mut how = OpenOptions::new();
     how.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -116,7 +116,7 @@ fn open(path: &Path) -> Result<File> {
     }
 }
 
-/// The process that wrote its number into the lock.
+/// The process id in the lock file.
 fn builder(file: &File) -> Option<u32> {
     let mut text = String::new();
     file.take(16).read_to_string(&mut text).ok()?;
@@ -129,7 +129,7 @@ fn sign(mut file: &File) -> io::Result<()> {
     writeln!(file, "{}", std::process::id())
 }
 
-/// Removes what killed builds left behind. Only the holder of the lock may call it.
+/// Removes the leftovers of killed builds. Only the holder of the lock may call it.
 fn sweep(folder: &Path) {
     let (start, end) = UNFINISHED;
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

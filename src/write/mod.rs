@@ -1,4 +1,4 @@
-//! The tables to a file, which appears whole or not at all.
+//! Writes the tables to a file, which appears atomically.
 mod build_lock;
 
 use crate::error::{Error, Result};
@@ -16,8 +16,9 @@ use std::io::BufWriter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes an index to `path`, replacing what stands there in one step, and gives its length. It is on the disk before it
-/// has its name: after a power cut there is the old one or this one. To be called in this build's [`BuildLock`].
+/// Writes an index to `path`, replacing an old one atomically, and returns its length. The data is on disk before the
+/// file is renamed: after a power cut there is either the old index or the new one. The caller holds the
+/// [`BuildLock`].
 pub fn write(
     path: &Path,
     meta: &Meta,
@@ -34,7 +35,7 @@ pub fn write(
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
-    // The map of names takes as long as writing all the rest: both at once.
+    // Building the fst takes as long as writing everything else: do both at once.
     let (fst, writer) = rayon::join(
         || linked.names.fst(&model.strings),
         || write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked),
@@ -59,7 +60,7 @@ pub fn write(
     Ok(length)
 }
 
-/// Writes what is known of code.
+/// Writes all sections except the fst, configuration and tapsets.
 fn write_to<W: std::io::Write + std::io::Seek>(
     out: W,
     meta: &Meta,

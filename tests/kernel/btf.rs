@@ -221,18 +221,18 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         match (told(&own) == told(&others), anchors[0] == anchors[1]) {
             (true, true) => classes.met("the same", String::new),
             // Where nothing bounds the kernel's tables.
-            (false, _) if own.kprobe.name() == "undecided" => classes.met("undecided", shown),
+            (false, _) if own.any_address().name() == "undecided" => classes.met("undecided", shown),
             (true, false) => classes.met("another anchor", || format!("{anchors:?}")),
             // Code that lost at link time has no symbol: it looks like more of the function before it, and so the kernel,
             // which knows of no sizes either, takes it.
-            (false, _) if matches!(others.kprobe.name(), "dead-code" | "discarded") => {
+            (false, _) if matches!(others.any_address().name(), "dead-code" | "discarded") => {
                 classes.met("dead code, of which nothing tells", shown)
             }
             // Where a function ends is not told: padding behind it is refused for another reason.
-            (false, _) if !own.kprobe.is_ok() && !others.kprobe.is_ok() => {
+            (false, _) if !own.any_address().is_ok() && !others.any_address().is_ok() => {
                 classes.met("refused for another reason", shown)
             }
-            (false, _) if !own.kprobe.is_ok() && is_behind_label() => {
+            (false, _) if !own.any_address().is_ok() && is_behind_label() => {
                 classes.met("behind a label of assembly", shown)
             }
             (false, _) => classes.met("another verdict", shown),

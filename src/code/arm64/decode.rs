@@ -1,5 +1,5 @@
-//! Which instructions can be probed, as the kernel finds out (arch/arm64/kernel/probes/decode-insn.c): each by itself, and
-//! none in a sequence that an exclusive load began.
+//! Which instructions can be probed, by the kernel's own rules (arch/arm64/kernel/probes/decode-insn.c): each is
+//! judged by itself, and refused within a sequence begun by an exclusive load.
 use super::sites::Alternatives;
 use super::{Instruction, LENGTH};
 use crate::code::exits::{self, Exits, Target};
@@ -9,19 +9,19 @@ use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
 use probeidx_format::record::{SiteKind, SiteRecord, SymbolRecord, TableSet};
 
-/// What decides on an instruction.
+/// What decides whether an instruction can be probed.
 pub struct Rules<'a> {
-    /// Whether one cannot be probed by itself.
+    /// Whether an instruction is refused by itself.
     pub refuses: &'a dyn Fn(Instruction) -> bool,
-    /// Whether sequences are refused too, and if so whether by the narrow mask.
+    /// Whether sequences are refused too; if so, whether by the narrow mask.
     pub sequences: Option<bool>,
-    /// Whether an instruction may be in a table that could not be read.
+    /// Which unreadable tables an instruction may be in.
     pub may_be: &'a dyn Fn(u32, Instruction) -> TableSet,
     pub alternatives: &'a Alternatives,
 }
 
-/// Looks at all code; gives for each section its start and a bit for every byte. Adds instructions that cannot be probed
-/// to the sites, and marks the symbols that return or jump to other functions.
+/// Decodes all code. Returns the start of each section and a bit for every byte, appends instructions that cannot be
+/// probed to `sites`, and marks the symbols that return or jump to other functions.
 pub fn decode(
     object: &Elf<'_>,
     text: &Text<'_>,
@@ -42,7 +42,7 @@ pub fn decode(
         let code = Code { section, rules };
         let first = starts.partition_point(|s| *s < section.pcs.start);
         let own = starts[first..].iter().take_while(|s| section.pcs.contains(*s));
-        // What stands before the first symbol belongs to none: the kernel looks no further back than its own.
+        // Code before the first symbol is in no function: the kernel looks back no further than its own symbols.
         let mut start = section.pcs.start;
         for next in own.copied().chain([section.pcs.end]) {
             code.refused(start..next, sites);
@@ -57,7 +57,7 @@ pub fn decode(
     bits
 }
 
-/// How far back the kernel looks for the start of a sequence (`MAX_ATOMIC_CONTEXT_SIZE`).
+/// How far the kernel looks back for the start of a sequence (`MAX_ATOMIC_CONTEXT_SIZE`).
 const SEQUENCE: u32 = 128;
 
 struct Code<'a, 'd> {
@@ -65,7 +65,7 @@ struct Code<'a, 'd> {
     rules: &'a Rules<'a>,
 }
 
-/// What may be so, on one processor or another.
+/// Whether something holds, possibly depending on the processor.
 #[derive(Clone, Copy, Default)]
 struct May {
     yes: bool,
@@ -84,22 +84,22 @@ impl Code<'_, '_> {
         Instruction::first(self.section.bytes.get((pc - self.section.pcs.start) as usize..)?)
     }
 
-    /// Where its instructions start: a symbol may stand anywhere.
+    /// The addresses of instructions; a symbol need not be aligned.
     fn words(&self, code: std::ops::Range<u32>) -> impl Iterator<Item = u32> + use<> {
         let section = self.section.pcs.start;
         let first = (code.start - section).next_multiple_of(LENGTH).saturating_add(section);
         (first..code.end).step_by(LENGTH as usize)
     }
 
-    /// All that may stand at an address; `None` among it what is not known.
+    /// All instructions that may be at an address, with `None` for unknown ones.
     fn possible(&self, pc: u32) -> impl Iterator<Item = Option<Instruction>> {
         let others = self.rules.alternatives.get(&pc).map_or(&[][..], Vec::as_slice);
         std::iter::once(self.word(pc)).chain(others.iter().copied())
     }
 
-    /// Adds the instructions of a symbol that cannot be probed.
+    /// Appends the instructions of a symbol that cannot be probed.
     fn refused(&self, symbol: std::ops::Range<u32>, sites: &mut Vec<SiteFacts>) {
-        // Where the last exclusive instructions stood.
+        // The addresses of exclusive instructions so far.
         let mut exclusive: Vec<u32> = vec![];
         for pc in self.words(symbol) {
             let (mut refused, mut is_exclusive) = (May::default(), false);
@@ -158,7 +158,7 @@ impl Code<'_, '_> {
         within
     }
 
-    /// What the exits of a function are.
+    /// The flags for the exits of a function.
     fn exits(&self, object: &Elf<'_>, code: std::ops::Range<u32>, exits: &Exits<'_, '_>) -> u16 {
         let relocations = object.relocations(self.section.index).ok().flatten().unwrap_or_default();
         let mut flags = 0;

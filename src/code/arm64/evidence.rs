@@ -1,11 +1,11 @@
-//! What the code of an arm64 kernel tells of its rules: the masks by which it knows instructions.
+//! Which rules an arm64 kernel has, from the masks in its code that classify instructions.
 use super::instruction::{COPIES, exclusive_mask};
 use super::{Instruction, LENGTH};
 use crate::code::rules::{Evidence, code_of};
 use crate::code::text::Text;
 use crate::load::symbols::Symbol;
 
-/// Reads `arm_kprobe_decode_insn` and what it is made of (arch/arm64/kernel/probes/decode-insn.c).
+/// Reads `arm_kprobe_decode_insn` and its callees (arch/arm64/kernel/probes/decode-insn.c).
 pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {
     const DECODE: [&[u8]; 3] =
         [b"arm_kprobe_decode_insn", b"arm_probe_decode_insn", b"aarch64_insn_is_steppable"];
@@ -17,12 +17,12 @@ pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {
         (false, true) => Some(false),
         _ => None,
     };
-    // A mask that is not seen may have been made otherwise: only one that is seen tells.
+    // A missing mask proves nothing: the code may compute it in another way.
     let refuses_copies = has(COPIES.0).then_some(true);
     Evidence { has_narrow_exclusive: narrow, refuses_copies, ..Evidence::default() }
 }
 
-/// The constants that code makes: by `movz` and `movk`, or as the immediate of an `and`.
+/// The constants that code computes: by `movz` and `movk`, or as the immediate of an `and`.
 fn constants(code: &[u8]) -> Vec<u32> {
     let mut registers = [0u32; 32];
     let mut found = vec![];
@@ -31,7 +31,7 @@ fn constants(code: &[u8]) -> Vec<u32> {
         let register = (word & 0x1f) as usize;
         let (half, shift) = (word >> 5 & 0xffff, (word >> 21 & 3) * 16);
         match word & 0x7f80_0000 {
-            // Halves that are shifted further are those of 64 bits.
+            // Larger shifts belong to 64-bit constants.
             0x5280_0000 if shift < 32 => registers[register] = half << shift,
             0x7280_0000 if shift < 32 => {
                 registers[register] = registers[register] & !(0xffff << shift) | half << shift;
@@ -47,10 +47,10 @@ fn constants(code: &[u8]) -> Vec<u32> {
     found
 }
 
-/// The immediate of 32 bits of a logical instruction: a run of ones, turned (`DecodeBitMasks`, Arm ARM).
+/// The 32-bit immediate of a logical instruction: a rotated run of ones (`DecodeBitMasks`, Arm ARM).
 fn immediate(word: u32) -> Option<u32> {
     let (is_wide, turned, ones) = (word >> 22 & 1 != 0, word >> 16 & 0x3f, (word >> 10 & 0x3f) + 1);
-    // Only runs in elements of 32 bits: masks of instructions are such.
+    // Only runs in 32-bit elements: masks of instructions have that form.
     let fits = !is_wide && turned < 32 && ones < 32;
     fits.then(|| ((1u32 << ones) - 1).rotate_right(turned))
 }

@@ -1,5 +1,5 @@
-//! What kprobes and uprobes make of an instruction. Masks and values are those of arch/arm64/include/asm/insn.h, which are at
-//! times wider than what they are named for: what counts is what the kernel takes them for.
+//! How kprobes and uprobes classify an instruction. Masks and values are those of arch/arm64/include/asm/insn.h. Some
+//! are wider than their names suggest; the kernel's own classification counts.
 
 /// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct Instruction(pub u32);
 impl Instruction {
     pub const NOP: Self = Self(0xd503_201f);
 
-    /// The first one of some code.
+    /// The first instruction in `code`.
     pub fn first(code: &[u8]) -> Option<Self> {
         code.first_chunk().map(|bytes| Self(u32::from_le_bytes(*bytes)))
     }
@@ -28,7 +28,7 @@ impl Instruction {
     pub fn is_call(self) -> bool {
         self.is(0xfc00_0000, 0x9400_0000)
     }
-    /// `brk`: BUG and WARN are made of such.
+    /// `brk`, used for BUG and WARN.
     pub fn is_break(self) -> bool {
         self.is(0xffe0_001f, 0xd420_0000)
     }
@@ -40,33 +40,33 @@ impl Instruction {
     pub fn is_jump(self) -> bool {
         self.is(0xfc00_0000, 0x1400_0000)
     }
-    /// Where a `b` or `bl` at an address leads.
+    /// The target of a `b` or `bl` at an address.
     pub fn target(self, pc: u32) -> u32 {
         let words = (self.0 << 6) as i32 >> 6;
         pc.wrapping_add_signed(words.wrapping_mul(4))
     }
-    /// Of what kprobes take for a sequence that must not be interrupted: its start. Kernels without the narrow mask take
-    /// `ldar`, `cas` and their like for one too.
+    /// Whether kprobes take it for the start of a sequence that must not be interrupted. Kernels without the narrow
+    /// mask also include `ldar`, `cas` and similar instructions.
     pub fn is_load_exclusive(self, is_narrow: bool) -> bool {
         self.is(exclusive_mask(is_narrow), 0x0840_0000)
     }
-    /// Its end.
+    /// Whether kprobes take it for the end of such a sequence.
     pub fn is_store_exclusive(self, is_narrow: bool) -> bool {
         self.is(exclusive_mask(is_narrow), 0x0800_0000)
     }
 
-    /// Whether kprobes refuse it by itself (`arm_kprobe_decode_insn`, arch/arm64/kernel/probes/decode-insn.c): they emulate
-    /// loads of literals.
+    /// Whether kprobes refuse it by itself (`arm_kprobe_decode_insn`, arch/arm64/kernel/probes/decode-insn.c). They
+    /// emulate loads of literals.
     pub fn is_refused_by_kprobes(self, refuses_copies: bool) -> bool {
         !self.is_load_of_literal() && self.is_refused_by_probes(refuses_copies)
     }
 
-    /// Whether uprobes do (`arch_uprobe_analyze_insn`, to 6.12).
+    /// Whether uprobes refuse it by itself (`arch_uprobe_analyze_insn`, to 6.12).
     pub fn is_refused_by_uprobes(self) -> bool {
         self.is_refused_by_probes(true)
     }
 
-    /// `arm_probe_decode_insn`: neither stepped elsewhere nor emulated.
+    /// Neither stepped out of line nor emulated (`arm_probe_decode_insn`).
     fn is_refused_by_probes(self, refuses_copies: bool) -> bool {
         let is_emulated = self.is(0xff00_0000, 0x5400_0000) // b.cond
             || self.is(0x7e00_0000, 0x3400_0000) // cbz, cbnz
@@ -100,12 +100,12 @@ impl Instruction {
         }
         let is_literal = self.is_load_of_literal() || self.is(0xff00_0000, 0xd800_0000);
         let is_exclusive = self.is(0x3f80_0000, 0x0800_0000);
-        // Copies and fills of memory, of three instructions each: since 6.12.
+        // Copies and fills of memory consist of three instructions each: refused since 6.12.
         let is_in_three = refuses_copies && self.is(COPIES.0, COPIES.1);
         !(is_literal || is_exclusive || is_in_three)
     }
 
-    /// `ldr` and `ldrsw`, but not those of vector registers.
+    /// `ldr` and `ldrsw`, except into vector registers.
     fn is_load_of_literal(self) -> bool {
         self.is(0xbf00_0000, 0x1800_0000) || self.is(0xff00_0000, 0x9800_0000)
     }
@@ -121,12 +121,12 @@ impl Instruction {
     }
 }
 
-/// The bits by which `aarch64_insn_is_load_ex` and `_store_ex` know exclusive loads and stores.
+/// The mask by which `aarch64_insn_is_load_ex` and `_store_ex` recognize exclusive loads and stores.
 pub const fn exclusive_mask(is_narrow: bool) -> u32 {
     if is_narrow { 0x3fc0_0000 } else { 0x3f40_0000 }
 }
 
-/// The bits by which copies and fills of memory are known (`aarch64_insn_is_mops`), and their values.
+/// The mask and value of memory copies and fills (`aarch64_insn_is_mops`).
 pub const COPIES: (u32, u32) = (0x3b20_0c00, 0x1900_0400);
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
         for (word, name) in refused {
             assert!(Instruction(word).is_refused_by_kprobes(false), "{name}");
         }
-        // `ldar` and `stlr` stand for themselves, but count as start and end of a sequence.
+        // `ldar` and `stlr` can be probed, but count as start and end of a sequence.
         let (ldar, stlr) = (Instruction(0x88df_fc20), Instruction(0x889f_fc20));
         assert!(!ldar.is_refused_by_kprobes(true) && ldar.is_load_exclusive(false));
         assert!(!stlr.is_refused_by_kprobes(true) && stlr.is_store_exclusive(false));

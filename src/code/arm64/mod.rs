@@ -1,5 +1,5 @@
-//! What is special of arm64: instructions of four bytes, alternatives of the same length, and no-ops at the entries of functions
-//! that ftrace patches. Read in 5.10 to 7.2, and compared with running kernels (`tests/kernel/live`).
+//! arm64: instructions of four bytes, alternatives of the same length, and no-ops at function entries that ftrace
+//! patches. Checked against the sources of 5.10 to 7.2 and running kernels (`tests/kernel/live`).
 mod decode;
 pub mod entry;
 mod evidence;
@@ -18,7 +18,7 @@ use probeidx_format::record::{CodeTable, SiteKind, TableSet};
 /// The length of an instruction.
 pub const LENGTH: u32 = 4;
 
-/// Reads code and tables of an object of the kernel.
+/// Reads the code and tables of a kernel object.
 pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut Reading<'_>) {
     let Object { object, text, tables, kernel, .. } = *of;
     let functions: Vec<u32> = symbols.iter().filter(|s| s.is_function()).map(|s| s.pc).collect();
@@ -50,7 +50,7 @@ pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut R
         refuses: &|instruction| instruction.is_refused_by_kprobes(kernel.refuses_copies()),
         sequences: Some(kernel.has_narrow_exclusive()),
         may_be: &|pc, instruction| match traced.binary_search(&pc) {
-            // What stands there is in no other table.
+            // An ftrace site is in no other table.
             Ok(_) => TableSet::EMPTY,
             Err(_) => unread.filtered(|table| may_be_of(instruction, table, keeps_ftrace_sites)),
         },

@@ -1,4 +1,4 @@
-//! Places that the running arm64 kernel rewrites or keeps for itself, from its tables.
+//! Places that the running arm64 kernel rewrites or reserves, from its tables.
 use super::{Instruction, LENGTH};
 use crate::code::sites::{ALTERNATIVES, BUGS, Entries, Entry, JUMP_LABELS, Reader, for_shapes, site, tables};
 use crate::code::{Object, SiteFacts};
@@ -11,7 +11,7 @@ tables! {
     EXCEPTIONS = "__ex_table" from "__start___ex_table" to "__stop___ex_table" read by "search_exception_tables";
 }
 
-/// All tables but that of alternatives.
+/// All tables except that of alternatives.
 pub const READERS: [Reader; 3] = [
     Reader {
         of: CodeTable::JumpLabels,
@@ -41,7 +41,7 @@ fn jump_label(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     is_label.then_some(())
 }
 
-/// The address of a `brk`. Kprobes refuse what an entry names, whatever stands there (`find_bug` in
+/// The address of a `brk`. Kprobes refuse any address in the table, whatever the instruction (`find_bug` in
 /// `check_kprobe_address_safe`, kernel/kprobes.c).
 fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     let start = entry.relative("bug_addr_disp")?;
@@ -50,28 +50,28 @@ fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     (is_break || entry.is_declared).then_some(())
 }
 
-/// Instructions that may fault, which no probe may stand on (`arch_prepare_kprobe`). What belongs to no code has the
-/// instruction all the same.
+/// Instructions that may fault cannot be probed (`arch_prepare_kprobe`). The address counts even if the fixup is not
+/// in code.
 fn exception(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     let (start, fixup) = (entry.relative("insn")?, entry.relative("fixup")?);
     found.push(site(start, 1, SiteKind::Unsupported));
     (entry.text.contains(start) && entry.text.contains(fixup)).then_some(())
 }
 
-/// What may stand in place of the instructions of an object, by address; `None` what is not known.
+/// Instructions that may replace those of an object, by address; `None` stands for an unknown one.
 pub type Alternatives = FxHashMap<u32, Vec<Option<Instruction>>>;
 
-/// No instruction has more alternatives: in Debian's kernels three.
+/// The most alternatives of an instruction: Debian's kernels have three.
 const MOST: usize = 16;
 
-/// The one function in place of a replacement of which it is known what it writes.
+/// The only patching callback whose output is known.
 const TO_NOPS: &[u8] = b"alt_cb_patch_nops";
 
-/// Reads the alternatives: place, replacement, capability, two lengths, which are equal; or a function in place of the
-/// replacement, and no second length. (`struct alt_instr`, arch/arm64/include/asm/alternative.h)
+/// Reads the alternatives: place, replacement, capability and two equal lengths; or a callback instead of the
+/// replacement, and no second length (`struct alt_instr`, arch/arm64/include/asm/alternative.h).
 ///
 /// # Errors
-/// The table is missing or damaged, or has more than [`MOST`] for one instruction.
+/// The table is missing or damaged, or has more than [`MOST`] alternatives for one instruction.
 pub fn alternatives(of: &Object<'_, '_, '_>, symbols: &[Symbol<'_>]) -> Result<Alternatives> {
     const MEMBERS: [&str; 4] = ["orig_offset", "alt_offset", "orig_len", "alt_len"];
     let Some(table) = of.tables.table(&ALTERNATIVES)? else { return Ok(Alternatives::default()) };
@@ -86,7 +86,7 @@ pub fn alternatives(of: &Object<'_, '_, '_>, symbols: &[Symbol<'_>]) -> Result<A
     })
 }
 
-/// Adds what may stand in place of the instructions of an entry; `None` if it makes no sense.
+/// Adds the alternatives in an entry; `None` if the entry is invalid.
 fn add(entry: &Entry<'_, '_>, patched_to_nops: &[u32], found: &mut Alternatives) -> Option<()> {
     let text = entry.text;
     let start = entry.relative("orig_offset")?;

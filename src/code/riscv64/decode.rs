@@ -1,5 +1,5 @@
-//! Where instructions start and which can be probed, as the kernel finds out: from the symbol that holds an address on, one
-//! after another (`arch_check_kprobe`, arch/riscv/kernel/probes/kprobes.c).
+//! Where instructions start and which can be probed, by the kernel's own rules: it decodes from the symbol that
+//! contains an address (`arch_check_kprobe`, arch/riscv/kernel/probes/kprobes.c).
 use super::Instruction;
 use super::entry;
 use super::sites::Alternatives;
@@ -11,17 +11,17 @@ use crate::load::symbols::Symbol;
 use probeidx_format::record::{SiteKind, SiteRecord, SymbolRecord, TableSet};
 use std::ops::Range;
 
-/// What the running kernel has in place of what the file has.
+/// What the running kernel patches.
 pub struct Patched<'a> {
-    /// Where functions start whose no-ops become two instructions of four bytes; sorted.
+    /// The ranges of no-ops that become two instructions of four bytes; sorted.
     pub entries: &'a [(u32, u32)],
     pub alternatives: &'a Alternatives,
-    /// The tables that could not be read and may have an instruction.
+    /// Which unreadable tables an instruction may be in.
     pub may_be: &'a dyn Fn(Instruction) -> TableSet,
 }
 
-/// Looks at all code; gives for each section its start and a bit for every byte. Adds instructions that cannot be probed
-/// to the sites, and marks the symbols that return or jump to other functions.
+/// Decodes all code. Returns the start of each section and a bit for every byte, appends instructions that cannot be
+/// probed to `sites`, and marks the symbols that return or jump to other functions.
 pub fn decode(
     object: &Elf<'_>,
     text: &Text<'_>,
@@ -76,7 +76,8 @@ impl Code<'_, '_> {
         Instruction::first(self.section.bytes.get((pc - self.section.pcs.start) as usize..)?)
     }
 
-    /// The instructions that the kernel counts in a symbol; `None` for what ftrace puts there, and what is cut off.
+    /// The instructions in a symbol as the kernel counts them; `None` for those that ftrace writes or that are cut
+    /// off.
     fn instructions(&self, symbol: Range<u32>) -> impl Iterator<Item = (u32, Option<Instruction>)> {
         const HALF: u32 = entry::LENGTH / 2;
         let entries = self.patched.entries;
@@ -94,7 +95,7 @@ impl Code<'_, '_> {
         })
     }
 
-    /// The site of an instruction that cannot be probed, or not on all processors.
+    /// The site of an instruction that cannot be probed, or only on some processors.
     fn refused(&self, pc: u32, instruction: Instruction) -> Option<SiteFacts> {
         let refused = instruction.is_refused_by_kprobes();
         let others = self.patched.alternatives.by_address.get(&pc).map_or(&[][..], Vec::as_slice);
@@ -107,7 +108,7 @@ impl Code<'_, '_> {
         Some(SiteFacts { start: pc, length: 1, kind: kind as u8 })
     }
 
-    /// What the exits of a function are.
+    /// The flags for the exits of a function.
     fn exits(&self, object: &Elf<'_>, code: Range<u32>, exits: &Exits<'_, '_>) -> u16 {
         let relocations = object.relocations(self.section.index).ok().flatten().unwrap_or_default();
         let target = |pc: u32, plain: u32| {

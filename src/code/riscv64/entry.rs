@@ -1,15 +1,15 @@
 //! The no-ops at the entries of functions, which ftrace patches (`-fpatchable-function-entry`).
 //!
-//! A function starts with eight bytes of no-ops, of which the kernel makes two instructions of four bytes: `auipc` and `jalr`
-//! while it is traced. Up to 6.15 both are patched, and the site is the first of them; from 6.16 on `auipc` stays, and the
-//! site is the second. With CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS there are eight more bytes before the function, for a
-//! pointer; the table has the address of the first no-op of them all. (`ftrace_call_adjust`, arch/riscv/kernel/ftrace.c)
+//! A function starts with eight bytes of no-ops, which become `auipc` and `jalr` while it is traced. Up to 6.15 both
+//! are patched, and the site is the first of them. Since 6.16 `auipc` stays, and the site is the second. With
+//! CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS there are eight more bytes before the function, for a pointer; the table lists
+//! the address of the first no-op. (`ftrace_call_adjust`, arch/riscv/kernel/ftrace.c)
 use super::Instruction;
 use crate::code::table::Tables;
 use crate::code::text::Text;
 use crate::error::Result;
 
-/// The bytes before the function, and those at its start.
+/// Length of the no-ops before the function, and of those at its start.
 pub const LENGTH: u32 = 8;
 
 /// The entry of a function that ftrace can patch.
@@ -17,13 +17,13 @@ pub const LENGTH: u32 = 8;
 pub struct Entry {
     /// The first instruction of the function.
     pub start: u32,
-    /// What ftrace patches.
+    /// The instruction that ftrace patches.
     pub site: u32,
-    /// Behind the no-ops; `None` where there are none.
+    /// The first instruction after the no-ops; `None` without no-ops.
     pub body: Option<u32>,
 }
 
-/// The entries that the table of an object has. `functions` are where functions start, rising.
+/// The entries in the table of an object. `functions` are the starts of functions, ascending.
 pub fn entries(
     tables: &Tables<'_, '_>,
     text: &Text<'_>,
@@ -32,7 +32,7 @@ pub fn entries(
 ) -> Result<Vec<Entry>> {
     let listed = tables.ftrace()?;
     let is_function = |pc: u32| functions.binary_search(&pc).is_ok();
-    // Where a function lost to another of its name, no symbol tells: it is as most are.
+    // A weak function that lost has no symbol: it is taken to be like the majority.
     let stands_before = |at: &&u32| !is_function(**at) && is_function(at.saturating_add(LENGTH));
     let are_before = listed.iter().filter(stands_before).count() * 2 > listed.len();
     let into = if are_before || patches_second { LENGTH / 2 } else { 0 };

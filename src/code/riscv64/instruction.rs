@@ -1,11 +1,11 @@
-//! What kprobes make of an instruction. Masks and values are those of arch/riscv/include/asm/insn.h (6.12, 7.2).
+//! How kprobes classify an instruction. Masks and values are those of arch/riscv/include/asm/insn.h (6.12, 7.2).
 
-/// An instruction of four bytes, or one of two in the lower half.
+/// An instruction of four bytes, or of two in the lower half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction(pub u32);
 
 impl Instruction {
-    /// The first one of some code; `None` if the code ends within it.
+    /// The first instruction in `code`; `None` if it is cut off.
     pub fn first(code: &[u8]) -> Option<Self> {
         let low = u16::from_le_bytes(*code.first_chunk()?);
         match Self(low.into()).length() {
@@ -14,7 +14,8 @@ impl Instruction {
         }
     }
 
-    /// In bytes, as the kernel takes it (`GET_INSN_LENGTH`, arch/riscv/include/asm/bug.h): there are no longer ones.
+    /// The length in bytes, by the kernel's rule (`GET_INSN_LENGTH`, arch/riscv/include/asm/bug.h), which knows no
+    /// longer ones.
     pub fn length(self) -> u32 {
         if self.0 & 3 == 3 { 4 } else { 2 }
     }
@@ -28,18 +29,19 @@ impl Instruction {
         self.0 == 0x13 || self.0 == 1
     }
 
-    /// `nop` of four bytes or `j`: what a jump label is made of.
+    /// A `nop` of four bytes or `j`, as at a jump label.
     pub fn is_jump_label(self) -> bool {
         self.0 == 0x13 || self.is(0xfff, 0x6f)
     }
 
-    /// `ebreak`, of which BUG and WARN are made.
+    /// `ebreak`, used for BUG and WARN.
     pub fn is_break(self) -> bool {
         self.0 == 0x0010_0073 || self.0 == 0x9002
     }
 
-    /// `riscv_probe_decode_insn`, arch/riscv/kernel/probes/decode-insn.c: all that is called "system" or "fence" by its lowest
-    /// seven bits, and `c.ebreak`. All else is copied or emulated, atomic sequences too.
+    /// Whether kprobes refuse it (`riscv_probe_decode_insn`, arch/riscv/kernel/probes/decode-insn.c): all "system"
+    /// and "fence" instructions by their lowest seven bits, and `c.ebreak`. Everything else is copied or emulated,
+    /// even atomic sequences.
     pub fn is_refused_by_kprobes(self) -> bool {
         self.is(0x7f, 0x73) || self.is(0x7f, 0x0f) || self.0 == 0x9002
     }
@@ -49,7 +51,7 @@ impl Instruction {
         self.0 == 0x8082 || self.is(0x000f_ffff, 0x8067)
     }
 
-    /// The target of a `j`, if it is one, at this address.
+    /// The target of a `j` at this address; `None` for other instructions.
     pub fn jump(self, pc: u32) -> Option<u32> {
         let bits = |from: u32, count: u32, to: u32| (self.0 >> from & ((1 << count) - 1)) << to;
         let (distance, width) = if self.is(0xfff, 0x6f) {
@@ -64,7 +66,7 @@ impl Instruction {
         Some(pc.wrapping_add_signed(((distance << unused) as i32) >> unused))
     }
 
-    /// Where a pair leads that starts with this at an address and jumps, without a return: `auipc` and `jr` of one register.
+    /// The target of a far jump: this `auipc` at an address and the next `jr` on the same register.
     pub fn far_jump(self, next: Self, pc: u32) -> Option<u32> {
         let register = self.0 >> 7 & 0x1f;
         let is_pair = self.is(0x7f, 0x17) && next.is(0x7fff, 0x67) && next.0 >> 15 & 0x1f == register;
@@ -119,7 +121,7 @@ mod tests {
         assert_eq!(Instruction::first(&[0x82]), None);
     }
 
-    /// As binutils 2.40 shows them.
+    /// Targets as binutils 2.40 prints them.
     #[test]
     fn jumps_lead_forth_and_back() {
         assert_eq!(Instruction(0x0080_006f).jump(0x100), Some(0x108));

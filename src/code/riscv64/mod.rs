@@ -1,6 +1,6 @@
-//! What is special of riscv64: instructions of two and four bytes, which the kernel counts from the symbol on, alternatives of
-//! the same length, and no-ops at the entries of functions that ftrace patches. Read in 6.12 and 7.2, and compared with
-//! running kernels (`tests/kernel/live`).
+//! riscv64: instructions of two and four bytes, which the kernel counts from the symbol; alternatives of the same
+//! length; no-ops at function entries that ftrace patches. Checked against the sources of 6.12 and 7.2 and running
+//! kernels (`tests/kernel/live`).
 mod decode;
 pub mod entry;
 mod instruction;
@@ -15,13 +15,13 @@ use crate::load::symbols::Symbol;
 use instruction::Instruction;
 use probeidx_format::record::{CodeTable, ObjectRecord, SiteKind};
 
-/// What vmlinux tells of its rules.
+/// Which rules the kernel has, from the symbols of vmlinux.
 pub fn evidence(symbols: &[Symbol<'_>]) -> Evidence {
     let adjusts = symbols.iter().any(|s| s.is_function() && s.name == b"ftrace_call_adjust");
     Evidence { patches_second: Some(adjusts), ..Evidence::default() }
 }
 
-/// Reads code and tables of an object of the kernel.
+/// Reads the code and tables of a kernel object.
 pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut Reading<'_>) {
     let Object { object, text, tables, kernel, .. } = *of;
     if kernel.version.is_none_or(|version| version < assumptions::RISCV64) {
@@ -45,7 +45,7 @@ pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut R
         let found = at_start.binary_search_by_key(&pc, |e| e.0);
         (0, found.map_or(pc, |at| at_start[at].1))
     });
-    // `check_ftrace_location`, kernel/kprobes.c: the first byte of the site alone.
+    // Only the first byte of the site (`check_ftrace_location`, kernel/kprobes.c).
     let keeps_ftrace_sites = !kernel.config.is_some_and(|c| c.has("KPROBES_ON_FTRACE"));
     if keeps_ftrace_sites {
         reading.facts.sites.extend(traced.iter().map(|pc| site(*pc, 1, SiteKind::Ftrace)));
@@ -64,7 +64,7 @@ pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut R
     reading.facts.boundaries = decode::decode(object, text, symbols, &patched, &mut reading.facts.sites);
 }
 
-/// Whether an instruction may be in a table that could not be read. That of BUG and WARN has none but such as are refused.
+/// Whether an instruction may be in an unreadable table. All in the table of BUG and WARN are refused anyway.
 fn may_be_of(instruction: Instruction, table: CodeTable, keeps_ftrace_sites: bool) -> bool {
     match table {
         CodeTable::JumpLabels => instruction.is_jump_label(),

@@ -1,4 +1,4 @@
-//! Places that the running riscv64 kernel rewrites or keeps for itself, from its tables.
+//! Places that the running riscv64 kernel rewrites or reserves, from its tables.
 use super::Instruction;
 use crate::code::sites::{BUGS, Entries, Entry, JUMP_LABELS, Reader, for_shapes, site, tables};
 use crate::code::{Object, SiteFacts};
@@ -10,7 +10,7 @@ tables! {
     ALTERNATIVES = ".alternative" from "__alt_start" to "__alt_end" read by "apply_boot_alternatives";
 }
 
-/// All tables but that of alternatives.
+/// All tables except that of alternatives.
 pub const READERS: [Reader; 2] = [
     Reader {
         of: CodeTable::JumpLabels,
@@ -34,7 +34,7 @@ fn jump_label(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     is_label.then_some(())
 }
 
-/// The address of an `ebreak`. Kprobes refuse what an entry names, whatever stands there (`find_bug` in
+/// The address of an `ebreak`. Kprobes refuse any address in the table, whatever the instruction (`find_bug` in
 /// `check_kprobe_address_safe`, kernel/kprobes.c).
 fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     let start = entry.relative("bug_addr_disp")?;
@@ -43,23 +43,23 @@ fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     (there.is_break() || entry.is_declared).then_some(())
 }
 
-/// What may stand in place of the instructions of an object.
+/// The alternatives of an object.
 #[derive(Default)]
 pub struct Alternatives {
-    /// By address, of those that start where instructions start without them.
+    /// Alternative instructions by address, where the replacement has the same boundaries as the original.
     pub by_address: FxHashMap<u32, Vec<Instruction>>,
-    /// Where they start elsewhere, or are not in the file.
+    /// Bytes whose replacement has other boundaries or is not in the file.
     pub unlike: Vec<SiteFacts>,
 }
 
-/// No instruction has more alternatives: in Debian's kernels three.
+/// The most alternatives of an instruction: Debian's kernels have three.
 const MOST: usize = 16;
 
-/// Reads the alternatives: place, replacement, and the length of both. What is no code may be patched too. (`struct
-/// alt_entry`, arch/riscv/include/asm/alternative.h; jumps in them are adapted, and stay jumps)
+/// Reads the alternatives: place, replacement and their common length. Data may be patched too. Jumps in replacements
+/// are adjusted, and remain jumps (`struct alt_entry`, arch/riscv/include/asm/alternative.h).
 ///
 /// # Errors
-/// The table is missing or damaged, or has more than [`MOST`] for one instruction.
+/// The table is missing or damaged, or has more than [`MOST`] alternatives for one instruction.
 pub fn alternatives(of: &Object<'_, '_, '_>) -> Result<Alternatives> {
     const MEMBERS: [&str; 3] = ["old_offset", "alt_offset", "alt_len"];
     let Some(table) = of.tables.table(&ALTERNATIVES)? else { return Ok(Alternatives::default()) };
@@ -73,7 +73,7 @@ pub fn alternatives(of: &Object<'_, '_, '_>) -> Result<Alternatives> {
     })
 }
 
-/// Adds what may stand in place of the instructions of an entry; `None` if it makes no sense.
+/// Adds the alternatives in an entry; `None` if the entry is invalid.
 fn add(entry: &Entry<'_, '_>, found: &mut Alternatives) -> Option<()> {
     let text = entry.text;
     let start = entry.relative("old_offset")?;
@@ -103,7 +103,7 @@ fn add(entry: &Entry<'_, '_>, found: &mut Alternatives) -> Option<()> {
     Some(())
 }
 
-/// The instructions of some code and where they start, if they end with it.
+/// The instructions in some code with their offsets; `None` if the last one is cut off.
 fn whole(code: &[u8]) -> Option<Vec<(u32, Instruction)>> {
     let (mut found, mut at) = (vec![], 0);
     while at < code.len() {

@@ -1,5 +1,6 @@
-//! Instructions that depend on the processor or on how the kernel was started (`__apply_alternatives`,
-//! arch/s390/kernel/alternative.c): a replacement has the length of what it replaces, and its instructions may start elsewhere.
+//! Instructions that depend on the processor or boot options (`__apply_alternatives`,
+//! arch/s390/kernel/alternative.c). A replacement has the length of the original, but its instructions may start
+//! elsewhere.
 use super::Opcodes;
 use super::decode::{Start, instructions};
 use crate::code::SiteFacts;
@@ -7,7 +8,7 @@ use crate::code::sites::site;
 use crate::code::text::Text;
 use probeidx_format::record::SiteKind;
 
-/// Code, and what may stand there instead.
+/// Code and its replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Alternative {
     pub start: u32,
@@ -15,7 +16,7 @@ pub struct Alternative {
     pub replacement: u32,
 }
 
-/// The places of which it depends on the alternatives whether they can be probed. `all` are the entries of the table.
+/// The places that can be probed with some alternatives only. `all` are the entries of the table.
 pub fn differing(mut all: Vec<Alternative>, text: &Text<'_>, opcodes: Option<&Opcodes>) -> Vec<SiteFacts> {
     all.sort_unstable();
     let mut found = vec![];
@@ -28,7 +29,7 @@ pub fn differing(mut all: Vec<Alternative>, text: &Text<'_>, opcodes: Option<&Op
             std::iter::once(start).chain(group.iter().map(|a| a.replacement)).map(whole).collect();
         match variants.filter(|_| longest == length && start >= end) {
             Some(variants) => differ(start, &variants, opcodes, &mut found),
-            // Replacements that overlap: which of them count depends on their order.
+            // Which of the overlapping replacements apply depends on their order.
             None => found.push(site(start, longest, SiteKind::PatchedWhole)),
         }
         end = end.max(start.saturating_add(longest.into()));
@@ -36,7 +37,7 @@ pub fn differing(mut all: Vec<Alternative>, text: &Text<'_>, opcodes: Option<&Op
     found
 }
 
-/// Adds the offsets at which the variants are not all alike.
+/// Appends the offsets at which the variants differ.
 fn differ(start: u32, variants: &[&[u8]], opcodes: Option<&Opcodes>, found: &mut Vec<SiteFacts>) {
     let starts = |code: &[u8]| {
         let mut starts: Vec<Option<Start>> = vec![None; code.len()];
@@ -61,13 +62,13 @@ mod tests {
             differ(100, variants, None, &mut found);
             found.iter().map(|s| s.start).collect::<Vec<_>>()
         };
-        // One no-op of six bytes, or one jump: alike.
+        // One no-op of six bytes, or one jump: no difference.
         assert_eq!(places(&[&[0xc0, 4, 0, 0, 0, 0], &[0xc0, 0xf4, 0, 0, 0, 9]]), [0; 0]);
         // Three of two bytes.
         assert_eq!(places(&[&[0xc0, 4, 0, 0, 0, 0], &[7, 0, 7, 0, 7, 0]]), [102, 104]);
         // One that cannot be probed.
         assert_eq!(places(&[&[0x47, 0, 0, 0], &[0x83, 0, 0, 0x44]]), [100]);
-        // Nothing is followed behind a breakpoint.
+        // Decoding ends at a breakpoint.
         assert_eq!(places(&[&[7, 0, 7, 0], &[0, 2, 7, 0]]), [102]);
     }
 }

@@ -1,5 +1,5 @@
 //! Where instructions start, and which of them can be probed (`can_probe`, `arch_prepare_kprobe`,
-//! arch/s390/kernel/kprobes.c): the kernel decodes from the symbol on that holds an address.
+//! arch/s390/kernel/kprobes.c): the kernel decodes from the symbol that contains an address.
 use super::{Instruction, Opcodes};
 use crate::code::exits::{self, Exits, Target};
 use crate::code::text::{CodeSection, Text};
@@ -9,16 +9,16 @@ use crate::load::symbols::Symbol;
 use probeidx_format::record::{SiteKind, SiteRecord, SymbolRecord, TableSet};
 use std::ops::Range;
 
-/// What is found at an address of code.
+/// The kind of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// An instruction starts there and can be probed.
+    /// It can be probed.
     Probed,
-    /// One that cannot.
+    /// It cannot be probed.
     Refused,
 }
 
-/// The instructions of some code, as the kernel finds them: offset and what it makes of it.
+/// The instructions in some code as the kernel decodes them, each with its offset and kind.
 pub fn instructions<'a>(
     code: &'a [u8],
     opcodes: Option<&'a Opcodes>,
@@ -34,16 +34,16 @@ pub fn instructions<'a>(
     })
 }
 
-/// What decides on an instruction.
+/// What decides whether an instruction can be probed.
 pub struct Rules<'a> {
-    /// Those that the kernel knows; taken to be all where its tables are not at hand.
+    /// The known instructions; `None` if the kernel's tables are unavailable, when all count as known.
     pub opcodes: Option<&'a Opcodes>,
-    /// The tables that could not be read and may have it.
+    /// Which unreadable tables an instruction may be in.
     pub may_be: &'a dyn Fn(Instruction) -> TableSet,
 }
 
-/// Decodes all code; gives for each section its start and a bit for every byte. Adds instructions that cannot be probed to the
-/// sites, and marks the symbols that return or jump to other functions.
+/// Decodes all code. Returns the start of each section and a bit for every byte, appends instructions that cannot be
+/// probed to `sites`, and marks the symbols that return or jump to other functions.
 pub fn decode(
     object: &Elf<'_>,
     text: &Text<'_>,
@@ -60,7 +60,7 @@ pub fn decode(
         let first = starts.partition_point(|s| *s < section.pcs.start);
         let own = starts[first..].iter().take_while(|s| section.pcs.contains(*s)).copied();
         let ends = own.clone().skip(1).chain([section.pcs.end]);
-        // An odd address is none of an instruction.
+        // No instruction starts at an odd address.
         for (start, next) in own.zip(ends).filter(|(start, _)| start.is_multiple_of(2)) {
             let code = &section.bytes[(start - section.pcs.start) as usize..section.pcs.len()];
             let own = instructions(code, rules.opcodes).take_while(|i| i.0 < next - start);
@@ -83,9 +83,9 @@ pub fn decode(
     bits
 }
 
-/// What the exits of a function are.
+/// The flags for the exits of a function.
 fn exits_of(object: &Elf<'_>, section: &CodeSection<'_>, code: Range<u32>, exits: &Exits<'_, '_>) -> u16 {
-    /// A relocation is of the four bytes behind the operation code, and what is stored there counts from the operation code.
+    /// A relocation applies to the four bytes after the opcode; the value stored there counts from the opcode.
     const OPERAND: u32 = 2;
     let relocations = object.relocations(section.index).ok().flatten().unwrap_or_default();
     let within = (code.start - section.pcs.start) as usize..(code.end - section.pcs.start) as usize;

@@ -1,11 +1,11 @@
-//! What kprobes make of an instruction.
+//! How kprobes classify an instruction.
 
-/// An instruction: its bytes, those behind the end of the code taken for zero.
+/// The bytes of an instruction, with zeros past the end of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction([u8; 6]);
 
 impl Instruction {
-    /// The first one of some code; `None` of less than two bytes.
+    /// The first instruction in `code`; `None` for less than two bytes.
     pub fn first(code: &[u8]) -> Option<Self> {
         let mut bytes = [0; 6];
         let there = code.len().min(6);
@@ -16,7 +16,7 @@ impl Instruction {
     pub fn bytes(self) -> [u8; 6] {
         self.0
     }
-    /// In bytes, as its first two bits say (`insn_length`, arch/s390/include/asm/dis.h).
+    /// The length in bytes, by its first two bits (`insn_length`, arch/s390/include/asm/dis.h).
     pub fn length(self) -> u32 {
         match self.0[0] >> 6 {
             0 => 2,
@@ -24,17 +24,18 @@ impl Instruction {
             _ => 6,
         }
     }
-    /// Operation code and the first operands.
+    /// The opcode and first operands.
     fn start(self) -> u16 {
         u16::from_be_bytes([self.0[0], self.0[1]])
     }
-    /// What lies under a breakpoint is not known: the kernel follows the instructions no further (`can_probe`,
+    /// Whether it is a breakpoint. It hides the original instruction, so the kernel decodes no further (`can_probe`,
     /// arch/s390/kernel/kprobes.c).
     pub fn ends_decoding(self) -> bool {
         self.0[0] == 0
     }
-    /// Refused whatever the kernel's disassembler knows (`probe_is_prohibited_opcode`, arch/s390/lib/probes.c, 5.10 to 7.2):
-    /// it saves or loads what single steps change, executes another instruction, or is of a transaction.
+    /// Refused even if known to the kernel's disassembler (`probe_is_prohibited_opcode`, arch/s390/lib/probes.c, 5.10
+    /// to 7.2): it saves or loads state that single-stepping changes, executes another instruction, or belongs to a
+    /// transaction.
     pub fn is_prohibited(self) -> bool {
         match self.start() {
             // pr, bsa, bakr, bsg, pc, pt, epsw, tbegin, tbeginc, tend
@@ -46,7 +47,7 @@ impl Instruction {
         }
     }
 
-    /// `brcl`: a jump, or with no condition a no-op. ftrace's sites and jump labels are such.
+    /// `brcl`: a jump, or a no-op if it has no condition, as at ftrace sites and jump labels.
     pub fn is_jump_or_nop(self) -> bool {
         self.start() & 0xff0f == 0xc004
     }
@@ -54,19 +55,19 @@ impl Instruction {
     pub fn is_call(self) -> bool {
         self.start() & 0xff0f == 0xc005
     }
-    /// `mc`, a monitor call: BUG and WARN are made of such.
+    /// `mc`, a monitor call, used for BUG and WARN.
     pub fn is_monitor_call(self) -> bool {
         self.0[0] == 0xaf
     }
-    /// `larl`: the address of something into a register.
+    /// `larl`: loads an address.
     pub fn is_load_of_address(self) -> bool {
         self.start() & 0xff0f == 0xc000
     }
-    /// `br %r14`, whatever the condition.
+    /// `br %r14`, with any condition.
     pub fn is_return(self) -> bool {
         self.0[0] == 0x07 && self.0[1] & 0x0f == 14 && self.0[1] >> 4 != 0
     }
-    /// Where a jump leads that is relative to its own place: `brc`, `brcl`.
+    /// The target of a relative jump: `brc`, `brcl`.
     pub fn jumps_to(self, pc: u32) -> Option<u32> {
         match self.start() & 0xff0f {
             _ if self.0[1] >> 4 == 0 => None,
@@ -78,7 +79,7 @@ impl Instruction {
             _ => None,
         }
     }
-    /// Where the last four bytes lead, in halfwords from the instruction on.
+    /// The target in the last four bytes, in halfwords relative to the instruction.
     pub fn relative_long(self, pc: u32) -> u32 {
         let [_, _, halfwords @ ..] = self.0;
         pc.wrapping_add_signed(i32::from_be_bytes(halfwords).wrapping_mul(2))
@@ -106,7 +107,7 @@ mod tests {
         for bytes in [[0x83, 0x12], [0x44, 0x10], [0xc6, 0x10], [0xb9, 0x8d], [0xe5, 0x60], [0x01, 0x01]] {
             assert!(of(&bytes).is_prohibited(), "{bytes:x?}");
         }
-        // larl; exrl's neighbour pfdrl; lpswe
+        // larl; pfdrl, next to exrl; lpswe
         for bytes in [[0xc0, 0x10], [0xc6, 0x12], [0xb2, 0xb2], [0xe5, 0x48], [0x01, 0x02]] {
             assert!(!of(&bytes).is_prohibited(), "{bytes:x?}");
         }

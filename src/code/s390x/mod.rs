@@ -1,5 +1,5 @@
-//! What is special of s390x: instructions of two, four and six bytes, of which the kernel probes those that its own disassembler
-//! knows; a no-op of six bytes at the entries of functions that ftrace patches. Read in 6.1, 6.12 and 7.2, and compared with
+//! s390x: instructions of two, four and six bytes, of which the kernel probes those known to its own disassembler; a
+//! no-op of six bytes at function entries that ftrace patches. Checked against the sources of 6.1, 6.12 and 7.2 and
 //! running kernels (`tests/kernel/live`).
 mod alternatives;
 mod decode;
@@ -14,7 +14,7 @@ pub use instruction::Instruction;
 pub use opcodes::Opcodes;
 use probeidx_format::record::{CodeTable, ObjectRecord};
 
-/// Reads code and tables of an object of the kernel.
+/// Reads the code and tables of a kernel object.
 pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut Reading<'_>) {
     let Object { object, text, tables, .. } = *of;
     // Calls and no-ops of six bytes at the entry itself (arch/s390/kernel/ftrace.c).

@@ -1,6 +1,6 @@
-//! Which instructions the kernel's own disassembler knows: those alone are probed (`is_known_insn`, called by
-//! `probe_is_prohibited_opcode`). Its tables are data of the kernel, and grow with each processor; they are read where they lie.
-//! (arch/s390/kernel/dis.c, arch/s390/tools/gen_opcode_table.c)
+//! Which instructions the kernel's own disassembler knows: only those can be probed (`is_known_insn`, called by
+//! `probe_is_prohibited_opcode`). Its tables grow with each processor, so they are read from the kernel's data
+//! (arch/s390/kernel/dis.c, arch/s390/tools/gen_opcode_table.c).
 use super::Instruction;
 use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
@@ -8,33 +8,33 @@ use crate::load::symbols::Symbol;
 /// Size of `struct s390_insn`: a name of five bytes, the fragment, the format.
 const INSTRUCTION: usize = 7;
 const FRAGMENT: usize = 5;
-/// Size of `struct s390_opcode_offset`: first byte, mask, which byte has the fragment; where the instructions start and how many
-/// there are, of two bytes each.
+/// Size of `struct s390_opcode_offset`: first byte, mask, position of the fragment, and two bytes each for start and
+/// count of the instructions.
 const GROUP: usize = 7;
 
-/// No kernel has more groups: those of 6.12 have 22.
+/// The most groups: 6.12 has 22.
 const MOST: usize = 40;
 
-/// The tables of a kernel. What is behind the groups that there are is empty.
+/// The tables of a kernel. Unused groups are empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opcodes {
     groups: [Group; MOST],
     count: usize,
 }
 
-/// The instructions that start alike.
+/// The instructions of one group, with the same first byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Group {
     first: u8,
     mask: u8,
-    /// Which byte of the instruction has the fragment.
+    /// The position of the fragment in the instruction.
     byte: u8,
-    /// A bit for each fragment that there is: what is left of an instruction by the mask.
+    /// A bit for each known fragment, which is the masked byte.
     fragments: [u64; 4],
 }
 
 impl Opcodes {
-    /// Reads the tables of vmlinux; `None` where they are not there, or not such tables.
+    /// Reads the tables of vmlinux; `None` if they are missing or invalid.
     pub fn of(object: &Elf<'_>, symbols: &[Symbol<'_>]) -> Option<Self> {
         let table = |name: &[u8], size: usize| {
             let mut of_name = symbols.iter().filter(|s| s.name == name && !s.is_function() && s.size > 0);
@@ -49,7 +49,7 @@ impl Opcodes {
         Self::from_tables(&instructions, table(b"opcode_offset", GROUP)?)
     }
 
-    /// `fragments` are those of all instructions.
+    /// `fragments` has that of each instruction.
     fn from_tables(fragments: &[u8], table: &[u8]) -> Option<Self> {
         let count = table.len() / GROUP;
         let mut groups = [Group::default(); MOST];
@@ -64,7 +64,7 @@ impl Opcodes {
         Some(Self { groups, count })
     }
 
-    /// Whether the kernel knows an instruction (`find_insn`). The last group is that of all first bytes that have none.
+    /// Whether the kernel knows an instruction (`find_insn`). The last group is for first bytes without a group.
     pub fn knows(&self, instruction: Instruction) -> bool {
         let bytes = instruction.bytes();
         let groups = &self.groups[..self.count];

@@ -1,4 +1,4 @@
-//! Places that the running s390x kernel rewrites or keeps for itself, from its tables.
+//! Places that the running s390x kernel rewrites or reserves, from its tables.
 use super::Instruction;
 use super::alternatives::Alternative;
 use crate::code::sites::{ALTERNATIVES, BUGS, Entries, Entry, JUMP_LABELS, Reader, for_shapes, site, tables};
@@ -8,8 +8,8 @@ use crate::error::Result;
 use probeidx_format::record::{CodeTable, SiteKind};
 
 tables! {
-    // Calls and jumps to thunks against speculation, of vmlinux in two tables, of a module in several.
-    // (arch/s390/kernel/vmlinux.lds.S, arch/s390/kernel/module.c)
+    // Calls and jumps to expoline thunks: two tables in vmlinux, several in a module (arch/s390/kernel/vmlinux.lds.S,
+    // arch/s390/kernel/module.c).
     INDIRECT = ".s390_indirect_branches" from "__nospec_call_start" to "__nospec_call_end" read by "nospec_revert";
     RETURNS = ".s390_return_mem" from "__nospec_return_start" to "__nospec_return_end" read by "nospec_revert";
     INDIRECT_CALLS = ".s390_indirect_call" from "" to "" read by "";
@@ -17,7 +17,7 @@ tables! {
     RETURNS_BY_REGISTER = ".s390_return_reg" from "" to "" read by "";
 }
 
-/// All tables but that of alternatives.
+/// All tables except that of alternatives.
 pub const READERS: [Reader; 7] = [
     Reader {
         of: CodeTable::JumpLabels,
@@ -46,7 +46,7 @@ fn instruction(entry: &Entry<'_, '_>, pc: u32) -> Option<Instruction> {
     entry.text.at(pc).and_then(Instruction::first)
 }
 
-/// A jump, or a no-op that keeps where it would lead.
+/// A jump, or a no-op that retains the jump's target.
 fn jump_label(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     let start = entry.relative("code")?;
     let label = instruction(entry, start).filter(|i| i.is_jump_or_nop())?;
@@ -54,13 +54,13 @@ fn jump_label(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     Some(())
 }
 
-/// The address of a monitor call; since 7.0 also that of the instruction that loads the entry's own address, for a warning with
-/// a format (arch/s390/include/asm/bug.h). Kprobes refuse what an entry names, whatever stands there (`find_bug` in
-/// `check_kprobe_address_safe`, kernel/kprobes.c).
+/// The address of a monitor call; since 7.0 also that of the instruction that loads the entry's own address, for a
+/// warning with a format (arch/s390/include/asm/bug.h). Kprobes refuse any address in the table, whatever the
+/// instruction (`find_bug` in `check_kprobe_address_safe`, kernel/kprobes.c).
 fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     let start = entry.relative("bug_addr_disp")?;
     let there = instruction(entry, start)?;
-    // In a module the address is not in the instruction yet.
+    // In a module the address is in a relocation, not in the instruction.
     let loads_entry = || {
         let own = entry.table.start().map(|table| table.wrapping_add(entry.at as u32));
         there.is_load_of_address() && (entry.table.is_relocated() || own == Some(there.relative_long(start)))
@@ -69,8 +69,8 @@ fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     (entry.is_declared || there.is_monitor_call() || loads_entry()).then_some(())
 }
 
-/// A jump or call of six bytes to a thunk, in place of which the kernel may write a branch of two and a no-op of four
-/// (`__nospec_revert`, arch/s390/kernel/nospec-branch.c). Others are passed over.
+/// A jump or call of six bytes to a thunk, which the kernel may replace by a branch of two bytes and a no-op of four
+/// (`__nospec_revert`, arch/s390/kernel/nospec-branch.c). Others are skipped.
 fn thunk(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     const BRANCH: u32 = 2;
     let start = entry.reference()?;
@@ -81,8 +81,8 @@ fn thunk(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     Some(())
 }
 
-/// Reads the alternatives: place, replacement, and the length of both. (`struct alt_instr`,
-/// arch/s390/include/asm/alternative.h)
+/// Reads the alternatives: place, replacement and their common length (`struct alt_instr`,
+/// arch/s390/include/asm/alternative.h).
 ///
 /// # Errors
 /// The table is missing or damaged.

@@ -1,28 +1,29 @@
-//! Which instructions may be in a table that could not be read. Where none of these stands, the table decides nothing.
+//! Which instructions may be in an unreadable table. At all others, the table does not matter.
 use super::decode::{is_near_branch, is_undefined_code, length_of_label};
 use super::sites::BEFORE_CFI_TRAP;
 use crate::code::SiteFacts;
 use iced_x86::{Code, Instruction};
 use probeidx_format::record::{CodeTable, SiteRecord, TableSet};
 
-/// The tables that are missed.
+/// The unreadable tables.
 #[derive(Default)]
 pub struct Candidates {
     tables: TableSet,
-    /// The sites of ftrace, rising: what stands there is in no other table.
+    /// The ftrace sites, ascending: they are in no other table.
     traced: Vec<u32>,
-    /// A WARN may name the instruction behind a `lea`.
+    /// Whether a WARN may refer to the instruction after a `lea`.
     warns_by_format: bool,
 }
 
-/// So many bytes from an indirect call on may be other instructions where a hypervisor is asked (`struct
-/// paravirt_patch_site` has their number in a byte; 5.10 has sites of up to 16).
+/// How many bytes from an indirect call a paravirt site may replace (`struct paravirt_patch_site` has the length in a
+/// byte; 5.10 has sites of up to 16).
 const PARAVIRT: u8 = 16;
 /// `static_call_text_reserved`
 const STATIC_CALL: u8 = 5;
 
 impl Candidates {
-    /// Of these tables, but for what stands at ftrace sites, which rise. `warns_by_format` says whether `struct bug_entry` has a format (6.19), or is not known.
+    /// For these tables, except at the ascending ftrace sites. `warns_by_format`: `struct bug_entry` has a format
+    /// (6.19), or its members are unknown.
     pub fn new(unread: TableSet, traced: Vec<u32>, warns_by_format: bool) -> Self {
         Self { tables: unread.filtered(|table| !table.may_hold_anything()), traced, warns_by_format }
     }
@@ -31,7 +32,7 @@ impl Candidates {
         self.tables.is_empty()
     }
 
-    /// Adds an instruction to the sites for each table that it may be in.
+    /// Appends a site for each table that an instruction may be in.
     pub fn add(
         &self,
         instruction: &Instruction,
@@ -59,7 +60,7 @@ impl Candidates {
                 add(CodeTable::StaticCalls, pc, STATIC_CALL);
                 add(CodeTable::Retpolines, pc, length);
             }
-            // 6.3 makes conditional tail calls of static calls (`__is_Jcc`, arch/x86/kernel/static_call.c).
+            // Since 6.3, static calls may be conditional tail calls (`__is_Jcc`, arch/x86/kernel/static_call.c).
             _ if is_near_branch(instruction) && length > 2 => {
                 add(CodeTable::StaticCalls, pc, STATIC_CALL);
             }

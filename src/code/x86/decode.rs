@@ -1,5 +1,5 @@
-//! Where instructions start (x86-64 and i386), as the kernel finds out: one after another from the symbol that holds the address
-//! (`can_probe`, arch/x86/kernel/kprobes/core.c).
+//! Where instructions start (x86-64 and i386), by the kernel's own method: it decodes from the symbol that contains
+//! an address (`can_probe`, arch/x86/kernel/kprobes/core.c).
 use super::candidates::Candidates;
 use crate::code::exits::{self, Exits, Target};
 use crate::code::text::{CodeSection, Text};
@@ -11,12 +11,11 @@ use object::Endianness;
 use object::elf::Rela64;
 use probeidx_format::record::{SiteKind, SymbolRecord};
 
-/// Why an instruction cannot be probed, given with its bytes.
+/// The reason for which an instruction, given with its bytes, cannot be probed.
 pub type Refuses = fn(&Instruction, &[u8]) -> Option<SiteKind>;
 
-/// Decodes all code; gives for each section its start and a bit for every byte. Adds instructions that cannot be probed
-/// to the sites, and those that may be in a table that could not be read; marks the symbols that return or jump to other
-/// functions.
+/// Decodes all code. Returns the start of each section and a bit for every byte, appends to `sites` instructions that
+/// cannot be probed or may be in an unreadable table, and marks the symbols that return or jump to other functions.
 pub fn decode(
     object: &Elf<'_>,
     text: &Text<'_>,
@@ -58,7 +57,7 @@ pub fn decode(
 
 struct Walk<'a, 'd> {
     section: &'a CodeSection<'d>,
-    /// In which mode the processor runs: 64 or 32.
+    /// The processor's mode: 64 or 32.
     bits: u32,
     relocations: &'d [Rela64<Endianness>],
     is_relocatable: bool,
@@ -71,10 +70,10 @@ struct Walk<'a, 'd> {
 }
 
 impl Walk<'_, '_> {
-    /// Decodes the code of a symbol; gives what its exits are.
+    /// Decodes the code of a symbol; returns the flags for its exits.
     fn symbol(&mut self, start: u32, end: u32) -> u16 {
         let first = (start - self.section.pcs.start) as usize;
-        // An instruction may reach into the next symbol: thunks against speculation hide one in another.
+        // An instruction may reach into the next symbol: retpolines overlap one with another.
         let code = &self.section.bytes[first..];
         let mut decoder = Decoder::with_ip(self.bits, code, start.into(), DecoderOptions::NO_INVALID_CHECK);
         let mut instruction = Instruction::default();
@@ -83,7 +82,7 @@ impl Walk<'_, '_> {
         while decoder.position() < (end - start) as usize && decoder.can_decode() {
             let offset = first + decoder.position();
             decoder.decode_out(&mut instruction);
-            // The kernel gives up here too: nothing behind it is a boundary.
+            // The kernel stops here too: nothing after it is a boundary.
             if instruction.is_invalid() {
                 break;
             }
@@ -115,7 +114,7 @@ impl Walk<'_, '_> {
         }
         flags
     }
-    /// Whether the linker fills the target of a jump in: then its four bytes are zero, or of i386 -4, the addend.
+    /// Whether the linker fills in the target of a jump: then its four bytes are zero, or on i386 the addend -4.
     fn is_relocated(&self, code: Code, offset: usize) -> bool {
         let filler: [u8; 4] = match code {
             Code::Jmp_rel32_64 => [0; 4],
@@ -124,7 +123,7 @@ impl Walk<'_, '_> {
         };
         self.section.bytes.get(offset + 1..offset + 5) == Some(&filler[..])
     }
-    /// Where a jump leads, relocated if it has to be.
+    /// The target of a jump, after relocation.
     fn target(&self, offset: usize, plain: u64) -> Target {
         let at = self.relocations.partition_point(|r| r.r_offset.get(self.order) < offset as u64 + 1);
         match self.relocations.get(at).filter(|r| r.r_offset.get(self.order) == offset as u64 + 1) {
@@ -137,24 +136,24 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The length of the first instruction, if it is a call or a jump to an address that stands in it.
+/// The length of the first instruction, if it is a direct call or jump.
 pub fn length_of_branch(code: &[u8], bits: u32) -> Option<u8> {
     let first = first(code, bits);
     is_near_branch(&first).then_some(first.len() as u8)
 }
 
-/// Whether an instruction goes on at an address that stands in it.
+/// Whether an instruction is a direct call or jump.
 pub fn is_near_branch(instruction: &Instruction) -> bool {
     matches!(instruction.op0_kind(), OpKind::NearBranch64 | OpKind::NearBranch32)
 }
 
-/// Whether the first instruction is one that the kernel neither copies nor emulates.
+/// Whether the kernel can neither copy nor emulate the first instruction.
 pub fn is_unsupported(code: &[u8], bits: u32) -> bool {
     let first = first(code, bits);
     first.is_invalid() || refuses(&first)
 }
 
-/// Whether the first instruction is undefined: BUG and WARN are made of such.
+/// Whether the first instruction is undefined, as used for BUG and WARN.
 pub fn is_undefined(code: &[u8], bits: u32) -> bool {
     is_undefined_code(first(code, bits).code())
 }
@@ -176,9 +175,9 @@ fn first(code: &[u8], bits: u32) -> Instruction {
     Decoder::new(bits, &code[..code.len().min(15)], DecoderOptions::NO_INVALID_CHECK).decode()
 }
 
-/// Instructions that `__copy_instruction` and `prepare_emulation` refuse (arch/x86/kernel/kprobes/core.c, 5.13 to 6.12):
-/// far transfers, returns from interrupts, indirect ones through memory, `vmcall` and its neighbours, loads of `%ss`,
-/// breakpoints.
+/// Instructions that `__copy_instruction` and `prepare_emulation` refuse (arch/x86/kernel/kprobes/core.c, 5.13 to
+/// 6.12): far transfers, returns from interrupts, indirect transfers through memory, `vmcall` and similar, loads of
+/// `%ss`, breakpoints.
 fn refuses(instruction: &Instruction) -> bool {
     match instruction.code() {
         Code::Int3 | Code::Iretw | Code::Iretd | Code::Iretq => true,
@@ -194,7 +193,7 @@ fn refuses(instruction: &Instruction) -> bool {
     }
 }
 
-/// What kprobes refuse that emulate instructions.
+/// Instructions refused by kprobes that emulate.
 pub fn refuses_to_emulate(instruction: &Instruction, _: &[u8]) -> Option<SiteKind> {
     match instruction.code() {
         _ if refuses(instruction) => Some(SiteKind::Unsupported),
@@ -203,8 +202,9 @@ pub fn refuses_to_emulate(instruction: &Instruction, _: &[u8]) -> Option<SiteKin
     }
 }
 
-/// What kprobes refuse that step each instruction elsewhere: breakpoints, and what masks exceptions
-/// (`__copy_instruction`, arch/x86/kernel/kprobes/core.c, to 5.12; `insn_masking_exception`, arch/x86/include/asm/insn.h).
+/// Instructions refused by kprobes that step out of line: breakpoints, and those that mask exceptions
+/// (`__copy_instruction`, arch/x86/kernel/kprobes/core.c, to 5.12; `insn_masking_exception`,
+/// arch/x86/include/asm/insn.h).
 pub fn refuses_to_step(instruction: &Instruction, _: &[u8]) -> Option<SiteKind> {
     match instruction.code() {
         Code::Int3 => Some(SiteKind::Unsupported),
@@ -214,8 +214,8 @@ pub fn refuses_to_step(instruction: &Instruction, _: &[u8]) -> Option<SiteKind> 
     }
 }
 
-/// What `insn_masking_exception` holds for a load of `%ss`: moves, and what it takes for `pop %ss`, which is `pop %ds`
-/// (`POP_SS_OPCODE`, arch/x86/include/asm/insn.h).
+/// Whether `insn_masking_exception` takes it for a load of `%ss`: moves, and `pop %ds`, which it mistakes for `pop
+/// %ss` (`POP_SS_OPCODE`, arch/x86/include/asm/insn.h).
 fn masks_exceptions(instruction: &Instruction) -> bool {
     match instruction.code() {
         Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16 | Code::Mov_Sreg_rm16 => {
@@ -226,17 +226,17 @@ fn masks_exceptions(instruction: &Instruction) -> bool {
     }
 }
 
-/// Traps that are no places for a probe where the kernel has that rule (`can_probe`, 6.9).
+/// Traps that cannot be probed in kernels with that rule (`can_probe`, 6.9).
 fn is_trap(code: Code) -> bool {
     matches!(code, Code::Int_imm8 | Code::Int1) || is_undefined_code(code)
 }
 
-/// The length of a static branch: a jump of 2 or 5 bytes, or a no-op as long (`arch_jump_entry_size`).
+/// The length of a static branch: a jump of 2 or 5 bytes, or a no-op of that length (`arch_jump_entry_size`).
 pub fn length_of_label(code: &[u8]) -> Option<u8> {
     match code {
         [0xeb, ..] | [0x66, 0x90, ..] => Some(2),
         [0xe9, ..] | [0x0f, 0x1f, ..] => Some(5),
-        // Those of 32-bit kernels: `mov %esi, %esi`, `lea %ds:0(%esi,%eiz,1), %esi` (arch/x86/include/asm/nops.h).
+        // No-ops of 32-bit kernels: `mov %esi, %esi`, `lea %ds:0(%esi,%eiz,1), %esi` (arch/x86/include/asm/nops.h).
         [0x89, 0xf6, ..] => Some(2),
         [0x3e, 0x8d, 0x74, 0x26, 0, ..] => Some(5),
         _ => None,
@@ -246,7 +246,7 @@ pub fn length_of_label(code: &[u8]) -> Option<u8> {
 /// The length of `lea disp(%rip), %r64`.
 pub const LEA: u32 = 7;
 
-/// How far behind it that leads, if the first instruction is one.
+/// The displacement of the first instruction, if it is such a `lea`.
 pub fn distance_of_lea(code: &[u8]) -> Option<i32> {
     match code {
         [0x48 | 0x4c, 0x8d, modrm, rest @ ..] if modrm & 0xc7 == 0x05 => {

@@ -1,4 +1,4 @@
-//! What is special of x86-64 and i386: instructions of any length, and what is patched over them.
+//! x86-64 and i386: instructions of any length, patched over by many tables.
 mod candidates;
 mod decode;
 mod sites;
@@ -13,7 +13,7 @@ use candidates::Candidates;
 use iced_x86::Instruction;
 use probeidx_format::record::{CodeTable, SiteKind, SymbolRecord};
 
-/// Reads code and tables of an object of the kernel.
+/// Reads the code and tables of a kernel object.
 pub fn read(of: &Object<'_, '_, '_>, symbols: &mut [Symbol<'_>], reading: &mut Reading<'_>) {
     let Object { object, text, tables, .. } = *of;
     let mut traced = tables.ftrace().unwrap_or_else(|error| {
@@ -53,8 +53,9 @@ pub fn read_user(
     decode::decode(object, text, symbols, refuses, &Candidates::default(), sites)
 }
 
-/// What functions of vmlinux tell of its rules (arch/x86/kernel/kprobes/core.c). Functions that emulate are only referred to, so
-/// that each has a symbol (5.13). Whether the checks of types are left alone is told by a call of `is_cfi_trap` (6.6).
+/// Which rules the kernel has, from functions of vmlinux (arch/x86/kernel/kprobes/core.c). Emulating functions are
+/// only called through pointers, so each has a symbol (5.13). A call of `is_cfi_trap` shows that kCFI checks are
+/// refused (6.6).
 pub fn evidence(symbols: &[Symbol<'_>], text: &Text<'_>) -> Evidence {
     const CHECKS: [&[u8]; 3] = [b"can_probe", b"arch_prepare_kprobe", b"register_kprobe"];
     let has = |name: &[u8]| symbols.iter().any(|s| s.name.starts_with(name));

@@ -1,4 +1,4 @@
-//! Places that the running x86 kernel rewrites or keeps for itself, from its tables.
+//! Places that the running x86 kernel rewrites or reserves, from its tables.
 use super::decode::{self, is_unsupported};
 use crate::code::sites::{ALTERNATIVES, BUGS, Entries, Entry, JUMP_LABELS, Reader, read_all, site, tables};
 use crate::code::{Object, Reading, SiteFacts};
@@ -10,8 +10,8 @@ pub fn sites(of: &Object<'_, '_, '_>, symbols: &[Symbol<'_>], reading: &mut Read
     let keeps_checks = of.kernel.keeps_type_checks();
     let counts = |reader: &&&Reader| reader.of != CodeTable::CfiTraps || keeps_checks;
     read_all(READERS.iter().filter(counts).copied(), of, reading);
-    // Static calls without inline patching go through these, which are rewritten (arch/x86/include/asm/static_call.h):
-    // a jump or return of 5 bytes, and a trap of 3.
+    // Static calls without inline patching go through trampolines that are rewritten
+    // (arch/x86/include/asm/static_call.h): a jump or return of 5 bytes, and a trap of 3.
     let trampolines = symbols.iter().filter(|s| s.name.starts_with(b"__SCT__"));
     let patched = trampolines.map(|s| SiteFacts { start: s.pc, length: 8, kind: SiteKind::Patched as u8 });
     reading.facts.sites.extend(patched);
@@ -50,7 +50,7 @@ const READERS: [&Reader; 7] = [
         entries: Entries::Struct("alt_instr", &["instr_offset", "repl_offset", "instrlen", "replacementlen"]),
         read: alternative,
     },
-    // The last entry of 5.10 ends without its padding (`_paravirt_alt`, arch/x86/include/asm/paravirt_types.h).
+    // The last entry of 5.10 lacks its padding (`_paravirt_alt`, arch/x86/include/asm/paravirt_types.h).
     &Reader {
         of: CodeTable::Paravirt,
         table: PARAVIRT,
@@ -76,11 +76,11 @@ fn static_call(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> 
     Some(())
 }
 
-/// The address of a trap; from 6.19 on also that of the instruction behind `lea disp(%rip)`, which gives the address of the
-/// entry to a call (`__WARN_printf`, arch/x86/include/asm/bug.h). Kprobes refuse what an entry names, whatever stands there
-/// (`find_bug` in `check_kprobe_address_safe`, kernel/kprobes.c).
+/// The address of a trap; since 6.19 also that of the instruction after `lea disp(%rip)`, which passes the address of
+/// the entry to a call (`__WARN_printf`, arch/x86/include/asm/bug.h). Kprobes refuse any address in the table,
+/// whatever the instruction (`find_bug` in `check_kprobe_address_safe`, kernel/kprobes.c).
 fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
-    // Without CONFIG_GENERIC_BUG_RELATIVE_POINTERS, as on i386, it is an address (include/asm-generic/bug.h).
+    // Without CONFIG_GENERIC_BUG_RELATIVE_POINTERS, as on i386, it is absolute (include/asm-generic/bug.h).
     let start = entry.relative("bug_addr_disp").or_else(|| entry.address("bug_addr"))?;
     let is_trap = decode::is_undefined(entry.text.at(start)?, entry.text.bits);
     if is_trap {
@@ -93,7 +93,7 @@ fn bug(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     Some(())
 }
 
-/// Whether an instruction stands behind a `lea` of the address of the entry; in a module, of any.
+/// Whether an instruction follows a `lea` of the entry's address; in a module, any `lea`.
 fn is_behind_lea(entry: &Entry<'_, '_>, pc: u32) -> bool {
     let lea = pc.checked_sub(decode::LEA).and_then(|pc| entry.text.at(pc));
     let Some(distance) = lea.and_then(decode::distance_of_lea) else { return false };
@@ -132,12 +132,12 @@ fn retpoline(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     Some(())
 }
 
-/// The two instructions that load and compare the type before a trap must stay as they are (`can_probe`, 6.6).
+/// The two instructions that load and compare the type before a trap must not be probed (`can_probe`, 6.6).
 fn cfi_trap(entry: &Entry<'_, '_>, found: &mut Vec<SiteFacts>) -> Option<()> {
     let trap = entry.reference().filter(|pc| entry.text.contains(*pc))?;
     found.extend(BEFORE_CFI_TRAP.map(|before| site(trap.saturating_sub(before), 1, SiteKind::Unsupported)));
     Some(())
 }
 
-/// Where those two instructions start.
+/// Distances of those two instructions from the trap.
 pub const BEFORE_CFI_TRAP: [u32; 2] = [12, 6];

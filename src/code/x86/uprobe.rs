@@ -1,11 +1,11 @@
 //! Which instructions uprobes refuse (x86-64): `uprobe_init_insn` and `branch_setup_xol_ops` of
-//! arch/x86/kernel/uprobes.c, the same from 5.10 to 6.12. Newer ones take no-ops with any prefix too (seen on 7.3): a program is
-//! indexed for all of them, and what one refuses is refused.
+//! arch/x86/kernel/uprobes.c, the same from 5.10 to 6.12. Newer kernels also accept no-ops with any prefix (seen on
+//! 7.3). A program is indexed for all kernels, so what any of them refuses is refused.
 use iced_x86::Instruction;
 
-/// Whether the kernel refuses an instruction, of which the bytes are given. It goes by prefixes and by the first byte of
-/// the opcode, also behind a VEX or EVEX prefix, where that is another instruction: what it then takes for a jump or a
-/// return is refused here, as the program would not survive it.
+/// Whether the kernel refuses an instruction, given with its bytes. It checks the prefixes and the first opcode byte,
+/// even after a VEX or EVEX prefix, where that byte means another instruction. What it then mistakes for a jump or
+/// return is refused here too: the program would not survive it.
 pub fn refuses(instruction: &Instruction, bytes: &[u8]) -> bool {
     if instruction.is_invalid() {
         return true;

@@ -1,30 +1,30 @@
-//! A flat `Image`, as arm64 and riscv boot it: the bytes of the kernel from its first address on, without a word of what is
-//! where. (Documentation/arch/arm64/booting.rst, riscv/boot-image-header.rst.)
+//! A flat `Image`, as arm64 and riscv boot it: the bytes of the kernel from its first address on, without any section
+//! table (Documentation/arch/arm64/booting.rst, riscv/boot-image-header.rst).
 //!
-//! What the kernel has for itself tells it: its symbols ([`Carried`]) bound code and data; the relocations by which it moves
-//! itself tell where it was linked (`R_*_RELATIVE`, in whose places an image has zeros, and RELR, in whose places it has what is
-//! put there); BTF and the note of the build id have marks. All of it is put into an ELF object like a stripped vmlinux, its
-//! pointers in place.
+//! The layout follows from the kernel's own tables. Its symbols ([`Kallsyms`]) bound code and data. The relocations
+//! by which it moves itself reveal its link address (`R_*_RELATIVE`, whose places are zero in an image, and RELR,
+//! whose places hold the value). BTF and the build-id note have magic numbers. The result is an ELF object like a
+//! stripped vmlinux, with its pointers in place.
 use super::moved::{self, LINKED_TO, word};
 use crate::error::{Error, ErrorKind, Result};
-use crate::load::kallsyms::{Carried, Data};
+use crate::load::kallsyms::{Data, Kallsyms};
 use crate::load::live::Writer;
 use memchr::memmem;
 use object::Endianness;
 use object::elf::{EM_AARCH64, EM_RISCV, Machine};
 use std::ops::Range;
 
-/// Of the images that are read.
+/// The byte order of all supported images.
 const ORDER: Endianness = Endianness::Little;
 
-/// The object that an image is.
+/// Converts an image to an object.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] without the kernel's own symbols, or if these do not say where its code is.
+/// [`ErrorKind::Unsupported`] without the kernel's own symbols, or if these do not bound its code.
 pub(super) fn object(image: &[u8]) -> Result<Vec<u8>> {
     let machine = if image.get(0x38..0x3c) == Some(b"ARM\x64") { EM_AARCH64 } else { EM_RISCV };
     let relative: u64 = if machine == EM_AARCH64 { 1027 } else { 3 };
-    // Bit 0 of `flags`, on both.
+    // Bit 0 of `flags` on both machines.
     if word(image, 0x18).is_some_and(|flags| flags & 1 != 0) {
         return Err(Error::new(ErrorKind::Unsupported, "a big-endian Image")
             .hint("give the vmlinux that it was made of"));
@@ -37,12 +37,12 @@ pub(super) fn object(image: &[u8]) -> Result<Vec<u8>> {
     let length = bytes.len() as u64;
     let may_be_code = |address: u64| match linked {
         Some(start) => address.wrapping_sub(start) < length,
-        // In the upper half, and at the start of a page.
+        // In the upper half and at the start of a page.
         None => address >= 1 << 63 && address.is_multiple_of(4096),
     };
     let unsupported = |what| Error::new(ErrorKind::Unsupported, what);
     let symbols =
-        Carried::find(Data { bytes: &bytes, order: ORDER, address: linked.unwrap_or(0) }, may_be_code)
+        Kallsyms::find(Data { bytes: &bytes, order: ORDER, address: linked.unwrap_or(0) }, may_be_code)
             .ok_or_else(|| {
                 unsupported(
                     "a flat boot image without symbols (CONFIG_KALLSYMS): nothing says what is where in it",
@@ -53,17 +53,17 @@ pub(super) fn object(image: &[u8]) -> Result<Vec<u8>> {
     Ok(code.write(&bytes, image, machine))
 }
 
-/// Where an image has code.
+/// The code of an image.
 struct Code {
     linked: u64,
-    /// Sorted, apart, within the image.
+    /// Sorted and disjoint, within the image.
     areas: Vec<(&'static str, Range<u64>)>,
 }
 
 impl Code {
-    /// The areas that the linker's script bounds (arch/*/kernel/vmlinux.lds.S).
-    fn of(symbols: &Carried, linked: Option<u64>, length: u64) -> Option<Self> {
-        // `.rodata.text` begins with what the configuration has of the first three.
+    /// The areas bounded by the linker script (arch/*/kernel/vmlinux.lds.S).
+    fn of(symbols: &Kallsyms, linked: Option<u64>, length: u64) -> Option<Self> {
+        // `.rodata.text` starts with whichever of its first three the configuration has.
         const BOUNDS: [(&str, &str, &str); 8] = [
             (".head.text", "_text", "_stext"),
             (".text", "_stext", "_etext"),
@@ -75,14 +75,14 @@ impl Code {
             (".exit.text", "__exittext_begin", "__exittext_end"),
         ];
         let mut bounds = vec![None; 2 * BOUNDS.len()];
-        for told in symbols.told() {
+        for symbol in symbols.symbols() {
             for (n, name) in BOUNDS.iter().flat_map(|(_, start, end)| [start, end]).enumerate() {
-                if told.name == name.as_bytes() {
-                    bounds[n] = Some(told.address);
+                if symbol.name == name.as_bytes() {
+                    bounds[n] = Some(symbol.address);
                 }
             }
         }
-        // Without CONFIG_KALLSYMS_ALL `_text` is not kept where it is not `_stext`.
+        // Without CONFIG_KALLSYMS_ALL, `_text` is kept only if it equals `_stext`.
         let start = bounds[1].or(bounds[2])?;
         let linked = linked.unwrap_or(bounds[0].unwrap_or(start) & !(LINKED_TO - 1));
         bounds[0].get_or_insert(linked);
@@ -98,7 +98,7 @@ impl Code {
         areas.iter().any(|(section, _)| *section == ".text").then_some(Self { linked, areas })
     }
 
-    /// The object: code, and what lies between it as data.
+    /// Writes the object: the code areas, and everything between them as data.
     fn write(&self, bytes: &[u8], image: &[u8], machine: Machine) -> Vec<u8> {
         const PROGBITS: u64 = 1;
         const NOTE: u64 = 7;
@@ -121,7 +121,7 @@ impl Code {
             done = area.end;
         }
         put(".data", ALLOCATED, done..end);
-        // `image_size` counts what is not in the file too.
+        // `image_size` includes what is not in the file.
         let whole = word(image, 0x10).unwrap_or(0);
         if let Some(size) = whole.checked_sub(bytes.len() as u64).filter(|size| (1..1 << 30).contains(size)) {
             writer.section(".bss", NOBITS, ALLOCATED, end, size, &[]);
@@ -136,8 +136,8 @@ impl Code {
     }
 }
 
-/// The BTF: what begins and ends like it, the largest. Programs for BPF that are built in have some of their own.
-/// (Documentation/bpf/btf.rst, 2.)
+/// The largest blob that is BTF by its header and its end: embedded BPF programs have BTF of their own
+/// (Documentation/bpf/btf.rst, 2).
 fn btf(image: &[u8]) -> Option<&[u8]> {
     let at_mark = |at: usize| {
         let data = &image[at..];
@@ -153,7 +153,7 @@ fn btf(image: &[u8]) -> Option<&[u8]> {
     memmem::find_iter(image, &[0x9f, 0xeb, 1, 0]).filter_map(at_mark).max_by_key(|btf| btf.len())
 }
 
-/// The note with the build id of the kernel. The objects that it has for processes (vDSO) have notes of their own.
+/// The note with the kernel's build id. The embedded vDSO objects have notes of their own.
 fn build_id(image: &[u8]) -> Option<&[u8]> {
     const NAME: &[u8] = b"\x03\0\0\0GNU\0";
     let object_at = |at: usize| {
@@ -187,8 +187,8 @@ mod tests {
 
     const CODE: usize = 299 * 16;
 
-    /// An Image with code, symbols, BTF behind some that is no BTF, and a note behind that of an object for processes. If it
-    /// moves itself, all pointers are in the relocations.
+    /// An Image with code, symbols, a BTF lookalike before the BTF, and a vDSO's note before its own. If it moves
+    /// itself, all pointers are in the relocations.
     fn image(layout: Layout, moves: Moves) -> Vec<u8> {
         let mut image = vec![0x1f; CODE];
         image[..0x40].fill(0);
@@ -222,7 +222,7 @@ mod tests {
             }
             Moves::ByBitmaps => {
                 pointers().for_each(|at| image.extend((TEXT + at as u64).to_le_bytes()));
-                // What looks like it, and is longer.
+                // A lookalike, and longer.
                 image.extend([0x81; 8 * 100]);
                 image.extend([0; 8]);
                 for at in pointers().step_by(16) {
@@ -267,7 +267,7 @@ mod tests {
             assert_eq!(object.build_id(), Some(&[2; 20][..]));
             assert_eq!(object.section(".BTF").unwrap().raw(), btf_of_nothing());
             assert!(
-                Carried::find(
+                Kallsyms::find(
                     Data {
                         bytes: object.section(".data").unwrap().raw(),
                         order: ORDER,

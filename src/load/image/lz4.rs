@@ -1,17 +1,17 @@
-//! The legacy frame of LZ4, which is what kernel images have: a mark, then blocks of at most 8 MiB, each behind its
+//! The legacy LZ4 frame used in kernel images: a magic number, then blocks of at most 8 MiB, each preceded by its
 //! compressed length (lz4_Frame_format.md, "Legacy frame"; scripts/Makefile.lib, `cmd_lz4`: `lz4 -l`).
 use crate::error::{Error, ErrorKind, Result};
 
-/// How a frame starts.
+/// The magic number of a frame.
 pub const MAGIC: [u8; 4] = [0x02, 0x21, 0x4c, 0x18];
 
-/// What a block holds at most.
+/// The maximum size of a block, inflated.
 const BLOCK: usize = 8 << 20;
 
-/// Inflates a frame. `limit` is the most that may come out.
+/// Inflates a frame to at most `limit` bytes.
 ///
 /// # Errors
-/// [`ErrorKind::Damaged`] with the offset of the block that makes no sense, or leads beyond the limit.
+/// [`ErrorKind::Damaged`] with the offset of the block that is invalid or exceeds the limit.
 pub fn inflate(data: &[u8], limit: u64) -> Result<Vec<u8>> {
     let damaged = |at: usize, what: &str| {
         Error::new(ErrorKind::Damaged, format!("the lz4 stream is damaged or cut off: {what}"))
@@ -38,8 +38,8 @@ pub fn inflate(data: &[u8], limit: u64) -> Result<Vec<u8>> {
     }
 }
 
-/// Appends what a block holds (lz4_Block_format.md): `None` if it refers to what is not there, or to more than `most`
-/// bytes of output.
+/// Appends the content of a block (lz4_Block_format.md). `None` if it refers to bytes outside of the block, or the
+/// output would exceed `most` bytes.
 fn inflate_block(mut input: &[u8], out: &mut Vec<u8>, most: usize) -> Option<()> {
     let first = out.len();
     loop {
@@ -63,7 +63,7 @@ fn inflate_block(mut input: &[u8], out: &mut Vec<u8>, most: usize) -> Option<()>
         if out.len().checked_add(length)? > most {
             return None;
         }
-        // A match may reach into what it writes itself: then it repeats.
+        // A match may overlap its own output: then it repeats.
         let mut left = length;
         while left > 0 {
             let step = left.min(out.len() - start);
@@ -73,7 +73,7 @@ fn inflate_block(mut input: &[u8], out: &mut Vec<u8>, most: usize) -> Option<()>
     }
 }
 
-/// A length of four bits, and where these are not enough the bytes behind.
+/// A length of four bits, extended by further bytes if all are set.
 fn length(bits: u8, input: &mut &[u8]) -> Option<usize> {
     let mut length = usize::from(bits);
     if bits == 15 {

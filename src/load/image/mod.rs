@@ -1,8 +1,8 @@
-//! Boot images: the kernel as it is installed, which unpacks to the vmlinux without symbols and debug information.
+//! Unpacks boot images, the installed form of a kernel, to a vmlinux without symbols and debug information.
 //!
-//! | image | what is in it | source |
+//! | image | content | source |
 //! | --- | --- | --- |
-//! | bzImage (x86) | a compressed ELF vmlinux, all allocated sections of it | Documentation/arch/x86/boot.rst, 2.08 and later |
+//! | bzImage (x86) | a compressed ELF vmlinux with all its allocated sections | Documentation/arch/x86/boot.rst, 2.08 and later |
 //! | EFI zboot (arm64, riscv, loongarch) | a compressed `Image` | drivers/firmware/efi/libstub/zboot-header.S |
 //! | `Image` (arm64, riscv) | the kernel as it lies in memory | `flat` |
 mod flat;
@@ -13,10 +13,10 @@ use super::decompress::{self, Compression, decompress};
 use crate::error::{Error, ErrorKind, Result};
 use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64};
 
-/// What must be read of a file to tell whether it is an image: see [`is_image`].
+/// Bytes of a file that [`is_image`] needs.
 pub const HEAD: usize = 0x260;
 
-/// A boot image, by its first bytes.
+/// The format of a boot image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Bzimage,
@@ -36,12 +36,12 @@ fn form(head: &[u8]) -> Option<Form> {
     (has(0x38, b"ARM\x64") || has(0x38, b"RSC\x05")).then_some(Form::Flat)
 }
 
-/// Whether a file that begins like this is a boot image.
+/// Whether a file with this head is a boot image.
 pub fn is_image(head: &[u8]) -> bool {
     form(head).is_some()
 }
 
-/// The release that a bzImage names (`kernel_version` of its header), from its first 32 KiB.
+/// The release in a bzImage's header (`kernel_version`), from its first 32 KiB.
 pub fn release(head: &[u8]) -> Option<&str> {
     (form(head)? == Form::Bzimage).then_some(())?;
     let at = usize::from(u16::from_le_bytes(*head.get(0x20e..)?.first_chunk()?));
@@ -50,13 +50,13 @@ pub fn release(head: &[u8]) -> Option<&str> {
     std::str::from_utf8(&text[..end]).ok().filter(|text| text.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The machine (`e_machine`) of the kernel that a compressed image holds, as far as its first bytes tell: a bzImage may be of
-/// 32 bits all the same.
+/// The machine (`e_machine`) of the kernel in a compressed image, according to its head. A bzImage may still hold a
+/// 32-bit kernel.
 pub fn machine(head: &[u8]) -> Option<u16> {
     let short = |at: usize| head.get(at..)?.first_chunk().map(|b| u16::from_le_bytes(*b));
     match form(head)? {
         Form::Bzimage => Some(EM_X86_64.0),
-        // `Machine` of the PE header to which the one of DOS points.
+        // `Machine` of the PE header, to which the DOS header points.
         Form::Zboot => match short(usize::from(short(0x3c)?).checked_add(4)?)? {
             0xaa64 => Some(EM_AARCH64.0),
             0x5064 => Some(EM_RISCV.0),
@@ -66,12 +66,12 @@ pub fn machine(head: &[u8]) -> Option<u16> {
     }
 }
 
-/// The kernel in a boot image; `None` if the bytes are none. Cost: of decompression, some hundred milliseconds. At most 64
-/// times the length of the image comes out.
+/// Unpacks the kernel in a boot image; `None` if the bytes are not one. Cost: decompression, some hundred
+/// milliseconds. The output is at most 64 times the length of the image.
 ///
 /// # Errors
-/// [`ErrorKind::Damaged`] for an image that does not hold what its header says, [`ErrorKind::Unsupported`] for a
-/// compression or an image that is not read.
+/// [`ErrorKind::Damaged`] for an image that contradicts its header, [`ErrorKind::Unsupported`] for an unsupported
+/// compression or image.
 pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
     let Some(form) = form(data) else { return Ok(None) };
     let number = |at: usize| data.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b) as usize);
@@ -79,7 +79,7 @@ pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
         let (start, length) = match form {
             Form::Bzimage => {
                 let version = u16::from_le_bytes(*data.get(0x206..)?.first_chunk()?);
-                // `payload_offset` counts from the protected-mode code, behind the sectors of the setup.
+                // `payload_offset` counts from the protected-mode code, which follows the setup sectors.
                 let setup = (usize::from(data[0x1f1].max(1)) + 1) * 512;
                 ((version >= 0x208).then_some(setup)?.checked_add(number(0x248)?)?, number(0x24c)?)
             }
@@ -107,7 +107,7 @@ pub fn unpack(data: &[u8]) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Inflates the payload of an image. Behind all but gzip its build puts the length of what comes out, 4 bytes
+/// Inflates the payload of an image. The build appends the inflated length in 4 bytes, except to gzip
 /// (scripts/Makefile.lib, `size_append`).
 fn inflate(payload: &[u8]) -> Result<Vec<u8>> {
     let body = &payload[..payload.len().saturating_sub(4)];
@@ -117,7 +117,7 @@ fn inflate(payload: &[u8]) -> Result<Vec<u8>> {
         Err(Error::new(ErrorKind::Unsupported, what).hint("unpack it by extract-vmlinux and give the result"))
     };
     match payload {
-        // Their ends are their own.
+        // No length is appended to these.
         [0x1f, 0x8b, ..] => decompress(Compression::Gzip, payload, limit),
         [0x7f, b'E', b'L', b'F', ..] => Ok(payload.to_owned()),
         [0xfd, b'7', b'z', b'X', ..] => decompress(Compression::Xz, body, limit),

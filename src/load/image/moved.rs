@@ -1,28 +1,28 @@
-//! How a flat image moves itself: the relocations that it carries tell where it was linked.
+//! Finds where a flat image was linked, from the relocations by which it moves itself.
 use std::ops::Range;
 
-/// Kernels of arm64 and riscv are linked to a multiple of this.
+/// arm64 and riscv kernels are linked at a multiple of this.
 pub(super) const LINKED_TO: u64 = 2 << 20;
 
-/// A table of relocations has at least so many; a kernel has a hundred thousand.
+/// The fewest relocations in a table; a kernel has a hundred thousand.
 pub(super) const FEWEST: usize = 64;
 
-/// A place that a kernel changes when it moves itself: its address, and what is put there; `None` if that stands there already.
+/// A place that a kernel relocates: its address and its value; `None` if the image already holds the value.
 struct Place(u64, Option<u64>);
 
-/// Where it stands, its type, what is put there.
+/// Size of a record: place, type, value.
 const RECORD: usize = 24;
 
-/// The address of an image's first byte: by its relocations of this type (`.rela.dyn`), else by those in bitmaps (`.relr.dyn`,
-/// CONFIG_RELR). `None` if neither tells.
+/// The address of an image's first byte, from its relocations of this type (`.rela.dyn`), else from RELR bitmaps
+/// (`.relr.dyn`, CONFIG_RELR). `None` if neither reveals it.
 pub(super) fn linked_at(image: &[u8], relative: u64) -> Option<u64> {
     fitting(image, &longest_run(image, relative)).or_else(|| {
         runs_of_bitmaps(image).into_iter().find_map(|run| fitting(image, &places_of_bitmaps(&image[run])))
     })
 }
 
-/// Puts what belongs there into all places that have nothing yet. Records are few and apart where bitmaps tell of the others: each
-/// is one whose place and value lie in the kernel.
+/// Fills all places that are still zero. With RELR, the few remaining records do not form a table: any record counts
+/// whose place and value lie within the kernel.
 pub(super) fn put_pointers(image: &[u8], relative: u64, linked: u64, bytes: &mut [u8]) {
     let whole = in_memory(image);
     for at in (0..image.len().saturating_sub(RECORD - 1)).step_by(8) {
@@ -60,9 +60,9 @@ fn longest_run(image: &[u8], relative: u64) -> Vec<Place> {
     longest.step_by(RECORD).filter_map(|at| record(image, at)).collect()
 }
 
-/// The address of the image's first byte by which nearly all places have nothing yet, or already what is put there.
+/// The address of the image's first byte for which at least nine in ten places are zero or already hold their value.
 fn fitting(image: &[u8], places: &[Place]) -> Option<u64> {
-    /// So many are looked at, for each address that it may be.
+    /// Number of places checked per candidate address.
     const SAMPLE: usize = 1024;
     (places.len() >= FEWEST).then_some(())?;
     let first = places.iter().map(|place| place.0).min()?;
@@ -86,16 +86,16 @@ fn fitting(image: &[u8], places: &[Place]) -> Option<u64> {
     (fitting * 10 >= sample().count() * 9).then_some(start)
 }
 
-/// How many bytes an image has in memory: `image_size` counts what is not in the file too.
+/// The size of an image in memory: `image_size` includes what is not in the file.
 fn in_memory(image: &[u8]) -> u64 {
     let length = image.len() as u64;
     word(image, 0x10).map_or(length, |size| size.clamp(length, 2 * length))
 }
 
-/// Where an image may have RELR, the longest first: addresses, even and rising, each with bitmaps behind it, which are odd.
-/// (ELF gABI, "Relocation Table".)
+/// Where an image may have RELR, the longest first: even, ascending addresses, each followed by odd bitmaps (ELF
+/// gABI, "Relocation Table").
 fn runs_of_bitmaps(image: &[u8]) -> Vec<Range<usize>> {
-    /// Shorter ones are none, and of those that look like it so many are tried.
+    /// Runs shorter than this are ignored, and at most this many are tried.
     const SHORTEST: usize = 128;
     const MOST: usize = 64;
     let (mut runs, mut run, mut last) = (vec![], 0..0, 0_u64);
@@ -122,7 +122,7 @@ fn runs_of_bitmaps(image: &[u8]) -> Vec<Range<usize>> {
     runs
 }
 
-/// Each address, and of the 63 words that follow what was told of last those that a bitmap marks.
+/// Decodes RELR: each address, and among the 63 words after the last one covered, those marked in a bitmap.
 fn places_of_bitmaps(relr: &[u8]) -> Vec<Place> {
     let (mut places, mut next) = (vec![], 0_u64);
     for word in words(relr) {

@@ -1,4 +1,4 @@
-//! Tables as scripts/kallsyms.c writes them, in both byte orders, whole and damaged.
+//! Tables as scripts/kallsyms.c writes them, in both byte orders, intact and damaged.
 use super::*;
 use crate::load::live::Writer;
 use object::elf::{EM_S390, EM_X86_64};
@@ -24,13 +24,13 @@ impl Layout {
         let to = if self == Self::FromItself { 4 } else { 8 };
         data.resize(data.len().next_multiple_of(to), 0);
     }
-    /// Whether addresses stand behind the tokens.
+    /// Whether addresses follow the tokens.
     fn is_newer(self) -> bool {
         matches!(self, Self::Newer | Self::FromItself)
     }
 }
 
-/// 300 symbols, of which one has a name of more than 127 tokens, and the first is per-cpu data, where such are there.
+/// 300 symbols; one has a name of more than 127 tokens, and the first is per-cpu data if the layout has any.
 fn symbols(layout: Layout) -> Vec<(u64, String)> {
     let named = |n: u64| match n {
         0 if layout == Layout::FromItself => (TEXT - 16, "tpvh_start_xen".to_owned()),
@@ -43,7 +43,7 @@ fn symbols(layout: Layout) -> Vec<(u64, String)> {
     (0..300).map(named).collect()
 }
 
-/// The tables as scripts/kallsyms.c writes them, from this address on: each character is its own token.
+/// The tables as scripts/kallsyms.c writes them, at this address, with each character as its own token.
 pub fn read_only_data(layout: Layout, order: Endianness, start: u64) -> Vec<u8> {
     let symbols = symbols(layout);
     let mut data = b"Linux version 6.1.0\0\0\0\0\0".to_vec();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::load::elf::Elf;
 
-/// An object of a machine with `.text` of these bytes, one relocation (`SHT_REL`) for its start, and two symbols.
+/// An object of a machine with this `.text`, one relocation (`SHT_REL`) at its start, and two symbols.
 fn object(order: Endianness, machine: Machine, text: &[u8], kind: u8, flags: u32) -> Vec<u8> {
     let names = b"\0.text\0.rel.text\0.symtab\0.strtab\0f\0";
     let mut out = Record::new(order);
