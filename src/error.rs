@@ -4,6 +4,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The class of a failure. The command line derives its exit code from it.
+///
+/// ```
+/// let error = probeidx::Index::open("/nonexistent.pidx".as_ref()).err().expect("there is no such file");
+/// assert_eq!(error.kind(), probeidx::ErrorKind::NoIndex);
+/// assert!(error.to_string().contains("run: probeidx build"));
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorKind {

@@ -39,6 +39,12 @@ impl Pattern {
     /// Parses a pattern: `*`, `?`, `[a-z]`, `[!a]`, `[^a]`, `[[:alpha:]]`; a backslash quotes the next character. An
     /// unclosed bracket is an ordinary character.
     ///
+    /// ```
+    /// let reads = probeidx::Pattern::new("*_read[v]")?;
+    /// assert!(reads.matches(b"vfs_readv") && !reads.matches(b"vfs_read"));
+    /// # Ok::<(), probeidx::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Usage`] for an unknown class, and for a backslash at the end.
     pub fn new(written: &str) -> Result<Self> {

@@ -37,3 +37,17 @@ pub fn argument_registers(machine: u16) -> &'static [u8] {
         _ => &[],
     }
 }
+
+/// The name of a machine as `uname -m` prints it; empty for one that is not known.
+pub fn name(machine: u16) -> &'static str {
+    match machine {
+        I386 => "i686",
+        PPC64 => "ppc64le",
+        S390 => "s390x",
+        ARM => "armv7l",
+        X86_64 => "x86_64",
+        AARCH64 => "aarch64",
+        RISCV => "riscv64",
+        _ => "",
+    }
+}

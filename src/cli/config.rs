@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::args::{Global, When};
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
-use crate::pattern::Pattern;
+use crate::kernels::{choose, releases};
 use crate::query::Index;
 
 /// How the program behaves, whatever the command.
@@ -145,71 +145,6 @@ fn check_owner(path: &Path) -> Result<()> {
     }
 }
 
-/// Which index files a query asks.
-///
-/// `db` as a file is the answer, whatever the release: whoever opens it knows better. In a folder it is the
-/// file of `kernel`, else that of `running` if it is there, else the only one; a `kernel` with wildcards asks
-/// all that match, in the order of their names. Where a name leads to a file the folder is not listed.
-///
-/// # Errors
-/// [`ErrorKind::NoIndex`] if there is none or not of this release, [`ErrorKind::Usage`] if there are several
-/// and no choice, [`ErrorKind::Io`] if the folder cannot be read.
-pub fn choose(db: &Path, kernel: Option<&str>, running: Option<&str>) -> Result<Vec<PathBuf>> {
-    let wanted = kernel.map(Pattern::new).transpose()?;
-    let by_name = match &wanted {
-        None => running,
-        Some(Pattern::Literal(release)) => Some(release.as_str()),
-        Some(Pattern::Glob(_)) => None,
-    };
-    if let Some(release) = by_name.filter(|name| !name.contains('/')) {
-        let file = db.join(format!("{release}.pidx"));
-        if file.is_file() {
-            return Ok(vec![file]);
-        }
-    }
-    match std::fs::metadata(db) {
-        Ok(about) if about.is_dir() => {}
-        Ok(_) => return Ok(vec![db.to_owned()]),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(no_index(db, "there is no index")),
-        Err(e) => return Err(Error::io(db, "open the index", e)),
-    }
-    let mut there = releases(db)?;
-    if there.is_empty() {
-        return Err(no_index(db, "there is no index in this folder"));
-    }
-    let listed = there.join(", ");
-    if let Some(wanted) = wanted {
-        there.retain(|release| wanted.matches(release.as_bytes()));
-        if there.is_empty() {
-            let message = format!("no index of kernel {wanted}; indexed are: {listed}");
-            return Err(no_index(db, &message));
-        }
-    } else if there.len() > 1 {
-        let message = format!("several kernels are indexed: {listed}");
-        return Err(
-            Error::new(ErrorKind::Usage, message).hint("choose with --kernel RELEASE, or '*' for all")
-        );
-    }
-    Ok(there.iter().map(|release| db.join(format!("{release}.pidx"))).collect())
-}
-
-/// The releases that a folder has indexes of, in the order of their bytes.
-fn releases(db: &Path) -> Result<Vec<String>> {
-    let failed = |e| Error::io(db, "list the folder", e);
-    let mut releases = Vec::new();
-    for entry in std::fs::read_dir(db).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
-        let release = name.to_str().and_then(|name| name.strip_suffix(".pidx"));
-        releases.extend(release.filter(|r| !r.is_empty() && !r.starts_with('.')).map(str::to_owned));
-    }
-    releases.sort_unstable();
-    Ok(releases)
-}
-
-fn no_index(db: &Path, message: &str) -> Error {
-    Error::new(ErrorKind::NoIndex, message).at(db).hint("run: probeidx build")
-}
-
 /// What is taken from outside, as it was found.
 #[derive(Clone, Debug, Default)]
 struct Environment {
@@ -240,80 +175,6 @@ impl Environment {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn folder(releases: &[&str]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        for release in releases {
-            std::fs::write(folder.path().join(format!("{release}.pidx")), "").unwrap();
-        }
-        std::fs::write(folder.path().join(".tmp.pidx"), "").unwrap();
-        std::fs::write(folder.path().join("notes.txt"), "").unwrap();
-        folder
-    }
-
-    /// The releases chosen, or the kind of error with its message.
-    fn chosen(
-        db: &Path,
-        kernel: Option<&str>,
-        running: Option<&str>,
-    ) -> Result<Vec<String>, (ErrorKind, String)> {
-        let stem = |path: &PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let files = choose(db, kernel, running).map_err(|e| (e.kind(), e.to_string()))?;
-        assert!(files.iter().all(|file| file.is_file()), "{files:?}");
-        Ok(files.iter().map(stem).collect())
-    }
-
-    fn names(names: &[&str]) -> Result<Vec<String>, (ErrorKind, String)> {
-        Ok(names.iter().map(|&name| name.to_owned()).collect())
-    }
-
-    #[test]
-    fn the_kernel_asked_then_the_running_one_then_the_only_one() {
-        let two = folder(&["6.1.0", "6.12.0+deb"]);
-        let db = two.path();
-        assert_eq!(chosen(db, Some("6.1.0"), Some("6.12.0+deb")), names(&["6.1.0"]));
-        assert_eq!(chosen(db, None, Some("6.12.0+deb")), names(&["6.12.0+deb"]));
-        assert_eq!(chosen(db, Some("*"), Some("6.1.0")), names(&["6.1.0", "6.12.0+deb"]));
-        assert_eq!(chosen(db, Some("6.12*"), None), names(&["6.12.0+deb"]));
-        let one = folder(&["6.1.0"]);
-        assert_eq!(chosen(one.path(), None, Some("5.10")), names(&["6.1.0"]));
-        assert_eq!(chosen(&one.path().join("6.1.0.pidx"), None, None), names(&["6.1.0"]));
-    }
-
-    #[test]
-    fn no_choice_among_several_lists_them() {
-        let two = folder(&["6.12.0", "6.1.0"]);
-        let (kind, message) = chosen(two.path(), None, Some("5.10")).unwrap_err();
-        assert_eq!(kind, ErrorKind::Usage);
-        assert!(message.contains("6.1.0, 6.12.0") && message.contains("--kernel"), "{message}");
-    }
-
-    #[test]
-    fn no_index_says_how_to_make_one() {
-        let none = folder(&[]);
-        let one = folder(&["6.1.0"]);
-        for (db, kernel) in [
-            (none.path().to_owned(), None),
-            (none.path().to_owned(), Some("*")),
-            (none.path().join("absent"), None),
-            (none.path().join("absent"), Some("6.1.0")),
-            (one.path().to_owned(), Some("6.2.0")),
-            (one.path().to_owned(), Some("../6.1.0")),
-            (one.path().to_owned(), Some("5.*")),
-        ] {
-            let (kind, message) = chosen(&db, kernel, None).unwrap_err();
-            assert_eq!(kind, ErrorKind::NoIndex, "{db:?} {kernel:?}");
-            assert!(message.contains("run: probeidx build"), "{message}");
-        }
-    }
-
-    /// A hidden file is in no list, so only its name can lead to it.
-    #[test]
-    fn a_kernel_that_is_named_is_not_looked_for_in_a_list() {
-        let two = folder(&["6.1.0", "6.12.0"]);
-        assert_eq!(chosen(two.path(), Some(".tmp"), None), names(&[".tmp"]));
-        assert_eq!(chosen(two.path(), None, Some(".tmp")), names(&[".tmp"]));
-    }
 
     #[test]
     fn where_the_index_is() {

@@ -1,10 +1,11 @@
 //! `probeidx diff`
 use super::args::Diff;
-use super::config::{Config, choose};
+use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use super::why_not::nothing;
 use crate::error::{Error, ErrorKind, Result};
+use crate::kernels::choose;
 use crate::query::diff::{Asked, compare};
 use crate::render::diff as render;
 use crate::render::text::Style;

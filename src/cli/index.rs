@@ -6,7 +6,9 @@ use super::exit::Outcome;
 use super::output::failed;
 use super::processes;
 use crate::error::Result;
+use crate::kernels::choose;
 use crate::query::diff::btf_vs_dwarf;
+use crate::query::index::kernel_id::KernelId;
 use crate::query::index::provenance::{self, Basis};
 use crate::query::index::user_object;
 use crate::query::verdict::decided::Decided;
@@ -19,13 +21,17 @@ use std::io::Write;
 
 /// Which kernels are indexed, by release, and where.
 pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
-    for path in super::config::choose(&config.db, Some(config.kernel.as_deref().unwrap_or("*")), None)? {
+    for path in choose(&config.db, Some(config.kernel.as_deref().unwrap_or("*")), None)? {
         let index = config.open(&path)?;
         let view = index.view()?;
-        let release = String::from_utf8_lossy(view.release());
+        let KernelId { release, architecture, build_id } = KernelId::of(&view);
         let written = match config.json {
-            true => writeln!(out, "{}", json!({"kernel": release, "index": path})),
-            false => writeln!(out, "{}  {}", printable(&release), path.display()),
+            true => {
+                let kernel = json!({"kernel": release, "architecture": architecture, "build_id": build_id,
+                    "index": path});
+                writeln!(out, "{kernel}")
+            }
+            false => writeln!(out, "{}  {architecture}  {}", printable(&release), path.display()),
         };
         written.map_err(failed)?;
     }

@@ -9,10 +9,11 @@ mod shell;
 mod slot;
 
 use super::args::{Complete, Shell};
-use super::config::{self, Config};
+use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use crate::error::{ErrorKind, Result};
+use crate::kernels;
 use crate::query::Index;
 use probeidx_format::View;
 use serde_json::json;
@@ -140,7 +141,7 @@ fn of_spec(spec: &str, config: &Config, view: &View<'_>, typed: &str) -> Vec<Can
 /// The index that a command would ask; of several without a choice the last.
 fn index(config: &Config) -> Option<Arc<Index>> {
     let files = match config.indexes() {
-        Err(error) if error.kind() == ErrorKind::Usage => config::choose(&config.db, Some("*"), None),
+        Err(error) if error.kind() == ErrorKind::Usage => kernels::choose(&config.db, Some("*"), None),
         files => files,
     };
     config.open(files.ok()?.last()?).ok()

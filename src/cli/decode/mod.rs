@@ -4,11 +4,12 @@ mod answers;
 use self::answers::{Asked, Form};
 use super::addr::loaded;
 use super::args::{self, Decode};
-use super::config::{self, Config};
+use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use super::{feed, note, processes};
 use crate::error::Result;
+use crate::kernels;
 use crate::query::Index;
 use crate::query::index::functions;
 use crate::query::index::has_build_id;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let files = match &config.kernel {
         Some(_) => config.indexes()?,
-        None => config::choose(&config.db, Some("*"), None)?,
+        None => kernels::choose(&config.db, Some("*"), None)?,
     };
     let opened: Vec<(String, Result<Arc<Index>>)> = files
         .iter()

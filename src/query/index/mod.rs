@@ -1,6 +1,7 @@
 //! An index file, open.
 pub mod cfa;
 pub mod functions;
+pub mod kernel_id;
 pub mod line_table;
 pub mod provenance;
 pub mod registers;

@@ -72,6 +72,7 @@ pub enum Within<'a> {
 
 /// One address at which a function runs.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Placement<'a> {
     /// The object that holds the address.
     pub object: ObjectId,

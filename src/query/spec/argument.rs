@@ -15,6 +15,22 @@ pub struct Argument {
     pub cast: Option<Cast>,
 }
 
+impl Argument {
+    /// Reads an argument.
+    ///
+    /// ```
+    /// let argument = probeidx::Argument::parse("comm=task->comm:string")?;
+    /// assert_eq!(argument.name.as_deref(), Some("comm"));
+    /// # Ok::<(), probeidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`], with the column where something else was expected.
+    pub fn parse(text: &str) -> Result<Self> {
+        parse(text)
+    }
+}
+
 /// What is read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {

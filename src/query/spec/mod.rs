@@ -57,6 +57,22 @@ pub struct Spec {
     pub spelled: Spelled,
 }
 
+impl Spec {
+    /// Reads a text in either spelling, or in that of another tool: see [`parse`].
+    ///
+    /// ```
+    /// let specs = probeidx::Spec::parse(r#"kernel.function("vfs_{read,write}").call"#)?;
+    /// assert_eq!(specs.len(), 2);
+    /// # Ok::<(), probeidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`], with the column where something else was expected.
+    pub fn parse(text: &str) -> Result<Vec<Self>> {
+        parse(text)
+    }
+}
+
 /// The kinds of places a spec can name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Point {

@@ -4,6 +4,7 @@ use probeidx_format::record::RefusedBy;
 
 /// Why a mechanism does not take an address: the first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Reason {
     /// Code for the start of the kernel or module only. (`kernel_text_address`)
     InitText,

@@ -1,0 +1,92 @@
+//! The kernels of a folder of indexes: which there are, which are asked, each opened once, many asked side by side.
+//!
+//! ```
+//! # let folder = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/example_folder.rs"));
+//! let kernels = probeidx::Kernels::new(folder.path());
+//! let counts = kernels.ask(&kernels.chosen(Some("*"), None)?, |index| {
+//!     Ok(index.lookup()?.functions(b"submit").count())
+//! });
+//! assert_eq!(counts.into_iter().collect::<probeidx::Result<Vec<_>>>()?, [1]);
+//! # Ok::<(), probeidx::Error>(())
+//! ```
+mod choice;
+mod open;
+
+pub use choice::{choose, releases};
+pub use open::OpenIndexes;
+
+use crate::error::Result;
+use crate::query::Index;
+use crate::query::index::kernel_id::KernelId;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The indexes of a folder, or one index. Shared by threads without a lock of their own.
+#[derive(Debug, Default)]
+pub struct Kernels {
+    db: PathBuf,
+    open: OpenIndexes,
+}
+
+impl Kernels {
+    /// Looks at nothing yet. `db` is an index file, or a folder of them.
+    pub fn new(db: impl Into<PathBuf>) -> Self {
+        Self { db: db.into(), open: OpenIndexes::default() }
+    }
+
+    /// The index files of the kernels that are meant: see [`choose`].
+    ///
+    /// # Errors
+    /// Those of [`choose`].
+    pub fn chosen(&self, kernel: Option<&str>, running: Option<&str>) -> Result<Vec<PathBuf>> {
+        choose(&self.db, kernel, running)
+    }
+
+    /// An index, which stays open. Cost, once it is open: a look at the file.
+    ///
+    /// # Errors
+    /// Those of [`Index::open`].
+    pub fn open(&self, path: &Path) -> Result<Arc<Index>> {
+        self.open.open(path)
+    }
+
+    /// Which kernels these index files are of, in their order.
+    ///
+    /// # Errors
+    /// Those of [`Index::open`], for the first file that cannot be opened.
+    pub fn ids(&self, paths: &[PathBuf]) -> Result<Vec<KernelId>> {
+        paths.iter().map(|path| Ok(KernelId::of(&self.open(path)?.view()?))).collect()
+    }
+
+    /// Puts a question to many indexes, on all processors; the answers come back in the order of the files. A panic of the
+    /// question ends the others, and goes on to the caller.
+    pub fn ask<T: Send>(
+        &self,
+        paths: &[PathBuf],
+        question: impl Fn(&Index) -> Result<T> + Sync,
+    ) -> Vec<Result<T>> {
+        let answers = Mutex::new(Vec::with_capacity(paths.len()));
+        let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(path) = paths.get(at) else { break };
+                let answer = self.open(path).and_then(|index| question(&index).map_err(|e| index.named(e)));
+                answers.lock().unwrap_or_else(PoisonError::into_inner).push((at, answer));
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(paths.len());
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let mut answers: Vec<(usize, Result<T>)> =
+            answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        answers.sort_unstable_by_key(|(at, _)| *at);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+}
