@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 ///
 /// ```
 /// let error = probeidx::Index::open("/nonexistent.pidx".as_ref()).err().expect("there is no such file");
-/// assert_eq!(error.kind(), probeidx::ErrorKind::NoIndex);
-/// assert!(error.to_string().contains("run: probeidx build"));
+/// assert_eq!(error.kind(), probeidx::ErrorKind::Io);
+/// assert_eq!(error.path(), Some("/nonexistent.pidx".as_ref()));
 /// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

@@ -47,7 +47,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Why nothing in this index matched, where that can be told, or which names are near; of aliases see [`aliases`]. Cost: for a
+/// Why nothing in this index matched, where that can be told, or which names are near; for aliases see `systemtap::alias::missing`. Cost: for a
 /// name that is not there, a walk over all names, some milliseconds.
 pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
     let view = *view;

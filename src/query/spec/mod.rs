@@ -61,7 +61,7 @@ impl Spec {
     /// Reads a text in either spelling, or in that of another tool: see [`parse`].
     ///
     /// ```
-    /// let specs = probeidx::Spec::parse(r#"kernel.function("vfs_{read,write}").call"#)?;
+    /// let specs = probeidx::Spec::parse(r#"kernel.{function("vfs_read"), trace("sched_switch")}"#)?;
     /// assert_eq!(specs.len(), 2);
     /// # Ok::<(), probeidx::Error>(())
     /// ```

@@ -8,12 +8,8 @@
 //! | --- | --- |
 //! | [`forms`] | the points that SystemTap knows by itself |
 //! | `built_in` | from those to places |
-//! | [`here`] | what a handler sees at a place |
-//! | `members`, `translate` | what SystemTap reads of a variable, and which variables |
-//! | `locals` | what aliases give to a handler |
-//! | `listing` | probes as SystemTap lists them |
-//! | [`explain`] | an alias point by point |
-//! | `placements` | probes to placements with verdicts |
+//! | [`handler_context`] | what a handler sees at a place |
+//! | `member_access`, `location_support` | what SystemTap reads of a variable, and which variables |
 mod built_in;
 pub mod forms;
 pub mod handler_context;
