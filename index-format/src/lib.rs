@@ -70,14 +70,14 @@
 //! ```text
 //! bc 02           316: inlined into the placement 79 before it, path_openat; the number of ranges follows
 //! 0e              14 ranges
-//! ec 02           364: 182 bytes from the entry on
-//! 79 8e 1c        121: 60 bytes, and a distance follows: 1799 bytes behind the end of the range before
+//! ec 02           364: 182 bytes, starting at the entry
+//! 79 8e 1c        121: 60 bytes, and a distance follows: 1799 bytes after the end of the previous range
 //! …               12 more ranges
-//! 0c fe 1d        file 0 of the unit and column 12; line 3838: where it is called
-//! 26 0e           a location list of the variable 2 after the one that is due (op), 14 less 2 ranges
-//! ec 02           as above, 182 bytes from the entry on
+//! 0c fe 1d        file 0 of the unit and column 12; line 3838: the call site
+//! 26 0e           a location list of the variable 2 after the expected one (op), 14 less 2 ranges
+//! ec 02           as above, 182 bytes, starting at the entry
 //! …               11 more ranges
-//! 0c 0c 0c a4 …   for each an expression: in %r12 in the first three, in the fourth what %rsi was at the function's entry
+//! 0c 0c 0c a4 …   an expression for each: %r12 in the first three, in the fourth the value of %rsi at the function's entry
 //! …               nd and file, a block with the locals, 00
 //! ```
 //!
@@ -126,9 +126,9 @@
 //! ```text
 //! name, system    sched_switch, sched
 //! object, pc      0 (vmlinux), 0x1c0b480: the link address less the base
-//! prototype       __traceiter_sched_switch, include/trace/events/sched.h:222, with 5 variables: void *__data, which is no
+//! prototype       __traceiter_sched_switch, include/trace/events/sched.h:222, with 5 variables: void *__data, which is not a
 //!                 parameter of the tracepoint, bool preempt, struct task_struct *prev, *next, unsigned int prev_state
-//! fields, flags   7 of event_fields; 3: there is an event, and all of its fields are known
+//! fields, flags   7 of event_fields; 3: it has an event, and all of its fields are known
 //! ```
 //!
 //! Each [`EventFieldRecord`](record::EventFieldRecord) is a `struct trace_event_fields` of the class, with the offset

@@ -147,7 +147,7 @@ impl<'a> Words<'a> {
         let marked = |mark: &str| embedded.code.contains(mark);
         match (self.runtime == Runtime::Bpf, marked("/* bpf */")) {
             (true, false) => return Some("it cannot be used with the bpf runtime"),
-            (false, true) => return Some("it can be used with the bpf runtime alone"),
+            (false, true) => return Some("it can be used only with the bpf runtime"),
             _ => {}
         }
         (marked("/* guru */") && !self.guru && self.is_script(file)).then_some("it needs guru mode (stap -g)")
