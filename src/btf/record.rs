@@ -177,7 +177,7 @@ impl<'d> Btf<'d> {
     /// Reads the header; also returns the offset of the records.
     fn open(data: &'d [u8], base: Option<&'d Btf<'d>>) -> Result<(Self, usize), Fault> {
         let fault = |at, what| Fault::new(SECTION, at, what);
-        let order = order_of_btf(data).ok_or_else(|| fault(0, "not BTF: the magic number is missing"))?;
+        let order = order_of_btf(data).ok_or_else(|| fault(0, "no BTF: the magic number is missing"))?;
         if data.get(2) != Some(&1) {
             return Err(fault(2, "BTF of a version that is not known"));
         }
@@ -201,9 +201,9 @@ impl<'d> Btf<'d> {
         let mut at = 0;
         while at < self.types.len() {
             let what = match self.length_at(at) {
-                None => "a BTF record is invalid: it and all that follow are left out",
+                None => "a record of BTF makes no sense: it and what follows is left out",
                 Some(_) if offsets.len() >= MOST_RECORDS => {
-                    "more than 16777216 BTF records: the rest is left out"
+                    "more than 16777216 records of BTF: the rest is left out"
                 }
                 Some(length) => {
                     offsets.push(at as u32);

@@ -135,14 +135,14 @@ impl<'b, 'd> Types<'b, 'd> {
 
     fn describe(&mut self, id: Id) -> u32 {
         let Some(record) = self.btf.record(id) else {
-            self.fault("a BTF record refers to a missing one");
+            self.fault("a record of BTF refers to one that is not there");
             return NO_TYPE;
         };
         if record.kind == Kind::TypeTag {
             return self.deeper(|types| types.at(record.target()));
         }
         let Some(kind) = kind(&record) else {
-            self.fault("a BTF record refers to one that is not a type");
+            self.fault("a record of BTF refers to one that is not a type");
             return NO_TYPE;
         };
         let key = match self.btf.own_number(id) {

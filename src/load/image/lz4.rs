@@ -27,7 +27,7 @@ pub fn inflate(data: &[u8], limit: u64) -> Result<Vec<u8>> {
             continue;
         }
         let length = u32::from_le_bytes(*length) as usize;
-        let block = rest.get(..length).ok_or_else(|| damaged(at, "a block reaches past the end"))?;
+        let block = rest.get(..length).ok_or_else(|| damaged(at, "a block reaches behind the end"))?;
         rest = &rest[length..];
         let most = (out.len() + BLOCK).min(usize::try_from(limit).unwrap_or(usize::MAX));
         inflate_block(block, &mut out, most).ok_or_else(|| damaged(at, "a block is invalid"))?;
