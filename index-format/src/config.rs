@@ -1,4 +1,4 @@
-//! The kernel's configuration: a line `NAME=value` for each option that is set, without `CONFIG_`, sorted by name.
+//! The kernel's configuration: one line `NAME=value` per option that is set, without `CONFIG_`, sorted by name.
 use std::collections::BTreeMap;
 
 /// The bytes of the section.
@@ -10,7 +10,7 @@ pub fn encode(options: &BTreeMap<&str, &str>) -> Vec<u8> {
     out
 }
 
-/// What follows the `=` of an option, without `CONFIG_`. Cost: a binary search.
+/// The value of an option, named without `CONFIG_`. Cost: a binary search.
 pub fn find<'a>(section: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let mut rest = section;
     while !rest.is_empty() {

@@ -1,37 +1,39 @@
-//! What is known of one placement beyond its record: ranges, call site, variables.
+//! The details of a placement beyond its record: ranges, call site, variables.
 //!
 //! A stream of numbers ([`varint`]):
-//! 1. four times how many places before it in the table the placement stands into which it is inlined (0 if it is out of
+//! 1. four times the distance in the table to the preceding placement that it is inlined into (0 if it is out of
 //!    line), plus the number of its ranges if that is 1 to 3
-//! 2. else the number of its ranges
-//! 3. its ranges, from the entry on
-//! 4. if it is inlined, where it is called: a byte, the upper three bits the file (its position in the unit's files; 7: a
-//!    number follows that is added), the lower five the column (31: a number follows that is added); the line
-//! 5. items, until an end: a byte, the low three bits its kind, the next three which variable it is, the upper two a
-//!    count
+//! 2. the number of its ranges, if not part of the first number
+//! 3. its ranges, starting from the entry
+//! 4. if it is inlined, its call site: a byte with the file in the upper three bits (its position in the unit's
+//!    files; 7: a number to add follows) and the column in the lower five (31: a number to add follows); then the
+//!    line
+//! 5. items, up to an end: a byte with the kind in the low three bits, the variable in the next three, and a count in
+//!    the upper two
 //!
 //! | kind | item |
 //! | --- | --- |
-//! | 0 | end of the block, or of all |
-//! | 1 | a lexical block that has variables starts: counted ranges, its items |
+//! | 0 | end of the block, or of the details |
+//! | 1 | start of a lexical block with variables: counted ranges, its items |
 //! | 2 | a variable without location: optimized out |
-//! | 3 | a variable with one expression for everywhere |
-//! | 4 | a variable that is a constant: a signed number |
-//! | 5 | a variable that is a constant of several bytes: their number, the bytes |
-//! | 6 | a variable with a location list: counted ranges, for each of them an expression |
+//! | 3 | a variable with one expression for all addresses |
+//! | 4 | a variable with a constant value: a signed number |
+//! | 5 | a variable with a constant value of several bytes: their number, the bytes |
+//! | 6 | a variable with a location list: counted ranges, an expression for each |
 //! | 7 | a variable with one expression for the placement's first range |
 //!
-//! Which variable: its position in the function's list less the one that is due (one more than that of the variable
-//! before), as zigzag; 7: a number follows that is added.
+//! The variable is its position in the function's list less the expected one (one more than the previous variable's),
+//! as zigzag; 7: a number to add follows.
 //!
-//! The list of a parameter may start with an empty range at the entry: what it is before the function's first assignments,
-//! which may precede the first instruction.
+//! The list of a parameter may start with an empty range at the entry: its location before the function's first
+//! assignments, which may precede the first instruction.
 //!
-//! Ranges: for each twice its length, plus one if it does not start where the one before ended (the first: at the
-//! placement's entry); then the distance (signed).
+//! Ranges: for each, twice its length, plus one if it does not start at the end of the previous one (the first: at
+//! the placement's entry); if so, the signed distance follows.
 //!
-//! Counted ranges: the count, or with 0 a number: 0 those of the placement, 1 those of the list before (the first:
-//! of the placement), else the number of ranges plus 2; then the ranges, from the entry on, unless they are known.
+//! Counted ranges: the count; if that is 0, a number: 0 for the ranges of the placement, 1 for those of the previous
+//! list (for the first list: of the placement), else the number of ranges plus 2. Then the ranges, starting from the
+//! entry, unless they are already known.
 mod write;
 
 use crate::expr::{self, Expr};
@@ -39,12 +41,12 @@ use crate::id::Pc;
 use crate::varint::{self, Reader};
 pub use write::{Block, Buffer, DetailWriter};
 
-/// Addresses from `start` on and below `end`.
+/// Addresses from `start` to below `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The first address.
     pub start: u32,
-    /// The first address after it.
+    /// One past the last address.
     pub end: u32,
 }
 
@@ -56,10 +58,10 @@ impl Range {
     }
 }
 
-/// Where an inlined function is called.
+/// The call site of an inlined function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSite {
-    /// Position in the unit's files.
+    /// The position in the unit's files.
     pub file: u32,
     /// Line, from 1.
     pub line: u32,
@@ -94,20 +96,20 @@ impl CallSite {
     }
 }
 
-/// Where a variable is.
+/// The location or value of a variable.
 #[derive(Clone, Copy, Debug)]
 pub enum Location<'a> {
     /// Nowhere.
     None,
-    /// At one place, wherever its scope is.
+    /// One expression, valid throughout its scope.
     Everywhere(Expr<'a>),
-    /// It is this number.
+    /// The value is this number.
     Constant(i64),
-    /// It is these bytes, as they would lie in the object's memory.
+    /// The value is these bytes, as in the object's memory.
     Bytes(&'a [u8]),
-    /// At one place within one range.
+    /// One expression, valid within one range.
     Within(Range, Expr<'a>),
-    /// It depends on the address.
+    /// Different expressions by address.
     List(LocationList<'a>),
 }
 
@@ -120,7 +122,7 @@ pub struct LocationList<'a> {
 }
 
 impl<'a> LocationList<'a> {
-    /// What stands behind its expressions.
+    /// The position after its expressions.
     #[inline]
     fn skip_all(mut self) -> Reader<'a> {
         for _ in 0..self.ranges.left {
@@ -147,9 +149,9 @@ impl<'a> Iterator for LocationList<'a> {
 }
 
 impl<'a> Location<'a> {
-    /// The expression for what a parameter is when its function starts, at the entry `pc`: of an empty range there, else
-    /// the one that holds at the address. Before the first instruction runs both are true, of the parameter as it was
-    /// passed and as the function's first assignments leave it.
+    /// The expression of a parameter when its function starts, at the entry `pc`: that of an empty range there, else
+    /// the one that covers the address. Before the first instruction both are true: one for the parameter as passed,
+    /// the other as changed by the function's first assignments.
     pub fn at_start(self, pc: u32) -> Option<Expr<'a>> {
         let empty = Range { start: pc, end: pc };
         let passed = match self {
@@ -159,7 +161,7 @@ impl<'a> Location<'a> {
         };
         passed.map(|(_, expr)| expr).or_else(|| self.at(pc))
     }
-    /// The expression that holds at this address: of the first entry that covers it.
+    /// The expression at this address: of the first entry that covers it.
     #[inline]
     pub fn at(self, pc: u32) -> Option<Expr<'a>> {
         match self {
@@ -174,22 +176,22 @@ impl<'a> Location<'a> {
 /// A part of a placement's variables.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
-    /// A lexical block starts; its ranges are those that [`Ranges`] gives.
+    /// A lexical block with these ranges starts.
     Block(Ranges<'a>),
     /// The innermost lexical block ends.
     End,
-    /// A variable of the innermost scope: its position in the function's list.
+    /// A variable of the innermost scope, by its position in the function's list.
     Variable(u32, Location<'a>),
 }
 
 /// A placement's details.
 #[derive(Clone, Copy, Debug)]
 pub struct Details<'a> {
-    /// How many places before it in the table the placement stands into which it is inlined; 0 if out of line.
+    /// The distance in the table to the preceding placement that it is inlined into; 0 if out of line.
     pub outer: u32,
     /// Its ranges.
     pub ranges: Ranges<'a>,
-    /// Where it is called, if it is inlined.
+    /// The call site, if it is inlined.
     pub call: Option<CallSite>,
     /// Its variables.
     pub items: Items<'a>,
@@ -211,7 +213,7 @@ impl<'a> Details<'a> {
     }
 }
 
-/// How far the outer placement is, and the count of ranges.
+/// The distance to the outer placement, and the count of ranges.
 #[inline]
 pub(crate) fn read_outer(reader: &mut Reader<'_>) -> (u32, u32) {
     let head = reader.number();
@@ -258,16 +260,16 @@ pub struct Items<'a> {
     details: &'a [u8],
     reader: Reader<'a>,
     entry: u32,
-    /// The placement's.
+    /// The ranges of the placement.
     ranges: Ranges<'a>,
-    /// Those of the list before.
+    /// The ranges of the previous list.
     last: Ranges<'a>,
     due: u32,
     depth: u32,
 }
 
 impl<'a> Items<'a> {
-    /// The variables of the outermost scope only, lexical blocks left out.
+    /// Only the variables of the outermost scope, without lexical blocks.
     #[inline]
     pub fn outermost(self) -> impl Iterator<Item = (u32, Location<'a>)> + Clone {
         let mut items = self;
@@ -281,7 +283,7 @@ impl<'a> Items<'a> {
         })
     }
 
-    /// Counted ranges.
+    /// Reads counted ranges.
     #[inline]
     fn counted(&mut self, tag: u8) -> Ranges<'a> {
         let count = match u32::from(tag >> 6) {
@@ -366,14 +368,14 @@ const BYTES: u8 = 5;
 const LIST: u8 = 6;
 const WHOLE: u8 = 7;
 
-/// A number follows that is added.
+/// A number to add follows.
 const MORE: u64 = 7;
 
-/// Of counted ranges: those of the placement.
+/// Counted ranges: those of the placement.
 const OF_PLACEMENT: u32 = 0;
-/// Of counted ranges: those of the list before.
+/// Counted ranges: those of the previous list.
 const OF_LAST: u32 = 1;
-/// What is added to the number of counted ranges.
+/// Added to the number of counted ranges.
 const KNOWN: u32 = 2;
 
 #[cfg(test)]

@@ -1,29 +1,29 @@
-//! Why the bytes of an index cannot be used.
+//! Errors in the bytes of an index.
 
-/// Why an index cannot be opened or is not whole.
+/// Why an index cannot be opened or is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The file does not start as an index does.
+    /// The file does not start like an index.
     #[error("not a probeidx index")]
     NotAnIndex,
     /// Written by an older version of the format.
     #[error("index format {found}, this program reads {}", crate::VERSION)]
     Older {
-        /// The version that wrote it.
+        /// The version of the file.
         found: u32,
     },
     /// Written by a newer version of the format.
     #[error("index format {found}, this program reads {}", crate::VERSION)]
     Newer {
-        /// The version that wrote it.
+        /// The version of the file.
         found: u32,
     },
-    /// The file is shorter or longer than its header says.
+    /// The length of the file differs from that in its header.
     #[error("the file has {found} bytes, its header says {expected}")]
     Length {
-        /// What the header says.
+        /// The length in the header.
         expected: u64,
-        /// What there is.
+        /// The actual length.
         found: u64,
     },
     /// A section contradicts the directory or the specification.
@@ -31,9 +31,9 @@ pub enum Error {
     Section {
         /// The section's name.
         section: &'static str,
-        /// Where in the file.
+        /// The offset in the file.
         offset: u64,
-        /// What is wrong with it.
+        /// What is wrong.
         what: &'static str,
     },
 }

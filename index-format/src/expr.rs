@@ -1,25 +1,26 @@
-//! Location expressions: the frequent ones in one to three bytes, all others as they stand in the debug information.
+//! Location expressions: frequent ones take one to three bytes, all others are verbatim DWARF.
 //!
 //! | first byte | meaning |
 //! | --- | --- |
 //! | `00`–`1f` | `DW_OP_reg0`–`31` |
 //! | `20`–`3f` | `DW_OP_lit0`–`31`, `DW_OP_stack_value` |
-//! | `40`–`7e` | that many bytes less `40` follow, verbatim |
-//! | `7f` | a number and that many bytes follow, verbatim |
+//! | `40`–`7e` | verbatim bytes follow, as many as this byte less `40` |
+//! | `7f` | a number and that many verbatim bytes follow |
 //! | `80`–`9f` | `DW_OP_breg0`–`31`, a signed number follows |
 //! | `a0`–`bf` | `DW_OP_entry_value (DW_OP_reg0–31)`, `DW_OP_stack_value` |
-//! | `c0` | `DW_OP_fbreg`, where the frame base is the CFA ([`frames`](crate::frames)), a signed number follows |
+//! | `c0` | `DW_OP_fbreg`, if the frame base is the CFA ([`frames`](crate::frames)), a signed number follows |
 //! | `c1` | a constant and `DW_OP_stack_value`, a signed number follows |
-//! | `c2` | the same and `DW_OP_stack_value`, a signed number follows |
+//! | `c2` | as `c0`, then `DW_OP_stack_value`, a signed number follows |
 //! | `c3` | `DW_OP_addr` of eight bytes, a signed number follows |
 //! | `c4` | `DW_OP_addr` of eight bytes, `DW_OP_stack_value`, a signed number follows |
-//! | `c5` | the verbatim expression that stands as many bytes after the start of the details as a number says that follows |
-//! | `c6`–`df` | kept free |
+//! | `c5` | the verbatim expression at this distance from the start of the details: a number follows |
+//! | `c6`–`df` | reserved |
 //! | `e0`–`ff` | `DW_OP_breg0–31`, `DW_OP_stack_value`, a signed number follows |
 //!
-//! Where the frame base is a register, `DW_OP_fbreg` is that register's `DW_OP_breg`; where it is anything else, the
-//! expression stands verbatim. In verbatim bytes offsets into `.debug_info` mean nothing any more; addresses are the object's base plus a `Pc`.
-//! Operands of fixed size are little-endian, whatever the object is; only the bytes of `DW_OP_implicit_value` are as in its memory.
+//! If the frame base is a register, `DW_OP_fbreg` becomes that register's `DW_OP_breg`; if it is anything else, the
+//! expression is verbatim. In verbatim bytes, offsets into `.debug_info` have no meaning, and addresses are the
+//! object's base plus a `Pc`. Operands of fixed size are little-endian for all objects; only the bytes of
+//! `DW_OP_implicit_value` are as in its memory.
 use crate::varint::{self, Reader};
 use std::borrow::Cow;
 
@@ -28,47 +29,47 @@ use std::borrow::Cow;
 pub enum Expr<'a> {
     /// In this register.
     Register(u8),
-    /// This value, nowhere in memory.
+    /// This value, not in memory.
     Literal(u8),
-    /// This value, nowhere in memory.
+    /// This value, not in memory.
     Constant(i64),
-    /// In memory at a register plus an offset.
+    /// In memory, at a register plus an offset.
     BasedOn(u8, i64),
-    /// The value that this register had when the function was entered.
+    /// The value of this register at the function's entry.
     EntryValue(u8),
-    /// A register plus an offset, nowhere in memory.
+    /// A register plus an offset, not in memory.
     Sum(u8, i64),
-    /// In memory at the canonical frame address plus an offset.
+    /// In memory, at the canonical frame address plus an offset.
     Frame(i64),
-    /// The canonical frame address plus an offset, nowhere in memory.
+    /// The canonical frame address plus an offset, not in memory.
     FrameSum(i64),
     /// In memory at this address.
     Memory(u64),
-    /// This address, nowhere in memory.
+    /// This address, not in memory.
     Address(u64),
-    /// Operations as DWARF encodes them.
+    /// Operations in DWARF's encoding.
     Verbatim(&'a [u8]),
 }
 
-/// What `DW_OP_fbreg` counts from: `DW_AT_frame_base` of the function.
+/// The base of `DW_OP_fbreg`: the function's `DW_AT_frame_base`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrameBase {
-    /// The canonical frame address (`DW_OP_call_frame_cfa`), as GCC has it.
+    /// The canonical frame address (`DW_OP_call_frame_cfa`), as from GCC.
     #[default]
     Cfa,
-    /// What this register holds (`DW_OP_reg0`–`31`), as clang has it.
+    /// The value of this register (`DW_OP_reg0`–`31`), as from clang.
     Register(u8),
-    /// It is not known, or changes within the function.
+    /// Unknown, or changes within the function.
     Other,
 }
 
 const STACK_VALUE: u8 = 0x9f;
 
-/// The verbatim expressions of a placement's details: their first four bytes, where the code and where the operations
-/// stand.
+/// The verbatim expressions of a placement's details: their first four bytes, the offset of the code, and the offset
+/// of the operations.
 pub(crate) type Earlier = Vec<([u8; 4], u32, u32)>;
 
-/// How many of the last verbatim expressions are compared with one that comes.
+/// Number of recent verbatim expressions that a new one is compared with.
 const COMPARED: usize = 16;
 
 /// Appends an expression, given as DWARF operations. `out` starts with the placement's details.
@@ -122,7 +123,7 @@ fn put_verbatim(out: &mut Vec<u8>, operations: &[u8], earlier: &mut Earlier) {
             varint::put(out, operations.len() as u64);
         }
     };
-    // Shorter ones are no longer than a reference.
+    // Shorter ones take no more space than a reference.
     if let Some(&first) = operations.first_chunk::<4>() {
         put_length(out);
         let length = &out[code as usize..];
@@ -143,7 +144,7 @@ fn put_verbatim(out: &mut Vec<u8>, operations: &[u8], earlier: &mut Earlier) {
     out.extend_from_slice(operations);
 }
 
-/// Reads the next expression of these details.
+/// Reads the next expression in these details.
 #[inline]
 pub(crate) fn read<'a>(reader: &mut Reader<'a>, details: &'a [u8]) -> Expr<'a> {
     match reader.byte() {
@@ -178,8 +179,8 @@ fn read_verbatim<'a>(first: u8, reader: &mut Reader<'a>) -> Expr<'a> {
 }
 
 impl<'a> Expr<'a> {
-    /// The operations as DWARF 5 encodes them: byte for byte those of the debug information, but for a constant's, which
-    /// may have had another width, and an entry value's, which may have had the code from before DWARF 5.
+    /// The operations in DWARF 5's encoding: byte for byte those of the debug information, except that a constant may
+    /// have had another width, and an entry value the opcode used before DWARF 5.
     pub fn operations(self) -> Cow<'a, [u8]> {
         let with_number = |op: u8, number: i64, is_value: bool| {
             let mut bytes = vec![op];
@@ -204,17 +205,17 @@ impl<'a> Expr<'a> {
             Self::Verbatim(operations) => return Cow::Borrowed(operations),
         })
     }
-    /// Whether it says nothing: the variable is optimized out here.
+    /// Whether it is empty: the variable is optimized out here.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Verbatim([]))
     }
-    /// Whether nothing of the program is there yet (`DW_OP_GNU_uninit`).
+    /// Whether the variable is not yet initialized (`DW_OP_GNU_uninit`).
     pub fn is_uninitialized(&self) -> bool {
         matches!(self, Self::Verbatim([.., 0xf0]))
     }
 }
 
-/// The value of `DW_OP_const* N`. One of eight bytes may be an address and stays as it is.
+/// The value of `DW_OP_const* N`. One of eight bytes may be an address and stays verbatim.
 fn constant(op: u8, operand: &[u8]) -> Option<i64> {
     Some(match (op, operand) {
         (0x08, [v]) => i64::from(*v),
@@ -228,7 +229,7 @@ fn constant(op: u8, operand: &[u8]) -> Option<i64> {
     })
 }
 
-/// The signed LEB128 number that these bytes are, if they are one in as few bytes as can be and nothing else.
+/// The value of these bytes, if they are exactly one signed LEB128 number in its shortest form.
 fn whole_sleb(bytes: &[u8]) -> Option<i64> {
     if bytes.is_empty() || bytes.len() > 9 {
         return None;
@@ -282,13 +283,13 @@ mod tests {
         there_and_back(&[0x91, 0xb8, 0x7f], 3, Expr::Frame(-72));
         there_and_back(&[0x09, 0xde, 0x9f], 2, Expr::Constant(-34));
         there_and_back(&[0x0c, 0xff, 0xff, 0xff, 0xff, 0x9f], 6, Expr::Constant(0xffff_ffff));
-        // The value r12-704 is not the memory there: the last operation matters.
+        // The value r12-704 is not the memory at that address: the last operation matters.
         there_and_back(&[0x7c, 0xc0, 0x7a, 0x9f], 3, Expr::Sum(12, -704));
         there_and_back(&[0x91, 0x40, 0x9f], 2, Expr::FrameSum(-64));
         let address = [0x03, 0xc0, 0x11, 0x2a, 0x82, 0xff, 0xff, 0xff, 0xff];
         there_and_back(&address, 6, Expr::Memory(0xffff_ffff_822a_11c0));
         there_and_back(&[&address[..], &[0x9f]].concat(), 6, Expr::Address(0xffff_ffff_822a_11c0));
-        // A number in more bytes than it needs stays as it is.
+        // A number in more bytes than needed stays verbatim.
         there_and_back(&[0x77, 0x88, 0x00], 4, Expr::Verbatim(&[0x77, 0x88, 0x00]));
         there_and_back(&[], 1, Expr::Verbatim(&[]));
         let long = vec![0x96; 100];
@@ -347,7 +348,7 @@ mod tests {
         }
     }
 
-    /// That these operations are read as they were put; constants at least by value.
+    /// Checks that these operations are read as they were written; constants at least by value.
     fn exactly(operations: &[u8]) -> Result<(), TestCaseError> {
         let mut out = vec![];
         put(&mut out, operations, FrameBase::Cfa, &mut vec![]);
@@ -356,7 +357,7 @@ mod tests {
                 let [op, operand @ .., STACK_VALUE] = operations else { panic!("{operations:x?}") };
                 prop_assert_eq!(constant(*op, operand), Some(value));
             }
-            // An older compiler's code for the same.
+            // The opcode of older compilers.
             Expr::EntryValue(_) if operations[0] == 0xf3 => {}
             expr => prop_assert_eq!(&*expr.operations(), operations),
         }

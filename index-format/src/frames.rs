@@ -1,43 +1,43 @@
-//! Frame rules: where the canonical frame address (CFA) is, about one byte for each change.
+//! Frame rules: the canonical frame address (CFA) at each address, about one byte per change.
 //!
-//! The CFA is where the stack pointer stood in the caller, before the call: what a function keeps on its stack lies at a
-//! fixed distance from it (`c0` and `c2` of [`expr`](crate::expr)). A rule says where it is at an address: in a register
-//! plus an offset, or unknown. `frames` has the ranges of code of which the debug information has rules
-//! ([`FrameRecord`](crate::record::FrameRecord)), `frame_rows` how the rule changes within each; equal rows of several
-//! ranges may stand there once.
+//! The CFA is the caller's stack pointer before the call. What a function keeps on its stack is at a fixed distance
+//! from it (`c0` and `c2` of [`expr`](crate::expr)). A rule gives the CFA at an address: a register plus an offset,
+//! or unknown. `frames` has the ranges of code with rules in the debug information
+//! ([`FrameRecord`](crate::record::FrameRecord)), `frame_rows` the changes within each range; ranges may share equal
+//! rows.
 //!
 //! At the start of a range the rule is register 7 plus 8, as at the entry of every x86-64 function: `8(%rsp)`. Then a
-//! byte for each change:
+//! byte per change:
 //!
 //! | bits | meaning |
 //! | --- | --- |
-//! | 7–2 | how far the address advances; 63: a number follows that is added |
+//! | 7–2 | the advance of the address; 63: a number to add follows |
 //! | 1–0 | 0: back to the rule before the last fall; 1: offset + 8; 2: offset - 8; 3: a number `n` follows |
 //!
-//! A rule falls if its offset is less than that of the rule before; several falls in a row are one, and before the first
-//! one the rule to go back to is unknown. So an epilogue in the middle of a function costs a byte for each register that
-//! it pops, and one to return to the rule of the code behind it. The bits 1–0 of `n`:
+//! A rule falls if its offset is less than that of the previous rule; consecutive falls count as one. Before the
+//! first fall the rule to go back to is unknown. An epilogue in the middle of a function therefore costs a byte for
+//! each register that it pops, and one to return to the rule of the code that follows. The bits 1–0 of `n`:
 //!
 //! | bits | meaning |
 //! | --- | --- |
 //! | 0 | the offset grows by 8 times the signed number `n >> 2` |
 //! | 1 | the offset grows by the signed number `n >> 2` |
 //! | 2 | register `n >> 2`; its offset follows, a signed number |
-//! | 3 | unknown, as where an expression computes it |
+//! | 3 | unknown, for instance computed by an expression |
 //!
-//! A byte 0 ends the rows. The last rule counts to the end of the range.
+//! A byte 0 ends the rows. The last rule applies to the end of the range.
 use crate::varint::{self, Reader, unzigzag, zigzag};
 
-/// The canonical frame address is what a register holds, plus an offset.
+/// The canonical frame address is the value of a register plus an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// In DWARF's numbering.
+    /// The register's DWARF number.
     pub register: u8,
     /// In bytes.
     pub offset: i64,
 }
 
-/// From an address on, this rule holds; `None` is unknown.
+/// The rule from an address on; `None` is unknown.
 pub type Row = (u32, Option<Rule>);
 
 /// The rule at the start of a range.
@@ -50,7 +50,7 @@ const OTHER: u8 = 3;
 
 const ADVANCE_FOLLOWS: u32 = 63;
 
-/// What reader and writer know of the rows before.
+/// The state shared by reader and writer.
 #[derive(Clone, Copy, Debug)]
 struct State {
     pc: u32,
@@ -72,7 +72,7 @@ impl State {
     }
 }
 
-/// Appends the rows of a range that starts at `start`. Their addresses do not fall.
+/// Appends the rows of a range that starts at `start`. Their addresses must not decrease.
 pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
     let mut state = State::new(start);
     for &(pc, rule) in rows {
@@ -190,16 +190,16 @@ mod tests {
         let (pushes, pops) = ([(102, at(SP, 16)), (103, at(SP, 24))], [(130, at(SP, 16)), (131, at(SP, 8))]);
         there_and_back(&[pushes, pops].concat(), 5);
         there_and_back(&[&pushes[..], &pops, &[(132, at(SP, 24))]].concat(), 6);
-        // `sub $0x58,%rsp` and its reverse take a number more.
+        // `sub $0x58,%rsp` and its inverse take an extra number.
         there_and_back(&[(104, at(SP, 96)), (120, at(SP, 8)), (121, at(SP, 96))], 6);
-        // `push %rbp; mov %rsp,%rbp` … `leave; ret`, and on.
+        // `push %rbp; mov %rsp,%rbp` … `leave; ret`, and further code.
         let frame = [(101, at(SP, 16)), (104, at(BP, 16)), (162, at(SP, 8)), (163, at(BP, 16))];
         there_and_back(&frame, 9);
-        // Before the first fall, what a fall would go back to is unknown too.
+        // Before the first fall, the rule to go back to is unknown too.
         there_and_back(&[(500, None), (501, at(SP, 8))], 7);
     }
 
-    /// The function of the specification's example.
+    /// The function in the specification's example.
     #[test]
     fn the_worked_example_is_what_is_written() {
         let mut out = vec![];

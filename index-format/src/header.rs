@@ -1,10 +1,10 @@
-//! The first bytes of the file: what it is, and where its sections are.
+//! The start of the file: its identification, and the positions of its sections.
 use crate::error::{Error, Result};
 use crate::id::StrId;
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// What every index starts with. The third byte is no text, the last two catch a transfer as text.
+/// The start of every index. The third byte is not text, and the last two reveal a transfer in text mode.
 pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
 
 /// The version of the format that this crate reads and writes.
@@ -18,7 +18,7 @@ pub struct Header {
     pub magic: [u8; 8],
     /// [`VERSION`].
     pub version: U32,
-    /// How many directory entries follow.
+    /// Number of directory entries that follow.
     pub sections: U16,
     /// `e_machine` of the objects.
     pub machine: U16,
@@ -33,7 +33,7 @@ pub struct Header {
 }
 const _: () = assert!(size_of::<Header>() == 36);
 
-/// Where a section is.
+/// The position of a section.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct DirectoryEntry {
@@ -43,7 +43,7 @@ pub struct DirectoryEntry {
     pub length: U64,
     /// CRC-32 of the section.
     pub checksum: U32,
-    /// Its [`SectionName`], to be sure.
+    /// Its [`SectionName`], as a check.
     pub name: U32,
 }
 const _: () = assert!(size_of::<DirectoryEntry>() == 24);
@@ -67,29 +67,30 @@ macro_rules! sections {
 }
 
 sections! {
-    /// What was indexed, and from which files: [`Meta`](crate::meta::Meta).
+    /// The objects indexed and their files: [`Meta`](crate::meta::Meta).
     Meta = "meta",
-    /// All strings, sorted, each with a NUL behind it; the first is empty.
+    /// All strings, sorted and NUL-terminated; the first is empty.
     Strings = "strings",
     /// `ObjectRecord`s: vmlinux, then the modules by name; or one user object.
     Objects = "objects",
-    /// `SectionRecord`s, by object, in the order of the file they come from.
+    /// `SectionRecord`s, by object, in the order of their file.
     Sections = "sections",
     /// `UnitRecord`s, by object, in the order of the debug information.
     Units = "units",
-    /// `StrId`s of paths: the files to which a unit's line rows and call sites refer.
+    /// `StrId`s of paths: the files that a unit's line rows and call sites refer to.
     UnitFiles = "unit_files",
     /// `NameRecord`s, sorted.
     Names = "names",
-    /// `U32`s, half as many again as names: open addressing from the hash of a name to its `NameId` plus one.
+    /// `U32`s, one and a half times as many as names: an open-addressing hash table from a name to its `NameId` plus
+    /// one.
     NameHash = "name_hash",
     /// `FunctionRecord`s, sorted by name, file, line.
     Functions = "functions",
-    /// What functions return, and their variables: see [`variables`](crate::variables).
+    /// The return types of functions, and their variables: see [`variables`](crate::variables).
     FunctionDetails = "function_details",
     /// `VariableRecord`s, the most frequent first.
     Variables = "variables",
-    /// The placements of each function, as differences of their ids.
+    /// The placements of each function, as differences of ids.
     Postings = "postings",
     /// `PlaceRecord`s, by object, in the order of the debug information.
     Places = "places",
@@ -99,7 +100,7 @@ sections! {
     Ranges = "ranges",
     /// `SymbolRecord`s, by object, sorted.
     Symbols = "symbols",
-    /// `SymbolId`s, by name, rising.
+    /// `SymbolId`s by name, ascending.
     SymbolNames = "symbol_names",
     /// `TypeRecord`s.
     Types = "types",
@@ -115,7 +116,7 @@ sections! {
     Segments = "segments",
     /// `RefusedRecord`s, by object, in the order of the kernel's own list.
     Refused = "refused",
-    /// For each section of x86 and arm64 code a bit for every byte, the lowest first: whether an instruction starts there.
+    /// For each section of x86 and arm64 code a bit per byte, the lowest first: whether an instruction starts there.
     Boundaries = "boundaries",
     /// `TypeUsersRecord`s, sorted.
     TypeUsers = "type_users",
@@ -131,44 +132,45 @@ sections! {
     EventFields = "event_fields",
     /// See [`labels`](crate::labels).
     Labels = "labels",
-    /// The options of the kernel: see [`config`](crate::config).
+    /// The kernel's options: see [`config`](crate::config).
     Configuration = "configuration",
-    /// For which target tapsets were read: see [`tapset`](crate::tapset). Empty, as are all of them, without tapsets.
+    /// The target that tapsets were read for: see [`tapset`](crate::tapset). Empty without tapsets, as are all
+    /// sections of tapsets.
     Tapset = "tapset",
     /// `TapsetNameRecord`s, sorted.
     TapsetNames = "tapset_names",
-    /// The names, each with a NUL behind it.
+    /// The names, NUL-terminated.
     TapsetStrings = "tapset_strings",
-    /// `U32`s: where the tree of each definition starts in `tapset_trees`, and where the last one ends.
+    /// `U32`s: the start of each definition's tree in `tapset_trees`, and the end of the last one.
     TapsetDefinitions = "tapset_definitions",
     /// The definitions, in the order of reading.
     TapsetTrees = "tapset_trees",
-    /// The texts of all tapsets, those for other kernels too: [`SourcesMeta`](crate::tapset::SourcesMeta).
+    /// The texts of all tapsets, including those for other kernels: [`SourcesMeta`](crate::tapset::SourcesMeta).
     TapsetSources = "tapset_sources",
-    /// An fst map from each name that a function or function symbol bears to its `NameId`. The symbols of padding before
-    /// functions (`__pfx_`, `__cfi_`) are not in it.
+    /// An fst map from the names of functions and function symbols to their `NameId`s, without the padding symbols
+    /// before functions (`__pfx_`, `__cfi_`).
     NameFst = "name_fst",
 }
 
-/// CRC-32 as Ethernet, gzip and zip have it, of which all checksums of the file are: it finds every change of up to
-/// 32 bits in a row.
+/// CRC-32 as in Ethernet, gzip and zip, used for all checksums of the file: it detects every change of up to 32
+/// consecutive bits.
 pub fn checksum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
 impl Header {
-    /// Puts in the checksum of the rest of the header.
+    /// Sets the checksum of the rest of the header.
     pub fn seal(&mut self) {
         self.checksum = U32::new(self.own_checksum());
     }
     fn own_checksum(&self) -> u32 {
         checksum(&self.as_bytes()[..size_of::<Self>() - size_of::<U32>()])
     }
-    /// Reads and checks the header of a file of this length, and its directory: every byte behind the directory belongs
-    /// to one section, so that checksums cover them all. Cost: that of their checksums, below a microsecond.
+    /// Reads and checks the header and directory of a file. Every byte after the directory belongs to exactly one
+    /// section, so the checksums cover all of them. Cost: their checksums, below a microsecond.
     ///
     /// # Errors
-    /// All of [`Error`]; [`Error::Older`] and [`Error::Newer`] before anything but the magic is looked at.
+    /// Any [`Error`]; [`Error::Older`] and [`Error::Newer`] before anything but the magic is checked.
     pub fn read(bytes: &[u8]) -> Result<(&Self, &[DirectoryEntry])> {
         let (header, rest) = Self::ref_from_prefix(bytes).map_err(|_| Error::NotAnIndex)?;
         if header.magic != MAGIC {

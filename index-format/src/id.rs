@@ -1,4 +1,4 @@
-//! Ids: positions in the tables of an index, each a type of its own.
+//! Ids: positions in the tables of an index, each with a type of its own.
 //!
 //! All are little-endian `u32`s of alignment 1, so that records made of them can be read in place.
 use zerocopy::byteorder::little_endian::U32;
@@ -12,19 +12,19 @@ macro_rules! ids {
         pub struct $name(U32);
 
         impl $name {
-            /// No such thing.
+            /// No id.
             pub const NONE: Self = Self(U32::from_bytes([0xff; 4]));
             /// The id of this position.
             #[inline]
             pub const fn new(position: u32) -> Self {
                 Self(U32::from_bytes(position.to_le_bytes()))
             }
-            /// The position.
+            /// The position as a number.
             #[inline]
             pub const fn get(self) -> u32 {
                 u32::from_le_bytes(self.0.to_bytes())
             }
-            /// The position, to index with.
+            /// The position as an index.
             #[inline]
             pub const fn index(self) -> usize {
                 self.get() as usize
@@ -56,9 +56,9 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A string: its byte offset in the `strings` section. The section is sorted, so ids compare as the strings do.
+    /// A string: its byte offset in the `strings` section. The section is sorted, so ids compare like the strings.
     StrId
-    /// A distinct name of a function or symbol: its rank among all names.
+    /// A distinct name of functions or symbols: its rank among all names.
     NameId
     /// A function as declared: name, file, line and variables. Sorted by name, file and line.
     FunctionId
@@ -72,6 +72,6 @@ ids! {
     UnitId
     /// vmlinux (always 0, if it is indexed) or a module.
     ObjectId
-    /// An address within its object: the distance from the object's base. 0 is no address.
+    /// An address within its object: the distance from the object's base. 0 is not an address.
     Pc
 }

@@ -1,28 +1,28 @@
-//! Labels that have an address (`DW_TAG_label`): about one for every twenty placements.
+//! Labels with an address (`DW_TAG_label`): about one per twenty placements.
 //!
-//! `labels` is a stream of numbers, five for each label, by placement and address: the placement less that of the label
-//! before (the first: less 0), the name's `StrId`, the line less that of the function (signed), the address less the
-//! entry of the placement (signed), and the number of the lexical block in which it stands, counted from 1 as the details of the
-//! placement have them (0: none). The file is that of the function.
+//! `labels` is a stream of numbers, five per label, by placement and address: the placement less that of the previous
+//! label (the first: less 0), the name's `StrId`, the line less that of the function (signed), the address less the
+//! entry of the placement (signed), and the number of its lexical block as in the details of the placement, from 1
+//! (0: none). The file is that of the function.
 use crate::id::{PlaceId, StrId};
 use crate::varint::{self, Reader};
 
 /// A label in the code of a placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// In whose code it is.
+    /// The placement that contains it.
     pub place: PlaceId,
     /// Its name.
     pub name: StrId,
-    /// Its line, less that of the function's declaration.
+    /// Its line, relative to the function's declaration.
     pub line: i32,
-    /// Its address, less the entry of the placement.
+    /// Its address, relative to the entry of the placement.
     pub distance: i32,
-    /// The lexical block in which it stands, counted from 1; 0 is the outermost scope.
+    /// Its lexical block, from 1; 0 is the outermost scope.
     pub block: u32,
 }
 
-/// Appends a label; `before` is the placement of the one before, or 0.
+/// Appends a label; `before` is the placement of the previous one, or 0.
 pub fn put(out: &mut Vec<u8>, before: &mut u32, label: Label) {
     varint::put(out, label.place.get().wrapping_sub(*before).into());
     varint::put(out, label.name.get().into());
@@ -32,7 +32,7 @@ pub fn put(out: &mut Vec<u8>, before: &mut u32, label: Label) {
     *before = label.place.get();
 }
 
-/// All labels, in order. Cost: of each, about ten bytes.
+/// All labels, in order. Cost: about ten bytes each.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     reader: Reader<'a>,

@@ -1,12 +1,12 @@
 //! # The index file, version 6
 //!
-//! Bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
+//! Converts bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
 //!
-//! One file holds one kernel release, vmlinux and its modules, or one user object: a program or shared library with its
-//! separate debug file. All numbers are little-endian, all records have alignment 1, so that the file can be read in place
-//! from a mapping on any machine. The same input gives the same bytes. Objects may be big-endian
-//! ([`ByteOrder`]): what the file has of their numbers is little-endian all the same, only bytes of their memory are not.
+//! One file holds one kernel release, vmlinux and its modules, or one user object: a program or shared library with
+//! its separate debug file. All numbers are little-endian and all records have alignment 1, so that the file can be
+//! read in place from a mapping on any machine. The same input gives the same bytes. Objects may be big-endian
+//! ([`ByteOrder`]): their numbers in the file are little-endian all the same, only bytes of their memory are not.
 //!
 //! ## Layout
 //!
@@ -16,12 +16,12 @@
 //! …     the sections, in the order of SectionName, without gaps
 //! ```
 //!
-//! Opening reads these first bytes, and the records of objects and units, whose parts must follow one another: walks over
-//! all of them are then bounded by the tables' lengths. The checksum of a section is compared by `verify`, and once before its
-//! bytes are handed to code that cannot bear damaged input (`meta`, `name_fst`). All other readers bear any bytes:
-//! an id that points nowhere gives an empty answer.
+//! Opening reads these first bytes, and the records of objects and units, whose ranges must be consecutive: walks
+//! over all of them are then bounded by the tables' lengths. The checksum of a section is compared by `verify`, and
+//! once before its bytes are passed to code that cannot handle damaged input (`meta`, `name_fst`). All other readers
+//! accept any bytes: an invalid id gives an empty answer.
 //!
-//! ## What points to what
+//! ## References
 //!
 //! ```text
 //! name ──▶ functions ──▶ variables (name, type) ──▶ types ──▶ members
@@ -36,22 +36,24 @@
 //! name of a tapset ──▶ tapset_names ──▶ tapset_definitions ──▶ tapset_trees
 //! ```
 //!
-//! * A table whose records own parts of another has one record more than it has entries, so that every part ends
+//! * A table whose records own ranges of another table has one record more than entries, so that every range ends
 //!   where the next one starts: `objects`, `units`, `names`, `functions`, `types`, `type_users`.
-//! * The unit of the index is the **placement**: one address with one map of readable variables. Several placements
-//!   can share one address; all are kept. The inline instances of an out-of-line function follow it in preorder.
-//! * A [`Pc`](id::Pc) is an address less the base of its object. vmlinux and user objects: the base is the lowest address
-//!   of code less 4096, or 0 if that is negative. A module's allocated sections are laid one after another from 4096 on,
-//!   each aligned as it asks, so that one number names section and offset; `sections` translates. 0 is no address.
-//! * A unit with the flag [`BTF`](record::UnitRecord::BTF) is the BTF of an object in place of debug information: its functions
-//!   have parameters and an entry, and no file, line, inline instance or location. An object without units has symbols alone.
-//! * Strings are byte offsets into `strings`; as that is sorted, comparing ids compares strings.
+//! * The unit of the index is the **placement**: one address with its own locations of variables. Several placements
+//!   may share an address; all are kept. The inline instances of an out-of-line function follow it in preorder.
+//! * A [`Pc`](id::Pc) is an address less the base of its object. For vmlinux and user objects, the base is the lowest
+//!   code address less 4096, or 0 if that is negative. A module's allocated sections are laid out one after another
+//!   from 4096 on, each aligned as required, so that one number identifies section and offset; `sections` translates.
+//!   0 is not an address.
+//! * A unit with the flag [`BTF`](record::UnitRecord::BTF) stands for the BTF of an object without DWARF: its
+//!   functions have parameters and an entry, but no file, line, inline instance or location. An object without units
+//!   has only symbols.
+//! * Strings are byte offsets into `strings`, which is sorted: comparing ids compares strings.
 //!
 //! ## A placement, worked by hand
 //!
 //! Debian's 6.1.192: `do_open` of `fs/namei.c:3633` is inlined into `path_openat` at line 3838, at `0xffffffff8136139d`.
 //!
-//! `names` has `do_open`, and `first_function` leads to its [`FunctionRecord`](record::FunctionRecord): name, file,
+//! `names` has `do_open`, and its `first_function` is the [`FunctionRecord`](record::FunctionRecord): name, file,
 //! line 3633, 10 variables, flags `0x11` (inlined, prototyped). At its `details`:
 //!
 //! ```text
@@ -62,20 +64,20 @@
 //! …               op, and seven locals
 //! ```
 //!
-//! Its one posting is placement 145,139 with the [`PlaceRecord`](record::PlaceRecord) `{ function, entry: 0x36239d,
+//! Its only posting is placement 145,139 with the [`PlaceRecord`](record::PlaceRecord) `{ function, entry: 0x36239d,
 //! details }`: the link address less the base, which is that of `.text` less 4096. At its `details`:
 //!
 //! ```text
 //! bc 02           316: inlined into the placement 79 before it, path_openat; the number of ranges follows
 //! 0e              14 ranges
-//! ec 02           364: 182 bytes from the entry on
-//! 79 8e 1c        121: 60 bytes, and a distance follows: 1799 bytes behind the end of the range before
+//! ec 02           364: 182 bytes, starting at the entry
+//! 79 8e 1c        121: 60 bytes, and a distance follows: 1799 bytes after the end of the previous range
 //! …               12 more ranges
-//! 0c fe 1d        file 0 of the unit and column 12; line 3838: where it is called
-//! 26 0e           a location list of the variable 2 after the one that is due (op), 14 less 2 ranges
-//! ec 02           as above, 182 bytes from the entry on
+//! 0c fe 1d        file 0 of the unit and column 12; line 3838: the call site
+//! 26 0e           a location list of the variable 2 after the expected one (op), 14 less 2 ranges
+//! ec 02           as above, 182 bytes, starting at the entry
 //! …               11 more ranges
-//! 0c 0c 0c a4 …   for each an expression: in %r12 in the first three, in the fourth what %rsi was at the function's entry
+//! 0c 0c 0c a4 …   an expression for each: %r12 in the first three, in the fourth the value of %rsi at the function's entry
 //! …               nd and file, a block with the locals, 00
 //! ```
 //!
@@ -83,23 +85,24 @@
 //!
 //! `trace_sched_switch` is inlined into `__schedule` at `0xffffffff81a10cac`, which is pc 0xa11cac. Can it be probed?
 //!
-//! 1. [`SectionRecord`](record::SectionRecord) `.text` holds it, from pc 0x1000 on: neither init nor exit code, and
-//!    between `_stext` and `_etext`.
-//! 2. [`SymbolRecord`](record::SymbolRecord) 43,233 `{ __schedule, pc: 0xa11af0, size: 2547, flags: 0x2e02 }` holds it, as
-//!    its size reaches that far: a function, kept, described, an entry, with a return; without an ftrace site, so that
+//! 1. [`SectionRecord`](record::SectionRecord) `.text` contains it, starting at pc 0x1000: neither init nor exit
+//!    code, and between `_stext` and `_etext`.
+//! 2. [`SymbolRecord`](record::SymbolRecord) 43,233 `{ __schedule, pc: 0xa11af0, size: 2547, flags: 0x2e02 }`
+//!    contains it by its size: a function, kept, described, an entry, with a return; without an ftrace site, so that
 //!    kprobe_events refuse all of it.
-//! 3. None of the 396 [`RefusedRecord`](record::RefusedRecord)s of vmlinux holds it.
-//! 4. [`SiteRecord`](record::SiteRecord) 36,500 starts there: `ac 1c a1 00  05  01`, 5 bytes of a jump label. Refused.
-//! 5. Else `boundaries` would decide. The section's bits start at 0, the address is byte 0xa10cac of it: bit 4 of byte
-//!    0x142195. `82 10 02 29` from the byte before on: instructions start 11 and 5 bytes before the address, at it, and 5
-//!    and 12 bytes behind it, and so does `objdump -d`.
+//! 3. None of the 396 [`RefusedRecord`](record::RefusedRecord)s of vmlinux contains it.
+//! 4. [`SiteRecord`](record::SiteRecord) 36,500 starts there: `ac 1c a1 00  05  01`, 5 bytes of a jump label.
+//!    Refused.
+//! 5. Otherwise `boundaries` would decide. The section's bits start at 0, the address is byte 0xa10cac of it: bit 4
+//!    of byte 0x142195. The bytes from the previous one on are `82 10 02 29`: instructions start 11 and 5 bytes
+//!    before the address, at it, and 5 and 12 bytes after it, as `objdump -d` shows.
 //!
 //! ## A frame rule, worked by hand
 //!
 //! `op` of `do_sys_openat2` is at `DW_OP_fbreg -60`. Where is that at `0xffffffff8134a400`, which is pc 0x34b400?
 //!
-//! The last of `frames` that does not start behind it is the [`FrameRecord`](record::FrameRecord) `{ start: 0x34b350,
-//! end: 0x34b4b6, rows }`, and ends behind it. At its `rows`, from `8(%rsp)` on:
+//! The last entry of `frames` that starts at or before it is the [`FrameRecord`](record::FrameRecord) `{ start:
+//! 0x34b350, end: 0x34b4b6, rows }`, which ends after it. At its `rows`, starting with `8(%rsp)`:
 //!
 //! ```text
 //! 1d 11 19        7, 4 and 6 bytes on: 8 more each, after pushes; 32(%rsp)
@@ -112,24 +115,25 @@
 //! 00              the end
 //! ```
 //!
-//! So the canonical frame address is `64(%rsp)` there, and `op` at `4(%rsp)`.
+//! There the canonical frame address is `64(%rsp)`, and `op` is at `4(%rsp)`.
 //!
 //! ## A tracepoint, worked by hand
 //!
-//! `sched:sched_switch` of the same kernel is the symbol `__tracepoint_sched_switch` at `0xffffffff82c0a480`, and of
-//! `_ftrace_events` the pointer to `event_sched_switch`, whose `tp` leads there and whose `class` to `event_class_sched_switch`
-//! with the system `sched`. Its [`TracepointRecord`](record::TracepointRecord):
+//! `sched:sched_switch` of the same kernel has the symbol `__tracepoint_sched_switch` at `0xffffffff82c0a480`. In
+//! `_ftrace_events` there is a pointer to `event_sched_switch`, whose `tp` points to the tracepoint and whose `class`
+//! to `event_class_sched_switch` with the system `sched`. Its [`TracepointRecord`](record::TracepointRecord):
 //!
 //! ```text
 //! name, system    sched_switch, sched
 //! object, pc      0 (vmlinux), 0x1c0b480: the link address less the base
-//! prototype       __traceiter_sched_switch, include/trace/events/sched.h:222, with 5 variables: void *__data, which is no
+//! prototype       __traceiter_sched_switch, include/trace/events/sched.h:222, with 5 variables: void *__data, which is not a
 //!                 parameter of the tracepoint, bool preempt, struct task_struct *prev, *next, unsigned int prev_state
-//! fields, flags   7 of event_fields; 3: there is an event, and all of its fields are known
+//! fields, flags   7 of event_fields; 3: it has an event, and all of its fields are known
 //! ```
 //!
-//! Each [`EventFieldRecord`](record::EventFieldRecord) is a `struct trace_event_fields` of the class, with the offset that
-//! `event_define_fields` (kernel/trace/trace_events.c) gives it: behind the 8 bytes of `struct trace_entry`, aligned.
+//! Each [`EventFieldRecord`](record::EventFieldRecord) is a `struct trace_event_fields` of the class, with the offset
+//! assigned by `event_define_fields` (kernel/trace/trace_events.c): after the 8 bytes of `struct trace_entry`,
+//! aligned.
 //!
 //! ```text
 //! prev_comm   char[16]    8, 16 bytes, not signed
@@ -143,22 +147,22 @@
 //!
 //! ## Versions
 //!
-//! An index is a cache: a reader refuses older and newer versions, each with its own error, and the remedy is to
-//! build it again.
+//! An index is a cache: readers refuse older and newer versions with distinct errors, and the remedy is to build it
+//! again.
 //!
-//! The number goes up with any change after which a reader of the number before would misread a file or miss a part: a
-//! section added, removed or moved, a record's fields, an encoding, an order, what a number or flag means, the trees of
-//! tapsets. It stays where the same bytes are only chosen otherwise, and mean the same. The magic, the version behind it and
-//! what readers say to other numbers never change. `tests/compat` keeps a golden file of each version; that of the present
-//! one is never made again, so that a change without a new number fails there.
+//! The version increases with any change that would make a reader of the previous version misread a file or miss a
+//! part: a section added, removed or moved, a record's fields, an encoding, an order, the meaning of a number or
+//! flag, the trees of tapsets. It stays the same if only the choice among valid encodings changes. The magic, the
+//! version after it and the errors for other versions never change. `tests/compat` keeps a golden file of each
+//! version; that of the current version is never regenerated, so that a change without a new number fails there.
 //!
-//! | version | what changed |
+//! | version | change |
 //! | --- | --- |
 //! | 1 | the first |
-//! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` as long as it must be, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines`. `sites`, `refused`, `boundaries`, flags of objects and symbols |
-//! | 3 | `type_users`, `type_uses`, `frames`, `frame_rows`; `DW_OP_fbreg` by what the frame base is |
-//! | 4 | user objects: `segments`, a flag of objects, their names in `meta`; what a parameter is at the entry, as an empty range |
-//! | 5 | `tracepoints`, `event_fields`, `labels`; SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration`; units of BTF, objects of which names alone are known |
+//! | 2 | smaller: no symbols that only a module's loader needs, `name_hash` no longer than necessary, no reserved fields; ranges before expressions and not twice in `place_details`, more kinds of expressions, equal details once; followers of positions and lines by file in `lines`. `sites`, `refused`, `boundaries`, flags of objects and symbols |
+//! | 3 | `type_users`, `type_uses`, `frames`, `frame_rows`; `DW_OP_fbreg` by the kind of frame base |
+//! | 4 | user objects: `segments`, a flag of objects, their names in `meta`; locations of parameters at the entry, as an empty range |
+//! | 5 | `tracepoints`, `event_fields`, `labels`; SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration`; units of BTF, objects with names only |
 //! | 6 | which tables about its code an object lacks (`unread`), and sites that may be in one of them; instructions that raise exceptions |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,20 +1,21 @@
 //! Line rows: about two bytes each.
 //!
-//! The rows of one sequence start at `SequenceRecord::rows` with their number; the registers are address = the
-//! sequence's start, file 0, line 0, column 0, and zeros in three memories: the last 12 positions that were written out;
-//! the last line of 16 files, that of the number's lowest four bits; and for 1024 positions the one that followed them
-//! when they were left last, each at its place: the upper ten bits of (file × `9e3779b1` ^ line × `85ebca6b` ^ column ×
-//! `c2b2ae35`) × `9e3779b1`, of 32 bits each. What is inlined twice makes the same rows twice. Then a byte for each row:
+//! The rows of a sequence are at `SequenceRecord::rows`, starting with their number. The state is initially address =
+//! the sequence's start, file 0, line 0, column 0, and zeros in three memories: the last 12 positions written in
+//! full; the last line of 16 files, by the lowest four bits of the file number; and for 1024 positions the one that
+//! followed them last. The slot of a position is the upper ten bits of (file × `9e3779b1` ^ line × `85ebca6b` ^
+//! column × `c2b2ae35`) × `9e3779b1`, each in 32 bits. Code that is inlined twice repeats its rows. Then a byte per
+//! row:
 //!
 //! | bits | meaning |
 //! | --- | --- |
 //! | 7 | `is_stmt` |
-//! | 6–4 | how far the address advances; 7: a number follows that is added |
-//! | 3–0 | 0: the position (file, line, column) is that of the row before; 1: line and column follow; 2: file, line and column follow; 3: the one that followed the position of the row before; 4–15: that of the last 12, less 4 |
+//! | 6–4 | the advance of the address; 7: a number to add follows |
+//! | 3–0 | 0: the position (file, line, column) of the previous row; 1: line and column follow; 2: file, line and column follow; 3: the position that last followed that of the previous row; 4–15: one of the last 12, at this number less 4 |
 //!
-//! Line and column are a byte: the upper three bits the line less the last one of the file as zigzag (7: a number
-//! follows that is added), the lower five the column (31: a number follows that is added). Such a position replaces the
-//! oldest of the last 12.
+//! Line and column are a byte: the upper three bits are the line less the file's last one as zigzag (7: a number to
+//! add follows), the lower five the column (31: a number to add follows). Such a position replaces the oldest of the
+//! last 12.
 use crate::varint::{self, Reader};
 
 /// A row of a line table (DWARF 5, section 6.2.2).
@@ -22,16 +23,16 @@ use crate::varint::{self, Reader};
 pub struct Row {
     /// The address, as a `Pc`.
     pub pc: u32,
-    /// The position in the source text.
+    /// The position in the source.
     pub position: Position,
     /// Whether it is a recommended breakpoint location.
     pub is_stmt: bool,
 }
 
-/// A position in a source text.
+/// A position in the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Position in the unit's files.
+    /// The position in the unit's files.
     pub file: u32,
     /// Line, from 1; 0 none.
     pub line: u32,
@@ -53,7 +54,7 @@ const ADVANCE_FOLLOWS: u32 = 7;
 const LINE_FOLLOWS: u64 = 7;
 const COLUMN_FOLLOWS: u64 = 31;
 
-/// What reader and writer know of the rows before.
+/// The state shared by reader and writer.
 #[derive(Clone, Debug)]
 struct Memory {
     position: Position,
@@ -75,7 +76,7 @@ impl Memory {
             followers: vec![Position::default(); FOLLOWERS],
         }
     }
-    /// The position that followed when this one was left last.
+    /// The position that last followed this one.
     #[inline]
     fn follower(&mut self) -> &mut Position {
         &mut self.followers[self.key as usize >> 22]
@@ -89,7 +90,7 @@ impl Memory {
         self.recent[self.oldest] = position;
         self.oldest = (self.oldest + 1) % RECENT;
     }
-    /// Goes on to another position, which has this key.
+    /// Moves to another position with this key.
     #[inline]
     fn go(&mut self, position: Position, key: u32) {
         *self.follower() = position;
@@ -98,7 +99,7 @@ impl Memory {
     }
 }
 
-/// A number that is the same for the same position, and mostly for no other.
+/// A hash of the position.
 #[inline]
 fn key(position: Position) -> u32 {
     let Position { file, line, column } = position;
@@ -107,7 +108,7 @@ fn key(position: Position) -> u32 {
     mixed.wrapping_mul(0x9e37_79b1)
 }
 
-/// Appends the rows of one sequence, which start at `start` and whose addresses do not fall.
+/// Appends the rows of one sequence that starts at `start`. Their addresses must not decrease.
 pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
     varint::put(out, rows.len() as u64);
     let mut memory = Memory::new();
@@ -132,7 +133,7 @@ pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
         let key = key(position);
         let foretold = *memory.follower() == position;
         let known = || {
-            // All are compared at once, which the compiler turns into a few instructions.
+            // All are compared at once, which compiles to a few instructions.
             let equal = (0..RECENT).fold(0u32, |bits, at| bits | u32::from(keys[at] == key) << at);
             let at = equal.trailing_zeros() as usize;
             memory.recent.get(at).filter(|p| **p == position).map(|_| at)
@@ -169,7 +170,7 @@ pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
     }
 }
 
-/// The rows of one sequence, in order of their addresses. Cost: linear in what is read.
+/// The rows of one sequence by address. Cost: linear in what is read.
 #[derive(Clone, Debug)]
 pub struct Rows<'a> {
     reader: Reader<'a>,
@@ -186,8 +187,8 @@ impl<'a> Rows<'a> {
         Self { reader, left, pc: start, memory: Memory::new() }
     }
 
-    /// Goes on to the row that an address belongs to, the last one up to it, and tells whether that is a statement; `None`
-    /// where no row was passed. Quicker than a look at each row.
+    /// Moves to the last row at or before an address, and returns whether it is a statement; `None` if no row was
+    /// passed. Faster than iterating.
     pub fn pass(&mut self, pc: u32) -> Option<bool> {
         let mut is_stmt = None;
         while self.left > 0 && !self.reader.ended() {
@@ -203,7 +204,7 @@ impl<'a> Rows<'a> {
         is_stmt
     }
 
-    /// The row that was read last, of which it is known whether it is a statement.
+    /// The row read last, given whether it is a statement.
     pub fn passed(&self, is_stmt: bool) -> Row {
         Row { pc: self.pc, position: self.memory.position, is_stmt }
     }

@@ -1,4 +1,4 @@
-//! What follows from `e_machine` alone.
+//! Properties of machines by `e_machine`.
 
 /// `EM_386`
 pub const I386: u16 = 3;
@@ -15,12 +15,12 @@ pub const AARCH64: u16 = 183;
 /// `EM_RISCV`
 pub const RISCV: u16 = 243;
 
-/// The bytes of an address and of a pointer: objects of i386 and ARM have 4, and all others that are indexed 8.
+/// Bytes per address and pointer: 4 on i386 and ARM, 8 on all other machines that are indexed.
 pub fn address_size(machine: u16) -> u8 {
     if matches!(machine, I386 | ARM) { 4 } else { 8 }
 }
 
-/// The DWARF numbers of the registers that pass arguments, in their order; empty for machines whose convention is not known.
+/// The DWARF numbers of the registers that pass arguments, in order; empty if the machine's convention is unknown.
 ///
 /// Sources: System V ABI for x86-64 (3.2.3), AAPCS64 (6.4), the ELF ABI s390x supplement (1.2.3), the 64-bit ELF V2 ABI for
 /// Power (2.2.3), RISC-V ELF psABI ("Integer Calling Convention"), `-mregparm=3` with which all i386 kernels are built

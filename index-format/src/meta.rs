@@ -1,11 +1,11 @@
-//! The metadata section: what was indexed and from what, as serde writes it with bincode 2 (its standard
-//! configuration: little-endian, numbers of variable length). Nothing else in the file is written so, and nothing
-//! but this module knows it: the bytes are those of the fields below in order, so another implementation can
-//! replace the crate without a change of format.
+//! The metadata section: the objects indexed and their files, serialized by serde with bincode 2 (its standard
+//! configuration: little-endian, variable-length numbers). Only this module uses it, and only for this section. The
+//! bytes are those of the fields below in order, so that another implementation can replace the crate without
+//! changing the format.
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// What was indexed, and from which files.
+/// The objects indexed and their files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// The kernel's release, as `uname -r` prints it; empty for a user object.
@@ -16,56 +16,56 @@ pub struct Meta {
     pub machine: u16,
     /// Size of an address in bytes.
     pub address_size: u8,
-    /// The files that were read, sorted by module name and path; vmlinux first. Behind them the other files that have debug
-    /// information of these, with [`InputMeta::PART`].
+    /// The files that were read: vmlinux first, then modules by name and path. After them come other files with debug
+    /// information for these, marked with [`InputMeta::PART`].
     pub inputs: Vec<InputMeta>,
-    /// What could not be read.
+    /// Objects and parts that could not be read.
     pub skipped: Vec<SkippedMeta>,
-    /// Whether modules were left out on demand.
+    /// Whether modules were excluded by request.
     pub without_modules: bool,
-    /// Of a user object: the names by which it is known.
+    /// The names of a user object.
     pub user: Option<UserMeta>,
 }
 
 /// The names of a program or shared library.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserMeta {
-    /// Its paths: the one without symbolic links first, then the one that was given if it is another.
+    /// Its paths: first without symbolic links, then as given, if that differs.
     pub paths: Vec<String>,
     /// `DT_SONAME`, or empty.
     pub soname: String,
 }
 
-/// A file that was read.
+/// An input file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputMeta {
-    /// Where it was.
+    /// Its path.
     pub path: String,
     /// Its length in bytes.
     pub size: u64,
-    /// When it was last changed, in nanoseconds since 1970.
+    /// The modification time, in nanoseconds since 1970.
     pub modified: i64,
-    /// Its GNU build id, in hexadecimal; empty where it has none.
+    /// Its GNU build id in hexadecimal; empty if it has none.
     pub build_id: String,
 }
 
 impl InputMeta {
-    /// In place of the build id of a file that is no object: a supplementary file, split DWARF.
+    /// Replaces the build id of a file that is not an object: a supplementary file, split DWARF.
     pub const PART: &str = "part";
 }
 
-/// Something that could not be read.
+/// An object or part that could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedMeta {
     /// The file.
     pub path: String,
     /// The class of the failure.
     pub kind: String,
-    /// Where in the file, why, and what to do.
+    /// The place in the file, the reason, and the remedy.
     pub message: String,
-    /// How often, in this file.
+    /// The number of occurrences in this file.
     pub count: u64,
-    /// Whether the whole object is missing, not a part of it.
+    /// Whether the whole object is missing, rather than a part of it.
     pub whole_object: bool,
 }
 
@@ -76,7 +76,7 @@ impl Meta {
             .expect("encoding to memory cannot fail")
     }
 
-    /// Reads the section; its checksum was checked before.
+    /// Reads the section, whose checksum is already verified.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let config = bincode::config::standard().with_limit::<{ 64 << 20 }>();
         match bincode::serde::decode_from_slice(bytes, config) {

@@ -1,7 +1,7 @@
-//! From an exact name to its rank, with two touches of memory.
+//! Maps an exact name to its rank, with two memory accesses.
 use zerocopy::byteorder::little_endian::U32;
 
-/// The hash of a name: FNV-1a over eight bytes at a time, then mixed. Part of the format.
+/// The hash of a name: FNV-1a over eight bytes at a time, then mixed. It is part of the format.
 #[inline]
 pub fn hash(name: &[u8]) -> u32 {
     let mut state = 0xcbf2_9ce4_8422_2325u64 ^ name.len() as u64;
@@ -19,7 +19,8 @@ pub fn hash(name: &[u8]) -> u32 {
     (state ^ state >> 32) as u32
 }
 
-/// The table for these names, two thirds full: `NameId` plus one at the first free place from that of the hash on.
+/// The hash table for these names, two thirds full: `NameId` plus one, in the first free slot from that of the hash
+/// on.
 pub fn table<'a>(names: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<U32> {
     let mut table = vec![U32::ZERO; names.len() * 3 / 2 + 1];
     for (id, name) in names.enumerate() {
@@ -32,7 +33,7 @@ pub fn table<'a>(names: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<U32> {
     table
 }
 
-/// The ranks that may be this name's: the caller compares. Ends also where the table is damaged.
+/// The ranks that may be this name's; the caller compares the names. Terminates even if the table is damaged.
 pub fn candidates<'a>(table: &'a [U32], name: &[u8]) -> impl Iterator<Item = u32> + 'a {
     let mut at = slot(table, name);
     (0..table.len()).map_while(move |_| {
@@ -42,7 +43,7 @@ pub fn candidates<'a>(table: &'a [U32], name: &[u8]) -> impl Iterator<Item = u32
     })
 }
 
-/// Where a name is looked for first: the part of the table that the hash is of 2^32.
+/// The first slot for a name: the hash, scaled from 2^32 to the table's length.
 fn slot(table: &[U32], name: &[u8]) -> usize {
     ((u64::from(hash(name)) * table.len() as u64) >> 32) as usize
 }

@@ -1,17 +1,17 @@
-//! In which order the objects that an index describes have bytes and bits. The index itself is little-endian.
+//! The byte and bit order of the objects in an index. The index itself is little-endian.
 
-/// In which order the bytes of a number lie in memory.
+/// The byte order of a number in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// The least significant one first.
+    /// Least significant byte first.
     #[default]
     Little,
-    /// The most significant one first.
+    /// Most significant byte first.
     Big,
 }
 
 impl ByteOrder {
-    /// The number, without a sign, that these bytes of memory are; `None` for more than eight.
+    /// The unsigned number in these bytes of memory; `None` for more than eight.
     pub fn number(self, bytes: &[u8]) -> Option<u64> {
         let mut value = [0; 8];
         let (room, length) = (value.len(), bytes.len());
@@ -27,8 +27,8 @@ impl ByteOrder {
         })
     }
 
-    /// Of `width` bits of a number of `whole` bits the lowest one, counted from the one of the least weight, if the first one
-    /// in memory is this. `None` where they reach beyond a big-endian number: they have no place in it.
+    /// The lowest bit, by weight, of a field of `width` bits in a number of `whole` bits whose first bit in memory is
+    /// `first`. `None` if the field exceeds a big-endian number, in which it then has no position.
     pub fn lowest_bit(self, first: u64, width: u64, whole: u64) -> Option<u64> {
         match self {
             Self::Little => Some(first),

@@ -1,16 +1,16 @@
-//! Whether the parts of tables follow one another, as the tables that own them say: then whatever walks over all owners
-//! walks over each part once, and costs no more than the tables are long.
+//! Checks that the ranges of tables are consecutive, as their owners declare. A walk over all owners then visits each
+//! entry once, and costs no more than the tables are long.
 use crate::error::{Error, Result};
 use crate::header::SectionName;
 use crate::record::*;
 use crate::view::View;
 
 impl View<'_> {
-    /// Compares the parts of objects and of units, over which most questions walk. Whoever opens a file that anyone may have
-    /// written does it once. Cost: of objects and units, some ten microseconds for a kernel with 1,100 modules.
+    /// Checks the ranges of objects and units, which most queries walk over. To be called once when opening an
+    /// untrusted file. Cost: one look at each object and unit, some ten microseconds for a kernel with 1,100 modules.
     ///
     /// # Errors
-    /// The table that owns a part which ends before it starts, or outside of its table.
+    /// The table of the owner, if a range ends before it starts, or lies outside of its table.
     pub fn check_owners(&self) -> Result<()> {
         let check = |section, rises| self.must(section, rises);
         let o = self.objects;
@@ -29,7 +29,8 @@ impl View<'_> {
         check(SectionName::Units, rises(self.units, |u| u.first_file.get(), self.unit_files.len()))
     }
 
-    /// The same of all other tables. Cost: of names, functions, types and their users: a millisecond or two.
+    /// Checks all other tables in the same way. Cost: one look at each name, function, type and their users: a
+    /// millisecond or two.
     pub(crate) fn check_other_owners(&self) -> Result<()> {
         let check = |section, rises| self.must(section, rises);
         let functions = self.functions.len();
@@ -41,8 +42,9 @@ impl View<'_> {
         check(SectionName::TypeUsers, rises(self.type_users, |u| u.first_use.get(), uses))
     }
 
-    /// How much a walk over many owners may read of a section. All parts together are no longer than their table, but in a
-    /// forged file, of which only the owners of [`check_owners`](Self::check_owners) are compared before it is asked.
+    /// Limits how much of a section a walk over many owners may read. The ranges together are no longer than their
+    /// table, except in a forged file, where only the owners in [`check_owners`](Self::check_owners) are checked in
+    /// advance.
     pub fn left(&self, section: SectionName) -> Left {
         Left(self.length(section))
     }
@@ -57,12 +59,12 @@ impl View<'_> {
     }
 }
 
-/// What of a section a walk has not used up: counted in bytes, of which a record or an encoded entry has at least one.
+/// The unread rest of a section in a walk, in bytes; a record or an encoded entry has at least one.
 #[derive(Debug)]
 pub struct Left(usize);
 
 impl Left {
-    /// Takes so many bytes; whether they were left. Once they were not, none are.
+    /// Takes this many bytes; returns whether they were left. After a failure, nothing is left.
     pub fn take(&mut self, bytes: usize) -> bool {
         let left = self.0.checked_sub(bytes);
         self.0 = left.unwrap_or(0);
@@ -70,7 +72,7 @@ impl Left {
     }
 }
 
-/// Whether each part starts no earlier than the one before it, and none behind the end of its table.
+/// Whether no range starts before the previous one, or past the end of its table.
 fn rises<T>(owners: &[T], first: fn(&T) -> u32, table: usize) -> bool {
     owners.is_sorted_by_key(first) && owners.last().is_none_or(|last| first(last) as usize <= table)
 }

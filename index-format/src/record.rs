@@ -16,14 +16,15 @@ macro_rules! records {
 }
 
 records! {
-    /// vmlinux, a module, or a user object. `first_*` are where its part of a table starts; it ends where the next
-    /// record's starts, and the table has one record more than there are objects.
+    /// vmlinux, a module, or a user object. `first_*` are the starts of its ranges in other tables; each range ends
+    /// where that of the next record starts, and there is one record more than objects.
     ObjectRecord = 80 {
-        /// The kernel's name of the module (`kvm_amd`); empty for vmlinux. The last component of a user object's path.
+        /// The kernel's name of the module (`kvm_amd`); empty for vmlinux. For a user object, the last component of
+        /// its path.
         name: StrId,
-        /// The file it was read from; of a user object the one that runs, without symbolic links.
+        /// The file it was read from; for a user object the one that runs, without symbolic links.
         path: StrId,
-        /// What a [`Pc`] is added to for an address of the debug information: 0 for a module.
+        /// Added to a [`Pc`], it gives an address of the debug information; 0 for a module.
         base: U64,
         /// The GNU build id, zero-filled.
         build_id: [u8; 20],
@@ -60,12 +61,12 @@ records! {
         address: U64,
         /// `sh_size`.
         size: U64,
-        /// Where it starts among the object's addresses.
+        /// Its start in the object's address space.
         pc: Pc,
-        /// Where its bits start in `boundaries`; [`SectionRecord::NO_BOUNDARIES`] where no code of it was read.
+        /// The start of its bits in `boundaries`; [`SectionRecord::NO_BOUNDARIES`] if none of its code was read.
         boundaries: U32,
     }
-    /// A part of a user object's file that is mapped (`PT_LOAD`): what uprobes count from is the offset in the file.
+    /// A mapped part of a user object's file (`PT_LOAD`): uprobes use offsets in the file.
     SegmentRecord = 24 {
         /// `p_vaddr`.
         address: U64,
@@ -74,9 +75,9 @@ records! {
         /// `p_filesz`.
         size: U64,
     }
-    /// A symbol of the object's `.symtab` that has a name, a section and is no section or file symbol; of a module, none
-    /// that its exports or the texts of `.modinfo` and `__versions` have.
-    /// Sorted by address; at one address in the order in which the kernel's own table has them.
+    /// A symbol of the object's `.symtab` with a name and a section, except section and file symbols; in a module,
+    /// also except those of its exports and of the texts in `.modinfo` and `__versions`. Sorted by address, then in
+    /// the order of the kernel's own table.
     SymbolRecord = 16 {
         /// Its name with all suffixes (`do_open.isra.0`).
         name: StrId,
@@ -84,7 +85,7 @@ records! {
         pc: Pc,
         /// `st_size`.
         size: U32,
-        /// Position in the object's sections, or [`SymbolRecord::ABSOLUTE`].
+        /// The position in the object's sections, or [`SymbolRecord::ABSOLUTE`].
         section: U16,
         /// See the `SymbolRecord::…` constants.
         flags: U16,
@@ -106,8 +107,8 @@ records! {
         /// See the `UnitRecord::…` constants.
         flags: U32,
     }
-    /// A function as it is declared; more of it is in `function_details` at `details`. Its placements are the part of
-    /// `postings` at `postings`. Ends where the next one starts; the table has one record more.
+    /// A function declaration, continued in `function_details` at `details`. Its placements are the range of
+    /// `postings` at `postings`, which ends where the next one starts; the table has one record more.
     FunctionRecord = 24 {
         /// `DW_AT_name`.
         name: StrId,
@@ -115,16 +116,16 @@ records! {
         file: StrId,
         /// `DW_AT_decl_line`.
         line: U32,
-        /// Into `postings`: its placements, rising, each as a number less the one before (the first: less 0).
+        /// Into `postings`: its placements, ascending, each less the previous one (the first: less 0).
         postings: U32,
         /// Into `function_details`.
         details: U32,
-        /// How many variables `details` describes.
+        /// The number of variables in `details`.
         variables: U16,
         /// See the `FunctionRecord::…` constants.
         flags: U16,
     }
-    /// A name and a type that variables have. The most frequent ones first.
+    /// A name and type of variables. The most frequent ones first.
     VariableRecord = 8 {
         /// The name; empty for an unnamed parameter.
         name: StrId,
@@ -133,9 +134,9 @@ records! {
     }
     /// One address at which a function runs.
     PlaceRecord = 12 {
-        /// Whose code it is.
+        /// The function.
         function: FunctionId,
-        /// `DW_AT_entry_pc`, else the start of the first range; 0 where there is none.
+        /// `DW_AT_entry_pc`, else the start of the first range; 0 if there is neither.
         entry: Pc,
         /// Outer placement, ranges, call site and variables: an offset into `place_details`.
         details: U32,
@@ -144,7 +145,7 @@ records! {
     RangeRecord = 12 {
         /// The first address.
         start: Pc,
-        /// The first address after it.
+        /// One past the last address.
         end: Pc,
         /// The out-of-line placement.
         place: PlaceId,
@@ -168,7 +169,8 @@ records! {
         line: U32,
         /// Size in bytes.
         size: U32,
-        /// What a pointer points to, a typedef names, an array consists of, a function returns; none is void.
+        /// The type that a pointer points to, a typedef names, an array consists of, or a function returns; none is
+        /// void.
         target: TypeId,
         /// Into `members`.
         first_member: U32,
@@ -185,10 +187,10 @@ records! {
         name: StrId,
         /// Its type; none for enumerators and dimensions.
         target: TypeId,
-        /// Member: offset in bits, and from bit 48 on the width of a bit-field (0: none). Bits are counted as they lie in
-        /// memory: from the least significant one of a byte on, of big-endian objects from the most significant one on
-        /// (`DW_AT_data_bit_offset`, DWARF 5, section 5.7.6). Enumerator: its value.
-        /// Dimension: the number of elements, -1 where it is not known.
+        /// Member: offset in bits; from bit 48 on, the width of a bit-field (0: none). Bits are counted as in memory:
+        /// from the least significant bit of a byte, for big-endian objects from the most significant bit
+        /// (`DW_AT_data_bit_offset`, DWARF 5, section 5.7.6). Enumerator: its value. Dimension: the number of
+        /// elements, -1 if unknown.
         value: I64,
     }
     /// A struct, union, class or enum that functions take or return. Ends where the next one starts; the table has one
@@ -199,51 +201,52 @@ records! {
         /// Into `type_uses`.
         first_use: U32,
     }
-    /// Code that is not what it seems: other code at run time, or refused by the kernel. They can overlap.
+    /// An address with other rules than its code suggests: other code at run time, or refused by the kernel. Sites
+    /// may overlap.
     SiteRecord = 6 {
         /// Its first address.
         start: Pc,
         /// In bytes.
         length: u8,
-        /// A [`SiteKind`], or [`MAY_BE`](SiteRecord::MAY_BE) and a table that could not be read.
+        /// A [`SiteKind`], or [`MAY_BE`](SiteRecord::MAY_BE) plus the number of an unreadable table.
         kind: u8,
     }
-    /// A range of addresses in the kernel's own list of what kprobes must not touch.
+    /// A range of addresses in the kernel's own kprobe blacklist.
     RefusedRecord = 12 {
         /// The first address.
         start: Pc,
-        /// The first address after it.
+        /// One past the last address.
         end: Pc,
         /// A [`RefusedBy`].
         source: U32,
     }
-    /// A run of line rows of rising addresses. Sorted by start within the object.
+    /// A run of line rows with ascending addresses. Sorted by start within the object.
     SequenceRecord = 16 {
         /// The first address.
         start: Pc,
-        /// The first address after it.
+        /// One past the last address.
         end: Pc,
-        /// Whose file numbers it uses.
+        /// The unit whose file numbers it uses.
         unit: UnitId,
         /// Its rows: an offset into `lines`.
         rows: U32,
     }
-    /// A tracepoint of an object: a `struct tracepoint`, and the event that records it, if there is one.
+    /// A tracepoint of an object: a `struct tracepoint`, and its trace event, if it has one.
     TracepointRecord = 28 {
         /// Its name (`sched_switch`), which is the event's too.
         name: StrId,
-        /// The event's system (`sched`); empty where none is known.
+        /// The event's system (`sched`); empty if unknown.
         system: StrId,
-        /// Where it is.
+        /// The object that contains it.
         object: ObjectId,
         /// The address of its `struct tracepoint`.
         pc: Pc,
-        /// A function with its parameters, behind one that is called `__data`; none where no function is known. File and
-        /// line of the function are those of the declaration.
+        /// A function with its parameters, preceded by one named `__data`; none if unknown. The function's file and
+        /// line are those of the declaration.
         prototype: FunctionId,
         /// Into `event_fields`.
         first_field: U32,
-        /// How many of them the event has, without those that all events have.
+        /// The number of its event's fields, without those common to all events.
         fields: U16,
         /// See the `TracepointRecord::…` constants.
         flags: U16,
@@ -261,11 +264,11 @@ records! {
         /// See the `EventFieldRecord::…` constants.
         flags: U32,
     }
-    /// A range of addresses of which frame rules are known. Sorted by start within the object.
+    /// A range of addresses with frame rules. Sorted by start within the object.
     FrameRecord = 12 {
         /// The first address.
         start: Pc,
-        /// The first address after it.
+        /// One past the last address.
         end: Pc,
         /// Its rules: an offset into `frame_rows`.
         rows: U32,
@@ -273,9 +276,9 @@ records! {
 }
 
 impl ObjectRecord {
-    /// The code itself was not at hand: no placement of the object is known to be accepted.
+    /// The code is unavailable: no placement of the object is known to be accepted.
     pub const NO_CODE: u32 = 1;
-    /// What the kernel makes of code of this architecture is not known, or not proven by running kernels.
+    /// The kernel's rules for this architecture are unknown, or not proven on running kernels.
     pub const NO_RULES: u32 = 1 << 1;
     /// vmlinux: instructions that raise exceptions are refused (`can_probe`, arch/x86/kernel/kprobes/core.c, 6.9).
     pub const REFUSES_TRAPS: u32 = 1 << 2;
@@ -283,15 +286,15 @@ impl ObjectRecord {
     pub const REFUSES_NOTRACE: u32 = 1 << 3;
     /// vmlinux: `__pfx_` and `__cfi_` symbols are refused (`is_cfi_preamble_symbol`).
     pub const REFUSES_PREFIXES: u32 = 1 << 4;
-    /// vmlinux: a probe on an `endbr64` at the start of a symbol goes behind it (`arch_adjust_kprobe_addr`).
+    /// vmlinux: a probe on an `endbr64` at the start of a symbol is moved behind it (`arch_adjust_kprobe_addr`).
     pub const SKIPS_ENDBR: u32 = 1 << 5;
     /// vmlinux: built without kprobes.
     pub const NO_KPROBES: u32 = 1 << 6;
-    /// A program or shared library: uprobes reach it.
+    /// A program or shared library, probed by uprobes.
     pub const USER: u32 = 1 << 7;
-    /// vmlinux: the addresses of its symbols are not known. Theirs here only tell them apart.
+    /// vmlinux: the addresses of its symbols are unknown. Those here only distinguish them.
     pub const NAMES_ONLY: u32 = 1 << 8;
-    /// The most significant byte of its numbers comes first, and the most significant bit of its bit-fields.
+    /// Big-endian bytes in numbers, and most significant bit first in bit-fields.
     pub const BIG_ENDIAN: u32 = 1 << 9;
 
     /// Whether one of these flags is set.
@@ -305,11 +308,11 @@ impl ObjectRecord {
 }
 
 impl SiteRecord {
-    /// Added to the number of a [`CodeTable`] in place of a [`SiteKind`]: the table could not be read, and what stands here may
-    /// be in it.
+    /// Added to the number of a [`CodeTable`] instead of a [`SiteKind`]: the table could not be read, and this
+    /// address may be in it.
     pub const MAY_BE: u8 = 0x80;
 
-    /// The table that may have the site, where it is not known.
+    /// The unreadable table that may contain the site.
     pub fn may_be_of(&self) -> Option<CodeTable> {
         let number = self.kind.checked_sub(Self::MAY_BE)?;
         CodeTable::ALL.get(usize::from(number)).copied()
@@ -317,7 +320,7 @@ impl SiteRecord {
 }
 
 impl TracepointRecord {
-    /// An event records it (`TRACE_EVENT`): its system is that of the event. Without, the system is that of the header.
+    /// It has a trace event (`TRACE_EVENT`), and the event's system. Otherwise the system is that of its header.
     pub const EVENT: u16 = 1;
     /// All fields of the event's record are known.
     pub const FIELDS: u16 = 1 << 1;
@@ -329,7 +332,7 @@ impl TracepointRecord {
 }
 
 impl EventFieldRecord {
-    /// The kernel takes it for a signed number.
+    /// The kernel treats it as a signed number.
     pub const SIGNED: u32 = 1;
 }
 
@@ -339,25 +342,25 @@ impl SectionRecord {
 }
 
 impl SymbolRecord {
-    /// The section of a symbol whose value is a plain number.
+    /// The section of an absolute symbol.
     pub const ABSOLUTE: u16 = 0xfff1;
     /// Mask of `STT_*`.
     pub const TYPE: u16 = 0xf;
     /// `STT_FUNC`.
     pub const FUNC: u16 = 2;
-    /// Shift of `STB_*`, of which those above 2 are stored as 3.
+    /// Shift of `STB_*`; values above 2 are stored as 3.
     pub const BIND_SHIFT: u16 = 4;
     /// An ftrace site lies between its address and that of the next symbol.
     pub const TRACED: u16 = 1 << 6;
-    /// The one at its entry, `endbr64` passed over.
+    /// An ftrace site is at its entry, or after an `endbr64` there.
     pub const FTRACE_ENTRY: u16 = 1 << 7;
-    /// `EXPORT_SYMBOL`, of any licence.
+    /// `EXPORT_SYMBOL`, with any licence.
     pub const EXPORTED: u16 = 0x100;
     /// The kernel keeps it in its own table at run time.
     pub const KEPT: u16 = 0x200;
-    /// The debug information describes code under its name, or under that of another symbol of its address.
+    /// The debug information describes code under its name, or under the name of another symbol at its address.
     pub const DESCRIBED: u16 = 0x400;
-    /// An out-of-line function in one piece starts at its address, whatever that is called.
+    /// A contiguous out-of-line function starts at its address, whatever its name.
     pub const ENTRY: u16 = 0x800;
     /// It starts with `endbr64`.
     pub const ENDBR: u16 = 1 << 12;
@@ -370,11 +373,11 @@ impl SymbolRecord {
     pub fn is_function(&self) -> bool {
         self.flags.get() & Self::TYPE == Self::FUNC
     }
-    /// Whether it is an `STT_GNU_IFUNC`: a function that gives the address of another one.
+    /// Whether it is an `STT_GNU_IFUNC`: a function that returns the address of another one.
     pub fn is_indirect(&self) -> bool {
         self.flags.get() & Self::TYPE == 10
     }
-    /// `STB_LOCAL`, `STB_GLOBAL`, `STB_WEAK`; 3 any other.
+    /// `STB_LOCAL`, `STB_GLOBAL`, `STB_WEAK`; 3 for any other.
     pub fn binding(&self) -> u8 {
         (self.flags.get() >> Self::BIND_SHIFT & 3) as u8
     }
@@ -385,9 +388,9 @@ impl SymbolRecord {
 }
 
 impl UnitRecord {
-    /// Compiled by GCC with `-mfentry`: at a function's entry variables may be described from 5 bytes later on.
+    /// Compiled by GCC with `-mfentry`: variables at a function's entry may be described only from 5 bytes later on.
     pub const GCC_MFENTRY: u32 = 1;
-    /// No unit, but the BTF of an object: functions with their parameters, nothing else.
+    /// Not a unit, but the BTF of an object: only functions with their parameters.
     pub const BTF: u32 = 1 << 1;
 
     /// Whether one of these flags is set.
@@ -397,23 +400,23 @@ impl UnitRecord {
 }
 
 impl TypeRecord {
-    /// Only declared: its members and its size are not known.
+    /// Only declared: its members and size are unknown.
     pub const DECLARED: u16 = 1;
 }
 
-/// What the BTF of its object says of a function that debug information describes, the worst last.
+/// How BTF describes a function of the debug information, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum InBtf {
-    /// It has no symbol of its own name, or there is no BTF, or no debug information.
+    /// It has no symbol of exactly its name, or its object has no BTF or no debug information.
     Unknown = 0,
-    /// One prototype, and that is its own: names and types of the parameters, type of what it returns.
+    /// BTF has one prototype, which agrees: names and types of the parameters, and return type.
     Same = 1,
-    /// None.
+    /// BTF has no prototype.
     Missing = 2,
-    /// Several prototypes of its name, and nothing that says which is its own.
+    /// BTF has several prototypes of its name, and its own is unknown.
     Ambiguous = 3,
-    /// One prototype, and that is another one.
+    /// BTF has one prototype, which differs.
     Changed = 4,
 }
 
@@ -429,7 +432,7 @@ impl FunctionRecord {
     /// Shift of an [`InBtf`] of three bits.
     pub const IN_BTF_SHIFT: u16 = 5;
 
-    /// What BTF says of it.
+    /// Its status in BTF.
     pub fn in_btf(&self) -> InBtf {
         match self.flags.get() >> Self::IN_BTF_SHIFT & 7 {
             1 => InBtf::Same,

@@ -1,23 +1,23 @@
-//! What is special about code: the kinds of sites, and why the kernel lists a range as refused.
+//! The kinds of sites, and the reasons for ranges in the kernel's blacklist.
 
-/// What is special about a site.
+/// The kind of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SiteKind {
-    /// The kernel switches it between a jump and nothing (`__jump_table`).
+    /// The kernel switches it between a jump and a no-op (`__jump_table`).
     JumpLabel = 1,
-    /// The kernel writes the target of a call into it (`.static_call_sites`).
+    /// The kernel patches the target of its call (`.static_call_sites`).
     StaticCall = 2,
-    /// An undefined instruction that stands for a BUG or WARN (`__bug_table`).
+    /// An undefined instruction used for BUG or WARN (`__bug_table`).
     Bug = 3,
-    /// The processor decides which instructions stand there. The first byte starts one that can be probed, whichever it
-    /// is; what starts behind it is not known.
+    /// The instructions depend on the processor. At the first byte there is one that can be probed in any case; later
+    /// boundaries are unknown.
     Patched = 4,
-    /// The same, and the first instruction may be one that cannot be probed.
+    /// As [`Self::Patched`], but the first instruction may be one that cannot be probed.
     PatchedWhole = 5,
-    /// An instruction that the kernel neither copies nor emulates.
+    /// An instruction that the kernel can neither copy nor emulate.
     Unsupported = 6,
-    /// An instruction that ftrace patches, of a kernel that takes no kprobe there (`check_ftrace_location`).
+    /// An instruction patched by ftrace, in a kernel that refuses kprobes there (`check_ftrace_location`).
     Ftrace = 7,
     /// An instruction that raises an exception, which kernels with
     /// [`REFUSES_TRAPS`](crate::record::ObjectRecord::REFUSES_TRAPS) refuse.
@@ -34,7 +34,7 @@ impl SiteKind {
     }
 }
 
-/// A table in which the kernel keeps what it does with its own code.
+/// A table of the kernel about its own code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum CodeTable {
@@ -48,9 +48,9 @@ pub enum CodeTable {
     Alternatives = 3,
     /// Calls that depend on the hypervisor.
     Paravirt = 4,
-    /// Calls and jumps to thunks against speculation.
+    /// Calls and jumps to retpolines or similar thunks.
     Retpolines = 5,
-    /// Checks of the types of functions that are called.
+    /// Type checks of indirect calls (kCFI).
     CfiTraps = 6,
     /// `NOKPROBE_SYMBOL`.
     Blacklist = 7,
@@ -63,7 +63,7 @@ pub enum CodeTable {
 }
 
 impl CodeTable {
-    /// All of them, by their numbers.
+    /// All of them, by number.
     pub const ALL: [Self; 11] = {
         use CodeTable::*;
         [
@@ -81,7 +81,7 @@ impl CodeTable {
         ]
     };
 
-    /// The section that it is in a module, by which messages call it.
+    /// Its section in a module, also used in messages.
     pub fn section(self) -> &'static str {
         match self {
             Self::JumpLabels => "__jump_table",
@@ -98,13 +98,13 @@ impl CodeTable {
         }
     }
 
-    /// Whether any instruction may be in it. Of the others, code tells which instructions may be:
+    /// Whether any instruction may be in it. For the others, the code shows which instructions may be:
     /// [`SiteRecord::MAY_BE`](crate::record::SiteRecord::MAY_BE).
     pub fn may_hold_anything(self) -> bool {
         matches!(self, Self::Alternatives | Self::Blacklist | Self::Exceptions | Self::Fixups)
     }
 
-    /// Whether the kernel writes other instructions in place of those that it lists.
+    /// Whether the kernel replaces the instructions that it lists.
     pub fn is_of_patches(self) -> bool {
         matches!(self, Self::Alternatives | Self::Paravirt | Self::Retpolines | Self::Fixups)
     }
@@ -118,51 +118,51 @@ impl TableSet {
     /// No table.
     pub const EMPTY: Self = Self(0);
 
-    /// With one more.
+    /// The set with one more table.
     #[must_use]
     pub fn with(self, table: CodeTable) -> Self {
         Self(self.0 | 1 << table as u8)
     }
-    /// Whether it has a table.
+    /// Whether it contains a table.
     pub fn has(self, table: CodeTable) -> bool {
         self.0 & 1 << table as u8 != 0
     }
-    /// Whether it has none.
+    /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
-    /// Those that it has, in their order.
+    /// The tables in it, in order.
     pub fn iter(self) -> impl Iterator<Item = CodeTable> {
         CodeTable::ALL.into_iter().filter(move |table| self.has(*table))
     }
-    /// Those of which this holds.
+    /// The tables in it that satisfy a condition.
     #[must_use]
     pub fn filtered(self, holds: impl Fn(CodeTable) -> bool) -> Self {
         self.iter().filter(|table| holds(*table)).fold(Self::EMPTY, Self::with)
     }
-    /// Those of both.
+    /// The tables in either set.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// Why the kernel's list has a range.
+/// The reason for a range in the kernel's blacklist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RefusedBy {
     /// `NOKPROBE_SYMBOL` (section `_kprobe_blacklist`).
     Nokprobe = 1,
-    /// Between `__kprobes_text_start` and `__kprobes_text_end`; of a module, the section `.kprobes.text`.
+    /// Between `__kprobes_text_start` and `__kprobes_text_end`; in a module, the section `.kprobes.text`.
     KprobesText = 2,
-    /// Between `__noinstr_text_start` and `__noinstr_text_end`; of a module, the section `.noinstr.text`.
+    /// Between `__noinstr_text_start` and `__noinstr_text_end`; in a module, the section `.noinstr.text`.
     NoinstrText = 3,
-    /// Between `__entry_text_start` and `__entry_text_end`, and what else the architecture adds.
+    /// Between `__entry_text_start` and `__entry_text_end`, and areas that the architecture adds.
     EntryText = 4,
 }
 
 impl RefusedBy {
-    /// The source of this number.
+    /// The reason of this number.
     pub fn from_number(number: u32) -> Option<Self> {
         use RefusedBy::*;
         [Nokprobe, KprobesText, NoinstrText, EntryText].into_iter().find(|source| *source as u32 == number)

@@ -1,20 +1,21 @@
-//! SystemTap's tapsets as they hold for the kernel of the index, and the texts that they were read from.
+//! SystemTap's tapsets as they apply to the kernel of the index, and the texts that they were read from.
 //!
-//! What a tapset defines is a **definition**: an alias, a function, a global, a macro, what it probes by itself, or C
-//! outside of functions. Each is a tree of its own in `tapset_trees`, so that an answer decodes the few that it needs.
+//! A tapset consists of **definitions**: aliases, functions, globals, macros, probes of its own, and C outside of
+//! functions. Each is a separate tree in `tapset_trees`, so that a query decodes only the few it needs.
 //!
 //! ```text
 //! kind and name ──▶ tapset_names ──▶ tapset_definitions ──▶ tapset_trees
 //!                        └──▶ tapset_strings
 //! ```
 //!
-//! * `tapset_definitions` has one offset into `tapset_trees` for each definition in the order of reading, and one more.
-//! * `tapset_names` is sorted by kind, then by name component by component ([`order`]), so that all that begins with
-//!   `syscall.` stands together; then by definition. An alias of several names has several records; definitions that
-//!   have no name have one with the empty name.
-//! * A tree is one `Definition` of the crate `probeidx` as serde writes it with bincode 2 (its standard configuration),
-//!   with the rules of `probeidx::tapset::stored`: places as differences, operators as numbers.
-//! * `tapset` is a [`TapsetMeta`], empty where no tapsets were indexed. `tapset_sources` is a [`SourcesMeta`].
+//! * `tapset_definitions` has the offset into `tapset_trees` of each definition in the order of reading, and one
+//!   more.
+//! * `tapset_names` is sorted by kind, then by name component by component ([`order`]), so that all names that start
+//!   with `syscall.` are together; then by definition. An alias with several names has several records; a definition
+//!   without a name has one with the empty name.
+//! * A tree is one `Definition` of the crate `probeidx`, serialized by serde with bincode 2 (its standard
+//!   configuration) by the rules of `probeidx::tapset::stored`: places as differences, operators as numbers.
+//! * `tapset` is a [`TapsetMeta`], empty if no tapsets were indexed. `tapset_sources` is a [`SourcesMeta`].
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::cmp::Ordering;
@@ -22,7 +23,7 @@ use std::ops::Range;
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// What a definition is. Part of the format.
+/// The kind of a definition. It is part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum DefinitionKind {
@@ -40,11 +41,11 @@ pub enum DefinitionKind {
     Embedded = 6,
 }
 
-/// By which name a definition is found.
+/// A name of a definition.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct TapsetNameRecord {
-    /// Its name: an offset into `tapset_strings`, where it ends with a NUL.
+    /// Its name: an offset into `tapset_strings`, NUL-terminated.
     pub name: U32,
     /// Into `tapset_definitions`.
     pub definition: U32,
@@ -53,55 +54,55 @@ pub struct TapsetNameRecord {
 }
 const _: () = assert!(size_of::<TapsetNameRecord>() == 9);
 
-/// For which target the tapsets were read, and which of their files.
+/// The target that the tapsets were read for, and the files that were used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TapsetMeta {
-    /// As SystemTap names it: `x86_64`, `arm64`.
+    /// SystemTap's name: `x86_64`, `arm64`.
     pub arch: String,
     /// The kernel's release.
     pub release: String,
-    /// The version of SystemTap whose behaviour was asked for.
+    /// The version of SystemTap that was emulated.
     pub systemtap: String,
-    /// Whether SystemTap knows the kernel's functions by their symbols: without `System.map` it does not.
+    /// Whether SystemTap knows the kernel's functions by symbols, which requires `System.map`.
     pub system_map: bool,
-    /// The paths of the files, as places count them.
+    /// The paths of the files, in the order that places refer to.
     pub files: Vec<String>,
 }
 
-/// The folders of tapsets with all of their files, those for other kernels too.
+/// The folders of tapsets with all their files, including those for other kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourcesMeta {
-    /// The folders that were given, in their order.
+    /// The given folders, in order.
     pub folders: Vec<FolderMeta>,
-    /// The texts of all files that could be read, one after another, as zlib compresses them.
+    /// The concatenated texts of all readable files, compressed by zlib.
     pub texts: Vec<u8>,
 }
 
 /// A folder of tapsets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderMeta {
-    /// Where it was.
+    /// Its path.
     pub path: String,
-    /// By path.
+    /// Sorted by path.
     pub files: Vec<SourceMeta>,
 }
 
 /// A file of a folder of tapsets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceMeta {
-    /// Below the folder.
+    /// The path below the folder.
     pub path: String,
-    /// Files of one number are one file under several names.
+    /// Files with the same number are one file with several names.
     pub identity: u32,
     /// In bytes.
     pub size: u64,
-    /// When it was last changed, in nanoseconds since 1970.
+    /// The modification time, in nanoseconds since 1970.
     pub modified: i64,
-    /// How many bytes of the texts are its own; none if it could not be read.
+    /// The number of bytes of its text; `None` if it could not be read.
     pub text: Option<u64>,
 }
 
-/// The tables of the tapsets. Copying it is copying pointers.
+/// The tables of the tapsets. Copying it copies pointers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tapset<'a> {
     pub(crate) meta: &'a [u8],
@@ -111,7 +112,7 @@ pub struct Tapset<'a> {
     pub(crate) trees: &'a [u8],
 }
 
-/// The same with bytes of its own, to be written.
+/// The tables of the tapsets with owned bytes, for writing.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     /// `tapset`: see [`encode`].
@@ -127,7 +128,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The same to be read.
+    /// The tables as [`Tapset`], for reading.
     pub fn as_tapset(&self) -> Tapset<'_> {
         let Self { meta, names, strings, definitions, trees } = self;
         Tapset { meta, names, strings, definitions, trees }
@@ -139,11 +140,11 @@ impl<'a> Tapset<'a> {
     pub fn is_empty(&self) -> bool {
         self.meta.is_empty()
     }
-    /// How many definitions there are.
+    /// The number of definitions.
     pub fn definitions(&self) -> usize {
         self.definitions.len().saturating_sub(1)
     }
-    /// What the tapsets were read for. Cost: decoding it.
+    /// The target and files of the tapsets. Cost: decoding it.
     pub fn meta(&self) -> Result<TapsetMeta> {
         let damaged = Error::Section { section: "tapset", offset: 0, what: "it cannot be decoded" };
         decode(self.meta).ok_or(damaged)
@@ -169,7 +170,7 @@ impl<'a> Tapset<'a> {
         let rest = self.strings.get(record.name.get() as usize..).unwrap_or_default();
         &rest[..rest.iter().position(|b| *b == 0).unwrap_or(rest.len())]
     }
-    /// Which definition the name at a position is of.
+    /// The definition of the name at a position.
     pub fn definition(&self, position: usize) -> usize {
         self.names.get(position).map_or(usize::MAX, |record| record.definition.get() as usize)
     }
@@ -184,9 +185,9 @@ impl<'a> Tapset<'a> {
     }
 }
 
-/// The order of names: component by component.
+/// The order of names, component by component.
 pub fn order(left: &[u8], right: &[u8]) -> Ordering {
-    // A dot ends a component, so that it comes before every other byte.
+    // A dot ends a component, so it sorts before every other byte.
     let rank = |byte: &u8| if *byte == b'.' { 0 } else { u16::from(*byte) + 1 };
     match left.iter().zip(right).find(|(l, r)| l != r) {
         Some((l, r)) => rank(l).cmp(&rank(r)),
@@ -194,12 +195,12 @@ pub fn order(left: &[u8], right: &[u8]) -> Ordering {
     }
 }
 
-/// The bytes of a tree, or of what is described above.
+/// The bytes of a tree or of a metadata struct above.
 pub fn encode(value: &impl Serialize) -> Vec<u8> {
     bincode::serde::encode_to_vec(value, bincode::config::standard()).expect("encoding to memory cannot fail")
 }
 
-/// Reads what [`encode`] wrote. `None` for other bytes; it takes no more memory than some hundred times their length.
+/// Decodes the output of [`encode`]. `None` for other bytes; memory is bounded to some hundred times their length.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let config = bincode::config::standard().with_limit::<{ 256 << 20 }>();
     match bincode::serde::decode_from_slice(bytes, config) {

@@ -2,13 +2,13 @@
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
-        /// What a type is.
+        /// The kind of a type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum TypeKind { $($(#[$doc])* $name = $value,)* }
 
         impl TypeKind {
-            /// The kind that this byte of a [`TypeRecord`](crate::record::TypeRecord) stands for.
+            /// The kind encoded by this byte of a [`TypeRecord`](crate::record::TypeRecord).
             pub fn from_u8(byte: u8) -> Self {
                 match byte { $($value => Self::$name,)* _ => Self::Unspecified }
             }
@@ -17,9 +17,9 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Has no description that could be named (`DW_TAG_unspecified_type` and tags that are not known).
+    /// An unnamed or unknown type (`DW_TAG_unspecified_type` and unknown tags).
     Unspecified = 0,
-    /// A number, character or truth value.
+    /// A number, character or boolean.
     Base = 1,
     /// A struct; its members are `members`.
     Struct = 2,
@@ -43,7 +43,7 @@ kinds! {
     Restrict = 11,
     /// `_Atomic`.
     Atomic = 12,
-    /// A function that returns `target`; `members` are its parameters, one without type and name is `...`.
+    /// A function that returns `target`; `members` are its parameters, where one without type and name is `...`.
     Function = 13,
     /// A C++ reference.
     Reference = 14,
@@ -52,7 +52,7 @@ kinds! {
 }
 
 impl TypeKind {
-    /// Whether it has members by name.
+    /// Whether it has named members.
     pub fn is_aggregate(self) -> bool {
         matches!(self, Self::Struct | Self::Union | Self::Class)
     }

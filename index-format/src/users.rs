@@ -1,28 +1,28 @@
-//! Which functions take or return a struct, union, class or enum: as it is, or through pointers.
+//! The functions that take or return a struct, union, class or enum, directly or through pointers.
 //!
-//! `type_users` finds the part of `type_uses` that belongs to a type. That is a stream of numbers, one for each return
-//! value and parameter, by function and position: bits 0 and 1 how many pointers lead to the type (3: a number with this
-//! follows), bits 2 to 4 the position (0 what the function returns, 1 its first parameter; 7: a number with this
-//! follows), above that the `FunctionId` less that of the use before (the first: less 0). Typedefs, qualifiers and the
-//! dimensions of arrays do not count; what the type of a function pointer takes is no use.
+//! `type_users` gives the range of a type in `type_uses`, which is a stream of numbers, one per return value and
+//! parameter, by function and position: bits 0 and 1 are the number of pointers to the type (3: it follows as a
+//! number), bits 2 to 4 the position (0 the return value, 1 the first parameter; 7: it follows as a number), and the
+//! rest the `FunctionId` less that of the previous use (the first: less 0). Typedefs, qualifiers and the dimensions
+//! of arrays do not count; parameters of function pointer types are not uses.
 use crate::id::FunctionId;
 use crate::varint::{self, Reader};
 
 /// A return value or parameter of some type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use {
-    /// Whose it is.
+    /// The function.
     pub function: FunctionId,
-    /// 0 what it returns, else the number of the parameter.
+    /// 0 for the return value, else the number of the parameter.
     pub position: u32,
-    /// How many pointers lead to the type.
+    /// The number of pointers to the type.
     pub depth: u32,
 }
 
 const DEPTHS: u32 = 3;
 const POSITIONS: u32 = 7;
 
-/// Appends the uses of one type, which are in order.
+/// Appends the uses of one type, given in order.
 pub fn put(out: &mut Vec<u8>, uses: impl IntoIterator<Item = Use>) {
     let mut last = 0;
     for one in uses {
@@ -47,7 +47,7 @@ pub struct Uses<'a> {
 }
 
 impl<'a> Uses<'a> {
-    /// Reads a type's part of `type_uses`.
+    /// Reads a type's range of `type_uses`.
     pub fn read(bytes: &'a [u8]) -> Self {
         Self { reader: Reader::new(bytes), last: 0 }
     }

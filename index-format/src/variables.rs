@@ -1,14 +1,14 @@
-//! What a function returns, and its variables: parameters and locals of all its blocks, in the order of its debug
-//! information.
+//! The return type of a function, and its variables: parameters and locals of all its blocks, in the order of the
+//! debug information.
 //!
 //! A stream of numbers: the return type's `TypeId` plus one, or 0 for void; the linkage name's `StrId`; then for each
-//! variable a number: bit 0 it is a parameter, bit 1 it stands in a lexical block, above that its rank in `variables`;
-//! and its line less that of the variable before (the first: less the function's; signed).
+//! variable a number: bit 0 marks a parameter, bit 1 a variable in a lexical block, the rest is its rank in
+//! `variables`; and its line less that of the previous variable (the first: less the function's; signed).
 use crate::id::{StrId, TypeId};
 use crate::record::VariableRecord;
 use crate::varint::{self, Reader};
 
-/// A variable as declared.
+/// A variable declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
     /// Its name; empty for an unnamed parameter.
@@ -19,24 +19,24 @@ pub struct Variable {
     pub line: u32,
     /// Whether it is a parameter.
     pub parameter: bool,
-    /// Whether it stands in a lexical block, not in the function's outermost scope.
+    /// Whether it is in a lexical block, not in the function's outermost scope.
     pub nested: bool,
 }
 
-/// Appends what comes before the variables.
+/// Appends the numbers before the variables.
 pub fn put_head(out: &mut Vec<u8>, return_type: Option<TypeId>, linkage_name: StrId) {
     varint::put(out, return_type.map_or(0, |t| u64::from(t.get()) + 1));
     varint::put(out, linkage_name.get().into());
 }
 
-/// Appends a variable by its rank; `due` is the line of the one before, or the function's.
+/// Appends a variable by its rank; `due` is the line of the previous one, or the function's.
 pub fn put(out: &mut Vec<u8>, due: &mut u32, rank: u32, line: u32, parameter: bool, nested: bool) {
     varint::put(out, u64::from(rank) << 2 | u64::from(nested) << 1 | u64::from(parameter));
     varint::put_signed(out, i64::from(line) - i64::from(*due));
     *due = line;
 }
 
-/// What a function returns, and its variables: iterate.
+/// The return type of a function, and an iterator over its variables.
 #[derive(Clone, Copy, Debug)]
 pub struct Variables<'a> {
     /// `DW_AT_type` of the function, or none for void.
@@ -50,7 +50,7 @@ pub struct Variables<'a> {
 }
 
 impl<'a> Variables<'a> {
-    /// Reads that many variables of a function of this line, from the bytes at its offset.
+    /// Reads `count` variables of a function with this line, from the bytes at its offset.
     pub fn read(table: &'a [VariableRecord], bytes: &'a [u8], count: u16, line: u32) -> Self {
         let mut reader = Reader::new(bytes);
         let return_type = reader.number32().checked_sub(1).map(TypeId::new);

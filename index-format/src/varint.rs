@@ -1,6 +1,6 @@
 //! LEB128 numbers, and a reader over them that cannot fail.
 
-/// Appends an unsigned number, seven bits a byte, the lowest first.
+/// Appends an unsigned number, seven bits per byte, lowest first.
 #[inline]
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -16,19 +16,19 @@ pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, zigzag(value));
 }
 
-/// The unsigned number that stands for a signed one.
+/// Encodes a signed number as an unsigned one.
 #[inline]
 pub const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// The signed number for which an unsigned one stands.
+/// Decodes a signed number from an unsigned one.
 #[inline]
 pub const fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Reads numbers from bytes that may be damaged: past the end it gives zeros and says so in [`Reader::ended`].
+/// Reads numbers from bytes that may be damaged: past the end it yields zeros and sets [`Reader::ended`].
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -41,12 +41,12 @@ impl<'a> Reader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, ended: false }
     }
-    /// What has not been read yet.
+    /// The bytes not read yet.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
-    /// Whether more was asked for than there was.
+    /// Whether a read went past the end.
     #[inline]
     pub fn ended(&self) -> bool {
         self.ended
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
             }
         }
     }
-    /// The next unsigned number, its low 32 bits.
+    /// The low 32 bits of the next unsigned number.
     #[inline]
     pub fn number32(&mut self) -> u32 {
         self.number() as u32

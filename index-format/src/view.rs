@@ -1,4 +1,4 @@
-//! An index as typed slices. Opening costs the header and a bounds check per section, whatever the file's size.
+//! An index as typed slices. Opening it takes the header and a bounds check per section, whatever the file's size.
 use crate::config;
 use crate::details::{self, Details};
 use crate::error::{Error, Result};
@@ -19,8 +19,8 @@ use std::ops::Range;
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-/// The sections of an index. Copying it is copying some pointers; nothing is decoded before it is asked for.
-/// Ids that point nowhere, as a damaged file may have them, give empty answers.
+/// The sections of an index. Copying it copies some pointers; decoding is on demand. Invalid ids, as in a damaged
+/// file, give empty answers.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     file: &'a [u8],
@@ -28,17 +28,17 @@ pub struct View<'a> {
     machine: u16,
     release: StrId,
     strings: &'a [u8],
-    /// vmlinux, then the modules by name; one record more than there are objects.
+    /// vmlinux, then the modules by name; one record more than objects.
     pub objects: &'a [ObjectRecord],
     /// By object.
     pub sections: &'a [SectionRecord],
-    /// By object; one record more than there are units.
+    /// By object; one record more than units.
     pub units: &'a [UnitRecord],
     pub(crate) unit_files: &'a [StrId],
-    /// Sorted; one record more than there are names.
+    /// Sorted; one record more than names.
     pub names: &'a [NameRecord],
     name_hash: &'a [U32],
-    /// Sorted by name, file and line; one record more than there are functions.
+    /// Sorted by name, file and line; one record more than functions.
     pub functions: &'a [FunctionRecord],
     function_details: &'a [u8],
     variables: &'a [VariableRecord],
@@ -51,7 +51,7 @@ pub struct View<'a> {
     /// By object, sorted.
     pub symbols: &'a [SymbolRecord],
     pub(crate) symbol_names: &'a [SymbolId],
-    /// Named ones first; one record more than there are types.
+    /// Named ones first; one record more than types.
     pub types: &'a [TypeRecord],
     pub(crate) members: &'a [MemberRecord],
     /// By object, sorted.
@@ -70,7 +70,7 @@ pub struct View<'a> {
     event_fields: &'a [EventFieldRecord],
     labels: &'a [u8],
     configuration: &'a [u8],
-    /// The tapsets as they hold for this kernel.
+    /// The tapsets as they apply to this kernel.
     pub tapset: Tapset<'a>,
 }
 
@@ -134,16 +134,16 @@ impl<'a> View<'a> {
     pub fn machine(&self) -> u16 {
         self.machine
     }
-    /// The bytes of an address and of a pointer: 8, or 4 of a 32-bit kernel.
+    /// Bytes per address and pointer: 8, or 4 for a 32-bit kernel.
     pub fn address_size(&self) -> u8 {
         crate::machine::address_size(self.machine)
     }
-    /// The byte order of the objects, all of which are of one machine.
+    /// The byte order of the objects, which are all of one machine.
     pub fn order(&self) -> ByteOrder {
         let is_big = self.objects.first().is_some_and(|object| object.has(ObjectRecord::BIG_ENDIAN));
         if is_big { ByteOrder::Big } else { ByteOrder::Little }
     }
-    /// The bytes of a section, after its checksum was compared. Cost: its length.
+    /// The bytes of a section, with its checksum verified. Cost: its length.
     pub fn checked(&self, name: SectionName) -> Result<&'a [u8]> {
         let section = bytes(self.file, self.directory, name)?;
         let entry = &self.directory[name as usize];
@@ -156,12 +156,12 @@ impl<'a> View<'a> {
         }
         Ok(section)
     }
-    /// That no byte of the file was changed since it was written: each section's checksum, as opening compared those of
-    /// the header and the directory, and there is nothing between or behind them; and that who wrote it kept to the
-    /// specification in what can be told at a glance. Cost: reading the file.
+    /// Checks that no byte of the file has changed since it was written, by the checksum of each section; opening has
+    /// checked those of header and directory, and there are no other bytes. Also checks that the ranges of tables
+    /// obey the specification. Cost: reading the file.
     ///
     /// # Errors
-    /// The first section that is not whole.
+    /// The first damaged section.
     pub fn whole(&self) -> Result<()> {
         for name in SectionName::ALL {
             self.checked(*name)?;
@@ -170,26 +170,26 @@ impl<'a> View<'a> {
         self.check_other_owners()?;
         self.meta().map(drop)
     }
-    /// What was indexed, and from which files. Cost: decoding it.
+    /// The objects indexed and their files. Cost: decoding it.
     pub fn meta(&self) -> Result<Meta> {
         Meta::from_bytes(self.checked(SectionName::Meta)?)
     }
-    /// The texts that the tapsets were read from. Cost: comparing the checksum, and copying them.
+    /// The texts that the tapsets were read from. Cost: verifying the checksum, and copying them.
     pub fn tapset_sources(&self) -> Result<SourcesMeta> {
         let section = self.checked(SectionName::TapsetSources)?;
         let what = "it cannot be decoded";
         let damaged = Error::Section { section: SectionName::TapsetSources.text(), offset: 0, what };
         if section.is_empty() { Ok(SourcesMeta::default()) } else { tapset::decode(section).ok_or(damaged) }
     }
-    /// An option of the kernel's configuration, `CONFIG_` left away: what follows its `=`. Cost: a binary search.
+    /// The value of an option of the kernel's configuration, named without `CONFIG_`. Cost: a binary search.
     pub fn option(&self, name: &[u8]) -> Option<&'a [u8]> {
         config::find(self.configuration, name)
     }
-    /// Where a section starts in the file.
+    /// The offset of a section in the file.
     pub(crate) fn offset(&self, name: SectionName) -> u64 {
         self.directory[name as usize].offset.get()
     }
-    /// The length of a section in bytes, which lie within the file.
+    /// The length of a section in bytes, known to lie within the file.
     pub(crate) fn length(&self, name: SectionName) -> usize {
         self.directory[name as usize].length.get() as usize
     }
@@ -198,7 +198,7 @@ impl<'a> View<'a> {
         SectionName::ALL.iter().zip(self.directory).map(|(&name, entry)| (name, entry.length.get()))
     }
 
-    /// All strings, sorted, each with a NUL behind it: to search through.
+    /// All strings, sorted and NUL-terminated, for searching.
     pub fn strings(&self) -> &'a [u8] {
         self.strings
     }
@@ -212,7 +212,7 @@ impl<'a> View<'a> {
     pub fn object_ids(&self) -> impl DoubleEndedIterator<Item = ObjectId> + use<> {
         (0..self.objects.len().saturating_sub(1) as u32).map(ObjectId::new)
     }
-    /// An object's part of the table for which `first` is given, and which has this many entries.
+    /// An object's range of a table with `length` entries, given `first`.
     fn part(&self, object: ObjectId, first: impl Fn(&ObjectRecord) -> U32, length: usize) -> Range<usize> {
         self.part_of(self.objects, object.index(), |o| first(o).get() as usize, length)
     }
@@ -230,7 +230,7 @@ impl<'a> View<'a> {
     }
     /// The units of an object.
     pub fn units_of(&self, object: ObjectId) -> impl Iterator<Item = UnitId> + use<> {
-        // The last record ends the one before it.
+        // The last record only ends the one before it.
         let units = self.units.len().saturating_sub(1);
         self.part(object, |o| o.first_unit, units).map(|unit| UnitId::new(unit as u32))
     }
@@ -254,18 +254,18 @@ impl<'a> View<'a> {
     pub fn is_user(&self, object: ObjectId) -> bool {
         self.objects.get(object.index()).is_some_and(|o| o.has(ObjectRecord::USER))
     }
-    /// The offset in a user object's file of an address as its debug information has it.
+    /// The offset in a user object's file of an address in its debug information.
     pub fn file_offset(&self, address: u64) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let within = address.checked_sub(segment.address.get())?;
             (within < segment.size.get()).then(|| segment.offset.get().checked_add(within))?
         })
     }
-    /// What the kernel's own list has of an object.
+    /// The ranges of an object in the kernel's own blacklist.
     pub fn refused_of(&self, object: ObjectId) -> &'a [RefusedRecord] {
         self.refused.get(self.part(object, |o| o.first_refused, self.refused.len())).unwrap_or_default()
     }
-    /// The ranges of an object of which frame rules are known.
+    /// The ranges of an object with frame rules.
     pub fn frames_of(&self, object: ObjectId) -> &'a [FrameRecord] {
         self.frames.get(self.part(object, |o| o.first_frame, self.frames.len())).unwrap_or_default()
     }
@@ -274,13 +274,13 @@ impl<'a> View<'a> {
         let rows = self.frame_rows.get(frame.rows.get() as usize..).unwrap_or_default();
         frames::Rows::read(rows, frame.start.get())
     }
-    /// The tracepoints of a name, in order of system and object. Cost: a binary search.
+    /// The tracepoints of a name, by system and object. Cost: a binary search.
     pub fn tracepoints_named(&self, name: &[u8]) -> &'a [TracepointRecord] {
         let first = self.tracepoints.partition_point(|t| self.string(t.name) < name);
         let rest = &self.tracepoints[first..];
         &rest[..rest.partition_point(|t| self.string(t.name) == name)]
     }
-    /// The fields of a tracepoint's event, without those that all events have.
+    /// The fields of a tracepoint's event, without those common to all events.
     pub fn event_fields(&self, tracepoint: &TracepointRecord) -> &'a [EventFieldRecord] {
         let first = tracepoint.first_field.get() as usize;
         let end = first.saturating_add(tracepoint.fields.get().into());
@@ -290,7 +290,7 @@ impl<'a> View<'a> {
     pub fn labels(&self) -> Labels<'a> {
         Labels::read(self.labels)
     }
-    /// Whether an instruction starts at an offset within a section; `None` where its code was not read.
+    /// Whether an instruction starts at an offset within a section; `None` if its code was not read.
     pub fn is_boundary(&self, section: &SectionRecord, offset: u32) -> Option<bool> {
         let first = section.boundaries.get();
         if first == SectionRecord::NO_BOUNDARIES {
@@ -299,17 +299,17 @@ impl<'a> View<'a> {
         let byte = self.boundaries.get((first as usize).checked_add(offset as usize / 8)?)?;
         Some(byte >> (offset % 8) & 1 != 0)
     }
-    /// The object to which a placement belongs. Cost: a binary search over the objects.
+    /// The object that a placement belongs to. Cost: a binary search over the objects.
     pub fn object_of_place(&self, place: PlaceId) -> ObjectId {
         let after = self.objects.partition_point(|o| o.first_place.get() <= place.get());
         ObjectId::new(after.saturating_sub(1) as u32)
     }
-    /// The object to which a symbol belongs. Cost: a binary search over the objects.
+    /// The object that a symbol belongs to. Cost: a binary search over the objects.
     pub fn object_of_symbol(&self, symbol: SymbolId) -> ObjectId {
         let after = self.objects.partition_point(|o| o.first_symbol.get() <= symbol.get());
         ObjectId::new(after.saturating_sub(1) as u32)
     }
-    /// The unit to which a placement belongs. Cost: a binary search over the units.
+    /// The unit that a placement belongs to. Cost: a binary search over the units.
     pub fn unit_of_place(&self, place: PlaceId) -> UnitId {
         let after = self.units.partition_point(|u| u.first_place.get() <= place.get());
         UnitId::new(after.saturating_sub(1) as u32)
@@ -334,7 +334,7 @@ impl<'a> View<'a> {
     pub fn functions_named(&self, name: NameId) -> Range<usize> {
         self.part_of(self.names, name.index(), |n| n.first_function.index(), self.functions.len())
     }
-    /// The symbols of a name, in order of object and address.
+    /// The symbols of a name, by object and address.
     pub fn symbols_named(&self, name: NameId) -> &'a [SymbolId] {
         let range = self.part_of(
             self.names,
@@ -344,23 +344,23 @@ impl<'a> View<'a> {
         );
         &self.symbol_names[range]
     }
-    /// The placements of a function, rising. Cost: of each, a byte or two.
+    /// The placements of a function, ascending. Cost: a byte or two each.
     pub fn places_of_function(&self, function: FunctionId) -> Postings<'a> {
         let first = |f: &FunctionRecord| f.postings.get() as usize;
         let range = self.part_of(self.functions, function.index(), first, self.postings.len());
         Postings { reader: Reader::new(&self.postings[range]), last: 0 }
     }
-    /// What a function returns, and its variables.
+    /// The return type of a function, and its variables.
     pub fn variables(&self, function: &FunctionRecord) -> Variables<'a> {
         let bytes = self.function_details.get(function.details.get() as usize..).unwrap_or_default();
         Variables::read(self.variables, bytes, function.variables.get(), function.line.get())
     }
-    /// What else is known of a placement.
+    /// The details of a placement.
     pub fn details(&self, place: &PlaceRecord) -> Details<'a> {
         let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
         Details::read(bytes, place.entry)
     }
-    /// The placement into which this one is inlined. Always one that stands before it.
+    /// The placement that this one is inlined into. It always precedes this one.
     #[inline]
     pub fn outer(&self, id: PlaceId, place: &PlaceRecord) -> Option<PlaceId> {
         let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
@@ -374,8 +374,8 @@ impl<'a> View<'a> {
         let first = |t: &TypeRecord| t.first_member.get() as usize;
         &self.members[self.part_of(self.types, type_id.index(), first, self.members.len())]
     }
-    /// The functions that take or return a struct, union, class or enum. Cost: a binary search, and of each a byte or
-    /// three.
+    /// The functions that take or return a struct, union, class or enum. Cost: a binary search, and one to three
+    /// bytes each.
     pub fn users(&self, type_id: TypeId) -> Uses<'a> {
         let at = self.type_users.partition_point(|u| u.type_id < type_id);
         let found = self.type_users.get(at).is_some_and(|u| u.type_id == type_id);
@@ -388,7 +388,7 @@ impl<'a> View<'a> {
         Rows::read(self.lines.get(sequence.rows.get() as usize..).unwrap_or_default(), sequence.start.get())
     }
 
-    /// Where the `index`th part of a table of `length` entries lies, if each of `owners` says where its part starts.
+    /// The range of the `index`th owner in a table of `length` entries, given the start of each owner's range.
     #[inline]
     fn part_of<T>(
         &self,
@@ -414,7 +414,7 @@ pub struct Postings<'a> {
 }
 
 impl Postings<'_> {
-    /// How many bytes are to be read.
+    /// The number of bytes to read.
     pub fn size(&self) -> usize {
         self.reader.rest().len()
     }

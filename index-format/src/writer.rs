@@ -1,4 +1,4 @@
-//! Writes the file: sections in order, then the header in front of them.
+//! Writes the file: the sections in order, then the header in front of them.
 use crate::header::{self, DirectoryEntry, Header, MAGIC, SectionName, VERSION};
 use crate::id::StrId;
 use std::io::{Result, Seek, SeekFrom, Write};
@@ -13,14 +13,14 @@ pub struct Writer<W> {
 }
 
 impl<W: Write + Seek> Writer<W> {
-    /// Leaves room for header and directory.
+    /// Reserves space for header and directory.
     pub fn new(mut out: W) -> Result<Self> {
         let front = size_of::<Header>() + SectionName::ALL.len() * size_of::<DirectoryEntry>();
         out.write_all(&vec![0; front])?;
         Ok(Self { out, at: front as u64, directory: vec![] })
     }
 
-    /// Writes the next section, from these parts one after another.
+    /// Writes the next section, as a concatenation of parts.
     pub fn section<'a>(
         &mut self,
         name: SectionName,
@@ -44,7 +44,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes the header for objects of this `e_machine` and a kernel of this release; gives the whole length.
+    /// Writes the header for objects of this `e_machine` and a kernel of this release; returns the total length.
     pub fn finish(mut self, machine: u16, release: StrId) -> Result<u64> {
         assert_eq!(self.directory.len(), SectionName::ALL.len(), "all sections are written");
         let mut header = Header {

@@ -18,8 +18,8 @@ pub fn registers(btf: &Btf<'_>, prototype: Id, machine: u16) -> Vec<u8> {
         return vec![];
     }
     let parameters = btf.record(prototype).into_iter().flat_map(|p| p.rows());
-    let told = parameters.take_while(|[_, id, _]| is_one_register(btf, Id(*id)));
-    told.zip(argument_registers(machine)).map(|(_, register)| DW_OP_reg0.0 + register).collect()
+    let passed = parameters.take_while(|[_, id, _]| is_one_register(btf, Id(*id)));
+    passed.zip(argument_registers(machine)).map(|(_, register)| DW_OP_reg0.0 + register).collect()
 }
 
 fn is_one_register(btf: &Btf<'_>, mut id: Id) -> bool {

@@ -177,7 +177,7 @@ impl<'d> Btf<'d> {
     /// Reads the header; also returns the offset of the records.
     fn open(data: &'d [u8], base: Option<&'d Btf<'d>>) -> Result<(Self, usize), Fault> {
         let fault = |at, what| Fault::new(SECTION, at, what);
-        let order = order_of_btf(data).ok_or_else(|| fault(0, "no BTF: its mark is missing"))?;
+        let order = order_of_btf(data).ok_or_else(|| fault(0, "no BTF: the magic number is missing"))?;
         if data.get(2) != Some(&1) {
             return Err(fault(2, "BTF of a version that is not known"));
         }
@@ -203,7 +203,7 @@ impl<'d> Btf<'d> {
             let what = match self.length_at(at) {
                 None => "a record of BTF makes no sense: it and what follows is left out",
                 Some(_) if offsets.len() >= MOST_RECORDS => {
-                    "more than 16777216 records of BTF: what follows is left out"
+                    "more than 16777216 records of BTF: the rest is left out"
                 }
                 Some(length) => {
                     offsets.push(at as u32);

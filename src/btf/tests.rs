@@ -164,13 +164,13 @@ fn a_module_of_another_build_goes_on_where_its_excerpt_ends() {
     assert!(batch.faults.is_empty(), "{:?}", batch.faults);
     let [t] = named(&batch, "t")[..] else { panic!() };
     let members = &batch.members[t.first_member as usize..][..4];
-    let told: Vec<_> = members
+    let listed: Vec<_> = members
         .iter()
         .map(|m| batch.types[m.target as usize])
         .map(|t| (t.kind, t.known, t.declared, batch.strings.get(t.name)))
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             (TypeKind::Struct, false, true, &b"gone"[..]),
             (TypeKind::Struct, true, false, b""),

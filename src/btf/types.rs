@@ -142,7 +142,7 @@ impl<'b, 'd> Types<'b, 'd> {
             return self.deeper(|types| types.at(record.target()));
         }
         let Some(kind) = kind(&record) else {
-            self.fault("a record of BTF refers to one that is no type");
+            self.fault("a record of BTF refers to one that is not a type");
             return NO_TYPE;
         };
         let key = match self.btf.own_number(id) {

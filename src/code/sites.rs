@@ -116,7 +116,7 @@ pub fn for_shapes<T>(
             members.iter().find(|names| names.split('|').all(|name| shape.offset(name).is_none()))
         {
             let what = format!(
-                "struct {name} of this kernel has no member {}: what the table says of places is undecided",
+                "struct {name} of this kernel has no member {}: whether places in the table can be probed is undecided",
                 lost.replace('|', " or ")
             );
             return Err(Error::new(ErrorKind::Unsupported, what).section(table.name()));

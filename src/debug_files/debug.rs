@@ -162,7 +162,7 @@ impl<'d> DebugSections<'d> {
     /// [`ErrorKind::Mismatch`] if the file has another byte order. Nothing is added then.
     pub(super) fn append(&mut self, path: &Path, other: &DebugSections<'_>) -> Result<usize> {
         if self.order != other.order {
-            return Err(Error::new(ErrorKind::Mismatch, "another byte order than that of the object"));
+            return Err(Error::new(ErrorKind::Mismatch, "its byte order is not that of the object"));
         }
         let len = |at: usize| self.sections[at].len();
         let start = Origin {

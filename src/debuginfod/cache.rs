@@ -177,7 +177,7 @@ pub fn check_space(folder: &Path, needed: u64) -> Result<()> {
     if free >= needed {
         return Ok(());
     }
-    let what = format!("{needed} bytes are to come, and {free} are free");
+    let what = format!("{needed} more bytes are needed, and {free} are free");
     Err(Error::new(ErrorKind::Io, what)
         .at(folder)
         .hint("make room, or name another folder with DEBUGINFOD_CACHE_PATH"))

@@ -74,10 +74,10 @@ pub fn meaning(request: &Request, head: &Head, most: u64) -> Meaning {
             Some((from, whole)) if from == request.from && request.from > 0 => {
                 whole.or_else(|| Some(from.saturating_add(head.length?)))
             }
-            _ => return Meaning::NotTheSame("it gave another part than was asked for".to_owned()),
+            _ => return Meaning::NotTheSame("it sent another part than requested".to_owned()),
         },
         404 | 410 => return Meaning::Absent,
-        416 => return Meaning::NotTheSame("the file is shorter than what was there of it".to_owned()),
+        416 => return Meaning::NotTheSame("the file is shorter than the part already present".to_owned()),
         408 | 429 | 500..=599 => return Meaning::Later(format!("HTTP status {status}")),
         _ => {
             let error = Error::new(ErrorKind::Io, format!("HTTP status {status}"));

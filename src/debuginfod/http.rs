@@ -23,11 +23,11 @@ impl Http {
 
 impl Transport for Http {
     fn get(&self, request: &Request) -> Result<(Head, Body), String> {
-        let mut asked = self.0.get(&request.url);
+        let mut call = self.0.get(&request.url);
         if let Some(version) = &request.version {
-            asked = asked.header("Range", format!("bytes={}-", request.from)).header("If-Range", version);
+            call = call.header("Range", format!("bytes={}-", request.from)).header("If-Range", version);
         }
-        let (head, body) = asked.call().map_err(|error| error.to_string())?.into_parts();
+        let (head, body) = call.call().map_err(|error| error.to_string())?.into_parts();
         let text = |name: &str| text(&head.headers, name);
         let number = |name: &str| text(name)?.trim().parse().ok();
         // A weak one does not guarantee identical bytes.

@@ -121,13 +121,13 @@ pub(super) fn release(
         Role::Module => b"vermagic=",
         Role::Vmlinux | Role::Image => b"Linux version ",
     };
-    let told = match (compression, role) {
+    let from_content = match (compression, role) {
         (None, Role::Image) => {
             let mut head = vec![];
             start(file).take(NAMED).read_to_end(&mut head).ok()?;
-            let told = image::release(&head).map(str::to_owned);
+            let named = image::release(&head).map(str::to_owned);
             // A flat image has the banner uncompressed.
-            told.or_else(|| release_after(&mut start(file), marker))
+            named.or_else(|| release_after(&mut start(file), marker))
         }
         (Some(kind), _) => release_after(&mut stream(file, kind), marker),
         (None, Role::Module) => Elf::read(file, |elf| {
@@ -139,7 +139,7 @@ pub(super) fn release(
             .into_iter()
             .find_map(|(offset, size)| release_after(&mut section(file, offset, size)?, marker)),
     };
-    told.or_else(|| live::release(path)).or_else(|| {
+    from_content.or_else(|| live::release(path)).or_else(|| {
         let text = std::fs::read_to_string(path.parent()?.join("include/config/kernel.release")).ok()?;
         let text = text.trim();
         (role == Role::Vmlinux && !text.is_empty() && !text.contains(['/', '\0'])).then(|| text.to_owned())
@@ -286,9 +286,9 @@ fn release_after(stream: &mut dyn Read, marker: &[u8]) -> Option<String> {
     let mut window = Vec::new();
     loop {
         let got = (&mut *stream).take(CHUNK).read_to_end(&mut window).ok()?;
-        let told = finder.find_iter(&window).find_map(|at| leading_release(&window[at + marker.len()..]));
-        if told.is_some() || got == 0 {
-            return told;
+        let release = finder.find_iter(&window).find_map(|at| leading_release(&window[at + marker.len()..]));
+        if release.is_some() || got == 0 {
+            return release;
         }
         window.drain(..window.len().saturating_sub(OVERLAP));
     }
@@ -363,13 +363,13 @@ mod tests {
             w.write_all(data).unwrap();
             open(&tree, &w.finish().unwrap())
         };
-        for (file, expected, told) in [
+        for (file, expected, wanted) in [
             (gz(&vmlinux("5.4.1")), Role::Vmlinux, Some("5.4.1")),
             (gz(&module("5.4.2", "")), Role::Module, Some("5.4.2")),
             (gz(&module("", "")), Role::Module, None),
         ] {
             assert_eq!(role(&file, Some(Compression::Gzip)), expected);
-            assert_eq!(release(&file, &path, expected, Some(Compression::Gzip)).as_deref(), told);
+            assert_eq!(release(&file, &path, expected, Some(Compression::Gzip)).as_deref(), wanted);
         }
     }
 
@@ -380,8 +380,8 @@ mod tests {
         {
             let mut text = vec![b'L'; before];
             text.extend(b"Linux version 6.1.0-56-cloud-amd64 (x)");
-            let told = release_after(&mut &text[..], b"Linux version ");
-            assert_eq!(told.as_deref(), Some("6.1.0-56-cloud-amd64"), "after {before}");
+            let found = release_after(&mut &text[..], b"Linux version ");
+            assert_eq!(found.as_deref(), Some("6.1.0-56-cloud-amd64"), "after {before}");
         }
         assert_eq!(release_after(&mut &b"vermagic=6.1"[..], b"vermagic="), None);
     }
@@ -396,8 +396,8 @@ mod tests {
                 bad[at] = value;
                 let file = open(&tree, &bad);
                 role(&file, None);
-                let told = release(&file, Path::new("/none/f"), Role::Module, None);
-                assert!(told.is_none() || told.as_deref() == Some("6.1.0"), "{told:?}");
+                let found = release(&file, Path::new("/none/f"), Role::Module, None);
+                assert!(found.is_none() || found.as_deref() == Some("6.1.0"), "{found:?}");
                 data_sections(&file);
             }
         }

@@ -126,7 +126,7 @@ fn choose_vmlinux(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Er
             shipped.get_or_insert(other.path);
         } else if other.compression.is_none() && !is_less(&chosen, &other) {
             let what =
-                format!("a further vmlinux of {release}; the bigger {} is taken", chosen.path.display());
+                format!("a further vmlinux of {release}; the larger {} is taken", chosen.path.display());
             skipped.push(passed_over(what, &other.path));
         }
     }

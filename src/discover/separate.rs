@@ -199,7 +199,7 @@ fn checked(path: &Path, elf: &Elf<'_>, real: &Path) -> Result<()> {
                 Some((_, expected)) => {
                     format!("its checksum is {:08x}, and the object asks for {expected:08x}", found.sum())
                 }
-                None => "it has no build id to know it by".to_owned(),
+                None => "it has no build id to recognize it by".to_owned(),
             }
         }
     };

@@ -30,7 +30,7 @@ impl Sysroot {
             fs::canonicalize(folder).map_err(|e| Error::io(folder, "find the root of the system", e))?;
         match real.is_dir() {
             true => Ok(Self(real)),
-            false => Err(Error::new(ErrorKind::Usage, "the root of a system is a folder").at(folder)),
+            false => Err(Error::new(ErrorKind::Usage, "the root of a system must be a folder").at(folder)),
         }
     }
 

@@ -214,7 +214,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             self.fault(Fault::new(".debug_info", header.start, "the entries of a unit are damaged"));
         }
         if let Some(&offset) = with_code.first() {
-            self.fault(Fault::new(".debug_info", offset, "a function with code that is no object's"));
+            self.fault(Fault::new(".debug_info", offset, "a function with code outside of the object"));
         }
     }
 

@@ -140,7 +140,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             let unit = source.unit.header.start;
             let (at, what) = match offset {
                 IN_TYPE_UNIT => (unit, "types in type units (-fdebug-types-section) that are not there"),
-                IN_OTHER_FILE => (unit, "types in a supplementary file (dwz), which is not read"),
+                IN_OTHER_FILE => (unit, "types in a supplementary file (dwz), which was not read"),
                 _ => (self.place_of_reference(source, offset), "a type lies outside of all units"),
             };
             self.fault(Fault::new(".debug_info", at, what));

@@ -68,16 +68,16 @@ pub fn inflate_section(kind: SectionCompression, data: &[u8], uncompressed_size:
         SectionCompression::Zstd => ("zstd", open_stream(Compression::Zstd, data)),
     };
     let (out, end) = read_whole(&mut *stream, uncompressed_size);
-    let says = |what: String| {
+    let damaged = |what: String| {
         Error::new(ErrorKind::Damaged, what).hint("install the package of this file again, or build it again")
     };
     match end {
         End::Whole if out.len() as u64 == uncompressed_size => Ok(out),
-        End::Whole => Err(says(format!(
+        End::Whole => Err(damaged(format!(
             "the {name} stream yields {} bytes, the section header promises {uncompressed_size}",
             out.len()
         ))),
-        End::OverLimit => Err(says(format!(
+        End::OverLimit => Err(damaged(format!(
             "the {name} stream yields more than the {uncompressed_size} bytes of the section header"
         ))),
         End::Failed(e) => Err(stream_error(name, out.len(), &e)),

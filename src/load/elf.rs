@@ -78,7 +78,7 @@ impl<'d> Section<'d> {
             let size = self.data.get(8..16).and_then(|s| s.first_chunk::<8>()).ok_or_else(short)?;
             let data = self.data.get(24..).ok_or_else(short)?;
             let kind = SectionCompression::from_ch_type(self.order.read_u32(*kind))
-                .ok_or_else(|| damaged(Error::new(ErrorKind::Unsupported, "compressed in an unknown way")))?;
+                .ok_or_else(|| damaged(Error::new(ErrorKind::Unsupported, "unknown compression")))?;
             return inflate_section(kind, data, self.order.read_u64(*size)).map(Cow::Owned).map_err(damaged);
         }
         if let Some(rest) = self.data.strip_prefix(b"ZLIB").filter(|_| self.name.starts_with(".zdebug")) {

@@ -31,8 +31,7 @@ impl SymbolTable {
         let known: FxHashMap<(&[u8], u64), ListedSymbol<'_>> =
             lines(&text).map(|t| ((t.name, t.address), t)).collect();
         if carried.is_some_and(|carried| carried.each().any(|symbol| !known.contains_key(&symbol))) {
-            let error =
-                Error::new(ErrorKind::Mismatch, "of another build: it has not all symbols of the kernel");
+            let error = Error::new(ErrorKind::Mismatch, "of another build: it lacks symbols of the kernel");
             return Err(error.at(&map).hint("install the package of the kernel again"));
         }
         Ok(Some(Self::new(object, lines(&text))))

@@ -193,7 +193,7 @@ fn inflated(data: &[u8], order: Endianness) -> Result<Vec<u8>> {
     let (kind, size) = word(0).zip(word(4)).ok_or_else(short)?;
     let data = data.get(12..).ok_or_else(short)?;
     let kind = SectionCompression::from_ch_type(kind)
-        .ok_or_else(|| Error::new(ErrorKind::Unsupported, "compressed in an unknown way"))?;
+        .ok_or_else(|| Error::new(ErrorKind::Unsupported, "unknown compression"))?;
     inflate_section(kind, data, size.into())
 }
 

@@ -1,4 +1,4 @@
-//! One comparison of the preprocessor.
+//! Evaluates one comparison of the preprocessor.
 use std::cmp::Ordering;
 
 use super::lexer::{Kind, Token};
@@ -89,19 +89,19 @@ pub fn holds(target: &Target<'_>, left: &Token<'_>, operator: &Token<'_>, right:
     }
 }
 
-/// As fnmatch(3) without escapes has it.
+/// Matches like fnmatch(3) without escapes.
 fn fits(pattern: &str, text: &str, token: &Token<'_>) -> Result<bool> {
     let pattern = Pattern::new(&pattern.replace('\\', "\\\\")).map_err(|e| fault(token, e.message()))?;
     Ok(pattern.matches(text.as_bytes()))
 }
 
-/// A number that is written in a script; a conditional reads it in base ten.
+/// A number written in a script; conditionals read it in base ten.
 fn literal(token: &Token<'_>) -> Result<i64> {
     let number = if token.kind == Kind::Number { token.text.parse().ok() } else { None };
     number.ok_or_else(|| fault(token, format!("expected a number, found {}", shown(token))))
 }
 
-/// A value of the configuration as strtoll(3) reads it in any base: nothing is 0.
+/// A configuration value, read like strtoll(3) in any base: an empty one is 0.
 fn c_number(text: &str) -> Option<i64> {
     let trimmed = text.trim_start();
     let (negative, digits) = match trimmed.strip_prefix('-') {
@@ -115,7 +115,7 @@ fn c_number(text: &str) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(number) } else { i64::try_from(number).ok() }
 }
 
-/// Digits as C writes them: `0x1f`, `017`, `15`.
+/// Digits in C's notation: `0x1f`, `017`, `15`.
 pub fn magnitude(digits: &str) -> Option<u64> {
     let (digits, base) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         Some(hex) => (hex, 16),
@@ -128,14 +128,15 @@ pub fn magnitude(digits: &str) -> Option<u64> {
     u64::from_str_radix(digits, base).ok()
 }
 
-/// Versions as strverscmp(3) of glibc orders them: runs of digits are numbers, with leading zeros they are fractions.
+/// The order of versions by glibc's strverscmp(3): runs of digits are numbers, or fractions if they have leading
+/// zeros.
 pub fn version_order(left: &str, right: &str) -> Ordering {
     let at = |text: &str, i: usize| text.as_bytes().get(i).copied().unwrap_or(0);
     let same = left.bytes().zip(right.bytes()).take_while(|(l, r)| l == r).count();
     if same == left.len() && same == right.len() {
         return Ordering::Equal;
     }
-    // The run of digits that the difference lies in or follows.
+    // The run of digits that contains or precedes the difference.
     let run = left.as_bytes()[..same].iter().rposition(|b| !b.is_ascii_digit()).map_or(0, |i| i + 1);
     let (l, r) = (at(left, same), at(right, same));
     let first_is_digit = |text: &str| matches!(at(text, run), b'1'..=b'9');
@@ -145,7 +146,7 @@ pub fn version_order(left: &str, right: &str) -> Ordering {
     }
     let zeros = run < same && left.as_bytes()[run..same].iter().all(|&b| b == b'0');
     if zeros && (l.is_ascii_digit() || r.is_ascii_digit()) {
-        // Digits that go on make a fraction, which is less than what ends or goes on otherwise.
+        // More digits continue the fraction, which is then less than one that ends or is followed by other text.
         let rank = |b: u8| i16::from(b) - i16::from(b'0');
         return match (l.is_ascii_digit(), r.is_ascii_digit()) {
             (true, false) => Ordering::Less,

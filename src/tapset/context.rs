@@ -1,54 +1,54 @@
-//! What a handler can see where it runs.
+//! What a handler can read at its probe point.
 //!
-//! A script is read without any kernel. What its `$variables` are is told by whoever knows the place where the
-//! handler runs: an address of the kernel, a tracepoint, a timer, which has none.
+//! Scripts are read without any kernel. A [`Context`] knows the `$variables` at the probe point of the handler: an
+//! address of the kernel, a tracepoint, or a timer, which has none.
 use super::ast::{Type, Variable};
 
-/// The place where a handler runs, as far as its variables are concerned.
+/// The variables at the probe point of a handler.
 pub trait Context {
-    /// What a variable of the kernel is here, with all of its path. `of` is what is known of the value that a
-    /// [`Root::Value`](super::ast::Root::Value) starts from, or that a variable index has.
+    /// The type of a kernel variable here, with its whole path. `of` is the detail of the value that a
+    /// [`Root::Value`](super::ast::Root::Value) starts from, or of a variable index.
     ///
     /// # Errors
-    /// It does not exist here, cannot be read, or a member on its path does not exist.
+    /// The variable does not exist here or cannot be read, or a member on its path does not exist.
     fn variable(&self, variable: &Variable, of: Option<Detail>) -> Result<Value, Absent>;
 
-    /// Whether the handler runs where a function returns, so that it can ask for values from its entry.
+    /// Whether the handler runs at a function's return, so that it can use values saved at entry.
     fn returns(&self) -> bool {
         false
     }
 
-    /// Whether a variable can be written without guru mode: it is one of SystemTap's, and none of the kernel's.
+    /// Whether a variable can be written without guru mode: those of SystemTap can, those of the kernel cannot.
     fn writable(&self, _: &Variable) -> bool {
         false
     }
 }
 
-/// A value that a variable of the kernel gives.
+/// The value of a kernel variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// What it is to the script: a number, or text.
+    /// Its type in the script: a number or text.
     pub kind: Type,
-    /// What it is to the kernel, so that members can be taken of it later.
+    /// Its type in the kernel, from which members can be read later.
     pub detail: Option<Detail>,
 }
 
-/// A type of the kernel, as a number that only its [`Context`] can read.
+/// A kernel type, as a number with meaning only to its [`Context`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Detail(pub u32);
 
-/// Why there is no such variable.
+/// Why a variable does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// The part of the path that fails: `$cachep`, `$s->nam`.
     pub what: String,
     /// The reason, in lower case and without a full stop.
     pub why: String,
-    /// What could be written instead.
+    /// Suggested replacements.
     pub instead: Vec<String>,
 }
 
-/// A place of which no variable is known: `begin`, `timer.s(1)`.
+/// A probe point without variables: `begin`, `timer.s(1)`.
 #[derive(Clone, Copy, Debug)]
 pub struct Nowhere;
 

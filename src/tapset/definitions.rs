@@ -1,4 +1,4 @@
-//! What a script can use: what tapsets define, and what it defines itself.
+//! Everything that a script can use: definitions in tapsets and its own.
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::stored::{Definition, Stored};
 use super::{Library, Target};
 use crate::error::Result;
 
-/// Aliases, functions and globals by name. Those of an index are decoded when they are asked for, each once; copies of
-/// this share what is decoded, also between threads.
+/// Aliases, functions and globals by name. Those of an index are decoded on demand, once each; copies share what is
+/// decoded, also between threads.
 ///
-/// A definition whose bytes are damaged is not there; [`Self::whole`] says so.
+/// Definitions with damaged bytes are skipped; [`Self::whole`] reports them.
 #[derive(Clone, Debug)]
 pub struct Definitions<'l> {
     pub(super) stored: Arc<Stored<'l>>,
     pub(super) own: Option<Own<'l>>,
 }
 
-/// The options of an index's kernel, as a [`Target`] asks for them.
+/// The options of an index's kernel, for a [`Target`].
 pub fn configuration<'v>(view: &View<'v>) -> impl Fn(&str) -> Option<String> + Sync + use<'v> {
     let view = *view;
     move |option| {
@@ -32,7 +32,7 @@ pub fn configuration<'v>(view: &View<'v>) -> impl Fn(&str) -> Option<String> + S
     }
 }
 
-/// A script and the aliases of it by name, in the order of an index.
+/// A script, with its aliases sorted by name as in an index.
 #[derive(Clone, Debug)]
 pub(super) struct Own<'l> {
     script: &'l Script,
@@ -41,18 +41,18 @@ pub(super) struct Own<'l> {
 }
 
 impl<'l> Definitions<'l> {
-    /// Those of an index. Cost: the names of the files.
+    /// The definitions in an index. Cost: the names of the files.
     ///
     /// # Errors
     /// [`NoIndex`](crate::ErrorKind::NoIndex) if it was built without tapsets.
     pub fn of_index(view: &View<'l>) -> Result<Self> {
         Ok(Self { stored: Arc::new(Stored::of_index(view.tapset)?), own: None })
     }
-    /// Those of a library. Cost: as much as writing it to an index.
+    /// The definitions in a library. Cost: the same as writing it to an index.
     pub fn new(library: &'l Library) -> Self {
         Self { stored: Arc::new(Stored::of_library(library)), own: None }
     }
-    /// The same with what a script defines, which was read by [`Self::read`]. Its functions and globals hide those of
+    /// Adds the definitions of a script that was read by [`Self::read`]. Its functions and globals hide those of
     /// tapsets.
     pub fn with<'s>(&self, script: &'s Script, path: &'s Path) -> Definitions<'s>
     where
@@ -65,7 +65,7 @@ impl<'l> Definitions<'l> {
         Definitions { stored, own: Some(Own { script, path, aliases }) }
     }
 
-    /// Reads a script that uses them.
+    /// Parses a script that uses these definitions.
     ///
     /// # Errors
     /// [`Syntax`](crate::ErrorKind::Syntax), with the place.
@@ -74,7 +74,7 @@ impl<'l> Definitions<'l> {
         let script = parser::script(bytes, file, Origin::Script, self.stored.macros(), target);
         script.map_err(|fault| fault.into_error(|of| if of == file { path } else { self.path(of) }))
     }
-    /// For which kernel tapsets were read; scripts are to be read for the same. `config` is usually that of
+    /// The target that the tapsets were read for; scripts must be read for the same one. `config` is usually that of
     /// [`configuration`].
     pub fn target<'a>(&'a self, config: &'a (dyn Fn(&str) -> Option<String> + Sync)) -> Target<'a> {
         let meta = self.stored.meta();
@@ -85,7 +85,7 @@ impl<'l> Definitions<'l> {
         }
     }
 
-    /// Whether SystemTap finds the kernel's functions by their symbols alone: see [`Target::system_map`].
+    /// Whether SystemTap finds the kernel's functions by their symbols: see [`Target::system_map`].
     pub fn system_map(&self) -> bool {
         self.stored.meta().system_map
     }
@@ -95,12 +95,12 @@ impl<'l> Definitions<'l> {
         let own = self.own.iter().flat_map(|own| &own.script.aliases);
         self.stored.in_order(Kind::Alias, Definition::alias).chain(own)
     }
-    /// The names of all aliases, sorted component by component. Cost: none is decoded.
+    /// The names of all aliases, sorted component by component. Decodes none.
     pub fn alias_names(&self) -> BTreeSet<&str> {
         let stored = self.names(Kind::Alias);
         stored.chain(self.own.iter().flat_map(|own| own.aliases.iter().map(|(name, _)| &**name))).collect()
     }
-    /// The aliases of exactly this name.
+    /// The aliases with exactly this name.
     pub fn alias(&self, name: &str) -> impl Iterator<Item = &Alias> {
         let stored = self.stored.of_name(Kind::Alias, name, Definition::alias);
         let own = self.own.iter().flat_map(|own| &own.aliases);
@@ -112,37 +112,37 @@ impl<'l> Definitions<'l> {
         let own = self.own.iter().flat_map(|own| &own.script.functions);
         self.stored.in_order(Kind::Function, Definition::function).chain(own)
     }
-    /// The names of the functions of tapsets. Cost: none is decoded.
+    /// The names of the functions in tapsets. Decodes none.
     pub fn function_names(&self) -> BTreeSet<&str> {
         self.names(Kind::Function).collect()
     }
-    /// The functions of a name: several, if it is overloaded, or private to files.
+    /// The functions of a name: several if it is overloaded, or private to files.
     pub fn functions(&self, name: &str) -> impl Iterator<Item = &Function> {
         let own = self.own.iter().flat_map(|own| &own.script.functions);
         let own: Vec<&Function> = own.filter(|function| function.name == name).collect();
         let stored = own.is_empty().then(|| self.stored.of_name(Kind::Function, name, Definition::function));
         stored.into_iter().flatten().chain(own)
     }
-    /// The globals of a name: several, if they are private to their files.
+    /// The globals of a name: several if they are private to files.
     pub fn globals(&self, name: &str) -> impl Iterator<Item = &Global> {
         let own = self.own.iter().flat_map(|own| &own.script.globals);
         let own: Vec<&Global> = own.filter(|global| global.name == name).collect();
         let stored = own.is_empty().then(|| self.stored.of_name(Kind::Global, name, Definition::global));
         stored.into_iter().flatten().chain(own)
     }
-    /// What the tapset of this number runs by itself once a script uses anything of it.
+    /// The probes of a tapset file, which run once a script uses anything from the file.
     pub fn probes(&self, file: u32) -> impl Iterator<Item = &Probe> {
         let own = self.own.iter().flat_map(|own| &own.script.probes);
         let all = self.stored.in_order(Kind::Probe, Definition::probe).chain(own);
         all.filter(move |probe| probe.place.file == file)
     }
-    /// The C that the tapset of this number has outside of functions.
+    /// The C code of a tapset file outside of functions.
     pub fn embedded(&self, file: u32) -> impl Iterator<Item = &Embedded> {
         let own = self.own.iter().flat_map(|own| &own.script.embedded);
         let all = self.stored.in_order(Kind::Embedded, Definition::embedded).chain(own);
         all.filter(move |embedded| embedded.place.file == file)
     }
-    /// The macros that every file may use.
+    /// The macros available to every file.
     pub fn macros(&self) -> impl Iterator<Item = (&str, &Macro<'static>)> {
         let macros: &Macros<'static> = self.stored.macros();
         macros.iter().map(|(name, of)| (&**name, &**of))
@@ -153,7 +153,7 @@ impl<'l> Definitions<'l> {
         let own = || self.own.as_ref().map_or(Path::new(""), |own| own.path);
         self.stored.files.get(file as usize).map_or_else(own, |path| path.as_path())
     }
-    /// That no definition that was asked for so far is damaged.
+    /// Fails if any definition requested so far is damaged.
     ///
     /// # Errors
     /// [`IndexDamaged`](crate::ErrorKind::IndexDamaged), with the section.

@@ -1,7 +1,7 @@
-//! The tapsets that count for one kernel, in the form in which its index keeps them.
+//! The tapsets that apply to one kernel, in the form of an index.
 use probeidx_format::tapset::Tables;
 
-/// What an index keeps of the tapsets; empty for a user object.
+/// The tapset sections of an index; empty for a user object.
 #[derive(Default)]
 pub struct Evaluated {
     /// The options of the kernel.

@@ -1,8 +1,8 @@
-//! Aliases to the points that they stand for.
+//! Expands aliases to the points that they stand for.
 //!
-//! An alias is tried point by point, each through further aliases down to points that no alias names. Whoever asks is
-//! given those and says whether something matches there; behind a match that is marked `!` the rest of its list is
-//! not tried. What is wanted behind the name of an alias goes to each of its points: `vm.brk.return` is an alias
+//! An alias is tried point by point, each through further aliases, down to points without an alias. These are passed
+//! to the caller, who returns whether anything matches there. After a match marked with `!`, the rest of its list is
+//! not tried. A suffix after the name of an alias is appended to each of its points: `vm.brk.return` is an alias that
 //! nobody wrote.
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,59 +16,59 @@ use super::stored::Definition;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pattern::Pattern;
 
-/// How many aliases may lead to each other.
+/// The longest chain of aliases.
 pub const DEEPEST: usize = 32;
-/// How many points and names one question may come through.
+/// The most points and names that a single query may pass through.
 pub const MOST: usize = 300_000;
 
-/// The one point that no alias names although it begins with the name of one.
+/// Points that are never aliases although their names begin like one.
 const BUILT_IN: [&str; 3] = ["timer", "profile", "tick"];
 
-/// A point that no alias names.
+/// A point that is not an alias.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'q> {
-    /// Its names, from the left, with their arguments.
+    /// Its names with their arguments, from the left.
     pub components: &'q [Component],
-    /// Whether it or an alias on the way to it may match nothing.
+    /// Whether it, or an alias that led to it, may match nothing.
     pub optional: bool,
-    /// How it is itself marked: `?`, `!`, or nothing.
+    /// Its own mark: `?`, `!`, or nothing.
     pub mark: &'static str,
-    /// What has to hold for its handler to run.
+    /// The conditions for its handler to run.
     pub conditions: &'q [Arc<Expression>],
-    /// The aliases on the way to it, the asked one first.
+    /// The aliases that led to it, starting with the requested one.
     pub through: &'q [&'q Alias],
-    /// Of each of these what was wanted behind its name, as it was asked.
+    /// The suffix after the name of each of these aliases, as requested.
     pub behind: &'q [Vec<Component>],
 }
 
-/// What is met on the way through aliases.
+/// A point met during expansion.
 #[derive(Clone, Copy, Debug)]
 pub enum Met<'q> {
-    /// A point that no alias names.
+    /// A point that is not an alias.
     Leaf(Leaf<'q>),
-    /// A point that names aliases of which nothing matched, although the alias before it needs it: SystemTap refuses that
-    /// (elaborate.cxx of 4.8, `derive_probes`).
+    /// A point whose aliases matched nothing, although it is not optional: SystemTap refuses that (elaborate.cxx of
+    /// 4.8, `derive_probes`).
     Missing(Leaf<'q>),
 }
 
-/// On the way through aliases.
+/// An expansion in progress.
 struct Walk<'l, 'v> {
     visit: &'v mut dyn FnMut(Met<'_>) -> bool,
-    way: Way<'l>,
+    chain: Chain<'l>,
     steps: usize,
 }
 
 #[derive(Default)]
-struct Way<'l> {
+struct Chain<'l> {
     through: Vec<&'l Alias>,
     behind: Vec<Vec<Component>>,
     conditions: Vec<Arc<Expression>>,
     optional: bool,
-    /// Whether a wildcard led here: what it leads to may match nothing.
+    /// Whether a wildcard led here: then nothing need match.
     wild: bool,
 }
 
-/// A point of a way to which it goes back.
+/// A saved state of a chain, to return to.
 #[derive(Clone, Copy)]
 struct Mark {
     aliases: usize,
@@ -77,8 +77,8 @@ struct Mark {
     wild: bool,
 }
 
-impl Way<'_> {
-    /// Whether what is here may match nothing.
+impl Chain<'_> {
+    /// Whether nothing need match here.
     fn may_miss(&self) -> bool {
         self.optional || self.wild
     }
@@ -94,9 +94,9 @@ impl Way<'_> {
     }
 }
 
-/// Why a walk goes no further.
+/// Why an expansion stops.
 enum Stop {
-    /// An alias leads back to itself: below a wildcard or something optional that is as if nothing matched.
+    /// An alias leads back to itself: below a wildcard or something optional, this counts as no match.
     Loop(Error),
     Beyond(Error),
 }
@@ -112,8 +112,8 @@ impl Walk<'_, '_> {
 }
 
 impl<'l> Definitions<'l> {
-    /// Goes to every point that this one stands for, and gives whether anything matched. `*` matches in a component,
-    /// `**` over several.
+    /// Passes every point that this one stands for to `visit`, and returns whether any matched. `*` matches within a
+    /// component, `**` across components.
     ///
     /// # Errors
     /// [`ErrorKind::Syntax`] for an alias that leads back to itself, and past [`DEEPEST`] and [`MOST`];
@@ -122,12 +122,12 @@ impl<'l> Definitions<'l> {
         self.walk(point, |met| matches!(met, Met::Leaf(leaf) if visit(leaf)))
     }
 
-    /// As [`Self::expand`], with what is missing on the way; what is said of that counts for nothing.
+    /// Like [`Self::expand`], but also visits missing points; the result of visiting those is ignored.
     ///
     /// # Errors
-    /// The same.
+    /// As for [`Self::expand`].
     pub fn walk(&self, point: &Point, mut visit: impl FnMut(Met<'_>) -> bool) -> Result<bool> {
-        let mut walk = Walk { visit: &mut visit, way: Way::default(), steps: 0 };
+        let mut walk = Walk { visit: &mut visit, chain: Chain::default(), steps: 0 };
         self.point(point, &[], &mut walk).map_err(|(Stop::Loop(error) | Stop::Beyond(error))| error)
     }
 
@@ -138,9 +138,9 @@ impl<'l> Definitions<'l> {
         walk: &mut Walk<'d, '_>,
     ) -> Result<bool, Stop> {
         walk.step()?;
-        let before = walk.way.mark();
-        walk.way.conditions.extend(point.condition.clone());
-        walk.way.optional |= point.optional;
+        let before = walk.chain.mark();
+        walk.chain.conditions.extend(point.condition.clone());
+        walk.chain.optional |= point.optional;
         let components = match suffix {
             [] => Cow::Borrowed(&*point.components),
             _ => Cow::Owned([&*point.components, suffix].concat()),
@@ -148,8 +148,8 @@ impl<'l> Definitions<'l> {
         let built_in = components.len() >= BUILT_IN.len()
             && components.iter().zip(BUILT_IN).all(|(c, name)| c.name == name && c.argument.is_none());
         let named = if built_in { Ok((false, false)) } else { Node::root(self).find(&components, 0, walk) };
-        let Way { through, behind, conditions, .. } = &walk.way;
-        let optional = walk.way.may_miss();
+        let Chain { through, behind, conditions, .. } = &walk.chain;
+        let optional = walk.chain.may_miss();
         let mark = match point {
             Point { sufficient: true, .. } => "!",
             Point { optional: true, .. } => "?",
@@ -166,11 +166,11 @@ impl<'l> Definitions<'l> {
             Err(Stop::Loop(_)) if point.optional || before.optional || before.wild => Ok(false),
             Err(stop) => Err(stop),
         };
-        walk.way.back(before);
+        walk.chain.back(before);
         found
     }
 
-    /// The points of an alias, in order.
+    /// Expands the points of an alias, in order.
     fn through<'d>(
         &'d self,
         alias: &'d Alias,
@@ -178,18 +178,18 @@ impl<'l> Definitions<'l> {
         walk: &mut Walk<'d, '_>,
     ) -> Result<bool, Stop> {
         let name = || alias.names.first().map(Point::to_string).unwrap_or_default();
-        if walk.way.through.iter().any(|other| std::ptr::eq(*other, alias)) {
+        if walk.chain.through.iter().any(|other| std::ptr::eq(*other, alias)) {
             return Err(Stop::Loop(wrong(format!("the alias `{}` leads back to itself", name()))));
         }
-        if walk.way.through.len() == DEEPEST {
+        if walk.chain.through.len() == DEEPEST {
             return Err(Stop::Beyond(wrong(format!("the alias `{}` lies behind {DEEPEST} others", name()))));
         }
-        walk.way.through.push(alias);
-        walk.way.behind.push(suffix.to_vec());
-        // A wildcard forgives what an alias throws. One with nothing wanted behind its name throws nothing: it says at once
-        // what is wrong (elaborate.cxx of 4.8, `derive_probes`: `rethrow_errors`).
-        let before = walk.way.wild;
-        walk.way.wild &= !suffix.is_empty();
+        walk.chain.through.push(alias);
+        walk.chain.behind.push(suffix.to_vec());
+        // Errors of an alias below a wildcard are ignored, except if nothing follows the alias: then they are
+        // reported (elaborate.cxx of 4.8, `derive_probes`: `rethrow_errors`).
+        let before = walk.chain.wild;
+        walk.chain.wild &= !suffix.is_empty();
         let mut any = false;
         for point in &alias.points {
             let found = self.point(point, suffix, walk)?;
@@ -198,9 +198,9 @@ impl<'l> Definitions<'l> {
                 break;
             }
         }
-        walk.way.wild = before;
-        walk.way.through.pop();
-        walk.way.behind.pop();
+        walk.chain.wild = before;
+        walk.chain.through.pop();
+        walk.chain.behind.pop();
         Ok(any)
     }
 }
@@ -211,9 +211,9 @@ struct Node<'d> {
     all: &'d Definitions<'d>,
     /// Positions in the names of the index.
     stored: Range<usize>,
-    /// Positions in those of the script.
+    /// Positions in the names of the script.
     own: Range<usize>,
-    /// How long these components are, with the dot behind each.
+    /// The length of these components, including the dot after each.
     length: usize,
 }
 
@@ -230,7 +230,7 @@ impl<'d> Node<'d> {
         self.all.own.as_ref().map_or(&[], |own| own.aliases[at].0.as_bytes())
     }
 
-    /// Those whose next component is this one.
+    /// The aliases with this next component.
     fn below(&self, component: &[u8]) -> Option<Self> {
         let next = |name: &'d [u8]| next_component(name, self.length);
         let stored = narrow(self.stored.clone(), |at| next(self.stored_name(at)), component);
@@ -239,7 +239,7 @@ impl<'d> Node<'d> {
         (!stored.is_empty() || !own.is_empty()).then_some(Self { all: self.all, stored, own, length })
     }
 
-    /// The next components that there are.
+    /// All next components.
     fn components(&self) -> Vec<&'d [u8]> {
         let next = |name: &'d [u8]| next_component(name, self.length);
         let stored = self.stored.clone().filter_map(|at| next(self.stored_name(at)));
@@ -264,7 +264,8 @@ impl<'d> Node<'d> {
         Ok(here)
     }
 
-    /// What matches from component `at` on, below this node: whether something did, and whether there was an alias.
+    /// Expands everything that matches from component `at` on, below this node. Returns whether anything matched, and
+    /// whether there was an alias.
     fn find(
         &self,
         components: &[Component],
@@ -274,7 +275,7 @@ impl<'d> Node<'d> {
         let Some(component) = components.get(at) else { return self.these(&[], walk) };
         let (mut found, mut known) = (false, false);
         if let Some((start, end)) = component.name.split_once("**") {
-            // In one component, or from here over the next.
+            // Within one component, or from here across the next.
             let replaced = |name: String| Component { name, ..component.clone() };
             let end = end.trim_start_matches('*');
             let mut one = components.to_vec();
@@ -300,7 +301,7 @@ impl<'d> Node<'d> {
         Ok((f, known | k))
     }
 
-    /// The same with a `*` in the component.
+    /// Like [`Self::find`], for a component with `*`.
     fn matching(
         &self,
         components: &[Component],
@@ -318,19 +319,19 @@ impl<'d> Node<'d> {
             else {
                 continue;
             };
-            let before = walk.way.mark();
-            walk.way.wild = true;
+            let before = walk.chain.mark();
+            walk.chain.wild = true;
             match below.find(components, at + 1, walk) {
                 Ok((f, k)) => (found, known) = (found | f, known | k),
                 Err(Stop::Loop(_)) => {}
                 Err(stop) => return Err(stop),
             }
-            walk.way.back(before);
+            walk.chain.back(before);
         }
         Ok((found, known))
     }
 
-    /// The aliases whose name ends here, with what is wanted behind them.
+    /// Expands the aliases whose names end here, with this suffix.
     fn these(&self, suffix: &[Component], walk: &mut Walk<'d, '_>) -> Result<(bool, bool), Stop> {
         let (mut found, mut known) = (false, false);
         for alias in self.here()? {
@@ -341,12 +342,12 @@ impl<'d> Node<'d> {
     }
 }
 
-/// The component of a name behind those of this length; none where the name ends before.
+/// The component after the first `length` bytes of a name; `None` if the name ends before.
 fn next_component(name: &[u8], length: usize) -> Option<&[u8]> {
     name.get(length..)?.split(|byte| *byte == b'.').next()
 }
 
-/// The part of the range where the next component is this one. They are sorted by it.
+/// The part of the range with this next component. The names are sorted by it.
 fn narrow<'n>(
     range: Range<usize>,
     next: impl Fn(usize) -> Option<&'n [u8]>,
@@ -362,7 +363,7 @@ fn narrow<'n>(
     };
     let Range { start, end } = range;
     let start = first(start..end, &|found| found < Some(component));
-    // Few are alike: the end is near.
+    // Few are equal: the end is near.
     let is_it = |found: Option<&[u8]>| found <= Some(component);
     let (mut from, mut step) = (start, 1);
     while from + step < end && is_it(next(from + step)) {

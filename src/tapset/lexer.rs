@@ -1,34 +1,34 @@
-//! Bytes to tokens, and the comments that document something.
+//! Converts bytes to tokens, and collects documentation comments.
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
 use super::Place;
 
-/// What a token is. Of a string the text is without quotes, of embedded C without its brackets.
+/// The kind of a token. The text of a string is without quotes, that of embedded C without brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A name, also `$name`, `$` and `$$`.
     Identifier,
     Keyword,
-    /// Also every word that begins with `@`.
+    /// Including every word that begins with `@`.
     Operator,
     String,
-    /// Begins with a digit; whether it is a number is seen when its value is wanted.
+    /// Begins with a digit; it is parsed only when its value is needed.
     Number,
     Embedded,
-    /// Not part of the language. The text says why.
+    /// Not part of the language; the text is the reason.
     Junk,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Token<'a> {
     pub kind: Kind,
-    /// Whether blanks or comments stand before it.
+    /// Whether blanks or comments precede it.
     pub spaced: bool,
     pub text: Cow<'a, str>,
     pub place: Place,
-    /// Where the outermost macro was called that gave it.
+    /// Where the outermost macro call that produced it is.
     pub called: Option<Place>,
 }
 
@@ -46,7 +46,7 @@ impl Token<'_> {
 pub struct Comment {
     pub name: String,
     pub line: u32,
-    /// The lines without the stars before them.
+    /// The lines without leading stars.
     pub text: String,
 }
 
@@ -55,12 +55,12 @@ pub struct Lexer<'a> {
     at: usize,
     file: u32,
     line: u32,
-    /// Where the line begins.
+    /// The start of the line.
     line_start: usize,
     comments: Vec<Comment>,
-    /// What stands behind the script on the command line of stap.
+    /// The arguments of the script on the command line of stap.
     arguments: &'a [String],
-    /// The argument that is read in the place of its `$1`, and where that stands.
+    /// The argument being read in place of its `$1`, and the place of that.
     argument: Option<(Box<Lexer<'a>>, Place)>,
 }
 
@@ -80,12 +80,12 @@ impl<'a> Lexer<'a> {
         Self { bytes, at: 0, file, line: 1, line_start: 0, comments: vec![], arguments, argument: None }
     }
 
-    /// The same with the arguments `$1`, `@2` and so on.
+    /// Sets the arguments `$1`, `@2` and so on.
     pub fn with_arguments(self, arguments: &'a [String]) -> Self {
         Self { arguments, ..self }
     }
 
-    /// The documenting comments that were met so far, in their order.
+    /// The documentation comments met so far, in order.
     pub fn into_comments(self) -> Vec<Comment> {
         self.comments
     }
@@ -99,7 +99,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Goes on to `end`, counting lines.
+    /// Moves to `end`, counting lines.
     fn pass(&mut self, end: usize) -> &'a [u8] {
         let passed = &self.bytes[self.at..end];
         for newline in memchr::memchr_iter(b'\n', passed) {
@@ -115,7 +115,7 @@ impl<'a> Lexer<'a> {
         self.pass(self.at + rest.iter().position(|&b| !more(b)).unwrap_or(rest.len()))
     }
 
-    /// Passes blanks and comments. Whether there were any, or where a comment begins that never ends.
+    /// Skips blanks and comments. Returns whether there were any, or the start of an unterminated comment.
     fn pass_blanks(&mut self) -> Result<bool, Place> {
         let start = self.at;
         loop {
@@ -141,7 +141,7 @@ impl<'a> Lexer<'a> {
         Token { kind: Kind::Junk, spaced: false, text: why.into(), place, called: None }
     }
 
-    /// The next token, none at the end.
+    /// The next token, `None` at the end.
     pub fn next(&mut self) -> Option<Token<'a>> {
         if let Some((inner, place)) = &mut self.argument {
             if let Some(token) = inner.next() {
@@ -172,7 +172,7 @@ impl<'a> Lexer<'a> {
                 let number = digits.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
                 match number.and_then(|number| arguments.get(number)) {
                     Some(argument) if first == b'@' => token(Kind::String, Cow::Borrowed(argument)),
-                    // It counts as if its text stood here; arguments in it are not replaced.
+                    // Read as if its text were here; arguments within it are not replaced.
                     Some(argument) => {
                         let inner = Lexer::new(argument.as_bytes(), self.file);
                         self.argument = Some((Box::new(inner), place));
@@ -231,7 +231,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A string from its opening quote; none if its line ends before it.
+    /// A string starting at its quote; `None` if its line ends first.
     fn string(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at + 1;
         let mut end = start;
@@ -248,7 +248,7 @@ impl<'a> Lexer<'a> {
                 b'\\' => {
                     byte = *self.bytes.get(end)?;
                     end += 1;
-                    // What C knows stays as it is written; of the rest the backslash goes.
+                    // C's escapes are kept as written; other backslashes are dropped.
                     if matches!(
                         byte,
                         b'x' | b'a' | b'b' | b't' | b'n' | b'v' | b'f' | b'r' | b'0'..=b'7' | b'\\'
@@ -275,12 +275,12 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// Strings and embedded C may hold bytes that are not text.
+/// Strings and embedded C may contain bytes that are not UTF-8.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// The comment, given from behind its first star, if it documents something by name.
+/// The comment, without its first star, if it documents something by name.
 fn documentation(comment: &[u8], line: u32) -> Option<Comment> {
     let lines = text(comment.strip_prefix(b"*")?);
     let lines = lines.lines().map(|l| l.trim().strip_prefix('*').unwrap_or(l.trim()).trim());

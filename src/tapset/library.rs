@@ -1,8 +1,8 @@
-//! The tapsets that belong to a target.
+//! The tapsets that apply to a target.
 //!
-//! Of each folder that is given only some parts count: those of the runtime before those that are for all, those of
-//! the exact release before those of its series, those of the architecture before those of all. Macros are read
-//! first, since every tapset may use them. A file that cannot be read is an error, and the others are read.
+//! Only some parts of each given folder apply: those of the runtime before the common ones, those of the exact
+//! release before those of its series, those of the architecture before those of all. Macros are read first, because
+//! every tapset may use them. A file that cannot be read is an error; the others are still read.
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -13,21 +13,21 @@ use super::sources::{Folder, Source, Sources};
 use super::{Fault, Target};
 use crate::error::{Error, Result};
 
-/// What tapsets define.
+/// The definitions in tapsets.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// Files of macros, then the others, each in the order in which SystemTap reads them; a
-    /// [`Place`](super::Place) counts in them.
+    /// Files of macros, then the others, each in SystemTap's reading order; a [`Place`](super::Place) refers to
+    /// these.
     pub files: Vec<PathBuf>,
-    /// The files that could be read, without those of macros, in the same order.
+    /// The scripts that could be read, without files of macros, in the same order.
     pub scripts: Vec<Script>,
-    /// Files that were left out, each with its reason.
+    /// Files left out, with the reason.
     pub errors: Vec<Error>,
     macros: Macros<'static>,
 }
 
 impl Library {
-    /// Reads the tapsets of these folders, usually `/usr/share/systemtap/tapset` alone.
+    /// Reads the tapsets in these folders, usually only `/usr/share/systemtap/tapset`.
     pub fn load(folders: &[PathBuf], target: &Target<'_>) -> Self {
         let mut sources = Sources::default();
         for folder in folders {
@@ -38,8 +38,7 @@ impl Library {
         Self::read(&sources, target)
     }
 
-    /// Reads what counts of these folders. What they keep of files that could not be read, or cannot be now, is an
-    /// error each.
+    /// Reads the files that apply. Each file that could not be read, now or when its index was built, is an error.
     pub fn read(sources: &Sources, target: &Target<'_>) -> Self {
         let mut library = Self { errors: sources.errors.clone(), ..Self::default() };
         let listed = list(sources, target);
@@ -64,28 +63,28 @@ impl Library {
         library
     }
 
-    /// The aliases of all scripts, in the order of the files.
+    /// The aliases of all scripts, in the order of files.
     pub fn aliases(&self) -> impl Iterator<Item = &Alias> {
         self.scripts.iter().flat_map(|script| &script.aliases)
     }
-    /// The functions of all scripts, in the order of the files.
+    /// The functions of all scripts, in the order of files.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         self.scripts.iter().flat_map(|script| &script.functions)
     }
-    /// The globals of all scripts, in the order of the files.
+    /// The globals of all scripts, in the order of files.
     pub fn globals(&self) -> impl Iterator<Item = &Global> {
         self.scripts.iter().flat_map(|script| &script.globals)
     }
-    /// What tapsets run by themselves.
+    /// The probes of tapsets themselves.
     pub fn probes(&self) -> impl Iterator<Item = &Probe> {
         self.scripts.iter().flat_map(|script| &script.probes)
     }
-    /// The macros that every file may use, by name.
+    /// The macros available to every file, by name.
     pub fn macros(&self) -> BTreeMap<&str, &Macro<'static>> {
         self.macros.iter().map(|(name, of)| (&**name, &**of)).collect()
     }
 
-    /// Reads a script that uses this library. Its path is added to [`Self::files`], for the places in it.
+    /// Parses a script that uses this library. Its path is added to [`Self::files`], for its places.
     pub fn script(&mut self, path: &Path, bytes: &[u8], target: &Target<'_>) -> Result<Script> {
         self.files.push(path.to_owned());
         self.parse(bytes, self.files.len() - 1, Origin::Script, target)
@@ -101,7 +100,7 @@ impl Library {
         self.files.push(path);
         let (bytes, none) = (bytes?, Macros::new());
         let macros = parser::macros(&bytes, file, &none, target).map_err(|fault| self.explain(*fault))?;
-        // By place, so that of several the first is named.
+        // By place, so that the first of several is reported.
         let mut again: Vec<_> =
             macros.iter().filter(|(name, _)| self.macros.contains_key(&***name)).collect();
         again.sort_unstable_by_key(|(_, m)| m.place);
@@ -126,7 +125,7 @@ impl Library {
     }
 }
 
-/// The files in the parts of the folders that count.
+/// The files in the parts of the folders that apply.
 fn list<'s>(sources: &'s Sources, target: &Target<'_>) -> Vec<(&'s Folder, &'s Source)> {
     let parts = parts(target);
     let of_folder = |folder: &'s Folder| {
@@ -136,7 +135,8 @@ fn list<'s>(sources: &'s Sources, target: &Target<'_>) -> Vec<(&'s Folder, &'s S
     sources.folders.iter().flat_map(of_folder).collect()
 }
 
-/// The files of this extension, each once: not by another name, and not in a later folder again.
+/// The files with this extension, without duplicates: a file may have other names, and later folders may repeat a
+/// name.
 fn once<'s>(listed: &[(&'s Folder, &'s Source)], extension: &str) -> Vec<(&'s Folder, &'s Source)> {
     let (mut identities, mut names) = (HashSet::new(), HashSet::new());
     let files = listed.iter().filter(|(_, source)| source.path.extension().is_some_and(|e| e == extension));
@@ -144,7 +144,7 @@ fn once<'s>(listed: &[(&'s Folder, &'s Source)], extension: &str) -> Vec<(&'s Fo
     files.copied().collect()
 }
 
-/// The parts of a folder of tapsets that count for the target, in their order.
+/// The parts of a tapset folder that apply to the target, in order.
 fn parts(target: &Target<'_>) -> Vec<PathBuf> {
     let mut versions = vec![target.release];
     let mut version = target.version();

@@ -1,8 +1,8 @@
 //! Macros: `@define name(parameters) %( body %)`, and their calls.
 //!
-//! A call is replaced by the tokens of the body. An argument is read where it is named in the body, with the
-//! parameters that were in force where it was written. The body of a macro of a library does not see the macros of
-//! the file that calls it; its arguments do.
+//! A call is replaced by the tokens of the body. An argument is expanded where the body names it, with the parameters
+//! in scope where it was written. The body of a library macro does not see the macros of the calling file; its
+//! arguments do.
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,24 +13,24 @@ use serde::{Deserialize, Serialize};
 use super::lexer::{Comment, Kind, Lexer, Token};
 use super::{Fault, Place, Result};
 
-/// How deep calls in bodies and arguments may lie in each other.
+/// The deepest nesting of calls in bodies and arguments.
 const DEEPEST: usize = 256;
-/// How many tokens and calls a file may become.
+/// The most tokens and calls that a file may expand to.
 const MOST: usize = 500_000;
 
 /// `@define name(parameters) %( … %)`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Macro<'a> {
-    /// Of its `@define`.
+    /// The place of its `@define`.
     pub place: Place,
-    /// Their names, in their order.
+    /// The names of the parameters, in order.
     pub parameters: Vec<Cow<'a, str>>,
     #[serde(with = "super::stored::tree::sequence")]
     body: Arc<[Token<'a>]>,
 }
 
 impl Macro<'_> {
-    /// What it stands for, a blank where there were some.
+    /// The body as text, with a blank where there were any.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for token in &*self.body {
@@ -47,29 +47,29 @@ impl Macro<'_> {
 
 pub type Macros<'a> = HashMap<Cow<'a, str>, Arc<Macro<'a>>>;
 
-/// What the names of parameters mean in a body.
+/// The values of parameters in a body.
 struct Bindings<'a> {
     of: Arc<Macro<'a>>,
     arguments: Vec<Arc<[Token<'a>]>>,
-    /// What they mean in the arguments.
+    /// The values of parameters in the arguments.
     outside: Option<Rc<Bindings<'a>>>,
 }
 
-/// A body or an argument that is being read.
+/// A body or argument being read.
 struct Reading<'a> {
     tokens: Arc<[Token<'a>]>,
     at: usize,
     bindings: Option<Rc<Bindings<'a>>>,
-    /// Whether it is a body that a library gave.
+    /// Whether it is the body of a library macro.
     of_library: bool,
     called: Place,
 }
 
-/// The tokens of a file with its macros defined and called.
+/// The tokens of a file, with its macros defined and calls expanded.
 pub struct Expander<'a> {
     lexer: Lexer<'a>,
     library: &'a Macros<'a>,
-    /// The macros that the file itself defines.
+    /// The macros defined in the file itself.
     own: Macros<'a>,
     readings: Vec<Reading<'a>>,
     used: usize,
@@ -80,7 +80,7 @@ impl<'a> Expander<'a> {
         Self { lexer, library, own: Macros::new(), readings: vec![], used: 0 }
     }
 
-    /// The macros that the file defined, and the comments in it.
+    /// The macros defined in the file, and its comments.
     pub fn into_parts(self) -> (Macros<'a>, Vec<Comment>) {
         (self.own, self.lexer.into_comments())
     }
@@ -90,7 +90,7 @@ impl<'a> Expander<'a> {
         self.lexer.place()
     }
 
-    /// The next token as it is written in the file or body that is being read; none at the end of that.
+    /// The next token as written in the current file or body; `None` at its end.
     fn written(&mut self) -> Result<Option<Token<'a>>> {
         self.used += 1;
         if self.used > MOST {
@@ -104,7 +104,7 @@ impl<'a> Expander<'a> {
         Ok(token.map(|token| Token { called, ..token }))
     }
 
-    /// The same, going on behind the call where a body ends.
+    /// Like [`Self::written`], but continues after the call at the end of a body.
     pub fn unexpanded(&mut self) -> Result<Option<Token<'a>>> {
         loop {
             let token = self.written()?;
@@ -114,7 +114,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// The next token when definitions are taken in and calls replaced.
+    /// The next token, with definitions processed and calls expanded.
     pub fn next(&mut self) -> Result<Option<Token<'a>>> {
         loop {
             let Some(token) = self.unexpanded()? else { return Ok(None) };
@@ -186,7 +186,7 @@ impl<'a> Expander<'a> {
         Err(fault(name, format!("the body of the macro `@{}` is never closed by `%)`", name.text)))
     }
 
-    /// Begins to read what the name stands for, if it is that of a parameter or a macro.
+    /// Starts reading the expansion of a name, if it is a parameter or macro.
     fn call(&mut self, token: &Token<'a>, name: &str) -> Result<bool> {
         let (bindings, in_library) = match self.readings.last() {
             Some(reading) => (reading.bindings.clone(), reading.of_library),
@@ -227,7 +227,7 @@ impl<'a> Expander<'a> {
         Ok(true)
     }
 
-    /// The arguments of a call, without their commas. A macro without parameters leaves a `(` behind it alone.
+    /// The arguments of a call, without commas. A macro without parameters does not consume a `(` after it.
     fn arguments(&mut self, name: &Token<'a>, count: usize) -> Result<Vec<Arc<[Token<'a>]>>> {
         let mut arguments = Vec::with_capacity(count);
         if count == 0 {
@@ -265,12 +265,12 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// What is wrong at this token.
+/// The error at this token.
 pub fn fault(token: &Token<'_>, message: impl Into<String>) -> Box<Fault> {
     Fault::new((token.place, token.called), message)
 }
 
-/// A token as messages name it.
+/// A token as named in messages.
 pub fn shown(token: &Token<'_>) -> String {
     match token.kind {
         Kind::Junk => token.text.clone().into_owned(),
@@ -284,7 +284,7 @@ fn cut(text: &str) -> &str {
     text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The macros without the files that they were read from.
+/// The macros, no longer borrowing from the files.
 pub fn owned(macros: Macros<'_>) -> impl Iterator<Item = (Cow<'static, str>, Arc<Macro<'static>>)> {
     let keep = |text: &str| Cow::Owned(text.to_owned());
     macros.into_iter().map(move |(name, of)| {

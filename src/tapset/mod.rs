@@ -1,26 +1,26 @@
-//! SystemTap's language: scripts and tapsets to values.
+//! SystemTap's language: parses scripts and tapsets.
 //!
-//! Nothing here knows a kernel's debug information. What a script says depends on its [`Target`] alone: conditionals
-//! of the preprocessor ask for the kernel's release, architecture and configuration, and only what they leave is read.
+//! Nothing here knows a kernel's debug information. The result depends only on the [`Target`]: conditionals of the
+//! preprocessor test the kernel's release, architecture and configuration, and only the selected parts are read.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! | --- | --- |
-//! | [`library`] | the folders of tapsets that belong to a target, read side by side |
-//! | [`parser`] | the tokens of a file to a [`ast::Script`] |
-//! | [`ast`] | what a script says |
-//! | [`expand`] | aliases to the points they stand for |
-//! | [`definitions`] | what scripts can use, by name |
-//! | [`sources`] | the folders of tapsets, on disk or kept in an index |
-//! | `packed` | those folders to bytes of an index and back |
-//! | [`stored`] | definitions as an index keeps them |
-//! | [`name`] | which names a pattern means |
-//! | [`context`] | what is known of the place where a handler runs |
-//! | [`handler`] | what handlers mean: locals, types, what is dead and what is wrong |
-//! | [`target`] | for which kernel, architecture and SystemTap a script is read |
-//! | `preprocess` → `macros` → `lexer` | bytes to tokens, each asking the next |
+//! | [`library`] | the tapsets that apply to a target, read in parallel |
+//! | [`parser`] | parses the tokens of a file to a [`ast::Script`] |
+//! | [`ast`] | syntax trees |
+//! | [`expand`] | expands aliases to points |
+//! | [`definitions`] | everything that scripts can use, by name |
+//! | [`sources`] | tapset folders, on disk or kept in an index |
+//! | `packed` | encodes these folders for an index |
+//! | [`stored`] | definitions in the form of an index |
+//! | [`name`] | patterns of names |
+//! | [`context`] | the variables at a handler's probe point |
+//! | [`handler`] | analyses handlers: locals, types, dead code, errors |
+//! | [`target`] | the kernel, architecture and SystemTap that a script is read for |
+//! | `preprocess` → `macros` → `lexer` | bytes to tokens, each pulling from the next |
 //!
-//! The language is that of SystemTap 4.8; where its sources differ from its manual, the sources hold. It differs where
-//! SystemTap has no bound, or is silent about what is missing: a comment that is never closed is an error here.
+//! The language is that of SystemTap 4.8; where its sources differ from its manual, the sources count. Deviations:
+//! limits where SystemTap has none, and errors where it ignores something missing, such as the end of a comment.
 pub mod ast;
 mod condition;
 pub mod context;
@@ -51,10 +51,10 @@ use std::path::Path;
 
 use crate::error::{Error, ErrorKind};
 
-/// Where something is written. Lines and columns count from 1, columns in bytes, as SystemTap does.
+/// A place in a source file. Lines and columns start at 1, columns count bytes, as in SystemTap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// Which file, counted in the order of [`Library::files`].
+    /// The number of the file, in the order of [`Library::files`].
     pub file: u32,
     /// From 1.
     pub line: u32,
@@ -62,17 +62,17 @@ pub struct Place {
     pub column: u32,
 }
 
-/// A place, and where the macro was called that led there.
+/// A place, and that of the macro call that produced it.
 type Spot = (Place, Option<Place>);
 
-/// Why a file could not be read further.
+/// Why reading a file stopped.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     spot: Spot,
     message: String,
 }
 
-/// Small, since parsing by recursion holds many of them on the stack.
+/// Boxed because the recursive parser holds many of them on the stack.
 type Result<T, E = Box<Fault>> = std::result::Result<T, E>;
 
 impl Fault {
@@ -80,7 +80,7 @@ impl Fault {
         Box::new(Self { spot, message: message.into() })
     }
 
-    /// What it is to the reader of `file`; `path` gives the path of any file by its number.
+    /// Converts it for the reader of `file`; `path` returns the path of a file by its number.
     fn into_error<'p>(self, path: impl Fn(u32) -> &'p Path) -> Error {
         let (place, called) = self.spot;
         let message = match called {

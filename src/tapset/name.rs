@@ -1,17 +1,17 @@
-//! Which names are meant: `vm.*`, `syscall.**`.
+//! Patterns of names: `vm.*`, `syscall.**`.
 use crate::error::Result;
 use crate::pattern::Pattern;
 
-/// A pattern of names, component by component: `*` matches in one, `**` over several.
+/// A pattern of names, component by component: `*` matches within one, `**` across several.
 #[derive(Clone, Debug)]
 pub struct NamePattern {
-    /// Each with whether it may match several components.
+    /// Each component, and whether it may match several.
     components: Vec<(Pattern, bool)>,
 }
 
 impl NamePattern {
     /// # Errors
-    /// Those of [`Pattern::new`].
+    /// As for [`Pattern::new`].
     pub fn new(written: &str) -> Result<Self> {
         let component = |text: &str| {
             let several = text.contains("**");
@@ -24,7 +24,7 @@ impl NamePattern {
     pub fn matches(&self, name: &str) -> bool {
         fits(&self.components, name)
     }
-    /// Whether names that SystemTap's dump leaves out are meant, those that begin with `_`.
+    /// Whether it selects names with a leading `_`, which SystemTap's dump leaves out.
     pub fn asks_for_hidden(&self) -> bool {
         self.components.first().is_some_and(|(first, _)| first.literal_prefix().starts_with('_'))
     }

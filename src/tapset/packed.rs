@@ -1,4 +1,4 @@
-//! The folders of tapsets as an index keeps them: a list of the files, and their texts compressed.
+//! Encodes tapset folders for an index: a list of the files, and their compressed texts.
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use probeidx_format::tapset::SourcesMeta;
 use super::sources::{Folder, Sources};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How long the texts that an index keeps may be together.
+/// The maximum total length of the texts in an index.
 const MOST_TEXT: u64 = 256 << 20;
 
 impl Sources {
-    /// The bytes that an index keeps of them. What cannot be read is kept as such. Cost: reading and compressing all.
+    /// The encoded folders. Unreadable files are kept as such. Cost: reading and compressing everything.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut folders = self.listing();
         let mut texts = ZlibEncoder::new(vec![], Compression::default());
@@ -33,7 +33,7 @@ impl Sources {
         probeidx_format::tapset::encode(&SourcesMeta { folders, texts })
     }
 
-    /// Adds the folders that an index keeps.
+    /// Adds the folders kept in an index.
     ///
     /// # Errors
     /// [`ErrorKind::IndexDamaged`] if their texts cannot be decompressed.

@@ -4,18 +4,18 @@ use super::lexer::{Comment, Token};
 use super::macros::{Expander, Macros, fault, shown};
 use super::{Place, Result, Target};
 
-/// Which part of a conditional is being read.
+/// The part of a conditional being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Then { kept: bool },
     Else { kept: bool },
 }
 
-/// The tokens of a file that count for a target.
+/// The tokens of a file that apply to a target.
 pub struct Preprocessor<'a> {
     macros: Expander<'a>,
     target: &'a Target<'a>,
-    /// The conditionals that are open, with the tokens that open them.
+    /// The open conditionals, with the tokens that opened them.
     open: Vec<(Token<'a>, Part)>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Preprocessor<'a> {
         Self { macros, target, open: vec![] }
     }
 
-    /// The macros that the file defined, and the comments in it.
+    /// The macros defined in the file, and its comments.
     pub fn into_parts(self) -> (Macros<'a>, Vec<Comment>) {
         self.macros.into_parts()
     }
@@ -65,7 +65,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// `L op R`, joined by `&&`, which binds closer, and `||`, up to `%?`.
+    /// `L op R`, combined by `&&`, which binds tighter, and `||`, up to `%?`.
     fn condition(&mut self, opened: &Token<'a>) -> Result<bool> {
         let (mut any, mut all) = (false, true);
         loop {
@@ -90,7 +90,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// The token that ends a part that does not count. Nothing in it is looked at but nested conditionals.
+    /// Skips an unselected part, looking only for nested conditionals. Returns the token that ends it.
     fn skip(&mut self) -> Result<Option<Token<'a>>> {
         let mut inside = 0;
         while let Some(token) = self.macros.unexpanded()? {

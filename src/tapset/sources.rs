@@ -1,7 +1,7 @@
-//! The folders of tapsets with all of their files, whichever kernel they are for.
+//! Tapset folders with all their files, for any kernel.
 //!
-//! A folder lies on disk, or is kept in an index that was built from it: both are read in the same way, so that an index
-//! serves wherever a folder is expected.
+//! A folder is on disk, or kept in an index that was built from it. Both are read in the same way, so an index serves
+//! wherever a folder is expected.
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -14,37 +14,37 @@ use probeidx_format::tapset::{FolderMeta, SourceMeta, SourcesMeta};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How large a file may be.
+/// The maximum size of a file.
 const LARGEST: u64 = 16 << 20;
-/// How many entries a folder of tapsets may have, what is no tapset included.
+/// The maximum number of entries in a tapset folder, including files that are not tapsets.
 const MOST: usize = 100_000;
-/// How deep the parts of a folder may lie: runtime, version, architecture.
+/// The maximum depth of a folder: runtime, version, architecture.
 const DEEPEST: usize = 3;
 
-/// Folders of tapsets, in their order. An earlier one hides files of the same name in a later one.
+/// Tapset folders, in order. An earlier one hides files of the same name in later ones.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// Those that came first count first.
+    /// In order of precedence.
     pub folders: Vec<Folder>,
-    /// Parts of folders that could not be read, each with its reason.
+    /// Parts of folders that could not be read, with the reason.
     pub errors: Vec<Error>,
 }
 
 /// A folder of tapsets.
 #[derive(Debug)]
 pub struct Folder {
-    /// Where the folder is, as it was given.
+    /// The path of the folder, as given.
     pub path: PathBuf,
-    /// By the part of the folder in which they lie, then by path: `linux/x86_64`, or empty.
+    /// The files by part of the folder (`linux/x86_64`, or empty), then by path.
     pub(super) parts: BTreeMap<PathBuf, Vec<Source>>,
 }
 
-/// A file of tapsets, `.stp` or `.stpm`.
+/// A tapset file, `.stp` or `.stpm`.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// Below the folder.
+    /// The path below the folder.
     pub path: PathBuf,
-    /// Device and inode: what has the same ones is one file under several names.
+    /// Device and inode: files that share them are one file with several names.
     pub identity: (u64, u64),
     pub size: u64,
     /// In nanoseconds since 1970.
@@ -61,10 +61,10 @@ enum Text {
 }
 
 impl Sources {
-    /// Adds the files of a folder; reads none.
+    /// Adds the files of a folder, without reading them.
     ///
     /// # Errors
-    /// The folder cannot be read, or has too many entries. A part of it that cannot be read is among the errors.
+    /// If the folder cannot be read, or has too many entries. A part that cannot be read is added to the errors.
     pub fn find(&mut self, path: &Path) -> Result<()> {
         let mut folder = Folder { path: path.to_owned(), parts: BTreeMap::new() };
         folder.list(Path::new(""), 0, &mut 0, &mut self.errors)?;
@@ -72,9 +72,9 @@ impl Sources {
         Ok(())
     }
 
-    /// Adds folders that an index keeps; `texts` is what their files say, one behind the other.
+    /// Adds folders kept in an index; `texts` is the concatenation of their files.
     pub fn add(&mut self, folders: Vec<FolderMeta>, texts: &Arc<[u8]>) {
-        // Numbers that no device has with another index's.
+        // Device numbers that neither a device nor another index uses.
         let device = u64::MAX - self.folders.len() as u64;
         let mut at = 0usize;
         for folder in folders {
@@ -98,7 +98,7 @@ impl Sources {
         }
     }
 
-    /// The files as an index lists them, without what they say.
+    /// The files as listed in an index, without their texts.
     pub fn listing(&self) -> Vec<FolderMeta> {
         let mut identities = HashMap::new();
         let mut file = |source: &Source| {
@@ -118,7 +118,7 @@ impl Sources {
         self.folders.iter().map(&mut folder).collect()
     }
 
-    /// Whether these are the files that an index keeps, by path, size and time of change.
+    /// Whether an index keeps exactly these files, by path, size and modification time.
     pub fn are(&self, kept: &SourcesMeta) -> bool {
         let without_texts = |mut folder: FolderMeta| {
             folder.files.iter_mut().for_each(|file| file.text = None);
@@ -137,7 +137,7 @@ impl Folder {
         entries: &mut usize,
         errors: &mut Vec<Error>,
     ) -> Result<()> {
-        // Without the slash behind it that joining nothing adds.
+        // Without the trailing slash that joining an empty path adds.
         let place: PathBuf = self.path.join(part).components().collect();
         let failed = |e| {
             let error = Error::io(&place, "read the folder of tapsets", e);
@@ -156,7 +156,7 @@ impl Folder {
         let mut files = vec![];
         for name in names {
             let path = part.join(&name);
-            // What is gone by now, or leads nowhere, is not there.
+            // Files that have vanished, and broken links, are skipped.
             let Ok(metadata) = fs::metadata(place.join(&name)) else { continue };
             let tapset = path.extension().is_some_and(|e| e == "stp" || e == "stpm");
             if metadata.is_dir() && depth < DEEPEST {
@@ -178,12 +178,12 @@ impl Folder {
         Ok(())
     }
 
-    /// The path of a file, as it was on disk.
+    /// The path of a file on disk.
     pub(super) fn path_of(&self, source: &Source) -> PathBuf {
         self.path.join(&source.path)
     }
 
-    /// What a file says. `path` is [`Self::path_of`] it.
+    /// The text of a file. `path` is its [`Self::path_of`].
     pub(super) fn text<'s>(source: &'s Source, path: &Path) -> Result<Cow<'s, [u8]>> {
         match &source.text {
             Text::OnDisk => contents(path).map(Cow::Owned),

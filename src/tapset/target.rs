@@ -1,54 +1,54 @@
-//! For which kernel a script is read.
+//! The kernel that a script is read for.
 use probeidx_format::machine;
 use std::fmt;
 
-/// What the conditionals of the preprocessor compare with, and what decides where tapsets lie.
+/// The values compared by preprocessor conditionals, which also select the tapset folders.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
-    /// As SystemTap names it: see [`architecture`].
+    /// SystemTap's name: see [`architecture`].
     pub arch: &'a str,
     /// The kernel's release, `kernel_vr`: `6.1.0-56-cloud-amd64`.
     pub release: &'a str,
-    /// The version of SystemTap whose behaviour is asked for, `systemtap_v`.
+    /// The emulated version of SystemTap, `systemtap_v`.
     pub systemtap: &'a str,
-    /// What runs it, `--runtime`.
+    /// The runtime, `--runtime`.
     pub runtime: Runtime,
-    /// What its user may do, `--privilege`.
+    /// The user's privilege, `--privilege`.
     pub privilege: Privilege,
-    /// Whether `stap -g` runs the script.
+    /// Whether the script runs in guru mode, `stap -g`.
     pub guru: bool,
-    /// What stands behind a script on the command line of stap: `$1`, `@1`. Tapsets have none.
+    /// The arguments of the script on the command line of stap: `$1`, `@1`. Tapsets have none.
     pub arguments: &'a [String],
-    /// Whether SystemTap finds the kernel's `System.map`, and so its functions by their symbols alone.
+    /// Whether SystemTap finds the kernel's `System.map`, and so its functions by their symbols.
     pub system_map: bool,
-    /// The kernel's configuration: what follows the `=` of an option, quotes included; none where it is not set.
+    /// The kernel's configuration: the value of an option, including quotes; `None` if it is not set.
     pub config: &'a (dyn Fn(&str) -> Option<String> + Sync),
 }
 
-/// What runs the script.
+/// The runtime of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runtime {
     /// A kernel module.
     Kernel,
-    /// A process that dyninst instruments, without a kernel module.
+    /// A process instrumented by dyninst, without a kernel module.
     Dyninst,
-    /// A program of the kernel's BPF virtual machine.
+    /// A program for the kernel's BPF virtual machine.
     Bpf,
 }
 
-/// What the user of SystemTap may do.
+/// The privilege of a SystemTap user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privilege {
     /// The group `stapdev`: everything.
     Stapdev,
-    /// The group `stapsys`: scripts that a server of SystemTap has compiled and signed.
+    /// The group `stapsys`: scripts compiled and signed by a SystemTap server.
     Stapsys,
-    /// The group `stapusr`: such scripts too, and only if they touch nothing but the processes of the user.
+    /// The group `stapusr`: such scripts, limited to the user's own processes.
     Stapusr,
 }
 
 impl<'a> Target<'a> {
-    /// A kernel module for this kernel, by a developer, with SystemTap 4.8.
+    /// A kernel module for this kernel, built by a developer with SystemTap 4.8.
     pub fn new(arch: &'a str, release: &'a str, config: &'a (dyn Fn(&str) -> Option<String> + Sync)) -> Self {
         let (runtime, privilege) = (Runtime::Kernel, Privilege::Stapdev);
         let (guru, system_map) = (false, false);
@@ -61,7 +61,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// What SystemTap calls a machine that `uname -m` calls so (util.cxx of 4.8, `normalize_machine`).
+/// SystemTap's name of a machine, given that of `uname -m` (util.cxx of 4.8, `normalize_machine`).
 pub fn architecture(machine: &str) -> &str {
     match machine {
         "i486" | "i586" | "i686" => "i386",
@@ -78,7 +78,7 @@ pub fn architecture(machine: &str) -> &str {
     }
 }
 
-/// The same for the machine of an ELF object (`e_machine`); empty for one that no kernel is indexed of.
+/// SystemTap's name of an ELF machine (`e_machine`); empty if no kernel of it is indexed.
 pub fn of_machine(machine: u16) -> &'static str {
     match machine {
         3 => "i386",
@@ -94,7 +94,7 @@ pub fn of_machine(machine: u16) -> &'static str {
 }
 
 impl Runtime {
-    /// As `%( runtime == … %)` compares it.
+    /// The name in `%( runtime == … %)`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
@@ -102,7 +102,7 @@ impl Runtime {
             Self::Bpf => "bpf",
         }
     }
-    /// The folder of tapsets that are for it alone.
+    /// The folder of tapsets only for this runtime.
     pub fn folder(self) -> &'static str {
         match self {
             Self::Kernel => "linux",
@@ -113,7 +113,7 @@ impl Runtime {
 }
 
 impl Privilege {
-    /// As `%( systemtap_privilege == … %)` compares it.
+    /// The name in `%( systemtap_privilege == … %)`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stapdev => "stapdev",

@@ -1,10 +1,10 @@
-//! What is found in trees: variables of the kernel, assignments, marks in C.
+//! Searches in trees: kernel variables, assignments, marks in C.
 use super::ast::{
     Expression, ExpressionKind, Function, FunctionBody, Indexed, Root, Statement, StatementKind, Step,
     Variable,
 };
 
-/// What functions promise in comments of their C. `stap --dump-functions` prints the first four.
+/// Properties declared in comments of a function's C. `stap --dump-functions` prints the first four.
 pub const MARKS: [&str; 8] = [
     "bpf",
     "guru",
@@ -17,7 +17,7 @@ pub const MARKS: [&str; 8] = [
 ];
 
 impl Function {
-    /// Which of [`MARKS`] stand in the C of the function, in the order of their names.
+    /// The [`MARKS`] in the function's C, sorted by name.
     pub fn marks(&self) -> Vec<&'static str> {
         let mut marks = vec![];
         let mut look = |code: &str| {
@@ -41,7 +41,7 @@ impl Function {
 }
 
 impl Statement {
-    /// What it reads of the kernel, in the order of writing, members of arguments included.
+    /// The kernel variables it reads, in source order, including members in arguments.
     pub fn variables(&self) -> Vec<&Variable> {
         let mut variables = vec![];
         self.each_expression(&mut |expression| {
@@ -52,7 +52,7 @@ impl Statement {
         variables
     }
 
-    /// What `=` gives to names, in the order of writing: handlers of an alias see them as its locals.
+    /// The names assigned with `=`, with their values, in source order: handlers of an alias see them as its locals.
     pub fn assignments(&self) -> Vec<(&str, &Expression)> {
         let mut assignments = vec![];
         self.each_expression(&mut |expression| {
@@ -65,7 +65,7 @@ impl Statement {
         assignments
     }
 
-    /// Every expression of the statement, outer ones first.
+    /// Visits every expression of the statement, outer ones first.
     pub fn each_expression<'s>(&'s self, visit: &mut dyn FnMut(&'s Expression)) {
         match &self.kind {
             StatementKind::Block(statements) => statements.iter().for_each(|s| s.each_expression(visit)),
@@ -97,7 +97,7 @@ impl Statement {
 }
 
 impl Expression {
-    /// This expression and every one in it, outer ones first.
+    /// Visits this expression and every one in it, outer ones first.
     pub fn each<'s>(&'s self, visit: &mut dyn FnMut(&'s Expression)) {
         use ExpressionKind::*;
         visit(self);

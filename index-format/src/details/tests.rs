@@ -1,4 +1,4 @@
-//! What is written is read, and damaged bytes do no harm.
+//! Reading returns what was written, and damaged bytes do no harm.
 use super::*;
 use crate::expr::FrameBase;
 use proptest::prelude::*;

@@ -6,7 +6,7 @@ use super::{
 use crate::expr::{self, FrameBase};
 use crate::varint;
 
-/// The memory of a [`DetailWriter`], to be used again.
+/// The reusable memory of a [`DetailWriter`].
 #[derive(Default)]
 pub struct Buffer {
     bytes: Vec<u8>,
@@ -17,20 +17,20 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// The details that were written last.
+    /// The details written last.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// A lexical block that was started: where its bytes start, and those of its items.
+/// An open lexical block: the start of its bytes, and of its items.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
     start: usize,
     items: usize,
 }
 
-/// Writes one placement's details, part by part in their order.
+/// Writes the details of one placement, in order.
 pub struct DetailWriter<'a> {
     buffer: &'a mut Buffer,
     entry: u32,
@@ -40,8 +40,8 @@ pub struct DetailWriter<'a> {
 }
 
 impl<'a> DetailWriter<'a> {
-    /// Writes ranges and, of an inline instance, how far the outer placement is and the call site; the items follow.
-    /// `base` is that of the out-of-line function.
+    /// Writes the ranges and, for an inline instance, the distance to the outer placement and the call site; items
+    /// follow. `base` is the frame base of the out-of-line function.
     pub fn new(
         buffer: &'a mut Buffer,
         entry: u32,
@@ -76,7 +76,7 @@ impl<'a> DetailWriter<'a> {
         self.counted(count, ranges.iter().copied());
         Block { start, items: self.buffer.bytes.len() }
     }
-    /// Ends the lexical block that started last. One without variables is left out: whether it is kept.
+    /// Ends the innermost open lexical block. A block without variables is dropped; returns whether it was kept.
     pub fn end_block(&mut self, block: Block) -> bool {
         let is_kept = self.buffer.bytes.len() > block.items;
         if is_kept {
@@ -87,7 +87,7 @@ impl<'a> DetailWriter<'a> {
         }
         is_kept
     }
-    /// How many lexical blocks there are so far: the number of the one that started last, from 1.
+    /// The number of lexical blocks so far, which is the number of the one started last, from 1.
     pub fn blocks(&self) -> u32 {
         self.blocks
     }
@@ -100,12 +100,12 @@ impl<'a> DetailWriter<'a> {
     pub fn entry(&self) -> u32 {
         self.entry
     }
-    /// The position that the next variable is expected to have.
+    /// The expected position of the next variable.
     #[inline]
     pub fn due(&self) -> u32 {
         self.due
     }
-    /// A variable that is nowhere.
+    /// A variable without location.
     pub fn nowhere(&mut self, index: u32) {
         self.variable(index, NOWHERE, 0);
     }
@@ -114,12 +114,12 @@ impl<'a> DetailWriter<'a> {
         self.variable(index, EVERYWHERE, 0);
         self.expression(operations);
     }
-    /// A variable that is a number.
+    /// A variable with a constant number as value.
     pub fn constant(&mut self, index: u32, value: i64) {
         self.variable(index, CONSTANT, 0);
         varint::put_signed(&mut self.buffer.bytes, value);
     }
-    /// A variable that is a constant of several bytes.
+    /// A variable with constant bytes as value.
     pub fn bytes(&mut self, index: u32, value: &[u8]) {
         self.variable(index, BYTES, 0);
         varint::put(&mut self.buffer.bytes, value.len() as u64);
@@ -164,7 +164,7 @@ impl<'a> DetailWriter<'a> {
     fn expression(&mut self, operations: &[u8]) {
         expr::put(&mut self.buffer.bytes, operations, self.base, &mut self.buffer.earlier);
     }
-    /// What stands for these ranges where they are counted.
+    /// The count that encodes these ranges.
     #[inline]
     fn count(&self, ranges: impl ExactSizeIterator<Item = Range> + Clone) -> u32 {
         let are = |known: &[Range]| {
@@ -189,7 +189,7 @@ impl<'a> DetailWriter<'a> {
     }
 }
 
-/// The count of ranges that an item's byte has room for, or 0.
+/// The count of ranges as stored in an item's byte, or 0 if there is no room.
 fn in_tag(count: u32) -> u8 {
     match count.saturating_sub(KNOWN) {
         few @ 1..=3 => few as u8,

@@ -99,7 +99,7 @@ pub fn alternatives(of: &Object<'_, '_, '_>) -> Result<Vec<Alternative>> {
     })
 }
 
-/// `None` if the entry makes no sense.
+/// `None` if the entry is invalid.
 fn alternative(entry: &Entry<'_, '_>) -> Option<Alternative> {
     let (start, replacement) = (entry.relative("instr_offset")?, entry.relative("repl_offset")?);
     let length = entry.byte("instrlen")?;

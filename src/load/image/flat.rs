@@ -44,12 +44,10 @@ pub(super) fn object(image: &[u8]) -> Result<Vec<u8>> {
     let symbols =
         Kallsyms::find(Data { bytes: &bytes, order: ORDER, address: linked.unwrap_or(0) }, may_be_code)
             .ok_or_else(|| {
-                unsupported(
-                    "a flat boot image without symbols (CONFIG_KALLSYMS): nothing says what is where in it",
-                )
+                unsupported("a flat boot image without symbols (CONFIG_KALLSYMS): its layout is unknown")
             })??;
     let code = Code::of(&symbols, linked, length)
-        .ok_or_else(|| unsupported("a flat boot image whose symbols do not say where its code is"))?;
+        .ok_or_else(|| unsupported("a flat boot image whose symbols do not bound its code"))?;
     Ok(code.write(&bytes, image, machine))
 }
 

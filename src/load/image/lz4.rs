@@ -18,7 +18,7 @@ pub fn inflate(data: &[u8], limit: u64) -> Result<Vec<u8>> {
             .offset(at as u64)
             .hint("install the package of this file again")
     };
-    let mut rest = data.strip_prefix(&MAGIC).ok_or_else(|| damaged(0, "it does not start with its mark"))?;
+    let mut rest = data.strip_prefix(&MAGIC).ok_or_else(|| damaged(0, "the magic number is missing"))?;
     let mut out = vec![];
     while let Some((length, behind)) = rest.split_first_chunk::<4>() {
         let at = data.len() - rest.len();
@@ -30,11 +30,11 @@ pub fn inflate(data: &[u8], limit: u64) -> Result<Vec<u8>> {
         let block = rest.get(..length).ok_or_else(|| damaged(at, "a block reaches behind the end"))?;
         rest = &rest[length..];
         let most = (out.len() + BLOCK).min(usize::try_from(limit).unwrap_or(usize::MAX));
-        inflate_block(block, &mut out, most).ok_or_else(|| damaged(at, "a block makes no sense"))?;
+        inflate_block(block, &mut out, most).ok_or_else(|| damaged(at, "a block is invalid"))?;
     }
     match rest {
         [] => Ok(out),
-        _ => Err(damaged(data.len() - rest.len(), "bytes behind the last block")),
+        _ => Err(damaged(data.len() - rest.len(), "bytes after the last block")),
     }
 }
 

@@ -113,7 +113,7 @@ fn inflate(payload: &[u8]) -> Result<Vec<u8>> {
     let body = &payload[..payload.len().saturating_sub(4)];
     let limit = decompress::most(payload.len() as u64);
     let unsupported = |name: &str| {
-        let what = format!("a kernel that is compressed by {name}, which is not read");
+        let what = format!("a kernel compressed by {name}, which is not supported");
         Err(Error::new(ErrorKind::Unsupported, what).hint("unpack it by extract-vmlinux and give the result"))
     };
     match payload {

@@ -1,19 +1,19 @@
-//! What a handler computes, and what of the kernel it reads.
+//! The expressions of handlers, and the kernel variables that they read.
 use serde::{Deserialize, Serialize};
 
 use super::Literal;
 use crate::tapset::Place;
 use crate::tapset::stored::tree;
 
-/// As it is written: one of the operators of the language, or of its statistics (`@count`).
+/// An operator as written, or a statistic (`@count`).
 pub type Operator = &'static str;
 
 /// An expression.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Expression {
-    /// Of its first token, or of its operator.
+    /// The place of its first token, or of its operator.
     pub place: Place,
-    /// What it computes, with its operands.
+    /// Its kind, with the operands.
     #[serde(deserialize_with = "tree::deeper")]
     pub kind: ExpressionKind,
 }
@@ -25,53 +25,53 @@ pub enum ExpressionKind {
     Literal(Literal),
     /// A local, global or parameter.
     Symbol(String),
-    /// None for `*`.
+    /// An element of an array or histogram.
     Index {
-        /// What has the elements.
+        /// The array or histogram.
         of: Box<Indexed>,
-        /// One for each dimension.
+        /// One per dimension; `None` for `*`.
         indexes: Vec<Option<Expression>>,
     },
-    /// `[a, b] in array`: 1 where there is such an element, else 0.
+    /// `[a, b] in array`: 1 if the element exists, else 0.
     In {
-        /// One for each dimension; none for `*`.
+        /// One per dimension; `None` for `*`.
         indexes: Vec<Option<Expression>>,
-        /// What has the elements.
+        /// The array or histogram.
         array: Box<Indexed>,
     },
     /// `function(a, b)`.
     Call {
-        /// The name, as it is written.
+        /// The name as written.
         function: String,
-        /// In their order.
+        /// In order.
         arguments: Vec<Expression>,
     },
     /// A call of one of the printing functions.
     Print(Box<Print>),
     /// `-x`, `!x`, `~x`, `++x`, `--x`.
     Unary {
-        /// As it is written before the operand.
+        /// As written before the operand.
         #[serde(with = "tree::operator")]
         operator: Operator,
-        /// What it is applied to.
+        /// The operand.
         operand: Box<Expression>,
     },
-    /// `x++` and `x--`; before the operand they are unary.
+    /// `x++` and `x--`; in front of the operand they are unary.
     Postfix {
         /// `++` or `--`.
         #[serde(with = "tree::operator")]
         operator: Operator,
-        /// What is changed.
+        /// The operand, which is modified.
         operand: Box<Expression>,
     },
-    /// Also assignments.
+    /// Including assignments.
     Binary {
-        /// As it is written: `+`, `&&`, `.` of texts, `<<<` of statistics, `=`, `+=`.
+        /// As written: `+`, `&&`, `.` of texts, `<<<` of statistics, `=`, `+=`.
         #[serde(with = "tree::operator")]
         operator: Operator,
-        /// Of an assignment, what is changed.
+        /// For an assignment, the target.
         left: Box<Expression>,
-        /// Of `&&` and `||` evaluated only if it counts.
+        /// For `&&` and `||`, evaluated only if needed.
         right: Box<Expression>,
     },
     /// `text =~ "regex"`, `text !~ "regex"`.
@@ -79,48 +79,48 @@ pub enum ExpressionKind {
         /// `=~` or `!~`.
         #[serde(with = "tree::operator")]
         operator: Operator,
-        /// What is searched.
+        /// The text to search.
         text: Box<Expression>,
         /// In SystemTap's dialect, without the quotes.
         regex: String,
     },
     /// `condition ? then : otherwise`.
     Ternary {
-        /// Holds where it is not 0.
+        /// True if not 0.
         condition: Box<Expression>,
-        /// The value where it holds.
+        /// The value if true.
         then: Box<Expression>,
-        /// The value where it does not.
+        /// The value if false.
         otherwise: Box<Expression>,
     },
-    /// A variable, or another thing of the kernel.
+    /// A variable or other object of the kernel.
     Variable(Box<Variable>),
-    /// `@defined($x)`: 1 where it can be read at the point, else 0; known when the script is compiled.
+    /// `@defined($x)`: 1 if it can be read at the probe point, else 0; known at compile time.
     Defined(Box<Expression>),
-    /// `@entry(x)`, in a handler of a return: what it was when the function was entered.
+    /// `@entry(x)`, in a return handler: the value at the function's entry.
     Entry(Box<Expression>),
-    /// `@probewrite(x)`, in an alias: 1 where the handler that uses the alias assigns to the variable.
+    /// `@probewrite(x)`, in an alias: 1 if the handler that uses the alias assigns to the variable.
     Probewrite(String),
-    /// `@perf("name")`: the value of the counter of a `perf` probe.
+    /// `@perf("name")`: the counter of a `perf` probe.
     Perf(String),
-    /// C in place of an expression.
+    /// C code as an expression.
     Embedded(String),
-    /// `@const("X")`: a constant of C.
+    /// `@const("X")`: a C constant.
     Constant(String),
     /// `@kregister(N)`, `@uregister(N)`.
     Register {
-        /// Of the user's program, not of the kernel.
+        /// In the user program, not the kernel.
         user: bool,
-        /// The register's number in DWARF.
+        /// The register's DWARF number.
         number: i64,
     },
     /// `@kderef(SIZE, ADDRESS)`, `@uderef(SIZE, ADDRESS)`.
     Memory {
-        /// Memory of the user's program, not of the kernel.
+        /// In the user program, not the kernel.
         user: bool,
-        /// How many bytes are read: 1, 2, 4 or 8.
+        /// The number of bytes to read: 1, 2, 4 or 8.
         size: i64,
-        /// Where they start.
+        /// Their address.
         address: Box<Expression>,
     },
     /// `@count(x)`, `@variance(x, shift)`.
@@ -130,87 +130,87 @@ pub enum ExpressionKind {
         operator: Operator,
         /// An element or global with statistics.
         of: Box<Expression>,
-        /// By how many bits `@variance` scales up what it computes.
+        /// The number of bits by which `@variance` scales its result.
         shift: Option<i64>,
     },
 }
 
-/// Something of the kernel: `&$file->f_path`, `@cast(p, "inode", "kernel")->i_ino`, `@var("jiffies")`.
+/// A kernel object: `&$file->f_path`, `@cast(p, "inode", "kernel")->i_ino`, `@var("jiffies")`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Variable {
-    /// What it starts from.
+    /// Its root.
     pub root: Root,
-    /// What follows, from the left.
+    /// Its path, from the left.
     pub path: Vec<Step>,
-    /// `&`: its address is wanted.
+    /// Whether the address is wanted (`&`).
     pub address_of: bool,
-    /// Of its first token.
+    /// The place of its first token.
     pub place: Place,
-    /// Where the outermost macro was called that wrote it.
+    /// The place of the outermost macro call that produced it.
     pub called: Option<Place>,
 }
 
-/// What a variable starts from.
+/// The root of a kernel variable.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Root {
-    /// `$file`, with its `$`; `$$parms` and the like too.
+    /// `$file`, with its `$`; also `$$parms` and similar.
     Context(String),
     /// `@cast(value, "of", "module")`.
     Cast {
         /// The address.
         value: Box<Expression>,
-        /// The type that lies there: `file`, `struct file`.
+        /// The type at that address: `file`, `struct file`.
         of: String,
-        /// Where the type is found: a module, `kernel`, or a header, `kernel<linux/fs.h>`.
+        /// Where the type is declared: a module, `kernel`, or a header, `kernel<linux/fs.h>`.
         module: Option<String>,
     },
     /// `@var("name@file", "module")`.
     Global {
-        /// With `@file` behind it, where a file is named.
+        /// Includes `@file`, if given.
         name: String,
-        /// The module or program that has it.
+        /// The module or program that defines it.
         module: Option<String>,
     },
-    /// A value whose type is to be found: `task->pid` of a local `task`.
+    /// A value whose type is inferred: `task->pid` for a local `task`.
     Value(Box<Expression>),
 }
 
-/// A step from one value to a part of it.
+/// A step from a value to a part of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Step {
-    /// `->name`, which is also `.name` of C.
+    /// `->name`, which also covers C's `.name`.
     Member(String),
     /// `[2]`.
     Index(i64),
     /// An index that is not a number.
     At(Box<Expression>),
-    /// `$` or `$$` at the end: all of it as text.
+    /// `$` or `$$` at the end: the whole value as text.
     Pretty(String),
 }
 
 /// `printf("%d", x)`, `sprintln(x)`, `print(@hist_log(x))`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Print {
-    /// Its name, `printf`.
+    /// The name of the function, `printf`.
     pub function: String,
-    /// The format of `printf`, the delimiter of `printd`.
+    /// The format of `printf`, or the delimiter of `printd`.
     pub text: Option<String>,
-    /// `@hist_log(x)` or `@hist_linear(…)`, which `print` shows as a whole.
+    /// `@hist_log(x)` or `@hist_linear(…)`, which `print` shows in full.
     pub histogram: Option<Box<Indexed>>,
-    /// Without the format and the delimiter.
+    /// The arguments, without format and delimiter.
     pub arguments: Vec<Expression>,
 }
 
-/// What `[…]` can stand behind.
+/// The target of an index in `[…]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Indexed {
-    /// A global, by its name.
+    /// A global, by name.
     Array(String),
     /// `@hist_log(x)`, or `@hist_linear(x, low, high, width)`.
     Histogram {
         /// The element or global with statistics.
         of: Box<Expression>,
-        /// The low end, the high end and the width of a bucket; none of `@hist_log`.
+        /// The low end, high end and bucket width; `None` for `@hist_log`.
         bounds: Option<[i64; 3]>,
     },
 }

@@ -1,6 +1,6 @@
-//! What a script says, after its macros and conditionals are gone.
+//! The syntax trees of scripts, after macros and conditionals.
 //!
-//! Trees are no deeper than the parser allows, so that walks may recurse.
+//! Trees are no deeper than the parser allows, so walks may recurse.
 mod expression;
 mod statement;
 
@@ -17,9 +17,9 @@ use super::stored::tree;
 /// One file.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Which file, as a [`Place`] counts.
+    /// The number of the file, as in a [`Place`].
     pub file: u32,
-    /// `probe name = point { … }`, in the order of the file; so are all that follow.
+    /// `probe name = point { … }`. All lists are in source order.
     pub aliases: Vec<Alias>,
     /// `probe point { … }`.
     pub probes: Vec<Probe>,
@@ -27,26 +27,26 @@ pub struct Script {
     pub functions: Vec<Function>,
     /// `global name`.
     pub globals: Vec<Global>,
-    /// C that stands outside of functions.
+    /// C code outside of functions.
     pub embedded: Vec<Embedded>,
-    /// The names that the file defines macros for.
+    /// The names of the macros that the file defines.
     pub macros: Vec<String>,
 }
 
 /// `probe name = point, point { … }`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Alias {
-    /// Usually one: `probe a = b = point {}` has two.
+    /// Usually one; `probe a = b = point {}` has two.
     pub names: Vec<Point>,
-    /// What it stands for: all of them, each with its own handler.
+    /// The points that it stands for, each with its own handler.
     pub points: Vec<Point>,
-    /// What runs before the handler that uses the alias.
+    /// Runs before the handler that uses the alias.
     pub prologue: Option<Statement>,
-    /// What runs behind it: the body of `+=`, or the second one of `=`.
+    /// Runs after it: the body of `+=`, or the second body of `=`.
     pub epilogue: Option<Statement>,
-    /// Of the word `probe`.
+    /// The place of the word `probe`.
     pub place: Place,
-    /// The text of the comment that documents it, if there is one.
+    /// The text of its documentation comment, if any.
     pub comment: Option<String>,
 }
 
@@ -57,92 +57,92 @@ pub struct Probe {
     pub points: Vec<Point>,
     /// The handler.
     pub body: Statement,
-    /// Of the word `probe`.
+    /// The place of the word `probe`.
     pub place: Place,
 }
 
 /// `kernel.function("vfs_read").call ? if (x)`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
-    /// What stands between the dots, from the left; never empty.
+    /// The parts between the dots, from the left; never empty.
     pub components: Vec<Component>,
-    /// `?` or `!`: it is no error if nothing matches.
+    /// `?` or `!`: it need not match.
     pub optional: bool,
-    /// `!`: if it matches, the points behind it are not tried.
+    /// `!`: if it matches, the following points are not tried.
     pub sufficient: bool,
-    /// `if (x)`: the handler runs only where this is not 0.
+    /// `if (x)`: the handler runs only if this is not 0.
     #[serde(with = "tree::shared")]
     pub condition: Option<Arc<Expression>>,
 }
 
-/// `function("vfs_read")`. The name may hold wildcards.
+/// `function("vfs_read")`. The name may contain wildcards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Component {
-    /// Without the argument.
+    /// The name without the argument.
     pub name: String,
-    /// What stands in the parentheses.
+    /// The text in the parentheses.
     pub argument: Option<Literal>,
-    /// Of the name.
+    /// The place of the name.
     pub place: Place,
 }
 
-/// A number or a text, as arguments of points, initial values and expressions have it.
+/// A number or text, as an argument of a point, an initial value or an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Literal {
-    /// 64 bits, signed.
+    /// Signed, 64 bits.
     Number(i64),
-    /// As it is written, with C's escapes, but `\"` as `"`.
+    /// As written, with C's escapes, except that `\"` is `"`.
     String(String),
 }
 
-/// What a function or parameter is declared as.
+/// The declared type of a function or parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Type {
-    /// A signed number of 64 bits.
+    /// A signed 64-bit number.
     Long,
-    /// A text; the runtime cuts it off behind `MAXSTRINGLEN` bytes.
+    /// A text; the runtime truncates it to `MAXSTRINGLEN` bytes.
     String,
     /// Not declared.
     #[default]
     Unknown,
 }
 
-/// `function name:long (parameter:string, …) { … }`, `private` before it or not.
+/// `function name:long (parameter:string, …) { … }`, possibly `private`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Function {
-    /// As handlers call it.
+    /// The name used in calls.
     pub name: String,
-    /// Only for the file that declares it.
+    /// Whether it is visible only in its own file.
     pub private: bool,
-    /// In the order in which a call has them.
+    /// In the order of a call.
     pub parameters: Vec<Parameter>,
-    /// What is declared, behind the name.
+    /// The type declared after the name.
     pub result: Type,
-    /// Which of several functions of the name is tried first; the lowest.
+    /// Order among functions of the same name: the lowest is tried first.
     pub priority: Option<i64>,
-    /// What is known of its types; handlers are checked with these.
+    /// Its inferred types; handlers are checked against these.
     pub signature: Signature,
-    /// What a call runs.
+    /// The body.
     pub body: FunctionBody,
-    /// Of the name.
+    /// The place of the name.
     pub place: Place,
-    /// The text of the comment that documents it, if there is one.
+    /// The text of its documentation comment, if any.
     pub comment: Option<String>,
 }
 
-/// What a function takes and gives, as SystemTap infers it from its body; else what is declared.
+/// The types of a function's parameters and result, as SystemTap infers them from its body; else as declared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// As many as the function has parameters.
+    /// One per parameter of the function.
     pub parameters: Vec<Type>,
-    /// [`Type::Unknown`] of a function that returns nothing.
+    /// [`Type::Unknown`] for a function that returns nothing.
     pub result: Type,
 }
 
-/// In which language a function is written.
+/// The language of a function.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum FunctionBody {
-    /// SystemTap's own.
+    /// SystemTap's own language.
     Statement(Statement),
     /// C, between `%{` and `%}`.
     Embedded(Embedded),
@@ -151,49 +151,49 @@ pub enum FunctionBody {
 /// A parameter of a function, `name:type`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parameter {
-    /// As the body names it.
+    /// The name used in the body.
     pub name: String,
-    /// What stands behind the `:`.
+    /// The type after the `:`.
     pub declared: Type,
-    /// Of the name.
+    /// The place of the name.
     pub place: Place,
 }
 
 /// `global name%[size] = value`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Global {
-    /// As handlers name it.
+    /// The name used in handlers.
     pub name: String,
-    /// Only for the file that declares it.
+    /// Whether it is visible only in its own file.
     pub private: bool,
-    /// `%`: a full array forgets its oldest element.
+    /// `%`: a full array drops its oldest element.
     pub wraps: bool,
-    /// How many elements an array may have; none where it is not said.
+    /// The maximum number of elements of an array; `None` if not given.
     pub size: Option<u32>,
-    /// What it is before the first probe runs; else 0 or the empty text.
+    /// The initial value; else 0 or the empty text.
     pub value: Option<Literal>,
-    /// Of the name.
+    /// The place of the name.
     pub place: Place,
 }
 
 /// `%{ … %}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Embedded {
-    /// What stands between the brackets, as it is written.
+    /// The code between the brackets, as written.
     pub code: String,
-    /// Of `%{`.
+    /// The place of `%{`.
     pub place: Place,
 }
 
 impl Point {
-    /// The names of its components with dots between them, without arguments.
+    /// The names of its components joined by dots, without arguments.
     pub fn name(&self) -> String {
         self.components.iter().map(|component| component.name.as_str()).collect::<Vec<_>>().join(".")
     }
 }
 
 impl Alias {
-    /// Whether the dump of SystemTap leaves it out.
+    /// Whether SystemTap's dump leaves it out.
     pub fn hidden(&self) -> bool {
         self.names.first().and_then(|n| n.components.first()).is_some_and(|c| c.name.starts_with('_'))
     }

@@ -1,4 +1,4 @@
-//! What a handler does.
+//! The statements of handlers.
 use serde::{Deserialize, Serialize};
 
 use super::{Expression, Indexed, Operator};
@@ -8,9 +8,9 @@ use crate::tapset::stored::tree;
 /// A statement of a handler or function.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Statement {
-    /// Of its first token.
+    /// The place of its first token.
     pub place: Place,
-    /// What it does, with all that belongs to it.
+    /// Its kind, with all parts.
     #[serde(deserialize_with = "tree::deeper")]
     pub kind: StatementKind,
 }
@@ -22,78 +22,78 @@ pub enum StatementKind {
     Block(Vec<Statement>),
     /// `try { … } catch (error) { … }`.
     Try {
-        /// What may fail.
+        /// The body, which may fail.
         body: Box<Statement>,
-        /// The local that gets the message of the error.
+        /// The local that receives the error message.
         error: Option<String>,
-        /// What runs after an error.
+        /// Runs after an error.
         handler: Box<Statement>,
     },
     /// `if (condition) … else …`.
     If {
-        /// Holds where it is not 0.
+        /// True if not 0.
         condition: Expression,
-        /// Where it holds.
+        /// Runs if true.
         then: Box<Statement>,
-        /// Behind `else`.
+        /// The part after `else`.
         otherwise: Option<Box<Statement>>,
     },
-    /// Also `while`, which has a condition alone.
+    /// Including `while`, which only has a condition.
     For {
         /// Evaluated once, at the start.
         before: Option<Expression>,
-        /// Evaluated before each turn; the loop ends where it is 0.
+        /// Evaluated before each iteration; the loop ends if it is 0.
         condition: Expression,
-        /// Evaluated behind each turn.
+        /// Evaluated after each iteration.
         after: Option<Expression>,
-        /// One turn.
+        /// One iteration.
         body: Box<Statement>,
     },
     /// `foreach (key in array) …`.
     Foreach(Box<Foreach>),
-    /// An expression whose value nobody takes.
+    /// An expression whose value is unused.
     Expression(Expression),
-    /// `return`, with a value or without.
+    /// `return`, with or without a value.
     Return(Option<Expression>),
-    /// `delete array[index]`, or all of an array.
+    /// `delete array[index]`, or a whole array.
     Delete(Expression),
-    /// `next`: the handler ends; in a function, the next one of its name is tried.
+    /// `next`: ends the handler; in a function, tries the next one of its name.
     Next,
     /// `break`.
     Break,
     /// `continue`.
     Continue,
-    /// `;` alone.
+    /// A lone `;`.
     Empty,
 }
 
 /// `foreach (value = [a, b+] in array[*, 1] @count- limit 10) …`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Foreach {
-    /// The local that gets the value of the element.
+    /// The local that receives the value of the element.
     pub value: Option<String>,
-    /// The locals that get its indexes, one for each dimension.
+    /// The locals that receive its indexes, one per dimension.
     pub indexes: Vec<String>,
-    /// What is gone through.
+    /// The array to iterate over.
     pub array: Indexed,
-    /// None for `*`.
+    /// `None` for `*`.
     pub slice: Vec<Option<Expression>>,
-    /// None where the elements come as they are kept.
+    /// `None` to use the stored order.
     pub order: Option<Order>,
-    /// How many elements at most.
+    /// The maximum number of elements.
     pub limit: Option<Expression>,
-    /// What runs for each element.
+    /// Runs for each element.
     pub body: Statement,
 }
 
-/// In which order `foreach` goes.
+/// The order of `foreach`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
-    /// By which index, from 1; 0 is the value.
+    /// The index to sort by, from 1; 0 is the value.
     pub column: usize,
-    /// `-`: the greatest first; `+` else.
+    /// `-`: greatest first; otherwise `+`.
     pub descending: bool,
-    /// `@count`, `@sum` and so on of the value.
+    /// `@count`, `@sum` or another statistic of the value.
     #[serde(with = "tree::statistic")]
     pub statistic: Option<Operator>,
 }

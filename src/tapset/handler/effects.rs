@@ -1,21 +1,21 @@
-//! What a program reads and writes, and which of its functions do something besides giving a value (staptree.cxx of
-//! SystemTap 4.8, `varuse_collecting_visitor`).
+//! What a program reads and writes, and which functions have side effects (staptree.cxx of SystemTap 4.8,
+//! `varuse_collecting_visitor`).
 use std::collections::HashSet;
 
 use super::program::Program;
 use super::tree::{Base, FunctionId, Kind, Node, Statement, VariableId};
 
-/// Which variables are used anywhere.
+/// The variables used anywhere.
 #[derive(Default)]
 pub(super) struct Uses {
     pub read: HashSet<VariableId>,
     pub written: HashSet<VariableId>,
-    /// Functions that are called.
+    /// The functions called.
     pub called: HashSet<FunctionId>,
 }
 
 impl Uses {
-    /// Those of a whole program: of its handlers, and of the functions that they reach.
+    /// The uses in a whole program: in its handlers, and the functions they reach.
     pub fn of(program: &Program<'_>) -> Self {
         let mut uses = Self::default();
         for handler in &program.handlers {
@@ -68,7 +68,7 @@ impl Uses {
                 self.statement(&parts.body);
                 return;
             }
-            // SystemTap takes it as a change of the value, so that the value stays.
+            // SystemTap treats it as a change of the value, so the value is kept.
             Statement::Delete(value) => self.target(value),
             _ => {}
         }
@@ -83,7 +83,7 @@ impl Uses {
             Kind::Assign { operator, sides } => {
                 let [left, right] = &**sides;
                 self.target(left);
-                // `x += 1` reads it too.
+                // `x += 1` also reads it.
                 if !matches!(*operator, "=" | "<<<") {
                     self.node(left);
                 }
@@ -106,7 +106,7 @@ impl Uses {
         }
     }
 
-    /// What is written to.
+    /// Visits the target of a write.
     fn target(&mut self, node: &Node<'_>) {
         match &node.kind {
             Kind::Variable(id) => {
@@ -121,7 +121,8 @@ impl Uses {
     }
 }
 
-/// Which functions do something: print, write to globals, or run C that is not marked as pure; they, or what they call.
+/// Which functions have side effects, directly or in functions they call: they print, write to globals, or run C that
+/// is not marked as pure.
 pub(super) struct Acting(Vec<bool>);
 
 impl Acting {
@@ -151,12 +152,12 @@ impl Acting {
         Self(acting)
     }
 
-    /// Whether a call does something.
+    /// Whether a call has side effects.
     pub fn any(&self, functions: &[FunctionId]) -> bool {
         functions.iter().any(|id| self.0[id.0 as usize])
     }
 
-    /// Whether an expression does something that its handler could notice.
+    /// Whether an expression has side effects that its handler could notice.
     pub fn expression(&self, node: &Node<'_>) -> bool {
         let mut acts = false;
         node.each(&mut |inner| {
@@ -169,7 +170,7 @@ impl Acting {
     }
 }
 
-/// Whether a node does something, whatever is in it; `counts` tells which variables count.
+/// Whether a node itself has side effects, apart from its operands; `counts` selects the relevant variables.
 fn acts_itself(node: &Node<'_>, counts: impl Fn(VariableId) -> bool) -> bool {
     match &node.kind {
         Kind::Assign { sides: of, .. } => target_counts(&of[0], counts),
@@ -188,7 +189,7 @@ fn target_counts(target: &Node<'_>, counts: impl Fn(VariableId) -> bool) -> bool
     }
 }
 
-/// Whether a function empties a global.
+/// Whether a statement empties a global.
 fn deletes(statement: &Statement<'_>) -> bool {
     match statement {
         Statement::Delete(_) => true,
@@ -196,7 +197,7 @@ fn deletes(statement: &Statement<'_>) -> bool {
         Statement::Try { body, handler, .. } => deletes(body) || deletes(handler),
         Statement::If { then, otherwise, .. } => deletes(then) || deletes(otherwise),
         Statement::For(parts) => deletes(&parts.body),
-        // Going over an array in an order sorts it.
+        // Iterating over an array in an order sorts it.
         Statement::Foreach(parts) => parts.order.is_some() || deletes(&parts.body),
         _ => false,
     }

@@ -1,41 +1,41 @@
-//! What is wrong with a script, or at least not as it was meant.
+//! Errors and probable mistakes in a script.
 use super::super::Place;
 
-/// One thing that is wrong.
+/// One error or probable mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Where it is written.
+    /// Its place in the source.
     pub place: Place,
-    /// Of what kind it is.
+    /// Its kind.
     pub trouble: Trouble,
-    /// The expression or name, as it is written.
+    /// The expression or name, as written.
     pub what: String,
     /// The reason, in lower case and without a full stop.
     pub why: String,
-    /// What could be written instead, the likeliest first.
+    /// Suggested replacements, the likeliest first.
     pub instead: Vec<String>,
 }
 
-/// Of which kind it is.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Trouble {
-    /// A variable of the kernel that does not exist where the handler runs, or lacks a member.
+    /// A kernel variable that does not exist where the handler runs, or lacks a member.
     Variable,
-    /// A function that nothing defines.
+    /// An undefined function.
     Function,
-    /// A number of arguments or indexes that does not fit.
+    /// A wrong number of arguments or indexes.
     Arity,
-    /// An array that nothing declares, and other misuse of names.
+    /// An undeclared array, or another misuse of a name.
     Name,
-    /// Text where a number is wanted, and the like.
+    /// Text where a number is required, and similar.
     Type,
-    /// A value of which nothing says what it is.
+    /// A value whose type cannot be inferred.
     Untyped,
-    /// `break` outside of a loop, an array that changes while a loop goes over it.
+    /// `break` outside of a loop, or an array that changes during iteration.
     Control,
-    /// What needs guru mode, another runtime or more privileges.
+    /// A feature that needs guru mode, another runtime or more privileges.
     Privilege,
-    /// A name that is read but never given a value: most often a misspelled one. The script runs.
+    /// A name that is read but never assigned: most often a misspelling. The script still runs.
     Unassigned,
 }
 
@@ -45,7 +45,7 @@ impl Trouble {
         self != Self::Unassigned
     }
 
-    /// The name in JSON.
+    /// The name in the JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Variable => "variable",

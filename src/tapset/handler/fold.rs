@@ -1,8 +1,8 @@
-//! Constants computed, and branches dropped that they decide (elaborate.cxx of SystemTap 4.8, `const_folder` and
+//! Computes constants, and drops the branches that they decide (elaborate.cxx of SystemTap 4.8, `const_folder` and
 //! `dead_control_remover`).
 use super::tree::{Kind, Node, Part, Statement};
 
-/// Computes this node from its operands, if they are constants. The operands are taken as they are.
+/// Computes this node if its operands are constants. Does not descend into the operands.
 pub(super) fn one(node: &mut Node<'_>) {
     match &mut node.kind {
         Kind::Unary { operator, operand } => {
@@ -39,13 +39,13 @@ fn taken<'a>(node: &mut Node<'a>) -> Node<'a> {
     std::mem::replace(node, empty)
 }
 
-/// Computes everything in an expression.
+/// Folds everything in an expression.
 pub(super) fn expression(node: &mut Node<'_>) {
     node.children_mut(&mut expression);
     one(node);
 }
 
-/// Computes everything in a statement, and drops what cannot be reached.
+/// Folds everything in a statement, and drops unreachable code.
 pub(super) fn statement(of: &mut Statement<'_>) {
     of.parts_mut(&mut |part| match part {
         Part::Expression(node) => expression(node),
@@ -78,7 +78,7 @@ pub(super) fn statement(of: &mut Statement<'_>) {
     };
 }
 
-/// The number that the node is.
+/// The node's value, if it is a constant number.
 pub(super) fn number(node: &Node<'_>) -> Option<i64> {
     match node.kind {
         Kind::Number(value) => Some(value),
@@ -94,7 +94,7 @@ fn binary<'a>(operator: &str, [left, right]: &[Node<'a>; 2]) -> Option<Kind<'a>>
         };
     }
     let value = match (number(left), number(right)) {
-        // Division by zero may yet be dropped, or is found when the script runs.
+        // A division by zero may still be dropped, or fails when the script runs.
         (_, Some(0)) if matches!(operator, "/" | "%") => return None,
         (Some(l), Some(r)) => match operator {
             "+" => l.wrapping_add(r),
@@ -119,7 +119,7 @@ fn binary<'a>(operator: &str, [left, right]: &[Node<'a>; 2]) -> Option<Kind<'a>>
     Some(Kind::Number(value))
 }
 
-/// The value of `&&` and `||` that one side decides.
+/// The value of `&&` and `||` if one side decides it.
 fn decided(operator: &str, side: i64) -> Option<i64> {
     match (operator, side != 0) {
         ("&&", false) => Some(0),
@@ -128,7 +128,7 @@ fn decided(operator: &str, side: i64) -> Option<i64> {
     }
 }
 
-/// The value that the left side decides if the right one does nothing besides.
+/// The value decided by the left side, if the right side has no side effects.
 fn left_alone(operator: &str, left: i64, right: &Node<'_>) -> Option<i64> {
     let value = match (operator, left) {
         ("*" | "&" | ">>" | "<<", 0) => 0,
@@ -147,7 +147,7 @@ fn right_alone(operator: &str, right: i64) -> Option<i64> {
     }
 }
 
-/// `"" . x`: the other side alone.
+/// `"" . x`: only the other side.
 fn without_empty<'a>(sides: &mut [Node<'a>; 2]) -> Option<Node<'a>> {
     let empty = |side: &Node<'_>| matches!(&side.kind, Kind::Text(text) if text.is_empty());
     let at = sides.iter().position(empty)?;
@@ -166,7 +166,7 @@ fn compared(operator: &str, order: std::cmp::Ordering) -> Option<i64> {
     }))
 }
 
-/// Whether the node does nothing but give a value, as far as it can be seen without its functions.
+/// Whether the node has no side effects, judged without its functions.
 fn does_nothing(node: &Node<'_>) -> bool {
     let mut nothing = true;
     node.each(&mut |inner| {

@@ -1,8 +1,8 @@
-//! What `printf` takes.
+//! The arguments of `printf`.
 use super::tree::Sort;
 
-/// The values that a format takes, in order: those of `*` before the one that they shape. The parser let none through
-/// that is not well formed.
+/// The values that a format takes, in order; those of `*` come before the value they format. The parser has rejected
+/// malformed formats.
 pub(super) fn arguments(format: &str) -> Vec<Sort> {
     let mut wanted = vec![];
     let mut bytes = format.bytes();

@@ -1,6 +1,6 @@
-//! Names to what they mean, in the order in which SystemTap meets them (elaborate.cxx of 4.8, `symresolution_info`).
+//! Resolves names, in the order in which SystemTap does (elaborate.cxx of 4.8, `symresolution_info`).
 //!
-//! Variables of the kernel are asked for at once, and constants computed, so that what is dead is not met at all.
+//! Kernel variables are looked up and constants folded at once, so that dead code is never visited.
 mod expressions;
 
 use std::collections::{HashMap, HashSet};
@@ -13,31 +13,31 @@ use super::fold;
 use super::program::Program;
 use super::tree::*;
 
-/// Reads one body.
+/// Resolves the names of one body.
 pub(super) struct Linker<'p, 'a> {
     program: &'p mut Program<'a>,
     context: &'p dyn Context,
     function: Option<FunctionId>,
     names: HashMap<&'a str, VariableId>,
     found: Found<'a>,
-    /// Names that the handler assigns to, for `@probewrite`.
+    /// The names assigned in the handler, for `@probewrite`.
     written: HashSet<&'a str>,
-    /// How many loops are around.
+    /// The number of enclosing loops.
     loops: usize,
     /// Whether this is a condition, which sees neither locals nor functions.
     condition: bool,
 }
 
-/// What was met in a body.
+/// Everything found in a body.
 #[derive(Default)]
 pub(super) struct Found<'a> {
-    /// In the order of their declaration.
+    /// In the order of declaration.
     pub locals: Vec<VariableId>,
-    /// What is asked of the kernel.
+    /// The kernel variables read.
     pub read: Vec<&'a ast::Variable>,
-    /// What only dead branches ask of it.
+    /// The kernel variables read only in dead branches.
     pub dead: Vec<&'a ast::Variable>,
-    /// Whether a value from the entry of the function is asked for.
+    /// Whether it uses a value saved at the function's entry.
     pub saves: bool,
 }
 
@@ -68,8 +68,8 @@ impl<'p, 'a> Linker<'p, 'a> {
     }
 
     pub fn parts(&mut self, parts: &[&'a ast::Statement]) -> Statement<'a> {
-        // What an alias writes itself does not count for its `@probewrite`: SystemTap 4.8 asks the handler that uses it
-        // (alias_expansion_builder::build_with_suffix).
+        // Assignments in an alias itself do not count for its `@probewrite`: SystemTap 4.8 checks the handler that
+        // uses it (alias_expansion_builder::build_with_suffix).
         for part in parts.iter().filter(|part| self.program.words.is_script(part.place.file)) {
             part.each_expression(&mut |e| self.written.extend(assigned(e)));
         }
@@ -148,7 +148,7 @@ impl<'p, 'a> Linker<'p, 'a> {
         }
     }
 
-    /// SystemTap 4.8 notices it in its third pass, `stap -p3`.
+    /// SystemTap 4.8 detects it in its third pass, `stap -p3`.
     fn leave_loop(&mut self, what: &str, place: Place) -> Statement<'a> {
         if self.loops == 0 {
             self.program.fault(place, Trouble::Control, what, "it stands in no loop", vec![]);
@@ -179,7 +179,7 @@ impl<'p, 'a> Linker<'p, 'a> {
         Statement::Foreach(Box::new(Foreach { value, indexes, of, slice, order, limit, body }))
     }
 
-    /// What `delete` is given: an element, or all of a variable.
+    /// The operand of `delete`: an element, or a whole variable.
     fn deleted(&mut self, value: &'a Expression) -> Node<'a> {
         let ExpressionKind::Symbol(name) = &value.kind else { return self.node(value) };
         let known = self.names.get(&**name).copied().or_else(|| self.program.global(name, value.place.file));
@@ -206,7 +206,7 @@ impl<'p, 'a> Linker<'p, 'a> {
 }
 
 impl Node<'_> {
-    /// The kernel's type of the value, if it is known.
+    /// The kernel type of the value, if known.
     pub(super) fn detail(&self) -> Option<super::super::context::Detail> {
         match self.known {
             Known::Is(detail) => Some(detail),
@@ -225,7 +225,7 @@ fn is_comparison(operator: &str) -> bool {
     matches!(operator, "==" | "!=" | "<=" | ">=")
 }
 
-/// The name that an expression gives a value to.
+/// The name that an expression assigns to.
 fn assigned(expression: &Expression) -> Option<&str> {
     let target = match &expression.kind {
         ExpressionKind::Binary { operator, left, .. } if is_assignment(operator) => left,

@@ -1,5 +1,5 @@
-//! Arrays that change while a loop goes over them, and statistics that nothing fills (elaborate.cxx of SystemTap 4.8,
-//! `semantic_pass_vars` and `semantic_pass_stats`); names that are never given a value.
+//! Finds arrays that change during iteration, statistics that are never filled (elaborate.cxx of SystemTap 4.8,
+//! `semantic_pass_vars` and `semantic_pass_stats`), and names that are never assigned.
 use std::collections::{HashMap, HashSet};
 
 use super::super::Place;
@@ -9,7 +9,7 @@ use super::program::Program;
 use super::tree::{Base, FunctionId, Kind, Node, Sort, Statement, VariableId};
 
 impl Program<'_> {
-    /// Says which loops change what they go over, and which statistics have no values.
+    /// Reports loops that change the array they iterate over, and statistics without values.
     pub(super) fn loops(&mut self) {
         let changes: Vec<HashSet<VariableId>> =
             self.functions.iter().map(|function| changed(&function.body)).collect();
@@ -27,8 +27,8 @@ impl Program<'_> {
         self.unfilled();
     }
 
-    /// Says which statistics nothing fills or asks for, and which are asked for two kinds of histograms: then it is not
-    /// known how to keep them.
+    /// Reports statistics that are never filled or read, and those with two kinds of histograms, for which the
+    /// storage would be ambiguous.
     fn unfilled(&mut self) {
         let mut used = HashSet::new();
         let mut histograms: HashMap<VariableId, Option<[i64; 3]>> = HashMap::new();
@@ -72,7 +72,7 @@ impl Program<'_> {
         }
     }
 
-    /// Says which names of a script's handlers are read but never given a value.
+    /// Reports names in a script's handlers that are read but never assigned.
     pub(super) fn warn_of_unassigned(&mut self) {
         let uses = Uses::of(self);
         let mut faults: HashMap<VariableId, Vec<String>> = HashMap::new();
@@ -116,7 +116,7 @@ fn each_change(body: &Statement<'_>, visit: &mut dyn FnMut(Place, VariableId)) {
     });
 }
 
-/// What one node changes.
+/// The changes made by one node.
 fn change(node: &Node<'_>, visit: &mut dyn FnMut(Place, VariableId)) {
     let target = match &node.kind {
         Kind::Assign { operator, sides } if *operator == "<<<" || is_element(&sides[0]) => &sides[0],
@@ -141,7 +141,7 @@ fn root(node: &Node<'_>) -> Option<VariableId> {
 
 struct Walk<'w> {
     changes: &'w [HashSet<VariableId>],
-    /// The arrays that are gone over.
+    /// The arrays being iterated over.
     over: Vec<VariableId>,
     faults: &'w mut Vec<(Place, VariableId)>,
 }
@@ -197,7 +197,7 @@ impl Walk<'_> {
                     self.faults.extend(hit.map(|id| (node.place, *id)));
                 }
             }
-            // Statistics may grow: only the assignment to an element changes the array.
+            // Statistics may grow: only an assignment to an element changes the array.
             if !matches!(&node.kind, Kind::Assign { sides, .. } if !is_element(&sides[0])) {
                 change(node, &mut |place, id| {
                     if self.over.contains(&id) {

@@ -1,18 +1,18 @@
-//! What handlers mean: their locals with types, what in them is dead, and what is wrong.
+//! Analyses handlers: their locals with types, dead code, and errors.
 //!
-//! Two questions are answered. [`read`] takes one handler, as a listing shows it: everything in it counts, and what
-//! cannot be read leaves its local without a type. [`Program`] takes a whole script, as SystemTap compiles it: what
-//! nobody needs is dropped first, and what is broken in it breaks nothing.
+//! There are two entry points. [`read`] analyses one handler for a listing: everything in it counts, and a local
+//! whose value cannot be read has no type. [`Program`] analyses a whole script as SystemTap compiles it: unused code
+//! is dropped first, and errors in it do not matter.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! | --- | --- |
-//! | `link` | names to variables and functions; branches that `@defined` decides |
-//! | `fold` | constants |
-//! | `effects`, `reduce` | what is computed for nothing |
-//! | `types` | numbers, text, statistics, and the kernel's types |
-//! | `loops` | arrays that change while a loop goes over them |
-//! | `program` | handlers side by side, with the functions and globals that they use |
-//! | [`finding`] | what is wrong |
+//! | `link` | resolves names to variables and functions; decides branches on `@defined` |
+//! | `fold` | folds constants |
+//! | `effects`, `reduce` | drops unused computations |
+//! | `types` | infers numbers, text, statistics, and kernel types |
+//! | `loops` | finds arrays that change during iteration |
+//! | `program` | handlers with the functions and globals that they use |
+//! | [`finding`] | errors and probable mistakes |
 mod effects;
 pub mod finding;
 mod fold;
@@ -35,36 +35,36 @@ use super::ast::{Function, Statement, Variable};
 use super::context::Context;
 use tree::{Kind, Node};
 
-/// One handler, with everything in it.
+/// One handler with everything in it.
 #[derive(Debug, Default)]
 pub struct Reading<'a> {
     /// In the order in which SystemTap declares them.
     pub locals: Vec<Local<'a>>,
-    /// What is asked of the kernel, in the order of asking. Something that is asked for twice stands here twice.
+    /// The kernel variables read, in order, with repetitions.
     pub variables: Vec<&'a Variable>,
-    /// What only dead branches ask of it.
+    /// The kernel variables read only in dead branches.
     pub dead: Vec<&'a Variable>,
-    /// Whether it asks for values from the entry of the function (`@entry`).
+    /// Whether it uses values saved at the function's entry (`@entry`).
     pub saves: bool,
-    /// What is wrong, in the order of reading.
+    /// The findings, in the order of reading.
     pub findings: Vec<Finding>,
 }
 
 /// A local of a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local<'a> {
-    /// As it is written.
+    /// As written.
     pub name: &'a str,
-    /// Where it is written first.
+    /// The place where it first occurs.
     pub place: Place,
-    /// `Unknown` where nothing says it, most often since it is broken.
+    /// `Unknown` if nothing determines it, usually because it is broken.
     pub sort: Sort,
-    /// Which of the findings makes its value unreadable.
+    /// The finding that makes its value unreadable, by index.
     pub broken: Option<usize>,
 }
 
-/// Reads one handler: its parts in the order in which they run, prologues of aliases before what uses them. Functions
-/// are taken by their signatures, so that it costs as much as the parts are long.
+/// Analyses one handler, given its parts in the order in which they run, with prologues of aliases first. Functions
+/// are represented by their signatures, so the cost is proportional to the length of the parts.
 pub fn read<'a>(words: &Words<'a>, parts: &[&'a Statement], context: Rc<dyn Context + 'a>) -> Reading<'a> {
     let mut program = Program::brief(words.clone());
     program.add(parts, &[], &*context);
@@ -72,7 +72,7 @@ pub fn read<'a>(words: &Words<'a>, parts: &[&'a Statement], context: Rc<dyn Cont
     program.functions.iter_mut().for_each(|function| function.reached = true);
     program.complain();
     let Some(handler) = program.handlers.pop() else { return Reading::default() };
-    // What is assigned to a local, and cannot be read.
+    // Assignments of unreadable values to locals.
     let mut broken = vec![];
     handler.body.expressions(&mut |expression| {
         expression.each(&mut |node| {
@@ -95,7 +95,7 @@ pub fn read<'a>(words: &Words<'a>, parts: &[&'a Statement], context: Rc<dyn Cont
     Reading { locals, variables: found.read, dead: found.dead, saves: found.saves, findings }
 }
 
-/// Where the first thing stands in an expression that cannot be read.
+/// The place of the first unreadable part of an expression.
 fn first_broken(node: &Node<'_>) -> Option<Place> {
     let mut place = None;
     node.each(&mut |inner| {
@@ -106,8 +106,8 @@ fn first_broken(node: &Node<'_>) -> Option<Place> {
     place
 }
 
-/// What is wrong in a function, whoever calls it: what it is given may yet be of any type. Those that it calls are taken
-/// by their signatures.
+/// The errors in a function, independent of its callers: arguments may be of any type. Functions that it calls are
+/// represented by their signatures.
 pub fn check_function<'a>(words: &Words<'a>, function: &'a Function) -> Vec<Finding> {
     let mut program = Program::of_function(words.clone(), function);
     program.link_functions();
@@ -119,9 +119,9 @@ pub fn check_function<'a>(words: &Words<'a>, function: &'a Function) -> Vec<Find
 }
 
 impl Program<'_> {
-    /// What is wrong with the program, as far as SystemTap would notice in its second pass, and what else is.
+    /// The findings that SystemTap would report in its second pass, and further ones.
     ///
-    /// Costs a few walks over the trees, and one more for each step in which a value depends on a value.
+    /// Costs a few walks over the trees, and one more for each step in a chain of dependent values.
     pub fn check(mut self) -> Vec<Finding> {
         self.link_functions();
         if self.nodes > MOST {
@@ -130,12 +130,12 @@ impl Program<'_> {
             return self.findings;
         }
         self.warn_of_unassigned();
-        // What disagrees is refused even where it is dropped later.
+        // Type disagreements are refused even in code that is dropped later.
         self.reduce(&mut Program::disagreements);
         self.infer();
         self.loops();
         self.complain();
-        // What is broken has no type: that it has none says nothing new.
+        // A broken value never has a type: reporting that adds nothing.
         if self.findings.iter().any(|f| f.trouble.breaks() && f.trouble != Trouble::Untyped) {
             self.findings.retain(|f| f.trouble != Trouble::Untyped);
         }

@@ -12,59 +12,59 @@ use super::finding::{Finding, Trouble};
 use super::link::{Found, Linker};
 use super::tree::{FunctionId, Known, Node, Sort, Statement, VariableId};
 
-/// How many expressions a program may have, those of its functions included.
+/// The most expressions in a program, including its functions.
 pub const MOST: usize = 4_000_000;
 
-/// What the names of a script may mean.
+/// The possible meanings of the names in a script.
 #[derive(Clone)]
 pub struct Words<'a> {
     /// The macros, functions, globals and aliases of the tapset library.
     pub definitions: &'a Definitions<'a>,
-    /// Scripts of the user, whose names come first.
+    /// The user's scripts, whose names take precedence.
     pub scripts: Vec<&'a Script>,
-    /// Whether `stap -g` runs it.
+    /// Whether the script runs in guru mode, `stap -g`.
     pub guru: bool,
-    /// What is compiled for: what conditions on the runtime ask for.
+    /// The runtime, for conditions on it.
     pub runtime: Runtime,
-    /// What functions can see, which run anywhere: types, and globals of the kernel.
+    /// What functions can read anywhere: types and global variables of the kernel.
     pub everywhere: Rc<dyn Context + 'a>,
     signatures: Rc<RefCell<HashMap<*const ast::Function, Signature>>>,
     globals: Rc<RefCell<HashMap<*const ast::Global, Shape>>>,
 }
 
-/// What a global holds: its sort, and those of its indexes if anything says how many there are.
+/// The sort of a global, and those of its indexes if their number is known.
 type Shape = (Sort, Option<Vec<Sort>>);
 
-/// What a function takes and gives, as far as its own body says it.
+/// The sorts of a function's parameters and result, by its own body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// What it takes, in order.
+    /// Its parameters, in order.
     pub parameters: Vec<Sort>,
-    /// What it gives.
+    /// Its result.
     pub result: Sort,
 }
 
-/// Handlers that run side by side, and what they use.
+/// Handlers that run together, and everything that they use.
 pub struct Program<'a> {
     pub(super) words: Words<'a>,
     pub(super) variables: Vec<Variable<'a>>,
     pub(super) functions: Vec<Function<'a>>,
     pub(super) handlers: Vec<Handler<'a>>,
-    /// In the order in which they were met.
+    /// In the order in which they were found.
     pub(super) findings: Vec<Finding>,
-    /// Whether functions are taken by what [`Words::signature`] says of them, without their bodies.
+    /// Whether functions are represented by their [`Words::signature`], without their bodies.
     brief: bool,
-    /// The one that is read nevertheless.
-    alone: Option<FunctionId>,
-    /// The files of tapsets of which something is used, in the order in which they were met.
+    /// The only function whose body is read nevertheless.
+    only: Option<FunctionId>,
+    /// The tapset files in use, in the order in which they were found.
     files: Vec<u32>,
-    /// How many functions are read, with their bodies.
+    /// The number of functions whose bodies have been read.
     linked: usize,
-    /// Of how many of them the probes were given.
+    /// The number of files whose probes were returned.
     given: usize,
     known_functions: HashMap<*const ast::Function, FunctionId>,
     known_globals: HashMap<*const ast::Global, VariableId>,
-    said: HashSet<(Place, Trouble, String)>,
+    reported: HashSet<(Place, Trouble, String)>,
     pub(super) nodes: usize,
 }
 
@@ -74,11 +74,11 @@ pub(super) struct Variable<'a> {
     pub place: Place,
     pub sort: Sort,
     pub known: Known,
-    /// None where nothing says it yet.
+    /// `None` if still unknown.
     pub arity: Option<usize>,
     pub indexes: Vec<Sort>,
     pub global: Option<&'a ast::Global>,
-    /// Whether a parameter: it has a value without an assignment.
+    /// Whether it is a parameter, which has a value without an assignment.
     pub parameter: bool,
 }
 
@@ -89,37 +89,37 @@ pub(super) struct Function<'a> {
     pub result: Sort,
     pub known: Known,
     pub body: Statement<'a>,
-    /// Whether a call does more than to give a value, because of C in it.
+    /// Whether a call has side effects, because of its C.
     pub acts: bool,
     /// Globals that its C reads and writes.
     pub reads: Vec<VariableId>,
     pub writes: Vec<VariableId>,
-    /// Whether the next function of the name may run behind it.
+    /// Whether the next function of the name may run after it.
     pub falls_through: bool,
-    /// Whether a handler calls it, as far as is known by now.
+    /// Whether a handler is known to call it.
     pub reached: bool,
 }
 
 pub(super) struct Handler<'a> {
     pub body: Statement<'a>,
-    /// What must hold for it to run.
+    /// The conditions for it to run.
     pub conditions: Vec<Node<'a>>,
     pub found: Found<'a>,
 }
 
 impl<'a> Words<'a> {
-    /// Those of a library, for scripts without guru mode in a kernel module.
+    /// The names of a library, for scripts without guru mode in a kernel module.
     pub fn new(definitions: &'a Definitions<'a>, everywhere: Rc<dyn Context + 'a>) -> Self {
         let (runtime, signatures, globals) = (Runtime::Kernel, Rc::default(), Rc::default());
         Self { definitions, scripts: vec![], guru: false, runtime, everywhere, signatures, globals }
     }
 
-    /// Whether a file is a script of the user.
+    /// Whether a file is a user's script.
     pub(super) fn is_script(&self, file: u32) -> bool {
         self.scripts.iter().any(|script| script.file == file)
     }
 
-    /// The functions of a name that a file sees, in the order in which they are tried.
+    /// The functions of a name visible in a file, in the order in which they are tried.
     pub(super) fn functions(&self, name: &str, file: u32) -> Vec<&'a ast::Function> {
         let of_scripts = self.scripts.iter().flat_map(|script| &script.functions);
         let mut all: Vec<_> = of_scripts.filter(|f| f.name == name).collect();
@@ -135,7 +135,7 @@ impl<'a> Words<'a> {
         all.find(|g| !g.private || g.place.file == file)
     }
 
-    /// Functions with names close to one that nothing defines.
+    /// Functions with names similar to an undefined one.
     pub(super) fn similar_functions(&self, name: &str) -> Vec<String> {
         let own = self.scripts.iter().flat_map(|script| &script.functions).map(|f| &*f.name);
         crate::nearest::nearest(name, own.chain(self.definitions.function_names()), 3)
@@ -147,13 +147,13 @@ impl<'a> Words<'a> {
         let marked = |mark: &str| embedded.code.contains(mark);
         match (self.runtime == Runtime::Bpf, marked("/* bpf */")) {
             (true, false) => return Some("it cannot be used with the bpf runtime"),
-            (false, true) => return Some("it can be used with the bpf runtime alone"),
+            (false, true) => return Some("it can be used only with the bpf runtime"),
             _ => {}
         }
         (marked("/* guru */") && !self.guru && self.is_script(file)).then_some("it needs guru mode (stap -g)")
     }
 
-    /// What a function takes and gives. Each is looked at once, with the functions that it calls.
+    /// The signature of a function. Each is inferred once, together with the functions that it calls.
     pub fn signature(&self, function: &'a ast::Function) -> Signature {
         if let Some(known) = self.signatures.borrow().get(&std::ptr::from_ref(function)) {
             return known.clone();
@@ -170,7 +170,7 @@ impl<'a> Words<'a> {
         program.signature(0)
     }
 
-    /// What a global of a tapset holds, as far as the probes of its tapset say it.
+    /// The sorts of a tapset's global, as far as the probes of its tapset determine them.
     fn shape(&self, global: &'a ast::Global) -> Shape {
         let key = std::ptr::from_ref(global);
         if let Some(known) = self.globals.borrow().get(&key) {
@@ -191,7 +191,7 @@ impl<'a> Words<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// No handler yet.
+    /// A program without handlers.
     pub fn new(words: Words<'a>) -> Self {
         Self {
             words,
@@ -200,30 +200,30 @@ impl<'a> Program<'a> {
             handlers: vec![],
             findings: vec![],
             brief: false,
-            alone: None,
+            only: None,
             files: vec![],
             linked: 0,
             given: 0,
             known_functions: HashMap::new(),
             known_globals: HashMap::new(),
-            said: HashSet::new(),
+            reported: HashSet::new(),
             nodes: 0,
         }
     }
 
-    /// One that takes functions by their signatures: enough to say what the locals of a handler are.
+    /// A program that represents functions by their signatures: sufficient for the locals of a handler.
     pub(super) fn brief(words: Words<'a>) -> Self {
         Self { brief: true, ..Self::new(words) }
     }
 
-    /// One that reads this function alone, and takes others by their signatures.
+    /// A program that reads only this function, and represents others by their signatures.
     pub(super) fn of_function(words: Words<'a>, function: &'a ast::Function) -> Self {
         let mut program = Self::brief(words);
-        program.alone = Some(program.function(function));
+        program.only = Some(program.function(function));
         program
     }
 
-    /// Adds a handler: its parts in the order in which they run, and what must hold for it.
+    /// Adds a handler: its parts in the order in which they run, and the conditions for it.
     pub fn add(
         &mut self,
         parts: &[&'a ast::Statement],
@@ -237,8 +237,7 @@ impl<'a> Program<'a> {
         self.handlers.push(Handler { body, conditions, found });
     }
 
-    /// The probes of tapsets of which something is used: they run as well. Each is given once; adding them may lead to
-    /// more.
+    /// The probes of tapsets in use, which run as well. Each is returned once; adding them may lead to more.
     pub fn probes_of_tapsets(&mut self) -> Vec<&'a ast::Probe> {
         self.link_functions();
         let new = &self.files[self.given..];
@@ -253,11 +252,11 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Reads the bodies of functions that are called, and of those that they call.
+    /// Reads the bodies of called functions, and of those that they call.
     pub(super) fn link_functions(&mut self) {
         while let Some(function) = self.functions.get(self.linked) {
             let next = self.linked;
-            let is_read = !self.brief || self.alone == Some(FunctionId(next as u32));
+            let is_read = !self.brief || self.only == Some(FunctionId(next as u32));
             if let (true, FunctionBody::Statement(body)) = (is_read, &function.declaration.body) {
                 let parameters = function.parameters.clone();
                 let everywhere = self.words.everywhere.clone();
@@ -315,7 +314,7 @@ impl<'a> Program<'a> {
         id
     }
 
-    /// The globals that C says that it reads and writes.
+    /// The globals that C code declares to read and write.
     pub(super) fn named_in_c(&mut self, code: &str, place: Place) -> (Vec<VariableId>, Vec<VariableId>) {
         let mut named = |mark: &str| {
             let names = code.split(mark).skip(1).filter_map(|rest| Some(rest.split_once(" */")?.0));
@@ -337,7 +336,7 @@ impl<'a> Program<'a> {
         (named("/* pragma:read:"), named("/* pragma:write:"))
     }
 
-    /// The global of a name, as a file sees it.
+    /// The global of a name, as visible in a file.
     pub(super) fn global(&mut self, name: &str, file: u32) -> Option<VariableId> {
         let declaration = self.words.global(name, file)?;
         let key = std::ptr::from_ref(declaration);
@@ -365,7 +364,7 @@ impl<'a> Program<'a> {
         VariableId(self.variables.len() as u32 - 1)
     }
 
-    /// Says that something is wrong, once for each place.
+    /// Reports an error, once for each place.
     pub(super) fn fault(
         &mut self,
         place: Place,
@@ -374,7 +373,7 @@ impl<'a> Program<'a> {
         why: impl Into<String>,
         instead: Vec<String>,
     ) {
-        if self.said.insert((place, trouble, what.to_owned())) {
+        if self.reported.insert((place, trouble, what.to_owned())) {
             self.findings.push(Finding { place, trouble, what: what.to_owned(), why: why.into(), instead });
         }
     }

@@ -1,5 +1,5 @@
-//! What a script computes for nothing, dropped: SystemTap does so before it asks whether everything can be read, and a
-//! broken local of an alias that a script does not use breaks nothing (elaborate.cxx of 4.8, `semantic_pass_opt1` to
+//! Drops unused computations: SystemTap does so before it checks that everything can be read, so that a broken local
+//! of an alias does not matter to a script that does not use it (elaborate.cxx of 4.8, `semantic_pass_opt1` to
 //! `semantic_pass_opt5`).
 use std::mem;
 
@@ -8,12 +8,12 @@ use super::fold;
 use super::program::Program;
 use super::tree::{Kind, Node, Statement};
 
-/// How often a program is gone over: values of values of values that nobody reads cost one round each.
+/// The maximum number of passes: a chain of unused values takes one pass per value.
 const ROUNDS: usize = 500;
 
 impl Program<'_> {
-    /// Drops what nobody needs, and what is behind it then, until nothing more goes. `before` is asked in each round
-    /// before constants are computed, and stops it.
+    /// Drops everything unused until nothing changes. `before` runs in each pass before constants are folded, and
+    /// stops it by returning true.
     pub(super) fn reduce(&mut self, before: &mut dyn FnMut(&mut Self) -> bool) {
         for _ in 0..ROUNDS {
             let uses = Uses::of(self);
@@ -40,7 +40,7 @@ impl Program<'_> {
         }
     }
 
-    /// Drops functions that are never tried: those behind one that has no `next`.
+    /// Drops functions that are never tried: those after one without `next`.
     fn drop_overloads(&mut self) -> bool {
         let falls: Vec<bool> = self.functions.iter().map(|f| f.falls_through).collect();
         let mut changed = false;
@@ -137,7 +137,7 @@ impl Reduction {
         }
     }
 
-    /// Takes assignments for their values where nobody reads what they assign to.
+    /// Replaces assignments by their values if the target is never read.
     fn forget(&mut self, node: &mut Node<'_>) {
         node.children_mut(&mut |child| self.forget(child));
         if let Kind::Assign { sides, .. } = &mut node.kind
@@ -151,7 +151,7 @@ impl Reduction {
         }
     }
 
-    /// What is left of an expression whose value nobody wants.
+    /// The remainder of an expression whose value is unused.
     fn for_nothing<'a>(&mut self, node: Node<'a>) -> Statement<'a> {
         let place = node.place;
         match node.kind {

@@ -1,4 +1,4 @@
-//! A body with its names resolved: what is left of the trees of [`ast`](super::super::ast) at one place.
+//! A body with its names resolved: the relevant part of the [`ast`](super::super::ast) trees at one probe point.
 use super::super::Place;
 use super::super::ast::{self, Order, Type};
 use super::super::context::{Absent, Detail};
@@ -11,27 +11,27 @@ pub(super) struct VariableId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FunctionId(pub u32);
 
-/// What a value is to a script.
+/// The sort of a value in a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sort {
-    /// Nothing says it.
+    /// Undetermined.
     #[default]
     Unknown,
-    /// A 64-bit number with a sign.
+    /// A signed 64-bit number.
     Long,
     /// A text.
     String,
-    /// An aggregate, filled by `<<<`.
+    /// A statistic, filled by `<<<`.
     Statistics,
 }
 
-/// What is known of the kernel's type of a value.
+/// The kernel type of a value, if known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Known {
     #[default]
     Not,
     Is(Detail),
-    /// It is given values of several types.
+    /// It is assigned values of several types.
     Several,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum Kind<'a> {
     Number(i64),
     Text(String),
     Variable(VariableId),
-    /// None for `*`.
+    /// `None` for `*`.
     Element {
         of: Base<'a>,
         indexes: Vec<Option<Node<'a>>>,
@@ -71,9 +71,9 @@ pub(super) enum Kind<'a> {
         operator: &'static str,
         operand: Box<Node<'a>>,
     },
-    /// `++` and `--`, before and behind.
+    /// `++` and `--`, as prefix and postfix.
     Step(Box<Node<'a>>),
-    /// No assignment.
+    /// Not an assignment.
     Binary {
         operator: &'static str,
         sides: Box<[Node<'a>; 2]>,
@@ -85,35 +85,35 @@ pub(super) enum Kind<'a> {
     Match(Box<Node<'a>>),
     /// The condition, and both values.
     Ternary(Box<[Node<'a>; 3]>),
-    /// Something of the kernel that exists.
+    /// An existing kernel variable.
     Read {
         operands: Vec<Node<'a>>,
         written: bool,
     },
-    /// Something of the kernel that does not exist here, or whose root has no known type yet. The first operand is the
-    /// value of which members are taken, if there is one.
+    /// A kernel variable that does not exist here, or whose root has no known type yet. The first operand is the
+    /// value whose members are read, if there is one.
     Broken {
         variable: &'a ast::Variable,
         operands: Vec<Node<'a>>,
         absent: Box<Absent>,
         written: bool,
     },
-    /// A question that cannot be answered before types are known.
+    /// An `@defined` that depends on types still unknown.
     Defined(Box<Node<'a>>),
-    /// C, or something that is no variable of the script: where it is no `pure`, it does something.
+    /// C, or another construct that is not a variable of the script. It has side effects unless `pure`.
     Foreign {
         pure: bool,
         operand: Option<Box<Node<'a>>>,
     },
-    /// `@count(x)` and the like.
+    /// `@count(x)` and similar.
     Statistic(Box<Node<'a>>),
 }
 
-/// What has indexes.
+/// The target of an index.
 #[derive(Debug)]
 pub(super) enum Base<'a> {
     Array(VariableId, Place),
-    /// The statistics, and the bounds of the buckets.
+    /// The statistic, and the bounds of the buckets.
     Histogram(Box<Node<'a>>, Option<[i64; 3]>),
 }
 
@@ -136,7 +136,7 @@ pub(super) enum Statement<'a> {
     Expression(Node<'a>),
     Return(Option<Node<'a>>, Place),
     Delete(Node<'a>),
-    /// `next`, `break` and `continue`: nothing behind them is reached.
+    /// `next`, `break` and `continue`: code after them is unreachable.
     Leave,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Node<'a> {
         Self { place, sort, known: Known::Not, kind }
     }
 
-    /// Every node in this one, one level deep, in the order of evaluation.
+    /// Visits the direct children of this node, in the order of evaluation.
     pub fn children<'n>(&'n self, visit: &mut dyn FnMut(&'n Node<'a>)) {
         match &self.kind {
             Kind::Number(_) | Kind::Text(_) | Kind::Variable(_) => {}
@@ -193,7 +193,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The same to be changed.
+    /// Like [`Self::children`], with mutable access.
     pub fn children_mut(&mut self, visit: &mut dyn FnMut(&mut Node<'a>)) {
         match &mut self.kind {
             Kind::Number(_) | Kind::Text(_) | Kind::Variable(_) => {}
@@ -223,20 +223,20 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// This node and every one in it, outer ones first.
+    /// Visits this node and every one in it, outer ones first.
     pub fn each<'n>(&'n self, visit: &mut dyn FnMut(&'n Node<'a>)) {
         visit(self);
         self.children(&mut |child| child.each(visit));
     }
 
-    /// The same to be changed; what is visited is what the visit to the outer one left.
+    /// Like [`Self::each`], with mutable access; descends into the result of the outer visit.
     pub fn each_mut(&mut self, visit: &mut dyn FnMut(&mut Node<'a>)) {
         visit(self);
         self.children_mut(&mut |child| child.each_mut(visit));
     }
 }
 
-/// What stands in a statement.
+/// A part of a statement.
 pub(super) enum Part<'s, 'a> {
     Expression(&'s mut Node<'a>),
     Statement(&'s mut Statement<'a>),
@@ -256,7 +256,7 @@ impl<'a> Statement<'a> {
         matches!(self, Self::Nothing)
     }
 
-    /// What stands in the statement, one level deep.
+    /// Visits the direct parts of the statement.
     pub fn parts_mut(&mut self, visit: &mut dyn FnMut(Part<'_, 'a>)) {
         match self {
             Self::Nothing | Self::Leave | Self::Return(None, _) => {}
@@ -290,7 +290,7 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// Every expression in the statement, outer ones first.
+    /// Visits every expression in the statement, outer ones first.
     pub fn each_mut(&mut self, visit: &mut dyn FnMut(&mut Node<'a>)) {
         self.parts_mut(&mut |part| match part {
             Part::Expression(node) => node.each_mut(visit),
@@ -298,7 +298,7 @@ impl<'a> Statement<'a> {
         });
     }
 
-    /// Every expression of the statement and of those in it, as a whole each.
+    /// Visits each whole expression of the statement and of those in it.
     pub fn expressions<'s>(&'s self, visit: &mut dyn FnMut(&'s Node<'a>)) {
         match self {
             Self::Nothing | Self::Leave | Self::Return(None, _) => {}
@@ -337,7 +337,7 @@ impl From<Type> for Sort {
 }
 
 impl std::fmt::Display for Sort {
-    /// As `stap -L` prints it.
+    /// As printed by `stap -L`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Unknown => "unknown",

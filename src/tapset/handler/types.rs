@@ -1,7 +1,7 @@
-//! Which values are numbers, which are text, and of which type of the kernel (elaborate.cxx of SystemTap 4.8,
+//! Infers which values are numbers, which are text, and their kernel types (elaborate.cxx of SystemTap 4.8,
 //! `typeresolution_info`).
 //!
-//! All bodies of a program are gone over until nothing new is learnt. What disagrees then is said in one more round.
+//! Passes over all bodies of a program until nothing new is learnt. One more pass then reports disagreements.
 mod expressions;
 
 use std::mem;
@@ -13,14 +13,14 @@ use super::finding::Trouble;
 use super::program::Program;
 use super::tree::*;
 
-/// How often a program is gone over: values that come from values that come from values cost one round each.
+/// The maximum number of passes: a chain of dependent values takes one pass per value.
 const ROUNDS: usize = 1000;
 
 impl<'a> Program<'a> {
-    /// Finds out what it can, without saying what is wrong.
+    /// Infers what it can, without reporting errors.
     pub(super) fn infer(&mut self) {
         for _ in 0..ROUNDS {
-            let learnt = self.round(Said::Nothing);
+            let learnt = self.round(Reports::Nothing);
             let resolved = self.resolve_members();
             if learnt == 0 && !resolved && !self.answer_questions() {
                 return;
@@ -28,21 +28,21 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Says what disagrees, for types alone, and gives whether anything does.
+    /// Reports only type disagreements; returns whether there are any.
     pub(super) fn disagreements(&mut self) -> bool {
         for _ in 0..ROUNDS {
-            if self.round(Said::Nothing) == 0 {
+            if self.round(Reports::Nothing) == 0 {
                 break;
             }
         }
         let before = self.findings.len();
-        self.round(Said::Disagreements);
+        self.round(Reports::Disagreements);
         self.findings.len() > before
     }
 
-    /// Says what is left that SystemTap would refuse.
+    /// Reports everything left that SystemTap would refuse.
     pub(super) fn complain(&mut self) {
-        self.round(Said::All);
+        self.round(Reports::All);
         for id in 0..self.variables.len() {
             let variable = &self.variables[id];
             let Some(global) = variable.global else { continue };
@@ -59,15 +59,16 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Goes over everything once, and gives how much was learnt.
-    fn round(&mut self, said: Said) -> usize {
+    /// Passes over everything once; returns how much was learnt.
+    fn round(&mut self, reports: Reports) -> usize {
         let mut learnt = 0;
         for id in 0..self.functions.len() {
             let mut body = mem::replace(&mut self.functions[id].body, Statement::Nothing);
             let reached = self.functions[id].reached;
-            let said = if reached { said } else { Said::Nothing };
+            let reports = if reached { reports } else { Reports::Nothing };
             let locals = self.functions[id].locals.clone();
-            let mut types = Types { program: self, said, learnt: 0, function: Some(FunctionId(id as u32)) };
+            let mut types =
+                Types { program: self, reports, learnt: 0, function: Some(FunctionId(id as u32)) };
             types.statement(&mut body);
             types.locals(&locals);
             learnt += types.learnt;
@@ -77,7 +78,7 @@ impl<'a> Program<'a> {
             let mut body = mem::replace(&mut self.handlers[id].body, Statement::Nothing);
             let mut conditions = mem::take(&mut self.handlers[id].conditions);
             let locals = self.handlers[id].found.locals.clone();
-            let mut types = Types { program: self, said, learnt: 0, function: None };
+            let mut types = Types { program: self, reports, learnt: 0, function: None };
             types.statement(&mut body);
             conditions.iter_mut().for_each(|condition| types.node(condition, Sort::Long));
             types.locals(&locals);
@@ -87,10 +88,10 @@ impl<'a> Program<'a> {
         learnt
     }
 
-    /// Asks for members of values whose types are known by now.
+    /// Resolves members of values whose types are known by now.
     fn resolve_members(&mut self) -> bool {
         let mut resolved = false;
-        // What a type has is the same everywhere.
+        // The members of a type are the same everywhere.
         let everywhere = self.words.everywhere.clone();
         let handlers = self.handlers.iter_mut().map(|handler| &mut handler.body);
         for body in handlers.chain(self.functions.iter_mut().map(|function| &mut function.body)) {
@@ -103,7 +104,7 @@ impl<'a> Program<'a> {
         resolved
     }
 
-    /// Takes questions for answered that nothing more will answer, and gives whether there were any.
+    /// Decides remaining `@defined`s that nothing can decide any more; returns whether there were any.
     fn answer_questions(&mut self) -> bool {
         let mut any = false;
         let mut answer = |node: &mut Node<'a>| {
@@ -156,9 +157,9 @@ fn resolve_in(body: &mut Statement<'_>, context: &dyn Context) -> bool {
     resolved
 }
 
-/// What a round says of what is wrong.
+/// Which errors a pass reports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Said {
+enum Reports {
     Nothing,
     Disagreements,
     All,
@@ -166,7 +167,7 @@ enum Said {
 
 struct Types<'p, 'a> {
     program: &'p mut Program<'a>,
-    said: Said,
+    reports: Reports,
     learnt: usize,
     function: Option<FunctionId>,
 }
@@ -276,7 +277,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// The sort that an operation has.
+    /// Sets the sort of an operation's result.
     fn gives(&mut self, node: &mut Node<'a>, sort: Sort, wanted: Sort) {
         if wanted != Sort::Unknown && sort != Sort::Unknown && wanted != sort {
             self.disagree(node.place, "an expression", || format!("this is a {sort}, a {wanted} is wanted"));
@@ -305,7 +306,7 @@ impl<'a> Types<'_, 'a> {
                 Sort::Statistics => {
                     self.disagree(place, name, || "statistics must be declared as a global".to_owned())
                 }
-                _ if self.said == Said::All && variable.arity.is_some_and(|arity| arity > 0) => {
+                _ if self.reports == Reports::All && variable.arity.is_some_and(|arity| arity > 0) => {
                     self.program.fault(
                         place,
                         Trouble::Name,
@@ -320,20 +321,20 @@ impl<'a> Types<'_, 'a> {
     }
 
     fn disagree(&mut self, place: Place, what: &str, why: impl FnOnce() -> String) {
-        if self.said != Said::Nothing {
+        if self.reports != Reports::Nothing {
             self.program.fault(place, Trouble::Type, what, why(), vec![]);
         }
     }
 
     fn untyped(&mut self, place: Place, what: &str) {
-        if self.said == Said::All {
+        if self.reports == Reports::All {
             let why = "nothing says whether it is a number or text";
             self.program.fault(place, Trouble::Untyped, what, why, vec![]);
         }
     }
 }
 
-/// Adds what is known of a value to what was known, and gives whether that changes it.
+/// Merges new knowledge of a value's type; returns whether that changed it.
 fn merge(known: &mut Known, new: Known) -> bool {
     let merged = match (*known, new) {
         (Known::Not, new) => new,

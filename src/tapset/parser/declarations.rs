@@ -8,7 +8,7 @@ use super::super::{Fault, Place, Result};
 use super::{Parser, unexpected};
 
 impl<'a> Parser<'a> {
-    /// All of a file.
+    /// All declarations of a file.
     pub(super) fn declarations(&mut self) -> Result<Script> {
         let mut script = Script::default();
         while let Some(token) = self.peek()? {
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
     fn parameters(&mut self) -> Result<Vec<Parameter>> {
         let mut parameters: Vec<Parameter> = vec![];
         self.expect("(")?;
-        // Also behind a comma the list may end.
+        // The list may also end after a comma.
         while !self.takes_operator(")")? {
             let name = self.identifier("the name of a parameter")?;
             if parameters.iter().any(|p| p.name == name.text) {
@@ -201,7 +201,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A point as the name of an alias.
+/// A point used as the name of an alias.
 fn named(point: Point, token: &Token<'_>) -> Result<Point> {
     match point.optional {
         true => Err(fault(token, "the name of an alias cannot be optional")),
@@ -209,7 +209,7 @@ fn named(point: Point, token: &Token<'_>) -> Result<Point> {
     }
 }
 
-/// Gives each comment to what it names, the last one before the declaration if there are several.
+/// Attaches each comment to the declaration it names; of several, the last one before the declaration.
 pub(super) fn document(script: &mut Script, comments: Vec<Comment>) {
     if comments.is_empty() {
         return;

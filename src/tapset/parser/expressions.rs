@@ -11,7 +11,7 @@ const ASSIGNMENTS: [&str; 13] =
 const PREFIXES: [&str; 4] = ["+", "-", "!", "~"];
 const STATISTICS: [&str; 6] = ["@avg", "@variance", "@count", "@sum", "@min", "@max"];
 
-/// Operators between two operands, the loosest first.
+/// Binary operators by precedence, the loosest first.
 const LEVELS: [&[&str]; 11] = [
     &["||"],
     &["&&"],
@@ -29,7 +29,7 @@ const IN: usize = 5;
 const COMPARISONS: usize = 6;
 
 impl<'a> Parser<'a> {
-    /// An expression, also an assignment.
+    /// An expression, or an assignment.
     pub(super) fn expression(&mut self) -> Result<Box<Expression>> {
         if self.expressions == 0 {
             self.operators = 0;
@@ -46,14 +46,14 @@ impl<'a> Parser<'a> {
         Ok(expression)
     }
 
-    /// Takes the next token if it is one of these.
+    /// Consumes the next token if it is one of these operators.
     fn operator_of(&mut self, operators: &[&'static str]) -> Result<Option<(Place, &'static str)>> {
         let Some(token) = self.peek()?.filter(|t| t.kind == Kind::Operator) else { return Ok(None) };
         let Some(&operator) = operators.iter().find(|o| **o == token.text) else { return Ok(None) };
         Ok(Some((self.take_operator()?, operator)))
     }
 
-    /// Takes the next token, which is an operator, and counts it.
+    /// Consumes the next token, which is an operator, and counts it.
     fn take_operator(&mut self) -> Result<Place> {
         let token = self.next("an operator")?;
         self.operators += 1;
@@ -74,7 +74,7 @@ impl<'a> Parser<'a> {
         Ok(boxed(place, ExpressionKind::Ternary { condition, then, otherwise }))
     }
 
-    /// Operands joined by operators of the level `lowest` and all that bind closer.
+    /// Operands joined by operators of level `lowest` or tighter.
     fn binary(&mut self, lowest: usize) -> Result<Box<Expression>> {
         let mut highest = LEVELS.len();
         let mut compared = false;
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The level of the next token, if it is an operator between operands.
+    /// The level of the next token, if it is a binary operator.
     fn level(&mut self) -> Result<Option<(usize, &'static str)>> {
         let Some(token) = self.peek()? else { return Ok(None) };
         let kind = if token.text == "in" { Kind::Keyword } else { Kind::Operator };
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
         Ok(found.next())
     }
 
-    /// `a, *, b] in array` behind its bracket; one expression alone may stand in brackets too.
+    /// `a, *, b] in array` after the opening bracket; a single expression may be in brackets too.
     fn listed(&mut self) -> Result<Box<Expression>> {
         let mut indexes = vec![];
         loop {
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Behind `in`.
+    /// The part after `in`.
     fn membership(&mut self, place: Place, indexes: Vec<Option<Expression>>) -> Result<Box<Expression>> {
         let array = Box::new(self.indexed()?);
         Ok(boxed(place, ExpressionKind::In { indexes, array }))
@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What begins with a name or a word with `@`.
+    /// An expression that starts with a name or an `@` word.
     fn symbol(&mut self) -> Result<Box<Expression>> {
         let token = self.next("a name")?;
         let kind = match &*token.text {
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
         Ok(ExpressionKind::Symbol(name.to_owned()))
     }
 
-    /// A histogram with an index; alone it has no value.
+    /// A histogram with an index; without one it has no value.
     fn bucket(&mut self, token: &Token<'a>) -> Result<ExpressionKind> {
         let of = Box::new(self.histogram(&token.text)?);
         match self.takes_operator("[")? {
@@ -260,7 +260,7 @@ impl<'a> Parser<'a> {
         Ok(kind)
     }
 
-    /// Behind the name of a histogram.
+    /// The part after the name of a histogram.
     pub(super) fn histogram(&mut self, name: &str) -> Result<Indexed> {
         self.expect("(")?;
         let of = self.expression()?;
@@ -288,7 +288,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Indexes behind their bracket.
+    /// Indexes after their opening bracket.
     pub(super) fn indexes(&mut self) -> Result<Vec<Option<Expression>>> {
         let mut indexes = vec![];
         loop {
@@ -299,7 +299,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One argument or more, and their bracket.
+    /// One or more arguments, and the closing bracket.
     pub(super) fn arguments(&mut self) -> Result<Vec<Expression>> {
         let mut arguments = vec![];
         loop {

@@ -1,4 +1,4 @@
-//! The tokens of a file to what it says, by recursive descent.
+//! Parses the tokens of a file, by recursive descent.
 mod declarations;
 mod expressions;
 mod points;
@@ -15,25 +15,25 @@ use super::macros::{Expander, Macros, fault, shown};
 use super::preprocess::Preprocessor;
 use super::{Fault, Place, Result, Spot, Target};
 
-/// How deep statements, expressions and braces may lie in each other. SystemTap ends on its stack instead.
+/// The maximum nesting of statements, expressions and braces. SystemTap overflows its stack instead.
 pub const DEEPEST: usize = 128;
-/// How many operators one expression may chain: each makes the tree deeper.
+/// The maximum number of chained operators in one expression: each makes the tree deeper.
 pub const LONGEST: usize = 400;
-/// How many points the braces of one probe may stand for.
+/// The maximum number of points that the braces of one probe may expand to.
 pub const MOST_POINTS: usize = 10_000;
-/// How many components a point may have.
+/// The maximum number of components in a point.
 pub const MOST_COMPONENTS: usize = 32;
 
-/// Whose file it is, which decides what it may use.
+/// The origin of a file, which determines what it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A tapset: all of the language.
+    /// A tapset: the whole language.
     Tapset,
-    /// A script: embedded C and constants of C in guru mode alone.
+    /// A script: embedded C and C constants only in guru mode.
     Script,
 }
 
-/// Reads a script or tapset. `macros` are those of the library.
+/// Parses a script or tapset. `macros` are those of the library.
 pub(crate) fn script<'a>(
     bytes: &'a [u8],
     file: u32,
@@ -51,7 +51,7 @@ pub(crate) fn script<'a>(
     Ok(script)
 }
 
-/// Reads a file of macros, which holds nothing else.
+/// Parses a file of macros, which contains nothing else.
 pub(crate) fn macros<'a>(
     bytes: &'a [u8],
     file: u32,
@@ -71,11 +71,11 @@ pub(crate) fn macros<'a>(
 struct Parser<'a> {
     tokens: Preprocessor<'a>,
     ahead: Option<Token<'a>>,
-    /// Embedded C and constants of C.
+    /// Whether embedded C and C constants are allowed.
     privileged: bool,
     in_function: bool,
     depth: usize,
-    /// How many expressions are around, and how many operators they have together.
+    /// The number of enclosing expressions, and of operators in all of them.
     expressions: usize,
     operators: usize,
 }
@@ -117,13 +117,13 @@ impl<'a> Parser<'a> {
         Ok(self.ahead.as_ref())
     }
 
-    /// Where the next token stands.
+    /// The place of the next token.
     fn spot(&mut self) -> Result<Spot> {
         let next = self.peek()?.map(|token| (token.place, token.called));
         Ok(next.unwrap_or_else(|| (self.tokens.place(), None)))
     }
 
-    /// The next token, which is to be `what`.
+    /// The next token; `what` describes it in errors.
     fn next(&mut self, what: &str) -> Result<Token<'a>> {
         self.peek()?;
         match self.ahead.take() {
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// That the next token is not `what` was to stand there.
+    /// Fails because the next token is not `what`.
     fn unexpected<T>(&mut self, what: &str) -> Result<T> {
         let token = self.next(what)?;
         Err(unexpected(&token, what))
@@ -152,7 +152,7 @@ impl<'a> Parser<'a> {
         Ok(self.peek()?.is_some_and(|token| token.kind == kind))
     }
 
-    /// Takes the next token if it is this one.
+    /// Consumes the next token if it is this one.
     fn takes(&mut self, kind: Kind, text: &str) -> Result<bool> {
         let is = self.at(kind, text)?;
         if is {
@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
         if token.kind == Kind::Identifier { Ok(token) } else { Err(unexpected(&token, what)) }
     }
 
-    /// Takes `,`, then there is more, or what closes the list.
+    /// Consumes `,` and returns true, or consumes the end of the list.
     fn more(&mut self, close: &str) -> Result<bool> {
         if self.takes_operator(",")? {
             return Ok(true);
@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
         self.unexpected(&format!("`,` or `{close}`"))
     }
 
-    /// String literals that follow each other are one.
+    /// Consecutive string literals are one.
     fn string(&mut self) -> Result<String> {
         let first = self.next("a string")?;
         if first.kind != Kind::String {
@@ -219,7 +219,8 @@ impl<'a> Parser<'a> {
         if token.kind != Kind::Number {
             return Err(unexpected(&token, "a number"));
         }
-        // Up to the largest of 64 bits without a sign, which is then -1; with a minus to the least with a sign.
+        // Up to the largest unsigned 64-bit number, which becomes -1; with a minus sign, down to the smallest signed
+        // one.
         let magnitude = magnitude(&token.text).filter(|&m| !negative || m <= 1 << 63);
         let Some(magnitude) = magnitude else {
             return Err(fault(&token, format!("{} is not a number of 64 bits", shown(&token))));
@@ -238,7 +239,7 @@ impl<'a> Parser<'a> {
         self.unexpected("a string or a number")
     }
 
-    /// Goes one level down. Who returns takes one off again; an error ends everything.
+    /// Descends one level. The caller decrements `depth` afterwards; an error ends parsing anyway.
     fn deeper(&mut self) -> Result<()> {
         self.depth += 1;
         if self.depth <= DEEPEST {
@@ -248,7 +249,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// That another token was to stand there. Of what is no token it is said why.
+/// The error for an unexpected token; for an invalid token, the reason.
 fn unexpected(token: &Token<'_>, what: &str) -> Box<Fault> {
     match token.kind {
         Kind::Junk => fault(token, &*token.text),

@@ -27,7 +27,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What one written point stands for: with braces it is every combination, in order.
+    /// The points that one written point stands for: with braces, every combination, in order.
     fn alternatives(&mut self) -> Result<Vec<Point>> {
         let mut points: Vec<Point> = vec![];
         loop {
@@ -84,7 +84,7 @@ impl<'a> Parser<'a> {
         Ok(points)
     }
 
-    /// A name, glued from pieces without blanks between, with its argument; or points in braces.
+    /// A name, joined from adjacent pieces, with its argument; or points in braces.
     fn component(&mut self) -> Result<Vec<Point>> {
         let what = "a name, `*` or `{`";
         if self.at_operator("{")? {

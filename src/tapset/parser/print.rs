@@ -1,10 +1,10 @@
-//! The functions of the print family, whose arguments are not those of a call.
+//! The print functions, whose arguments differ from those of a call.
 use super::super::ast::{ExpressionKind, Print};
 use super::super::{Fault, Result};
 use super::{Parser, expressions};
 
 impl Parser<'_> {
-    /// Behind the name of a function of the print family.
+    /// The part after the name of a print function.
     pub(super) fn print(&mut self, name: &str) -> Result<Box<Print>> {
         self.expect("(")?;
         let mut print = Box::new(Print { function: name.to_owned(), ..Print::default() });
@@ -19,7 +19,7 @@ impl Parser<'_> {
         } else if name.contains("printf") {
             print.text = Some(self.format()?);
         }
-        // A delimiter stands between two values at least, and without `ln` or a format there is one.
+        // A delimiter needs at least two values; without `ln` or a format at least one value is required.
         let may_be_empty = !delimited && (print.text.is_some() || name.ends_with("ln"));
         if may_be_empty && self.takes_operator(")")? {
             return Ok(print);
@@ -34,7 +34,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A whole histogram; or one value of it, and others behind.
+    /// A whole histogram; or one of its values, with others after it.
     fn print_histogram(&mut self, print: &mut Print) -> Result<()> {
         let token = self.next("a histogram")?;
         let of = Box::new(self.histogram(&token.text)?);
@@ -62,13 +62,13 @@ impl Parser<'_> {
     }
 }
 
-/// `print`, `printf`, `printd`, each with `ln` but `printf`, each with `s` before; and `print_char`.
+/// `print`, `printf`, `printd`; all but `printf` also with `ln`; all also with a leading `s`; and `print_char`.
 pub(super) fn is_print(name: &str) -> bool {
     let kinds = ["print", "printf", "printd", "println", "printdln"];
     name == "print_char" || kinds.contains(&name.strip_prefix('s').unwrap_or(name))
 }
 
-/// Whether every `%` of a format begins a conversion or is doubled.
+/// Whether every `%` in a format starts a conversion or is doubled.
 fn is_format(format: &str) -> bool {
     let mut rest = format.as_bytes();
     while let Some(percent) = memchr::memchr(b'%', rest) {

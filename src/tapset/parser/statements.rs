@@ -5,7 +5,7 @@ use super::super::lexer::Kind;
 use super::super::macros::fault;
 use super::Parser;
 
-/// What `foreach` can sort statistics by.
+/// The statistics that `foreach` can sort by.
 const SORTS: [&str; 6] = ["@avg", "@min", "@max", "@count", "@sum", "@variance"];
 
 impl<'a> Parser<'a> {
@@ -122,7 +122,7 @@ impl<'a> Parser<'a> {
         Ok(StatementKind::For { before: None, condition, after: None, body: Box::new(self.statement()?) })
     }
 
-    /// `+` or `-` behind a name: whether it is `-`.
+    /// `+` or `-` after a name; returns whether it is `-`.
     fn direction(&mut self) -> Result<Option<bool>> {
         Ok(match (self.takes_operator("+")?, self.takes_operator("-")?) {
             (true, false) => Some(false),

@@ -1,4 +1,4 @@
-//! What is read of the kernel: `$file->f_path`, `@cast(…)`, `@var(…)`.
+//! Kernel variables: `$file->f_path`, `@cast(…)`, `@var(…)`.
 use super::super::Result;
 use super::super::ast::{Expression, ExpressionKind, Literal, Root, Step, Variable};
 use super::super::lexer::{Kind, Token};
@@ -6,7 +6,7 @@ use super::super::macros::fault;
 use super::{Parser, expressions, unexpected};
 
 impl Parser<'_> {
-    /// A value, or something of the kernel with its members.
+    /// A value, or a kernel variable with its members.
     pub(super) fn operand(&mut self) -> Result<Box<Expression>> {
         let ampersand = if self.at_operator("&")? { Some(self.expect("&")?) } else { None };
         let (mut place, mut called) = self.spot()?;
@@ -55,7 +55,7 @@ impl Parser<'_> {
         Ok(self.at_operator("->")? || self.at_operator("[")? || self.peek()?.is_some_and(is_dollars))
     }
 
-    /// `->member`, `[index]`, and `$` or `$$` at the end, which also may cling to the last name.
+    /// `->member`, `[index]`, and `$` or `$$` at the end, which may be attached to the last name.
     fn steps(&mut self, variable: &mut Variable) -> Result<()> {
         let mut pretty = None;
         if let Root::Context(name) = &mut variable.root {

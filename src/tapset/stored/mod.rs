@@ -1,4 +1,4 @@
-//! Definitions as an index keeps them: found by name, decoded one by one when they are asked for.
+//! Definitions in an index: found by name, decoded individually on demand.
 pub(super) mod tree;
 mod write;
 
@@ -14,7 +14,7 @@ use super::ast::{Alias, Embedded, Function, Global, Probe};
 use super::macros::{Macro, Macros};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Whatever a tapset defines.
+/// A definition of any kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Definition {
     Alias(Alias),
@@ -25,7 +25,7 @@ pub(super) enum Definition {
     Embedded(Embedded),
 }
 
-/// What a definition is, if it is of one kind.
+/// Accesses a definition as one of a kind, if it is.
 type Part<'s, T> = fn(&'s Definition) -> Option<&'s T>;
 
 macro_rules! parts {
@@ -50,15 +50,15 @@ parts! {
 /// Only indexes of kernels have tapsets.
 const REMEDY: &str = "build it again with: probeidx build --force";
 
-/// The definitions of an index, or of a library that is in none.
+/// The definitions in an index, or in a library outside of any index.
 #[derive(Debug)]
 pub(super) struct Stored<'v> {
     tables: Source<'v>,
     meta: TapsetMeta,
     pub files: Vec<PathBuf>,
-    /// By number; none where the bytes are no definition.
+    /// By number; `None` if the bytes are damaged.
     decoded: Vec<OnceLock<Option<Box<Definition>>>>,
-    /// The first definition whose bytes are none.
+    /// The first damaged definition.
     damaged: OnceLock<usize>,
     macros: OnceLock<Macros<'static>>,
 }
@@ -115,7 +115,7 @@ impl<'v> Stored<'v> {
     pub fn name(&self, position: usize) -> &[u8] {
         self.tapset().name(position)
     }
-    /// The definition of the name at a position, as what it is to be; none where its bytes are no such thing: see
+    /// The definition of the name at a position, as the expected kind; `None` if its bytes are damaged: see
     /// [`Self::whole`].
     pub fn at<'s, T>(&'s self, position: usize, of: Part<'s, T>) -> Option<&'s T> {
         self.definition(self.tapset().definition(position), of)
@@ -129,7 +129,7 @@ impl<'v> Stored<'v> {
         }
         found
     }
-    /// The definitions of a name.
+    /// The definitions with this name.
     pub fn of_name<'s, T>(&'s self, kind: Kind, name: &str, of: Part<'s, T>) -> impl Iterator<Item = &'s T> {
         self.tapset().named(kind, name.as_bytes()).filter_map(move |at| self.at(at, of))
     }
@@ -149,7 +149,7 @@ impl<'v> Stored<'v> {
         })
     }
 
-    /// That nothing that was asked for so far was damaged.
+    /// Fails if anything requested so far was damaged.
     pub fn whole(&self) -> Result<()> {
         match self.damaged.get() {
             None => Ok(()),

@@ -1,7 +1,7 @@
-//! How trees become bytes, where it is not as serde derives it.
+//! How trees are encoded, where it differs from serde's derived encoding.
 //!
-//! A place is written as its difference from the one before, an operator as its number in [`OPERATORS`]. Reading bears
-//! any bytes: no tree is deeper than [`DEEPEST`].
+//! A place is encoded as the difference from the previous one, an operator as its number in [`OPERATORS`]. Decoding
+//! accepts any bytes: no tree is deeper than [`DEEPEST`].
 use std::cell::Cell;
 use std::fmt;
 
@@ -12,10 +12,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::super::Place;
 use super::super::ast::Operator;
 
-/// How deep a tree may be: deeper than the parser makes one, which bounds nesting and chains of operators.
+/// The maximum depth of a tree: more than the parser creates, which limits nesting and chains of operators.
 const DEEPEST: u32 = 700;
 
-/// All operators and statistics. Part of the format: new ones go to the end.
+/// All operators and statistics. Part of the format: append new ones at the end.
 const OPERATORS: [&str; 47] = [
     "",
     "=",
@@ -67,25 +67,25 @@ const OPERATORS: [&str; 47] = [
 ];
 
 thread_local! {
-    /// The place that was written or read last.
+    /// The place encoded or decoded last.
     static LAST: Cell<Place> = const { Cell::new(Place { file: 0, line: 0, column: 0 }) };
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The bytes of a tree.
+/// Encodes a tree.
 pub fn encode(tree: &impl Serialize) -> Vec<u8> {
     LAST.set(Place::default());
     probeidx_format::tapset::encode(tree)
 }
 
-/// The tree of these bytes; none for bytes that are no tree.
+/// Decodes a tree; `None` for invalid bytes.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     LAST.set(Place::default());
     DEPTH.set(0);
     probeidx_format::tapset::decode(bytes)
 }
 
-/// Reads what may hold itself.
+/// Decodes a recursive type.
 pub fn deeper<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     let depth = DEPTH.get() + 1;
     if depth > DEEPEST {
@@ -97,8 +97,8 @@ pub fn deeper<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result
     read
 }
 
-/// In the same line a number without its lowest bit: by how many columns it is farther right. Else with that bit, the
-/// column; then by how many lines it is farther down, and in the lowest bit whether a file follows.
+/// In the same line, a number with lowest bit 0: the distance in columns. Otherwise, with that bit set, the column;
+/// then the distance in lines, whose lowest bit says whether a file follows.
 impl Serialize for Place {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let last = LAST.replace(*self);
@@ -156,7 +156,7 @@ fn moved(from: u32, by: u64) -> u32 {
     i64::from(from).wrapping_add(probeidx_format::varint::unzigzag(by)) as u32
 }
 
-/// An operator as its number.
+/// Encodes an operator as its number.
 pub mod operator {
     use super::*;
 
@@ -170,7 +170,7 @@ pub mod operator {
     }
 }
 
-/// A statistic, or none, as its number among the operators.
+/// Encodes an optional statistic as its number among the operators.
 pub mod statistic {
     use super::*;
 
@@ -182,7 +182,7 @@ pub mod statistic {
     }
 }
 
-/// What several hold together, or none.
+/// Encodes an optional shared value.
 pub mod shared {
     use super::*;
     use std::sync::Arc;
@@ -197,7 +197,7 @@ pub mod shared {
     }
 }
 
-/// A list that several hold together.
+/// Encodes a shared list.
 pub mod sequence {
     use super::*;
     use std::sync::Arc;
@@ -242,7 +242,7 @@ mod tests {
                 kind: ExpressionKind::Unary { operator: "-", operand: Box::new(inner) },
             })
         };
-        // Without optimisation the stack of a test's thread is too small for what the parser allows.
+        // Without optimisation, a test thread's stack is too small for what the parser allows.
         let read = move || {
             assert!(decode::<Expression>(&encode(&nested(650))).is_some());
             assert!(decode::<Expression>(&encode(&nested(2_000))).is_none());

@@ -1,4 +1,4 @@
-//! A library to the tables of an index.
+//! Converts a library to the tables of an index.
 use probeidx_format::tapset::{DefinitionKind as Kind, Tables, TapsetMeta, TapsetNameRecord, encode, order};
 use probeidx_format::zerocopy::byteorder::little_endian::U32;
 use serde::Serialize;
@@ -9,8 +9,7 @@ use super::super::{Library, Target};
 use super::{Source, Stored, tree};
 
 impl Library {
-    /// The tables that an index keeps, for the target that the library was read for. What is too long for them, beyond
-    /// 4 GiB, is left out.
+    /// The tables for an index, for the target that the library was read for. Content beyond 4 GiB is left out.
     pub fn tables(&self, target: &Target<'_>) -> Tables {
         let path = |path: &std::path::PathBuf| path.to_string_lossy().into_owned();
         let meta = TapsetMeta {
@@ -48,7 +47,7 @@ impl Library {
 }
 
 impl Stored<'static> {
-    /// The definitions of a library that is in no index. Cost: encoding all of it.
+    /// The definitions in a library outside of any index. Cost: encoding all of it.
     pub fn of_library(library: &Library) -> Self {
         let target = Target::new("", "", &|_| None);
         let meta = TapsetMeta {
@@ -59,7 +58,7 @@ impl Stored<'static> {
     }
 }
 
-/// A [`Definition`](super::Definition) that is not copied to be written: the same variants in the same order.
+/// Like [`Definition`](super::Definition), but borrowed for writing: the same variants in the same order.
 #[derive(Serialize)]
 enum Written<'a> {
     Alias(&'a Alias),
@@ -70,7 +69,7 @@ enum Written<'a> {
     Embedded(&'a Embedded),
 }
 
-/// Tables that grow.
+/// Tables in the making.
 #[derive(Default)]
 struct Writing {
     /// Kind, name, definition.
@@ -99,7 +98,7 @@ impl Writing {
         });
         let (mut strings, mut records, mut last) = (vec![], vec![], None);
         for (kind, name, number) in &self.names {
-            // A name that several definitions have stands once.
+            // A name with several definitions is stored once.
             let start = match last {
                 Some((before, start)) if before == name => start,
                 _ => {

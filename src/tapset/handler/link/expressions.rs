@@ -1,4 +1,4 @@
-//! Expressions to what their names mean.
+//! Resolves the names in expressions.
 use super::super::super::Place;
 use super::super::super::ast::{self, Expression, ExpressionKind, Root, Step};
 use super::super::super::context::Absent;
@@ -12,7 +12,7 @@ impl<'a> Linker<'_, 'a> {
     pub fn node(&mut self, expression: &'a Expression) -> Node<'a> {
         self.program.nodes += 1;
         if self.program.nodes > MOST {
-            // The program is refused as a whole.
+            // The whole program is refused.
             return Node::new(expression.place, Kind::Number(0));
         }
         let place = expression.place;
@@ -96,7 +96,7 @@ impl<'a> Linker<'_, 'a> {
         node
     }
 
-    /// Stands for something that was said to be wrong.
+    /// A replacement for a node with a reported error.
     fn lost(&mut self, place: Place, operands: Vec<Node<'a>>) -> Node<'a> {
         Node::new(place, Kind::Read { operands, written: false })
     }
@@ -105,7 +105,7 @@ impl<'a> Linker<'_, 'a> {
         indexes.iter().map(|e| e.as_ref().map(|e| self.node(e))).collect()
     }
 
-    /// What is assigned to.
+    /// The target of an assignment.
     fn written(&mut self, expression: &'a Expression) -> Node<'a> {
         match &expression.kind {
             ExpressionKind::Variable(variable) => self.of_kernel(variable, expression.place, true),
@@ -124,7 +124,7 @@ impl<'a> Linker<'_, 'a> {
         }
     }
 
-    /// A scalar by its name; a new local, if nothing has the name.
+    /// A scalar by name; a new local if the name is unknown.
     pub(super) fn named(&mut self, name: &'a str, place: Place) -> Node<'a> {
         let id = self.scalar(name, place);
         Node::new(place, Kind::Variable(id))
@@ -146,13 +146,13 @@ impl<'a> Linker<'_, 'a> {
         id
     }
 
-    /// An array or histogram; none if nothing declares it.
+    /// An array or histogram; `None` if it is not declared.
     pub(super) fn base(&mut self, of: &'a ast::Indexed, indexes: usize, place: Place) -> Option<Base<'a>> {
         match of {
             ast::Indexed::Histogram { of, bounds } => Some(Base::Histogram(Box::new(self.node(of)), *bounds)),
             ast::Indexed::Array(name) => {
                 let local = self.names.get(&**name).copied();
-                // A parameter is no array: SystemTap 4.8 looks for a global of its name.
+                // A parameter cannot be an array: SystemTap 4.8 looks for a global of its name.
                 let local = local.filter(|id| !self.program.variables[id.0 as usize].parameter);
                 let Some(id) = local.or_else(|| self.program.global(name, place.file)) else {
                     let why = format!("nothing declares a global array of this name with {indexes} indexes");
@@ -220,7 +220,7 @@ impl<'a> Linker<'_, 'a> {
         Node::new(place, Kind::Call { name, of, arguments })
     }
 
-    /// A variable of the kernel, with all of its path.
+    /// A kernel variable with its whole path.
     fn of_kernel(&mut self, variable: &'a ast::Variable, place: Place, written: bool) -> Node<'a> {
         let (mut operands, mut of) = (vec![], None);
         if let Root::Cast { value, .. } | Root::Value(value) = &variable.root {
@@ -272,7 +272,7 @@ impl<'a> Linker<'_, 'a> {
         }
     }
 
-    /// A value from the entry of the function at its return.
+    /// A value saved at the function's entry, used at its return.
     fn entry(&mut self, of: &'a Expression, place: Place) -> Node<'a> {
         self.found.saves = true;
         if !self.context.returns() {
@@ -283,7 +283,7 @@ impl<'a> Linker<'_, 'a> {
     }
 }
 
-/// Why members cannot be taken of a value.
+/// Why members of a value cannot be read.
 fn untyped(variable: &ast::Variable) -> Absent {
     Absent {
         what: variable.to_string(),

@@ -1,14 +1,14 @@
-//! Of which sort expressions are, from what they are made of and where they stand.
+//! Infers the sort of an expression from its operands and its position.
 use std::mem;
 
 use super::super::super::Place;
 use super::super::finding::Trouble;
 use super::super::format;
 use super::super::tree::*;
-use super::{Said, Types, merge};
+use super::{Reports, Types, merge};
 
 impl<'a> Types<'_, 'a> {
-    /// An expression of which a sort is expected, or `Unknown`.
+    /// Infers an expression, given the expected sort or `Unknown`.
     pub(super) fn node(&mut self, node: &mut Node<'a>, wanted: Sort) {
         let place = node.place;
         match &mut node.kind {
@@ -167,7 +167,7 @@ impl<'a> Types<'_, 'a> {
                 operands.iter_mut().for_each(|operand| self.node(operand, Sort::Long));
                 let sort = node.sort;
                 if sort == Sort::Unknown {
-                    // Something that was said to be wrong already agrees with everything.
+                    // A node with a reported error agrees with everything.
                     self.learn(&mut node.sort, wanted);
                 } else if wanted != Sort::Unknown && wanted != sort {
                     self.disagree(place, "a variable of the kernel", || {
@@ -177,7 +177,7 @@ impl<'a> Types<'_, 'a> {
             }
             Kind::Broken { operands, absent, variable, .. } => {
                 operands.iter_mut().for_each(|operand| self.node(operand, Sort::Long));
-                if self.said == Said::All {
+                if self.reports == Reports::All {
                     let place = variable.called.unwrap_or(variable.place);
                     let absent = (**absent).clone();
                     self.program.fault(place, Trouble::Variable, &absent.what, absent.why, absent.instead);
@@ -246,7 +246,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// One function of those that a call may run.
+    /// One function that a call may run.
     fn called(
         &mut self,
         node: &mut Node<'a>,
@@ -276,7 +276,7 @@ impl<'a> Types<'_, 'a> {
                 self.disagree(place, name, || "functions return no statistics".to_owned());
             }
         }
-        // Of functions of one name that return different things SystemTap takes one after the other, without an end.
+        // For functions of one name with different results, SystemTap alternates between them without end.
         if known != Known::Not && result == node.sort {
             self.learnt += usize::from(merge(&mut node.known, known));
         }
@@ -307,7 +307,7 @@ impl<'a> Types<'_, 'a> {
     fn formatted(&mut self, place: Place, name: &str, format: &str, arguments: &mut [Node<'a>]) {
         let wanted = format::arguments(format);
         if wanted.len() != arguments.len() {
-            if self.said != Said::Nothing {
+            if self.reports != Reports::Nothing {
                 let why = format!("the format takes {} values, here {}", wanted.len(), arguments.len());
                 self.program.fault(place, Trouble::Arity, name, why, vec![]);
             }
@@ -340,7 +340,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// What is known of a variable, and of it at one place.
+    /// Merges the sort of a variable with that at one place.
     pub(super) fn variable(&mut self, id: VariableId, sort: &mut Sort, place: Place) {
         let variable = &mut self.program.variables[id.0 as usize];
         match (*sort, variable.sort) {
@@ -359,7 +359,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// An expression that must be of this sort.
+    /// An expression that must have this sort.
     pub(super) fn wants(&mut self, node: &mut Node<'a>, sort: Sort) {
         self.node(node, sort);
         self.learn(&mut node.sort, sort);
