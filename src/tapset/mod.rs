@@ -25,6 +25,7 @@ pub mod ast;
 mod condition;
 pub mod context;
 pub mod definitions;
+#[cfg(feature = "build")]
 pub(crate) mod evaluated;
 pub mod expand;
 pub mod handler;
