@@ -6,7 +6,7 @@ use crate::handle::Handle;
 use crate::text::{Text, Texts};
 use probeidx::query::runtime::address_map::Loaded;
 use probeidx::query::symbolize::frames::{Cursor, Where};
-use probeidx::query::symbolize::log::{self, Reader, Role, Told};
+use probeidx::query::symbolize::log::{self, Header, Reader, Role};
 use probeidx::query::symbolize::log_decoder::Decoder;
 use probeidx::render::frame;
 use std::ffi::{c_char, c_void};
@@ -93,10 +93,10 @@ pub extern "C" fn probeidx_decode(
         }
         let stopped_at = memory.stopped_at.get(..memory.stopped_at_length as usize).unwrap_or_default();
         let mut reader = Reader::remembering(memory.stack, stopped_at);
-        match log::told(&line[log::start(line)..]) {
-            Some(Told::Booted(_)) => decoder.forget(),
-            Some(Told::Slide(slide)) => decoder.moved_by(slide),
-            Some(Told::Release(..)) | None => {}
+        match log::header(&line[log::start(line)..]) {
+            Some(Header::Booted(_)) => decoder.forget(),
+            Some(Header::Slide(slide)) => decoder.moved_by(slide),
+            Some(Header::Release(..)) | None => {}
         }
         let mut found = vec![];
         reader.frames(line, &mut found);

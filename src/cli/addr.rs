@@ -3,7 +3,7 @@ use super::args::{self, Addr};
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
-use super::{capture, feed};
+use super::{capture, chunked_stdin};
 use super::{note, processes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Index;
@@ -75,7 +75,7 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
             answer(&mut group.iter().map(|a| a.as_bytes()), out)?;
             continue;
         }
-        feed::pieces(config.session.input(), |piece, ended| {
+        chunked_stdin::pieces(config.session.input(), |piece, ended| {
             let end = if ended { piece.len() } else { memchr::memrchr(b'\n', piece).map_or(0, |at| at + 1) };
             // What is longer than any address is one line that is none.
             let end = if end == 0 && piece.len() > LONGEST { piece.len() } else { end };

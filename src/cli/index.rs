@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::kernels::choose;
 use crate::query::diff::btf_vs_dwarf;
 use crate::query::index::kernel_id::KernelId;
-use crate::query::index::provenance::{self, Basis};
+use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::user_object;
 use crate::query::verdict::decided::Decided;
 use crate::render::printable;
@@ -111,11 +111,11 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             let name = object.as_ref().unwrap_or(&meta.release);
             writeln!(out, "{name}  {}  written by probeidx {}", path.display(), meta.written_by)?;
             match provenance::of_index(&view) {
-                Basis::Dwarf => {}
-                Basis::Btf => {
+                Provenance::Dwarf => {}
+                Provenance::Btf => {
                     writeln!(out, "  rests on BTF: no files, lines, inline instances and local variables")?
                 }
-                Basis::Symbols => writeln!(out, "  rests on symbols alone")?,
+                Provenance::Symbols => writeln!(out, "  rests on symbols alone")?,
             }
             for (what, n) in counts {
                 writeln!(out, "  {n:>10}  {what}")?;

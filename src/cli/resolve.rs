@@ -14,7 +14,7 @@ use crate::nearest;
 use crate::query::answer::{Answer, answers};
 use crate::query::index::user_object;
 use crate::query::resolve::placement::{Placement, Wanted};
-use crate::query::resolve::tracepoint_values::Traced;
+use crate::query::resolve::tracepoint_values::TracepointValues;
 use crate::query::resolve::{self, defined, event};
 use crate::query::runtime::overlay::Overlay;
 use crate::query::spec;
@@ -265,7 +265,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn tracepoint(&mut self, traced: &Traced<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+    fn tracepoint(&mut self, traced: &TracepointValues<'_>, out: &mut dyn Write) -> std::io::Result<()> {
         match self.format {
             Format::Json => tracepoint::json(self.view, &self.release, traced, out),
             Format::KprobeEvents => {

@@ -127,10 +127,10 @@ struct Instead {
     return_of: Option<String>,
 }
 
-impl From<&alternative::Instead<'_>> for Instead {
-    fn from(instead: &alternative::Instead<'_>) -> Self {
+impl From<&alternative::Alternative<'_>> for Instead {
+    fn from(instead: &alternative::Alternative<'_>) -> Self {
         match instead {
-            alternative::Instead::At(nearby) => Self {
+            alternative::Alternative::At(nearby) => Self {
                 address: Some(format!("{:#x}", nearby.address)),
                 symbol: Some(text(nearby.symbol.0)),
                 offset: Some(nearby.symbol.1),
@@ -138,11 +138,11 @@ impl From<&alternative::Instead<'_>> for Instead {
                 readable: Some(nearby.readable.clone()),
                 ..Self::default()
             },
-            alternative::Instead::Mechanism(name) => Self { mechanism: Some(name), ..Self::default() },
-            alternative::Instead::BeforeLoading => {
+            alternative::Alternative::Mechanism(name) => Self { mechanism: Some(name), ..Self::default() },
+            alternative::Alternative::BeforeLoading => {
                 Self { mechanism: Some("before-loading"), ..Self::default() }
             }
-            alternative::Instead::ReturnOf(function) => {
+            alternative::Alternative::ReturnOf(function) => {
                 Self { return_of: Some(text(function)), ..Self::default() }
             }
         }
@@ -356,7 +356,7 @@ pub fn placement(
         file: text(placement.file),
         line: placement.line,
         instance: placement.instance.name(),
-        rests_on: placement.basis.name(),
+        rests_on: placement.provenance.name(),
         section: text(placement.section),
         address: format!("{:#x}", placement.address),
         source: placement.source.as_ref().map(Source::from),

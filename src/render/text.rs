@@ -1,7 +1,7 @@
 //! Placements for people.
 use super::{printable_bytes as printable, words};
 use crate::query::index::functions::Instance;
-use crate::query::index::provenance::Basis;
+use crate::query::index::provenance::Provenance;
 use crate::query::resolve::defined::Defined;
 use crate::query::resolve::placement::Placement;
 use crate::query::spec::Filter;
@@ -49,12 +49,12 @@ pub fn heading(p: &Placement<'_>, filter: Filter, style: Style, out: &mut dyn Wr
         line => format!("{}:{line}", printable(p.file)),
     };
     let at = if place.is_empty() { "" } else { "@" };
-    let basis = match p.basis {
-        Basis::Dwarf => "",
-        Basis::Btf => "  from BTF",
-        Basis::Symbols => "  from symbols",
+    let provenance = match p.provenance {
+        Provenance::Dwarf => "",
+        Provenance::Btf => "  from BTF",
+        Provenance::Symbols => "  from symbols",
     };
-    writeln!(out, "{}{at}{place}  {object}{basis}", style.bold(printable(p.function)))?;
+    writeln!(out, "{}{at}{place}  {object}{provenance}", style.bold(printable(p.function)))?;
     writeln!(out, "  {}", words::coverage(&p.coverage))?;
     if filter == Filter::Return
         && let Some(note) = words::returns(&printable(p.function), p.returns)

@@ -4,7 +4,7 @@ use super::text::Style;
 use super::{lossy as text, printable, printable_bytes};
 use crate::query::index::symbols;
 use crate::query::resolve::tracepoint::Tracepoint;
-use crate::query::resolve::tracepoint_values::Traced;
+use crate::query::resolve::tracepoint_values::TracepointValues;
 use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
@@ -84,7 +84,7 @@ impl Field {
 }
 
 /// Writes a tracepoint as one line.
-pub fn json(view: &View<'_>, kernel: &str, traced: &Traced<'_>, out: &mut dyn Write) -> Result<()> {
+pub fn json(view: &View<'_>, kernel: &str, traced: &TracepointValues<'_>, out: &mut dyn Write) -> Result<()> {
     let t = &traced.tracepoint;
     let mut probe = vec![];
     t.put(&mut probe);
@@ -124,7 +124,12 @@ pub fn json(view: &View<'_>, kernel: &str, traced: &Traced<'_>, out: &mut dyn Wr
 }
 
 /// Writes a tracepoint for people.
-pub fn text_of(view: &View<'_>, traced: &Traced<'_>, style: Style, out: &mut dyn Write) -> Result<()> {
+pub fn text_of(
+    view: &View<'_>,
+    traced: &TracepointValues<'_>,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<()> {
     let t = &traced.tracepoint;
     let place =
         t.declared().map_or(String::new(), |(file, line)| format!("@{}:{line}", printable_bytes(file)));
@@ -154,7 +159,7 @@ pub fn text_of(view: &View<'_>, traced: &Traced<'_>, style: Style, out: &mut dyn
 }
 
 /// Writes a definition for `dynamic_events` behind what it stands for, or why there is none. Whether there is one.
-pub fn definition(traced: &Traced<'_>, out: &mut dyn Write) -> Result<bool> {
+pub fn definition(traced: &TracepointValues<'_>, out: &mut dyn Write) -> Result<bool> {
     let t = &traced.tracepoint;
     let name = format!("{}:{}", printable_bytes(t.system()), printable_bytes(t.name()));
     match &traced.definition {

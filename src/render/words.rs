@@ -4,7 +4,7 @@ use crate::query::index::registers::kernel_register;
 use crate::query::resolve::placement::{Placement, Returns};
 use crate::query::value::calling_convention::Slot;
 use crate::query::value::nearest_location::Elsewhere;
-use crate::query::verdict::alternative::Instead;
+use crate::query::verdict::alternative::Alternative;
 use crate::query::verdict::coverage::{Coverage, Reached};
 use crate::query::verdict::reason::Reason;
 use probeidx_format::record::RefusedBy;
@@ -78,9 +78,9 @@ fn counted(n: u32, what: &str) -> String {
 }
 
 /// What is possible instead.
-pub fn instead(instead: &Instead<'_>) -> String {
+pub fn instead(instead: &Alternative<'_>) -> String {
     match instead {
-        Instead::At(nearby) => {
+        Alternative::At(nearby) => {
             let (symbol, offset) = nearby.symbol;
             let anchor = nearby.anchor.as_ref().map_or(String::new(), |a| format!(", probe at {a}"));
             let readable: Vec<_> = nearby.readable.iter().map(|v| printable(v)).collect();
@@ -90,10 +90,12 @@ pub fn instead(instead: &Instead<'_>) -> String {
             };
             format!("nearest is {}+{offset:#x} ({:#x}){anchor}{readable}", text(symbol), nearby.address)
         }
-        Instead::Mechanism("kprobe") => "register_kprobe takes it (SystemTap)".to_owned(),
-        Instead::Mechanism(_) => "ftrace takes it (fprobe, kprobe.multi, BPF fentry)".to_owned(),
-        Instead::BeforeLoading => "kprobe_events take it while the module is not loaded yet".to_owned(),
-        Instead::ReturnOf(function) => format!("probe returns of {}, of which it is a part", text(function)),
+        Alternative::Mechanism("kprobe") => "register_kprobe takes it (SystemTap)".to_owned(),
+        Alternative::Mechanism(_) => "ftrace takes it (fprobe, kprobe.multi, BPF fentry)".to_owned(),
+        Alternative::BeforeLoading => "kprobe_events take it while the module is not loaded yet".to_owned(),
+        Alternative::ReturnOf(function) => {
+            format!("probe returns of {}, of which it is a part", text(function))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What stands beside a placement that is a tracepoint, as C has it.
 use crate::text::{Text, Texts};
-use probeidx::query::resolve::tracepoint_values::Traced;
+use probeidx::query::resolve::tracepoint_values::TracepointValues;
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 
@@ -54,7 +54,7 @@ pub struct Written {
 
 impl Written {
     /// As it was found.
-    pub fn new(view: &View<'_>, traced: &Traced<'_>, texts: &mut Texts) -> Box<Self> {
+    pub fn new(view: &View<'_>, traced: &TracepointValues<'_>, texts: &mut Texts) -> Box<Self> {
         let known = traced.tracepoint.fields();
         let fields: Vec<Field> = known.unwrap_or_default().iter().map(|f| field(view, f, texts)).collect();
         let pointers: Vec<*const Field> = fields.iter().map(std::ptr::from_ref).collect();

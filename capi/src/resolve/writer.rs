@@ -12,11 +12,11 @@ use probeidx::lookup::Lookup;
 use probeidx::query::index::symbols::{self, Anchor};
 use probeidx::query::resolve::placement as query;
 use probeidx::query::resolve::placement::InlineCall;
-use probeidx::query::resolve::tracepoint_values::Traced;
+use probeidx::query::resolve::tracepoint_values::TracepointValues;
 use probeidx::query::spec::Filter;
 use probeidx::query::systemtap::alias::{At, Named, Probe};
 use probeidx::query::systemtap::probe_point;
-use probeidx::query::verdict::alternative::Instead;
+use probeidx::query::verdict::alternative::Alternative;
 use probeidx::query::verdict::mechanism::Mechanism;
 use probeidx::query::verdict::reason::Reason;
 use probeidx::render::{kprobe_events, words};
@@ -79,7 +79,7 @@ impl<'a> Writer<'a> {
         let (copies_refused, copies_refused_count) = counted(&coverage.inline.refused);
         let (left_out, left_out_count) = counted(&coverage.left_out);
         let nearby = match &p.instead {
-            Some(Instead::At(nearby)) => Some(nearby),
+            Some(Alternative::At(nearby)) => Some(nearby),
             _ => None,
         };
         let mut probe = vec![];
@@ -167,7 +167,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A tracepoint as C has it: of verdicts it has those for code, and a `struct tracepoint` is none.
-    pub fn tracepoint(mut self, traced: &Traced<'_>) -> Written {
+    pub fn tracepoint(mut self, traced: &TracepointValues<'_>) -> Written {
         let lookup = self.lookup;
         let (view, t) = (lookup.view(), &traced.tracepoint);
         let values = Values::new(self.lookup, self.options, &traced.values, &mut self.texts);

@@ -7,7 +7,7 @@ use super::args::{self, Decode};
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
-use super::{feed, note, processes};
+use super::{chunked_stdin, note, processes};
 use crate::error::Result;
 use crate::kernels;
 use crate::query::Index;
@@ -15,7 +15,7 @@ use crate::query::index::functions;
 use crate::query::index::has_build_id;
 use crate::query::symbolize::frames::Cursor;
 use crate::query::symbolize::locate::Absent;
-use crate::query::symbolize::log::{self, Frame, Told};
+use crate::query::symbolize::log::{self, Frame, Header};
 use crate::query::symbolize::log_decoder::Decoder;
 use crate::render::address;
 use probeidx_format::meta::UserMeta;
@@ -35,7 +35,7 @@ pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcom
         .collect();
     let users = processes::all(config)?;
     let mut log = Log::new(&opened, &users, &args.loaded, config)?;
-    feed::pieces(config.session.input(), |piece, ended| {
+    chunked_stdin::pieces(config.session.input(), |piece, ended| {
         let done = log.piece(piece, ended, out)?;
         out.flush().map_err(failed)?;
         Ok(done)
@@ -183,14 +183,13 @@ impl<'a> Log<'a> {
 
     /// A log tells which kernel wrote it after its first frames, or never.
     fn look_ahead(&mut self, piece: &[u8]) -> Result<()> {
-        let told =
-            piece.split(|b| *b == b'\n').filter(|l| l.len() <= LONGEST).find_map(|line| {
-                match log::told(&line[log::start(line)..]) {
-                    Some(Told::Booted(release) | Told::Release(release, _)) => Some(release),
-                    _ => None,
-                }
-            });
-        told.map_or(Ok(()), |release| self.choose(release))
+        let header = piece.split(|b| *b == b'\n').filter(|l| l.len() <= LONGEST).find_map(|line| {
+            match log::header(&line[log::start(line)..]) {
+                Some(Header::Booted(release) | Header::Release(release, _)) => Some(release),
+                _ => None,
+            }
+        });
+        header.map_or(Ok(()), |release| self.choose(release))
     }
 
     fn line<'p>(
@@ -201,8 +200,8 @@ impl<'a> Log<'a> {
         placed: &mut Vec<Placed>,
     ) -> Result<()> {
         let start = log::start(line);
-        if let Some(told) = log::told(&line[start..]) {
-            self.told(told)?;
+        if let Some(header) = log::header(&line[start..]) {
+            self.apply_header(header)?;
         }
         frames.clear();
         self.reader.frames(line, frames);
@@ -231,15 +230,15 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    fn told(&mut self, told: Told<'_>) -> Result<()> {
-        match told {
-            Told::Booted(release) => {
+    fn apply_header(&mut self, header: Header<'_>) -> Result<()> {
+        match header {
+            Header::Booted(release) => {
                 self.choose(release)?;
                 if let Some(current) = self.current {
                     self.ask(current)?.decoder.forget();
                 }
             }
-            Told::Release(release, build_id) => {
+            Header::Release(release, build_id) => {
                 self.choose(release)?;
                 if let (Some(named), Some(build_id)) = (self.named(release), build_id) {
                     let view = self.ask(named)?.decoder.view(None);
@@ -254,7 +253,7 @@ impl<'a> Log<'a> {
                     self.current = Some(named).filter(|_| !is_other);
                 }
             }
-            Told::Slide(slide) => {
+            Header::Slide(slide) => {
                 if let Some(current) = self.current {
                     self.ask(current)?.decoder.moved_by(slide);
                 }

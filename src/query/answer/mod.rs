@@ -1,6 +1,6 @@
 //! Everything that a spec means: code, tracepoints, and what tapset aliases lead to.
 use super::resolve::placement::{Placement, Wanted};
-use super::resolve::tracepoint_values::{self, Traced};
+use super::resolve::tracepoint_values::{self, TracepointValues};
 use super::resolve::{self, event};
 use super::spec::{self, Filter, Point, Spec};
 use super::systemtap::alias::{self, Probe};
@@ -14,7 +14,7 @@ pub enum Answer<'p, 'a> {
     /// An address of code, and which places of the function were asked for.
     Code(Placement<'a>, Filter),
     /// A tracepoint.
-    Tracepoint(Traced<'a>),
+    Tracepoint(TracepointValues<'a>),
     /// A probe of a tapset alias.
     Alias(Probe<'p, 'a>),
 }

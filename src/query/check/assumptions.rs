@@ -3,13 +3,13 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
-use crate::query::systemtap::derive::{Derived, Here, Place};
+use crate::query::systemtap::derive::{Derived, HandlerContext, Place};
 use crate::tapset::ast::{Root, Statement, Step, Type, Variable};
 use crate::tapset::context::{Absent, Context, Detail, Value};
 
 /// What a probe's handler sees.
 pub(super) struct Assumed<'q> {
-    here: Here<'q>,
+    here: HandlerContext<'q>,
     place: Place<'q>,
     /// The first component of the point: what has variables of its own.
     kind: Kind,

@@ -10,7 +10,7 @@ mod tracepoints;
 mod types;
 
 use super::index::functions::Scope;
-use super::index::provenance::{self, Basis};
+use super::index::provenance::{self, Provenance};
 use super::spec::ModuleScope;
 use super::types::c_declaration::declare;
 use super::verdict::Judge;
@@ -236,7 +236,7 @@ pub fn compare<'a, E>(
     let both = Both {
         views,
         with_modules: views.iter().all(|view| view.object_ids().nth(1).is_some()),
-        is_whole: views.iter().all(|view| provenance::of_index(view) == Basis::Dwarf),
+        is_whole: views.iter().all(|view| provenance::of_index(view) == Provenance::Dwarf),
         asked,
     };
     let mut compared = Compared::default();

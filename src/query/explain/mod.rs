@@ -3,7 +3,7 @@ pub(crate) mod absence;
 pub mod definitions;
 pub mod types;
 
-use super::index::provenance::{self, Basis};
+use super::index::provenance::{self, Provenance};
 use super::resolve::statement::{self, Around};
 use super::resolve::{event, tracepoint};
 use super::spec::{Callee, Filter, FunctionSpec, ModuleScope, Point, Spec, StatementSpec};
@@ -88,9 +88,9 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
         if (of_lines || file.is_some() || filter == Filter::Inline)
             && has_name
             && let Some(told) =
-                [Basis::Btf, Basis::Symbols].into_iter().find(|b| provenance::of_index(&view) == *b)
+                [Provenance::Btf, Provenance::Symbols].into_iter().find(|b| provenance::of_index(&view) == *b)
         {
-            let told = if told == Basis::Btf { "BTF" } else { "symbols" };
+            let told = if told == Provenance::Btf { "BTF" } else { "symbols" };
             let why = format!(
                 "this index rests on {told}, which tells nothing of files, lines and inlined functions"
             );
@@ -126,7 +126,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
             Some(id) => {
                 let why = absence(&view, id, module, file, filter);
                 reasons.push(Missing::known(match why {
-                    Absence::NoCode if provenance::of_index(&view) == Basis::Btf => {
+                    Absence::NoCode if provenance::of_index(&view) == Provenance::Btf => {
                         format!("{name} is known by BTF alone: nothing told where its code is")
                     }
                     why => explain(name, &why),

@@ -8,7 +8,7 @@ use probeidx_format::record::UnitRecord;
 
 /// What told of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
+pub enum Provenance {
     /// The debug information.
     Dwarf,
     /// What the kernel says of itself: no files, lines, inline instances and local variables.
@@ -17,7 +17,7 @@ pub enum Basis {
     Symbols,
 }
 
-impl Basis {
+impl Provenance {
     /// As JSON and text print it.
     pub fn name(self) -> &'static str {
         match self {
@@ -29,29 +29,31 @@ impl Basis {
 }
 
 /// What told of a placement. Cost: a binary search.
-pub fn of_place(view: &View<'_>, placed: Placed<'_>) -> Basis {
+pub fn of_place(view: &View<'_>, placed: Placed<'_>) -> Provenance {
     let unit = view.units.get(view.unit_of_place(placed.id).index());
     of_unit(unit)
 }
 
 /// What told of the functions of an object.
-pub fn of_object(view: &View<'_>, object: ObjectId) -> Basis {
+pub fn of_object(view: &View<'_>, object: ObjectId) -> Provenance {
     let first = view.units_of(object).next();
-    first.map_or(Basis::Symbols, |unit| of_unit(view.units.get(unit.index())))
+    first.map_or(Provenance::Symbols, |unit| of_unit(view.units.get(unit.index())))
 }
 
 /// What told of vmlinux, or of the first object where there is none.
-pub fn of_index(view: &View<'_>) -> Basis {
-    kernel(view).or_else(|| view.object_ids().next()).map_or(Basis::Symbols, |object| of_object(view, object))
+pub fn of_index(view: &View<'_>) -> Provenance {
+    kernel(view)
+        .or_else(|| view.object_ids().next())
+        .map_or(Provenance::Symbols, |object| of_object(view, object))
 }
 
-fn of_unit(unit: Option<&UnitRecord>) -> Basis {
-    if unit.is_some_and(|unit| unit.has(UnitRecord::BTF)) { Basis::Btf } else { Basis::Dwarf }
+fn of_unit(unit: Option<&UnitRecord>) -> Provenance {
+    if unit.is_some_and(|unit| unit.has(UnitRecord::BTF)) { Provenance::Btf } else { Provenance::Dwarf }
 }
 
 /// Why BTF does not tell where a parameter is; `None` where something else told of the placement.
 pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed<'_>, found: &Found<'_>) -> Option<String> {
-    if !found.is_parameter || of_place(view, placed) != Basis::Btf {
+    if !found.is_parameter || of_place(view, placed) != Provenance::Btf {
         return None;
     }
     let entry = placed.record.entry;

@@ -2,14 +2,14 @@
 use crate::error::Result;
 use crate::query::index::functions::{self, Instance, Placed};
 use crate::query::index::line_table::Row;
-use crate::query::index::provenance::{self, Basis};
+use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::symbols::{self, Anchor, Uniqueness};
 use crate::query::index::user_object;
 use crate::query::runtime::overlay::{Overlay, Running};
 use crate::query::spec::argument::Argument;
 use crate::query::value::fetch_arg;
 use crate::query::value::reader::{Place, State, ValueAt, Values};
-use crate::query::verdict::alternative::{self, Instead, Refusal};
+use crate::query::verdict::alternative::{self, Alternative, Refusal};
 use crate::query::verdict::coverage::{self, Coverage};
 use crate::query::verdict::{Judge, Verdicts};
 use probeidx_format::View;
@@ -89,7 +89,7 @@ pub struct Placement<'a> {
     /// Whether it is an entry, an inline instance and so on.
     pub instance: Instance,
     /// What told of it.
-    pub basis: Basis,
+    pub provenance: Provenance,
     /// The section's name; empty where none holds the address.
     pub section: &'a [u8],
     /// A link address; in a module an offset within the section.
@@ -113,7 +113,7 @@ pub struct Placement<'a> {
     /// Of the function, in this object.
     pub coverage: Rc<Coverage>,
     /// What is possible where the probe that is asked for is refused.
-    pub instead: Option<Instead<'a>>,
+    pub instead: Option<Alternative<'a>>,
     /// It lies within another inlined copy of the same function: a call passes both.
     pub is_nested: bool,
     /// Whether the function returns, and how.
@@ -209,7 +209,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             copy: placed.filter(|_| p.instance == Instance::Inline),
             wants_return: self.returns,
         };
-        Placement { instead: alternative::instead(&self.view, &self.judge, &refusal), ..p }
+        Placement { instead: alternative::alternative(&self.view, &self.judge, &refusal), ..p }
     }
 
     /// What the tables of objects, sections and symbols tell of an address.
@@ -234,7 +234,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             file: &[],
             line: 0,
             instance,
-            basis: Basis::Symbols,
+            provenance: Provenance::Symbols,
             section: section.map_or(&[], |s| view.string(s.name)),
             address: symbols::address(&view, object, pc),
             pc,
@@ -287,7 +287,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         let described = Placement {
             file: view.string(function.file),
             line: function.line.get(),
-            basis: provenance::of_place(&view, placed),
+            provenance: provenance::of_place(&view, placed),
             inlined_into: inline_calls(&view, placed),
             returns: Returns { never: function.has(FunctionRecord::NORETURN), ..plain.returns },
             is_nested: coverage::is_nested(&view, placed),
@@ -295,7 +295,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             ..plain
         };
         let mut described = self.with_instead(described, Some(placed));
-        if let Some(Instead::At(nearby)) = &mut described.instead {
+        if let Some(Alternative::At(nearby)) = &mut described.instead {
             let there = self.values(object, placed, nearby.pc)?;
             nearby.readable = there.into_iter().filter(|v| v.state.is_known()).map(|v| v.name).collect();
         }

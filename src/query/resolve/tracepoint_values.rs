@@ -15,7 +15,7 @@ use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 
 /// One tracepoint.
-pub struct Traced<'a> {
+pub struct TracepointValues<'a> {
     /// Its name, module and fields.
     pub tracepoint: Tracepoint<'a>,
     /// Its parameters, or what was asked for.
@@ -32,7 +32,7 @@ pub fn resolve<'a>(
     view: View<'a>,
     spec: &TraceSpec,
     wanted: Wanted<'_>,
-    mut each: impl FnMut(Traced<'a>) -> Result<()>,
+    mut each: impl FnMut(TracepointValues<'a>) -> Result<()>,
 ) -> Result<()> {
     let mut values = Values::new(view);
     let reader = Reader::new(&view);
@@ -48,7 +48,7 @@ pub fn resolve<'a>(
                 .collect::<Result<_>>()?,
         };
         let definition = reader.definition(&tracepoint, &values);
-        each(Traced { tracepoint, values, definition })?;
+        each(TracepointValues { tracepoint, values, definition })?;
     }
     Ok(())
 }
@@ -135,14 +135,14 @@ fn value(
 ) -> Result<ValueAt> {
     let blank = |role, state| ValueAt { is_asked: true, ..blank(argument.text.clone(), role, state) };
     let without = |role, why: String| ValueAt { location: Some(why), ..blank(role, State::Unsupported) };
-    let way = match &argument.source {
-        Source::Variable(way) => way,
+    let access = match &argument.source {
+        Source::Variable(access) => access,
         Source::Returned(_) => return Ok(without(Role::Return, "a tracepoint returns nothing".to_owned())),
         Source::Raw(_) => return Ok(without(Role::Raw, "ask for parameters or fields by name".to_owned())),
     };
-    let root = way.root.as_bytes();
+    let root = access.root.as_bytes();
     if let Some((number, v)) = (1..).zip(t.parameters()).find(|(_, v)| view.string(v.name) == root) {
-        let plan = match values.along(Plan::of_argument(number, v.type_id), way) {
+        let plan = match values.along(Plan::of_argument(number, v.type_id), access) {
             Err(error) if error.kind() == ErrorKind::Usage => {
                 return Ok(without(Role::Parameter, error.message().to_owned()));
             }
@@ -162,12 +162,12 @@ fn value(
         });
     }
     let field = t.fields().into_iter().flatten().find(|f| view.string(f.name) == root);
-    let Some(field) = field.filter(|_| way.legs.is_empty()) else {
+    let Some(field) = field.filter(|_| access.steps.is_empty()) else {
         return Ok(without(Role::Local, "there is no such parameter or field".to_owned()));
     };
     let at = format!("field at {}, {} bytes", field.offset, field.size);
     let fetch = reader.events(t).and_then(|()| field_type(view, field, argument.cast.as_ref()));
-    let body = |kind: String| format!("{}=${}:{kind}", fetch_arg::name(argument), way.root);
+    let body = |kind: String| format!("{}=${}:{kind}", fetch_arg::name(argument), access.root);
     Ok(ValueAt {
         type_name: Some(String::from_utf8_lossy(view.string(field.type_name)).into_owned()),
         location: Some(fetch.as_ref().err().map_or(at.clone(), |why| format!("{at}; {why}"))),
@@ -210,13 +210,13 @@ fn field_type(
 
 /// An argument that no tracepoint of the pattern has is mistyped.
 fn check(view: &View<'_>, spec: &TraceSpec, argument: &Argument) -> Result<()> {
-    let Source::Variable(way) = &argument.source else { return Ok(()) };
+    let Source::Variable(access) = &argument.source else { return Ok(()) };
     let mut known: Vec<String> = vec![];
     for t in tracepoint::matching(view, spec) {
         let fields = t.fields().into_iter().flatten().map(|f| f.name);
         for name in t.parameters().map(|v| v.name).chain(fields) {
             let name = String::from_utf8_lossy(view.string(name));
-            if name == way.root {
+            if name == access.root {
                 return Ok(());
             }
             if !known.iter().any(|k| *k == name) {
@@ -227,9 +227,9 @@ fn check(view: &View<'_>, spec: &TraceSpec, argument: &Argument) -> Result<()> {
     if known.is_empty() {
         return Ok(());
     }
-    let near = nearest::nearest(&way.root, known.iter().map(String::as_str), 3);
+    let near = nearest::nearest(&access.root, known.iter().map(String::as_str), 3);
     let error =
-        Error::new(ErrorKind::NoMatch, format!("no parameter or field '{}' of the tracepoint", way.root));
+        Error::new(ErrorKind::NoMatch, format!("no parameter or field '{}' of the tracepoint", access.root));
     Err(match near.is_empty() {
         false => error.hint(format!("did you mean {}?", near.join(", "))),
         true => error.hint(format!("there are {}", known.join(", "))),

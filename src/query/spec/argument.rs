@@ -1,5 +1,5 @@
 //! What a user asks to read: `file`, `name=s->name:string`, `buf@user:ustring`, `$retval`, `%di:x32`.
-use super::expression::{self, Way};
+use super::expression::{self, Access};
 use crate::error::{Error, ErrorKind, Result};
 
 /// An argument of a probe.
@@ -35,9 +35,9 @@ impl Argument {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// A variable, or a part of it.
-    Variable(Way),
+    Variable(Access),
     /// What the function returns, or a part of it.
-    Returned(Way),
+    Returned(Access),
     /// What the kernel reads by itself: `%di`, `+8(%sp)`, `$stack0`, `$comm`, `\\1`.
     Raw(String),
 }
@@ -87,8 +87,8 @@ pub fn parse(text: &str) -> Result<Argument> {
     let source = if is_raw(rest) {
         Source::Raw(rest.to_owned())
     } else {
-        let (way, is_returned) = expression::parse(rest).map_err(|e| wrong(e.message()))?;
-        if is_returned { Source::Returned(way) } else { Source::Variable(way) }
+        let (access, is_returned) = expression::parse(rest).map_err(|e| wrong(e.message()))?;
+        if is_returned { Source::Returned(access) } else { Source::Variable(access) }
     };
     Ok(Argument { text: text.to_owned(), name, source, cast })
 }
@@ -160,7 +160,7 @@ fn is_bit_field(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::expression::Leg;
+    use super::super::expression::AccessStep;
     use super::*;
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         );
         assert!(matches!(argument.source, Source::Variable(_)));
         let argument = parse("buf@user:ustring").unwrap();
-        assert!(matches!(&argument.source, Source::Variable(way) if way.legs == [Leg::User]));
+        assert!(matches!(&argument.source, Source::Variable(access) if access.steps == [AccessStep::User]));
         assert!(argument.name.is_none());
         assert!(matches!(parse("$argv[1]").unwrap().source, Source::Variable(_)));
         assert!(matches!(parse("$retval").unwrap().source, Source::Returned(_)));

@@ -1,7 +1,7 @@
 //! Whether the calling convention says where parameters are: so that `$argN` is offered only where it is right.
 use super::stap_visibility::after_fentry;
 use crate::query::index::functions::{self, Placed};
-use crate::query::index::provenance::{self, Basis};
+use crate::query::index::provenance::{self, Provenance};
 use crate::query::types::lookup;
 use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
@@ -99,7 +99,7 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
         let proof = match prove(location, slot, word, frame_base, |l| l.at_start(pc).or_else(|| l.at(later?)))
         {
             // Of what BTF does not know it says nothing.
-            Proof::Gone if provenance::of_place(view, placed) == Basis::Btf => Proof::Unknown,
+            Proof::Gone if provenance::of_place(view, placed) == Provenance::Btf => Proof::Unknown,
             proof => proof,
         };
         found.push((position, Parameter { number, slot, proof }));

@@ -11,7 +11,7 @@ use crate::query::index::functions::{self, Placed};
 use crate::query::index::provenance;
 use crate::query::index::scope::{Found, in_scope};
 use crate::query::spec::argument::{Argument, Source};
-use crate::query::spec::expression::{Leg, Way};
+use crate::query::spec::expression::{Access, AccessStep};
 use crate::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::details::Location;
@@ -120,14 +120,14 @@ impl<'a> Values<'a> {
                 let why = Some("only a return probe has it");
                 Ok(Some(self.missing(argument, Role::Return, State::Unsupported, why)))
             }
-            Source::Returned(way) => {
+            Source::Returned(access) => {
                 let Some(value) = self.returned(place, Some(argument)) else { return Ok(None) };
-                self.part(place, value, way, argument).map(Some)
+                self.part(place, value, access, argument).map(Some)
             }
-            Source::Variable(way) => {
-                let Some(found) = self.named(place, way.root.as_bytes()) else { return Ok(None) };
+            Source::Variable(access) => {
+                let Some(found) = self.named(place, access.root.as_bytes()) else { return Ok(None) };
                 let value = self.variable(place, &found, Some(argument));
-                self.part(place, value, way, argument).map(Some)
+                self.part(place, value, access, argument).map(Some)
             }
         }
     }
@@ -148,13 +148,13 @@ impl<'a> Values<'a> {
         &mut self,
         place: Place<'a>,
         mut value: ValueAt,
-        way: &Way,
+        access: &Access,
         argument: &Argument,
     ) -> Result<ValueAt> {
         // Whether there is such a member does not depend on the place.
         let is_known = value.plan.is_some();
         let plan = value.plan.take().unwrap_or_else(|| Plan::anywhere(value.type_id));
-        let plan = match self.along(plan, way) {
+        let plan = match self.along(plan, access) {
             Ok(plan) => plan,
             Err(error) if error.kind() == ErrorKind::Usage => {
                 value.type_name = self.spelled(value.type_id);
@@ -179,27 +179,28 @@ impl<'a> Values<'a> {
     }
 
     /// From a variable to what is read of it.
-    pub(crate) fn along(&self, mut plan: Plan, way: &Way) -> Result<Plan> {
+    pub(crate) fn along(&self, mut plan: Plan, access: &Access) -> Result<Plan> {
         let view = &self.view;
-        for (at, leg) in way.legs.iter().enumerate() {
+        for (at, step) in access.steps.iter().enumerate() {
             let behind = |error: Error| {
-                let message = format!("{}{}", way.up_to(at), error.message());
+                let message = format!("{}{}", access.up_to(at), error.message());
                 let whole = Error::new(error.kind(), message);
                 error.remedy().map_or(whole.clone(), |remedy| whole.hint(remedy))
             };
-            plan = match leg {
-                Leg::Steps(steps) => plan.part(view, steps).map_err(|error| match error.kind() {
+            plan = match step {
+                AccessStep::Steps(steps) => plan.part(view, steps).map_err(|error| match error.kind() {
                     ErrorKind::Usage => error,
                     _ => behind(error),
                 })?,
-                Leg::PointerTo(target) => {
-                    let none =
-                        || Error::new(ErrorKind::NoMatch, format!("{}: no type {target}", way.up_to(at + 1)));
+                AccessStep::PointerTo(target) => {
+                    let none = || {
+                        Error::new(ErrorKind::NoMatch, format!("{}: no type {target}", access.up_to(at + 1)))
+                    };
                     let type_id = lookup::find(view, target).first().copied().ok_or_else(none)?;
                     plan.pointing_to(view, type_id)?
                 }
-                Leg::User => plan.of_user(),
-                Leg::Address => plan.address()?,
+                AccessStep::User => plan.of_user(),
+                AccessStep::Address => plan.address()?,
             };
         }
         Ok(plan)

@@ -8,7 +8,7 @@ use probeidx_format::id::ObjectId;
 
 /// What to do about a refused placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Instead<'a> {
+pub enum Alternative<'a> {
     /// Probe there.
     At(Nearby<'a>),
     /// Use a mechanism that takes the place: SystemTap's `register_kprobe`, or ftrace.
@@ -59,20 +59,24 @@ pub struct Refusal<'a> {
 
 /// What to do about a refusal; `None` where nothing is refused. The nearest address lies behind the refused one in the same
 /// inlined copy, else anywhere in the same symbol. Cost: of each byte passed.
-pub fn instead<'a>(view: &View<'a>, judge: &Judge<'a, '_>, refusal: &Refusal<'a>) -> Option<Instead<'a>> {
+pub fn alternative<'a>(
+    view: &View<'a>,
+    judge: &Judge<'a, '_>,
+    refusal: &Refusal<'a>,
+) -> Option<Alternative<'a>> {
     let verdicts = refusal.verdicts;
     if refusal.wants_return {
         return match verdicts.definition(true) {
             Verdict::Ok => None,
             Verdict::No(Reason::Inline | Reason::NotEntry) => {
-                refusal.outermost.or(refusal.symbol.map(whole)).map(Instead::ReturnOf)
+                refusal.outermost.or(refusal.symbol.map(whole)).map(Alternative::ReturnOf)
             }
-            Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Instead::Mechanism("fentry")),
+            Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Alternative::Mechanism("fentry")),
         };
     }
     match verdicts.any_address() {
         Verdict::Ok if verdicts.definition(false).is_ok() => None,
-        Verdict::Ok => Some(Instead::Mechanism("kprobe")),
+        Verdict::Ok => Some(Alternative::Mechanism("kprobe")),
         Verdict::No(
             Reason::FtraceSite
             | Reason::JumpLabel
@@ -81,9 +85,9 @@ pub fn instead<'a>(view: &View<'a>, judge: &Judge<'a, '_>, refusal: &Refusal<'a>
             | Reason::Patched
             | Reason::NotBoundary
             | Reason::UnsupportedInstruction,
-        ) => nearest(view, judge, refusal).map(Instead::At),
-        Verdict::No(Reason::InitText) => refusal.is_in_module.then_some(Instead::BeforeLoading),
-        Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Instead::Mechanism("fentry")),
+        ) => nearest(view, judge, refusal).map(Alternative::At),
+        Verdict::No(Reason::InitText) => refusal.is_in_module.then_some(Alternative::BeforeLoading),
+        Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Alternative::Mechanism("fentry")),
     }
 }
 

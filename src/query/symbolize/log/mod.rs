@@ -6,7 +6,7 @@ mod tests;
 
 use crate::query::spec::address::{self, Address, Scope, Symbolic, hex, is_of_name, number};
 use frame_text::Place;
-pub use header::{Told, told};
+pub use header::{Header, header};
 
 /// An address in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +160,7 @@ impl Reader {
             return None;
         }
         // crash says the address behind the symbol.
-        let (told, rest) = match rest.strip_prefix(b" at ").and_then(kernel_number) {
+        let (number, rest) = match rest.strip_prefix(b" at ").and_then(kernel_number) {
             Some((number, rest)) => (Some(number), rest),
             None => (place.number(lead), rest),
         };
@@ -185,7 +185,7 @@ impl Reader {
             text: &line[plus - name.len()..text_end],
             end: text_end + usize::from(closes),
             role: self.role(place, symbol, rest, before),
-            number: told,
+            number,
             symbol: None,
         })
     }

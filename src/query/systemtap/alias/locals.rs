@@ -1,5 +1,5 @@
 //! The locals that the aliases on the way to a probe give to its handler.
-use crate::query::systemtap::derive::{Derived, Here};
+use crate::query::systemtap::derive::{Derived, HandlerContext};
 use crate::tapset::ast::{ExpressionKind, Root, Statement, Step, Variable};
 use crate::tapset::context::Context;
 use crate::tapset::handler::{self, Sort, Words};
@@ -98,7 +98,7 @@ pub fn read_copies(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
 }
 
 /// The variable of the kernel that is all that a local is given, if it can be read here.
-fn copied(parts: &[&Statement], local: &str, here: &Here<'_>) -> Option<String> {
+fn copied(parts: &[&Statement], local: &str, here: &HandlerContext<'_>) -> Option<String> {
     let mut copies = vec![];
     for part in parts {
         part.each_expression(&mut |e| {
@@ -118,7 +118,7 @@ fn copied(parts: &[&Statement], local: &str, here: &Here<'_>) -> Option<String> 
 }
 
 /// The variable that a value is, once `@defined` is decided.
-fn decided<'e>(value: &'e ExpressionKind, here: &Here<'_>) -> Option<&'e Variable> {
+fn decided<'e>(value: &'e ExpressionKind, here: &HandlerContext<'_>) -> Option<&'e Variable> {
     match value {
         ExpressionKind::Variable(variable) => Some(variable),
         ExpressionKind::Ternary { condition, then, otherwise } => {

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::pattern::Pattern;
 use crate::query::resolve::placement::{Placement, Wanted};
 use crate::query::resolve::tracepoint::Tracepoint;
-use crate::query::resolve::tracepoint_values::{self, Traced};
+use crate::query::resolve::tracepoint_values::{self, TracepointValues};
 use crate::query::spec::argument::{self, Argument, Source};
 use crate::query::spec::{self, Filter, Presence, Spec, TraceSpec};
 use crate::query::value::ValueAt;
@@ -102,7 +102,7 @@ pub enum At<'a> {
     /// Code of the kernel.
     Code(Box<Placement<'a>>),
     /// A tracepoint.
-    Trace(Box<Traced<'a>>),
+    Trace(Box<TracepointValues<'a>>),
     /// It is no place of the kernel.
     Nowhere,
     /// The index of a kernel cannot tell: a program.
@@ -180,7 +180,11 @@ pub fn resolve(
 }
 
 /// The tracepoint of a probe in full.
-fn traced<'a>(view: View<'a>, asked: &Tracepoint<'_>, wanted: Wanted<'_>) -> Result<Option<Traced<'a>>> {
+fn traced<'a>(
+    view: View<'a>,
+    asked: &Tracepoint<'_>,
+    wanted: Wanted<'_>,
+) -> Result<Option<TracepointValues<'a>>> {
     let literal = |text: &[u8]| Pattern::literal(&String::from_utf8_lossy(text));
     let spec = TraceSpec { system: Some(literal(asked.system())), event: literal(asked.name()) };
     let mut found = None;
@@ -198,8 +202,8 @@ fn substitute(asked: &[Argument], locals: &Locals) -> (Vec<Argument>, Vec<ValueA
     let (mut arguments, mut computed) = (vec![], vec![]);
     for argument in asked {
         let local = match &argument.source {
-            Source::Variable(way) if way.legs.is_empty() && !argument.text.contains('$') => {
-                locals.own.iter().find(|local| local.name == way.root)
+            Source::Variable(access) if access.steps.is_empty() && !argument.text.contains('$') => {
+                locals.own.iter().find(|local| local.name == access.root)
             }
             _ => None,
         };

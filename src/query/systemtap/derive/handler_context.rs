@@ -20,7 +20,7 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 
 /// A place, and which of its variables were asked for.
-pub struct Here<'a> {
+pub struct HandlerContext<'a> {
     view: View<'a>,
     place: Place<'a>,
     parameters: RefCell<Vec<bool>>,
@@ -28,14 +28,14 @@ pub struct Here<'a> {
 }
 
 /// What functions of tapsets see, which run anywhere: types, and the kernel's own data.
-pub fn everywhere(view: View<'_>) -> Here<'_> {
-    Here::new(view, Place::Nowhere)
+pub fn everywhere(view: View<'_>) -> HandlerContext<'_> {
+    HandlerContext::new(view, Place::Nowhere)
 }
 
 /// How many alternatives an error names.
 const NEAR: usize = 5;
 
-impl<'a> Here<'a> {
+impl<'a> HandlerContext<'a> {
     /// Nothing was asked for yet.
     pub fn new(view: View<'a>, place: Place<'a>) -> Self {
         Self { view, place, parameters: RefCell::default(), at_entry: Cell::new(false) }
@@ -54,7 +54,7 @@ impl<'a> Here<'a> {
     }
 }
 
-impl Context for Here<'_> {
+impl Context for HandlerContext<'_> {
     fn returns(&self) -> bool {
         matches!(self.place, Place::Code { returns: true, .. } | Place::Symbol { returns: true, .. })
     }
@@ -81,7 +81,7 @@ impl Context for Here<'_> {
 /// Text of several variables.
 const ALL: [&str; 3] = ["$$vars", "$$parms", "$$locals"];
 
-impl<'a> Here<'a> {
+impl<'a> HandlerContext<'a> {
     fn in_code(
         &self,
         asked: Asked<'a, '_>,

@@ -16,7 +16,7 @@ pub mod handler_context;
 mod location_support;
 mod member_access;
 
-pub use handler_context::Here;
+pub use handler_context::HandlerContext;
 
 use super::listing::{Probed, Seen};
 use crate::error::{Error, Result};
@@ -84,8 +84,8 @@ impl<'q> Derived<'q> {
         prologues.chain(body).chain(epilogues).collect()
     }
     /// What the handler sees.
-    pub fn here(&self) -> Here<'q> {
-        Here::new(*self.view, self.place)
+    pub fn here(&self) -> HandlerContext<'q> {
+        HandlerContext::new(*self.view, self.place)
     }
 }
 
