@@ -1,5 +1,4 @@
-//! Everything that is known of one tracepoint, and what can be read there: its parameters, and the fields of its event's
-//! record.
+//! A tracepoint with the values that can be read there: its parameters, and the fields of its event record.
 use super::placement::Wanted;
 use super::tracepoint::{self, Tracepoint};
 use crate::error::{Error, ErrorKind, Result};
@@ -14,20 +13,20 @@ use crate::query::value::{Role, State, ValueAt, arguments};
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 
-/// One tracepoint.
+/// A tracepoint and its values.
 pub struct TracepointValues<'a> {
     /// Its name, module and fields.
     pub tracepoint: Tracepoint<'a>,
-    /// Its parameters, or what was asked for.
+    /// Its parameters, or the requested values.
     pub values: Vec<ValueAt>,
-    /// The dynamic event that has these values, or why the kernel takes none.
+    /// The dynamic event that reads these values, or why the kernel accepts none.
     pub definition: Result<String, String>,
 }
 
-/// Calls `each` with every tracepoint of a pattern, by name, system and object.
+/// Calls `each` with every tracepoint that matches a pattern, ordered by name, system and object.
 ///
 /// # Errors
-/// [`ErrorKind::NoMatch`] for an argument that no tracepoint of the pattern has, and whatever `each` gives.
+/// [`ErrorKind::NoMatch`] for an argument that no matching tracepoint has, and any error that `each` returns.
 pub fn resolve<'a>(
     view: View<'a>,
     spec: &TraceSpec,
@@ -53,9 +52,9 @@ pub fn resolve<'a>(
     Ok(())
 }
 
-/// What of the dynamic events reads tracepoints (kernel/trace/trace_fprobe.c, trace_eprobe.c).
+/// The dynamic events that can read tracepoints (kernel/trace/trace_fprobe.c, trace_eprobe.c).
 struct Reader {
-    /// `t`, of a tracepoint of vmlinux; of a module.
+    /// `t`, for tracepoints of vmlinux and of modules.
     probes: [std::result::Result<(), String>; 2],
     /// `e`
     events: std::result::Result<(), String>,
@@ -125,7 +124,7 @@ fn parameters(view: &View<'_>, t: &Tracepoint<'_>, values: &mut Values<'_>, read
         .collect()
 }
 
-/// What was asked for: of a parameter, or a field.
+/// A requested value: of a parameter or a field.
 fn value(
     view: &View<'_>,
     t: &Tracepoint<'_>,
@@ -176,8 +175,8 @@ fn value(
     })
 }
 
-/// The type as which an event probe reads a field (`get_event_field`, kernel/trace/trace_eprobe.c, 5.15 to 6.12): a number of
-/// its size, a text.
+/// The type with which an event probe reads a field (`get_event_field`, kernel/trace/trace_eprobe.c, 5.15 to 6.12): a
+/// number of its size, or a string.
 fn field_type(
     view: &View<'_>,
     field: &EventFieldRecord,
@@ -208,7 +207,7 @@ fn field_type(
     Ok(format!("{radix}{bits}"))
 }
 
-/// An argument that no tracepoint of the pattern has is mistyped.
+/// Rejects an argument that no matching tracepoint has.
 fn check(view: &View<'_>, spec: &TraceSpec, argument: &Argument) -> Result<()> {
     let Source::Variable(access) = &argument.source else { return Ok(()) };
     let mut known: Vec<String> = vec![];
