@@ -1,22 +1,22 @@
-//! What a user asks to read: `file`, `name=s->name:string`, `buf@user:ustring`, `$retval`, `%di:x32`.
+//! Arguments to read: `file`, `name=s->name:string`, `buf@user:ustring`, `$retval`, `%di:x32`.
 use super::expression::{self, Access};
 use crate::error::{Error, ErrorKind, Result};
 
 /// An argument of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument {
-    /// As it was written.
+    /// The argument as written.
     pub text: String,
-    /// What it is to be called.
+    /// The name to give it.
     pub name: Option<String>,
     /// What is fetched.
     pub source: Source,
-    /// The type that the kernel is to take it for.
+    /// The type to read it as.
     pub cast: Option<Cast>,
 }
 
 impl Argument {
-    /// Reads an argument.
+    /// Parses an argument.
     ///
     /// ```
     /// let argument = probeidx::Argument::parse("comm=task->comm:string")?;
@@ -25,43 +25,43 @@ impl Argument {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`], with the column where something else was expected.
+    /// [`ErrorKind::Usage`], with the column and what was expected there.
     pub fn parse(text: &str) -> Result<Self> {
         parse(text)
     }
 }
 
-/// What is read.
+/// The value that is read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// A variable, or a part of it.
     Variable(Access),
-    /// What the function returns, or a part of it.
+    /// The function's return value, or a part of it.
     Returned(Access),
-    /// What the kernel reads by itself: `%di`, `+8(%sp)`, `$stack0`, `$comm`, `\\1`.
+    /// A value that the kernel reads by itself: `%di`, `+8(%sp)`, `$stack0`, `$comm`, `\\1`.
     Raw(String),
 }
 
 /// A type of kprobe_events (Documentation/trace/kprobetrace.rst).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cast {
-    /// `x`, `u` or `s` with the width that the type has.
+    /// `x`, `u` or `s`, with the width of the variable's type.
     Radix(char),
-    /// `string`, `ustring`: what it points to, up to a NUL.
+    /// `string`, `ustring`: the NUL-terminated string that it points to.
     Text(String),
-    /// `%pd`, `%pD`: the name of a `struct dentry *`, of a `struct file *`.
+    /// `%pd`, `%pD`: the name of a `struct dentry *` or a `struct file *`.
     DentryName(String),
     /// Any other: `u32`, `x8[4]`, `symbol`, `b4@2/8`.
     As(String),
 }
 
-/// How many arguments a probe can have: 6.1 drops the rest in silence (`MAX_TRACE_ARGS`, trace_probe.h).
+/// The largest number of arguments of a probe: 6.1 silently drops the rest (`MAX_TRACE_ARGS`, trace_probe.h).
 pub const MOST: usize = 128;
 
-/// Reads one argument.
+/// Parses one argument.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] with what is wrong with it.
+/// [`ErrorKind::Usage`], with the problem.
 pub fn parse(text: &str) -> Result<Argument> {
     let wrong = |what: &str| Error::new(ErrorKind::Usage, format!("argument '{text}': {what}"));
     let (name, rest) = match text.split_once('=') {
@@ -102,7 +102,7 @@ fn is_raw(text: &str) -> bool {
         || (numbered("$arg") && text != "$arg")
 }
 
-/// Fields that every event has (`trace_probe.c`).
+/// Fields of every event (`trace_probe.c`).
 const RESERVED: [&str; 8] = [
     "common_type",
     "common_flags",
@@ -114,7 +114,7 @@ const RESERVED: [&str; 8] = [
     "__probe_ret_ip",
 ];
 
-/// Whether it is a name for an argument: an identifier of at most 32 characters.
+/// Whether this can name an argument: an identifier of at most 32 characters.
 pub fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')

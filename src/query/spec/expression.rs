@@ -1,37 +1,37 @@
-//! From a variable to what is read of it, as C writes it: `((struct tcp_sock *)sk->sk)->snd_una`, `*pos`, `&nd->path`,
-//! `vec@user[1].iov_base`.
+//! Parses the C-like expression that reads from a variable: `((struct tcp_sock *)sk->sk)->snd_una`, `*pos`,
+//! `&nd->path`, `vec@user[1].iov_base`.
 use super::member_path::{Parser, Step};
 use crate::error::Result;
 
-/// A variable, and what is done with it.
+/// A variable, and the steps that lead from it to the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The variable; `retval` for what the function returns.
+    /// The variable; `retval` for the function's return value.
     pub root: String,
-    /// In order. Two of steps never follow one another.
+    /// The steps, in order; two `Steps` never follow one another.
     pub steps: Vec<AccessStep>,
 }
 
-/// A part of the access.
+/// One step of an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessStep {
     /// Through members, pointers and elements.
     Steps(Vec<Step>),
-    /// It is taken for a pointer to this type.
+    /// A cast to a pointer to this type.
     PointerTo(String),
-    /// It is a pointer to memory of the user's: that, and what is reached through it, is read as such.
+    /// A pointer to user memory: that memory, and what is reached through it, is read as such.
     User,
-    /// The address of it.
+    /// The address of the value.
     Address,
 }
 
-/// Parentheses and casts within one another: more is no question.
+/// The deepest nesting of parentheses and casts.
 const DEEPEST: u32 = 32;
 
-/// Reads a way; and whether it starts at what the function returns.
+/// Parses an expression. Also returns whether it starts at the function's return value.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage) with the column where something else was expected.
+/// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage), with the column and what was expected there.
 pub fn parse(text: &str) -> Result<(Access, bool)> {
     let mut parser = Parser { text, at: 0 };
     let found = unary(&mut parser, 0)?;
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Result<(Access, bool)> {
     }
 }
 
-/// `*x`, `&x`, `(struct x *)x`, or what stands closer to the name.
+/// `*x`, `&x`, `(struct x *)x`, or a postfix expression.
 fn unary(parser: &mut Parser<'_>, depth: u32) -> Result<(Access, bool)> {
     if depth > DEEPEST {
         return Err(parser.expected("an end of parentheses"));
@@ -61,7 +61,7 @@ fn unary(parser: &mut Parser<'_>, depth: u32) -> Result<(Access, bool)> {
     Ok((access, is_returned))
 }
 
-/// A name or something in parentheses, with the steps behind it.
+/// A name or a parenthesized expression, with the steps after it.
 fn postfix(parser: &mut Parser<'_>, depth: u32) -> Result<(Access, bool)> {
     let (mut access, is_returned) = if parser.take("(") {
         let inside = unary(parser, depth + 1)?;
@@ -72,7 +72,7 @@ fn postfix(parser: &mut Parser<'_>, depth: u32) -> Result<(Access, bool)> {
     } else {
         let is_special = parser.take("$");
         let mut root = parser.word("a variable's name")?;
-        // SystemTap's name of it, which no variable can have.
+        // SystemTap's name of the return value, which no variable can have.
         if is_special && root == "return" {
             root = "retval".to_owned();
         }
@@ -93,7 +93,7 @@ fn postfix(parser: &mut Parser<'_>, depth: u32) -> Result<(Access, bool)> {
     }
 }
 
-/// Passes over `(struct tcp_sock *)`, if it stands here.
+/// Skips a cast, `(struct tcp_sock *)`, if there is one.
 fn cast(parser: &mut Parser<'_>) -> Option<String> {
     let rest = parser.rest().trim_start();
     let (inside, after) = rest.strip_prefix('(')?.split_once(')')?;
@@ -113,7 +113,7 @@ impl Access {
         }
     }
 
-    /// The way up to a step, as C writes it.
+    /// The expression up to a step, as C writes it.
     pub fn up_to(&self, steps: usize) -> String {
         let mut text = self.root.clone();
         for step in &self.steps[..steps.min(self.steps.len())] {
