@@ -1,18 +1,18 @@
-//! What a log tells of the kernel that wrote it.
+//! Lines of a log that identify the kernel that wrote it.
 use crate::query::spec::address::hex;
 
-/// What a line tells of the kernel.
+/// What a line reveals about the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header<'l> {
-    /// The kernel starts: its release.
+    /// The kernel boots; its release.
     Booted(&'l [u8]),
-    /// The release, and where a line ends with it the build id of vmlinux as hexadecimal digits.
+    /// The release, and the build id of vmlinux in hexadecimal digits if the line ends with it.
     Release(&'l [u8], Option<&'l [u8]>),
-    /// How far KASLR moved it.
+    /// The distance that KASLR moved it by.
     Slide(u64),
 }
 
-/// What a line tells, of which `text` is what the kernel wrote.
+/// Parses the text of a line, without the prefix of log daemons and the kernel.
 pub fn header(text: &[u8]) -> Option<Header<'_>> {
     let text = text.trim_ascii();
     match text.first()? {
