@@ -19,7 +19,7 @@ use probeidx_format::record::FunctionRecord;
 use serde_json::json;
 use std::io::Write;
 
-/// Which kernels are indexed, by release, and where.
+/// Lists the indexed kernels by release, with their files.
 pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in choose(&config.db, Some(config.kernel.as_deref().unwrap_or("*")), None)? {
         let index = config.open(&path)?;
@@ -38,7 +38,7 @@ pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What is in the index.
+/// Prints statistics of the index.
 pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
         let index = config.open(&path)?;
@@ -145,12 +145,12 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-/// How many verdicts are decided; none are counted in a program or shared library.
+/// Counts the decided verdicts; `None` for a program or shared library.
 fn object_verdicts(view: &View<'_>) -> Option<Decided> {
     user_object::path(view).is_none().then(|| Decided::of(view))
 }
 
-/// Whether the bytes of the index are whole: all of them are under a checksum.
+/// Checks that no byte of the index has changed: checksums cover all of them.
 pub fn verify(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
         config.open(&path)?.verify()?;

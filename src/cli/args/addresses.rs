@@ -35,7 +35,7 @@ pub struct Decode {
     pub loaded: Loaded,
 }
 
-/// Where things lie at run time.
+/// Options for run-time addresses.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Loaded {
     /// The address of _text at run time (KASLR moves it) [default: where it was linked to]

@@ -1,4 +1,4 @@
-//! Commands about indexes: making them, comparing them, and what is laid over them.
+//! Commands that build, compare and inspect indexes, or capture the kernel to apply to one.
 use super::When;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -23,7 +23,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Adds to the frames of a log what is known of them.
+/// Symbolizes the frames of a log.
 pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let files = match &config.kernel {
         Some(_) => config.indexes()?,
@@ -43,21 +43,21 @@ pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcom
     log.end()
 }
 
-/// Lines that are longer pass without a look at them.
+/// Longer lines are passed through unchanged.
 const LONGEST: usize = 64 << 10;
 
-/// A log that is being read.
+/// The state of reading a log.
 struct Log<'a> {
     kernels: Vec<Kernel<'a>>,
     /// Programs and libraries of user space.
     users: &'a [(UserMeta, Arc<Index>)],
     args: &'a args::Loaded,
     config: &'a Config,
-    /// The kernel that wrote what is read.
+    /// The kernel that wrote the current part.
     current: Option<usize>,
-    /// Whoever asks has said which it is.
+    /// Whether the user has chosen the kernel.
     is_fixed: bool,
-    /// Something was read that may have told it.
+    /// Whether input that may identify the kernel has been read.
     is_begun: bool,
     reader: log::Reader,
     is_within_long_line: bool,
@@ -73,11 +73,11 @@ struct Kernel<'a> {
     release: &'a str,
     index: &'a Result<Arc<Index>>,
     asked: Option<Asked<'a>>,
-    /// The log is of another build of this release.
+    /// Whether the log is of another build of this release.
     is_other: bool,
 }
 
-/// Where in a piece an answer goes.
+/// The position in a chunk where an answer is inserted.
 struct Placed {
     at: usize,
     line_end: usize,
@@ -140,7 +140,7 @@ impl<'a> Log<'a> {
         Ok(kernel.asked.insert(asked))
     }
 
-    /// Passes on what is whole of a piece, with what is added. Gives how much that is.
+    /// Passes on the complete lines of a chunk, with additions. Returns their length.
     fn piece(&mut self, piece: &[u8], ended: bool, out: &mut dyn Write) -> Result<usize> {
         let mut end = if ended { piece.len() } else { memchr::memrchr(b'\n', piece).map_or(0, |at| at + 1) };
         if end == 0 && (piece.len() > LONGEST || self.is_within_long_line) {
@@ -181,7 +181,7 @@ impl<'a> Log<'a> {
         if self.config.json { Ok(()) } else { out.write_all(text).map_err(failed) }
     }
 
-    /// A log tells which kernel wrote it after its first frames, or never.
+    /// Looks for the kernel in later lines: a log identifies it after the first frames, or never.
     fn look_ahead(&mut self, piece: &[u8]) -> Result<()> {
         let header = piece.split(|b| *b == b'\n').filter(|l| l.len() <= LONGEST).find_map(|line| {
             match log::header(&line[log::start(line)..]) {
@@ -262,7 +262,7 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// The kernel of a release; where whoever asks has said which it is, that one.
+    /// The kernel of a release; the chosen one if the user has chosen.
     fn named(&self, release: &[u8]) -> Option<usize> {
         match self.is_fixed {
             true => Some(0),
@@ -270,7 +270,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// From here on the log is of this kernel.
+    /// Switches to this kernel.
     fn choose(&mut self, release: &[u8]) -> Result<()> {
         let named = self.named(release);
         let release = String::from_utf8_lossy(release);
@@ -306,7 +306,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Says something once.
+    /// Reports something once.
     fn say(&mut self, text: String) {
         const MOST: usize = 16;
         if self.said.len() < MOST && !self.said.contains(&text) {

@@ -249,9 +249,9 @@ impl<'a> Probed<'a> {
         before.take_while(|s| s.pc == symbol.pc).any(|s| s.is_function())
     }
 
-    /// Whether an inlined copy at an entry of a program or library is listed: SystemTap does not put a second probe
-    /// there (`query_symtab_func_info`; for the kernel, its comparison is never true). The split-off part of a function
-    /// (`.cold`) may start with an inlined copy.
+    /// Whether SystemTap already lists an inlined copy that starts at this address of a program or library; it does not
+    /// put a second probe there (`query_symtab_func_info`; for the kernel, its comparison is never true). The split-off
+    /// part of a function (`.cold`) may start with an inlined copy.
     fn is_listed_inline(&self, object: ObjectId, pc: Pc, spec: &FunctionSpec) -> bool {
         let view = self.view;
         let innermost = functions::holding(&view, object, pc.get());
