@@ -1,4 +1,4 @@
-//! Tracepoints as text, JSON and definitions for `dynamic_events`.
+//! Formats tracepoints as text, JSON and definitions for `dynamic_events`.
 use super::json::Variable;
 use super::text::Style;
 use super::{lossy as text, printable, printable_bytes};
@@ -11,7 +11,7 @@ use probeidx_format::record::EventFieldRecord;
 use serde::Serialize;
 use std::io::{Result, Write};
 
-/// A tracepoint as JSON: the fields of a placement in the contract, and those of the event's record.
+/// A tracepoint as JSON: the documented fields of a placement, and the fields of the event record.
 #[derive(Serialize)]
 struct Object<'a> {
     kernel: &'a str,
@@ -39,8 +39,8 @@ struct Object<'a> {
     fields: Option<Vec<Field>>,
 }
 
-/// What each mechanism of the kernel makes of it. The contract's look for code, and a `struct tracepoint` is none: no
-/// instruction starts there, and no function.
+/// The verdicts of the mechanisms. The documented ones are for code; a `struct tracepoint` has no instructions and is
+/// not a function.
 #[derive(Serialize)]
 struct Attach {
     kprobe: &'static str,
@@ -49,11 +49,11 @@ struct Attach {
     fentry: &'static str,
     /// `register_trace_NAME`: SystemTap, BPF programs of raw tracepoints.
     raw_tracepoint: &'static str,
-    /// By the event: tracefs, perf, BPF.
+    /// Through the event: tracefs, perf, BPF.
     tracepoint: &'static str,
 }
 
-/// One place, and no code that `kprobe` reaches.
+/// One place, without code that `kprobe` reaches.
 #[derive(Serialize)]
 struct Coverage {
     instances: u32,
@@ -123,7 +123,7 @@ pub fn json(view: &View<'_>, kernel: &str, traced: &TracepointValues<'_>, out: &
     out.write_all(b"\n")
 }
 
-/// Writes a tracepoint for people.
+/// Writes a tracepoint as text.
 pub fn text_of(
     view: &View<'_>,
     traced: &TracepointValues<'_>,
@@ -158,7 +158,7 @@ pub fn text_of(
     }
 }
 
-/// Writes a definition for `dynamic_events` behind what it stands for, or why there is none. Whether there is one.
+/// Writes a definition for `dynamic_events` below a comment on it, or why there is none. Returns whether there is one.
 pub fn definition(traced: &TracepointValues<'_>, out: &mut dyn Write) -> Result<bool> {
     let t = &traced.tracepoint;
     let name = format!("{}:{}", printable_bytes(t.system()), printable_bytes(t.name()));
