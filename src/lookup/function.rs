@@ -25,8 +25,8 @@ impl<'a> Function<'a> {
         self.declaration.line
     }
     /// Its entries and inline instances in all objects, ordered by object and as in the debug information. If the
-    /// objects describe it differently, there is one pass through the objects for each description. Finding each takes
-    /// a byte or two.
+    /// objects describe it differently, there is one pass through the objects for each description. Finding each
+    /// one decodes a byte or two.
     pub fn placements(&self) -> Placements<'a> {
         Placements { lookup: self.lookup, functions: self.declaration.ids(), postings: None }
     }
