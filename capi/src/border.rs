@@ -213,7 +213,7 @@ pub fn outside(error: *mut ErrorOut, work: impl FnOnce() -> Answer) -> i32 {
 fn caught(error: *mut ErrorOut, work: impl FnOnce() -> Status) -> i32 {
     // A panic only leaves state of this question behind: answers are made anew each time.
     let status = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        let what = "the library has a fault: it gave this question up";
+        let what = "internal error: the library abandoned this question";
         ErrorOut::write(error, Status::Internal, what, "", "report it with the question and the index");
         Status::Internal
     });
@@ -354,7 +354,7 @@ impl<T> Room<T> {
             true => Err(Failure::Border(
                 Status::Short,
                 "the buffer is too short",
-                "make it as long as the count says",
+                "make it at least as long as the count",
             )),
             false => Ok(()),
         }

@@ -8,12 +8,12 @@
 //! # Why this is sound
 //! * Only one thread cuts from an arena: the one that claimed it and has it in `CURRENT`. Blocks never overlap: each
 //!   has the size of its class from its start; `used` is after all of them, and shrinks by the last one when that is
-//!   freed; and a block freed before that is in the list of its class until it is handed out again. A block after `used`
-//!   is in no list, because blocks taken off the end are not put into one.
+//!   freed; and a block freed before that is in the list of its class until it is handed out again. A block after
+//!   `used` is in no list, because blocks taken off the end are not put into one.
 //! * Any thread may free a block, even after the query is over. `handed` counts blocks and is written only by the
-//!   query's thread, which also subtracts what it frees; `returned` counts what is freed in any other way. If blocks are
-//!   left at the end of a query, the arena is given back by whoever frees the last one: of the candidates, the one who
-//!   takes `left` decides, checks again, and restores it if a block is left.
+//!   query's thread, which also subtracts what it frees; `returned` counts what is freed in any other way. If blocks
+//!   are left at the end of a query, the arena is given back by whoever frees the last one: of the candidates, the one
+//!   who takes `left` decides, checks again, and restores it if a block is left.
 //! * The address of a block identifies its origin: between the first and the last byte of `ARENAS`, or the system.
 //! * Nothing here unwinds, allocates or locks.
 #![allow(unsafe_code)]

@@ -57,7 +57,7 @@ pub struct Global {
     /// No suggestions, no warnings, no progress
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more; twice, still more
+    /// Verbose output (-vv for more)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
 }
@@ -85,13 +85,13 @@ pub enum Command {
     Resolve(Resolve),
     /// Show which lines of a function or a file can be probed
     Lines(Lines),
-    /// Tell the symbol, the function with what is inlined, and the line of addresses
+    /// Show the symbol, function, inlined calls and line of addresses
     Addr(Addr),
     /// Add functions and lines to the frames of a log
     Decode(Decode),
     /// Show how a type is laid out, or which functions take or return it
     Type(Type),
-    /// Tell whether scripts of SystemTap, or lists of probe points, are right on a kernel
+    /// Check SystemTap scripts, or lists of probe points, against a kernel
     Check(Check),
     /// Show the aliases, functions and macros of SystemTap's tapsets
     Tapset(Tapset),
@@ -99,7 +99,7 @@ pub enum Command {
     Blacklist(Blacklist),
     /// Show what differs between two kernels
     Diff(Diff),
-    /// Write down what the running kernel says of itself, to be laid over its index elsewhere
+    /// Capture the state of the running kernel, to apply to its index elsewhere
     Capture(Capture),
     /// List the kernels that are indexed
     Kernels,

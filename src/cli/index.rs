@@ -115,7 +115,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                 Provenance::Btf => {
                     writeln!(out, "  rests on BTF: no files, lines, inline instances and local variables")?
                 }
-                Provenance::Symbols => writeln!(out, "  rests on symbols alone")?,
+                Provenance::Symbols => writeln!(out, "  rests on symbols only")?,
             }
             for (what, n) in counts {
                 writeln!(out, "  {n:>10}  {what}")?;

@@ -318,7 +318,7 @@ fn no_variable(view: &View<'_>, specs: &[Spec], argument: &Argument) -> Error {
     let name = match &argument.source {
         Source::Variable(way) => &way.root,
         Source::Returned(_) | Source::Raw(_) => {
-            return Error::new(ErrorKind::NoMatch, "the function returns nothing, as far as is known");
+            return Error::new(ErrorKind::NoMatch, "the function is not known to return anything");
         }
     };
     let mut known: Vec<String> = vec![];

@@ -86,7 +86,7 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
     if let Some(running) = &p.running {
         match running.address {
             Some(address) => writeln!(out, "    runs at {address:#x}")?,
-            None if running.loaded => writeln!(out, "    is loaded, and where is not known")?,
+            None if running.loaded => writeln!(out, "    loaded at an unknown address")?,
             None => writeln!(out, "    is not loaded")?,
         }
         if !running.strangers.is_empty() {

@@ -91,9 +91,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
                 [Provenance::Btf, Provenance::Symbols].into_iter().find(|b| provenance::of_index(&view) == *b)
         {
             let told = if told == Provenance::Btf { "BTF" } else { "symbols" };
-            let why = format!(
-                "this index rests on {told}, which tells nothing of files, lines and inlined functions"
-            );
+            let why = format!("this index rests on {told}, which has no files, lines or inlined functions");
             reasons.push(Missing { needs_debug_information: true, ..Missing::known(why) });
             continue;
         }
@@ -127,7 +125,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
                 let why = absence(&view, id, module, file, filter);
                 reasons.push(Missing::known(match why {
                     Absence::NoCode if provenance::of_index(&view) == Provenance::Btf => {
-                        format!("{name} is known by BTF alone: nothing told where its code is")
+                        format!("{name} is only in BTF, which does not have its address")
                     }
                     why => explain(name, &why),
                 }));

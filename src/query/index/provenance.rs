@@ -73,8 +73,9 @@ pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed<'_>, found: &F
     let symbols = functions::symbols_named(view, object, name).filter_map(|s| functions::symbol(view, s));
     let functions = symbols.filter(|s| s.is_function()).count();
     Some(match functions {
-        0 | 1 => "passed on the stack, or with or behind a value of which BTF does not tell the registers"
-            .to_owned(),
+        0 | 1 => {
+            "passed on the stack, or with or after a value whose registers BTF does not determine".to_owned()
+        }
         _ => format!(
             "the prototype is ambiguous: {functions} functions have this name, and BTF not one for each"
         ),

@@ -127,7 +127,7 @@ impl Target<'_> {
                     distance = 0;
                 }
                 Op::Read(size) => {
-                    return Err(format!("a read of {size} bytes on the way: the kernel reads {word}"));
+                    return Err(format!("an intermediate read of {size} bytes: the kernel reads {word}"));
                 }
                 _ => return Err("it starts twice".to_owned()),
             }
@@ -226,7 +226,7 @@ impl Target<'_> {
                     Some(bits) if bits.bytes().all(|b| b.is_ascii_digit()) => {
                         Ok((plan, format!("{radix}{bits}").into()))
                     }
-                    _ => Err(format!("{natural} is not a number of which the radix could be chosen")),
+                    _ => Err(format!("{natural} is not a number, so its radix cannot be chosen")),
                 }
             }
             None => self.natural(plan),

@@ -65,7 +65,7 @@ impl Ability {
         let ((major, minor), witness) = self.history();
         let since = format!("kernels have that since {major}.{minor}");
         if user_object::path(view).is_some() {
-            return Err(format!("{since}, and which kernel this is for is not known"));
+            return Err(format!("{since}, and the kernel it will run on is unknown"));
         }
         let operations = lookup::named(view, b"fetch_op", Some(TypeKind::Enum));
         if operations.iter().all(|t| lookup::is_declared(view, *t)) {

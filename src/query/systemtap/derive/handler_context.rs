@@ -345,7 +345,7 @@ impl Asked<'_, '_> {
     /// Follows the path from a value that is known to be a pointer.
     fn behind(self, of: Option<Detail>) -> Result<Value, Absent> {
         let Some(of) = of else {
-            return self.absent(1, "it is not known to what this value points", []);
+            return self.absent(1, "the type that this value points to is unknown", []);
         };
         match Reached::behind(&self.view, of) {
             Some(reached) => self.reach(reached),
