@@ -53,7 +53,7 @@ pub struct Decoded {
     pub below: Text,
     /// The places that the frame can be.
     pub places: *const Spot,
-    /// How many; 0 where it is not known, and `why` says it.
+    /// The length of `places`; 0 if the place is not known, see `why`.
     pub place_count: usize,
     /// Why the place is not known.
     pub why: Text,

@@ -105,7 +105,7 @@ pub enum Command {
     Kernels,
     /// Show what is in the index
     Stats(Stats),
-    /// Check that the bytes of the index are whole
+    /// Check the integrity of the index
     Verify,
     /// Answer requests, a line of JSON each, until there are no more
     Serve(Serve),

@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::live::gather;
 use std::path::{Path, PathBuf};
 
-/// The kernels to index, as far as known before reading files.
+/// The kernels to index, before any file is read.
 pub struct Wanted {
     paths: Vec<PathBuf>,
     /// The places that were searched for the requested releases.

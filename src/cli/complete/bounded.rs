@@ -36,7 +36,7 @@ pub fn bounded(mut found: Vec<Candidate>, typed: usize) -> Vec<Candidate> {
         .collect()
 }
 
-/// Chooses from a sorted list of texts, of which `typed` bytes are typed. If there are too many, those with the same
+/// Chooses from a sorted list of texts whose first `typed` bytes are typed. If there are too many, those with the same
 /// next word (`tcp_v4_connect`, `tcp_v4_rcv`) become one, as files become the name of their folder; if these are still
 /// too many, those with the same next letter. So a shell that inserts the common prefix of all candidates inserts
 /// nothing wrong. Cost: a few look-ups for each result, however long the list, if most of the list matches.

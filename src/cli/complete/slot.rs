@@ -8,7 +8,7 @@ pub struct Slot<'w> {
     pub wanted: Wanted,
     /// The text before the value in the word: `--kernel=`.
     pub head: &'w str,
-    /// The value, as far as it is typed.
+    /// The part of the value typed so far.
     pub typed: &'w str,
     options: Vec<(String, &'w str)>,
     positionals: Vec<&'w str>,

@@ -79,7 +79,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Drops everything: no more answers are wanted.
+    /// Closes the queue: no more answers are wanted.
     pub fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();

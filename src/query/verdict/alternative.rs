@@ -53,7 +53,7 @@ pub struct Refusal<'a> {
     pub outermost: Option<&'a [u8]>,
     /// The inlined copy that starts at the address.
     pub copy: Option<Placed<'a>>,
-    /// Whether a return probe is asked for.
+    /// Whether a return probe is requested.
     pub wants_return: bool,
 }
 
