@@ -1,4 +1,4 @@
-//! What stands at an address.
+//! What is at an address.
 use crate::border::{ErrorOut, Failure, Status, bytes};
 use crate::each::{EachFn, answers};
 use crate::frames::Frame;
@@ -18,33 +18,33 @@ use std::ffi::{c_char, c_void};
 /// `struct probeidx_where`
 #[repr(C)]
 pub struct Spot {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// Empty for vmlinux.
+    /// The name of the module; empty for vmlinux.
     pub module: Text,
-    /// Which holds the address.
+    /// The section that holds the address.
     pub section: Text,
-    /// Which the kernel prints for it; empty where it prints none.
+    /// The symbol that the kernel prints for it; empty if there is none.
     pub symbol: Text,
-    /// The functions whose code it is, the innermost first.
+    /// The functions whose code it is, innermost first.
     pub frames: *const Frame,
-    /// How many.
+    /// The length of `frames`.
     pub frame_count: usize,
-    /// As it was linked; in a module an offset within the section.
+    /// A link address; in a module, an offset within the section.
     pub address: u64,
-    /// Behind the symbol's start.
+    /// The offset from the symbol's start.
     pub symbol_offset: u32,
-    /// Up to the next symbol.
+    /// The size up to the next symbol.
     pub symbol_size: u32,
     /// 0 code, 1 padding, 2 data, 3 nothing.
     pub ground: u32,
-    /// Why the code is not there once the kernel runs: see `probeidx_verdict_name`; 0 it is.
+    /// Why the code is not present in a running kernel: see `probeidx_verdict_name`; 0 if it is.
     pub gone: u32,
-    /// Whether the row of the line is a recommended breakpoint location.
+    /// Whether the line's row is a recommended breakpoint location.
     pub is_stmt: u32,
     /// The number of the object.
     pub object: u32,
-    /// Less the base of the object.
+    /// The address less the base of the object.
     pub pc: u32,
     /// 0.
     pub reserved32: u32,
@@ -52,7 +52,7 @@ pub struct Spot {
     pub reserved: [u64; 2],
 }
 
-/// Calls `each` with the places that an address can mean; numbers are less `slide`.
+/// Calls `each` with the places that an address can mean, after subtracting `slide` from numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_addr(
     index: *const Handle,
@@ -82,7 +82,7 @@ pub extern "C" fn probeidx_addr(
     })
 }
 
-/// The functions of a place, as C has them.
+/// The functions of a place, as C structs.
 pub fn frames(at: &Where<'_>, texts: &mut Texts) -> Vec<Frame> {
     let levels = at.chain.iter().zip(1..);
     let frame = |(level, number): (&probeidx::query::symbolize::frames::Level<'_>, usize)| Frame {
@@ -97,7 +97,7 @@ pub fn frames(at: &Where<'_>, texts: &mut Texts) -> Vec<Frame> {
     levels.map(frame).collect()
 }
 
-/// A place as C has it.
+/// A place, as a C struct.
 pub fn spot(view: &View<'_>, at: &Where<'_>, frames: &[Frame], texts: &mut Texts) -> Spot {
     let module = view.objects.get(at.object.index()).map_or(&[][..], |o| view.string(o.name));
     Spot {

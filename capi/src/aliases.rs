@@ -1,4 +1,4 @@
-//! The aliases of the tapsets that an index holds.
+//! The tapset aliases in an index.
 use crate::border::{ErrorOut, text};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
@@ -7,7 +7,7 @@ use probeidx::tapset::Definitions;
 use probeidx::tapset::name::NamePattern;
 use std::ffi::{c_char, c_void};
 
-/// Calls `each` with the names of the aliases that a pattern matches.
+/// Calls `each` with the names of the aliases that match a pattern.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_aliases(
     index: *const Handle,
@@ -20,7 +20,7 @@ pub extern "C" fn probeidx_aliases(
         let lookup = open.lookup();
         let asked = NamePattern::new(if pattern.is_null() { "**" } else { text(pattern)? })?;
         let definitions = Definitions::of_index(lookup.view())?;
-        // As SystemTap's dump: those that are not meant for scripts only where the pattern says so.
+        // Like SystemTap's dump: aliases not meant for scripts are only listed if the pattern asks for them.
         let is_meant = |name: &str| !name.starts_with('_') || asked.asks_for_hidden();
         let names =
             definitions.alias_names().into_iter().filter(|name| is_meant(name) && asked.matches(name));

@@ -1,8 +1,8 @@
 //! What every function does before and after its question.
 //!
 //! # Why this is sound
-//! Pointers come from the caller, who promises what the header says of them: texts end with a NUL or are as long as is said;
-//! a buffer has the room that is said; a struct has the size that its first field says. Null is always tested for.
+//! Pointers come from the caller, who guarantees what the header requires: texts end with a NUL or have the given
+//! length; a buffer has the given capacity; a struct has the size in its first field. Null is always checked for.
 #![allow(unsafe_code)]
 use crate::handle::{Handle, Pinned};
 use crate::pool::Query;
@@ -10,7 +10,7 @@ use probeidx::{Error, ErrorKind};
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a function gives back: 0, or why there is no answer.
+/// What a function returns: 0, or why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
@@ -18,35 +18,35 @@ pub enum Status {
     Ok = 0,
     /// Nothing matched.
     NoMatch = 1,
-    /// A spec, a pattern or an argument is wrong.
+    /// A spec, a pattern or an argument is invalid.
     Usage = 2,
     /// A file cannot be read.
     Io = 3,
     /// There is no index.
     NoIndex = 4,
-    /// Written by an older version.
+    /// The index was written by an older version.
     IndexTooOld = 5,
-    /// Written by a newer version.
+    /// The index was written by a newer version.
     IndexTooNew = 6,
-    /// Its bytes are not whole.
+    /// The index is damaged.
     IndexDamaged = 7,
     /// A script is not in SystemTap's language.
     Syntax = 8,
-    /// What is asked for is not supported.
+    /// The request is not supported.
     Unsupported = 9,
     /// Any other kind.
     Other = 10,
-    /// A callback gave something else than 0.
+    /// A callback returned a value other than 0.
     Stopped = 32,
-    /// The handle is null, closed, or none.
+    /// The handle is null, closed or invalid.
     Closed = 33,
-    /// A pointer is null that must not be, or a size is wrong.
+    /// A pointer is null but must not be, or a size is invalid.
     Argument = 34,
-    /// As many indexes are open as can be.
+    /// The maximum number of indexes is already open.
     TooMany = 35,
-    /// The buffer is too short: the count says how long it must be.
+    /// The buffer is too short: the count is the length it needs.
     Short = 36,
-    /// A fault of this library.
+    /// A bug in this library.
     Internal = 37,
 }
 
@@ -74,7 +74,7 @@ impl Status {
             Internal,
         ]
     };
-    /// Of a failure of the library's.
+    /// The status for an error of the library.
     pub fn of(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::NoMatch => Self::NoMatch,
@@ -94,11 +94,11 @@ impl Status {
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum Failure {
-    /// Of the library's.
+    /// An error of the library.
     Error(Error),
-    /// Of the border's: what, and what to do about it.
+    /// An error of the C interface: the message, and the remedy.
     Border(Status, &'static str, &'static str),
-    /// A callback wanted no more.
+    /// A callback ended the question.
     Stopped,
 }
 
@@ -111,24 +111,24 @@ impl From<Error> for Failure {
 /// The result of a question.
 pub type Answer<T = ()> = Result<T, Failure>;
 
-/// A pointer that must not be null is.
+/// The failure for a null pointer that must not be null.
 pub const NULL: Failure = Failure::Border(Status::Argument, "a pointer is null that must not be", "");
 
 /// `struct probeidx_error`
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct ErrorOut {
-    /// Of the struct as the caller knows it.
+    /// The size of the struct as the caller knows it.
     pub size: usize,
     /// A [`Status`].
     pub kind: i32,
     /// 0.
     pub reserved: u32,
-    /// What was wrong.
+    /// The error message.
     pub message: [u8; 512],
-    /// File, section and offset, or line.
+    /// The file, with section and offset, or line.
     pub place: [u8; 512],
-    /// What to do about it.
+    /// The remedy.
     pub remedy: [u8; 256],
 }
 
@@ -142,7 +142,7 @@ impl ErrorOut {
         remedy: [0; 256],
     };
 
-    /// In the caller's buffer, as far as that reaches.
+    /// Writes into the caller's buffer, up to its size.
     fn write(out: *mut Self, status: Status, message: &str, place: &str, remedy: &str) {
         if out.is_null() {
             return;
@@ -151,18 +151,18 @@ impl ErrorOut {
         put(&mut own.message, message);
         put(&mut own.place, place);
         put(&mut own.remedy, remedy);
-        // SAFETY: not null, and a struct of the size that it says.
+        // SAFETY: not null, and the struct has the size in its first field.
         let known = unsafe { (*out).size }.min(size_of::<Self>());
         let first = std::mem::offset_of!(Self, kind);
         if known < first + size_of::<i32>() {
             return;
         }
         let texts = std::mem::offset_of!(Self, message);
-        // SAFETY: both have that many bytes, and are not the same.
+        // SAFETY: both have that many bytes, and they do not overlap.
         unsafe {
             let (from, to) = (std::ptr::from_ref(&own).cast::<u8>(), out.cast::<u8>());
             std::ptr::copy_nonoverlapping(from.add(first), to.add(first), known - first);
-            // A text that is cut off ends all the same.
+            // A truncated text still ends with a NUL.
             if known > texts && known < size_of::<Self>() {
                 *to.add(known - 1) = 0;
             }
@@ -170,14 +170,14 @@ impl ErrorOut {
     }
 }
 
-/// As much as there is room for, in whole characters, with a NUL behind it.
+/// Copies as many whole characters as fit, followed by a NUL.
 pub(crate) fn put(room: &mut [u8], text: &str) {
     let most = text.len().min(room.len() - 1);
     let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     room[..end].copy_from_slice(&text.as_bytes()[..end]);
 }
 
-/// Asks an index.
+/// Runs a question on an index.
 pub fn ask(handle: *const Handle, error: *mut ErrorOut, question: impl FnOnce(&Pinned) -> Answer) -> i32 {
     run(error, || {
         let pinned = Pinned::of(handle);
@@ -194,7 +194,7 @@ pub fn ask(handle: *const Handle, error: *mut ErrorOut, question: impl FnOnce(&P
     })
 }
 
-/// Does something with memory of a query.
+/// Runs work whose memory belongs to a query.
 pub fn run(error: *mut ErrorOut, work: impl FnOnce() -> Answer) -> i32 {
     caught(error, || {
         let _query = Query::begin();
@@ -202,7 +202,7 @@ pub fn run(error: *mut ErrorOut, work: impl FnOnce() -> Answer) -> i32 {
     })
 }
 
-/// Does something that leaves memory behind.
+/// Runs work whose memory outlives it.
 pub fn outside(error: *mut ErrorOut, work: impl FnOnce() -> Answer) -> i32 {
     caught(error, || {
         let _outside = Query::outside();
@@ -211,9 +211,9 @@ pub fn outside(error: *mut ErrorOut, work: impl FnOnce() -> Answer) -> i32 {
 }
 
 fn caught(error: *mut ErrorOut, work: impl FnOnce() -> Status) -> i32 {
-    // What a panic leaves half done is of this question alone: answers are made anew each time.
+    // A panic only leaves state of this question behind: answers are made anew each time.
     let status = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        let what = "the library has a fault: it gave this question up";
+        let what = "internal error: the library abandoned this question";
         ErrorOut::write(error, Status::Internal, what, "", "report it with the question and the index");
         Status::Internal
     });
@@ -233,12 +233,12 @@ fn report(error: *mut ErrorOut, answer: Answer) -> Status {
     status
 }
 
-/// Bytes that the caller gives: `length` of them, or with `usize::MAX` up to a NUL.
+/// The caller's bytes: `length` of them, or up to a NUL if it is `usize::MAX`.
 pub(crate) fn bytes<'c>(text: *const c_char, length: usize) -> Answer<&'c [u8]> {
     if text.is_null() {
         return Err(NULL);
     }
-    // SAFETY: not null, and so long or ended by a NUL.
+    // SAFETY: not null, and either of that length or ended by a NUL.
     Ok(unsafe {
         match length {
             usize::MAX => CStr::from_ptr(text).to_bytes(),
@@ -247,7 +247,7 @@ pub(crate) fn bytes<'c>(text: *const c_char, length: usize) -> Answer<&'c [u8]> 
     })
 }
 
-/// A text that the caller gives, ended by a NUL.
+/// The caller's text, ended by a NUL.
 pub(crate) fn text<'c>(text: *const c_char) -> Answer<&'c str> {
     std::str::from_utf8(bytes(text, usize::MAX)?).map_err(|_| {
         let remedy = "ask for a name that is not UTF-8 with probeidx_places";
@@ -255,21 +255,21 @@ pub(crate) fn text<'c>(text: *const c_char) -> Answer<&'c str> {
     })
 }
 
-/// Texts that the caller gives.
+/// The caller's texts.
 pub(crate) fn texts<'c>(texts: *const *const c_char, count: usize) -> Answer<Vec<&'c str>> {
     if count > 0 && texts.is_null() {
         return Err(NULL);
     }
-    // SAFETY: not null, and so many.
+    // SAFETY: not null, and of that length.
     (0..count).map(|at| text(unsafe { *texts.add(at) })).collect()
 }
 
-/// A struct that the caller gives, which starts with its size: what it lacks is as in `whole`. Null stands for `whole`.
+/// The caller's struct, which starts with its size: missing fields are taken from `whole`, as are all if it is null.
 pub(crate) fn sized<T: Sized>(given: *const T, mut whole: T) -> Answer<T> {
     if given.is_null() {
         return Ok(whole);
     }
-    // SAFETY: the structs that this is for are numbers and pointers, of which the first is the size.
+    // SAFETY: these structs consist of numbers and pointers, and the first field is the size.
     let size = unsafe { given.cast::<usize>().read() };
     if size < size_of::<usize>() {
         return Err(Failure::Border(
@@ -286,7 +286,7 @@ pub(crate) fn sized<T: Sized>(given: *const T, mut whole: T) -> Answer<T> {
     Ok(whole)
 }
 
-/// Writes a struct into one of the caller's, which says its size: as far as that reaches.
+/// Writes a struct into one of the caller's, up to the size in its first field.
 pub(crate) fn fill<T: Sized>(out: *mut T, value: T) -> Answer {
     if out.is_null() {
         return Err(NULL);
@@ -301,7 +301,7 @@ pub(crate) fn fill<T: Sized>(out: *mut T, value: T) -> Answer {
             "set its field size",
         ));
     }
-    // SAFETY: both have that many bytes; the first field stays.
+    // SAFETY: both have that many bytes; the first field is kept.
     unsafe {
         let from = std::ptr::from_ref(&value).cast::<u8>();
         let length = size.min(size_of::<T>()) - FIRST;
@@ -310,13 +310,13 @@ pub(crate) fn fill<T: Sized>(out: *mut T, value: T) -> Answer {
     Ok(())
 }
 
-/// Whether a struct that the caller gives, which says its size, has anything from this offset on.
+/// Whether the caller's struct, by the size in its first field, extends beyond this offset.
 pub(crate) fn reaches<T: Sized>(out: *const T, offset: usize) -> bool {
     // SAFETY: as in `sized`.
     !out.is_null() && unsafe { out.cast::<usize>().read() } > offset
 }
 
-/// A number that the caller wants to have.
+/// Writes a number for the caller.
 pub(crate) fn give<T>(out: *mut T, value: T) -> Answer {
     if out.is_null() {
         return Err(NULL);
@@ -330,16 +330,16 @@ pub(crate) fn give<T>(out: *mut T, value: T) -> Answer {
 pub struct Room<T> {
     first: *mut T,
     capacity: usize,
-    /// How many there are, whether there was room for them or not.
+    /// The number of elements, whether they fit or not.
     pub count: usize,
 }
 
 impl<T> Room<T> {
-    /// For so many elements; null has none.
+    /// An array with this capacity; null has none.
     pub fn new(first: *mut T, capacity: usize) -> Self {
         Self { first, capacity: if first.is_null() { 0 } else { capacity }, count: 0 }
     }
-    /// Adds one, if there is room.
+    /// Adds an element, if there is room.
     pub fn push(&mut self, value: T) {
         if self.count < self.capacity {
             // SAFETY: within the array.
@@ -347,14 +347,14 @@ impl<T> Room<T> {
         }
         self.count += 1;
     }
-    /// Gives the count, and whether all had room.
+    /// Writes the count, and checks whether all elements fit.
     pub fn end(self, count: *mut usize) -> Answer {
         give(count, self.count)?;
         match self.count > self.capacity {
             true => Err(Failure::Border(
                 Status::Short,
                 "the buffer is too short",
-                "make it as long as the count says",
+                "make it at least as long as the count",
             )),
             false => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Whether a script is right on the kernel of an index.
+//! Checks a script against the kernel of an index.
 use crate::border::{self, Answer, ErrorOut, Failure, Status, sized, text, texts};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
@@ -12,18 +12,18 @@ use std::ffi::{c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// How large a script may be, in bytes.
+/// The largest size of a script in bytes.
 const LARGEST: usize = 16 << 20;
 
 /// `struct probeidx_stap`
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Stap {
-    /// Of the struct as the caller knows it.
+    /// The size of the struct as the caller knows it.
     pub size: usize,
-    /// What stands behind the script: `$1`, `@1`.
+    /// The arguments after the script: `$1`, `@1`.
     pub arguments: *const *const c_char,
-    /// How many.
+    /// The length of `arguments`.
     pub argument_count: usize,
     /// As with `--compatible`; may be null.
     pub compatible: *const c_char,
@@ -72,51 +72,52 @@ impl Stap {
 /// `struct probeidx_finding`
 #[repr(C)]
 pub struct Finding {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// The script, or a tapset.
+    /// The script or a tapset.
     pub file: Text,
-    /// The probe point as it is written, or what is wrong.
+    /// The probe point as written, or what is wrong.
     pub what: Text,
     /// Why it fails.
     pub why: Text,
-    /// What there is.
+    /// Replacements to suggest.
     pub instead: *const Text,
-    /// How many.
+    /// The length of `instead`.
     pub instead_count: usize,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// From 1.
+    /// The column, from 1.
     pub column: u32,
     /// 0 a probe point; else see the header.
     pub kind: u32,
-    /// Of a point what becomes of it: see the header.
+    /// For a point, the result: see the header.
     pub state: u32,
-    /// Whether SystemTap refuses the script for it.
+    /// Whether SystemTap rejects the script because of it.
     pub breaks: u32,
-    /// Of a point how many probes it makes.
+    /// For a point, the number of probes it makes.
     pub probes: u32,
-    /// At how many addresses.
+    /// The number of addresses of these.
     pub addresses: u32,
-    /// How many of these the kernel takes.
+    /// The number of addresses that the kernel accepts.
     pub reachable: u32,
-    /// How many are inlined copies.
+    /// The number of inlined copies.
     pub inlined: u32,
-    /// So many more are gone once the kernel runs.
+    /// The number of further copies that are gone once the kernel runs.
     pub left_out: u32,
-    /// Pairs of a verdict and a number: the addresses that the kernel refuses.
+    /// Pairs of a verdict and a number: the refused addresses.
     pub refused: *const u32,
-    /// How many pairs.
+    /// The number of pairs in `refused`.
     pub refused_count: usize,
-    /// What is not known of the addresses that are undecided: the tables by their sections, commas between them.
+    /// What is not known about the undecided addresses: the tables by their sections, separated by commas.
     pub because: Text,
-    /// Of how many addresses it is not known whether the kernel takes them.
+    /// The number of addresses whose verdict is undecided.
     pub undecided: u32,
     /// 0.
     pub reserved32: u32,
 }
 
-/// Checks a script, or a list of probe points, and calls `each` with its points, then with what is wrong in its handlers.
+/// Checks a script, or a list of probe points, and calls `each` with its points, then with the findings in its
+/// handlers.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_check(
     index: *const Handle,
@@ -177,7 +178,7 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The number of what becomes of a point.
+/// The number for the result of a point.
 pub(crate) fn state(state: State) -> u32 {
     match state {
         State::Resolves => 0,

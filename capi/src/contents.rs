@@ -1,4 +1,4 @@
-//! What is in an index, and whether it is whole.
+//! The contents of an index, and whether it is intact.
 use crate::border::{ErrorOut, ask, fill, put, reaches};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
@@ -11,11 +11,11 @@ use std::mem::offset_of;
 /// `struct probeidx_summary`
 #[repr(C)]
 pub struct Summary {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
     /// As `uname -r` prints it.
     pub release: Text,
-    /// Of a program or shared library its path.
+    /// The path of a program or shared library.
     pub process: Text,
     /// `e_machine`.
     pub machine: u32,
@@ -29,31 +29,31 @@ pub struct Summary {
     pub functions: u64,
     /// Entries and inline instances.
     pub placements: u64,
-    /// Of symbol tables.
+    /// Symbols in symbol tables.
     pub symbols: u64,
-    /// Of functions and symbols.
+    /// Names of functions and symbols.
     pub names: u64,
     /// Distinct types.
     pub types: u64,
-    /// In bytes, of all sections.
+    /// The size in bytes, over all sections.
     pub bytes: u64,
-    /// Of the placements those that are inlined.
+    /// Placements that are inlined.
     pub inline_instances: u64,
     /// Tracepoints.
     pub tracepoints: u64,
     /// Labels in functions.
     pub labels: u64,
-    /// Runs of rows of line tables.
+    /// Sequences of line table rows.
     pub line_sequences: u64,
     /// Aliases, functions, macros and the like of tapsets.
     pub definitions: u64,
     /// Parts of the input that could not be read: see `probeidx_skipped`.
     pub skipped: u64,
-    /// Which version of the program wrote it.
+    /// The version of the program that wrote it.
     pub written_by: [u8; 32],
 }
 
-/// What is in an index. The texts are valid until it is closed.
+/// The contents of an index. The texts are valid until it is closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error: *mut ErrorOut) -> i32 {
     ask(index, error, |open| {
@@ -61,7 +61,7 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
         let view = lookup.view();
         let mut texts = Texts::new(view.strings());
         let (mut inline, mut labels, mut skipped, mut written_by) = (0, 0, 0, [0; 32]);
-        // These are counted, and read from a list of all inputs: who only wants to know the release need not wait.
+        // These are counted or read from a list of all inputs: a caller that only wants the release need not wait.
         if reaches(out, offset_of!(Summary, inline_instances)) {
             let meta = view.meta().map_err(|e| open.index().error(e))?;
             let ids = (0u32..).map(PlaceId::new).zip(view.places);
@@ -100,22 +100,22 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
 /// `struct probeidx_object`
 #[repr(C)]
 pub struct Object {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
     /// Its number.
     pub object: u32,
     /// See the constants.
     pub flags: u32,
-    /// Empty for vmlinux.
+    /// The name of the module; empty for vmlinux.
     pub name: Text,
     /// The file that was indexed.
     pub path: Text,
-    /// 20 bytes; zeros where there is none.
+    /// 20 bytes; zeros if there is none.
     pub build_id: Text,
 }
 
 impl Object {
-    /// A table of what the kernel refuses could not be read whole.
+    /// A table of what the kernel refuses could not be read completely.
     pub const UNSURE: u32 = 1;
 }
 
@@ -148,11 +148,11 @@ pub extern "C" fn probeidx_objects(
 /// `struct probeidx_section`
 #[repr(C)]
 pub struct Section {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
     /// Its name.
     pub name: Text,
-    /// Its length.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
@@ -176,17 +176,17 @@ pub extern "C" fn probeidx_sections(
 /// `struct probeidx_skipped`
 #[repr(C)]
 pub struct Skipped {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
     /// The file.
     pub path: Text,
     /// The class of the failure.
     pub kind: Text,
-    /// Where in the file, why, and what to do.
+    /// The position in the file, the reason, and the remedy.
     pub why: Text,
-    /// How often, in this file.
+    /// The number of occurrences in this file.
     pub count: u64,
-    /// Whether the whole object is missing, not a part of it.
+    /// Whether the whole object is missing rather than a part of it.
     pub is_whole_object: u32,
     /// 0.
     pub reserved32: u32,
@@ -218,7 +218,7 @@ pub extern "C" fn probeidx_skipped(
     })
 }
 
-/// Whether the bytes of the index are whole: the checksum of every section.
+/// Checks that the index is intact, by the checksum of every section.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_verify(index: *const Handle, error: *mut ErrorOut) -> i32 {
     ask(index, error, |open| Ok(open.index().verify()?))

@@ -6,24 +6,24 @@ use crate::handle::Handle;
 use crate::text::{Text, Texts};
 use probeidx::query::runtime::address_map::Loaded;
 use probeidx::query::symbolize::frames::{Cursor, Where};
-use probeidx::query::symbolize::log::{self, Reader, Role, Told};
+use probeidx::query::symbolize::log::{self, Header, Reader, Role};
 use probeidx::query::symbolize::log_decoder::Decoder;
 use probeidx::render::frame;
 use std::ffi::{c_char, c_void};
 
-/// `struct probeidx_log`: what is remembered between lines, in memory of the caller's.
+/// `struct probeidx_log`: the state between lines, in the caller's memory.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Log {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// How far the kernel was moved.
+    /// The distance that the kernel was moved by.
     pub slide: u64,
     /// See the constants.
     pub flags: u32,
-    /// Whose stack is read.
+    /// The stack that is being read.
     pub stack: u32,
-    /// How much of `stopped_at` is used.
+    /// The used length of `stopped_at`.
     pub stopped_at_length: u32,
     /// 0.
     pub reserved32: u32,
@@ -36,38 +36,38 @@ pub struct Log {
 impl Log {
     /// `slide` is known.
     pub const MOVED: u32 = 1;
-    /// By the caller, whatever the log says.
+    /// `slide` comes from the caller, and overrides the log.
     pub const GIVEN: u32 = 2;
 }
 
 /// `struct probeidx_decoded`
 #[repr(C)]
 pub struct Decoded {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// The address as the line has it.
+    /// The address as written in the line.
     pub text: Text,
-    /// What `probeidx decode` adds behind it.
+    /// What `probeidx decode` adds after it.
     pub behind: Text,
-    /// What it adds below the line: lines with a line break before each.
+    /// What it adds below the line: lines, each preceded by a line break.
     pub below: Text,
-    /// The places that it can be.
+    /// The places that the frame can be.
     pub places: *const Spot,
-    /// How many; 0 where it is not known, and `why` says it.
+    /// The length of `places`; 0 if the place is not known, see `why`.
     pub place_count: usize,
-    /// Why it is not known.
+    /// Why the place is not known.
     pub why: Text,
-    /// Where in the line the address ends.
+    /// The position in the line where the address ends.
     pub end: usize,
-    /// 0 what runs there, 1 where a call returns to, 2 something on the stack, 3 a function as a whole.
+    /// 0 the current instruction, 1 a return address, 2 something on the stack, 3 an entire function.
     pub role: u32,
-    /// The places are those of the address itself, and not of the call before it.
+    /// Whether the places are those of the address itself rather than of the call before it.
     pub is_exact: u32,
     /// 0.
     pub reserved: [u64; 2],
 }
 
-/// Calls `each` with the frames of one line.
+/// Calls `each` with the frames of a line.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_decode(
     index: *const Handle,
@@ -93,10 +93,10 @@ pub extern "C" fn probeidx_decode(
         }
         let stopped_at = memory.stopped_at.get(..memory.stopped_at_length as usize).unwrap_or_default();
         let mut reader = Reader::remembering(memory.stack, stopped_at);
-        match log::told(&line[log::start(line)..]) {
-            Some(Told::Booted(_)) => decoder.forget(),
-            Some(Told::Slide(slide)) => decoder.moved_by(slide),
-            Some(Told::Release(..)) | None => {}
+        match log::header(&line[log::start(line)..]) {
+            Some(Header::Booted(_)) => decoder.forget(),
+            Some(Header::Slide(slide)) => decoder.moved_by(slide),
+            Some(Header::Release(..)) | None => {}
         }
         let mut found = vec![];
         reader.frames(line, &mut found);
@@ -148,19 +148,19 @@ pub extern "C" fn probeidx_decode(
     })
 }
 
-/// What the caller keeps between lines.
+/// Reads the caller's state.
 fn memory(log: *const Log) -> Answer<Log> {
     if log.is_null() {
         return Err(NULL);
     }
-    // SAFETY: not null, and a struct that starts with its size.
+    // SAFETY: not null, and the struct starts with its size.
     #[allow(unsafe_code)]
     let size = unsafe { (*log).size };
     if size < size_of::<Log>() {
         let remedy = "set its field size to its sizeof, and the rest to 0";
         return Err(Failure::Border(Status::Argument, "the log is too short", remedy));
     }
-    // SAFETY: as long as it says.
+    // SAFETY: it is as long as it says.
     #[allow(unsafe_code)]
     Ok(unsafe { *log })
 }
@@ -168,7 +168,7 @@ fn memory(log: *const Log) -> Answer<Log> {
 fn keep(log: *mut Log, before: Log, decoder: &Decoder<'_>, reader: &Reader) {
     let (stack, stopped_at) = reader.memory();
     let mut now = Log { stack, stopped_at: [0; 256], ..before };
-    // What has no room is forgotten: then the frame that repeats it stands alone.
+    // A value that does not fit is forgotten; the frame that repeats it is then treated as any other.
     let stopped_at = if stopped_at.len() <= now.stopped_at.len() { stopped_at } else { &[] };
     now.stopped_at[..stopped_at.len()].copy_from_slice(stopped_at);
     now.stopped_at_length = stopped_at.len() as u32;
@@ -176,7 +176,7 @@ fn keep(log: *mut Log, before: Log, decoder: &Decoder<'_>, reader: &Reader) {
         now.flags = decoder.slide().map_or(0, |_| Log::MOVED);
         now.slide = decoder.slide().unwrap_or(0);
     }
-    // SAFETY: tested in `memory`.
+    // SAFETY: checked in `memory`.
     #[allow(unsafe_code)]
     unsafe {
         *log = now

@@ -1,10 +1,11 @@
-//! Answers by callback: what every function does that gives them so.
+//! Answers by callback: what all functions with a callback have in common.
 use crate::border::{Answer, ErrorOut, Failure, NULL, ask};
 use crate::handle::{Handle, Open};
 use probeidx::{Error, ErrorKind};
 use std::ffi::c_void;
 
-/// Asks an index for answers that a callback gets. Where there is none, that fails with `nothing`, if it is given.
+/// Runs a question on an index and passes its answers to a callback. If there is none and `nothing` is given, fails
+/// with that.
 pub fn answers<T>(
     handle: *const Handle,
     (each, context): (EachFn<T>, *mut c_void),
@@ -23,24 +24,24 @@ pub fn answers<T>(
 pub struct Each<T> {
     call: extern "C" fn(*mut c_void, *const T) -> i32,
     context: *mut c_void,
-    /// It wanted no more.
+    /// Whether it ended the question.
     stopped: bool,
-    /// How often it was called.
+    /// The number of calls.
     count: usize,
 }
 
-/// As C declares it.
+/// The type in C.
 pub type EachFn<T> = Option<extern "C" fn(*mut c_void, *const T) -> i32>;
 
 impl<T> Each<T> {
-    /// With what the caller gives.
+    /// Takes the callback and context that the caller gave.
     pub fn new(call: EachFn<T>, context: *mut c_void) -> Answer<Self> {
         Ok(Self { call: call.ok_or(NULL)?, context, stopped: false, count: 0 })
     }
-    /// Calls it. What comes back as an error ends the question, and is no error.
+    /// Calls it. An error ends the question, but is not a failure.
     ///
     /// # Errors
-    /// It wants no more.
+    /// The callback ended the question.
     pub fn call(&mut self, value: &T) -> probeidx::Result<()> {
         self.count += 1;
         if (self.call)(self.context, value) != 0 {
@@ -49,7 +50,7 @@ impl<T> Each<T> {
         }
         Ok(())
     }
-    /// What became of a question; `nothing` is what to say where there was no answer, if that is a failure.
+    /// The result of a question; `nothing` is the message if there was no answer and that is a failure.
     pub fn end(&self, answer: Answer, nothing: Option<&str>) -> Answer {
         match (answer, nothing) {
             (Err(_), _) if self.stopped => Err(Failure::Stopped),

@@ -1,4 +1,4 @@
-//! Lists, as SystemTap prints them.
+//! Listings, as SystemTap prints them.
 use crate::border::{ErrorOut, text};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
@@ -11,7 +11,7 @@ use probeidx::query::systemtap::listing::{Lines, Lister};
 use probeidx::tapset::Definitions;
 use std::ffi::{c_char, c_void};
 
-/// Calls `each` with the lines that `probeidx find` prints, or with `flags` 1 `find --args`.
+/// Calls `each` with the lines that `probeidx find` prints or, with `flags` 1, `find --args`.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_find(
     index: *const Handle,

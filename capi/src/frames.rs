@@ -1,4 +1,4 @@
-//! From an address to the functions whose code it is, into the caller's array.
+//! Writes the functions that contain an address into the caller's array.
 use crate::border::{self, Answer, ErrorOut, Room, ask};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
@@ -12,19 +12,20 @@ pub struct Frame {
     pub function: Text,
     /// The file of its declaration.
     pub declared_file: Text,
-    /// Of the code: of the call of the frame before, of the innermost one the row of its line. Empty where it is not known.
+    /// The file of the code: of the previous frame's call or, for the innermost frame, of its line table row. Empty if
+    /// unknown.
     pub file: Text,
     /// The line of the declaration.
     pub declared_line: u32,
     /// The line of the code.
     pub line: u32,
-    /// From 1; 0 unknown.
+    /// From 1; 0 if unknown.
     pub column: u32,
-    /// Whether it is inlined into the next.
+    /// Whether it is inlined into the next frame.
     pub is_inlined: u32,
 }
 
-/// The functions whose code an address of vmlinux (or of a program) is, as it was linked: the innermost first.
+/// The functions that contain a link address of vmlinux (or of a program), innermost first.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_frames(
     index: *const Handle,

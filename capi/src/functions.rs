@@ -1,4 +1,4 @@
-//! The functions and macros of the tapsets.
+//! Tapset functions and macros.
 use crate::border::ErrorOut;
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
@@ -11,7 +11,7 @@ use std::ffi::{c_char, c_void};
 /// `struct probeidx_parameter`
 #[repr(C)]
 pub struct Parameter {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
     /// Its name.
     pub name: Text,
@@ -22,33 +22,33 @@ pub struct Parameter {
 /// `struct probeidx_function`
 #[repr(C)]
 pub struct Function {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// As handlers call it.
+    /// The name in handlers.
     pub name: Text,
-    /// The type of what it gives; `unknown` of one that gives nothing.
+    /// The type of the result; `unknown` if there is none.
     pub result: Text,
-    /// In order.
+    /// The parameters, in order.
     pub parameters: *const *const Parameter,
-    /// How many.
+    /// The length of `parameters`.
     pub parameter_count: usize,
     /// `/* pure */` and the like, without the comment signs.
     pub marks: *const Text,
-    /// How many.
+    /// The length of `marks`.
     pub mark_count: usize,
-    /// Where it is defined.
+    /// The file that defines it.
     pub file: Text,
-    /// What the comment above it says.
+    /// The comment above the definition.
     pub comment: Text,
-    /// Of the definition.
+    /// The line of the definition.
     pub line: u32,
-    /// Only for the file that defines it.
+    /// Whether it is only visible in the file that defines it.
     pub is_private: u32,
     /// 0.
     pub reserved: [u64; 2],
 }
 
-/// Calls `each` with the functions that a pattern matches.
+/// Calls `each` with the functions that match a pattern.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_functions(
     index: *const Handle,
@@ -97,19 +97,19 @@ pub extern "C" fn probeidx_functions(
 /// `struct probeidx_macro`
 #[repr(C)]
 pub struct Macro {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// Without the `@`.
+    /// The name without the `@`.
     pub name: Text,
-    /// Their names.
+    /// The names of the parameters.
     pub parameters: *const Text,
-    /// How many.
+    /// The length of `parameters`.
     pub parameter_count: usize,
-    /// What it stands for.
+    /// The replacement.
     pub body: Text,
-    /// Where it is defined.
+    /// The file that defines it.
     pub file: Text,
-    /// Of the definition.
+    /// The line of the definition.
     pub line: u32,
     /// 0.
     pub reserved32: u32,
@@ -117,7 +117,7 @@ pub struct Macro {
     pub reserved: [u64; 2],
 }
 
-/// Calls `each` with the macros that a pattern matches, sorted.
+/// Calls `each` with the macros that match a pattern, sorted.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_macros(
     index: *const Handle,

@@ -1,13 +1,13 @@
-//! What a `probeidx_index *` leads to.
+//! What a `probeidx_index *` refers to.
 //!
-//! The pointer is no address but a ticket: the number of a slot and the slot's generation. A ticket that was never given, or
-//! whose index is closed, is told from others by comparing numbers, and nothing is read through it.
+//! The pointer is not an address but a ticket: the number of a slot and the slot's generation. A ticket that was never
+//! given out, or whose index is closed, is recognized by comparing numbers; nothing is read through it.
 //!
 //! # Why this is sound
-//! A slot's `state` has its generation, whether it is being closed, and how many queries use it. A query enters by adding
-//! itself while the generation is right and the slot open; the index is dropped by whoever takes the last step: `close` where
-//! no query is in, else the last query that leaves. Only after that the generation rises and the slot is free. So the index
-//! is there as long as a query is in, and dropped once.
+//! A slot's `state` has its generation, whether it is being closed, and the number of queries that use it. A query
+//! enters by adding itself while the generation matches and the slot is open. The index is dropped by whoever takes the
+//! last step: `close` if no query is in, else the last query that leaves. Only then is the generation increased and the
+//! slot freed. So the index exists as long as a query is in, and is dropped once.
 #![allow(unsafe_code)]
 use probeidx::lookup::Lookup;
 use probeidx::query::Index;
@@ -16,35 +16,35 @@ use probeidx::{Error, ErrorKind, Result};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
-/// Opaque: never an address.
+/// Opaque; never an address.
 pub enum Handle {}
 
-/// An index that is open.
+/// An open index.
 pub struct Open {
-    /// Of `index`: goes before it.
+    /// Borrows from `index`, so it must be dropped first.
     lookup: Lookup<'static>,
     loaded: Option<Loaded>,
     index: Index,
 }
 
 impl Open {
-    /// Makes an index ready for questions.
+    /// Prepares an index for questions.
     ///
     /// # Errors
     /// [`ErrorKind::IndexDamaged`].
     pub fn new(index: Index) -> Result<Self> {
         let lookup = index.lookup()?;
-        // Every text is handed out with the NUL behind it: the last one must have it too.
+        // Every text is given out with the NUL after it: the last one must also have it.
         if lookup.view().strings().last() != Some(&0) {
             let damaged = Error::new(ErrorKind::IndexDamaged, "the strings do not end").at(index.path());
             return Err(damaged.hint("build it again with: probeidx build --force"));
         }
-        // SAFETY: it borrows from the mapping, which stays where it is when `index` is moved, is never written, and is unmapped
-        // when `index` is dropped, together with this. `lookup()` gives it out for no longer than `self` is borrowed.
+        // SAFETY: it borrows from the mapping, which does not move with `index`, is never written, and is unmapped when
+        // `index` is dropped, together with this. `lookup()` gives it out for no longer than `self` is borrowed.
         let lookup = unsafe { std::mem::transmute::<Lookup<'_>, Lookup<'static>>(lookup) };
         Ok(Self { lookup, loaded: None, index })
     }
-    /// The same, where a copy of `/proc/kallsyms` tells where things lie at run time.
+    /// Like [`Open::new`], with the run-time addresses of a copy of `/proc/kallsyms`.
     ///
     /// # Errors
     /// Those of [`Loaded::of_kallsyms`].
@@ -52,24 +52,25 @@ impl Open {
         let loaded = Loaded::of_kallsyms(self.lookup.view(), kallsyms)?;
         Ok(Self { loaded: Some(loaded), ..self })
     }
-    /// Where things lie at run time, if that was told.
+    /// The run-time addresses, if given.
     pub fn loaded(&self) -> Option<&Loaded> {
         self.loaded.as_ref()
     }
-    /// To be asked.
+    /// The programming interface to the index.
     pub fn lookup(&self) -> Lookup<'_> {
         self.lookup
     }
-    /// The file.
+    /// The index.
     pub fn index(&self) -> &Index {
         &self.index
     }
 }
 
-/// How many indexes can be open at once.
+/// The largest number of open indexes.
 pub const SLOTS_LEN: usize = 256;
 
-/// In `state`: queries below, then whether it is closing, whether it is in use, and the generation.
+/// In `state`: the number of queries in the low bits, then whether it is closing, whether it is in use, and the
+/// generation.
 const CLOSING: u64 = 1 << 30;
 const IN_USE: u64 = 1 << 31;
 const QUERIES: u64 = CLOSING - 1;
@@ -86,11 +87,11 @@ unsafe impl Sync for Slot {}
 static SLOTS: [Slot; SLOTS_LEN] =
     [const { Slot { state: AtomicU64::new(0), open: UnsafeCell::new(None) } }; SLOTS_LEN];
 
-/// An index that cannot go away while this is there.
+/// Keeps an index open while it exists.
 pub struct Pinned(&'static Slot);
 
 impl Pinned {
-    /// The index of a ticket; `None` if there is none. Cost: a compare-and-swap.
+    /// The index of a ticket; `None` if the ticket is not valid. Cost: a compare-and-swap.
     pub fn of(ticket: *const Handle) -> Option<Self> {
         let (slot, generation) = find(ticket)?;
         let mut state = slot.state.load(Relaxed);
@@ -110,7 +111,7 @@ impl Pinned {
 impl std::ops::Deref for Pinned {
     type Target = Open;
     fn deref(&self) -> &Open {
-        // SAFETY: this query is in, so that the index is there, and nobody has it to write.
+        // SAFETY: this query is in, so the index exists, and nobody can write to it.
         let open = unsafe { &*self.0.open.get() };
         open.as_deref().expect("a slot in use has an index")
     }
@@ -126,9 +127,9 @@ impl Drop for Pinned {
 }
 
 impl Slot {
-    /// Drops the index: by the one who took the last step.
+    /// Drops the index; called by whoever took the last step.
     fn clear(&self) {
-        // SAFETY: no query is in, none can enter a slot that is closing, and only one sees the last one leave.
+        // SAFETY: no query is in, none can enter a slot that is closing, and only one caller sees the last query leave.
         let open = unsafe { (*self.open.get()).take() };
         let generation = (self.state.load(Relaxed) >> GENERATION).wrapping_add(1) as u32;
         let _outside = crate::pool::Query::outside();
@@ -137,17 +138,17 @@ impl Slot {
     }
 }
 
-/// Gives a ticket for an index; `None` where as many are open as can be.
+/// A ticket for an index; `None` if the maximum number of indexes is open.
 pub fn put(open: Open) -> Option<*const Handle> {
     let open = Box::new(open);
     for (slot, number) in SLOTS.iter().zip(1u64..) {
         let state = slot.state.load(Relaxed);
-        // While it is filled, queries find it closing.
+        // While the slot is being filled, queries see it as closing.
         let taken = state | IN_USE | CLOSING;
         if state & IN_USE != 0 || slot.state.compare_exchange(state, taken, Acquire, Relaxed).is_err() {
             continue;
         }
-        // SAFETY: the slot was free and is now of this thread alone.
+        // SAFETY: the slot was free and now belongs to this thread only.
         unsafe { *slot.open.get() = Some(open) };
         slot.state.store(state | IN_USE, Release);
         let generation = state >> GENERATION;
@@ -156,7 +157,7 @@ pub fn put(open: Open) -> Option<*const Handle> {
     None
 }
 
-/// Closes the index of a ticket: whether it was open. Queries that run go on to their end.
+/// Closes the index of a ticket. Returns whether it was open. Running queries continue to their end.
 pub fn close(ticket: *const Handle) -> bool {
     let Some((slot, generation)) = find(ticket) else { return false };
     let mut state = slot.state.load(Relaxed);
@@ -175,7 +176,7 @@ pub fn close(ticket: *const Handle) -> bool {
     true
 }
 
-/// Number and generation of a ticket.
+/// The slot and generation of a ticket.
 fn find(ticket: *const Handle) -> Option<(&'static Slot, u64)> {
     let ticket = ticket.addr() as u64;
     let number = (ticket & 0xffff) >> 4;

@@ -1,4 +1,4 @@
-//! What of the tapsets is of use on the kernel of an index.
+//! Checks the tapsets against the kernel of an index.
 use crate::border::ErrorOut;
 use crate::check::{Finding, keep, of_handler, state};
 use crate::each::{Each, EachFn, answers};
@@ -13,27 +13,27 @@ use std::os::unix::ffi::OsStrExt;
 /// `struct probeidx_health`
 #[repr(C)]
 pub struct Health {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// The alias.
+    /// The name of the alias.
     pub name: Text,
-    /// Where it is defined.
+    /// The file that defines it.
     pub file: Text,
-    /// Its points as they are written.
+    /// Its points as written.
     pub points: *const Text,
-    /// How many.
+    /// The length of `points`.
     pub point_count: usize,
-    /// Of each whether it matches anything by itself.
+    /// For each point, whether it resolves alone.
     pub matches: *const u32,
-    /// The locals that no script can use.
+    /// The locals that scripts cannot use.
     pub broken: *const *const Local,
-    /// How many.
+    /// The length of `broken`.
     pub broken_count: usize,
-    /// Of the definition.
+    /// The line of the definition.
     pub line: u32,
-    /// Of the definition.
+    /// The column of the definition.
     pub column: u32,
-    /// A `probeidx_point_state`: it fails where none of its points resolves.
+    /// A `probeidx_point_state`; failed if none of its points resolves.
     pub state: u32,
     /// 0.
     pub reserved32: u32,
@@ -41,7 +41,7 @@ pub struct Health {
     pub reserved: [u64; 2],
 }
 
-/// Calls `each` with every alias of the tapsets, then `found` with what is wrong in their functions.
+/// Calls `each` with every tapset alias, then `found` with the findings in tapset functions.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_check_tapset(
     index: *const Handle,

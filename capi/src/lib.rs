@@ -1,20 +1,21 @@
-//! The C ABI of `probeidx`: `libprobeidx`, of which `include/probeidx.h` is the documentation and `README.md` the design.
+//! The C ABI of `probeidx`: `libprobeidx`, documented in `include/probeidx.h`, with its design in `README.md`.
 //!
 //! | module | what it is for |
 //! | --- | --- |
 //! | `pool` | memory of queries: the global allocator, which asks the system for nothing while a query runs |
-//! | `handle` | what a `probeidx_index *` leads to: a table of slots with generations |
-//! | `border` | what every function does: arguments checked, panics caught, errors written to the caller's buffer |
+//! | `handle` | what a `probeidx_index *` refers to: a table of slots with generations |
+//! | `border` | what every function does: check arguments, catch panics, write errors to the caller's buffer |
 //! | `each` | answers by callback |
 //! | `text`, `kept` | bytes with their length, ended by a NUL; what an answer points to |
 //! | `names` | words for enumerators; versions |
-//! | `open`, `contents` | which indexes there are, opening, closing; what is in one, whether it is whole |
+//! | `open`, `contents` | listing, opening and closing indexes; their contents and integrity |
 //! | `places`, `frames` | the quick questions, answered into the caller's buffers |
-//! | `find`, `resolve`, `aliases`, `tapset`, `functions`, `lines`, `addr`, `decode`, `types`, `refused`, `check`, `health` | one for each command, or two |
+//! | `find`, `resolve`, `aliases`, `tapset`, `functions`, `lines`, `addr`, `decode`, `types`, `refused`, `check`,
+//! `health` | one for each command, or two |
 //! | `missing` | why there is no answer |
 //!
-//! `unsafe` is in `pool`, `handle` and `border` with its argument, and in `decode`, which reads and fills the caller's record as
-//! far as that says it reaches; elsewhere only what the border has checked is used.
+//! `unsafe` is in `pool`, `handle` and `border`, each with its argument, and in `decode`, which reads and fills the
+//! caller's struct up to the size it states. The other modules only use what `border` has checked.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Which lines of a function or file can be probed.
+//! The lines of a function or file that can be probed.
 use crate::border::{ErrorOut, text};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
@@ -13,25 +13,25 @@ use std::ffi::{c_char, c_void};
 /// `struct probeidx_line`
 #[repr(C)]
 pub struct Line {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// Empty for vmlinux.
+    /// The name of the module; empty for vmlinux.
     pub module: Text,
-    /// The function, if functions were asked for.
+    /// The function, if the spec names functions.
     pub function: Text,
-    /// The path, as the line table spells it.
+    /// The path as the line table has it.
     pub file: Text,
     /// Its addresses.
     pub places: *const Place,
-    /// How many addresses.
+    /// The length of `places`.
     pub place_count: usize,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// Which of the addresses is best probed.
+    /// The position of the best address to probe.
     pub best: u32,
-    /// Whether kprobes take that.
+    /// Whether kprobes accept that address.
     pub is_reachable: u32,
-    /// Of the line of the function's declaration; 0 where none was asked for.
+    /// The line of the function's declaration; 0 if the spec names no function.
     pub declared_line: u32,
     /// 0.
     pub reserved: [u64; 2],

@@ -1,4 +1,4 @@
-//! Why a question found nothing, and which names are near.
+//! Explains why a question found nothing, with similar names.
 use crate::border::{Answer, ErrorOut, Failure, Status, text};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
@@ -15,15 +15,15 @@ use std::ffi::{c_char, c_void};
 /// `struct probeidx_missing`
 #[repr(C)]
 pub struct Missing {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// What there is not, or what is wrong with what there is.
+    /// Why nothing matched.
     pub why: Text,
-    /// The names that are near, the nearest first.
+    /// Similar names, the nearest first.
     pub near: *const Text,
-    /// How many.
+    /// The length of `near`.
     pub near_count: usize,
-    /// Whether the name is there, and something else is wrong with it.
+    /// Whether the name exists, and something else prevents a match.
     pub is_known: u32,
     /// 0.
     pub reserved32: u32,
@@ -31,21 +31,21 @@ pub struct Missing {
     pub reserved: [u64; 2],
 }
 
-/// What was asked for.
+/// What was looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Sought {
-    /// A spec in one of the two spellings, aliases too.
+    /// A spec in either spelling, including aliases.
     Spec = 0,
     /// A type.
     Type = 1,
     /// A module.
     Module = 2,
-    /// An alias of the tapsets.
+    /// A tapset alias.
     Alias = 3,
-    /// A function of the tapsets.
+    /// A tapset function.
     Function = 4,
-    /// A macro of the tapsets.
+    /// A tapset macro.
     Macro = 5,
 }
 

@@ -1,4 +1,4 @@
-//! Words for enumerators; what this version has.
+//! Words for enumerators; versions and features.
 use crate::border::Status;
 use crate::text::Text;
 use probeidx::query::value::State;
@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_char};
 /// The version of this library: major, minor and patch in a byte each, from bit 16 down.
 pub const VERSION: u32 = 0x00_01_00;
 
-/// What `probeidx_has` knows.
+/// The features that `probeidx_has` knows.
 const FEATURES: [&CStr; 25] = [
     c"find",
     c"resolve",
@@ -38,19 +38,19 @@ const FEATURES: [&CStr; 25] = [
     c"running",
 ];
 
-/// The version of the library that runs; the header's is `PROBEIDX_VERSION`.
+/// The version of the running library; that of the header is `PROBEIDX_VERSION`.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_version() -> u32 {
     VERSION
 }
 
-/// The version of index files that it reads.
+/// The version of index files that it can read.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_format_version() -> u32 {
     probeidx_format::VERSION
 }
 
-/// Whether it can answer a kind of question.
+/// Whether the library has a feature.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_has(feature: *const c_char) -> i32 {
     let asked = crate::border::bytes(feature, usize::MAX);
@@ -89,7 +89,7 @@ pub extern "C" fn probeidx_status_name(status: i32) -> Text {
     at.map_or(Text::EMPTY, |at| NAMES[at].into())
 }
 
-/// The reasons: the number of one is its place, from 1, and stays; new ones come at the end.
+/// The reasons. The number of each is its position, from 1, and never changes; new ones are appended.
 const REASONS: [(Reason, &CStr, &CStr); 23] = [
     (Reason::InitText, c"init-text", c"in init code"),
     (Reason::ExitText, c"exit-text", c"in exit code"),
@@ -179,7 +179,7 @@ mod tests {
             assert_eq!((name.to_str(), phrase.to_str()), (Ok(reason.name()), Ok(reason.phrase())));
             assert_eq!(verdict(Some(*reason)), at as u32 + 1);
         }
-        // As many as there are, and none twice.
+        // Complete, and without duplicates.
         let distinct: std::collections::BTreeSet<_> = REASONS.iter().map(|r| r.0).collect();
         assert_eq!(distinct.len(), REASONS.len());
         let because = Reason::Undecided(Unknown::CODE);

@@ -1,4 +1,4 @@
-//! Which indexes there are; opening and closing.
+//! Lists, opens and closes indexes.
 use crate::border::{self, Answer, ErrorOut, Failure, NULL, Status, outside, text};
 use crate::each::{Each, EachFn};
 use crate::handle::{self, Handle, Open};
@@ -13,7 +13,7 @@ use std::ffi::{c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Opens an index: a file, or of a folder the file of a release; without a release the only one there.
+/// Opens an index file or, in a folder, the file of a release; without a release, the only file.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_open(
     path: *const c_char,
@@ -24,7 +24,7 @@ pub extern "C" fn probeidx_open(
     outside(error, || open(path, release, index, Ok))
 }
 
-/// The same, where a copy of `/proc/kallsyms` tells where vmlinux and its modules lie at run time.
+/// Like `probeidx_open`, with the run-time addresses of a copy of `/proc/kallsyms`.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_open_running(
     path: *const c_char,
@@ -57,7 +57,8 @@ fn open(
         return Err(none.hint("make one with: probeidx build").into());
     }
     let open = prepared(Open::new(Index::open(&path)?)?)?;
-    // The table of SystemTap's points is made by who asks for one first, and stays: its memory must not be a query's.
+    // The table of SystemTap's built-in points is created on first use and kept, so its memory must not belong to a
+    // query.
     let begin = Component { name: "begin".to_owned(), argument: None, place: Place::default() };
     forms::each(&[begin], &mut |_| {})?;
     let none = Failure::Border(Status::TooMany, "256 indexes are open", "close one");
@@ -99,7 +100,7 @@ fn files(folder: &Path) -> Answer<Vec<PathBuf>> {
     let mut found = vec![];
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        // What begins with a dot is being written.
+        // A name that starts with a dot is that of a file being written.
         let is_hidden = path.file_name().is_some_and(|n| n.as_bytes().starts_with(b"."));
         if !is_hidden && path.extension().is_some_and(|e| e == "pidx") {
             found.push(path);
@@ -112,17 +113,17 @@ fn files(folder: &Path) -> Answer<Vec<PathBuf>> {
 /// `struct probeidx_file`
 #[repr(C)]
 pub struct File {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// The file.
+    /// The path of the file.
     pub path: Text,
     /// The kernel's release; empty for a program.
     pub release: Text,
-    /// Of a program or shared library its path.
+    /// The path of a program or shared library.
     pub process: Text,
-    /// Why it cannot be opened, in words; empty where it can.
+    /// Why it cannot be opened; empty if it can.
     pub why: Text,
-    /// A [`Status`]: 0 it can be opened.
+    /// A [`Status`]: 0 if it can be opened.
     pub status: i32,
     /// 0.
     pub reserved32: u32,
@@ -177,7 +178,7 @@ fn list(path: &Path, each: &mut Each<File>) -> Answer {
     Ok(())
 }
 
-/// Closes an index. Questions that other threads have asked are answered to their end.
+/// Closes an index. Questions running in other threads continue to their end.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_close(index: *const Handle) -> i32 {
     outside(std::ptr::null_mut(), || match index.is_null() || handle::close(index) {

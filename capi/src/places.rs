@@ -1,4 +1,4 @@
-//! From an exact name to its placements, into the caller's array.
+//! Writes the placements of an exact name into the caller's array.
 use crate::border::{self, Answer, ErrorOut, Room, ask};
 use crate::handle::Handle;
 use probeidx::query::index::functions::Instance;
@@ -8,11 +8,11 @@ use std::ffi::c_char;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Place {
-    /// A link address; in a module an offset within the section.
+    /// A link address; in a module, an offset within the section.
     pub address: u64,
     /// The number of the object.
     pub object: u32,
-    /// Less the base of the object.
+    /// The address less the base of the object.
     pub pc: u32,
     /// The number of the placement.
     pub place: u32,
@@ -29,7 +29,7 @@ pub fn instance(instance: Instance) -> u32 {
     }
 }
 
-/// The placements of all functions of exactly this name.
+/// The placements of all functions with exactly this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_places(
     index: *const Handle,

@@ -1,21 +1,21 @@
 //! Memory of queries.
 //!
-//! While a query runs, everything that its thread allocates comes from one of a fixed number of arenas in the library's own
-//! data: claimed with one compare-and-swap, cut off from the front or used again, and empty when the query ends. The system's
-//! allocator is asked only by what is no query (opening and closing), and by a query that outgrows its arena or finds none
-//! free; [`overflows`] counts these.
+//! While a query runs, everything that its thread allocates comes from one of a fixed number of arenas in the library's
+//! own data. An arena is claimed with one compare-and-swap, cut from the front or reused, and empty when the query
+//! ends. The system's allocator is used only outside of queries (opening and closing), and by a query that outgrows its
+//! arena or finds none free; [`overflows`] counts these.
 //!
 //! # Why this is sound
-//! * An arena is cut by one thread only: the one that claimed it and has it in `CURRENT`. Blocks never overlap: each has the
-//!   size of its class from where it starts, `used` lies behind all of them and shrinks by the last one when that is freed,
-//!   and a block that is freed before stands in the list of its class until it is handed out again. A block behind `used`
-//!   is in no list, as those are not freed that were taken off the end.
-//! * A block may be freed by any thread, also when the query is over. `handed` counts blocks, and is written by the thread of
-//!   the query alone, which also takes back there what it frees; `returned` counts what is freed in any other way. An arena
-//!   of which blocks are left at the end of its query is given back by whoever frees the last one: of those who may be that,
-//!   the one who takes `left` decides, looks again, and puts it back if a block is left.
-//! * An address tells where a block came from: between the first and the last byte of `ARENAS`, or from the system.
-//! * Nothing here unwinds, allocates, or locks.
+//! * Only one thread cuts from an arena: the one that claimed it and has it in `CURRENT`. Blocks never overlap: each
+//!   has the size of its class from its start; `used` is after all of them, and shrinks by the last one when that is
+//!   freed; and a block freed before that is in the list of its class until it is handed out again. A block after
+//!   `used` is in no list, because blocks taken off the end are not put into one.
+//! * Any thread may free a block, even after the query is over. `handed` counts blocks and is written only by the
+//!   query's thread, which also subtracts what it frees; `returned` counts what is freed in any other way. If blocks
+//!   are left at the end of a query, the arena is given back by whoever frees the last one: of the candidates, the one
+//!   who takes `left` decides, checks again, and restores it if a block is left.
+//! * The address of a block identifies its origin: between the first and the last byte of `ARENAS`, or the system.
+//! * Nothing here unwinds, allocates or locks.
 #![allow(unsafe_code)]
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, UnsafeCell};
@@ -23,16 +23,16 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 
-/// How many queries can run at once without asking the system.
+/// The number of queries that can run at once without asking the system.
 pub const ARENAS_LEN: usize = 16;
-/// The memory of one, in bytes; a page of it is backed when it is first written.
+/// The size of an arena in bytes; a page is backed when it is first written.
 pub const ARENA_SIZE: usize = 1 << 20;
 
-/// Blocks have 16 bytes, or twice as many, and so on: one that is freed serves for another of its size.
+/// The smallest block. Sizes double from class to class; a freed block is reused for another of its class.
 const SMALLEST: usize = 16;
 const CLASSES: usize = (ARENA_SIZE / SMALLEST).ilog2() as usize + 1;
 
-/// To which arenas are aligned: what wants more is of the system.
+/// The alignment of arenas; allocations that need more go to the system.
 const ALIGNED: usize = 4096;
 
 #[repr(C, align(4096))]
@@ -40,15 +40,16 @@ struct Arena {
     bytes: UnsafeCell<[u8; ARENA_SIZE]>,
     /// A query runs in it, or has left blocks behind.
     claimed: AtomicBool,
-    /// The query is over; the last block that is freed gives the arena back.
+    /// The query is over, and freeing the last block gives the arena back.
     left: AtomicBool,
-    /// Blocks that are handed out, less those that the query has freed. Written by its thread.
+    /// Blocks handed out, less those that the query has freed. Written by its thread.
     handed: AtomicUsize,
-    /// Blocks that were freed by others, or later.
+    /// Blocks freed by other threads, or later.
     returned: AtomicUsize,
-    /// Bytes from the front that are handed out, or were. Written by the thread of the query.
+    /// Bytes from the front that are or were handed out. Written by the query's thread.
     used: AtomicUsize,
-    /// By size, the block that was freed last, and in it the one before; 0 none. Written by the thread of the query.
+    /// For each class, the last freed block, which holds the address of the previous one; 0 for none. Written by the
+    /// query's thread.
     free: [AtomicUsize; CLASSES],
 }
 
@@ -69,7 +70,7 @@ static ARENAS: [Arena; ARENAS_LEN] = [const {
 
 static OVERFLOWS: AtomicU64 = AtomicU64::new(0);
 
-/// Where a thread's memory comes from.
+/// The source of a thread's memory.
 #[derive(Clone, Copy)]
 enum Source {
     /// No query runs.
@@ -83,12 +84,12 @@ thread_local! {
     static CURRENT: Cell<Source> = const { Cell::new(Source::System) };
 }
 
-/// How often queries asked the system for memory, since the program started.
+/// How often queries asked the system for memory since the program started.
 pub fn overflows() -> u64 {
     OVERFLOWS.load(Relaxed)
 }
 
-/// While this is there, the thread allocates from an arena. They nest: a query that a callback starts has its own.
+/// While it exists, the thread allocates from an arena. Queries nest: one that a callback starts has its own.
 pub struct Query {
     before: Source,
     own: Option<&'static Arena>,
@@ -96,9 +97,9 @@ pub struct Query {
 }
 
 impl Query {
-    /// Claims an arena. Cost: a compare-and-swap or a few.
+    /// Claims an arena. Cost: one or a few compare-and-swaps.
     pub fn begin() -> Self {
-        // Threads start at different arenas, so that they rarely ask for the same one.
+        // Threads start at different arenas, so that they rarely compete for the same one.
         let hint = CURRENT.with(|c| ptr::from_ref(c) as usize >> 12) % ARENAS_LEN;
         let all = ARENAS[hint..].iter().chain(&ARENAS[..hint]);
         let mut free = all.filter(|a| !a.claimed.load(Relaxed));
@@ -106,7 +107,7 @@ impl Query {
         let before = CURRENT.replace(own.map_or(Source::None, Source::Arena));
         Self { before, own, of_thread: PhantomData }
     }
-    /// What is allocated from here on is to outlive queries.
+    /// From here on, allocations outlive queries.
     pub fn outside() -> Self {
         Self { before: CURRENT.replace(Source::System), own: None, of_thread: PhantomData }
     }
@@ -123,7 +124,7 @@ impl Drop for Query {
 }
 
 impl Arena {
-    /// If the query is over and no block is left, the arena is free.
+    /// Frees the arena if the query is over and no block is left.
     fn give_back(&self) {
         let is_empty = || self.handed.load(SeqCst) == self.returned.load(SeqCst);
         while is_empty() && self.left.swap(false, SeqCst) {
@@ -142,18 +143,18 @@ impl Arena {
         self.bytes.get().cast()
     }
 
-    /// Null where it is full.
+    /// Null if the arena is full.
     fn cut(&self, layout: Layout) -> *mut u8 {
         let Some(class) = class(layout.size()) else { return ptr::null_mut() };
         let free = self.free[class].load(Relaxed);
         let block = if free != 0 && layout.align() <= SMALLEST {
             let block = self.start().wrapping_add(free - self.start() as usize);
-            // SAFETY: a block of this arena that is free has the address of the next one in its first bytes.
+            // SAFETY: a free block of this arena has the address of the next one in its first bytes.
             self.free[class].store(unsafe { block.cast::<usize>().read() }, Relaxed);
             block
         } else {
             let align = layout.align().max(SMALLEST);
-            // An arena is aligned as nothing else is.
+            // Aligning the offset suffices: the arena itself is aligned to `ALIGNED`.
             let at = (self.used.load(Relaxed) + align - 1) & !(align - 1);
             if align > ALIGNED || at + size_of_class(class) > ARENA_SIZE {
                 return ptr::null_mut();
@@ -165,7 +166,7 @@ impl Arena {
         block
     }
 
-    /// Takes back what the query frees.
+    /// Takes back a block that the query frees.
     fn take_back(&self, block: *mut u8, size: usize) {
         self.handed.store(self.handed.load(Relaxed) - 1, Relaxed);
         let Some(class) = class(size) else { return };
@@ -173,12 +174,12 @@ impl Arena {
         if at + size_of_class(class) == self.used.load(Relaxed) {
             return self.used.store(at, Relaxed);
         }
-        // SAFETY: nobody has the block any more, and the smallest one has room for an address.
+        // SAFETY: nobody uses the block any more, and the smallest one has room for an address.
         unsafe { block.cast::<usize>().write(self.free[class].load(Relaxed)) };
         self.free[class].store(block as usize, Relaxed);
     }
 
-    /// Whether a block can have another size where it is: it has the room, or is the last one and gets it.
+    /// Whether a block can be resized in place: it has the room, or is the last one and can grow.
     fn resize(&self, block: *mut u8, from: usize, to: usize) -> bool {
         let (Some(old), Some(new)) = (class(from), class(to)) else { return false };
         let at = block as usize - self.start() as usize;
@@ -197,23 +198,23 @@ impl Arena {
     }
 }
 
-/// Which blocks have room for so many bytes; none if they are more than an arena has.
+/// The class of blocks with room for this many bytes; `None` if that exceeds an arena.
 fn class(size: usize) -> Option<usize> {
     (size <= ARENA_SIZE).then(|| (size.max(SMALLEST).next_power_of_two() / SMALLEST).ilog2() as usize)
 }
 
-/// The bytes of such a block.
+/// The size of blocks of this class.
 fn size_of_class(class: usize) -> usize {
     SMALLEST << class
 }
 
-/// The arena of which a block is.
+/// The arena that contains a block.
 fn arena_of(block: *mut u8) -> Option<&'static Arena> {
     let at = (block as usize).checked_sub(ARENAS.as_ptr() as usize)? / size_of::<Arena>();
     ARENAS.get(at)
 }
 
-/// Arenas while a query runs, the system else.
+/// Allocates from arenas while a query runs, else from the system.
 pub struct Pool;
 
 // SAFETY: see "Why this is sound".
@@ -229,13 +230,13 @@ unsafe impl GlobalAlloc for Pool {
         if !matches!(source, Source::System) {
             OVERFLOWS.fetch_add(1, Relaxed);
         }
-        // SAFETY: what is asked of this is asked of the system.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let Some(arena) = arena_of(block) else {
-            // SAFETY: it is of none of the arenas, so it is of the system.
+            // SAFETY: the block is not in an arena, so it belongs to the system.
             return unsafe { System.dealloc(block, layout) };
         };
         if arena.is_own() {
@@ -249,13 +250,13 @@ unsafe impl GlobalAlloc for Pool {
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         match arena_of(block) {
-            // SAFETY: it is of none of the arenas, so it is of the system.
+            // SAFETY: the block is not in an arena, so it belongs to the system.
             None => unsafe { System.realloc(block, layout, size) },
             Some(arena) => {
                 if arena.is_own() && arena.resize(block, layout.size(), size) {
                     return block;
                 }
-                // SAFETY: the size is not 0 and the alignment that of the block, as whoever calls this promises; both
+                // SAFETY: the size is not 0 and the alignment is that of the block, as the caller guarantees; both
                 // blocks have at least as many bytes as are copied, and do not overlap.
                 unsafe {
                     let new = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));

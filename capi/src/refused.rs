@@ -1,4 +1,4 @@
-//! The kernel's own list of what kprobes must not touch.
+//! The kernel's kprobe blacklist.
 use crate::border::{ErrorOut, text};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
@@ -14,13 +14,13 @@ use std::ffi::{c_char, c_void};
 /// `struct probeidx_refused`
 #[repr(C)]
 pub struct Refused {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// Empty for vmlinux.
+    /// The name of the module; empty for vmlinux.
     pub module: Text,
     /// The symbol at its start.
     pub symbol: Text,
-    /// Which holds it.
+    /// The section that holds it.
     pub section: Text,
     /// The first address.
     pub start: u64,
@@ -34,7 +34,7 @@ pub struct Refused {
     pub reserved: [u64; 2],
 }
 
-/// Calls `each` with the ranges of vmlinux, or of the modules that a pattern matches.
+/// Calls `each` with the blacklist ranges of vmlinux, or of the modules that match a pattern.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_blacklist(
     index: *const Handle,

@@ -1,4 +1,4 @@
-//! Everything that a spec means: placements with anchors, verdicts, coverage and values.
+//! Everything that a spec matches: placements with anchors, verdicts, coverage and values.
 mod alias;
 mod placement;
 mod tracepoint;
@@ -25,25 +25,25 @@ use writer::Writer;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Options {
-    /// Of the struct as the caller knows it.
+    /// The size of the struct as the caller knows it.
     pub size: usize,
-    /// What else is wanted: see the constants.
+    /// What to add: see the constants.
     pub flags: u32,
     /// 0.
     pub reserved: u32,
 }
 
 impl Options {
-    /// Local variables too.
+    /// Include local variables.
     pub const LOCALS: u32 = 1;
-    /// Of each value an expression in C over the kernel's `struct pt_regs`.
+    /// Include a C expression for each value, over the kernel's `struct pt_regs`.
     pub const EXPRESSIONS: u32 = 2;
-    /// The lines at which variables are known that are not here.
+    /// Include the lines where unavailable variables have a location.
     pub const LINES: u32 = 4;
     /// Nothing.
     pub const NONE: Self = Self { size: size_of::<Self>(), flags: 0, reserved: 0 };
 
-    /// Whether something is wanted.
+    /// Whether a flag is set.
     pub fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
     }
@@ -91,15 +91,15 @@ pub extern "C" fn probeidx_resolve(
 /// `struct probeidx_defined`
 #[repr(C)]
 pub struct Defined {
-    /// Of the struct as the caller knows it.
+    /// The size of the struct as the caller knows it.
     pub size: usize,
-    /// Placements of the spec.
+    /// The placements of the spec.
     pub places: u32,
-    /// Those at which it is defined.
+    /// Placements at which the argument is defined.
     pub defined: u32,
 }
 
-/// Whether an argument is known wherever a spec leads: where it is not, `error` says why, as far as that does not depend on the
+/// Whether an argument is defined at all placements of a spec. If not, `error` has the reason, unless it depends on the
 /// placement.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_defined(

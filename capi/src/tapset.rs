@@ -1,4 +1,4 @@
-//! The aliases of the tapsets, and what they mean on this kernel.
+//! Tapset aliases, and their meaning on this kernel.
 use crate::border::{Answer, ErrorOut, text};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
@@ -13,35 +13,35 @@ use probeidx::tapset::{Definitions, Place};
 use std::ffi::{c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 
-/// Those that begin with `_` too.
+/// Include those that begin with `_`.
 pub const HIDDEN: u32 = 1;
-/// Of aliases what becomes of their points on this kernel.
+/// For aliases, include the results of their points on this kernel.
 pub const EXPLAINED: u32 = 2;
 
 /// `struct probeidx_arm`
 #[repr(C)]
 pub struct ArmOut {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// As it is written, with its mark and condition.
+    /// The point as written, with its mark and condition.
     pub point: Text,
-    /// The condition alone.
+    /// The condition only.
     pub condition: Text,
     /// Why it has no probes.
     pub why: Text,
-    /// The points of the aliases that it names.
+    /// The points of the aliases that it refers to.
     pub through: *const *const ArmOut,
-    /// How many.
+    /// The length of `through`.
     pub through_count: usize,
-    /// How many probes it has.
+    /// The number of probes.
     pub probes: u64,
-    /// How many of them the kernel takes.
+    /// The number of probes that the kernel accepts.
     pub reachable: u64,
-    /// What came of it: see the header.
+    /// The result: see the header.
     pub outcome: u32,
     /// See the constants.
     pub flags: u32,
-    /// Of how many of the probes it is not known whether the kernel takes them.
+    /// The number of probes whose verdict is undecided.
     pub undecided: u64,
     /// 0.
     pub reserved: u64,
@@ -52,66 +52,66 @@ impl ArmOut {
     pub const OPTIONAL: u32 = 1;
     /// Marked `!`.
     pub const SUFFICIENT: u32 = 2;
-    /// It has probes and is marked `!`: what stands behind it was not tried.
+    /// It has probes and is marked `!`: later points were not tried.
     pub const ENDS: u32 = 4;
-    /// What became of it was not asked.
+    /// The results were not requested.
     pub const UNASKED: u32 = 4;
 }
 
 /// `struct probeidx_assignment`
 #[repr(C)]
 pub struct Assignment {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// What is given.
+    /// The name that is assigned.
     pub name: Text,
-    /// As SystemTap spells the expression.
+    /// The expression in SystemTap's spelling.
     pub value: Text,
-    /// Of the expression.
+    /// The line of the expression.
     pub line: u32,
-    /// Whether it runs behind the handler.
+    /// Whether it runs after the handler.
     pub is_behind: u32,
 }
 
 /// `struct probeidx_group`
 #[repr(C)]
 pub struct Group {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// How many probes have these locals.
+    /// The number of probes with these locals.
     pub probes: u64,
-    /// What a handler has at them.
+    /// The locals of their handlers.
     pub locals: *const *const Local,
-    /// How many.
+    /// The length of `locals`.
     pub local_count: usize,
 }
 
 /// `struct probeidx_definition`
 #[repr(C)]
 pub struct Definition {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// Usually one.
+    /// The names; usually one.
     pub names: *const Text,
-    /// How many.
+    /// The length of `names`.
     pub name_count: usize,
-    /// Where it is defined.
+    /// The file that defines it.
     pub file: Text,
-    /// What the comment above it says.
+    /// The comment above the definition.
     pub comment: Text,
-    /// Its points, in order.
+    /// The points, in order.
     pub arms: *const *const ArmOut,
-    /// How many.
+    /// The length of `arms`.
     pub arm_count: usize,
-    /// What its bodies give to handlers.
+    /// The values that its bodies assign for handlers.
     pub assignments: *const *const Assignment,
-    /// How many.
+    /// The length of `assignments`.
     pub assignment_count: usize,
-    /// What handlers have, apart for the probes where that differs.
+    /// The locals of handlers, separately for the probes where they differ.
     pub groups: *const *const Group,
-    /// How many.
+    /// The length of `groups`.
     pub group_count: usize,
-    /// Of the definition.
+    /// The line of the definition.
     pub line: u32,
     /// 0.
     pub reserved32: u32,
@@ -119,7 +119,7 @@ pub struct Definition {
     pub reserved: [u64; 2],
 }
 
-/// Calls `each` with the aliases that a pattern matches.
+/// Calls `each` with the aliases that match a pattern.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_tapset(
     index: *const Handle,
@@ -134,7 +134,7 @@ pub extern "C" fn probeidx_tapset(
         let asked = Asked::new(pattern, flags)?;
         let definitions = Definitions::of_index(&view)?;
         let names = definitions.alias_names().into_iter().filter(|name| asked.is_meant(name));
-        // By where they stand: an alias of several names is one, and a name can be defined again.
+        // By position: an alias with several names is one, and a name can be defined repeatedly.
         let mut found: Vec<&ast::Alias> = vec![];
         for alias in names.flat_map(|name| definitions.alias(name)) {
             if !found.iter().any(|other| std::ptr::eq(*other, alias)) {
@@ -154,17 +154,17 @@ pub extern "C" fn probeidx_tapset(
     })
 }
 
-/// Which names are asked for.
+/// The requested names.
 pub struct Asked {
     pattern: Option<NamePattern>,
     hidden: bool,
 }
 
 impl Asked {
-    /// As the caller says.
+    /// Takes pattern and flags from the caller.
     ///
     /// # Errors
-    /// The pattern is none.
+    /// For an invalid pattern.
     pub fn new(pattern: *const c_char, flags: u32) -> Answer<Self> {
         let pattern = match pattern.is_null() {
             true => None,
@@ -172,11 +172,11 @@ impl Asked {
         };
         Ok(Self { pattern, hidden: flags & HIDDEN != 0 })
     }
-    /// Whether private functions are.
+    /// Whether private functions are included.
     pub fn with_private(&self) -> bool {
         self.hidden || self.pattern.is_some()
     }
-    /// As the command line: those that are not meant for scripts only where the pattern, or the flag, says so.
+    /// Like the command line: names not meant for scripts are included only if the pattern or the flag asks for them.
     pub fn is_meant(&self, name: &str) -> bool {
         let hidden = self.hidden || self.pattern.as_ref().is_some_and(NamePattern::asks_for_hidden);
         (hidden || !name.starts_with('_')) && self.pattern.as_ref().is_none_or(|p| p.matches(name))

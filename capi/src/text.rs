@@ -6,14 +6,14 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Text {
-    /// Never null, and a NUL stands behind the last byte.
+    /// Never null; a NUL follows the last byte.
     pub text: *const c_char,
-    /// In bytes, without the NUL.
+    /// The length in bytes, without the NUL.
     pub length: usize,
 }
 
 impl Text {
-    /// Of no bytes.
+    /// The empty text.
     pub const EMPTY: Self = Self { text: c"".as_ptr(), length: 0 };
 }
 
@@ -23,14 +23,14 @@ impl From<&'static std::ffi::CStr> for Text {
     }
 }
 
-/// Texts of one answer. Those of the index are handed out as they are there, others are kept with a NUL behind them.
+/// The texts of one answer. Those in the index are given out directly; others are kept, with a NUL added.
 pub struct Texts {
     of_index: Range<*const u8>,
     own: Vec<Vec<u8>>,
 }
 
 impl Texts {
-    /// For an index of which these are the strings, each with a NUL behind it.
+    /// For an index with these strings, each followed by a NUL.
     pub fn new(strings: &[u8]) -> Self {
         Self { of_index: strings.as_ptr_range(), own: vec![] }
     }
@@ -46,15 +46,15 @@ impl Texts {
         own.extend_from_slice(text);
         self.keep(own)
     }
-    /// A text, if there is one; else an empty one.
+    /// A text, or the empty text if there is none.
     pub fn of_some(&mut self, text: Option<&[u8]>) -> Text {
         text.map_or(Text::EMPTY, |text| self.of(text))
     }
-    /// Texts that were made for the answer.
+    /// Keeps texts that were made for the answer.
     pub fn all(&mut self, texts: &[String]) -> Vec<Text> {
         texts.iter().map(|text| self.keep(&**text)).collect()
     }
-    /// A text that was made for the answer.
+    /// Keeps a text that was made for the answer.
     pub fn keep(&mut self, text: impl Into<Vec<u8>>) -> Text {
         let mut text = text.into();
         let length = text.len();

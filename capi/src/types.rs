@@ -1,4 +1,4 @@
-//! Types, their members, and who takes them.
+//! Types, their members, and the functions that use them.
 use crate::border::{ErrorOut, text};
 use crate::each::{Each, EachFn, answers};
 use crate::handle::Handle;
@@ -16,61 +16,62 @@ use std::ffi::{c_char, c_void};
 /// `struct probeidx_type`
 #[repr(C)]
 pub struct Type {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// Without `struct` and the like.
+    /// The name without `struct` and the like.
     pub name: Text,
-    /// As C writes it.
+    /// The type in C.
     pub spelled: Text,
-    /// Of its definition.
+    /// The file of the definition.
     pub file: Text,
     /// Members, enumerators, parameters or dimensions.
     pub members: *const *const Member,
-    /// How many.
+    /// The length of `members`.
     pub member_count: usize,
-    /// In bytes; `UINT64_MAX` where it has none.
+    /// The size in bytes; `UINT64_MAX` if it has none.
     pub bytes: u64,
-    /// Of its definition.
+    /// The line of the definition.
     pub line: u32,
-    /// What it is: see the header.
+    /// The kind of type: see the header.
     pub kind: u32,
     /// Its number.
     pub id: u32,
-    /// Of a typedef, pointer, array or qualified type the number of what it is made of; of a function of what it returns; else
-    /// `UINT32_MAX`.
+    /// For a typedef, pointer, array or qualified type, the number of the type it is made of; for a function, of its
+    /// return type; else `UINT32_MAX`.
     pub target: u32,
-    /// Where several types have the name: the numbers of the objects that use this one.
+    /// If several types have the name, the numbers of the objects that use this one.
     pub objects: *const u32,
-    /// How many.
+    /// The length of `objects`.
     pub object_count: usize,
 }
 
 /// `struct probeidx_member`
 #[repr(C)]
 pub struct Member {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// Empty for an anonymous one.
+    /// The name; empty for an unnamed member.
     pub name: Text,
-    /// Its type, as C writes it.
+    /// The type in C.
     pub type_name: Text,
-    /// In bytes from the start of the struct; of a bit-field, of the number that holds it.
+    /// The offset in bytes from the start of the struct; for a bit-field, that of its storage unit.
     pub offset: u64,
-    /// Of its type; `UINT64_MAX` where it has none.
+    /// The size of its type; `UINT64_MAX` if it has none.
     pub bytes: u64,
-    /// Of an enumerator its value, of a dimension the number of elements, -1 unknown.
+    /// The value of an enumerator; the number of elements of a dimension, -1 if unknown.
     pub value: i64,
-    /// Of a bit-field its lowest bit within the number; of big-endian kernels its highest, counted from the highest.
+    /// For a bit-field, its lowest bit in the storage unit; on big-endian kernels its highest, counted from the
+    /// highest.
     pub lowest_bit: u32,
-    /// Its width, or 0.
+    /// The width of a bit-field, or 0.
     pub width: u32,
     /// The number of its type, or `UINT32_MAX`.
     pub type_id: u32,
     /// 0.
     pub reserved32: u32,
-    /// Of a path the way to it from the start of the type: steps that read or add.
+    /// For a path, the steps from the start of the type: reads and additions.
     pub steps: *const Step,
-    /// How many.
+    /// The length of `steps`.
     pub step_count: usize,
 }
 
@@ -92,7 +93,7 @@ pub extern "C" fn probeidx_type(
     })
 }
 
-/// Calls `each` with the type of a number.
+/// Calls `each` with the type with a number.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_type_of(
     index: *const Handle,
@@ -108,7 +109,7 @@ pub extern "C" fn probeidx_type_of(
     })
 }
 
-/// `several` types have the name: which objects use this one is told.
+/// If `several` types have the name, includes the objects that use this one.
 fn call(
     lookup: Lookup<'_>,
     one: lookup::Type<'_>,
@@ -159,7 +160,7 @@ fn member(m: &lookup::Member<'_>, texts: &mut Texts) -> Member {
     }
 }
 
-/// What a path leads to; `steps` is where the way to it is kept.
+/// What is at the end of a path; `steps` keeps the steps to it.
 fn walked_to(
     lookup: Lookup<'_>,
     walked: &member::Walked,
@@ -190,7 +191,8 @@ fn walked_to(
     }
 }
 
-/// Calls `each` with the member at the end of a path: `struct file.f_path.dentry`, `task_struct->comm`; its offset is counted
+/// Calls `each` with the member at the end of a path: `struct file.f_path.dentry`, `task_struct->comm`. Its offset is
+/// from the target of the last pointer on the path.
 /// from the start of what the last pointer on the way leads to.
 #[unsafe(no_mangle)]
 pub extern "C" fn probeidx_member(
@@ -203,13 +205,13 @@ pub extern "C" fn probeidx_member(
     answers(index, (each, context), error, NO_TYPE, |open, each| {
         let lookup = open.lookup();
         let mut path = member_path::parse(text(path)?)?;
-        // What is asked for is the type itself, no pointer to it.
+        // The type itself is meant, not a pointer to it.
         if let Some(first) = path.steps.first_mut()
             && let member_path::Step::Arrow(name) = first
         {
             *first = member_path::Step::Member(std::mem::take(name));
         }
-        // Of several types of the name some may have no such member.
+        // If several types have the name, some may lack the member.
         let (mut found, mut failed) = (false, None);
         for root in lookup.types(&path.root) {
             match member::walk_path(lookup.view(), root.id(), &path) {
@@ -232,25 +234,25 @@ pub extern "C" fn probeidx_member(
 /// `struct probeidx_user`
 #[repr(C)]
 pub struct User {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
     /// The function.
     pub function: Text,
-    /// Of its declaration.
+    /// The file of the declaration.
     pub file: Text,
-    /// Pairs: 0 for what it returns or the number of a parameter, and how many pointers lead to the type.
+    /// Pairs: 0 for the return value or the number of a parameter, and the number of pointers to the type.
     pub uses: *const u32,
-    /// How many pairs.
+    /// The number of pairs in `uses`.
     pub use_count: usize,
-    /// Of its declaration.
+    /// The line of the declaration.
     pub line: u32,
     /// Whether it is inlined somewhere.
     pub is_inlined: u32,
-    /// In how many objects it has code.
+    /// The number of objects in which it has code.
     pub object_count: u32,
     /// 0.
     pub reserved32: u32,
-    /// Their numbers.
+    /// The numbers of these objects.
     pub objects: *const u32,
     /// 0.
     pub reserved: u64,

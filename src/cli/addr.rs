@@ -3,7 +3,7 @@ use super::args::{self, Addr};
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
-use super::{capture, feed};
+use super::{capture, chunked_stdin};
 use super::{note, processes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Index;
@@ -21,7 +21,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Tells what stands at addresses.
+/// Prints what is at each address.
 pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let wrong = |a: &&String| *a != "-" && address::parse(a.as_bytes()).is_none();
     if let Some(wrong) = args.addresses.iter().find(wrong) {
@@ -29,7 +29,7 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         return Err(Error::new(ErrorKind::Usage, format!("'{wrong}' is no address")).hint(hint));
     }
     let files = match config.indexes() {
-        // Programs and libraries can be asked without a kernel.
+        // Addresses in programs and libraries need no kernel.
         Err(error)
             if error.kind() == ErrorKind::NoIndex && config.kernel.is_none() && processes::is_any(config) =>
         {
@@ -75,9 +75,9 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
             answer(&mut group.iter().map(|a| a.as_bytes()), out)?;
             continue;
         }
-        feed::pieces(config.session.input(), |piece, ended| {
+        chunked_stdin::pieces(config.session.input(), |piece, ended| {
             let end = if ended { piece.len() } else { memchr::memrchr(b'\n', piece).map_or(0, |at| at + 1) };
-            // What is longer than any address is one line that is none.
+            // Text longer than any address counts as one invalid line.
             let end = if end == 0 && piece.len() > LONGEST { piece.len() } else { end };
             answer(&mut piece[..end].split(|b| *b == b'\n'), out)?;
             out.flush().map_err(failed)?;
@@ -92,7 +92,7 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
 
 const LONGEST: usize = 64 << 10;
 
-/// Where things lie at run time, as the options say; else where they were linked to.
+/// The run-time addresses that the options give, else the link addresses.
 pub fn loaded(view: &View<'_>, args: &args::Loaded) -> Result<Loaded> {
     if let Some(path) = &args.live {
         let live = capture::read(path)?;
@@ -108,12 +108,12 @@ pub fn loaded(view: &View<'_>, args: &args::Loaded) -> Result<Loaded> {
     }
 }
 
-/// Programs and libraries, opened where an address is in one.
+/// Programs and libraries, opened when an address in one is first seen.
 type Programs<'a, F> = LazyCell<Vec<Further<'a>>, F>;
 
-/// Questions to one index.
+/// The look-ups in one index.
 struct Asked<'a> {
-    /// The kernel's; none where only programs and libraries are indexed.
+    /// The tables of the kernel; `None` if only programs and libraries are indexed.
     view: Option<View<'a>>,
     kernel: String,
     loaded: Loaded,
@@ -121,15 +121,15 @@ struct Asked<'a> {
     with_kernel: bool,
 }
 
-/// So many questions are answered in the time that a thread takes to start.
+/// The number of look-ups that take as long as starting a thread.
 const WORTH_A_THREAD: usize = 4096;
 
-/// Answers, each to a line, and of a line that means several places the number of the answer.
+/// The answers of one thread, each with its line and, for a line with several places, its number.
 #[derive(Default)]
 struct Part {
     text: Vec<u8>,
     answers: Vec<(u32, u32, Range<usize>)>,
-    /// Whether code was found.
+    /// Whether any address is in code.
     found: bool,
 }
 
@@ -141,10 +141,10 @@ impl Part {
     }
 }
 
-/// A place to look up, for the line that asked for it.
+/// A place to look up, and the line that it belongs to.
 #[derive(Clone, Copy)]
 struct Question {
-    /// The number of the program or library that it lies in, from 1; 0 the kernel.
+    /// The number of the program or library that contains it, from 1; 0 for the kernel.
     index: u32,
     object: ObjectId,
     pc: u32,
@@ -158,8 +158,8 @@ impl<'a> Asked<'a> {
         Self { view, kernel, loaded, json: config.json, with_kernel }
     }
 
-    /// Looks addresses up in the order in which they lie, and answers in that in which they were asked. Gives whether code
-    /// was found at one.
+    /// Looks up addresses in sorted order, and prints the answers in the order of the lines. Returns whether any
+    /// address is in code.
     fn answer<'f>(
         &self,
         lines: &[&[u8]],
@@ -196,7 +196,7 @@ impl<'a> Asked<'a> {
             let start = |own| scope.spawn(move || self.part(lines, programs, own));
             let others: Vec<_> = questions.chunks(length).skip(1).map(start).collect();
             parts.push(self.part(lines, programs, &questions[..length.min(questions.len())]));
-            // A thread that panicked has said so.
+            // A thread that panicked has reported it.
             parts.extend(others.into_iter().filter_map(|other| other.join().ok()));
         });
         let mut answers: Vec<(usize, Range<usize>)> = vec![(0, 0..0); lines.len()];
@@ -220,7 +220,7 @@ impl<'a> Asked<'a> {
         Ok(parts.iter().any(|p| p.found))
     }
 
-    /// Looks up questions that are in order.
+    /// Looks up sorted places.
     fn part(&self, lines: &[&[u8]], programs: &[Further<'_>], questions: &[Question]) -> Part {
         let mut part = Part::default();
         for own in questions.chunk_by(|a, b| a.index == b.index) {
@@ -237,7 +237,7 @@ impl<'a> Asked<'a> {
         part
     }
 
-    /// The places that a line means, and the number of the program or library that has them; 0 the kernel.
+    /// The places that a line means, and the number of the program or library that contains them; 0 for the kernel.
     fn spots<'f>(
         &self,
         line: &[u8],
@@ -286,7 +286,7 @@ impl<'a> Asked<'a> {
         render::absent(asked, why, text);
     }
 
-    /// Where several kernels are asked each says its name.
+    /// With several kernels, starts the answer with the kernel's name.
     fn head(&self, text: &mut Vec<u8>) {
         if self.with_kernel {
             text.extend_from_slice(self.kernel.as_bytes());

@@ -1,4 +1,4 @@
-//! Tapset aliases on the command line.
+//! Output for tapset aliases.
 use crate::query::systemtap::alias::{At, Probe};
 use crate::render;
 use probeidx_format::View;

@@ -1,6 +1,6 @@
-//! The command line, as clap sees it. No meaning is given to anything here: that is `config` and the commands.
+//! The command line, as clap parses it. `config` and the commands interpret it.
 //!
-//! A new command is its struct in one of the files below, one variant of [`Command`] and one arm in `main`.
+//! A new command needs a struct in one of the files below, a variant of [`Command`] and an arm in `main`.
 mod addresses;
 mod indexes;
 mod places;
@@ -57,7 +57,7 @@ pub struct Global {
     /// No suggestions, no warnings, no progress
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more; twice, still more
+    /// Verbose output (-vv for more)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
 }
@@ -85,13 +85,13 @@ pub enum Command {
     Resolve(Resolve),
     /// Show which lines of a function or a file can be probed
     Lines(Lines),
-    /// Tell the symbol, the function with what is inlined, and the line of addresses
+    /// Show the symbol, function, inlined calls and line of addresses
     Addr(Addr),
     /// Add functions and lines to the frames of a log
     Decode(Decode),
     /// Show how a type is laid out, or which functions take or return it
     Type(Type),
-    /// Tell whether scripts of SystemTap, or lists of probe points, are right on a kernel
+    /// Check SystemTap scripts, or lists of probe points, against a kernel
     Check(Check),
     /// Show the aliases, functions and macros of SystemTap's tapsets
     Tapset(Tapset),
@@ -99,13 +99,13 @@ pub enum Command {
     Blacklist(Blacklist),
     /// Show what differs between two kernels
     Diff(Diff),
-    /// Write down what the running kernel says of itself, to be laid over its index elsewhere
+    /// Capture the state of the running kernel, to apply to its index elsewhere
     Capture(Capture),
     /// List the kernels that are indexed
     Kernels,
     /// Show what is in the index
     Stats(Stats),
-    /// Check that the bytes of the index are whole
+    /// Check the integrity of the index
     Verify,
     /// Answer requests, a line of JSON each, until there are no more
     Serve(Serve),
@@ -118,7 +118,7 @@ pub enum Command {
     Complete(Complete),
 }
 
-/// What a command line asks for.
+/// The result of parsing a command line.
 #[derive(Clone, Debug)]
 pub enum Request {
     /// A command.
@@ -142,15 +142,15 @@ Exit codes:
   3  the index or an input cannot be read
   4  a build left objects out";
 
-/// Reads a command line, the name of the program first.
+/// Parses a command line, starting with the name of the program.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] with the first line of clap's explanation; what it proposes instead is the hint.
+/// [`ErrorKind::Usage`], with the first line of clap's explanation and its suggestion as the hint.
 pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Request> {
     parse_with(&mut Args::command(), argv)
 }
 
-/// The same by a command that is built already, which costs much less.
+/// Like [`parse`], with a command that is already built, which costs much less.
 ///
 /// # Errors
 /// Those of [`parse`].
@@ -165,14 +165,14 @@ pub fn parse_with(
             Ok(Request::Show(said.render()))
         }
         Err(wrong) => {
-            // Arguments cannot be shown before.
+            // Arguments can only be displayed after this.
             command.build();
             Err(usage(&wrong, command))
         }
     }
 }
 
-/// Whether errors are to be JSON, for a command line that could not be read.
+/// Whether to print errors as JSON, for a command line that cannot be parsed.
 pub fn json_asked(argv: impl IntoIterator<Item = OsString>) -> bool {
     argv.into_iter().take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }
@@ -199,7 +199,7 @@ fn usage(wrong: &clap::Error, command: &clap::Command) -> Error {
     Error::new(ErrorKind::Usage, message).hint(hint.unwrap_or_else(|| "see: probeidx --help".to_owned()))
 }
 
-/// The first text that clap says of an error.
+/// The first text of this kind in clap's error.
 fn first_of(wrong: &clap::Error, kind: ContextKind) -> Option<String> {
     match wrong.get(kind)? {
         ContextValue::String(one) => Some(one.clone()),
@@ -208,7 +208,7 @@ fn first_of(wrong: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// What a word may mean that is no command: the closest command, else the function or pattern that it names.
+/// A suggestion for an unknown command: the closest command, else a function or pattern of that name.
 fn instead_of_command(wrong: &clap::Error, command: &clap::Command) -> Option<String> {
     let word = first_of(wrong, ContextKind::InvalidSubcommand)?;
     let names = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
@@ -226,7 +226,7 @@ fn instead_of_command(wrong: &clap::Error, command: &clap::Command) -> Option<St
     })
 }
 
-/// The values of an argument that is missing, where there are only these: `SHELL is one of bash, zsh, fish`.
+/// The possible values of a missing argument: `SHELL is one of bash, zsh, fish`.
 fn listed_values(wrong: &clap::Error, command: &clap::Command) -> Option<String> {
     let missing = first_of(wrong, ContextKind::InvalidArg)?;
     let arguments = command.get_subcommands().flat_map(clap::Command::get_arguments);

@@ -15,7 +15,7 @@ use crate::render::{json, text};
 use probeidx_format::View;
 use std::io::Write;
 
-/// Lists what the kernel refuses to kprobes, in vmlinux or in modules.
+/// Lists the kprobe blacklist of the kernel or of modules.
 pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let mut outcome = Outcome::Nothing;
     let mut reasons = vec![];

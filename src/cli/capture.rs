@@ -1,4 +1,4 @@
-//! `probeidx capture`, and captures that are read again.
+//! `probeidx capture`, and reading captures.
 use super::args::Capture;
 use super::config::Config;
 use super::exit::Outcome;
@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Writes what the running kernel says of itself, and tells what it did not say.
+/// Writes a capture of the running kernel, and reports what is missing from it.
 pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let live = gather(&args.root)?;
     for (what, why) in &live.missing {
@@ -47,13 +47,13 @@ pub fn run(args: &Capture, config: &Config, out: &mut dyn Write) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-/// More than this no kernel says of itself.
+/// Larger than any capture.
 const MOST: u64 = 256 << 20;
 
 /// Reads a capture.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] if it cannot be read; [`ErrorKind::Damaged`] for a file that is no capture, or not whole.
+/// [`ErrorKind::Io`] if it cannot be read; [`ErrorKind::Damaged`] if it is not a capture or is incomplete.
 pub fn read(path: &Path) -> Result<Live> {
     let file = std::fs::File::open(path).map_err(|e| Error::io(path, "open the capture", e))?;
     let mut text = vec![];

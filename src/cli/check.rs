@@ -12,7 +12,7 @@ use crate::render::check::{Row, json, text};
 use crate::render::health;
 use crate::tapset::target::Runtime;
 
-/// How large a script may be.
+/// The largest size of a script.
 const LARGEST: u64 = 16 << 20;
 
 /// Checks scripts and lists of probe points.
@@ -53,7 +53,8 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
     outcome(rows, args.strict)
 }
 
-/// Checks the tapsets of the indexes. Some of their aliases are dead on any kernel: that is an answer, and no failure.
+/// Checks the tapsets of the indexes. Some of their aliases are dead on any kernel, so that a dead alias is not a
+/// failure.
 fn tapset(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let (mut kernels, mut all) = (vec![], vec![]);
     for path in config.indexes()? {
@@ -71,7 +72,8 @@ fn tapset(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The first error, as there is no better exit code for a script that cannot be read; else whether all resolve.
+/// The first error, because there is no better exit code for a script that cannot be read; else whether all scripts
+/// resolve.
 fn outcome(rows: Vec<Row>, strict: bool) -> Result<Outcome> {
     let mut fails = false;
     for outcome in rows.into_iter().flat_map(|row| row.outcomes) {

@@ -1,4 +1,4 @@
-//! What the arguments and the environment say together. The only place that reads the environment.
+//! Combines arguments and environment. Only this module reads the environment.
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
@@ -11,36 +11,36 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::kernels::{choose, releases};
 use crate::query::Index;
 
-/// How the program behaves, whatever the command.
+/// The configuration that all commands share.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// One index file, or a folder of `<release>.pidx`.
     pub db: PathBuf,
-    /// Nobody named it: it is where indexes lie by default.
+    /// Whether it is the default location rather than one that was given.
     pub is_default_db: bool,
-    /// The release asked for; may have wildcards.
+    /// The requested release, which may have wildcards.
     pub kernel: Option<String>,
-    /// The release that runs; known only where none is asked for.
+    /// The running release; only set if none is requested.
     pub running: Option<String>,
-    /// Results are JSON Lines, errors JSON objects.
+    /// Print results as JSON Lines and errors as JSON objects.
     pub json: bool,
     /// Results are coloured.
     pub color: bool,
-    /// A person watches: neither stdout nor stderr goes elsewhere.
+    /// Whether stdout and stderr are both a terminal.
     pub terminal: bool,
     /// No suggestions, warnings or progress.
     pub quiet: bool,
-    /// How much more to say.
+    /// The level of verbosity.
     pub verbose: u8,
-    /// Where input comes from and notes go.
+    /// Where input comes from and notes go to.
     pub session: Session,
 }
 
 impl Config {
-    /// From the arguments and the environment of this process.
+    /// The configuration of this process.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] where nothing says in which folder the index is.
+    /// [`ErrorKind::Usage`] if the folder of the index cannot be determined.
     pub fn new(global: &Global) -> Result<Self> {
         Self::merge(global, Environment::of_process(global.kernel.is_none()))
     }
@@ -53,25 +53,25 @@ impl Config {
         choose(&self.db, self.kernel.as_deref(), self.running.as_deref())
     }
 
-    /// The releases of the kernels that are indexed in the folder, in the order of their bytes.
+    /// The releases of the indexed kernels in the folder, sorted bytewise.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the folder cannot be read, or is none.
+    /// [`ErrorKind::Io`] if the folder cannot be read or is not a folder.
     pub fn releases(&self) -> Result<Vec<String>> {
         releases(&self.db)
     }
 
-    /// The kernel that answers although nobody chose among the several that are indexed, and how many these are.
+    /// The kernel that is used without having been chosen among several, and their number.
     pub fn unchosen(&self) -> Option<(&str, usize)> {
         let running = self.running.as_deref().filter(|_| self.kernel.is_none() && self.db.is_dir())?;
         let there = self.releases().ok()?;
         (there.len() > 1 && there.iter().any(|release| release == running)).then_some((running, there.len()))
     }
 
-    /// Opens an index, or gives the one that is open.
+    /// Opens an index, or returns the open one.
     ///
     /// # Errors
-    /// Those of [`Index::open`]; [`ErrorKind::Io`] for a stranger's index where nobody named one.
+    /// Those of [`Index::open`]; [`ErrorKind::Io`] for another user's index at the default location.
     pub fn open(&self, path: &Path) -> Result<Arc<Index>> {
         if self.is_default_db {
             check_owner(path)?;
@@ -79,7 +79,7 @@ impl Config {
         self.session.open(path)
     }
 
-    /// For a request that has options of its own: what they leave open is as it is here, but nobody watches.
+    /// The configuration of a request: its own options override these, and there is no terminal.
     pub fn for_request(&self, asked: &Global, session: Session) -> Self {
         Self {
             db: asked.db.clone().unwrap_or_else(|| self.db.clone()),
@@ -129,11 +129,11 @@ impl Config {
     }
 }
 
-/// Whether an index that nobody named is one's own or root's: what a stranger's says may be written to the kernel by root.
-/// The rule of perf for its data files (tools/perf/util/data.c of 6.1, `open_file_read`).
+/// Checks that an index at the default location belongs to the user or to root, because root may write what it contains
+/// to the kernel. perf has the same rule for its data files (tools/perf/util/data.c of 6.1, `open_file_read`).
 ///
 /// # Errors
-/// [`ErrorKind::Io`] with the owner; a file that cannot be looked at is left to whoever opens it.
+/// [`ErrorKind::Io`], with the owner. A file that cannot be examined is left for opening to report.
 fn check_owner(path: &Path) -> Result<()> {
     let owner = |path: &Path| std::fs::metadata(path).map(|m| m.uid());
     match (owner(path), owner("/proc/self".as_ref())) {
@@ -145,7 +145,7 @@ fn check_owner(path: &Path) -> Result<()> {
     }
 }
 
-/// What is taken from outside, as it was found.
+/// The environment of the process.
 #[derive(Clone, Debug, Default)]
 struct Environment {
     db: Option<OsString>,
@@ -157,7 +157,7 @@ struct Environment {
 }
 
 impl Environment {
-    /// The release that runs is a file to read, and is read only if it matters.
+    /// The running release is read from a file, and only if needed.
     fn of_process(release_matters: bool) -> Self {
         let variable = std::env::var_os;
         let release = || std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();

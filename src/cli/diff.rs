@@ -12,7 +12,7 @@ use crate::render::text::Style;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Shows what differs between two kernels.
+/// Shows the differences between two kernels.
 pub fn run(args: &Diff, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let asked = Asked::parse(args.pattern.as_deref().unwrap_or("*"))?;
     let before = config.open(&index(&args.before, config)?)?;

@@ -1,20 +1,20 @@
-//! What goes to stdout and stderr, so that no name of a stranger's file can command a terminal.
+//! Escapes stdout and stderr, so that names in untrusted files cannot control a terminal.
 //!
-//! One rule for all commands: characters that control a terminal or the direction of text
-//! ([`commands_terminal`]) leave as `\u001b`, bytes that are no UTF-8 as `\x9b`; line ends and tabs stay. The first form
-//! is JSON's too, so that JSON stays JSON. Names are escaped before, where they are put into lines; this is the gate that
-//! nothing passes by.
+//! All commands follow one rule: characters that control a terminal or the direction of text ([`commands_terminal`])
+//! are written as `\u001b`, bytes that are not UTF-8 as `\x9b`; line ends and tabs are kept. The first form is also
+//! JSON's, so that JSON stays valid. Names are already escaped when lines are composed; this is a final gate for all
+//! output.
 use crate::render::commands_terminal;
 use std::io::{self, Write};
 
-/// What may pass.
+/// What passes unescaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passing {
     /// Text without colours, or JSON.
     Text,
-    /// The same with colours: sequences of the form `ESC [ digits m`.
+    /// Text with colours: sequences of the form `ESC [ digits m`.
     ColouredText,
-    /// Everything: texts of the program's own, and logs that are to leave as they came.
+    /// Everything: the program's own texts, and logs that must not be changed.
     Everything,
 }
 
@@ -22,16 +22,16 @@ pub enum Passing {
 pub struct Escaped<W> {
     target: W,
     passing: Passing,
-    /// The first bytes of a character that is not whole yet.
+    /// The first bytes of an incomplete character.
     begun: Vec<u8>,
 }
 
 impl<W: Write> Escaped<W> {
-    /// Writes to `target` what may pass, and the rest escaped.
+    /// A writer that escapes on the way to `target`.
     pub fn new(target: W, passing: Passing) -> Self {
         Self { target, passing, begun: vec![] }
     }
-    /// What it writes to.
+    /// The underlying writer.
     pub fn target(&self) -> &W {
         &self.target
     }
@@ -87,19 +87,19 @@ impl<W: Write> Write for Escaped<W> {
     }
 }
 
-/// Whether nothing has to be looked at: printable ASCII, line ends and tabs.
+/// Whether nothing needs escaping: printable ASCII, line ends and tabs.
 fn is_plain(bytes: &[u8]) -> bool {
     let plain = |b: &u8| (0x20..0x7f).contains(b) || matches!(b, b'\n' | b'\t');
-    // In pieces without a way out, which the compiler turns into vectors.
+    // In chunks without an early exit, which the compiler vectorizes.
     bytes.chunks(256).all(|piece| piece.iter().fold(true, |all, b| all & plain(b)))
 }
 
-/// Whether these bytes at the end may become a character.
+/// Whether these trailing bytes may be the start of a character.
 fn is_begun(bytes: &[u8]) -> bool {
     !bytes.is_empty() && std::str::from_utf8(bytes).is_err_and(|e| e.error_len().is_none())
 }
 
-/// The length of the sequence for a colour at the start.
+/// The length of a colour sequence at the start.
 fn colour(text: &str) -> Option<usize> {
     let digits = text.strip_prefix("\x1b[")?;
     let length = digits.find(|c: char| !c.is_ascii_digit())?;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// However it is cut, it is the same, and a terminal takes it for text.
+        /// The result does not depend on how the input is cut, and is plain text for a terminal.
         #[test]
         fn pieces_do_not_matter(bytes: Vec<u8>, cut: prop::sample::Index) {
             let at = cut.index(bytes.len() + 1);

@@ -1,4 +1,4 @@
-//! How the program ends: its exit code, and its last words on stderr.
+//! How the program ends: its exit code, and its final message on stderr.
 use std::borrow::Cow;
 use std::io::Write;
 
@@ -8,18 +8,18 @@ use super::escaped::{Escaped, Passing};
 use crate::error::{Error, ErrorKind, Result};
 use crate::render::printable;
 
-/// How a command ended that did not fail.
+/// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Found, or done.
     Done,
-    /// Nothing matched, or a check failed; what there was to say is said.
+    /// Nothing matched, or a check failed; the messages are already printed.
     Nothing,
-    /// A build finished without some objects, each named on stderr.
+    /// A build completed without some objects, each reported on stderr.
     LeftOut,
 }
 
-/// The exit code of the contract.
+/// The exit code, as documented.
 pub fn code(result: &Result<Outcome>) -> u8 {
     match result {
         Ok(Outcome::Done) => 0,
@@ -46,14 +46,14 @@ pub fn code(result: &Result<Outcome>) -> u8 {
     }
 }
 
-/// The last words of a process that cannot go on, as [`report`] would write them.
+/// The final message of a process that cannot continue, as [`report`] would write it.
 pub fn last_words(error: &Error, json: bool) -> Vec<u8> {
     let mut words = vec![];
     report(&Err(error.clone()), json, &mut Escaped::new(&mut words, Passing::Text));
     words
 }
 
-/// Writes an error, if there is one, as one line; there is nobody to tell if that fails too.
+/// Writes an error, if there is one, as a line; a failure to write is ignored.
 pub fn report(result: &Result<Outcome>, json: bool, stderr: &mut dyn Write) {
     if let Err(error) = result {
         let _ = writeln!(stderr, "{}", if json { as_json(error) } else { as_text(error) });
@@ -68,7 +68,7 @@ fn as_json(error: &Error) -> String {
     format!("{{\"error\":{}}}", object(error))
 }
 
-/// The object of the contract as JSON. Section and offset, which it has no fields for, lead the message.
+/// The documented JSON object of an error. It has no fields for section and offset, so these precede the message.
 pub fn object(error: &Error) -> String {
     #[derive(Serialize)]
     struct Fields<'a> {

@@ -44,7 +44,8 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     for (path, specs) in asked {
         let index = config.open(&path)?;
         if is_one_of_several && !config.quiet {
-            // The lines are SystemTap's, so the kernel is named beside them: between what is written so far and what follows.
+            // The lines are SystemTap's and do not name the kernel, which is printed on stderr: flush to keep the
+            // order.
             out.flush().map_err(failed)?;
             note(config, &format!("{}:", processes::name(&index.view()?)));
         }
@@ -75,7 +76,7 @@ fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
     Ok(true)
 }
 
-/// Prints what the specs match as SystemTap lists it, and gives those of functions; `None` if nothing matches.
+/// Prints what the specs match in SystemTap's listing, and returns the specs of functions; `None` if nothing matches.
 pub(super) fn listing(
     view: View<'_>,
     specs: &[Spec],
@@ -90,17 +91,17 @@ pub(super) fn listing(
     if !points.is_empty() {
         let definitions = ManuallyDrop::new(Definitions::of_index(&view)?);
         let unindexed = thread::scope(|threads| {
-            // Where much is asked, decoding takes a third of the time: another thread goes ahead over the same aliases.
+            // For large listings, decoding takes a third of the time: another thread expands the same aliases ahead.
             let ahead = points.iter().filter(|p| p.components.iter().any(|c| c.name.contains('*')));
             let ahead: Vec<_> = ahead.collect();
             if !ahead.is_empty() {
                 let definitions: &Definitions<'_> = &definitions;
-                // What is wrong in them the one that follows says.
+                // Errors are reported by the thread that follows.
                 threads.spawn(move || ahead.iter().all(|point| definitions.expand(point, |_| false).is_ok()));
             }
             alias::list(view, &definitions, &points, with_variables, &mut lines)
         })?;
-        // What was decoded goes with the process, if it ends: giving it back piece by piece takes a sixth of the time.
+        // If the process ends next, decoded definitions are leaked: freeing them one by one takes a sixth of the time.
         if !config.session.ends_with_the_answer() {
             drop(ManuallyDrop::into_inner(definitions));
         }
@@ -128,7 +129,7 @@ pub(super) fn listing(
     Ok(Some(asked))
 }
 
-/// Names the files where the name of a file, without wildcards, is that of several: all of them are meant.
+/// Lists the files if a file name without wildcards matches several: all of them are meant.
 pub(super) fn name_files(view: &View<'_>, specs: &[Spec], config: &Config) {
     const MOST: usize = 5;
     for spec in specs {
@@ -148,8 +149,8 @@ pub(super) fn name_files(view: &View<'_>, specs: &[Spec], config: &Config) {
     }
 }
 
-/// Tells of functions that are inlined, or cannot be probed everywhere: a probe on the name alone would miss calls.
-/// With -v, of all.
+/// Notes functions that are inlined or cannot be probed everywhere, because a probe on the name would miss calls. With
+/// -v, notes all.
 fn note_coverage(view: &View<'_>, spec: &FunctionSpec, config: &Config) {
     const MOST: usize = 5;
     if config.quiet {
@@ -172,7 +173,7 @@ fn note_coverage(view: &View<'_>, spec: &FunctionSpec, config: &Config) {
     }
 }
 
-/// Writes a line; one with control characters in it, which no compiler writes, is escaped.
+/// Writes a line, and escapes it if it has control characters, which no compiler writes.
 fn put(line: &[u8], out: &mut dyn Write) -> std::io::Result<()> {
     if line.iter().all(|b| (0x20..0x7f).contains(b)) {
         out.write_all(line)?;
@@ -182,13 +183,13 @@ fn put(line: &[u8], out: &mut dyn Write) -> std::io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// One line for each placement: text sorted as the listing is, JSON in the order of the patterns.
+/// One line for each placement: text sorted like the listing, JSON in the order of the patterns.
 fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut dyn Write) -> Result<bool> {
     let view = index.view()?;
     let release = String::from_utf8_lossy(view.release());
     let mut found = false;
     let mut lines = Lines::default();
-    // One pattern gives no placement twice.
+    // A single pattern gives no placement twice.
     let mut printed = FxHashSet::default();
     for spec in specs {
         let wanted = Wanted { locals: args.locals, ..Wanted::default() };
@@ -253,7 +254,7 @@ fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, line: &mut 
     line.extend_from_slice(p.instance.name().as_bytes());
 }
 
-/// The alias, and what it leads to.
+/// Appends the alias, and the point it leads to.
 fn put_probe(view: &View<'_>, probe: &Probe<'_, '_>, line: &mut Vec<u8>) {
     if probe.named.name != probe.named.point {
         line.extend_from_slice(probe.named.name.as_bytes());

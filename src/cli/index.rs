@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::kernels::choose;
 use crate::query::diff::btf_vs_dwarf;
 use crate::query::index::kernel_id::KernelId;
-use crate::query::index::provenance::{self, Basis};
+use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::user_object;
 use crate::query::verdict::decided::Decided;
 use crate::render::printable;
@@ -19,7 +19,7 @@ use probeidx_format::record::FunctionRecord;
 use serde_json::json;
 use std::io::Write;
 
-/// Which kernels are indexed, by release, and where.
+/// Lists the indexed kernels by release, with their files.
 pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in choose(&config.db, Some(config.kernel.as_deref().unwrap_or("*")), None)? {
         let index = config.open(&path)?;
@@ -38,7 +38,7 @@ pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What is in the index.
+/// Prints statistics of the index.
 pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
         let index = config.open(&path)?;
@@ -111,11 +111,11 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             let name = object.as_ref().unwrap_or(&meta.release);
             writeln!(out, "{name}  {}  written by probeidx {}", path.display(), meta.written_by)?;
             match provenance::of_index(&view) {
-                Basis::Dwarf => {}
-                Basis::Btf => {
+                Provenance::Dwarf => {}
+                Provenance::Btf => {
                     writeln!(out, "  rests on BTF: no files, lines, inline instances and local variables")?
                 }
-                Basis::Symbols => writeln!(out, "  rests on symbols alone")?,
+                Provenance::Symbols => writeln!(out, "  rests on symbols only")?,
             }
             for (what, n) in counts {
                 writeln!(out, "  {n:>10}  {what}")?;
@@ -145,12 +145,12 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-/// How many verdicts are decided; none are counted in a program or shared library.
+/// Counts the decided verdicts; `None` for a program or shared library.
 fn object_verdicts(view: &View<'_>) -> Option<Decided> {
     user_object::path(view).is_none().then(|| Decided::of(view))
 }
 
-/// Whether the bytes of the index are whole: all of them are under a checksum.
+/// Checks that no byte of the index has changed: checksums cover all of them.
 pub fn verify(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
         config.open(&path)?.verify()?;

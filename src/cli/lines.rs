@@ -53,13 +53,13 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
 }
 
-/// Shows listings of one index.
+/// The listings of one index.
 struct Shown<'a, 'c> {
     view: View<'a>,
     release: &'c str,
     describer: Describer<'a, 'static>,
     places: Places,
-    /// By file; none where it is not there, or of another kernel.
+    /// The source texts by file; `None` for one that is missing or of another kernel.
     sources: FxHashMap<StrId, Option<Rc<Source>>>,
     config: &'c Config,
 }
@@ -121,7 +121,7 @@ impl<'a> Shown<'a, '_> {
         }
     }
 
-    /// What is inlined at a line, where its first copy starts.
+    /// The placements inlined at a line, each at the start of its first copy.
     fn inlined(&mut self, listing: &Listing<'a>, line: &Line<'a>) -> Result<Vec<Placement<'a>>> {
         let mut found = vec![];
         for placed in line.inlined.iter().filter(|p: &&Placed<'_>| p.record.entry.get() != 0) {
@@ -130,7 +130,7 @@ impl<'a> Shown<'a, '_> {
         Ok(found)
     }
 
-    /// The text of the listing's file, read once for all objects that have code of it.
+    /// The text of the listing's file, read once for all objects with code of it.
     fn source(&mut self, listing: &Listing<'_>) -> Option<Rc<Source>> {
         let Self { view, places, config, .. } = &*self;
         let read = || match places.read(view, listing.file) {

@@ -1,4 +1,4 @@
-//! `probeidx man`: a manual page for each command, from the definition of the command line, in man(7).
+//! `probeidx man`: writes a manual page for each command, from the definition of the command line, in man(7).
 use super::args::{Args, Man};
 use super::exit::Outcome;
 use super::output::failed;
@@ -8,10 +8,10 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::fmt::Write as _;
 use std::io::Write;
 
-/// When what the pages say has last changed.
+/// When the contents of the pages last changed.
 const DATE: &str = "2026-11-21";
 
-/// How far lines of text reach.
+/// The width of text lines.
 const WIDTH: usize = 76;
 
 const ENVIRONMENT: [(&str, &str); 4] = [
@@ -27,7 +27,7 @@ const FILES: [(&str, &str); 3] = [
     ("/usr/lib/debug", "Where build looks for debug files."),
 ];
 
-/// Writes the pages into a folder, and names them.
+/// Writes the pages into a folder, and lists them.
 pub fn run(args: &Man, out: &mut dyn Write) -> Result<Outcome> {
     let folder = &args.folder;
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "make the folder", e))?;
@@ -59,7 +59,7 @@ fn page(root: &Command, command: &Command) -> String {
         ".TH {} 1 {DATE} \"probeidx {version}\" \"User Commands\"",
         escaped(&title.to_uppercase())
     ));
-    // Neither hyphens within words nor blanks between them: what stands there may be code.
+    // No hyphenation and no justification, because the text may be code.
     page.line(".nh\n.ad l");
     page.section("NAME");
     page.line(&format!("{} \\- {}", escaped(&title), escaped(&text(command.get_about()))));
@@ -128,7 +128,7 @@ fn value_name(arg: &Arg) -> String {
     named.map_or_else(|| arg.get_id().as_str().to_uppercase(), ToString::to_string)
 }
 
-/// What stands behind the help of a command: paragraphs, examples, exit codes.
+/// The text after the help of a command: paragraphs, examples, exit codes.
 #[derive(Default)]
 struct Notes {
     description: Vec<Vec<String>>,
@@ -159,7 +159,7 @@ impl Notes {
     }
 }
 
-/// A page that is being written.
+/// A page under construction.
 struct Page(String);
 
 impl Page {
@@ -191,7 +191,7 @@ impl Page {
         }
     }
 
-    /// A paragraph; lines that are set back stay as they are.
+    /// A paragraph; indented lines are kept as they are.
     fn block(&mut self, lines: &[String]) {
         self.line(".PP");
         for part in lines.chunk_by(|a, b| a.starts_with(' ') == b.starts_with(' ')) {
@@ -251,7 +251,7 @@ impl Page {
     }
 }
 
-/// Text that roff prints as it is.
+/// Escapes text so that roff prints it unchanged.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -268,7 +268,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// At the start of a line a dot would be a request.
+/// At the start of a line, a dot would be a request.
 fn at_start(line: &str) -> String {
     if line.starts_with('.') { format!("\\&{line}") } else { line.to_owned() }
 }

@@ -1,24 +1,24 @@
-//! The end of memory: a line and an exit code in place of an abort.
+//! Handles memory exhaustion: a message and an exit code instead of an abort.
 #![allow(unsafe_code)]
 use crate::faults::end_with;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The system's memory, for `#[global_allocator]` of the program. Where there is none left the process ends with exit
-/// code 3: an index that was being written has no name yet, and what it had so far goes with the next build.
+/// The system allocator, for `#[global_allocator]` of the program. If memory is exhausted, the process ends with exit
+/// code 3; an index being written has no name yet, and the next build removes what was written.
 pub struct Memory;
 
 static AS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// In which form it is to be told.
+/// Whether to report the error as JSON.
 pub fn tell_as_json(json: bool) {
     AS_JSON.store(json, Ordering::Relaxed);
 }
 
-// SAFETY: what it gives and takes is the system's, and what fails does not return.
+// SAFETY: memory comes from and returns to the system allocator, and a failed allocation does not return.
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees are passed on.
         there(unsafe { System.alloc(layout) })
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -45,7 +45,7 @@ fn there(memory: *mut u8) -> *mut u8 {
 
 #[cold]
 fn none_left() -> ! {
-    // Composed beforehand: there is no memory to compose it in.
+    // Constant, because there is no memory to compose it in.
     const TEXT: &str = "probeidx: error: out of memory; end other programs, raise the limit (ulimit -v), or build with -j 1\n";
     const JSON: &str = concat!(
         "{\"error\":{\"kind\":\"exhausted\",\"message\":\"out of memory\",\"path\":null,",

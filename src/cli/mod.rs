@@ -1,4 +1,4 @@
-//! The command line: arguments to questions, answers to stdout, failures to exit codes.
+//! The command line: turns arguments into questions, writes answers to stdout, and failures into exit codes.
 pub mod args;
 pub mod config;
 pub mod exit;
@@ -13,11 +13,11 @@ mod blacklist;
 mod build;
 mod capture;
 mod check;
+mod chunked_stdin;
 mod complete;
 mod decode;
 mod diff;
 mod escaped;
-mod feed;
 mod find;
 mod index;
 mod lines;
@@ -38,7 +38,7 @@ use exit::Outcome;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 
-/// Runs a command line, the name of the program first, and gives the exit code.
+/// Runs a command line, starting with the name of the program, and returns the exit code.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
     let argv: Vec<OsString> = argv.into_iter().collect();
     let (result, json) = match args::parse(argv.iter().cloned()) {
@@ -81,7 +81,7 @@ fn dispatch(args: &Args) -> Result<Outcome> {
         question => {
             let config = Config::new(&args.global)?;
             let passing = match question {
-                // The text between the frames is to stay as it is, unless a terminal would obey it.
+                // The text between frames stays unchanged, unless a terminal could interpret it.
                 Command::Decode(_) if !config.json && !std::io::stdout().is_terminal() => Passing::Everything,
                 _ if config.color => Passing::ColouredText,
                 _ => Passing::Text,
@@ -91,10 +91,10 @@ fn dispatch(args: &Args) -> Result<Outcome> {
     }
 }
 
-/// Answers a question to the index. Whatever it says besides goes through the session of `config`.
+/// Answers a question about the index. Notes go to the session of `config`.
 ///
 /// # Errors
-/// Those of the command; [`ErrorKind::Usage`] for one that asks nothing.
+/// Those of the command; [`ErrorKind::Usage`] for a command that is not a question.
 pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     match question {
         Command::Find(find) => find::run(find, config, out),
@@ -119,7 +119,7 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
     }
 }
 
-/// Whatever a stream of suggestions and warnings is to say, unless it is to be quiet.
+/// Writes a suggestion or warning, unless it is to be quiet.
 fn note(config: &Config, text: &str) {
     if !config.quiet {
         config.session.note(text);

@@ -1,20 +1,19 @@
-//! Results on stdout: in large pieces, and quietly over once nobody reads them any more.
+//! Writes results to stdout in large pieces, and ends quietly once the reader is gone.
 use std::io::{self, BufWriter, Write};
 
 use super::escaped::{Escaped, Passing};
 use super::exit::Outcome;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many bytes are gathered before they are written: as many as a pipe holds.
+/// The size of the buffer: the capacity of a pipe.
 const BUFFER: usize = 64 << 10;
 
-/// Runs a command with stdout to write to, and writes what is left at its end. What may not pass is escaped.
+/// Runs a command with stdout to write to, and flushes it at the end. Text that may not pass is escaped.
 ///
-/// A reader who closed the pipe has what they wanted: whatever the command makes of its failed write, the
-/// outcome is then [`Outcome::Done`].
+/// If the reader closed the pipe, the outcome is [`Outcome::Done`], whatever the command makes of the failed write.
 ///
 /// # Errors
-/// The command's own; else [`ErrorKind::Io`] if stdout cannot be written for another reason.
+/// Those of the command; else [`ErrorKind::Io`] if stdout cannot be written for another reason.
 pub fn to_stdout(
     passing: Passing,
     command: impl FnOnce(&mut dyn Write) -> Result<Outcome>,
@@ -43,31 +42,30 @@ fn to(
     result.and_then(|outcome| flushed.map(|()| outcome).map_err(failed))
 }
 
-/// Results that wait until it is known that they are wanted. There are never many of them: what does not fit in goes on as if
-/// it were.
+/// Results that are held back until they are wanted. If they do not fit, they are released.
 pub struct Held<'o> {
     out: &'o mut dyn Write,
     waiting: Option<Vec<u8>>,
 }
 
 impl<'o> Held<'o> {
-    /// How many bytes wait at most.
+    /// The largest number of bytes held back.
     const MOST: usize = 1 << 20;
 
-    /// Lets everything pass.
+    /// A writer that passes everything on.
     pub fn open(out: &'o mut dyn Write) -> Self {
         Self { out, waiting: None }
     }
 
-    /// Holds back what is written, until it is [released](Self::release).
+    /// A writer that holds results back until [`release`](Self::release).
     pub fn waiting(out: &'o mut dyn Write) -> Self {
         Self { out, waiting: Some(vec![]) }
     }
 
-    /// Writes what waits, and from now on lets everything pass. What was not released is never written.
+    /// Writes what was held back, and passes everything on from then. Results that are not released are never written.
     ///
     /// # Errors
-    /// Those of the writer behind it.
+    /// Those of the underlying writer.
     pub fn release(&mut self) -> io::Result<()> {
         self.waiting.take().map_or(Ok(()), |waiting| self.out.write_all(&waiting))
     }
@@ -88,7 +86,7 @@ impl Write for Held<'_> {
     }
 }
 
-/// Remembers that the other end was closed.
+/// Remembers whether the other end was closed.
 struct Watched<W> {
     target: W,
     closed: bool,
@@ -117,7 +115,7 @@ impl<W: Write> Write for Watched<W> {
 mod tests {
     use super::*;
 
-    /// Takes so many bytes and then fails; remembers the size of each write.
+    /// Accepts this many bytes and then fails; records the size of each write.
     struct Reader {
         room: usize,
         then: io::ErrorKind,
@@ -140,7 +138,7 @@ mod tests {
         }
     }
 
-    /// Writes lines until it is told to stop; also says how many.
+    /// Writes lines until a write fails. Also returns their number.
     fn lines(reader: &mut Reader, most: usize) -> (Result<Outcome>, usize) {
         let mut written = 0;
         let result = to(reader, Passing::Text, |out| {

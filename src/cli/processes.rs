@@ -1,4 +1,4 @@
-//! Which index files answer: those of kernels, or those of programs and shared libraries.
+//! Chooses the index files that answer: those of kernels, or those of programs and shared libraries.
 use super::config::Config;
 use super::note;
 use crate::error::{Error, ErrorKind, Result};
@@ -12,10 +12,10 @@ use probeidx_format::meta::UserMeta;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The index files that a list of specs asks, each with those of the list that it can answer.
+/// The index files that a list of specs needs, each with those specs that it can answer.
 ///
 /// # Errors
-/// Those of [`Config::indexes`]; [`ErrorKind::NoIndex`] where there is none of a program or library.
+/// Those of [`Config::indexes`]; [`ErrorKind::NoIndex`] if a program or library is not indexed.
 pub fn asked(config: &Config, specs: &[Spec]) -> Result<Vec<(PathBuf, Vec<Spec>)>> {
     let is_of_process = |spec: &&Spec| matches!(spec.point.scope(), Some(ModuleScope::Process(_)));
     let (processes, kernels): (Vec<&Spec>, Vec<&Spec>) = specs.iter().partition(is_of_process);
@@ -41,7 +41,7 @@ pub fn asked(config: &Config, specs: &[Spec]) -> Result<Vec<(PathBuf, Vec<Spec>)
     Ok(found)
 }
 
-/// What an index is of: `kernel 6.1.0`, or the path of a program or library.
+/// The name of what is indexed: `kernel 6.1.0`, or the path of a program or library.
 pub fn name(view: &View<'_>) -> String {
     match user_object::path(view) {
         Some(path) => String::from_utf8_lossy(path).into_owned(),
@@ -49,7 +49,7 @@ pub fn name(view: &View<'_>) -> String {
     }
 }
 
-/// Names the kernel that answers for people, where nobody chose it among several.
+/// Names the kernel that answers, if several are indexed and none was chosen.
 pub fn name_kernel(config: &Config) {
     if config.quiet || config.json {
         return;
@@ -60,11 +60,11 @@ pub fn name_kernel(config: &Config) {
     }
 }
 
-/// The indexes of the programs and libraries that a pattern names, by the path of what they index; none where none is named
-/// so. A path may lead to the object by symbolic links. Cost: opening each of these indexes.
+/// The indexes of the programs and libraries that match a pattern, ordered by the path of the object; empty if none
+/// matches. A path may reach the object through symbolic links. Cost: opens each of these indexes.
 ///
 /// # Errors
-/// Those of an index that cannot be opened, if no other one is named.
+/// Those of an index that cannot be opened, if no other one matches.
 pub fn of_process(config: &Config, pattern: &Pattern) -> Result<Vec<PathBuf>> {
     let (found, unread) = matching(config, &|user| user_object::is_named(user, pattern))?;
     if !found.is_empty() {
@@ -83,7 +83,7 @@ pub fn of_process(config: &Config, pattern: &Pattern) -> Result<Vec<PathBuf>> {
     unread.map_or(Ok(vec![]), Err)
 }
 
-/// Every index that is there: of the kernel that is asked, or of the only one, and of all programs and libraries.
+/// All indexes: that of the chosen or only kernel, and those of all programs and libraries.
 ///
 /// # Errors
 /// Those of [`Config::indexes`], unless there are other indexes.
@@ -98,7 +98,7 @@ pub fn every(config: &Config) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// All indexes of programs and libraries that can be opened, with the names of what they index.
+/// All indexes of programs and libraries that can be opened, with the names of their objects.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] if the folder cannot be read.
@@ -111,19 +111,19 @@ pub fn all(config: &Config) -> Result<Vec<(UserMeta, Arc<Index>)>> {
     Ok(files(config)?.iter().filter_map(open).collect())
 }
 
-/// The same, for addresses in them.
+/// Prepares these indexes for resolving addresses.
 pub fn further(users: &[(UserMeta, Arc<Index>)]) -> Vec<Further<'_>> {
     users.iter().filter_map(|(user, index)| Some(Further::new(user, index.view().ok()?))).collect()
 }
 
-/// Whether there is an index of a program or library.
+/// Whether any program or library is indexed.
 pub fn is_any(config: &Config) -> bool {
     files(config).is_ok_and(|files| !files.is_empty())
 }
 
 type Named<'a> = dyn Fn(&UserMeta) -> bool + 'a;
 
-/// The indexes of which the names are right, by the path of their objects; and what is wrong with one that cannot be opened.
+/// The indexes with matching names, ordered by the path of their objects; and the error of one that cannot be opened.
 fn matching(config: &Config, is_right: &Named<'_>) -> Result<(Vec<PathBuf>, Option<Error>)> {
     let mut found = vec![];
     let mut unread = None;
@@ -139,7 +139,7 @@ fn matching(config: &Config, is_right: &Named<'_>) -> Result<(Vec<PathBuf>, Opti
     Ok((found.into_iter().map(|(_, path)| path).collect(), unread))
 }
 
-/// The index files of programs and libraries, by name; a file that was given is asked, whatever it is.
+/// The index files of programs and libraries, by name; a given file is used, whatever it contains.
 fn files(config: &Config) -> Result<Vec<PathBuf>> {
     if config.db.is_file() {
         return Ok(vec![config.db.clone()]);

@@ -1,4 +1,4 @@
-//! How far a build is, on stderr: a bar for a terminal, now and then a line for anything else.
+//! Shows the progress of a build on stderr: a bar on a terminal, else an occasional line.
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use super::args::When;
 use crate::observer::Observer;
 use crate::render::printable;
 
-/// Shows to a person what an [`Observer`] is told.
+/// Shows what an [`Observer`] receives.
 pub struct Progress {
     shown: Mutex<Shown>,
     with_stages: bool,
@@ -23,7 +23,7 @@ struct Shown {
     said: Instant,
     objects: usize,
     objects_done: usize,
-    /// What is left is reckoned by bytes: vmlinux is as much work as hundreds of modules.
+    /// The remaining time is estimated by bytes: vmlinux is as much work as hundreds of modules.
     bytes: u64,
     bytes_done: u64,
 }
@@ -36,12 +36,12 @@ enum Form {
     Lines(Box<dyn Write + Send>),
 }
 
-/// How long there is nothing worth another line.
+/// The shortest time between two lines.
 const PAUSE: Duration = Duration::from_secs(1);
 const BAR: &str = "{msg} [{wide_bar}] {binary_bytes_per_sec}, {eta} left";
 
 impl Progress {
-    /// `terminal`: whether a person watches. `quiet` silences it unless it was asked for with `always`.
+    /// `terminal`: whether the output is a terminal. `quiet` suppresses it, except for `always`.
     pub fn new(when: When, terminal: bool, quiet: bool) -> Self {
         let wanted = match when {
             When::Always => true,
@@ -57,12 +57,12 @@ impl Progress {
         Self { is_quiet: quiet, ..progress }
     }
 
-    /// Says when each stage of a kernel's build is done.
+    /// Reports when each stage of a kernel's build is done.
     pub fn with_stages(self, with_stages: bool) -> Self {
         Self { with_stages, ..self }
     }
 
-    /// A file of this name is on its way: so many bytes are here, of so many.
+    /// A file of this name is being downloaded: bytes so far, and in total.
     #[cfg(feature = "debuginfod")]
     pub fn downloads(&self, name: &str, bytes: u64, whole: Option<u64>) {
         let mut shown = self.shown();
@@ -90,7 +90,7 @@ impl Progress {
         Self { shown: Mutex::new(shown), with_stages: false, is_quiet: false }
     }
 
-    /// Sums are never left halfway, so it does not matter if a thread panicked.
+    /// Sums are always consistent, so a panic in another thread does not matter.
     fn shown(&self) -> MutexGuard<'_, Shown> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,7 +157,7 @@ impl Shown {
         }
     }
 
-    /// A line that cannot be written is not worth failing a build.
+    /// A failure to write a line does not fail a build.
     fn line(&mut self, elapsed: Duration) {
         self.said = Instant::now();
         let rate = self.bytes_done as f64 / elapsed.as_secs_f64().max(1e-3);

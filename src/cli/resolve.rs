@@ -14,7 +14,7 @@ use crate::nearest;
 use crate::query::answer::{Answer, answers};
 use crate::query::index::user_object;
 use crate::query::resolve::placement::{Placement, Wanted};
-use crate::query::resolve::tracepoint_values::Traced;
+use crate::query::resolve::tracepoint_values::TracepointValues;
 use crate::query::resolve::{self, defined, event};
 use crate::query::runtime::overlay::Overlay;
 use crate::query::spec;
@@ -71,7 +71,8 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
         let wanted = Wanted { running: overlay.as_ref(), ..wanted };
         let mut printer = Printer::new(&view, format, text::Style { color: config.color });
         printer.above = is_one_of_several.then(|| processes::name(&view));
-        // Placements without what is to be read there help nobody: they wait until each argument was found at one.
+        // Placements are of no use without the requested values: hold them back until each argument has been found at
+        // one.
         let is_held = !arguments.is_empty() && format != Format::Json;
         let out = &mut if is_held { Held::waiting(out) } else { Held::open(out) };
         let mut found = false;
@@ -83,7 +84,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
                 let values = answer.values();
                 found = true;
                 for (seen, argument) in seen.iter_mut().zip(&arguments) {
-                    // What no event has was an error before the first one.
+                    // An argument that no event has was reported before the first one.
                     *seen |= is_event || values.iter().any(|v| v.name == argument.text && is_known(v));
                 }
                 unread.add(values);
@@ -119,12 +120,12 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
 }
 
-/// Whether there is such a variable, readable or not.
+/// Whether the variable exists, readable or not.
 fn is_known(value: &ValueAt) -> bool {
     value.type_id.is_some() || value.role != Role::Local || value.state == State::Unsupported
 }
 
-/// Why nothing of what was asked for can be read, as long as nothing can.
+/// Why none of the requested values can be read, while that is so.
 #[derive(Default)]
 struct Unread {
     reasons: Vec<String>,
@@ -143,7 +144,7 @@ impl Unread {
         }
     }
 
-    /// One line; `None` where something can be read, or nothing was asked for.
+    /// One line; `None` if something can be read, or nothing was requested.
     fn reasons(&self, asked: usize) -> Option<String> {
         if self.is_any_read || asked == 0 || self.reasons.is_empty() {
             return None;
@@ -155,7 +156,7 @@ impl Unread {
     }
 }
 
-/// Says for each kernel at how many places something is known.
+/// Reports for each kernel at how many places something is defined.
 fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let argument = argument::parse(asked)?;
     let mut outcome = Outcome::Done;
@@ -184,16 +185,16 @@ struct Printer<'a> {
     release: Cow<'a, str>,
     format: Format,
     style: text::Style,
-    /// The declaration of which the heading stands: object, function, file and line.
+    /// The declaration of the last heading: object, function, file and line.
     heading: Option<(ObjectId, Vec<u8>, Vec<u8>, u32)>,
     definitions: Option<kprobe_events::Writer>,
-    /// The alias and the point of which the heading stands.
+    /// The alias and point of the last heading.
     named: Option<(String, String)>,
-    /// Which of several kernels it is: stands above the first place.
+    /// The name of the kernel, if there are several, to print above the first place.
     above: Option<String>,
-    /// How many placements were written for people.
+    /// The number of placements written as text.
     placements: usize,
-    /// The declarations of these, as hashes.
+    /// The declarations of those placements, as hashes.
     functions: FxHashSet<u64>,
 }
 
@@ -213,7 +214,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// How many placements there are, if they are more than one counts.
+    /// The number of placements, if it is large enough to mention.
     fn many(&self) -> Option<String> {
         const FEW: usize = 50;
         let (placements, functions) = (self.placements, self.functions.len());
@@ -221,7 +222,7 @@ impl<'a> Printer<'a> {
         (placements > FEW).then(|| format!("{placements} placements of {functions} function{s}"))
     }
 
-    /// Writes which of several kernels it is, once.
+    /// Writes the name of the kernel, once, if there are several.
     fn above(&mut self, out: &mut dyn Write) -> std::io::Result<()> {
         match self.above.take() {
             Some(name) if self.format == Format::Text => writeln!(out, "{}", printable(&name)),
@@ -247,7 +248,7 @@ impl<'a> Printer<'a> {
                 };
                 writer.placement(p, filter, out)
             }
-            // Those are listed, not resolved.
+            // The listing prints these.
             Format::Stap => Ok(()),
             Format::Text => {
                 self.above(out)?;
@@ -265,7 +266,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn tracepoint(&mut self, traced: &Traced<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+    fn tracepoint(&mut self, traced: &TracepointValues<'_>, out: &mut dyn Write) -> std::io::Result<()> {
         match self.format {
             Format::Json => tracepoint::json(self.view, &self.release, traced, out),
             Format::KprobeEvents => {
@@ -307,7 +308,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Whether definitions were asked for, and there are none.
+    /// Whether definitions were requested, and there are none.
     fn is_without_definitions(&self) -> bool {
         self.definitions.as_ref().is_some_and(|d| d.defined == 0)
     }
@@ -317,13 +318,13 @@ fn no_variable(view: &View<'_>, specs: &[Spec], argument: &Argument) -> Error {
     let name = match &argument.source {
         Source::Variable(way) => &way.root,
         Source::Returned(_) | Source::Raw(_) => {
-            return Error::new(ErrorKind::NoMatch, "the function returns nothing, as far as is known");
+            return Error::new(ErrorKind::NoMatch, "the function is not known to return anything");
         }
     };
     let mut known: Vec<String> = vec![];
     for spec in specs {
         let all = Wanted { locals: true, ..Wanted::default() };
-        // What fails here has failed before.
+        // An error here has already been reported.
         let _ = resolve::resolve(*view, spec, all, |placement, _| {
             for value in placement.values {
                 if !known.contains(&value.name) {

@@ -1,5 +1,5 @@
-//! What a command has besides its arguments: what it reads as its input, where its notes go, which indexes are open. Of a
-//! command line these are those of the process; of a request to `serve` they come with it.
+//! The context of a command besides its arguments: its input, where its notes go, which indexes are open. For a command
+//! line, these belong to the process; for a request to `serve`, to the request.
 use std::io::{Cursor, IsTerminal, Read, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,34 +9,34 @@ use crate::kernels::OpenIndexes;
 use crate::query::Index;
 use crate::render::printable;
 
-/// Where input comes from and notes go.
+/// The source of input and destination of notes.
 #[derive(Clone, Debug, Default)]
 pub enum Session {
-    /// From stdin, and to stderr; an index is opened for each question.
+    /// Stdin and stderr; an index is opened for each question.
     #[default]
     Process,
-    /// With the request, and back with its answer.
+    /// Input comes with the request, and notes go back with its answer.
     Request(Arc<Request>),
 }
 
-/// What belongs to one request.
+/// The context of one request.
 #[derive(Debug, Default)]
 pub struct Request {
-    /// What the command reads in place of stdin.
+    /// The input of the command, in place of stdin.
     pub input: Arc<[u8]>,
-    /// What it said besides its results.
+    /// The notes so far.
     pub notes: Mutex<Vec<String>>,
     /// Shared by all requests.
     pub open: Arc<OpenIndexes>,
 }
 
 impl Session {
-    /// Whether the process ends with the answer, and what it holds with it.
+    /// Whether the process ends after the answer, so that its memory need not be freed.
     pub fn ends_with_the_answer(&self) -> bool {
         matches!(self, Self::Process)
     }
 
-    /// What the command reads.
+    /// The input of the command.
     pub fn input(&self) -> Box<dyn Read + Send> {
         match self {
             Self::Process => Box::new(std::io::stdin()),
@@ -44,12 +44,12 @@ impl Session {
         }
     }
 
-    /// Whether a person types what the command reads.
+    /// Whether the input is typed at a terminal.
     pub fn is_typed(&self) -> bool {
         matches!(self, Self::Process) && std::io::stdin().is_terminal()
     }
 
-    /// Says something that is no result. There is nobody to tell if that fails.
+    /// Writes a note. A failure to write is ignored.
     pub fn note(&self, text: &str) {
         const MOST: usize = 1000;
         match self {
@@ -65,7 +65,7 @@ impl Session {
         }
     }
 
-    /// Opens an index, or gives the one that is open.
+    /// Opens an index, or returns the open one.
     ///
     /// # Errors
     /// Those of [`Index::open`].

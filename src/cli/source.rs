@@ -1,4 +1,4 @@
-//! Source texts on this machine.
+//! Finds source texts on this machine.
 use crate::query::index::functions;
 use probeidx_format::View;
 use probeidx_format::id::StrId;
@@ -17,13 +17,13 @@ impl Source {
     }
 }
 
-/// Where the sources of a kernel are looked for: the folder that was named, else where distributions put them.
+/// The folders to search for a kernel's sources: the given one, else where distributions install them.
 pub struct Places {
     named: Option<PathBuf>,
     roots: Vec<PathBuf>,
 }
 
-/// A file whose text cannot be that of the kernel.
+/// A file whose text does not match the kernel.
 pub struct Differs {
     pub path: PathBuf,
 }
@@ -54,10 +54,10 @@ impl Places {
         Self { named, roots }
     }
 
-    /// The text of a file of the kernel; `None` where it is not there.
+    /// The text of a file of the kernel; `None` if it is not found.
     ///
     /// # Errors
-    /// [`Differs`] if the functions that are declared in the file are not in those lines.
+    /// [`Differs`] if the functions declared in the file are not on those lines.
     pub fn read(&self, view: &View<'_>, file: StrId) -> Result<Option<Source>, Differs> {
         let named = String::from_utf8_lossy(view.string(file));
         let found = self.candidates(Path::new(&*named)).into_iter().find_map(|path| {
@@ -71,8 +71,8 @@ impl Places {
         }
     }
 
-    /// A path that begins at a build machine's root lies below ours under its last components; so does any path below
-    /// the folder that was named.
+    /// A path from a build machine is tried below the local folders, by its last components; the same holds for any
+    /// path below a given folder.
     fn candidates(&self, path: &Path) -> Vec<PathBuf> {
         let parts: Vec<_> = path.components().filter(|c| matches!(c, Component::Normal(_))).collect();
         let least = match self.named {
@@ -87,8 +87,8 @@ impl Places {
     }
 }
 
-/// Whether at least half of the functions that are declared in a file stand in their lines of the text: macros declare
-/// some whose names are not written there.
+/// Whether at least half of the functions declared in a file are on those lines of the text. Macros declare some whose
+/// names are not in the text.
 fn is_of(view: &View<'_>, file: StrId, source: &Source) -> bool {
     let declared = functions::declared_in(view, file);
     let (mut there, mut all) = (0, 0);

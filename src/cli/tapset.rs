@@ -19,7 +19,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Shows what tapsets define: without a pattern a line each, as SystemTap dumps them.
+/// Shows tapset definitions; without a pattern, a line for each, like SystemTap's dumps.
 pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let patterns = args.patterns.iter().map(|p| NamePattern::new(p)).collect::<Result<Vec<_>>>()?;
     let mut outcome = Outcome::Nothing;
@@ -53,7 +53,7 @@ pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcom
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
 }
 
-/// A question to one index. The answers are whether there was any.
+/// A query of one index. Its methods return whether anything matched.
 struct Asked<'a> {
     args: &'a Tapset,
     patterns: &'a [NamePattern],
@@ -83,7 +83,7 @@ impl Asked<'_> {
             dumped.iter().try_for_each(|line| writeln!(out, "{}", printable(line))).map_err(failed)?;
             return Ok(!dumped.is_empty());
         }
-        // By where they stand: an alias of several names is one, and a name can be defined again.
+        // By position: an alias with several names is one, and a name can be defined repeatedly.
         let names = definitions.alias_names().into_iter().filter(|name| self.is_asked(name));
         let mut asked: Vec<&Alias> = vec![];
         for alias in names.flat_map(|name| definitions.alias(name)) {
@@ -98,7 +98,7 @@ impl Asked<'_> {
         Ok(!asked.is_empty())
     }
 
-    /// One alias: its definition, and with a pattern what it means on this kernel.
+    /// Prints an alias: its definition and, with a pattern, its meaning on this kernel.
     fn alias(&self, alias: &Alias, words: &Words<'_>, out: &mut dyn Write) -> Result<()> {
         let Self { definitions, view, config, .. } = *self;
         let explained = || explain(view, definitions, words, alias);

@@ -15,10 +15,10 @@ use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use std::io::Write;
 
-/// Shows how types are laid out, one of their members, or who takes and returns them.
+/// Shows the layout of types, one of their members, or the functions that use them.
 pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let mut path = member_path::parse(&args.name.join(" "))?;
-    // What is asked for is the type itself, no pointer to it: both spellings of the first step mean the same.
+    // The type itself is meant, not a pointer to it: both spellings of the first step are equivalent.
     if let Some(first) = path.steps.first_mut()
         && let Step::Arrow(name) = first
     {
@@ -49,7 +49,7 @@ pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     if outcome == Outcome::Nothing { nothing(&reasons, config) } else { Ok(outcome) }
 }
 
-/// A question to one index. The answers are whether there was any.
+/// A query of one index. Its methods return whether anything matched.
 struct Asked<'a> {
     view: &'a View<'a>,
     release: &'a str,

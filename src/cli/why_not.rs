@@ -1,4 +1,4 @@
-//! What to say where nothing matched.
+//! Explains why nothing matched.
 use super::config::Config;
 use super::exit::Outcome;
 use super::note;
@@ -8,7 +8,7 @@ use crate::query::spec::Spec;
 use crate::query::systemtap::alias::missing;
 use crate::query::{Index, explain as query};
 
-/// How a command ends that found nothing: the reasons on stderr, as one object of JSON where that was asked for.
+/// Ends a command that found nothing: prints the reasons on stderr, with `--json` as one JSON object.
 pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
     if config.json && !reasons.is_empty() {
         return Err(Error::new(ErrorKind::NoMatch, reasons.join("; ")));
@@ -17,7 +17,7 @@ pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
     Ok(Outcome::Nothing)
 }
 
-/// Why nothing in this index matched, where that can be told, or which names are near. `texts` is what the specs were read from.
+/// Why nothing in this index matched, if known, or which names are similar. `texts` are the sources of the specs.
 pub fn why_not(specs: &[Spec], texts: &[String], index: &Index) -> Result<Vec<String>> {
     let view = index.view()?;
     let mut reasons = query::why_not(&view, specs);
@@ -31,7 +31,7 @@ pub fn why_not(specs: &[Spec], texts: &[String], index: &Index) -> Result<Vec<St
     Ok(reasons.iter().map(said).chain(open.filter_map(|text| unclosed(text))).collect())
 }
 
-/// What is said of a pattern that matched nothing and has a bracket that is never closed.
+/// A message for a pattern that matched nothing and has an unclosed bracket.
 fn unclosed(text: &str) -> Option<String> {
     let at = pattern::unclosed(text)?;
     let column = text[..at].chars().count() + 1;

@@ -1,17 +1,16 @@
-//! Which index files a question is put to.
+//! Chooses the index files that answer a question.
 use crate::error::{Error, ErrorKind, Result};
 use crate::pattern::Pattern;
 use std::path::{Path, PathBuf};
 
-/// Which index files a query asks.
+/// The index files that a query uses.
 ///
-/// `db` as a file is the answer, whatever the release: whoever opens it knows better. In a folder it is the
-/// file of `kernel`, else that of `running` if it is there, else the only one; a `kernel` with wildcards asks
-/// all that match, in the order of their names. Where a name leads to a file the folder is not listed.
-///
+/// If `db` is a file, that is the answer, whatever its release: opening it has the final word. In a folder, it is the
+/// file of `kernel`, else that of `running` if it exists, else the only one; a `kernel` with wildcards selects all that
+/// match, in the order of their names. If a name gives a file directly, the folder is not listed.
 /// # Errors
-/// [`ErrorKind::NoIndex`] if there is none or not of this release, [`ErrorKind::Usage`] if there are several
-/// and no choice, [`ErrorKind::Io`] if the folder cannot be read.
+/// [`ErrorKind::NoIndex`] if there is none, or none of this release; [`ErrorKind::Usage`] if there are several and no
+/// choice; [`ErrorKind::Io`] if the folder cannot be read.
 pub fn choose(db: &Path, kernel: Option<&str>, running: Option<&str>) -> Result<Vec<PathBuf>> {
     let wanted = kernel.map(Pattern::new).transpose()?;
     let by_name = match &wanted {
@@ -51,7 +50,7 @@ pub fn choose(db: &Path, kernel: Option<&str>, running: Option<&str>) -> Result<
     Ok(there.iter().map(|release| db.join(format!("{release}.pidx"))).collect())
 }
 
-/// The releases of which a folder has indexes, in the order of their bytes.
+/// The releases with an index in a folder, sorted bytewise.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] if the folder cannot be read.
@@ -85,7 +84,7 @@ mod tests {
         folder
     }
 
-    /// The releases chosen, or the kind of error with its message.
+    /// The chosen releases, or the kind of error with its message.
     fn chosen(
         db: &Path,
         kernel: Option<&str>,
@@ -141,7 +140,7 @@ mod tests {
         }
     }
 
-    /// A hidden file is in no list, so only its name can lead to it.
+    /// A hidden file is not listed, so that only its name can select it.
     #[test]
     fn a_kernel_that_is_named_is_not_looked_for_in_a_list() {
         let two = folder(&["6.1.0", "6.12.0"]);

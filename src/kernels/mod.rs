@@ -1,4 +1,4 @@
-//! The kernels of a folder of indexes: which there are, which are asked, each opened once, many asked side by side.
+//! The kernels of a folder of indexes: lists them, chooses among them, opens each once, and queries many in parallel.
 //!
 //! ```
 //! # let folder = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/example_folder.rs"));
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The indexes of a folder, or one index. Shared by threads without a lock of their own.
+/// The indexes of a folder, or a single index. Threads can share it without a lock of their own.
 #[derive(Debug, Default)]
 pub struct Kernels {
     db: PathBuf,
@@ -31,12 +31,12 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Looks at nothing yet. `db` is an index file, or a folder of them.
+    /// Creates it without reading anything. `db` is an index file, or a folder of them.
     pub fn new(db: impl Into<PathBuf>) -> Self {
         Self { db: db.into(), open: OpenIndexes::default() }
     }
 
-    /// The index files of the kernels that are meant: see [`choose`].
+    /// The index files of the chosen kernels: see [`choose`].
     ///
     /// # Errors
     /// Those of [`choose`].
@@ -44,7 +44,7 @@ impl Kernels {
         choose(&self.db, kernel, running)
     }
 
-    /// An index, which stays open. Cost, once it is open: a look at the file.
+    /// An index, which stays open. Cost, once it is open: a `stat` of the file.
     ///
     /// # Errors
     /// Those of [`Index::open`].
@@ -52,7 +52,7 @@ impl Kernels {
         self.open.open(path)
     }
 
-    /// Which kernels these index files are of, in their order.
+    /// The kernels of these index files, in the same order.
     ///
     /// # Errors
     /// Those of [`Index::open`], for the first file that cannot be opened.
@@ -60,8 +60,8 @@ impl Kernels {
         paths.iter().map(|path| Ok(KernelId::of(&self.open(path)?.view()?))).collect()
     }
 
-    /// Puts a question to many indexes, on all processors; the answers come back in the order of the files. A panic of the
-    /// question ends the others, and goes on to the caller.
+    /// Runs a question on many indexes, on all processors; the answers are in the order of the files. If the question
+    /// panics, the others end and the panic is passed on to the caller.
     pub fn ask<T: Send>(
         &self,
         paths: &[PathBuf],

@@ -1,4 +1,4 @@
-//! Indexes that are opened once.
+//! Indexes that are opened once and stay open.
 use crate::error::Result;
 use crate::query::Index;
 use rustc_hash::FxHashMap;
@@ -7,12 +7,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Indexes that stay open from question to question. Whoever asks a mapping for the first time pays a page fault for each
-/// 64 KiB that the answer touches, which is more than most answers cost.
+/// Indexes that stay open between questions. In a new mapping, there is a page fault for each 64 KiB that an answer
+/// touches, which costs more than most answers.
 #[derive(Default)]
 pub struct OpenIndexes(Mutex<FxHashMap<PathBuf, (Stamp, Arc<Index>)>>);
 
-/// Which file it was that was opened: one that replaces it differs.
+/// Identifies the file that was opened: a replacement differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -29,16 +29,16 @@ impl Stamp {
 }
 
 impl OpenIndexes {
-    /// How many are kept at most.
+    /// The largest number of open indexes.
     const MOST: usize = 64;
 
-    /// The index at this path: opened if it is not open yet, or if another file has taken its place. Whoever holds the old
-    /// one keeps it.
+    /// The index at this path: opened if it is not open yet, or if another file has replaced it. Users of the old one
+    /// keep it.
     ///
     /// # Errors
     /// Those of [`Index::open`].
     pub fn open(&self, path: &Path) -> Result<Arc<Index>> {
-        // What cannot be looked at cannot be opened, and opening says why.
+        // A file that cannot be examined cannot be opened either, and opening reports why.
         let Ok(file) = std::fs::metadata(path) else { return Index::open(path).map(Arc::new) };
         let stamp = Stamp::of(&file);
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Reads what the running kernel says of itself.
+//! Captures the state of the running kernel.
 use super::{Live, Module, Refused, Symbol};
 use crate::build_id::hex;
 use crate::error::{Error, Result};
@@ -7,11 +7,11 @@ use std::path::Path;
 
 type Read<T> = std::result::Result<T, Failed>;
 
-/// What the kernel says below `root`, which is `/` for the one that runs. What root alone may read is missing for others,
-/// and is named.
+/// Captures the kernel whose files are below `root`, which is `/` for the running one. What only root may read is
+/// missing for other users, and is listed.
 ///
 /// # Errors
-/// [`ErrorKind::Io`](crate::error::ErrorKind::Io) if not even the release can be read.
+/// [`ErrorKind::Io`](crate::error::ErrorKind::Io) if even the release cannot be read.
 pub fn gather(root: &Path) -> Result<Live> {
     let release = root.join("proc/sys/kernel/osrelease");
     let read =
@@ -43,7 +43,8 @@ fn wrong(what: &str) -> Failed {
     Failed::new(Io::InvalidData, what)
 }
 
-/// The build id among ELF notes, in the byte order of the machine: name and content of each are padded to four bytes.
+/// The build id in ELF notes, in the byte order of the machine: the name and content of a note are padded to four
+/// bytes.
 pub(crate) fn build_id(path: &Path) -> Read<Vec<u8>> {
     const NT_GNU_BUILD_ID: u32 = 3;
     let notes = std::fs::read(path)?;
@@ -66,7 +67,7 @@ pub(crate) fn build_id(path: &Path) -> Read<Vec<u8>> {
 
 type Symbols = rustc_hash::FxHashMap<String, Vec<Symbol>>;
 
-/// Where `_stext` is, which all kernels keep, and the symbols of modules. On x86-64 `_text` is the same.
+/// The address of `_stext`, which all kernels keep, and the symbols of modules. On x86-64, `_text` is the same.
 fn kallsyms(path: &Path) -> Read<(u64, Symbols)> {
     let text = std::fs::read_to_string(path)?;
     let (mut base, mut symbols) = (None, Symbols::default());
@@ -95,7 +96,7 @@ fn kallsyms(path: &Path) -> Read<(u64, Symbols)> {
     }
 }
 
-/// The modules that are loaded, by name.
+/// The loaded modules, by name.
 pub(crate) fn modules(root: &Path) -> Read<Vec<Module>> {
     let listed = std::fs::read_to_string(root.join("proc/modules"))?;
     let mut modules: Vec<Module> = listed
@@ -114,7 +115,7 @@ pub(crate) fn modules(root: &Path) -> Read<Vec<Module>> {
     Ok(modules)
 }
 
-/// A file for each section, with its address in it: 0 for those who may not know.
+/// There is a file for each section with its address, or 0 for unprivileged users.
 fn sections(folder: &Path) -> Read<Vec<(String, u64)>> {
     let mut found = vec![];
     for entry in std::fs::read_dir(folder)? {
@@ -147,7 +148,7 @@ fn refused(path: &Path) -> Read<Vec<Refused>> {
     Ok(all)
 }
 
-/// `NAME` or `NAME [MODULE]`. What was discarded since is listed as `__ftrace_invalid_address___N`
+/// `NAME` or `NAME [MODULE]`. Functions discarded since are listed as `__ftrace_invalid_address___N`
 /// (kernel/trace/ftrace.c of 6.1).
 fn traced(path: &Path) -> Read<rustc_hash::FxHashSet<(String, Option<String>)>> {
     let text = std::fs::read_to_string(path)?;

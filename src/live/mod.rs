@@ -1,8 +1,8 @@
-//! What a running kernel says of itself, to be laid over an index elsewhere: `probeidx capture`.
+//! The state of a running kernel, captured to apply to its index elsewhere: `probeidx capture`.
 //!
 //! # The capture, version 1
 //!
-//! A text, one fact a line, that `gzip` made smaller; `zcat` shows it. Names have no blanks.
+//! A text with one fact on each line, compressed by `gzip`; `zcat` shows it. Names have no blanks.
 //!
 //! ```text
 //! probeidx capture 1
@@ -26,7 +26,7 @@
 //! [end]
 //! ```
 //!
-//! A part that could not be read is not there, and stands in `missing`; without `[end]` the file is not whole.
+//! A part that could not be read is absent and listed in `missing`; without `[end]`, the file is incomplete.
 #[cfg(feature = "cli")]
 pub mod gather;
 mod text;
@@ -35,35 +35,35 @@ use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
-/// What a running kernel says of itself. A part that could not be read is `None`.
+/// The state of a running kernel. A part that could not be read is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Live {
     /// As `uname -r` prints it.
     pub release: String,
-    /// Of the kernel's image, in hexadecimal.
+    /// The build id of the kernel's image, in hexadecimal.
     pub build_id: Option<String>,
-    /// The address of `_stext`, which on x86-64 is that of `_text` too.
+    /// The address of `_stext`, which on x86-64 is also that of `_text`.
     pub text: Option<u64>,
-    /// The modules that are loaded, by name.
+    /// The loaded modules, by name.
     pub modules: Vec<Module>,
-    /// The symbols of modules, by name: in which they stand, once for each time.
+    /// The symbols of modules, by name, with an entry for each occurrence.
     pub symbols: Option<FxHashMap<String, Vec<Symbol>>>,
-    /// The ranges of addresses that kprobes refuse, by start.
+    /// The address ranges of the kprobe blacklist, by start.
     pub refused: Option<Vec<Refused>>,
-    /// Names of functions with an ftrace site, and their module; without one of the kernel.
+    /// The names of functions with an ftrace site, with their module; `None` for functions of the kernel.
     pub traced: Option<FxHashSet<(String, Option<String>)>>,
     /// What could not be read, and why.
     pub missing: Vec<(String, String)>,
 }
 
-/// A module that is loaded.
+/// A loaded module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
-    /// As the kernel spells it.
+    /// The name as the kernel spells it.
     pub name: String,
-    /// In hexadecimal.
+    /// The build id in hexadecimal.
     pub build_id: Option<String>,
-    /// Names and addresses of its sections; empty where the kernel hid them.
+    /// The names and addresses of its sections; empty if the kernel hid them.
     pub sections: Vec<(String, u64)>,
 }
 
@@ -78,21 +78,21 @@ pub struct Symbol {
     pub letter: char,
 }
 
-/// A range that kprobes refuse.
+/// A range of the kprobe blacklist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// At run time.
+    /// The run-time addresses.
     pub addresses: Range<u64>,
-    /// The symbol that the kernel names.
+    /// The symbol that the kernel reports.
     pub name: String,
 }
 
 impl Live {
-    /// Reads the text of a capture.
+    /// Parses the text of a capture.
     ///
     /// # Errors
-    /// [`ErrorKind::Damaged`](crate::error::ErrorKind::Damaged) with the line, for a text that is none, is of another version,
-    /// or ends early.
+    /// [`ErrorKind::Damaged`](crate::error::ErrorKind::Damaged), with the line, if the text is not a capture, is of
+    /// another version, or ends early.
     pub fn parse(text: &[u8]) -> Result<Self> {
         text::parse(text)
     }
@@ -100,12 +100,12 @@ impl Live {
     pub fn to_text(&self) -> Vec<u8> {
         text::print(self)
     }
-    /// A module that is loaded. Cost: a binary search.
+    /// A loaded module. Cost: a binary search.
     pub fn module(&self, name: &[u8]) -> Option<&Module> {
         let at = self.modules.binary_search_by(|m| m.name.as_bytes().cmp(name)).ok()?;
         self.modules.get(at)
     }
-    /// What kprobes refuse: ranges that do not touch, by start. `None` where that could not be read.
+    /// The ranges of the kprobe blacklist, merged and ordered by start; `None` if they could not be read.
     pub fn refused_ranges(&self) -> Option<Vec<Range<u64>>> {
         let mut apart: Vec<Range<u64>> = vec![];
         for Refused { addresses, .. } in self.refused.as_ref()? {

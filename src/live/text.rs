@@ -1,4 +1,4 @@
-//! The text of a capture, written and read.
+//! Writes and parses the text of a capture.
 use super::{Live, Module, Refused, Symbol};
 use crate::error::{Error, ErrorKind, Result};
 use rustc_hash::FxHashMap;
@@ -100,7 +100,7 @@ pub fn parse(text: &[u8]) -> Result<Live> {
     Ok(live)
 }
 
-/// Reads a line of a part; parts that a later version may add are passed over. `modules` are those of `live`, by name.
+/// Parses a line of a part; parts that a later version may add are skipped. `modules` are those of `live`, by name.
 fn read<'t>(
     live: &mut Live,
     modules: &mut FxHashMap<&'t str, usize>,

@@ -4,12 +4,12 @@ use crate::query::index::symbols;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 
-/// An address in an object of the index, whatever it is called there.
+/// An address in an object of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// vmlinux, a module, or a program.
     pub object: ObjectId,
-    /// Less the base of the object: see [`probeidx_format`].
+    /// The address less the base of the object: see [`probeidx_format`].
     pub pc: u32,
 }
 

@@ -1,4 +1,4 @@
-//! From an address to the functions whose code it is.
+//! The functions that contain an address.
 use super::{Address, Lookup};
 use crate::query::index::functions::{self, Placed};
 use crate::query::index::line_table::Row;
@@ -8,13 +8,13 @@ use probeidx_format::record::FunctionRecord;
 /// A source line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// The path, as the line table spells it.
+    /// The path as the line table has it.
     pub file: &'a [u8],
-    /// From 1; 0 where the code belongs to no line.
+    /// From 1; 0 if the code belongs to no line.
     pub line: u32,
-    /// From 1; 0 unknown.
+    /// From 1; 0 if unknown.
     pub column: u32,
-    /// Whether the compiler recommends the address for breakpoints; always of calls.
+    /// Whether the compiler recommends the address for breakpoints; always true for calls.
     pub is_stmt: bool,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A function whose code an address is.
+/// A function whose code contains an address.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
     lookup: Lookup<'a>,
@@ -41,11 +41,11 @@ impl<'a> Frame<'a> {
     pub fn file(&self) -> &'a [u8] {
         self.record().map_or(&[], |f| self.lookup.view.string(f.file))
     }
-    /// The line of its declaration, from 1; 0 unknown.
+    /// The line of its declaration, from 1; 0 if unknown.
     pub fn line(&self) -> u32 {
         self.record().map_or(0, |f| f.line.get())
     }
-    /// Where the next frame calls it; `None` if it is not inlined. Cost: of the ranges of the copy.
+    /// Where the next frame calls it; `None` if it is not inlined. Cost: linear in the ranges of the copy.
     pub fn call(&self) -> Option<Line<'a>> {
         let view = &self.lookup.view;
         let call = view.details(self.placed.record).call?;
@@ -61,7 +61,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The functions whose code an address is, the innermost first: iterate.
+/// An iterator over the functions that contain an address, innermost first.
 #[derive(Clone, Copy)]
 pub struct Frames<'a> {
     lookup: Lookup<'a>,
@@ -72,7 +72,7 @@ impl<'a> Frames<'a> {
     pub(super) fn new(lookup: Lookup<'a>, Address { object, pc }: Address) -> Self {
         Self::from_placed(lookup, functions::holding(&lookup.view, object, pc))
     }
-    /// From a placement outwards.
+    /// The frames from a placement outwards.
     pub(super) fn from_placed(lookup: Lookup<'a>, next: Option<Placed<'a>>) -> Self {
         Self { lookup, next }
     }

@@ -1,10 +1,10 @@
-//! Functions by name, and where they run.
+//! Functions by name, with their placements.
 use super::{Lookup, Placement};
 use crate::query::index::functions::{Declaration, Declarations, Placed};
 use probeidx_format::id::{FunctionId, NameId};
 use probeidx_format::view::Postings;
 
-/// A function as it is declared: one name, file and line. It may be compiled into several objects.
+/// A function by its declaration: one name, file and line. It may be compiled into several objects.
 #[derive(Clone, Copy)]
 pub struct Function<'a> {
     pub(super) lookup: Lookup<'a>,
@@ -16,22 +16,23 @@ impl<'a> Function<'a> {
     pub fn name(&self) -> &'a [u8] {
         self.lookup.view.string(self.declaration.name)
     }
-    /// The file of its declaration, as the debug information spells it.
+    /// The file of its declaration, as the debug information has it.
     pub fn file(&self) -> &'a [u8] {
         self.lookup.view.string(self.declaration.file)
     }
-    /// The line of its declaration, from 1; 0 unknown.
+    /// The line of its declaration, from 1; 0 if unknown.
     pub fn line(&self) -> u32 {
         self.declaration.line
     }
-    /// Its entries and inline instances in all objects, by object and in the order of the debug information; where the
-    /// objects describe it differently, once through the objects for each description. Each costs a byte or two to find.
+    /// Its entries and inline instances in all objects, ordered by object and as in the debug information. If the
+    /// objects describe it differently, there is one pass through the objects for each description. Finding each
+    /// one decodes a byte or two.
     pub fn placements(&self) -> Placements<'a> {
         Placements { lookup: self.lookup, functions: self.declaration.ids(), postings: None }
     }
 }
 
-/// Functions of one name: iterate.
+/// An iterator over the functions of one name.
 #[derive(Clone)]
 pub struct Functions<'a> {
     lookup: Lookup<'a>,
@@ -53,7 +54,7 @@ impl<'a> Iterator for Functions<'a> {
     }
 }
 
-/// The places at which a function runs: iterate.
+/// An iterator over the placements of a function.
 #[derive(Clone)]
 pub struct Placements<'a> {
     lookup: Lookup<'a>,

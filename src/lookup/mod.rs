@@ -1,10 +1,10 @@
-//! Questions from programs: handles that borrow from the mapping and compute on demand.
+//! The programming interface: handles that borrow from the mapping and compute on demand.
 //!
-//! A [`Lookup`] is a kernel (or a program) that is open; it costs nothing to copy, and is `Send` and `Sync`: threads share
-//! it without a lock. From it come handles ([`Function`], [`Placement`], [`Variable`], [`Frame`], [`Symbol`], [`Type`],
-//! [`Member`]), and iterators over them. Getting the next one allocates nothing; what a handle is asked is decoded from the
-//! mapping when it is asked. Where an answer needs memory of its own (the coverage of a function, a read plan, the text of a
-//! type) its method says so.
+//! A [`Lookup`] is an open kernel (or program). It is free to copy, and is `Send` and `Sync`: threads share it without
+//! a lock. It gives out handles ([`Function`], [`Placement`], [`Variable`], [`Frame`], [`Symbol`], [`Type`],
+//! [`Member`]) and iterators over them. Iterating allocates nothing; the methods of a handle decode the mapping when
+//! called. A method whose answer needs memory of its own (the coverage of a function, a read plan, the text of a type)
+//! is documented to allocate.
 //!
 //! ```
 //! # let index = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/example.rs"));
@@ -33,8 +33,8 @@
 //! # Ok::<(), probeidx::Error>(())
 //! ```
 //!
-//! Whole answers as values, among them everything that a spec in one of the two spellings means, are in
-//! [`query`](crate::query): [`Lookup::resolve`] leads there.
+//! [`query`](crate::query) has whole answers as values, including everything that a spec means in either spelling; see
+//! [`Lookup::resolve`].
 //!
 //! | question | start | handle |
 //! | --- | --- | --- |
@@ -77,14 +77,14 @@ use crate::query::verdict::Judge;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 
-/// An index that is open, with the rules of its kernel.
+/// An open index, with the rules of its kernel.
 #[derive(Clone, Copy)]
 pub struct Lookup<'a> {
     view: View<'a>,
     judge: Judge<'a, 'static>,
 }
 
-/// Threads share one: nothing in it changes.
+/// Threads can share a `Lookup`, because it never changes.
 const _: () = {
     const fn is_shared<T: Send + Sync>() {}
     is_shared::<Lookup<'static>>();
@@ -95,17 +95,17 @@ const _: () = {
 };
 
 impl Index {
-    /// The index to be asked by a program. Cost: about a microsecond; make one and keep it.
+    /// The programming interface to the index. Cost: about a microsecond; create it once and keep it.
     ///
     /// # Errors
-    /// [`ErrorKind::IndexDamaged`](crate::ErrorKind::IndexDamaged), as [`Index::view`].
+    /// [`ErrorKind::IndexDamaged`](crate::ErrorKind::IndexDamaged), as for [`Index::view`].
     pub fn lookup(&self) -> Result<Lookup<'_>> {
         self.view().map(Lookup::new)
     }
 }
 
 impl<'a> Lookup<'a> {
-    /// Finds out which rules the kernel of these tables has. Cost: a few look-ups of names.
+    /// Determines which rules the kernel has. Cost: a few name look-ups.
     pub fn new(view: View<'a>) -> Self {
         Self { view, judge: Judge::new(view) }
     }
@@ -117,7 +117,7 @@ impl<'a> Lookup<'a> {
     pub fn release(&self) -> &'a [u8] {
         self.view.release()
     }
-    /// vmlinux and the modules, by name; in the index of a program that.
+    /// vmlinux and the modules, by name; for a program, only that.
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = ObjectId> + use<> {
         self.view.object_ids()
     }
@@ -129,34 +129,34 @@ impl<'a> Lookup<'a> {
     pub fn kernel(&self) -> Option<ObjectId> {
         functions::kernel(&self.view)
     }
-    /// A module by its name; dashes mean underscores. Cost: a binary search.
+    /// A module by its name, with dashes or underscores. Cost: a binary search.
     pub fn module(&self, name: &[u8]) -> Option<ObjectId> {
         functions::module(&self.view, name)
     }
 
-    /// The functions of exactly this name, of vmlinux and all modules, by file and line of the declaration. The bytes need
-    /// not be UTF-8. Cost: two or three cache misses.
+    /// The functions with exactly this name, in vmlinux and all modules, ordered by file and line of the declaration.
+    /// The bytes need not be UTF-8. Cost: two or three cache misses.
     pub fn functions(&self, name: &[u8]) -> Functions<'a> {
         Functions::new(*self, self.view.name(name))
     }
-    /// The functions whose name matches, by name, file and line. Cost: that of [`functions::names`], which allocates one list of
-    /// the names; nothing for each function.
+    /// The functions whose name matches, ordered by name, file and line. Cost: that of [`functions::names`], which
+    /// allocates a list of the names; nothing for each function.
     pub fn matching(&self, name: &Pattern) -> impl Iterator<Item = Function<'a>> + use<'a> {
         let own = *self;
         functions::names(&self.view, name).into_iter().flat_map(move |name| Functions::new(own, Some(name)))
     }
-    /// The symbols of exactly this name, by object and address; also those of data, if functions have the name too, or the
-    /// debug information knows no code of it. Cost: two or three cache misses.
+    /// The symbols with exactly this name, ordered by object and address. Includes data symbols if functions also have
+    /// the name, or if the debug information has no code for it. Cost: two or three cache misses.
     pub fn symbols(&self, name: &[u8]) -> Symbols<'a> {
         Symbols::new(*self, name)
     }
 
-    /// The address that a text means: `0xffffffff8136139d`, `symbol+0xoff`, `module:symbol+off`, `symbol+0xoff/0xsize
-    /// [module]`. Numbers are those that vmlinux was linked to. Several come back where symbols of one name cannot be told
-    /// apart. Cost: a look-up; allocates the list.
+    /// Resolves an address: `0xffffffff8136139d`, `symbol+0xoff`, `module:symbol+off`, `symbol+0xoff/0xsize [module]`.
+    /// Numbers are link addresses of vmlinux. Returns several addresses if symbols of the same name cannot be
+    /// distinguished. Cost: a look-up; allocates the list.
     ///
     /// # Errors
-    /// Why it means nothing here.
+    /// Why it does not resolve.
     pub fn locate(&self, text: &[u8]) -> Result<Vec<Address>, Absent> {
         match written::parse(text).ok_or(Absent::Unreadable)? {
             written::Address::Number(number) => {
@@ -168,12 +168,13 @@ impl<'a> Lookup<'a> {
             }
         }
     }
-    /// An address as vmlinux, or the program, was linked to it. `None` where that has no section. Allocates nothing.
+    /// The address with this link address in vmlinux or the program; `None` if no section there contains it. Allocates
+    /// nothing.
     pub fn linked(&self, address: u64) -> Option<Address> {
         Address::linked(&self.view, address)
     }
-    /// The functions whose code an address is: the innermost first, each inlined into the next; none where no function is
-    /// known. Allocates nothing. Cost: a binary search, and a look at what is inlined into the function.
+    /// The functions that contain an address: the innermost first, each inlined into the next; empty if no function is
+    /// known. Allocates nothing. Cost: a binary search, then linear in what is inlined into the function.
     pub fn frames(&self, address: Address) -> Frames<'a> {
         Frames::new(*self, address)
     }
@@ -181,13 +182,13 @@ impl<'a> Lookup<'a> {
     pub fn symbol_at(&self, address: Address) -> Option<Symbol<'a>> {
         Symbol::at(*self, address)
     }
-    /// The source line of an address. Cost: of the rows before it in its sequence, some microseconds; of the line that called
-    /// an inlined function [`Frame::call`] tells without it.
+    /// The source line of an address. Cost: linear in the rows before it in its sequence, some microseconds.
+    /// [`Frame::call`] has the line of an inlined call without that cost.
     pub fn line_at(&self, address: Address) -> Option<Line<'a>> {
         line_table::at(&self.view, address.object, address.pc).map(|row| Line::of(&self.view, row))
     }
-    /// The addresses of source lines that a spec names, such as `vfs_read@fs/read_write.c:460-470`, by object and address.
-    /// Cost: of the rows of the units that have code of the file; allocates a list.
+    /// The addresses of the source lines that a spec names, such as `vfs_read@fs/read_write.c:460-470`, ordered by
+    /// object and address. Cost: linear in the rows of the units with code of the file; allocates a list.
     pub fn addresses(
         &self,
         spec: &StatementSpec,
@@ -201,8 +202,8 @@ impl<'a> Lookup<'a> {
         })
     }
 
-    /// The types of a name: `struct file`, `file`, `unsigned long`. By kind, file and line; what is only declared if there is
-    /// nothing else. Cost: a binary search; allocates a short list.
+    /// The types with a name: `struct file`, `file`, `unsigned long`. Ordered by kind, file and line; types that are
+    /// only declared if there is nothing else. Cost: a binary search; allocates a short list.
     ///
     /// ```
     /// # let index = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/example.rs"));
@@ -217,12 +218,11 @@ impl<'a> Lookup<'a> {
         named::find(&self.view, name).into_iter().filter_map(move |id| Type::new(own, id))
     }
 
-    /// Calls `each` with everything that a spec means, in the order of [`resolve::resolve`], each a whole answer with
-    /// verdicts, coverage and values: all variables of the place, or those `arguments` that are asked for. Allocates what the
-    /// answers hold.
+    /// Calls `each` with every answer to a spec, in the order of [`resolve::resolve`], each complete with verdicts,
+    /// coverage and values: those of `arguments`, or all variables. Allocates what the answers contain.
     ///
     /// # Errors
-    /// Those of [`resolve::resolve`], and whatever `each` gives.
+    /// Those of [`resolve::resolve`], and any error of `each`.
     pub fn resolve(
         &self,
         spec: &Spec,

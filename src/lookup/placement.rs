@@ -1,4 +1,4 @@
-//! One address at which a function runs, asked question by question.
+//! An address at which a function runs, whose properties are computed on demand.
 use super::{Address, Frame, Frames, Line, Lookup, Symbol, VariablesAt};
 use crate::error::Result;
 use crate::query::index::functions::Instance;
@@ -12,7 +12,7 @@ use crate::query::verdict::coverage::{self, Coverage};
 use probeidx_format::id::{ObjectId, PlaceId};
 use probeidx_format::record::FunctionRecord;
 
-/// An address with one map of readable variables: the entry of a function, the start of an inlined copy, or an address
+/// An address with one set of readable variables: the entry of a function, the start of an inlined copy, or an address
 /// within one. Several placements can share an address.
 #[derive(Clone, Copy)]
 pub struct Placement<'a> {
@@ -24,18 +24,19 @@ pub struct Placement<'a> {
 }
 
 impl<'a> Placement<'a> {
-    /// At the entry of a placement of the index.
+    /// The entry of a placement of the index.
     pub(super) fn entry(lookup: Lookup<'a>, placed: Placed<'a>) -> Self {
         let instance = if placed.is_inline(&lookup.view) { Instance::Inline } else { Instance::OutOfLine };
         let object = lookup.view.object_of_place(placed.id);
         Self { lookup, placed, object, pc: placed.record.entry.get(), instance }
     }
-    /// At an address within a placement.
+    /// An address within a placement.
     pub(super) fn statement(lookup: Lookup<'a>, placed: Placed<'a>, address: Address) -> Self {
         let Address { object, pc } = address;
         Self { lookup, placed, object, pc, instance: Instance::Statement }
     }
-    /// At another address of the same copy, such as one behind the prologue. `None` where the copy has no such address.
+    /// The placement at another address of the same copy, such as one after the prologue; `None` if the copy does not
+    /// contain the address.
     pub fn moved_to(&self, address: Address) -> Option<Self> {
         let mut ranges = self.lookup.view.details(self.placed.record).ranges;
         let is_within = address.object == self.object && ranges.any(|r| r.contains(address.pc));
@@ -54,11 +55,11 @@ impl<'a> Placement<'a> {
     pub fn file(&self) -> &'a [u8] {
         self.record().map_or(&[], |f| self.lookup.view.string(f.file))
     }
-    /// The line of its declaration, from 1; 0 unknown.
+    /// The line of its declaration, from 1; 0 if unknown.
     pub fn line(&self) -> u32 {
         self.record().map_or(0, |f| f.line.get())
     }
-    /// What kind of place it is.
+    /// The kind of placement.
     pub fn instance(&self) -> Instance {
         self.instance
     }
@@ -66,15 +67,15 @@ impl<'a> Placement<'a> {
     pub fn module(&self) -> &'a [u8] {
         self.lookup.object_name(self.object)
     }
-    /// Where it is.
+    /// Its address.
     pub fn at(&self) -> Address {
         Address { object: self.object, pc: self.pc }
     }
-    /// The address as the debug information has it: a link address, or in a module an offset within the section.
+    /// The address as the debug information has it: a link address, or an offset within the section in a module.
     pub fn address(&self) -> u64 {
         symbols::address(&self.lookup.view, self.object, self.pc)
     }
-    /// The section that holds it; empty where none does.
+    /// The section that holds it; empty if none does.
     pub fn section(&self) -> &'a [u8] {
         symbols::section(&self.lookup.view, self.object, self.pc)
             .map_or(&[], |s| self.lookup.view.string(s.name))
@@ -83,16 +84,16 @@ impl<'a> Placement<'a> {
     pub fn symbol(&self) -> Option<Symbol<'a>> {
         Symbol::at(self.lookup, self.at())
     }
-    /// What each mechanism does with it. Cost: some binary searches, about a microsecond.
+    /// The verdict of each mechanism. Cost: a few binary searches, about a microsecond.
     pub fn verdicts(&self) -> Verdicts {
         self.lookup.judge.verdicts(self.object, self.pc, self.instance == Instance::Inline)
     }
-    /// What to write to the kernel so that it lands there and nowhere else; of an entry that starts with `endbr64`, behind
-    /// that where the kernel puts the probe there. Cost: that of the verdicts, and in modules a few look-ups.
+    /// What to write to the kernel to probe exactly this address; for an entry that starts with `endbr64`, the address
+    /// after that if the kernel puts the probe there. Cost: that of the verdicts, and a few look-ups in modules.
     pub fn anchor(&self) -> Option<Anchor<'a>> {
         symbols::anchor(&self.lookup.view, self.object, self.pc.saturating_add(self.verdicts().shift))
     }
-    /// The calls through which it is inlined, the innermost first; none if it is not.
+    /// The calls through which it is inlined, innermost first; empty if it is not inlined.
     pub fn calls(&self) -> Calls<'a> {
         let next = Some(self.placed);
         Calls(Frames::from_placed(self.lookup, next))
@@ -101,7 +102,7 @@ impl<'a> Placement<'a> {
     pub fn is_nested(&self) -> bool {
         coverage::is_nested(&self.lookup.view, self.placed)
     }
-    /// How much of the function can be probed in this object. Cost: a verdict for each of its places; allocates a list of
+    /// How much of the function can be probed in this object. Cost: judges each of its placements; allocates a list of
     /// them.
     pub fn coverage(&self) -> Coverage {
         let view = &self.lookup.view;
@@ -119,16 +120,15 @@ impl<'a> Placement<'a> {
         found
     }
 
-    /// The variables that the source has there, outer blocks before inner ones, in the order of the debug information; at an
-    /// entry those of the outermost block.
+    /// The variables in scope, outer blocks before inner ones, in the order of the debug information; at an entry,
+    /// those of the outermost block.
     pub fn variables(&self) -> VariablesAt<'a> {
         VariablesAt::new(*self)
     }
-    /// What is asked for: whether it can be read, as what, and how. `filter` says whether a return probe is meant.
-    /// Allocates what the answer holds.
+    /// Reads an argument: its state, type and plan. `filter` selects return probes. Allocates what the answer contains.
     ///
     /// # Errors
-    /// Those of the path through the types: no such member, an arrow where a dot is due.
+    /// Those of the path through the types: no such member, or an arrow instead of a dot.
     pub fn value(&self, argument: &Argument, filter: Filter) -> Result<ValueAt> {
         let place = Place { at_return: filter == Filter::Return, ..self.place() };
         Values::new(self.lookup.view).argument(place, argument)
@@ -143,7 +143,7 @@ impl<'a> Placement<'a> {
     }
 }
 
-/// The calls through which a placement is inlined: the caller, and where it calls. Iterate.
+/// An iterator over the calls through which a placement is inlined: the caller, and the line of the call.
 #[derive(Clone, Copy)]
 pub struct Calls<'a>(Frames<'a>);
 

@@ -23,37 +23,38 @@ impl<'a> Symbol<'a> {
     pub fn name(&self) -> &'a [u8] {
         self.lookup.view.string(self.record.name)
     }
-    /// How many bytes the address lies behind its start.
+    /// The offset of the address from its start, in bytes.
     pub fn offset(&self) -> u32 {
         self.offset
     }
-    /// vmlinux, or the module, that has it.
+    /// The object that contains it: vmlinux or a module.
     pub fn object(&self) -> ObjectId {
         self.object
     }
-    /// Its start.
+    /// The address of its start.
     pub fn start(&self) -> Address {
         Address { object: self.object, pc: self.record.pc.get() }
     }
-    /// In bytes, up to the next symbol as the kernel counts. Cost: a binary search.
+    /// The size in bytes up to the next symbol, as the kernel computes it. Cost: a binary search.
     pub fn size(&self) -> u32 {
         symbols::reach(&self.lookup.view, self.object, self.record).size
     }
-    /// Whether it is a function, or a label of assembly.
+    /// Whether it is a function or an assembly label.
     pub fn is_code(&self) -> bool {
         symbols::is_code(&self.lookup.view, self.object, self.record)
     }
-    /// Whether the running kernel has it in its table.
+    /// Whether the running kernel keeps it in its table.
     pub fn is_kept(&self) -> bool {
         self.record.has(SymbolRecord::KEPT)
     }
-    /// Whether its name stands once among vmlinux and all indexed modules, data counted. Cost: of the symbols of the name.
+    /// Whether its name is unique among vmlinux and all indexed modules, including data symbols. Cost: linear in the
+    /// symbols of the name.
     pub fn is_unique(&self) -> bool {
         symbols::uniqueness(&self.lookup.view, self.object, self.record.name).unique
     }
 }
 
-/// Symbols of one name: iterate.
+/// An iterator over the symbols of one name.
 #[derive(Clone)]
 pub struct Symbols<'a> {
     lookup: Lookup<'a>,

@@ -19,7 +19,7 @@ pub struct Type<'a> {
 }
 
 impl<'a> Type<'a> {
-    /// The type of this number; `None` if there is no such.
+    /// The type with this number; `None` if there is none.
     pub fn new(lookup: Lookup<'a>, id: TypeId) -> Option<Self> {
         lookup::kind(lookup.view(), id)?;
         Some(Self { lookup, id, record: lookup.view().types.get(id.index())? })
@@ -28,11 +28,11 @@ impl<'a> Type<'a> {
     pub fn id(&self) -> TypeId {
         self.id
     }
-    /// What it is.
+    /// The kind of type.
     pub fn kind(&self) -> TypeKind {
         TypeKind::from_u8(self.record.kind)
     }
-    /// Its name without `struct` and the like; empty where it has none.
+    /// The name without `struct` and the like; empty for an unnamed type.
     pub fn name(&self) -> &'a [u8] {
         self.lookup.view().string(self.record.name)
     }
@@ -40,42 +40,43 @@ impl<'a> Type<'a> {
     pub fn file(&self) -> &'a [u8] {
         self.lookup.view().string(self.record.file)
     }
-    /// The line of its definition, from 1; 0 unknown.
+    /// The line of its definition, from 1; 0 if unknown.
     pub fn line(&self) -> u32 {
         self.record.line.get()
     }
-    /// In bytes; `None` for void, functions, and what is only declared.
+    /// The size in bytes; `None` for void, functions, and types that are only declared.
     pub fn size(&self) -> Option<u64> {
         lookup::size_of(self.lookup.view(), self.id)
     }
-    /// As C writes it: `struct file *`, `int (*)(void *)`. Allocates the text.
+    /// The type in C: `struct file *`, `int (*)(void *)`. Allocates the text.
     pub fn spelled(&self) -> String {
         declare(self.lookup.view(), Some(self.id), "")
     }
-    /// Without typedefs and qualifiers; `None` for void.
+    /// The type without typedefs and qualifiers; `None` for void.
     pub fn stripped(&self) -> Option<Self> {
         Self::new(self.lookup, lookup::strip(self.lookup.view(), self.id)?)
     }
-    /// What a pointer points to, a typedef names, an array consists of, a function returns; `None` for void, and for what
-    /// has none.
+    /// The type that a pointer points to, a typedef names, an array consists of, or a function returns; `None` for
+    /// void, and for other types.
     pub fn target(&self) -> Option<Self> {
         Self::new(self.lookup, self.record.target.some()?)
     }
-    /// Members of a struct or union, enumerators, parameters of a function type, dimensions of an array; in their order.
+    /// The members of a struct or union, enumerators, parameters of a function type, or dimensions of an array; in
+    /// order.
     pub fn members(&self) -> Members<'a> {
         Members { of: *self, records: self.lookup.view().members(self.id).iter() }
     }
-    /// The way to a member: `f_path.dentry`, `d_name.name`. Allocates the steps.
+    /// The path to a member: `f_path.dentry`, `d_name.name`. Allocates the steps.
     ///
     /// # Errors
-    /// [`NoMatch`](crate::ErrorKind::NoMatch) where there is no such member, with those that are near; [`Usage`](crate::ErrorKind::Usage) where the text
-    /// is no path.
+    /// [`NoMatch`](crate::ErrorKind::NoMatch) for an unknown member, with similar names;
+    /// [`Usage`](crate::ErrorKind::Usage) for a text that is not a path.
     pub fn walk(&self, members: &str) -> Result<Walked> {
         let path = member_path::parse(&format!("x.{members}"))?;
         member::walk(self.lookup.view(), self.id, &path.steps)
     }
-    /// Calls `each` with the functions that take or return it, by name, file and line. Cost: for structs, unions and enums
-    /// what is found; of others a look at each function.
+    /// Calls `each` with the functions that take or return the type, ordered by name, file and line. Cost: linear in
+    /// the results for structs, unions and enums; for other types, linear in all functions.
     ///
     /// # Errors
     /// Those of `each`.
@@ -92,7 +93,7 @@ pub struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// Its name; empty for an anonymous one.
+    /// Its name; empty for an unnamed member.
     pub fn name(&self) -> &'a [u8] {
         self.of.lookup.view().string(self.record.name)
     }
@@ -100,20 +101,20 @@ impl<'a> Member<'a> {
     pub fn type_of(&self) -> Option<Type<'a>> {
         Type::new(self.of.lookup, self.record.target.some()?)
     }
-    /// Of an enumerator its value, of a dimension the number of elements (-1 unknown); of a member its offset in bits, and
-    /// from bit 48 on the width of a bit-field.
+    /// The value of an enumerator; the number of elements of a dimension (-1 unknown); for a member, its offset in bits
+    /// and, from bit 48, the width of a bit-field.
     pub fn value(&self) -> i64 {
         self.record.value.get()
     }
-    /// Where a member of a struct or union stands: of a bit-field the number that holds it, and its bits there. `None` for
-    /// what is no member.
+    /// The position of a member in its struct or union; for a bit-field, the storage unit and the bits in it. `None`
+    /// for other kinds.
     pub fn place(&self) -> Option<Position> {
         let view = self.of.lookup.view();
         self.of.kind().is_aggregate().then(|| member::position(view, self.record))
     }
 }
 
-/// Members: iterate.
+/// An iterator over members.
 #[derive(Clone)]
 pub struct Members<'a> {
     of: Type<'a>,

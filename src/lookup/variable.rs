@@ -1,4 +1,4 @@
-//! What can be read at a placement.
+//! The variables at a placement.
 use super::{Placement, Type};
 use crate::query::index::scope::{Found, InScope, in_scope};
 use crate::query::value::State;
@@ -19,15 +19,15 @@ impl<'a> Variable<'a> {
     pub fn name(&self) -> &'a [u8] {
         self.at.lookup.view().string(self.found.name)
     }
-    /// Whether it is a parameter, and not a local variable.
+    /// Whether it is a parameter rather than a local variable.
     pub fn is_parameter(&self) -> bool {
         self.found.is_parameter
     }
-    /// Its type; `None` where the debug information gives none.
+    /// Its type; `None` if the debug information has none.
     pub fn type_of(&self) -> Option<Type<'a>> {
         Type::new(self.at.lookup, self.found.type_id?)
     }
-    /// What a probe there can do with it. Cost: that of the plan.
+    /// Whether a probe can read it there. Cost: that of the plan.
     pub fn state(&self) -> State {
         match self.plan() {
             Ok(plan) if plan.constant().is_some() => State::Constant,
@@ -37,7 +37,7 @@ impl<'a> Variable<'a> {
             Err(Missing::Unsupported(_)) => State::Unsupported,
         }
     }
-    /// How it is read, step by step, for whoever reads it; on entry, not when the function returns. Cost: of its location;
+    /// The plan that reads it when the probe fires, not when the function returns. Cost: linear in its location;
     /// allocates the steps.
     ///
     /// # Errors
@@ -45,11 +45,11 @@ impl<'a> Variable<'a> {
     pub fn plan(&self) -> Result<Plan, Missing> {
         plan_of(self.at.lookup.view(), self.at.place(), &self.found)
     }
-    /// Writes the argument of kprobe_events that reads it: `file=%di:x64`. Nothing is written where there is none.
-    /// Allocates texts on the way.
+    /// Writes the argument of kprobe_events that reads it: `file=%di:x64`. Writes nothing if there is none. Allocates
+    /// intermediate texts.
     ///
     /// # Errors
-    /// Why the kernel cannot read it so; or that `out` failed.
+    /// Why the kernel cannot read it; or a failure of `out`.
     pub fn write_fetch(&self, out: &mut impl fmt::Write) -> Result<(), Unfetchable> {
         let plan = self.plan().map_err(|missing| match missing {
             Missing::Elsewhere => Unfetchable::Not("it is elsewhere".to_owned()),
@@ -66,13 +66,13 @@ impl<'a> Variable<'a> {
 /// Why there is no fetch argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfetchable {
-    /// The kernel cannot read it so: why.
+    /// The kernel cannot read it, for this reason.
     Not(String),
-    /// What it was written to took no more.
+    /// The output failed.
     Full,
 }
 
-/// The variables at a placement: iterate. Allocates nothing.
+/// An iterator over the variables at a placement. Allocates nothing.
 #[derive(Clone)]
 pub struct VariablesAt<'a> {
     at: Placement<'a>,

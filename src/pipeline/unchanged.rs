@@ -6,7 +6,7 @@ use crate::error::ErrorKind;
 use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::query::Index;
-use crate::query::index::provenance::{self, Basis};
+use crate::query::index::provenance::{self, Provenance};
 use crate::tapset::sources::Sources;
 use probeidx_format::View;
 use probeidx_format::meta::{InputMeta, Meta, SkippedMeta};
@@ -52,7 +52,7 @@ pub fn better(index: &Path) -> Option<Built> {
     let opened = Index::open(index).ok()?;
     let view = opened.view().ok()?;
     let meta = view.meta().ok()?;
-    (provenance::of_index(&view) == Basis::Dwarf).then(|| built(index, &view, &meta))
+    (provenance::of_index(&view) == Provenance::Dwarf).then(|| built(index, &view, &meta))
 }
 
 fn built(index: &Path, view: &View<'_>, meta: &Meta) -> Built {

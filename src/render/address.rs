@@ -1,4 +1,4 @@
-//! What is known of an address, to text and JSON.
+//! Formats what is known about an address, as text and JSON.
 use super::{lossy, printable_bytes};
 use crate::query::index::symbols;
 use crate::query::index::user_object;
@@ -9,10 +9,11 @@ use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use serde::Serialize;
 
-/// Which of several places that an address can mean: the number of this one, and how many there are.
+/// For an address with several possible places: the number of this one, and how many there are.
 pub type Candidate = (usize, usize);
 
-/// Appends a line with the symbol, the innermost function and its line, and one for each function that it is inlined into.
+/// Appends a line with the symbol, the innermost function and its line, and a line for each function it is inlined
+/// into.
 pub fn text(view: &View<'_>, asked: &[u8], of: Candidate, at: &Where<'_>, out: &mut Vec<u8>) {
     put_name(asked, out);
     if of.1 > 1 {
@@ -52,7 +53,7 @@ pub fn text(view: &View<'_>, asked: &[u8], of: Candidate, at: &Where<'_>, out: &
     out.push(b'\n');
 }
 
-/// What code is of which no function is known.
+/// The description of code without a known function.
 fn no_function(section: &[u8]) -> &'static str {
     if section.starts_with(b".altinstr") {
         "instructions that are copied over others"
@@ -61,7 +62,7 @@ fn no_function(section: &[u8]) -> &'static str {
     }
 }
 
-/// Appends a line that says why an address means nothing.
+/// Appends a line with the reason why an address does not resolve.
 pub fn absent(asked: &[u8], why: &Absent, out: &mut Vec<u8>) {
     const LONGEST: usize = 256;
     put_name(&asked[..asked.len().min(LONGEST)], out);
@@ -70,7 +71,7 @@ pub fn absent(asked: &[u8], why: &Absent, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Why an address means nothing.
+/// Why an address does not resolve.
 pub fn reason(why: &Absent) -> String {
     match why {
         Absent::Number => "no section is there".to_owned(),
@@ -168,7 +169,7 @@ struct Object<'a> {
     candidates: Option<usize>,
 }
 
-/// A function, and where in it the address is.
+/// A function, with the line within it.
 #[derive(Serialize)]
 struct Step {
     function: String,
@@ -198,20 +199,20 @@ impl From<&Level<'_>> for Step {
     }
 }
 
-/// What beside the address itself is told of a place.
+/// What to print about a place besides the address.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The kernel's release.
     pub kernel: &'a str,
-    /// The address as it was asked.
+    /// The address as requested.
     pub asked: &'a [u8],
-    /// Which of the places it is that the address can mean.
+    /// The number of this place among those that the address can mean.
     pub of: Candidate,
-    /// Whether it was looked up as it is; else as a return address, at the call before it.
+    /// Whether the address itself was looked up; else, as for a return address, the call before it.
     pub exact: bool,
 }
 
-/// Appends an object on a line of its own.
+/// Appends a JSON object on a line of its own.
 pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec<u8>) {
     let module = view.objects.get(at.object.index()).map_or(&b""[..], |o| view.string(o.name));
     let mut chain: Vec<Step> = at.chain.iter().map(Step::from).collect();
@@ -250,7 +251,7 @@ pub fn json(view: &View<'_>, context: Context<'_>, at: &Where<'_>, out: &mut Vec
     put_json(&object, out);
 }
 
-/// Appends an object that says why an address means nothing.
+/// Appends a JSON object with the reason why an address does not resolve.
 pub fn absent_json(kernel: &str, asked: &[u8], why: &Absent, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Object<'a> {

@@ -1,4 +1,4 @@
-//! Placements of aliases: what stands beside those of functions and tracepoints.
+//! Formats the parts of an alias's placement that those of functions and tracepoints lack.
 use super::printable;
 use super::text::Style;
 use crate::query::systemtap::alias::Named;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::io::{Result, Write};
 
 impl Local {
-    /// As JSON names it.
+    /// The name in JSON.
     fn state(&self) -> &'static str {
         match (&self.broken, self.kind) {
             (Some(_), _) => "broken",
@@ -40,7 +40,7 @@ struct Fields<'a> {
     why: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     instead: &'a [String],
-    /// The variable of the kernel that it is a copy of.
+    /// The kernel variable that it is a copy of.
     #[serde(skip_serializing_if = "Option::is_none")]
     copy_of: Option<&'a str>,
 }
@@ -73,7 +73,7 @@ pub fn add(line: &mut Vec<u8>, object: &impl Serialize) -> Result<()> {
     writeln!(line, "{between}{}", &more[1..])
 }
 
-/// Writes the line that stands above what an alias leads to.
+/// Writes the line above the probes of an alias.
 pub fn heading(named: &Named<'_>, style: Style, out: &mut dyn Write) -> Result<()> {
     let through: Vec<_> = named.through.iter().skip(1).map(|name| printable(name)).collect();
     let through = if through.is_empty() { String::new() } else { format!(" through {}", through.join(", ")) };
@@ -101,12 +101,12 @@ pub fn locals(locals: &Locals, style: Style, out: &mut dyn Write) -> Result<()> 
     Ok(())
 }
 
-/// Writes the points of an alias in order, and what each comes to on a kernel.
+/// Writes the points of an alias in order, with their results on a kernel.
 pub fn arms(explained: &Explained, style: Style, out: &mut dyn Write) -> Result<()> {
     explained.arms.iter().try_for_each(|arm| put_arm(arm, 2, style, out))
 }
 
-/// Writes the locals of an alias on a kernel, apart for the places where they differ.
+/// Writes the locals of an alias on a kernel, separately for the places where they differ.
 pub fn all_locals(explained: &Explained, style: Style, out: &mut dyn Write) -> Result<()> {
     let all: usize = explained.locals.iter().map(|(_, count)| count).sum();
     for (own, count) in explained.locals.iter().filter(|(own, _)| !own.own.is_empty()) {
@@ -138,7 +138,7 @@ fn put_arm(arm: &Arm, depth: usize, style: Style, out: &mut dyn Write) -> Result
     arm.inner.iter().try_for_each(|inner| put_arm(inner, depth + 1, style, out))
 }
 
-/// The same as JSON: `{"points": […], "locals": […]}`.
+/// Like [`arms`] and [`all_locals`], as JSON: `{"points": […], "locals": […]}`.
 pub fn explained_json(explained: &Explained) -> Value {
     let locals = explained.locals.iter().map(
         |(own, count)| json!({"places": count, "locals": own.own.iter().map(fields).collect::<Vec<_>>()}),

@@ -1,4 +1,4 @@
-//! What was found in scripts: a table of scripts and kernels, what is wrong below it, and JSON Lines.
+//! Formats the results of checking scripts: a table of scripts and kernels, the failures below it, and JSON Lines.
 use std::io::{self, Write};
 
 use serde_json::json;
@@ -7,18 +7,18 @@ use super::printable;
 use crate::error::Error;
 use crate::query::check::{Located, Point, Report, State, Verdict};
 
-/// What became of one script on one kernel.
+/// The result for one script on one kernel.
 pub type Outcome = Result<Report, Error>;
 
-/// One script on all kernels that were asked.
+/// One script on all kernels.
 pub struct Row {
-    /// As it was given.
+    /// The name as given.
     pub script: String,
-    /// In the order of the kernels.
+    /// The outcomes, in the order of the kernels.
     pub outcomes: Vec<Outcome>,
 }
 
-/// The table, and below it what is wrong, then what else is to be known. The first error is left to whoever ends with it.
+/// Writes the table, the failures below it, then further notes. The first error is left to the caller.
 pub fn text(kernels: &[String], rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let names = rows.iter().map(|row| printable(&row.script).chars().count()).chain([6]).max().unwrap_or(6);
     let widths: Vec<usize> = kernels
@@ -41,7 +41,7 @@ pub fn text(kernels: &[String], rows: &[Row], out: &mut dyn Write) -> io::Result
     let first = errors().next().map(ToString::to_string);
     for row in rows {
         for (at, outcome) in row.outcomes.iter().enumerate() {
-            // The kernel is named where there are several.
+            // Name the kernel if there are several.
             let kernel = if kernels.len() > 1 { format!("{}: ", kernels[at]) } else { String::new() };
             match outcome {
                 Ok(report) => lines(report, &kernel, out)?,
@@ -97,7 +97,7 @@ fn lines(report: &Report, kernel: &str, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What the kernel refuses.
+/// Writes what the kernel refuses.
 fn refused(point: &Point, place: &str, name: &str, out: &mut dyn Write) -> io::Result<()> {
     let (refused, all) = (point.refused.iter().map(|(_, count)| count).sum::<u32>(), point.addresses);
     if refused == 0 {
@@ -109,7 +109,7 @@ fn refused(point: &Point, place: &str, name: &str, out: &mut dyn Write) -> io::R
     writeln!(out, "{place}: warning: {name}: the kernel refuses {refused} of {all} addresses: {why}")
 }
 
-/// Where it is not known whether the kernel takes a probe.
+/// Writes how many verdicts are undecided.
 fn undecided(point: &Point, place: &str, name: &str, out: &mut dyn Write) -> io::Result<()> {
     let (undecided, all, unknown) = (point.undecided, point.addresses, point.unknown);
     if undecided == 0 {
@@ -121,7 +121,7 @@ fn undecided(point: &Point, place: &str, name: &str, out: &mut dyn Write) -> io:
     )
 }
 
-/// What a probe on the symbol, as other tools place it, misses; and what nothing can reach.
+/// Writes what a probe on the symbol, as other tools place it, would miss; and what no probe can reach.
 fn inlined(point: &Point, place: &str, name: &str, out: &mut dyn Write) -> io::Result<()> {
     let (inlined, all) = (point.inlined, point.addresses);
     if inlined == 0 {
@@ -149,7 +149,7 @@ fn instead(instead: &[String]) -> String {
     }
 }
 
-/// One object for each probe point and finding of a script, and one for the script.
+/// Writes an object for each probe point and finding of a script, and one for the script.
 pub fn json(kernels: &[String], rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     for row in rows {
         for (kernel, outcome) in kernels.iter().zip(&row.outcomes) {

@@ -1,4 +1,4 @@
-//! Differences of two kernels: a line for each thing that differs and one for each way, or JSON Lines.
+//! Formats the differences between two kernels: a line for each difference and each change in it, or JSON Lines.
 use super::text::Style;
 use super::{printable, printable_bytes};
 use crate::query::diff::{Change, Compared, Difference, Home, State, What};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{Result, Write};
 
-/// Writes what differs: `+` was added, `-` removed, `~` is in both.
+/// Writes a difference: `+` was added, `-` removed, `~` is in both.
 pub fn text(difference: &Difference<'_>, style: Style, out: &mut dyn Write) -> Result<()> {
     let Difference { before, after, .. } = difference;
     let sign = match (before, after) {
@@ -23,7 +23,7 @@ pub fn text(difference: &Difference<'_>, style: Style, out: &mut dyn Write) -> R
     Ok(())
 }
 
-/// How much was compared, and how much of it differs.
+/// Writes how much was compared, and how much of it differs.
 pub fn summary(compared: &Compared, out: &mut dyn Write) -> Result<()> {
     let Compared { all, added, removed, changed } = compared;
     writeln!(
@@ -80,7 +80,7 @@ fn shown(what: What, state: &State) -> String {
     }
 }
 
-/// A parameter's number; of members and fields the offset in bytes, with the bit and the width of a bit-field.
+/// The number of a parameter; for members and fields, the offset in bytes, with the bit and the width of a bit-field.
 fn position(what: What, at: u64, bits: Option<u8>) -> String {
     match (what, bits) {
         (What::Member, Some(width)) => format!("{}:{}+{width}", at / 8, at % 8),
@@ -89,7 +89,7 @@ fn position(what: What, at: u64, bits: Option<u8>) -> String {
     }
 }
 
-/// The same as one line of JSON; `kernels` are the two releases.
+/// Like [`text`], as one line of JSON; `kernels` are the two releases.
 pub fn json(kernels: [&str; 2], difference: &Difference<'_>, out: &mut dyn Write) -> Result<()> {
     let Difference { subject, name, before, after, changes } = difference;
     let change = match (before, after) {

@@ -1,14 +1,14 @@
-//! What is added to the frames of a log.
+//! Formats what is added to the frames of a log.
 use super::address::{put_name, put_position};
 use crate::query::symbolize::frames::{Level, Where};
 use crate::query::symbolize::log::Role;
 
-/// How many places a frame is said to be able to be.
+/// The largest number of places printed for a frame.
 pub const MOST: usize = 4;
 
-/// Appends what is known of a frame: ` (file:line:column)`, with the name of the function before it where it is inlined; of
-/// a function as a whole ` (declared at file:line)`. Of a frame that can be several places all are given. Nothing where no
-/// line is known.
+/// Appends the position of a frame: ` (file:line:column)`, preceded by the name of the function if it is inlined; for
+/// an entire function, ` (declared at file:line)`. A frame with several possible places gets all of them. Appends
+/// nothing if no line is known.
 pub fn behind(role: Role, places: &[Where<'_>], out: &mut Vec<u8>) {
     if places.len() > MOST {
         return;
@@ -43,7 +43,7 @@ fn position<'a>(role: Role, at: &Where<'a>) -> Option<Level<'a>> {
     position.filter(|level| level.line > 0)
 }
 
-/// Appends for each function that the code of a frame is inlined into a line of its own, with a line break before it.
+/// Appends a line, preceded by a line break, for each function that the code of a frame is inlined into.
 pub fn lines(at: &Where<'_>, out: &mut Vec<u8>) {
     if at.chain.first().is_none_or(|l| l.line == 0) {
         return;

@@ -1,4 +1,4 @@
-//! What of a library of tapsets is of use: counts, then what is dead or broken, and JSON Lines.
+//! Formats the health of a tapset library: counts, then what is dead or broken, and JSON Lines.
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ fn place(alias: &AliasHealth) -> String {
     format!("{}:{}:{}", alias.path.display(), alias.line, alias.column)
 }
 
-/// Counts of each kernel; then for each what is dead or broken; then the points that no kernel has.
+/// Writes the counts for each kernel; then for each what is dead or broken; then the points that no kernel has.
 pub fn text(kernels: &[String], all: &[Health], out: &mut dyn Write) -> io::Result<()> {
     for (kernel, health) in kernels.iter().zip(all) {
         let aliases = &health.aliases;
@@ -64,7 +64,7 @@ pub fn text(kernels: &[String], all: &[Health], out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-/// One object for each alias and finding of a kernel; one for each point that no kernel has.
+/// Writes an object for each alias and finding of a kernel, and one for each point that no kernel has.
 pub fn json(kernels: &[String], all: &[Health], out: &mut dyn Write) -> io::Result<()> {
     for (kernel, health) in kernels.iter().zip(all) {
         for a in &health.aliases {

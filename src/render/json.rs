@@ -1,4 +1,4 @@
-//! JSON Lines: one object for each placement, with the fields of the contract.
+//! JSON Lines: one object for each placement, with the documented fields.
 use super::steps::{self, Step};
 use super::{kprobe_events, lossy as text, words};
 use crate::query::index::{symbols, user_object};
@@ -45,14 +45,14 @@ struct Object<'a> {
     anchor: Option<Anchor>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lands: Option<String>,
-    /// Whether its object is loaded on the machine that was captured, and where it lies there.
+    /// Whether its object is loaded in the captured kernel, and its address there.
     #[serde(skip_serializing_if = "Option::is_none")]
     loaded: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     runtime_address: Option<String>,
-    /// What each mechanism of the kernel says.
+    /// The verdict of each mechanism.
     attach: Map<&'static str>,
-    /// What is not known of those that are undecided.
+    /// What is not known about the undecided ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     because: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ struct Object<'a> {
     vars: Vec<Variable>,
 }
 
-/// The source line for which the address was found.
+/// The source line that the address belongs to.
 #[derive(Serialize)]
 struct Source {
     file: String,
@@ -108,7 +108,7 @@ impl From<&symbols::Anchor<'_>> for Anchor {
     }
 }
 
-/// What is possible where the probe is refused: an address nearby, a mechanism, or returns of a function.
+/// What to do if the probe is refused: an address nearby, a mechanism, or returns of a function.
 #[derive(Default, Serialize)]
 struct Instead {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,10 +127,10 @@ struct Instead {
     return_of: Option<String>,
 }
 
-impl From<&alternative::Instead<'_>> for Instead {
-    fn from(instead: &alternative::Instead<'_>) -> Self {
+impl From<&alternative::Alternative<'_>> for Instead {
+    fn from(instead: &alternative::Alternative<'_>) -> Self {
         match instead {
-            alternative::Instead::At(nearby) => Self {
+            alternative::Alternative::At(nearby) => Self {
                 address: Some(format!("{:#x}", nearby.address)),
                 symbol: Some(text(nearby.symbol.0)),
                 offset: Some(nearby.symbol.1),
@@ -138,11 +138,11 @@ impl From<&alternative::Instead<'_>> for Instead {
                 readable: Some(nearby.readable.clone()),
                 ..Self::default()
             },
-            alternative::Instead::Mechanism(name) => Self { mechanism: Some(name), ..Self::default() },
-            alternative::Instead::BeforeLoading => {
+            alternative::Alternative::Mechanism(name) => Self { mechanism: Some(name), ..Self::default() },
+            alternative::Alternative::BeforeLoading => {
                 Self { mechanism: Some("before-loading"), ..Self::default() }
             }
-            alternative::Instead::ReturnOf(function) => {
+            alternative::Alternative::ReturnOf(function) => {
                 Self { return_of: Some(text(function)), ..Self::default() }
             }
         }
@@ -171,7 +171,7 @@ struct Reached {
     undecided: u32,
 }
 
-/// Names and values, in their order.
+/// An ordered map of names and values.
 struct Map<T>(Vec<(&'static str, T)>);
 
 impl<T: Serialize> Serialize for Map<T> {
@@ -207,7 +207,7 @@ pub(super) struct Variable {
     c: Option<String>,
 }
 
-/// Where a variable is known that is not known here.
+/// The nearest address where a variable has a location, if it has none here.
 #[derive(Serialize)]
 struct Elsewhere {
     address: String,
@@ -231,7 +231,7 @@ impl From<&nearest_location::Elsewhere> for Elsewhere {
     }
 }
 
-/// Where the calling convention passes a parameter, and whether it is there.
+/// Where the calling convention passes a parameter, and whether that is confirmed.
 #[derive(Serialize)]
 struct Passed {
     number: u32,
@@ -267,7 +267,7 @@ impl Variable {
     }
 }
 
-/// Writes a range of the kernel's own list as one line.
+/// Writes a range of the kernel's blacklist as one line.
 pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::io::Result<()> {
     #[derive(Serialize)]
     struct Object<'a> {
@@ -294,7 +294,7 @@ pub fn refused(kernel: &str, range: &Refused<'_>, out: &mut dyn Write) -> std::i
     out.write_all(b"\n")
 }
 
-/// Writes at how many placements something is defined, as one line.
+/// Writes the number of placements at which something is defined, as one line.
 pub fn defined(view: &View<'_>, argument: &str, found: &Defined, out: &mut dyn Write) -> std::io::Result<()> {
     #[derive(Serialize)]
     struct Object<'a> {
@@ -356,7 +356,7 @@ pub fn placement(
         file: text(placement.file),
         line: placement.line,
         instance: placement.instance.name(),
-        rests_on: placement.basis.name(),
+        rests_on: placement.provenance.name(),
         section: text(placement.section),
         address: format!("{:#x}", placement.address),
         source: placement.source.as_ref().map(Source::from),

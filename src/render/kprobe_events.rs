@@ -11,19 +11,20 @@ use probeidx_format::id::ObjectId;
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-/// The group of all events.
+/// The group of all our events.
 const GROUP: &str = "probeidx";
 
 /// The kernel's limit is 64 with the NUL (`MAX_EVENT_NAME_LEN`).
 const LONGEST_NAME: usize = 63;
 
-/// The kernel's limit of a definition (`trace_parse_run_command`, kernel/trace/trace.c).
+/// The kernel's limit for a definition (`trace_parse_run_command`, kernel/trace/trace.c).
 const LONGEST_LINE: usize = 4094;
 
-/// A probe of one place: `p:probeidx/do_open _text+3543965`. Without a name the event is called like the function.
+/// The definition of a probe at one place: `p:probeidx/do_open _text+3543965`. By default the event is named after the
+/// function.
 ///
 /// # Errors
-/// Why kprobe_events do not take it.
+/// Why kprobe_events refuse it.
 pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Result<String, String> {
     let is_return = filter == Filter::Return;
     let verdict = p.verdicts.definition(is_return);
@@ -44,7 +45,7 @@ pub fn definition(p: &Placement<'_>, filter: Filter, name: Option<&str>) -> Resu
     }
 }
 
-/// What the probes of one event must have in common: the names and types of their arguments.
+/// The names and types of the arguments, which all probes of an event must have in common.
 fn signature(values: &[ValueAt]) -> Vec<String> {
     let of = |argument: String| match (argument.split_once('='), argument.rsplit_once(':')) {
         (Some((name, _)), Some((_, kind))) => format!("{name}:{kind}"),
@@ -53,8 +54,8 @@ fn signature(values: &[ValueAt]) -> Vec<String> {
     arguments(values).into_iter().map(of).collect()
 }
 
-/// A name that the kernel takes: a C identifier. Return probes are told apart, as types must not be mixed.
-/// Lines are told apart as perf does, by their distance from the declaration: `vfs_read_L17`.
+/// An event name that the kernel accepts: a C identifier. Return probes get a distinct name, because types must not be
+/// mixed. Lines get the suffix that perf uses, the distance from the declaration: `vfs_read_L17`.
 fn event_name(p: &Placement<'_>, is_return: bool) -> String {
     let legal = |b: &u8| if b.is_ascii_alphanumeric() || *b == b'_' { char::from(*b) } else { '_' };
     let mut name: String = p.function.iter().map(legal).collect();
@@ -70,31 +71,32 @@ fn event_name(p: &Placement<'_>, is_return: bool) -> String {
     name + &suffix
 }
 
-/// The line for which a placement was found: `L17` if it is 17 behind the declaration; of another file by its number.
+/// The line of a placement that was found by line: `L17` if it is 17 lines after the declaration; in another file, the
+/// line number.
 fn line(p: &Placement<'_>) -> Option<String> {
     let source = p.source?;
     let relative = source.line.checked_sub(p.line).filter(|_| source.file == p.file);
     Some(format!("L{}", relative.unwrap_or(source.line)))
 }
 
-/// Writes definitions that cover functions: one event for each, whatever the number of its places and the objects they lie
-/// in. Addresses that places share are defined once; places that are not reached stand in a comment with the reason. What
-/// is planted must belong to the kernel that was indexed: the first line says which.
+/// Writes definitions that cover functions: one event for each function, however many places and objects it has.
+/// Addresses that places share are defined once; a place that cannot be probed becomes a comment with the reason. The
+/// definitions only fit the indexed kernel, which the first line names.
 pub struct Writer {
     names: HashSet<String>,
     event: Option<Event>,
-    /// How many definitions were written.
+    /// The number of definitions written.
     pub defined: usize,
 }
 
 /// The event of one function.
 struct Event {
-    /// Name, file and line of the declaration.
+    /// The name, file and line of the declaration.
     function: (Vec<u8>, Vec<u8>, u32),
-    /// One for each signature: where an argument is missing, the probe is another event.
+    /// An event name for each signature: if an argument is missing, the probe belongs to another event.
     names: Vec<(Vec<String>, String)>,
     object: ObjectId,
-    /// Those in `object` that have a definition.
+    /// The addresses in `object` that have a definition.
     addresses: HashSet<u32>,
 }
 
@@ -118,10 +120,10 @@ impl Writer {
         Ok(Self { names: HashSet::new(), event: None, defined: 0 })
     }
 
-    /// Writes one placement; those of one function come one after another.
+    /// Writes a placement; those of one function are consecutive.
     pub fn placement(&mut self, p: &Placement<'_>, filter: Filter, out: &mut dyn Write) -> io::Result<()> {
         let function = (p.function.to_vec(), p.file.to_vec(), p.line);
-        // Of functions that only symbol tables know, those of one name in two objects are two.
+        // For functions without debug information, the same name in two objects means two functions.
         let is_same = |e: &Event| e.function == function && (!p.file.is_empty() || e.object == p.object);
         let event = self.event.take().filter(is_same);
         if event.as_ref().is_none_or(|e| e.object != p.object) {
@@ -160,7 +162,7 @@ impl Writer {
         writeln!(out, "{line}")
     }
 
-    /// The name of the event that takes a placement.
+    /// The name of the event for a placement.
     fn name(&mut self, p: &Placement<'_>, filter: Filter) -> String {
         let signature: Vec<String> = signature(&p.values).into_iter().chain(line(p)).collect();
         let known = self.event.iter().flat_map(|e| &e.names).find(|(s, _)| *s == signature);
@@ -174,7 +176,7 @@ impl Writer {
         name
     }
 
-    /// The name, or one with a number behind it if another function's event has it.
+    /// The name, with a number appended if another function's event has it.
     fn free_name(&mut self, name: &str) -> String {
         let numbered = (1..).map(|n| {
             let number = format!("_{n}");

@@ -1,4 +1,4 @@
-//! Lines that can be probed, for people.
+//! Formats lines that can be probed, as text.
 use super::text::Style;
 use super::{printable, printable_bytes as text};
 use crate::query::resolve::line_listing::{Line, Listing};
@@ -7,7 +7,7 @@ use probeidx_format::View;
 use std::io::{Result, Write};
 use std::path::Path;
 
-/// Writes what stands above the lines of a listing.
+/// Writes the heading of a listing.
 pub fn heading(
     view: &View<'_>,
     listing: &Listing<'_>,
@@ -27,8 +27,8 @@ pub fn heading(
     }
 }
 
-/// Writes a line that has code: its text if that is known, some of its addresses, and what is inlined there. `declared` is
-/// the line from which lines are counted too, or 0.
+/// Writes a line that has code: its text if known, some of its addresses, and what is inlined there. `declared` is the
+/// line to count relative lines from, or 0.
 pub fn line(
     line: &Line<'_>,
     declared: u32,

@@ -1,4 +1,4 @@
-//! Answers to text. Nothing here opens files or decides anything.
+//! Formats answers. Nothing here opens files or makes decisions.
 pub mod address;
 pub mod aliases;
 pub mod check;
@@ -20,8 +20,8 @@ pub mod words;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text with everything escaped that could move the cursor, break the line or turn the direction of
-/// reading: names come from files that anyone may have written.
+/// Escapes everything that could move the cursor, break the line or change the direction of text: names come from
+/// untrusted files.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(commands_terminal) {
         return Cow::Borrowed(text);
@@ -37,19 +37,19 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Whether a character controls a terminal, ends a line, or turns the direction of text: C0, DEL, C1, separators of lines
-/// and paragraphs, and the bidi controls of Unicode's annex 9.
+/// Whether a character controls a terminal, ends a line, or changes the direction of text: C0, DEL, C1, line and
+/// paragraph separators, and the bidi controls of Unicode's annex 9.
 pub(crate) fn commands_terminal(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The same of a name as the index has it.
+/// Like [`printable`], for a name in the index.
 fn printable_bytes(bytes: &[u8]) -> String {
     printable(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
-/// A name as JSON has it, which escapes by itself.
+/// A name for JSON, which does its own escaping.
 fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Read plans for compilers that make code of their own: as steps in JSON, and as an expression in C.
+//! Formats read plans for compilers that generate code: as steps in JSON, and as an expression in C.
 use crate::query::index::registers::kernel_register;
 use crate::query::types::lookup;
 use crate::query::value::plan::{Op, Plan};
@@ -6,15 +6,15 @@ use probeidx_format::View;
 use probeidx_format::types::TypeKind;
 use serde::Serialize;
 
-/// A step on one value.
+/// A step of a plan.
 #[derive(Serialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub enum Step {
-    /// Take a register, by the kernel's name where it has one, and by DWARF's number.
+    /// Take a register, given by its kernel name if it has one, and its DWARF number.
     Register {
-        /// As the kernel's `pt_regs` and kprobe_events name it: `di`.
+        /// The name in the kernel's `pt_regs` and kprobe_events: `di`.
         name: Option<String>,
-        /// DWARF's number.
+        /// The DWARF number.
         dwarf: u8,
     },
     /// Take a number.
@@ -22,48 +22,48 @@ pub enum Step {
         /// The number.
         value: i64,
     },
-    /// Take a link address, to which the kernel's slide is to be added.
+    /// Take a link address, to which the kernel's slide must be added.
     Address {
-        /// Hexadecimal, with `0x`.
+        /// In hexadecimal, with `0x`.
         value: String,
     },
-    /// Take what the function returned.
+    /// Take the function's return value.
     Return,
-    /// Take what was passed as this argument when the function was entered.
+    /// Take the value of this argument at the function's entry.
     Argument {
-        /// From 1: of the arguments that registers pass.
+        /// From 1, among the arguments passed in registers.
         number: u32,
     },
     /// Add; the sum wraps.
     Add {
-        /// What is added.
+        /// The addend.
         value: i64,
     },
-    /// Read so many bytes at the value; of memory of the user's.
+    /// Read this many bytes at the value, from kernel or user memory.
     Read {
-        /// In bytes.
+        /// The size in bytes.
         size: u64,
-        /// Whose memory it is: the user's, else the kernel's.
+        /// Whether it is user memory.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         user: bool,
     },
-    /// Keep these bits, from the lowest on; the highest one may be a sign.
+    /// Keep these bits, from the lowest; the highest one may be a sign.
     Bits {
         /// The lowest bit to keep, from 0.
         offset: u32,
-        /// How many bits to keep.
+        /// The number of bits to keep.
         width: u32,
-        /// Whether the highest one is a sign, which fills those above it.
+        /// Whether the highest one is a sign bit, which fills those above it.
         signed: bool,
     },
-    /// The value is an address: what lies there is no number.
+    /// The value is an address: what is there is not a number.
     Place {
-        /// Of what lies there, in bytes; none where it is not known.
+        /// The size in bytes of what is there; `None` if unknown.
         size: Option<u64>,
     },
 }
 
-/// The steps of a plan, to the value where that is a number, else to its address.
+/// The steps of a plan, up to the value if it is a number, else up to its address.
 pub fn steps(view: &View<'_>, plan: &Plan) -> Vec<Step> {
     let (mut read, reads) = (0, plan.reads());
     let mut is_user = || {
@@ -93,8 +93,8 @@ pub fn steps(view: &View<'_>, plan: &Plan) -> Vec<Step> {
     steps
 }
 
-/// The plan as an expression of C over `regs`, the kernel's `struct pt_regs`: `*(u64 *)(regs->di + 96)`. `None` where
-/// that has no such register, or the address moves with the kernel.
+/// The plan as a C expression over `regs`, the kernel's `struct pt_regs`: `*(u64 *)(regs->di + 96)`. `None` if that
+/// lacks the register, or if the address moves with the kernel.
 pub fn c(view: &View<'_>, plan: &Plan) -> Option<String> {
     if plan.ops.is_empty() || plan.bits.is_some_and(|b| b.is_signed) {
         return None;
@@ -128,7 +128,7 @@ fn name(dwarf: u8, machine: u16) -> Option<String> {
     kernel_register(dwarf, machine).map(|name| name.trim_start_matches('%').to_owned())
 }
 
-/// The size of what is read as one number.
+/// The size of a value that is read as one number.
 fn number_size(view: &View<'_>, plan: &Plan) -> Option<u64> {
     if plan.is_pointer {
         return Some(view.address_size().into());

@@ -1,4 +1,4 @@
-//! Scripts and tapsets as SystemTap prints them: `stap --dump-probe-aliases`, `--dump-functions`, and the parse tree of
+//! Formats scripts and tapsets like SystemTap: `stap --dump-probe-aliases`, `--dump-functions`, and the parse tree of
 //! `stap -p1 -v`.
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Display, Formatter, Write};
@@ -6,12 +6,12 @@ use std::fmt::{self, Display, Formatter, Write};
 use crate::tapset::MARKS;
 use crate::tapset::ast::*;
 
-/// The lines of `--dump-probe-aliases`: sorted, each once, without hidden aliases.
+/// The lines of `--dump-probe-aliases`: sorted, without duplicates or hidden aliases.
 pub fn aliases<'a>(aliases: impl IntoIterator<Item = &'a Alias>) -> BTreeSet<String> {
     aliases.into_iter().filter(|alias| !alias.hidden()).map(Alias::to_string).collect()
 }
 
-/// The lines of `--dump-functions` in its order, which goes by the names inside of SystemTap.
+/// The lines of `--dump-functions` in its order, which follows SystemTap's internal names.
 pub fn functions<'a>(functions: impl IntoIterator<Item = &'a Function>) -> Vec<String> {
     let mut met: HashMap<&str, u32> = HashMap::new();
     let mut lines = BTreeMap::new();
@@ -25,7 +25,7 @@ pub fn functions<'a>(functions: impl IntoIterator<Item = &'a Function>) -> Vec<S
     lines.into_values().collect()
 }
 
-/// A file in the form of `stap -p1 -v`, behind the line that names it.
+/// A file in the form of `stap -p1 -v`, without the line that names it.
 pub fn script(script: &Script) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
@@ -79,7 +79,7 @@ impl Display for Type {
     }
 }
 
-/// The signature with the marks that the dump prints.
+/// The signature, with the marks that the dump prints.
 impl Display for Function {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{} (", self.name, self.result)?;
@@ -188,7 +188,7 @@ impl Display for Expression {
             Probewrite(name) => write!(f, "@probewrite({name})"),
             Perf(name) => write!(f, "@perf({})", self::Literal::String(name.clone())),
             Embedded(code) => write!(f, "%{{ {code} %}}"),
-            // SystemTap makes C of it at once.
+            // SystemTap turns it into C immediately.
             Constant(name) => write!(f, "%{{ /* pure */ /* unprivileged */ /* stable */ {name} %}}"),
             Register { user, number } => write!(f, "@{}register({number})", space(*user)),
             Memory { user, size, address } => write!(f, "@{}deref({size}, {address})", space(*user)),
@@ -271,7 +271,7 @@ impl Display for Indexes<'_> {
     }
 }
 
-/// A string as C writes it.
+/// A string literal in C.
 struct Quoted<'a>(&'a str);
 
 impl Display for Quoted<'_> {

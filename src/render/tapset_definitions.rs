@@ -1,19 +1,19 @@
-//! Definitions of tapsets for reading: a line each, one in full, as JSON.
+//! Formats tapset definitions: a line for each, one in full, as JSON.
 use super::printable;
 use crate::tapset::ast::{Alias, Function, Point, Statement};
 use crate::tapset::{Definitions, Macro, Place};
 use serde::Serialize;
 use std::io::{Result, Write};
 
-/// An alias in full: where it is, what it says of itself, its points in order, what it gives to its handlers.
-/// `whole` for all of its comment, not the first paragraph alone.
+/// Writes an alias in full: its position, its comment, its points in order, and the values it provides to handlers.
+/// `whole` prints the entire comment instead of its first paragraph.
 pub fn alias(definitions: &Definitions<'_>, alias: &Alias, whole: bool, out: &mut dyn Write) -> Result<()> {
     let names: Vec<String> = alias.names.iter().map(Point::to_string).collect();
     writeln!(out, "{}  {}", printable(&names.join(" = ")), place(definitions, alias.place))?;
     comment(alias.comment.as_deref(), whole, out)
 }
 
-/// What the bodies of an alias give to handlers.
+/// Writes the values that the bodies of an alias provide to handlers.
 pub fn assignments(alias: &Alias, out: &mut dyn Write) -> Result<()> {
     for (body, what) in [(&alias.prologue, "before"), (&alias.epilogue, "behind")] {
         for (name, value) in body.iter().flat_map(Statement::assignments) {
@@ -36,7 +36,7 @@ pub fn function(
     comment(function.comment.as_deref(), whole, out)
 }
 
-/// A macro: `@name(a, b)`, and in full what it stands for.
+/// A macro: `@name(a, b)`, and in full its replacement.
 pub fn named_macro(
     definitions: &Definitions<'_>,
     name: &str,
@@ -59,7 +59,7 @@ fn place(definitions: &Definitions<'_>, place: Place) -> String {
     format!("{}:{}", printable(&definitions.path(place.file).to_string_lossy()), place.line)
 }
 
-/// What a comment says, without its first line, which repeats the name, up to the first empty one or to its end.
+/// Writes a comment without its first line, which repeats the name, up to the first empty line or to the end.
 fn comment(comment: Option<&str>, whole: bool, out: &mut dyn Write) -> Result<()> {
     let Some(comment) = comment else { return Ok(()) };
     let (first, rest) = comment.split_once('\n').unwrap_or((comment, ""));
@@ -94,7 +94,7 @@ struct JsonPoint {
     condition: Option<String>,
 }
 
-/// What a body gives to a name that handlers see.
+/// A value that a body assigns to a name visible in handlers.
 #[derive(Serialize)]
 struct Assignment<'a> {
     name: &'a str,
@@ -135,7 +135,7 @@ pub fn alias_json(
     )
 }
 
-/// A function as JSON. Types are those that SystemTap infers.
+/// A function as JSON. Types are those inferred by SystemTap.
 #[derive(Serialize)]
 struct JsonFunction<'a> {
     kernel: &'a str,

@@ -1,7 +1,7 @@
-//! Placements for people.
+//! Formats placements as text.
 use super::{printable_bytes as printable, words};
 use crate::query::index::functions::Instance;
-use crate::query::index::provenance::Basis;
+use crate::query::index::provenance::Provenance;
 use crate::query::resolve::defined::Defined;
 use crate::query::resolve::placement::Placement;
 use crate::query::spec::Filter;
@@ -12,7 +12,7 @@ use crate::query::verdict::blacklist::Refused;
 use crate::query::verdict::mechanism::Mechanism;
 use std::io::{Result, Write};
 
-/// How text is to look.
+/// The style of text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style {
     /// With colours.
@@ -20,19 +20,19 @@ pub struct Style {
 }
 
 impl Style {
-    /// What stands out.
+    /// Emphasized text.
     pub(super) fn bold(self, text: impl std::fmt::Display) -> String {
         self.paint("1", text)
     }
-    /// What does not.
+    /// De-emphasized text.
     pub(super) fn dim(self, text: impl std::fmt::Display) -> String {
         self.paint("2", text)
     }
-    /// What is inlined.
+    /// Text about inlined code.
     pub(super) fn inline(self, text: impl std::fmt::Display) -> String {
         self.paint("36", text)
     }
-    /// What is accepted, or refused.
+    /// Text about an accepted or refused probe.
     pub(super) fn verdict(self, text: impl std::fmt::Display, accepted: bool) -> String {
         self.paint(if accepted { "32" } else { "31" }, text)
     }
@@ -41,7 +41,7 @@ impl Style {
     }
 }
 
-/// Writes the line that stands above the placements of one declaration in one object.
+/// Writes the heading of the placements of one declaration in one object.
 pub fn heading(p: &Placement<'_>, filter: Filter, style: Style, out: &mut dyn Write) -> Result<()> {
     let object = words::object(p);
     let place = match p.line {
@@ -49,12 +49,12 @@ pub fn heading(p: &Placement<'_>, filter: Filter, style: Style, out: &mut dyn Wr
         line => format!("{}:{line}", printable(p.file)),
     };
     let at = if place.is_empty() { "" } else { "@" };
-    let basis = match p.basis {
-        Basis::Dwarf => "",
-        Basis::Btf => "  from BTF",
-        Basis::Symbols => "  from symbols",
+    let provenance = match p.provenance {
+        Provenance::Dwarf => "",
+        Provenance::Btf => "  from BTF",
+        Provenance::Symbols => "  from symbols",
     };
-    writeln!(out, "{}{at}{place}  {object}{basis}", style.bold(printable(p.function)))?;
+    writeln!(out, "{}{at}{place}  {object}{provenance}", style.bold(printable(p.function)))?;
     writeln!(out, "  {}", words::coverage(&p.coverage))?;
     if filter == Filter::Return
         && let Some(note) = words::returns(&printable(p.function), p.returns)
@@ -64,7 +64,7 @@ pub fn heading(p: &Placement<'_>, filter: Filter, style: Style, out: &mut dyn Wr
     Ok(())
 }
 
-/// Writes one placement, below its heading.
+/// Writes a placement, below its heading.
 pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result<()> {
     let symbol = p.symbol.map_or("no symbol".to_owned(), |(s, o)| format!("{}+{o:#x}", printable(s)));
     let anchor = p
@@ -86,7 +86,7 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
     if let Some(running) = &p.running {
         match running.address {
             Some(address) => writeln!(out, "    runs at {address:#x}")?,
-            None if running.loaded => writeln!(out, "    is loaded, and where is not known")?,
+            None if running.loaded => writeln!(out, "    loaded at an unknown address")?,
             None => writeln!(out, "    is not loaded")?,
         }
         if !running.strangers.is_empty() {
@@ -139,14 +139,14 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
     Ok(())
 }
 
-/// Writes at how many placements something is defined.
+/// Writes the number of placements at which something is defined.
 pub fn defined(kernel: &str, argument: &str, found: &Defined, out: &mut dyn Write) -> Result<()> {
     let [kernel, argument] = [kernel, argument].map(super::printable);
     let why = found.why.as_ref().map_or(String::new(), |why| format!(": {}", super::printable(why)));
     writeln!(out, "{kernel}  {argument} is defined at {} of {} places{why}", found.defined, found.places)
 }
 
-/// Writes a range as `/sys/kernel/debug/kprobes/blacklist` does, with its source behind it.
+/// Writes a range as in `/sys/kernel/debug/kprobes/blacklist`, followed by its source.
 pub fn refused(range: &Refused<'_>, out: &mut dyn Write) -> Result<()> {
     let module = range.module.map_or(String::new(), |m| format!(" [{}]", printable(m)));
     let Refused { start, end, .. } = range;

@@ -1,17 +1,17 @@
-//! Tracepoints as text, JSON and definitions for `dynamic_events`.
+//! Formats tracepoints as text, JSON and definitions for `dynamic_events`.
 use super::json::Variable;
 use super::text::Style;
 use super::{lossy as text, printable, printable_bytes};
 use crate::query::index::symbols;
 use crate::query::resolve::tracepoint::Tracepoint;
-use crate::query::resolve::tracepoint_values::Traced;
+use crate::query::resolve::tracepoint_values::TracepointValues;
 use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 use serde::Serialize;
 use std::io::{Result, Write};
 
-/// A tracepoint as JSON: the fields of a placement in the contract, and those of the event's record.
+/// A tracepoint as JSON: the documented fields of a placement, and the fields of the event record.
 #[derive(Serialize)]
 struct Object<'a> {
     kernel: &'a str,
@@ -39,8 +39,8 @@ struct Object<'a> {
     fields: Option<Vec<Field>>,
 }
 
-/// What each mechanism of the kernel makes of it. The contract's look for code, and a `struct tracepoint` is none: no
-/// instruction starts there, and no function.
+/// The verdicts of the mechanisms. The documented ones are for code; a `struct tracepoint` has no instructions and is
+/// not a function.
 #[derive(Serialize)]
 struct Attach {
     kprobe: &'static str,
@@ -49,11 +49,11 @@ struct Attach {
     fentry: &'static str,
     /// `register_trace_NAME`: SystemTap, BPF programs of raw tracepoints.
     raw_tracepoint: &'static str,
-    /// By the event: tracefs, perf, BPF.
+    /// Through the event: tracefs, perf, BPF.
     tracepoint: &'static str,
 }
 
-/// One place, and no code that `kprobe` reaches.
+/// One place, without code that `kprobe` reaches.
 #[derive(Serialize)]
 struct Coverage {
     instances: u32,
@@ -84,7 +84,7 @@ impl Field {
 }
 
 /// Writes a tracepoint as one line.
-pub fn json(view: &View<'_>, kernel: &str, traced: &Traced<'_>, out: &mut dyn Write) -> Result<()> {
+pub fn json(view: &View<'_>, kernel: &str, traced: &TracepointValues<'_>, out: &mut dyn Write) -> Result<()> {
     let t = &traced.tracepoint;
     let mut probe = vec![];
     t.put(&mut probe);
@@ -123,8 +123,13 @@ pub fn json(view: &View<'_>, kernel: &str, traced: &Traced<'_>, out: &mut dyn Wr
     out.write_all(b"\n")
 }
 
-/// Writes a tracepoint for people.
-pub fn text_of(view: &View<'_>, traced: &Traced<'_>, style: Style, out: &mut dyn Write) -> Result<()> {
+/// Writes a tracepoint as text.
+pub fn text_of(
+    view: &View<'_>,
+    traced: &TracepointValues<'_>,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<()> {
     let t = &traced.tracepoint;
     let place =
         t.declared().map_or(String::new(), |(file, line)| format!("@{}:{line}", printable_bytes(file)));
@@ -153,8 +158,8 @@ pub fn text_of(view: &View<'_>, traced: &Traced<'_>, style: Style, out: &mut dyn
     }
 }
 
-/// Writes a definition for `dynamic_events` behind what it stands for, or why there is none. Whether there is one.
-pub fn definition(traced: &Traced<'_>, out: &mut dyn Write) -> Result<bool> {
+/// Writes a definition for `dynamic_events` below a comment on it, or why there is none. Returns whether there is one.
+pub fn definition(traced: &TracepointValues<'_>, out: &mut dyn Write) -> Result<bool> {
     let t = &traced.tracepoint;
     let name = format!("{}:{}", printable_bytes(t.system()), printable_bytes(t.name()));
     match &traced.definition {

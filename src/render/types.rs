@@ -1,4 +1,4 @@
-//! Types for people, as C declares them, with places and sizes behind the members as pahole has them.
+//! Formats types as C declarations, followed by offsets and sizes like pahole.
 use super::{printable, printable_bytes as text};
 use crate::query::systemtap::probe_point::put_decimal;
 use crate::query::types::c_declaration::{self, declare};
@@ -11,7 +11,7 @@ use probeidx_format::id::ObjectId;
 use probeidx_format::types::TypeKind;
 use std::io::{Result, Write};
 
-/// Writes a type. `objects` are those that use this definition, where there are several of the name.
+/// Writes a type. `objects` are those that use this definition, if the name has several.
 pub fn layout(view: &View<'_>, layout: &Layout<'_>, objects: &[String], out: &mut dyn Write) -> Result<()> {
     let used = if objects.is_empty() { String::new() } else { format!("  used in {}", few(objects)) };
     let named_at = place(&layout.named);
@@ -71,7 +71,7 @@ fn content(layout: &Layout<'_>, head: &str, name: &str, out: &mut dyn Write) -> 
     }
 }
 
-/// Columns from the left that declarations take, tabs counted as eight.
+/// The width of declarations in columns, with tabs of eight.
 const WIDTH: usize = 56;
 
 fn members(aggregate: &Aggregate<'_>, depth: usize, out: &mut dyn Write) -> Result<()> {
@@ -128,7 +128,7 @@ fn amount(hole: &Hole) -> String {
     }
 }
 
-/// Writes what stands where a path leads, and how one gets there from the root.
+/// Writes what is at the end of a path, and the steps from the root.
 pub fn member(view: &View<'_>, path: &str, walked: &Walked, out: &mut dyn Write) -> Result<()> {
     let place = walked.place();
     let spelled = spelled(view, walked);
@@ -148,7 +148,7 @@ pub fn member(view: &View<'_>, path: &str, walked: &Walked, out: &mut dyn Write)
     writeln!(out, "{}: {}  /* {} */", printable(path), printable(&spelled), said.join(", "))
 }
 
-/// The type of what stands there, as C writes it.
+/// The type at the end of a path, in C.
 pub fn spelled(view: &View<'_>, walked: &Walked) -> String {
     let Some(type_id) = walked.type_id else { return "void".to_owned() };
     if walked.indexed == 0 {
@@ -161,7 +161,7 @@ pub fn spelled(view: &View<'_>, walked: &Walked) -> String {
     declare(view, element, &dimensions)
 }
 
-/// The size of what stands there, in bytes.
+/// The size in bytes of what is at the end of a path.
 pub fn size(view: &View<'_>, walked: &Walked) -> Option<u64> {
     let size = lookup::size_of(view, walked.type_id?)?;
     let array = lookup::strip(view, walked.type_id?)?;
@@ -169,7 +169,7 @@ pub fn size(view: &View<'_>, walked: &Walked) -> Option<u64> {
     Some(size / gone.fold(1, u64::saturating_mul))
 }
 
-/// Writes a function that takes or returns the type. `line` lends its memory.
+/// Writes a function that takes or returns the type. `line` is reused memory.
 pub fn user(view: &View<'_>, user: &User<'_>, line: &mut Vec<u8>, out: &mut dyn Write) -> Result<()> {
     line.clear();
     put(user.name, line);
@@ -205,7 +205,7 @@ pub fn user(view: &View<'_>, user: &User<'_>, line: &mut Vec<u8>, out: &mut dyn 
     out.write_all(line)
 }
 
-/// Writes a name; most need no escapes.
+/// Writes a name; most need no escaping.
 fn put(name: &[u8], line: &mut Vec<u8>) {
     match name.iter().all(|b| (b' '..0x7f).contains(b)) {
         true => line.extend_from_slice(name),
@@ -223,7 +223,7 @@ fn object_name<'a>(view: &View<'a>, object: ObjectId) -> &'a [u8] {
     if name.is_empty() { b"vmlinux" } else { name }
 }
 
-/// How many objects a line names.
+/// The largest number of objects that a line lists.
 const SHOWN: usize = 4;
 
 fn few(names: &[String]) -> String {

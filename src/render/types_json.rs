@@ -21,10 +21,10 @@ struct Type<'a> {
     line: Option<u32>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     declared: bool,
-    /// What a typedef is a name of, one after another.
+    /// The types that a typedef leads to, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     chain: Vec<Link>,
-    /// Of several definitions of the name: which objects use this one.
+    /// For one of several definitions of a name, the objects that use it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     used_in: Vec<Option<String>>,
     #[serde(flatten)]
@@ -65,7 +65,7 @@ struct Inner {
     inside: Option<Inside>,
 }
 
-/// Whole bytes, or bits from one of a byte on.
+/// Whole bytes, or bits from a bit of a byte.
 #[derive(Serialize)]
 struct Gap {
     offset: u64,
@@ -87,7 +87,7 @@ fn some(bytes: &[u8]) -> Option<String> {
     (!bytes.is_empty()).then(|| text(bytes))
 }
 
-/// A module's name; `None` for vmlinux, as everywhere in JSON.
+/// The name of a module; `None` for vmlinux.
 fn module(object: String) -> Option<String> {
     Some(object).filter(|name| name != "vmlinux")
 }
@@ -103,7 +103,7 @@ fn kind(kind: TypeKind) -> &'static str {
     })
 }
 
-/// Writes a type as one line. `objects` are those that use this definition, where there are several of the name.
+/// Writes a type as one line. `objects` are those that use this definition, if the name has several.
 pub fn layout(kernel: &str, layout: &Layout<'_>, objects: &[String], out: &mut dyn Write) -> Result<()> {
     let Definition { name, file, line, .. } = layout.named;
     let link = |d: &Definition<'_>| Link {
@@ -167,7 +167,7 @@ fn gap(hole: &Hole) -> Gap {
     }
 }
 
-/// Writes what stands where a path leads, and the moves that lead there.
+/// Writes what is at the end of a path, and the operations that lead there.
 pub fn member(
     view: &View<'_>,
     kernel: &str,

@@ -1,10 +1,10 @@
-//! Coverage, refusals and return probes in words.
+//! Describes coverage, refusals and return probes in words.
 use super::{printable, printable_bytes as text};
 use crate::query::index::registers::kernel_register;
 use crate::query::resolve::placement::{Placement, Returns};
 use crate::query::value::calling_convention::Slot;
 use crate::query::value::nearest_location::Elsewhere;
-use crate::query::verdict::alternative::Instead;
+use crate::query::verdict::alternative::Alternative;
 use crate::query::verdict::coverage::{Coverage, Reached};
 use crate::query::verdict::reason::Reason;
 use probeidx_format::record::RefusedBy;
@@ -53,17 +53,17 @@ pub fn coverage(c: &Coverage) -> String {
     parts.join("; ")
 }
 
-/// Whether there is an address that `register_kprobe`, or kprobe_events, do not take.
+/// Whether `register_kprobe` or kprobe_events refuse any of the addresses.
 pub fn is_incomplete(c: &Coverage) -> bool {
     c.by.definition(false) < c.instances()
 }
 
-/// Whether of none of the addresses it is known whether the kernel takes it.
+/// Whether all verdicts are undecided.
 fn is_open(reached: &Reached) -> bool {
     reached.undecided == reached.total
 }
 
-/// The addresses that are refused, then those that are undecided; where they are `all`, without their number.
+/// The refused addresses, then the undecided ones; without a number if it is `all` of them.
 fn others(reached: &Reached, all: u32) -> String {
     let undecided = Reason::of(reached.unknown).map(|reason| (reason, reached.undecided));
     let one = |(reason, n): (Reason, u32)| match n == all {
@@ -77,10 +77,10 @@ fn counted(n: u32, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-/// What is possible instead.
-pub fn instead(instead: &Instead<'_>) -> String {
+/// The alternative to a refused probe.
+pub fn instead(instead: &Alternative<'_>) -> String {
     match instead {
-        Instead::At(nearby) => {
+        Alternative::At(nearby) => {
             let (symbol, offset) = nearby.symbol;
             let anchor = nearby.anchor.as_ref().map_or(String::new(), |a| format!(", probe at {a}"));
             let readable: Vec<_> = nearby.readable.iter().map(|v| printable(v)).collect();
@@ -90,14 +90,16 @@ pub fn instead(instead: &Instead<'_>) -> String {
             };
             format!("nearest is {}+{offset:#x} ({:#x}){anchor}{readable}", text(symbol), nearby.address)
         }
-        Instead::Mechanism("kprobe") => "register_kprobe takes it (SystemTap)".to_owned(),
-        Instead::Mechanism(_) => "ftrace takes it (fprobe, kprobe.multi, BPF fentry)".to_owned(),
-        Instead::BeforeLoading => "kprobe_events take it while the module is not loaded yet".to_owned(),
-        Instead::ReturnOf(function) => format!("probe returns of {}, of which it is a part", text(function)),
+        Alternative::Mechanism("kprobe") => "register_kprobe takes it (SystemTap)".to_owned(),
+        Alternative::Mechanism(_) => "ftrace takes it (fprobe, kprobe.multi, BPF fentry)".to_owned(),
+        Alternative::BeforeLoading => "kprobe_events take it while the module is not loaded yet".to_owned(),
+        Alternative::ReturnOf(function) => {
+            format!("probe returns of {}, of which it is a part", text(function))
+        }
     }
 }
 
-/// Where a variable is known that is not at the address.
+/// The nearest address where a variable has a location.
 pub fn elsewhere(elsewhere: Option<&Elsewhere>) -> String {
     let Some(Elsewhere { symbol: Some((symbol, offset)), line, .. }) = elsewhere else {
         return "not at this address".to_owned();
@@ -114,7 +116,7 @@ pub fn slot(slot: Slot, machine: u16) -> String {
     }
 }
 
-/// What put a range into the kernel's own list.
+/// What put a range on the kernel's blacklist.
 pub fn source(source: RefusedBy) -> &'static str {
     match source {
         RefusedBy::Nokprobe => "NOKPROBE_SYMBOL",
@@ -124,7 +126,7 @@ pub fn source(source: RefusedBy) -> &'static str {
     }
 }
 
-/// What a return probe of a function does that one would not expect.
+/// Unexpected behaviour of a return probe on a function.
 pub fn returns(function: &str, returns: Returns) -> Option<String> {
     if returns.never {
         return Some(format!("{function} does not return: a return probe never fires"));

@@ -3,7 +3,7 @@ use crate::installed::{self, Kernel, needed, say, scratch, wanted};
 use crate::sample::{Random, seed};
 use probeidx::query::Index;
 use probeidx::query::index::functions::{self, Placed};
-use probeidx::query::index::provenance::{self, Basis};
+use probeidx::query::index::provenance::{self, Provenance};
 use probeidx::query::index::symbols;
 use probeidx::query::types::stap_spelling;
 use probeidx::query::verdict::{Judge, Verdicts};
@@ -118,7 +118,7 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         let Some(twin) = other(&without, &with, object) else { continue };
         for at in without.places_of(object) {
             let placed = Placed { id: PlaceId::new(at as u32), record: &without.places[at] };
-            if provenance::of_place(&without, placed) != Basis::Btf {
+            if provenance::of_place(&without, placed) != Provenance::Btf {
                 continue;
             }
             let name = functions::function(&without, placed.record)

@@ -1,9 +1,9 @@
-//! Blocks of a query are its own, keep what is in them, and leave nothing behind.
+//! Blocks of a query do not overlap, keep their contents, and leave nothing behind.
 use super::*;
 use proptest::prelude::*;
 use std::sync::Mutex;
 
-/// Tests count arenas, and run one after another.
+/// Tests count arenas, and so run one after another.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn claimed() -> usize {
@@ -26,7 +26,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Many blocks are shorter, the longest are so long, and there are fewer steps than that: miri reads byte by byte.
+/// The longest block; most are shorter. Miri is slow: it reads byte by byte.
 const LONG: usize = if cfg!(miri) { 300 } else { 5000 };
 const LONGEST: usize = if cfg!(miri) { 2000 } else { ARENA_SIZE / 3 };
 const STEPS: usize = if cfg!(miri) { 20 } else { 60 };
@@ -45,7 +45,7 @@ impl Block {
     }
 }
 
-/// Miri is slow, and has no folder to keep failures in.
+/// Miri is slow, and has no folder for saving failures.
 fn config() -> ProptestConfig {
     match cfg!(miri) {
         true => ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4) },
@@ -88,7 +88,7 @@ proptest! {
             }
             blocks.iter().for_each(Block::check);
         }
-        // Those that are left are freed when the query is over.
+        // The remaining blocks are freed after the query is over.
         drop(query);
         blocks.iter().for_each(Block::check);
         for Block(block, layout, _) in blocks {

@@ -1,4 +1,4 @@
-//! What stands beside a placement to which a tapset alias leads, as C has it.
+//! What a tapset alias adds to a placement, as C structs.
 use crate::kept::Kept;
 use crate::text::{Text, Texts};
 use probeidx::query::systemtap::alias::Named;
@@ -7,23 +7,23 @@ use probeidx::query::systemtap::alias::locals;
 /// `struct probeidx_local`
 #[repr(C)]
 pub struct Local {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
     /// Its name.
     pub name: Text,
     /// `long`, `string`, `stats`, or `unknown`.
     pub type_name: Text,
-    /// The variable of the kernel that it is a copy of; empty where it is not just that.
+    /// The kernel variable that it is a plain copy of; empty if it is not one.
     pub copy_of: Text,
-    /// Of a broken one the part of the kernel's variable that is missing.
+    /// For a broken local, the missing part of the kernel variable.
     pub variable: Text,
-    /// Of a broken one.
+    /// For a broken local, the reason.
     pub why: Text,
-    /// Of a broken one: what there is.
+    /// For a broken local, replacements to suggest.
     pub instead: *const Text,
-    /// How many.
+    /// The length of `instead`.
     pub instead_count: usize,
-    /// 0 fine, 1 of no known type, 2 broken: a script that uses it is refused.
+    /// 0 fine, 1 of unknown type, 2 broken: SystemTap rejects scripts that use it.
     pub state: u32,
     /// 0.
     pub reserved32: u32,
@@ -39,26 +39,26 @@ impl Local {
 /// `struct probeidx_alias`
 #[repr(C)]
 pub struct Alias {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// Under which it was asked.
+    /// The requested name.
     pub name: Text,
-    /// To which the aliases lead.
+    /// The point that the aliases lead to.
     pub point: Text,
-    /// The aliases on the way, the asked one first.
+    /// The aliases that lead to the point, the requested one first.
     pub through: *const Text,
-    /// How many.
+    /// The length of `through`.
     pub through_count: usize,
-    /// What the aliases give to a handler.
+    /// The locals that the aliases provide to a handler.
     pub locals: *const *const Local,
-    /// How many.
+    /// The length of `locals`.
     pub local_count: usize,
     /// 0.
     pub reserved: [u64; 2],
 }
 
 impl Alias {
-    /// As it was derived.
+    /// Converts what was derived.
     pub fn new(named: &Named<'_>, texts: &mut Texts, kept: &mut Kept) -> Self {
         let (through, through_count) = kept.list(texts.all(named.through));
         let (locals, local_count) = locals(&named.locals.own, texts, kept);
@@ -75,7 +75,7 @@ impl Alias {
     }
 }
 
-/// Locals as C has them.
+/// Converts locals to C structs.
 pub fn locals(own: &[locals::Local], texts: &mut Texts, kept: &mut Kept) -> (*const *const Local, usize) {
     let own = own.iter().map(|one| local(one, texts, kept)).collect();
     kept.pointers(own)

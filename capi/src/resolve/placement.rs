@@ -7,163 +7,163 @@ use crate::text::Text;
 /// `struct probeidx_call`
 #[repr(C)]
 pub struct Call {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
     /// The caller.
     pub function: Text,
-    /// Where it calls.
+    /// The file of the call.
     pub file: Text,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// From 1; 0 unknown.
+    /// From 1; 0 if unknown.
     pub column: u32,
 }
 
 /// `struct probeidx_placement`
 #[repr(C)]
 pub struct Placement {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// The release.
+    /// The release of the kernel.
     pub kernel: Text,
-    /// Empty for vmlinux.
+    /// The name of the module; empty for vmlinux.
     pub module: Text,
-    /// Of a program its path.
+    /// The path of a program.
     pub process: Text,
     /// The function.
     pub function: Text,
-    /// Of its declaration.
+    /// The file of the declaration.
     pub file: Text,
-    /// Which holds the address.
+    /// The section that holds the address.
     pub section: Text,
-    /// Which the kernel prints for the address.
+    /// The symbol that the kernel prints for the address.
     pub symbol: Text,
-    /// What to write to the kernel.
+    /// The anchor: what to write to the kernel.
     pub anchor: Text,
-    /// Of the anchor.
+    /// The module of the anchor.
     pub anchor_module: Text,
-    /// Of the anchor.
+    /// The symbol of the anchor.
     pub anchor_symbol: Text,
-    /// A line for kprobe_events, of a tracepoint for dynamic_events; empty where they do not take it.
+    /// A line for kprobe_events, or for a tracepoint, for dynamic_events; empty if they refuse it.
     pub definition: Text,
-    /// What is possible where it is refused.
+    /// What to do if the probe is refused.
     pub instead: Text,
-    /// Of the line for which the address was found.
+    /// The file of the source line, if a line was requested.
     pub source_file: Text,
-    /// A link address; in a module an offset within the section.
+    /// A link address; in a module, an offset within the section.
     pub address: u64,
-    /// Of the anchor.
+    /// The offset of the anchor.
     pub anchor_offset: u64,
-    /// Innermost first.
+    /// The calls through which it is inlined, innermost first.
     pub inlined_into: *const *const Call,
-    /// How many calls.
+    /// The length of `inlined_into`.
     pub inlined_into_count: usize,
-    /// What can be read there.
+    /// The values that can be read there.
     pub values: *const *const Value,
-    /// How many values.
+    /// The length of `values`.
     pub value_count: usize,
-    /// Of the declaration.
+    /// The line of the declaration.
     pub line: u32,
     /// See `probeidx_instance_name`.
     pub instance: u32,
-    /// Behind the symbol's start.
+    /// The offset from the symbol's start.
     pub symbol_offset: u32,
     /// See the header.
     pub flags: u32,
     /// See `probeidx_verdict_name`.
     pub kprobe: u32,
-    /// The same.
+    /// See `kprobe`.
     pub kprobe_events: u32,
-    /// The same.
+    /// See `kprobe`.
     pub kretprobe: u32,
-    /// The same.
+    /// See `kprobe`.
     pub fentry: u32,
-    /// How many bytes behind the address the kernel puts the probe.
+    /// How many bytes after the address the kernel puts the probe.
     pub shift: u32,
-    /// Of the line for which the address was found.
+    /// The source line, if a line was requested.
     pub source_line: u32,
-    /// The same.
+    /// The column of the source line.
     pub source_column: u32,
-    /// At how many addresses the function runs.
+    /// The number of addresses at which the function runs.
     pub instances: u32,
-    /// How many of them kprobes reach.
+    /// The number of these that kprobes accept.
     pub reachable: u32,
-    /// How many kprobe_events reach.
+    /// The number of these that kprobe_events accept.
     pub reachable_events: u32,
     /// The number of the object.
     pub object: u32,
-    /// Less the base of the object.
+    /// The address less the base of the object.
     pub pc: u32,
-    /// Of what a tapset alias leads to; else null.
+    /// For a probe of a tapset alias; else null.
     pub alias: *const Alias,
-    /// Of a tracepoint; else null.
+    /// For a tracepoint; else null.
     pub tracepoint: *const Tracepoint,
-    /// The modules in which the symbol's name stands too.
+    /// The other modules that have the symbol's name.
     pub collides_with: *const Text,
-    /// How many.
+    /// The length of `collides_with`.
     pub collides_with_count: usize,
-    /// The probe point, as SystemTap spells it.
+    /// The probe point in SystemTap's spelling.
     pub probe: Text,
-    /// Of what is possible instead: an anchor nearby; empty where there is none.
+    /// The anchor of the alternative; empty if there is none.
     pub instead_anchor: Text,
-    /// Its address.
+    /// The address of the alternative.
     pub instead_address: u64,
     /// Pairs of a verdict and a number: the entries at which kprobes are refused.
     pub entries_refused: *const u32,
-    /// How many pairs.
+    /// The number of pairs in `entries_refused`.
     pub entries_refused_count: usize,
-    /// The same of inline instances.
+    /// Like `entries_refused`, for inline instances.
     pub copies_refused: *const u32,
-    /// How many pairs.
+    /// The number of pairs in `copies_refused`.
     pub copies_refused_count: usize,
-    /// The same of addresses that do not count, as their code is gone once the kernel runs.
+    /// Like `entries_refused`, for addresses that are not counted because their code is gone once the kernel runs.
     pub left_out: *const u32,
-    /// How many pairs.
+    /// The number of pairs in `left_out`.
     pub left_out_count: usize,
-    /// Of `instances` those that are inlined.
+    /// The number of `instances` that are inlined.
     pub copies: u32,
-    /// Of these kprobes reach so many.
+    /// The number of `copies` that kprobes accept.
     pub copies_reachable: u32,
-    /// Into so many functions it is inlined.
+    /// The number of functions into which it is inlined.
     pub callers: u32,
-    /// Of `instances` kretprobes reach so many.
+    /// The number of `instances` that kretprobes accept.
     pub reachable_kretprobe: u32,
-    /// And the mechanisms of ftrace.
+    /// The number of `instances` that the mechanisms of ftrace accept.
     pub reachable_fentry: u32,
     /// Whether the row of `source_line` is a recommended breakpoint location.
     pub source_is_stmt: u32,
-    /// What is not known of verdicts that are undecided: the tables by their sections, commas between them.
+    /// What is not known about undecided verdicts: the tables by their sections, separated by commas.
     pub because: Text,
-    /// Entries of which it is not known whether kprobes are taken there.
+    /// The number of entries whose kprobe verdict is undecided.
     pub entries_undecided: u32,
-    /// The same of inline instances.
+    /// The number of inline instances whose kprobe verdict is undecided.
     pub copies_undecided: u32,
 }
 
 impl Placement {
-    /// The symbol's name stands once.
+    /// The symbol's name is unique.
     pub const UNIQUE: u32 = 1;
     /// It lies within another copy of the same function.
     pub const NESTED: u32 = 2;
-    /// A return probe is meant.
+    /// A return probe is requested.
     pub const RETURN: u32 = 4;
     /// The function does not return.
     pub const NEVER_RETURNS: u32 = 8;
     /// Some of its exits are jumps to other functions.
     pub const TAIL_CALLS: u32 = 16;
-    /// Of the addresses of the line the best to probe.
+    /// The best address to probe for the line.
     pub const BEST: u32 = 32;
-    /// Of the addresses of the line the one that SystemTap takes.
+    /// The address that SystemTap probes for the line.
     pub const SYSTEMTAP: u32 = 64;
 
-    /// Among the instances: a tracepoint.
+    /// In `instance`: a tracepoint.
     pub const TRACEPOINT: u32 = 3;
-    /// Among the instances: no place of the kernel, such as `begin`.
+    /// In `instance`: not at a place of the kernel, such as `begin`.
     pub const NOWHERE: u32 = 4;
-    /// Among the instances: in no index.
+    /// In `instance`: not indexed.
     pub const UNINDEXED: u32 = 5;
 
-    /// Of nothing.
+    /// An empty placement.
     pub const BLANK: Self = Self {
         size: size_of::<Self>(),
         kernel: Text::EMPTY,

@@ -1,23 +1,23 @@
-//! What stands beside a placement that is a tracepoint, as C has it.
+//! What a tracepoint adds to a placement, as C structs.
 use crate::text::{Text, Texts};
-use probeidx::query::resolve::tracepoint_values::Traced;
+use probeidx::query::resolve::tracepoint_values::TracepointValues;
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 
 /// `struct probeidx_field`
 #[repr(C)]
 pub struct Field {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
     /// Its name.
     pub name: Text,
-    /// As the format of the event spells it.
+    /// The type as in the event's format.
     pub type_name: Text,
-    /// In the record, in bytes.
+    /// The offset in the record, in bytes.
     pub offset: u32,
-    /// Its size.
+    /// The size in bytes.
     pub bytes: u32,
-    /// Whether the number has a sign.
+    /// Whether it is signed.
     pub is_signed: u32,
     /// 0.
     pub reserved32: u32,
@@ -26,35 +26,35 @@ pub struct Field {
 /// `struct probeidx_tracepoint`
 #[repr(C)]
 pub struct Tracepoint {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// That of its event, or of its header; empty where neither is known.
+    /// The system of its event or its header; empty if neither is known.
     pub system: Text,
-    /// Why `dynamic_events` take none of it; empty where the placement has a definition.
+    /// Why `dynamic_events` cannot probe it; empty if the placement has a definition.
     pub refusal: Text,
-    /// Of the event's record, without those that all events have.
+    /// The fields of the event record, without the common ones.
     pub fields: *const *const Field,
-    /// How many.
+    /// The length of `fields`.
     pub field_count: usize,
-    /// Whether an event records it: tracefs and perf know it then.
+    /// Whether it has an event, so that tracefs and perf list it.
     pub has_event: u32,
-    /// Whether the fields are all known.
+    /// Whether all fields are known.
     pub has_fields: u32,
     /// 0.
     pub reserved: [u64; 2],
 }
 
-/// A tracepoint, with all to which it points but the texts. It is boxed: placements point to it.
+/// A tracepoint with everything it points to except texts. It is boxed because placements point to it.
 pub struct Written {
-    /// What a placement points to.
+    /// The struct that a placement points to.
     pub tracepoint: Tracepoint,
     _fields: Vec<Field>,
     _pointers: Vec<*const Field>,
 }
 
 impl Written {
-    /// As it was found.
-    pub fn new(view: &View<'_>, traced: &Traced<'_>, texts: &mut Texts) -> Box<Self> {
+    /// Converts a tracepoint.
+    pub fn new(view: &View<'_>, traced: &TracepointValues<'_>, texts: &mut Texts) -> Box<Self> {
         let known = traced.tracepoint.fields();
         let fields: Vec<Field> = known.unwrap_or_default().iter().map(|f| field(view, f, texts)).collect();
         let pointers: Vec<*const Field> = fields.iter().map(std::ptr::from_ref).collect();

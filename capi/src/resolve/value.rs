@@ -1,4 +1,4 @@
-//! What can be read at a placement, as C has it.
+//! The values that can be read at a placement, as C structs.
 use super::Options;
 use crate::names::state;
 use crate::text::{Text, Texts};
@@ -11,13 +11,13 @@ use probeidx::render::{steps, words};
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Step {
-    /// What is done: see the header.
+    /// The operation: see the header.
     pub op: u32,
-    /// Of a read, in bytes; of bits, how many.
+    /// For a read, the size in bytes; for bits, the width.
     pub size: u32,
-    /// A number, a distance, the number of a register, the lowest bit.
+    /// A number, a distance, the number of a register, or the lowest bit.
     pub value: i64,
-    /// Of a register, as the kernel calls it; else empty.
+    /// For a register, the kernel's name; else empty.
     pub name: Text,
 }
 
@@ -31,53 +31,53 @@ impl Step {
 /// `struct probeidx_value`
 #[repr(C)]
 pub struct Value {
-    /// Of the struct.
+    /// The size of the struct.
     pub size: usize,
-    /// The variable's, or the argument as it was asked for.
+    /// The name of the variable, or the requested argument.
     pub name: Text,
-    /// As SystemTap spells it; empty where it has none.
+    /// The type in SystemTap's spelling; empty if it has none.
     pub type_name: Text,
     /// Where it is, or why it cannot be fetched.
     pub location: Text,
     /// The argument of kprobe_events that reads it.
     pub fetch: Text,
-    /// As an expression in C.
+    /// An expression in C.
     pub expression: Text,
-    /// How it is read.
+    /// The steps that read it.
     pub steps: *const Step,
-    /// How many steps.
+    /// The length of `steps`.
     pub step_count: usize,
-    /// 0 a parameter, 1 a local variable, 2 what is returned, 3 what the kernel reads by itself, 4 a field of an event.
+    /// 0 a parameter, 1 a local variable, 2 the return value, 3 what the kernel reads by itself, 4 a field of an event.
     pub role: u32,
     /// See `probeidx_state_name`.
     pub state: u32,
-    /// Of a parameter at an entry its number, from 1; else 0.
+    /// For a parameter at an entry, its number, from 1; else 0.
     pub parameter: u32,
     /// 0 unknown, 1 it is where the calling convention puts it, 2 it is elsewhere, 3 it is not passed.
     pub proof: u32,
-    /// DWARF's number of the register in which the convention passes it, or -1.
+    /// The DWARF number of the register in which the convention passes it, or -1.
     pub convention_register: i32,
-    /// It was asked for.
+    /// Whether it was requested.
     pub is_asked: u32,
-    /// Where it is known that is not here: an address; 0 nowhere.
+    /// The nearest address where it has a location, if it has none here; 0 if there is none.
     pub elsewhere: u64,
-    /// The line there; 0 unknown.
+    /// The line of that address; 0 if unknown.
     pub elsewhere_line: u32,
-    /// Where a parameter is passed that no register passes: so many bytes above the return address; -1 none.
+    /// For a parameter passed on the stack, its distance in bytes above the stack pointer at the entry; else -1.
     pub convention_stack: i32,
 }
 
-/// Values in their order, with all to which they point but the texts.
+/// The values in order, with everything they point to except texts.
 #[derive(Default)]
 pub struct Values {
     _values: Vec<Value>,
-    /// What a placement points to.
+    /// The pointers that a placement refers to.
     pub pointers: Vec<*const Value>,
     _steps: Vec<Vec<Step>>,
 }
 
 impl Values {
-    /// As they were found.
+    /// Converts values.
     pub fn new(lookup: Lookup<'_>, options: Options, values: &[ValueAt], texts: &mut Texts) -> Self {
         let (values, steps): (Vec<_>, Vec<_>) =
             values.iter().map(|v| value(lookup, options, v, texts)).unzip();

@@ -1,4 +1,4 @@
-//! Placements to what C has of them.
+//! Converts placements to C structs.
 use super::Options;
 use super::alias::Alias;
 use super::placement::{Call, Placement};
@@ -12,20 +12,20 @@ use probeidx::lookup::Lookup;
 use probeidx::query::index::symbols::{self, Anchor};
 use probeidx::query::resolve::placement as query;
 use probeidx::query::resolve::placement::InlineCall;
-use probeidx::query::resolve::tracepoint_values::Traced;
+use probeidx::query::resolve::tracepoint_values::TracepointValues;
 use probeidx::query::spec::Filter;
 use probeidx::query::systemtap::alias::{At, Named, Probe};
 use probeidx::query::systemtap::probe_point;
-use probeidx::query::verdict::alternative::Instead;
+use probeidx::query::verdict::alternative::Alternative;
 use probeidx::query::verdict::mechanism::Mechanism;
 use probeidx::query::verdict::reason::Reason;
 use probeidx::render::{kprobe_events, words};
 use probeidx_format::id::ObjectId;
 
-/// A placement, with all to which it points.
+/// A placement with everything it points to.
 pub struct Written {
     placement: Placement,
-    /// What the placement points to, which stays where it is.
+    /// What the placement points to, at fixed addresses.
     _texts: Texts,
     _kept: Kept,
     _values: Values,
@@ -39,7 +39,7 @@ impl AsRef<Placement> for Written {
 }
 
 impl Written {
-    /// With the alias that leads to it.
+    /// Adds the alias that leads to it.
     fn named(mut self, named: &Named<'_>) -> Self {
         let alias = Alias::new(named, &mut self._texts, &mut self._kept);
         self.placement.alias = self._kept.one(alias);
@@ -47,7 +47,7 @@ impl Written {
     }
 }
 
-/// Writes placements.
+/// Converts placements.
 pub struct Writer<'a> {
     lookup: Lookup<'a>,
     options: Options,
@@ -61,7 +61,7 @@ impl<'a> Writer<'a> {
         Self { lookup, options, texts: Texts::new(lookup.view().strings()), kept: Kept::default() }
     }
 
-    /// A placement as C has it.
+    /// Converts a placement.
     pub fn placement(mut self, p: &query::Placement<'_>, filter: Filter) -> Written {
         let calls: Vec<Call> = p.inlined_into.iter().map(|c| self.call(c)).collect();
         let values = Values::new(self.lookup, self.options, &p.values, &mut self.texts);
@@ -79,7 +79,7 @@ impl<'a> Writer<'a> {
         let (copies_refused, copies_refused_count) = counted(&coverage.inline.refused);
         let (left_out, left_out_count) = counted(&coverage.left_out);
         let nearby = match &p.instead {
-            Some(Instead::At(nearby)) => Some(nearby),
+            Some(Alternative::At(nearby)) => Some(nearby),
             _ => None,
         };
         let mut probe = vec![];
@@ -166,8 +166,8 @@ impl<'a> Writer<'a> {
         Written { _values: values, ..self.without_code(placement) }
     }
 
-    /// A tracepoint as C has it: of verdicts it has those for code, and a `struct tracepoint` is none.
-    pub fn tracepoint(mut self, traced: &Traced<'_>) -> Written {
+    /// Converts a tracepoint. Its verdicts are those for code, and a `struct tracepoint` is not code.
+    pub fn tracepoint(mut self, traced: &TracepointValues<'_>) -> Written {
         let lookup = self.lookup;
         let (view, t) = (lookup.view(), &traced.tracepoint);
         let values = Values::new(self.lookup, self.options, &traced.values, &mut self.texts);
@@ -208,7 +208,7 @@ impl<'a> Writer<'a> {
         Written { _values: values, _tracepoint: Some(own), ..self.without_code(placement) }
     }
 
-    /// A probe of an alias as C has it.
+    /// Converts a probe of an alias.
     pub fn probe(self, probe: &Probe<'_, '_>) -> Written {
         let written = match &probe.place {
             At::Code(placement) => self.placement(placement, probe.filter),
@@ -219,7 +219,7 @@ impl<'a> Writer<'a> {
         written.named(&probe.named)
     }
 
-    /// What is no place of the kernel, or in no index.
+    /// A probe that is not at a place of the kernel, or not indexed.
     fn outside(mut self, instance: u32) -> Written {
         let placement = Placement { instance, ..self.blank() };
         self.without_code(placement)
@@ -235,7 +235,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Nothing but the kernel.
+    /// An empty placement of this kernel.
     fn blank(&mut self) -> Placement {
         let kernel = self.texts.of(self.lookup.release());
         Placement { kernel, ..Placement::BLANK }

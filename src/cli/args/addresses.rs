@@ -35,16 +35,16 @@ pub struct Decode {
     pub loaded: Loaded,
 }
 
-/// Where things lie at run time.
+/// Options for run-time addresses.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Loaded {
     /// The address of _text at run time (KASLR moves it) [default: where it was linked to]
     #[arg(long, value_name = "ADDRESS", value_parser = hexadecimal)]
     pub base: Option<u64>,
-    /// A copy of /proc/kallsyms: tells where vmlinux and its modules lie
+    /// A copy of /proc/kallsyms, with the run-time addresses of vmlinux and its modules
     #[arg(long, value_name = "FILE", conflicts_with = "base")]
     pub kallsyms: Option<PathBuf>,
-    /// What probeidx capture wrote: tells the same
+    /// A file that probeidx capture wrote, with the same addresses
     #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "kallsyms"])]
     pub live: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Commands about indexes: making them, comparing them, and what is laid over them.
+//! Commands that build, compare and inspect indexes, or capture the kernel to apply to one.
 use super::When;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub struct Build {
     /// Build again what is indexed, whole and of files that have not changed
     #[arg(long)]
     pub force: bool,
-    /// When to show how far it is
+    /// When to show progress
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub progress: When,
     /// What to fetch from the servers of $DEBUGINFOD_URLS where there is no debug information here

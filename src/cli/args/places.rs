@@ -1,4 +1,4 @@
-//! Commands that ask where something is.
+//! Commands that look up places and types.
 use clap::ValueEnum;
 use std::path::PathBuf;
 

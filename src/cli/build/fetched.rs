@@ -1,4 +1,4 @@
-//! Debug files that are not here, from the servers of `$DEBUGINFOD_URLS` (debuginfod-client-config(7)).
+//! Fetches missing debug files from the servers of `$DEBUGINFOD_URLS` (debuginfod-client-config(7)).
 use crate::build_id::hex;
 use crate::cli::args::{Build, Fetch};
 use crate::cli::config::Config;
@@ -15,24 +15,24 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Where debug files can be had, and which are wanted.
+/// The servers, and which debug files to fetch.
 pub struct Servers {
     config: debuginfod::Config,
     http: Http,
     what: Fetch,
 }
 
-/// So many files are on their way at once: servers are shared.
+/// The number of concurrent downloads, kept low because servers are shared.
 const AT_ONCE: usize = 4;
 
-/// Larger than any vmlinux; no more debug information can be read.
+/// Larger than any vmlinux; larger debug information cannot be read anyway.
 const MOST: u64 = 4 << 30;
 
-/// After so many failures no more modules are asked for.
+/// The number of failures after which no more modules are requested.
 const FAILURES: usize = 3;
 
 impl Servers {
-    /// What the environment says of them; `None` where it says nothing, or nothing is to be fetched.
+    /// The servers in the environment; `None` if there are none, or if nothing is to be fetched.
     pub fn of_environment(args: &Build, config: &Config) -> Option<Self> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let urls = variable("DEBUGINFOD_URLS").filter(|_| args.debuginfod > Fetch::Nothing)?;
@@ -59,7 +59,8 @@ impl Servers {
         is_some.then(|| Self { http: Http::new(timeout), config, what: args.debuginfod })
     }
 
-    /// Fetches what is lacking, and says what came from where. What cannot be had stays as it is, with the reason told.
+    /// Fetches what is missing, and reports what came from where. What cannot be fetched stays as it is; the reason is
+    /// reported.
     pub fn complete(
         &self,
         found: &mut Discovery,
@@ -79,7 +80,7 @@ impl Servers {
         }
     }
 
-    /// Whether vmlinux has debug information now.
+    /// Fetches the debug information of vmlinux if missing. Returns whether it has some now.
     fn vmlinux(&self, vmlinux: &mut Input, name: &str, config: &Config, progress: &Progress) -> bool {
         let Some(id) = vmlinux.lacks.clone() else { return true };
         let watch = |bytes, whole| progress.downloads(name, bytes, whole);
@@ -104,7 +105,7 @@ impl Servers {
         true
     }
 
-    /// The debug file of a build id, in the place of the object.
+    /// Fetches the debug file of a build id in place of the object.
     fn put(&self, input: &mut Input, id: &[u8], watch: debuginfod::Watch<'_>) -> Result<Option<Fetched>> {
         let fetched = fetch(&self.config, &self.http, id, watch)?;
         if let Some(fetched) = &fetched {
@@ -187,15 +188,15 @@ impl Servers {
     }
 }
 
-/// Whether the environment asks for progress to be shown.
+/// Whether the environment requests progress output.
 pub fn shows_progress() -> bool {
     std::env::var_os("DEBUGINFOD_PROGRESS").is_some()
 }
 
-/// A year is no limit.
+/// A timeout of a year means no limit.
 const NO_LIMIT: u64 = 365 * 24 * 60 * 60;
 
-/// The folder of the cache: that which elfutils would take.
+/// The folder of the cache, as elfutils chooses it.
 fn cache(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let old = || Some(variable("HOME")?.join(".debuginfod_client_cache")).filter(|old| old.is_dir());
     let of_desktop = || Some(variable("XDG_CACHE_HOME")?.join("debuginfod_client"));
@@ -203,7 +204,7 @@ fn cache(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     variable("DEBUGINFOD_CACHE_PATH").or_else(old).or_else(of_desktop).or_else(usual)
 }
 
-/// The names of the modules that are loaded.
+/// The names of the loaded modules.
 fn loaded() -> FxHashSet<String> {
     let modules = gather::modules(Path::new("/")).unwrap_or_default();
     modules.into_iter().map(|module| module.name).collect()

@@ -25,7 +25,7 @@ use std::time::Instant;
 use wanted::Wanted;
 pub(super) use wanted::install_hint;
 
-/// Indexes what is found, and says what was done: a summary on stdout, what was left out on stderr.
+/// Builds indexes. Prints a summary on stdout, and what was left out on stderr.
 pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     let start = Instant::now();
     let options = Options {
@@ -65,7 +65,7 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     Ok(if left_out { Outcome::LeftOut } else { Outcome::Done })
 }
 
-/// What is wanted, and what there is of it.
+/// Determines what to index, and finds its files.
 #[cfg(not(feature = "debuginfod"))]
 fn find(args: &Build, config: &Config, _progress: &Progress) -> Result<(Wanted, Discovery)> {
     let wanted = Wanted::of(args, config, false)?;
@@ -73,7 +73,7 @@ fn find(args: &Build, config: &Config, _progress: &Progress) -> Result<(Wanted, 
     Ok((wanted, found))
 }
 
-/// What is wanted, and what there is of it, here and on the servers of the environment.
+/// Determines what to index, and finds its files here and on the servers in the environment.
 #[cfg(feature = "debuginfod")]
 fn find(args: &Build, config: &Config, progress: &Progress) -> Result<(Wanted, Discovery)> {
     let servers = fetched::Servers::of_environment(args, config);
@@ -85,10 +85,10 @@ fn find(args: &Build, config: &Config, progress: &Progress) -> Result<(Wanted, D
     Ok((wanted, found))
 }
 
-/// Where SystemTap's packages put tapsets.
+/// The folder that SystemTap's packages install tapsets to.
 const TAPSETS: &str = "/usr/share/systemtap/tapset";
 
-/// The folders that were given, else the usual one if it is there. A variable of SystemTap names another (session.cxx of
+/// The given folders, else the usual one if it exists. SystemTap has a variable for another folder (session.cxx of
 /// 4.8).
 fn tapsets(args: &Build) -> Vec<PathBuf> {
     let usual = std::env::var_os("SYSTEMTAP_TAPSET").map_or_else(|| PathBuf::from(TAPSETS), PathBuf::from);
@@ -98,13 +98,13 @@ fn tapsets(args: &Build) -> Vec<PathBuf> {
     }
 }
 
-/// What else can be done where there is no debug information.
+/// The alternative if there is no debug information.
 #[cfg(feature = "debuginfod")]
 const DEBUGINFOD: &str = "; or set DEBUGINFOD_URLS to the debuginfod servers of the distribution";
 #[cfg(not(feature = "debuginfod"))]
 const DEBUGINFOD: &str = "; built with the feature debuginfod, probeidx asks the servers of DEBUGINFOD_URLS";
 
-/// Why nothing was built, if what was left out says it.
+/// Why nothing was built, if the reason is among what was left out.
 fn reason(report: &Report) -> Option<Error> {
     let unread = |s: &&Skipped| matches!(s.error.kind(), ErrorKind::Io | ErrorKind::Changed);
     let first = report.skipped.iter().find(unread).or_else(|| report.skipped.first())?;
@@ -130,12 +130,12 @@ struct Line<'a> {
     size: u64,
 }
 
-/// How many placements have verdicts, in a [`Line`].
+/// The counts of verdicts, in a [`Line`].
 #[derive(Serialize)]
 pub(super) struct Verdicts {
     decided: u64,
     undecided: u64,
-    /// What is not known, and how many placements it leaves undecided.
+    /// What is not known, with the number of placements that it leaves undecided.
     because: std::collections::BTreeMap<&'static str, u64>,
 }
 

@@ -1,12 +1,12 @@
-//! What a build says of the verdicts of its kernels: how many are decided, and why the others are not.
+//! Reports how many verdicts of a built kernel are decided, and why the others are not.
 use crate::cli::config::Config;
 use crate::cli::note;
 use crate::pipeline::{self, Built};
 use crate::query::Index;
 use crate::query::verdict::decided::Decided;
 
-/// How many verdicts of a kernel are decided; `None` of a program, and where the index cannot be read again. Says on stderr
-/// of how many placements they are not, and if nobody has tried a kernel as new.
+/// Counts the decided verdicts of a kernel; `None` for a program, or if the index cannot be read again. Reports on
+/// stderr the number of undecided placements, and a kernel newer than any that was tested.
 pub fn of(built: &Built, config: &Config) -> Option<Decided> {
     if built.process.is_some() {
         return None;

@@ -1,4 +1,4 @@
-//! What `build` is to look at: paths, releases, the running kernel, or what lies below another root.
+//! Determines what `build` looks at: paths, releases, the running kernel, or the kernels below another root.
 use crate::cli::args::Build;
 use crate::cli::config::Config;
 use crate::cli::note;
@@ -7,21 +7,22 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::live::gather;
 use std::path::{Path, PathBuf};
 
-/// Kernels that are to be indexed, as far as it is known before anything is read.
+/// The kernels to index, before any file is read.
 pub struct Wanted {
     paths: Vec<PathBuf>,
-    /// Where the releases were looked for that were asked for.
+    /// The places that were searched for the requested releases.
     places: Vec<Place>,
     releases: Vec<String>,
     options: Options,
 }
 
 impl Wanted {
-    /// What the arguments ask for, with build ids if there is somebody who knows debug files by `ids`. A word that is no file and looks like a release is one.
+    /// Interprets the arguments; `ids` adds build ids, if something can look up debug files by them. A word that is not
+    /// a file and looks like a release is one.
     ///
     /// # Errors
-    /// [`ErrorKind::NoDebugInfo`] with the command that installs it where nothing of a release is there, each place told
-    /// before; those of [`Sysroot::below`].
+    /// [`ErrorKind::NoDebugInfo`], with the command that installs it, if a release has no files; each searched place is
+    /// reported first. Those of [`Sysroot::below`].
     pub fn of(args: &Build, config: &Config, ids: bool) -> Result<Self> {
         let sysroot = args.sysroot.as_deref().map_or_else(|| Ok(Sysroot::default()), Sysroot::below)?;
         let (mut paths, mut releases) = (vec![], vec![]);
@@ -52,27 +53,27 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// Finds them.
+    /// Finds the files of these kernels.
     ///
     /// # Errors
     /// Those of [`discover::discover`].
     pub fn find(&self, config: &Config) -> Result<Discovery> {
         let hidden = self.places.iter().filter(|place| place.found == Found::NotPermitted);
-        // Some distributions let only root read the boot image.
+        // In some distributions only root can read the boot image.
         hidden
             .for_each(|place| note(config, &format!("not readable, and left out: {}", place.path.display())));
         let mut paths: Vec<PathBuf> = self.paths.iter().cloned().chain(self.there().cloned()).collect();
         let has_file = self.there().any(|path| path.is_file());
         paths.extend(self.own_btf().filter(|_| !has_file));
         let mut found = discover::discover(&paths, &self.options)?;
-        // What is there may all be of another build.
+        // The files present may all be of another build.
         let is_whole = |found: &Discovery| found.kernels.iter().any(|kernel| kernel.vmlinux.is_some());
         if let Some(own) = self.own_btf().filter(|_| has_file && !is_whole(&found)) {
             paths.push(own);
             found = discover::discover(&paths, &self.options)?;
         }
         if self.paths.is_empty() {
-            // A build tree may be that of another kernel by now.
+            // A build tree may be of another kernel by now.
             found.kernels.retain(|kernel| self.releases.contains(&kernel.release));
         }
         for other in &found.of_another_build {
@@ -81,12 +82,12 @@ impl Wanted {
         Ok(found)
     }
 
-    /// Whether paths were given, and nothing had to be looked for.
+    /// Whether paths were given, so that nothing had to be searched for.
     pub fn is_by_path(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// What to say where there is nothing that can be indexed, each place that was looked at told first.
+    /// The error if nothing can be indexed; each searched place is reported first.
     pub fn nothing(&self, config: &Config) -> Error {
         for Place { path, found } in &self.places {
             let what = match found {
@@ -114,7 +115,7 @@ impl Wanted {
         Error::new(ErrorKind::NoDebugInfo, message).hint(hint)
     }
 
-    /// The release that runs, if its files are those that were looked for.
+    /// The running release, if its files were searched for.
     #[cfg(feature = "debuginfod")]
     pub fn running(&self) -> Option<&str> {
         self.options.running.as_ref().map(|running| &*running.release)
@@ -124,7 +125,7 @@ impl Wanted {
         self.places.iter().filter(|place| place.found == Found::Something).map(|place| &place.path)
     }
 
-    /// What the running kernel tells of itself, if that is the one.
+    /// The BTF of the running kernel, if that kernel is requested.
     fn own_btf(&self) -> Option<PathBuf> {
         let running = self.options.running.as_ref().filter(|running| running.is_wanted)?;
         let own = Path::new(discover::OWN_BTF);
@@ -132,21 +133,21 @@ impl Wanted {
     }
 }
 
-/// The running kernel. It is wanted where its release was asked for and not some path.
+/// The running kernel, if its release was requested rather than a path.
 fn running(releases: &[String]) -> Option<Running> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?.trim().to_owned();
     let build_id = gather::build_id("/sys/kernel/notes".as_ref()).unwrap_or_default();
     Some(Running { is_wanted: releases.contains(&release), release, build_id })
 }
 
-/// The command that installs the debug information of a release here.
+/// The command that installs the debug information of a release on this system.
 pub fn install_hint(release: &str) -> String {
     install_hint_of(&Sysroot::default(), release)
 }
 
 fn install_hint_of(sysroot: &Sysroot, release: &str) -> String {
     let read = |path: &str| std::fs::read_to_string(sysroot.resolve(&sysroot.join(path)).ok()?).ok();
-    // os-release(5): the second where the first is missing.
+    // os-release(5): the second file is used if the first is missing.
     let system = read("etc/os-release").or_else(|| read("usr/lib/os-release")).unwrap_or_default();
     discover::install_hint(&system).replace("$(uname -r)", release)
 }

@@ -1,19 +1,20 @@
-//! What was left out of a build, said in few lines: what is alike is one line, with the first file that it happened to.
+//! Summarizes what was left out of a build: similar problems share a line, with the first file concerned.
 use crate::cli::config::Config;
 use crate::cli::note;
 use crate::pipeline::{Report, Skipped};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// So many of one kind are named one by one.
+/// Up to this many problems of a kind are listed individually.
 const FEW: usize = 3;
-/// No build says more than this many lines, unless each is asked for (`-v`).
+/// The largest number of lines, unless `-v` asks for each problem.
 const MOST: usize = 16;
 
-/// What makes things alike: whether it is a whole object, the message without its numbers, the section, the remedy.
+/// What makes problems similar: whether a whole object is concerned, the message without its numbers, the section, the
+/// remedy.
 type Cause = (bool, String, Option<String>, Option<String>);
 
-/// Says what was left out; with `-v` each thing by itself.
+/// Reports what was left out; with `-v`, each problem separately.
 pub fn tell(report: &Report, config: &Config) {
     if config.verbose > 0 {
         report.skipped.iter().for_each(|skipped| note(config, &line(skipped)));
@@ -37,7 +38,7 @@ pub fn tell(report: &Report, config: &Config) {
     }
 }
 
-/// What is to be said of things that are alike: a line each if they are few.
+/// The lines for similar problems: one each if they are few.
 fn lines(alike: &[&Skipped]) -> Vec<String> {
     if alike.len() <= FEW {
         return alike.iter().map(|skipped| line(skipped)).collect();

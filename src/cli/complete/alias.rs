@@ -1,4 +1,4 @@
-//! What tapsets define, and the tracepoints that the kernel has.
+//! Completes tapset definitions and tracepoints.
 use super::Candidate;
 use crate::pattern::Pattern;
 use crate::query::resolve::tracepoint;
@@ -7,13 +7,13 @@ use crate::tapset::Definitions;
 use probeidx_format::View;
 use std::collections::BTreeMap;
 
-/// Aliases, component by component: `vm.`, then `vm.pagefault`. Hidden ones are offered to who types their `_`.
+/// Aliases, component by component: `vm.`, then `vm.pagefault`. Hidden ones are offered once their `_` is typed.
 pub fn aliases(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     let Ok(definitions) = Definitions::of_index(view) else { return vec![] };
     let is_hidden = |name: &str| name.starts_with('_') && !typed.starts_with('_');
     let names = definitions.alias_names();
     let starting = names.range(typed..).take_while(|name| name.starts_with(typed));
-    // Up to the next dot, with whether the name ends there and whether it goes on.
+    // The names up to the next dot, with whether one ends there and whether one continues.
     let mut found: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
     for name in starting.filter(|name| !is_hidden(name)) {
         let end = name[typed.len()..].find('.').map_or(name.len(), |at| typed.len() + at);
@@ -28,7 +28,7 @@ pub fn aliases(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     found.iter().filter_map(whole).chain(found.iter().filter_map(part)).collect()
 }
 
-/// Functions and macros of tapsets.
+/// Tapset functions or macros.
 pub fn definitions(view: &View<'_>, typed: &str, of_macros: bool) -> Vec<Candidate> {
     let Ok(definitions) = Definitions::of_index(view) else { return vec![] };
     let starts = |name: &&str| name.starts_with(typed);
@@ -40,7 +40,7 @@ pub fn definitions(view: &View<'_>, typed: &str, of_macros: bool) -> Vec<Candida
     names.map(|name| Candidate::new(name, "function")).collect()
 }
 
-/// What stands in `kernel.trace("…")`: systems first, or events where there are few; behind a colon the events of the system.
+/// The argument of `kernel.trace("…")`: systems, or events if there are few; after a colon, the events of the system.
 pub fn tracepoints(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     let all = |system: Option<&str>| {
         let event = Pattern::new("*").ok()?;

@@ -1,4 +1,4 @@
-//! What can be read where a spec leads: `file->f_path.dentry`, `$retval`, `name=s->name:string`.
+//! Completes what can be read at the placements of a spec: `file->f_path.dentry`, `$retval`, `name=s->name:string`.
 use super::Candidate;
 use super::member;
 use crate::error::{Error, ErrorKind};
@@ -11,7 +11,7 @@ use crate::query::types::stap_spelling::spell;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, StrId, TypeId};
 
-/// Of so many declarations, or at so many places, variables are looked for.
+/// The largest number of declarations or places whose variables are offered.
 const PLACES: usize = 64;
 
 /// The types of kprobe_events (Documentation/trace/kprobetrace.rst, Linux 6.12).
@@ -20,14 +20,14 @@ const TYPES: [&str; 18] = [
     "ustring", "symbol", "symstr", "user",
 ];
 
-/// A variable, and what it is.
+/// A variable, and its description.
 struct Variable {
     name: String,
     type_id: Option<TypeId>,
     about: String,
 }
 
-/// What an argument of `resolve` can be.
+/// The arguments that `resolve` accepts.
 pub fn arguments(view: &View<'_>, specs: &[Spec], typed: &str) -> Vec<Candidate> {
     if let Some((value, of)) = typed.rsplit_once(':') {
         let types = TYPES.iter().filter(|known| known.starts_with(of));
@@ -35,7 +35,7 @@ pub fn arguments(view: &View<'_>, specs: &[Spec], typed: &str) -> Vec<Candidate>
     }
     let (head, value) = typed.split_at(typed.find('=').map_or(0, |at| at + 1));
     let start = value.find(|c: char| !matches!(c, '$' | '*' | '&')).unwrap_or(value.len());
-    // `$retval` has its dollar sign, all others may have one.
+    // `$retval` needs its dollar sign; for all others it is optional.
     let (marks, bare) = value.split_at(start);
     let found = match member::split(bare) {
         Some((before, _)) => of_members(view, specs, before, bare),
@@ -73,7 +73,7 @@ fn of_members(view: &View<'_>, specs: &[Spec], before: &str, typed: &str) -> Vec
     at.map_or(vec![], |at| member::members(view, at, typed, false))
 }
 
-/// The variables of functions, or those at the first places of something else, each name once.
+/// The variables of functions, or those at the first places of other specs, each name once.
 fn variables(view: &View<'_>, specs: &[Spec]) -> Vec<Variable> {
     let mut found = Found::default();
     for spec in specs {
@@ -113,7 +113,7 @@ impl Found {
 
     fn at_places(&mut self, view: &View<'_>, spec: &Spec) {
         let wanted = Wanted { locals: true, ..Wanted::default() };
-        // What cannot be resolved has no variables.
+        // A spec that cannot be resolved has no variables.
         let _ = resolve::resolve(*view, spec, wanted, |placement, _| {
             for value in placement.values {
                 self.add(value.name, value.type_id, || value.type_name.unwrap_or_default());

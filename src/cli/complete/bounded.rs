@@ -1,20 +1,20 @@
-//! As many candidates as one can look at.
+//! Limits the number of candidates.
 use super::Candidate;
 use std::ops::Range;
 
-/// How many there are at most, but for those that differ in their next letter.
+/// The largest number of candidates, not counting those that differ in their next letter.
 const MOST: usize = 200;
 
-/// What stands for one or several of a sorted list.
+/// A candidate that stands for one or several entries of a sorted list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chosen<'a> {
-    /// The one of this position.
+    /// The entry at this position.
     Whole(usize),
-    /// All that start so.
+    /// All entries with this prefix.
     Start(&'a str),
 }
 
-/// How much of a text stands for all that share it.
+/// How much of a text represents all entries that share it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Share {
     Whole,
@@ -23,7 +23,7 @@ enum Share {
     Letter,
 }
 
-/// The candidates in order, each once, not too many of them.
+/// The candidates in order, without duplicates, limited in number.
 pub fn bounded(mut found: Vec<Candidate>, typed: usize) -> Vec<Candidate> {
     found.sort_unstable();
     found.dedup_by(|a, b| a.text == b.text);
@@ -36,10 +36,10 @@ pub fn bounded(mut found: Vec<Candidate>, typed: usize) -> Vec<Candidate> {
         .collect()
 }
 
-/// Chooses from a sorted list of texts, of which `typed` bytes are typed. Where there are too many, those with the same next
-/// word (`tcp_v4_connect`, `tcp_v4_rcv`) become one, as files do in the name of their folder; where these are too many still,
-/// those with the same next letter. So a shell that types what all candidates share types nothing wrong. Cost: a few looks at
-/// each of the chosen, however long the list is, if most of it is wanted.
+/// Chooses from a sorted list of texts whose first `typed` bytes are typed. If there are too many, those with the same
+/// next word (`tcp_v4_connect`, `tcp_v4_rcv`) become one, as files become the name of their folder; if these are still
+/// too many, those with the same next letter. So a shell that inserts the common prefix of all candidates inserts
+/// nothing wrong. Cost: a few look-ups for each result, however long the list, if most of the list matches.
 pub fn choose<'a>(
     all: Range<usize>,
     typed: usize,
@@ -55,7 +55,7 @@ pub fn choose<'a>(
     shared(&all, typed, Share::Letter, usize::MAX, &text, &is_wanted)
 }
 
-/// What is chosen where so much is shared, and no more than one beyond `most`.
+/// The result for this kind of prefix, and at most one more than `most`.
 fn shared<'a>(
     all: &Range<usize>,
     typed: usize,
@@ -82,7 +82,7 @@ fn shared<'a>(
     found
 }
 
-/// Where those end that start so, the first one surely: near it, mostly.
+/// The end of the entries with this prefix, which the first one surely has. It is usually nearby.
 fn end_of<'a>(all: Range<usize>, start: &str, text: impl Fn(usize) -> &'a str) -> usize {
     let (mut within, mut step) = (all.start, 1);
     while within + step < all.end && text(within + step).starts_with(start) {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each is there, or the start of it is; and no start stands for less than two.
+        /// Each name or a prefix of it is there; and no prefix represents fewer than two.
         #[test]
         fn nothing_is_lost(names in prop::collection::btree_set("[ab_]{0,9}", 0..900), nth in 1usize..4) {
             let names: Vec<String> = names.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Types, and the members on the way through them.
+//! Completes types and paths through their members.
 use super::Candidate;
 use super::bounded::{self, Chosen};
 use crate::query::spec::member_path::{self, Step};
@@ -14,7 +14,7 @@ use probeidx_format::types::TypeKind;
 pub fn types(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     if let Some((head, _)) = split(typed) {
         let Ok(mut path) = member_path::parse(head) else { return vec![] };
-        // The type itself is meant, no pointer to it, in either spelling.
+        // The type itself is meant, not a pointer to it, in either spelling.
         if let Some(Step::Arrow(name)) = path.steps.first() {
             path.steps[0] = Step::Member(name.clone());
         }
@@ -39,7 +39,7 @@ pub fn types(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     found
 }
 
-/// Names of types of a kind, or of all, that start so, or what many of them start with.
+/// The names of types, of one kind or all, with this prefix; or the prefixes that many of them share.
 fn names(view: &View<'_>, kind: Option<TypeKind>, typed: &str) -> Vec<Candidate> {
     let all = lookup::all_named(view);
     let name = |at: usize| view.string(view.types[at].name);
@@ -49,7 +49,7 @@ fn names(view: &View<'_>, kind: Option<TypeKind>, typed: &str) -> Vec<Candidate>
     let end = first + view.types[first..all.end].partition_point(starts);
     let text = |at: usize| std::str::from_utf8(name(at)).unwrap_or_default();
     let wanted = |at: usize| {
-        // Of several types of a name the first one.
+        // If several types share a name, the first one.
         let is_kind = |at: usize| kind.is_none_or(|kind| TypeKind::from_u8(view.types[at].kind) == kind);
         let before = (first..at).rev().take_while(|before| name(*before) == name(at));
         !text(at).is_empty() && is_kind(at) && !before.into_iter().any(is_kind)
@@ -63,7 +63,7 @@ fn names(view: &View<'_>, kind: Option<TypeKind>, typed: &str) -> Vec<Candidate>
         .collect()
 }
 
-/// Where the name of a member begins: behind the last `.` or `->`. Gives what stands before that, and the name.
+/// Splits after the last `.` or `->`: the text before it, and the name of the member.
 pub fn split(typed: &str) -> Option<(&str, &str)> {
     let dot = typed.rfind('.').map(|at| (at, at + 1));
     let arrow = typed.rfind("->").map(|at| (at, at + 2));
@@ -71,8 +71,8 @@ pub fn split(typed: &str) -> Option<(&str, &str)> {
     Some((&typed[..end], &typed[start..]))
 }
 
-/// The members of what stands before the last step of `typed`, which is of this type; of a pointer only where the step is
-/// `->` goes through it. At the type that was asked for itself, both steps mean its members.
+/// The members at the last step of `typed`, which starts from this type; through a pointer only if the step is `->`. At
+/// the root, either step is accepted.
 pub fn members(view: &View<'_>, of: TypeId, typed: &str, is_root: bool) -> Vec<Candidate> {
     let Some((head, name)) = split(typed) else { return vec![] };
     let is_arrow = typed[head.len()..].starts_with("->");
@@ -90,7 +90,7 @@ pub fn members(view: &View<'_>, of: TypeId, typed: &str, is_root: bool) -> Vec<C
             found.push((member.type_id, Candidate::new(format!("{before}{text}"), member.spelled.clone())));
         }
     });
-    // One that has members itself goes on; where it is the only one, so that can be seen.
+    // Members with members of their own can be continued; shown if there is only one candidate.
     let is_only = found.len() == 1;
     let mut candidates = vec![];
     for (type_id, mut candidate) in found {
@@ -105,7 +105,7 @@ pub fn members(view: &View<'_>, of: TypeId, typed: &str, is_root: bool) -> Vec<C
     candidates
 }
 
-/// How one goes from a value of this type to its members, if it has any.
+/// The step from a value of this type to its members, if it has any.
 pub fn step(view: &View<'_>, type_id: TypeId) -> Option<&'static str> {
     match aggregate(view, type_id)?.1 {
         0 => Some("."),
@@ -114,7 +114,7 @@ pub fn step(view: &View<'_>, type_id: TypeId) -> Option<&'static str> {
     }
 }
 
-/// The struct or union of this type, and through how many pointers it is reached.
+/// The struct or union of this type, and the number of pointers to it.
 fn aggregate(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, usize)> {
     const MOST: usize = 8;
     let mut at = lookup::strip(view, type_id)?;
@@ -130,7 +130,7 @@ fn aggregate(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, usize)> {
     None
 }
 
-/// Members, those of anonymous structs and unions too.
+/// Calls `each` with the members, including those of anonymous structs and unions.
 fn collect<'m, 'a>(body: &'m Aggregate<'a>, each: &mut dyn FnMut(&'m Member<'a>)) {
     for member in &body.members {
         match &member.within {

@@ -1,5 +1,5 @@
-//! `probeidx complete`: what the word at the cursor can become, from the command line's definition and from the index. The
-//! scripts that `probeidx completions` prints ask it for every press of the tab key.
+//! `probeidx complete`: the completions of the word at the cursor, from the definition of the command line and from the
+//! index. The scripts of `probeidx completions` call it for every press of the tab key.
 mod alias;
 mod argument;
 mod bounded;
@@ -22,14 +22,14 @@ use slot::{Slot, Source, Wanted};
 use std::io::Write;
 use std::sync::Arc;
 
-/// What a word can become.
+/// A completion.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Candidate {
     /// The whole word.
     pub text: String,
-    /// What it is, in a few words; may be empty.
+    /// A short description; may be empty.
     pub about: String,
-    /// Something may follow it without a space.
+    /// Whether something may follow it without a space.
     pub goes_on: bool,
 }
 
@@ -42,10 +42,10 @@ impl Candidate {
     }
 }
 
-/// Stands alone where the shell is to complete names of files.
+/// Printed alone if the shell is to complete file names.
 const FILES: &str = ":files";
 
-/// A script that completes the command line in this shell.
+/// Prints a script that completes the command line in this shell.
 pub fn script(shell: Shell, out: &mut dyn Write) -> Result<Outcome> {
     let script = match shell {
         Shell::Bash => include_str!("probeidx.bash"),
@@ -56,8 +56,8 @@ pub fn script(shell: Shell, out: &mut dyn Write) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Prints what the last word can become: for bash what is to stand in its place, for others the word, a tab, what it is, and
-/// where something may follow it a tab and a plus sign.
+/// Prints the completions of the last word: for bash, the text that replaces it; for other shells the word, a tab, its
+/// description and, if something may follow it, a tab and a plus sign.
 pub fn run(args: &Complete, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let typed = match &args.line {
         Some(line) => shell::read(line, args.breaks.as_deref().unwrap_or(shell::USUAL_BREAKS)),
@@ -76,7 +76,7 @@ pub fn run(args: &Complete, config: &Config, out: &mut dyn Write) -> Result<Outc
     for candidate in &mut found {
         candidate.text.insert_str(0, slot.head);
     }
-    // What stands before the cursor stays as it was typed.
+    // The text before the cursor stays as typed.
     found.retain(|candidate| candidate.text.starts_with(typed.last()));
     for candidate in &found {
         let Candidate { text, about, goes_on } = candidate;
@@ -90,7 +90,7 @@ pub fn run(args: &Complete, config: &Config, out: &mut dyn Write) -> Result<Outc
     Ok(if found.is_empty() { Outcome::Nothing } else { Outcome::Done })
 }
 
-/// What can stand there; `None` for a file.
+/// The completions at this position; `None` for a file.
 fn candidates(slot: &Slot<'_>, config: &Config) -> Option<Vec<Candidate>> {
     let mut config = config.clone();
     config.db = slot.option("db").map_or(config.db, Into::into);
@@ -123,7 +123,7 @@ fn candidates(slot: &Slot<'_>, config: &Config) -> Option<Vec<Candidate>> {
     })
 }
 
-/// What can be read where the spec leads, in the index that it asks.
+/// The values that can be read at the placements of the spec.
 fn of_spec(spec: &str, config: &Config, view: &View<'_>, typed: &str) -> Vec<Candidate> {
     let Ok(specs) = crate::query::spec::parse(spec) else { return vec![] };
     let is_of_kernel = specs
@@ -138,7 +138,7 @@ fn of_spec(spec: &str, config: &Config, view: &View<'_>, typed: &str) -> Vec<Can
     index.view().map_or(vec![], |view| argument::arguments(&view, specs, typed))
 }
 
-/// The index that a command would ask; of several without a choice the last.
+/// The index that a command would use; the last one if several are possible.
 fn index(config: &Config) -> Option<Arc<Index>> {
     let files = match config.indexes() {
         Err(error) if error.kind() == ErrorKind::Usage => kernels::choose(&config.db, Some("*"), None),

@@ -1,4 +1,4 @@
-//! Probe points: names of functions, files, modules, and SystemTap's way to write them.
+//! Completes probe points: names of functions, files and modules, and SystemTap's spelling of them.
 use super::Candidate;
 use super::alias;
 use super::bounded::{self, Chosen};
@@ -26,7 +26,7 @@ pub fn lines(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     bare(view, typed)
 }
 
-/// Symbols, with those of modules behind the module's name.
+/// Symbols; those of modules after the module's name.
 pub fn addresses(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     if let Some((module, name)) = typed.split_once(':') {
         let Some(object) = functions::module(view, module.as_bytes()) else { return vec![] };
@@ -69,7 +69,7 @@ fn bare(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     found
 }
 
-/// Modules, as they stand before a name.
+/// Modules, as prefixes of a name.
 fn scopes(view: &View<'_>, typed: &str) -> impl Iterator<Item = Candidate> {
     modules(view, typed).into_iter().map(|module| Candidate::going_on(module.text + ":", "module"))
 }
@@ -120,7 +120,7 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
         None if head.starts_with("kernel.") => functions::kernel(view),
         None => return vec![],
     };
-    // What is asked of a statement goes on with its line.
+    // A statement continues with its line.
     let (close, goes_on) = if head.ends_with("statement(\"") { ("", true) } else { ("\")", false) };
     let candidate =
         |value: String| Candidate { text: format!("{head}{value}{close}"), about: String::new(), goes_on };
@@ -133,7 +133,7 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
         }
         scope => {
             let named = names(view, value, |name| has_code(view, name, scope)).into_iter();
-            // What is short of a name is not closed.
+            // A prefix of a name is not closed.
             named
                 .map(|name| match name.about.is_empty() {
                     true => candidate(name.text),
@@ -144,7 +144,7 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     }
 }
 
-/// Names that start so and are wanted, or what many of them start with.
+/// The wanted names with this prefix, or the prefixes that many of them share.
 fn names(view: &View<'_>, typed: &str, is_wanted: impl Fn(NameId) -> bool) -> Vec<Candidate> {
     let all = functions::names_starting(view, typed.as_bytes());
     let text = |at: usize| std::str::from_utf8(view.string(view.names[at].name)).unwrap_or_default();
@@ -158,7 +158,7 @@ fn names(view: &View<'_>, typed: &str, is_wanted: impl Fn(NameId) -> bool) -> Ve
         .collect()
 }
 
-/// Whether there is code of a function of this name, in this object or any.
+/// Whether a function of this name has code, in this object or any.
 fn has_code(view: &View<'_>, name: NameId, scope: Option<ObjectId>) -> bool {
     view.functions_named(name).any(|function| {
         let mut places = view.places_of_function(FunctionId::new(function as u32));
@@ -172,7 +172,7 @@ fn has_code(view: &View<'_>, name: NameId, scope: Option<ObjectId>) -> bool {
     })
 }
 
-/// The functions that run in an object. Cost: a look at each of its placements.
+/// The functions that run in an object. Cost: linear in its placements.
 fn functions_in<'a>(view: &View<'a>, object: ObjectId, typed: &str) -> FxHashSet<&'a str> {
     let view = *view;
     let places = view.places.get(view.places_of(object)).unwrap_or_default();
@@ -183,7 +183,7 @@ fn functions_in<'a>(view: &View<'a>, object: ObjectId, typed: &str) -> FxHashSet
     starting(names, typed).collect()
 }
 
-/// The files in which functions of a name, or of a pattern, are declared, as far as they are typed.
+/// The files that declare functions of a name or pattern, up to what is typed.
 fn files_of<'a>(
     view: &View<'a>,
     name: &str,
@@ -205,7 +205,8 @@ fn files_of<'a>(
     }))
 }
 
-/// Files with functions that start so, up to the next folder; else those that start so from some folder on.
+/// Files with functions and with this prefix, up to the next folder; else those whose path has the prefix after some
+/// folder.
 fn files<'a>(view: &View<'a>, typed: &str) -> impl Iterator<Item = String> + use<'a> {
     let view = *view;
     let functions = &view.functions[..view.functions.len().saturating_sub(1)];
@@ -222,13 +223,13 @@ fn files<'a>(view: &View<'a>, typed: &str) -> impl Iterator<Item = String> + use
     found.into_iter()
 }
 
-/// The longest part of a path that begins with a whole component and starts so.
+/// The longest part of a path that starts at a component and has this prefix.
 fn tail<'p>(path: &'p str, typed: &str) -> Option<&'p str> {
     let starts = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
     starts.map(|start| &path[start..]).find(|tail| tail.starts_with(typed) && !tail.is_empty())
 }
 
-/// Those that start so and are text.
+/// The names with this prefix that are valid UTF-8.
 fn starting<'a>(names: impl Iterator<Item = &'a [u8]>, typed: &str) -> impl Iterator<Item = &'a str> {
     names
         .filter(move |name| name.starts_with(typed.as_bytes()))

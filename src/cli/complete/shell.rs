@@ -1,23 +1,23 @@
-//! Words as a shell reads them, and back.
+//! Parses and quotes words as a shell does.
 
-/// Where words end for bash if nothing else is said: its COMP_WORDBREAKS.
+/// The default of bash's COMP_WORDBREAKS.
 pub const USUAL_BREAKS: &str = " \t\n\"'@><=;|&(:";
 
 /// The words up to the cursor.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Typed {
-    /// Without the name of the program, quotes taken off; the last one may be empty.
+    /// The words after the name of the program, unquoted; the last one may be empty.
     pub words: Vec<String>,
-    /// The quote that is open at the cursor.
+    /// The quote open at the cursor.
     quote: Option<char>,
-    /// How much of the last word stays when the shell puts something in place of the rest.
+    /// How much of the last word is kept when the shell replaces the rest.
     kept: usize,
-    /// The last word is no argument, but the file to which `>` or `<` leads.
+    /// Whether the last word is not an argument, but the file after `>` or `<`.
     pub is_file: bool,
 }
 
 impl Typed {
-    /// Words that were read already.
+    /// Words that are already parsed.
     pub fn words(words: &[String]) -> Self {
         Self { words: words.to_vec(), quote: None, kept: 0, is_file: false }
     }
@@ -27,8 +27,8 @@ impl Typed {
         self.words.last().map_or("", String::as_str)
     }
 
-    /// What is to stand for this word in place of what the shell replaces, quoted as it has begun. bash closes an open quote by
-    /// itself where there is one candidate, so that a space is only added outside.
+    /// The replacement for this word, quoted as it was started. bash closes an open quote itself if there is one
+    /// candidate, so that a space is only added outside.
     pub fn insertion(&self, word: &str, is_final: bool) -> String {
         let rest = word.get(self.kept..).unwrap_or_default();
         let mut text = String::with_capacity(rest.len());
@@ -49,8 +49,8 @@ impl Typed {
     }
 }
 
-/// Reads a command line as bash does: quotes, backslashes and blanks. `breaks` are the characters at which a word ends for
-/// its line editor, which replaces what is behind the last of them that is not quoted.
+/// Parses a command line as bash does: quotes, backslashes and blanks. `breaks` are the characters at which a word ends
+/// for its line editor, which replaces what follows the last unquoted one.
 pub fn read(line: &str, breaks: &str) -> Typed {
     let mut words = vec![];
     let mut word: Option<String> = None;
@@ -71,7 +71,7 @@ pub fn read(line: &str, breaks: &str) -> Typed {
             continue;
         }
         if quote.is_none() && matches!(c, '<' | '>') {
-            // The number of a file before it is no argument either.
+            // A file descriptor before it is not an argument either.
             words.extend(word.take().filter(|word| !word.bytes().all(|b| b.is_ascii_digit())));
             (is_file, kept) = (true, 0);
             continue;
@@ -95,8 +95,8 @@ pub fn read(line: &str, breaks: &str) -> Typed {
             }
             (None, '\\') => text.extend(chars.next()),
             (None, c) => {
-                // readline leaves these to what it replaces, as they tell it what is completed (`rl_special_prefixes`,
-                // bash 5.2): `@` in front of a host, `$` of a variable.
+                // readline includes these in what it replaces, because they mark the kind of completion
+                // (`rl_special_prefixes`, bash 5.2): `@` before a host, `$` before a variable.
                 let is_prefix = matches!(c, '@' | '$');
                 let before = text.len();
                 text.push(c);
@@ -109,7 +109,7 @@ pub fn read(line: &str, breaks: &str) -> Typed {
     words.push(word.unwrap_or_default());
     words.remove(0);
     if words.is_empty() {
-        // The cursor stands in the name of the program.
+        // The cursor is in the name of the program.
         words.push(String::new());
         (quote, kept) = (None, 0);
     }
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// A shell that is not told otherwise writes to a file of this name.
+    /// By default, a shell writes to a file of this name.
     #[test]
     fn an_arrow_without_quotes_leads_to_a_file() {
         assert!(read("p resolve vfs_read file->f_pa", USUAL_BREAKS).is_file);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is inserted reads as the word.
+        /// The insertion parses as the word.
         #[test]
         fn an_insertion_is_read_as_the_word(word in "[ -~]{1,12}", open in prop::sample::select(vec!["", "'", "\""])) {
             let line = format!("p {open}");

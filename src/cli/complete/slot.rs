@@ -1,36 +1,36 @@
-//! Which argument of which command the cursor stands in, as clap knows the command line.
+//! Determines which argument of which command the cursor is in, from clap's definition of the command line.
 use super::Candidate;
 use crate::cli::args::Args;
 use clap::{Arg, ArgAction, CommandFactory, ValueHint};
 
-/// The last word of a command line, and what it is for.
+/// The last word of a command line, and its purpose.
 pub struct Slot<'w> {
     pub wanted: Wanted,
-    /// What stands before the value within the word: `--kernel=`.
+    /// The text before the value in the word: `--kernel=`.
     pub head: &'w str,
-    /// The value, as far as it is typed.
+    /// The part of the value typed so far.
     pub typed: &'w str,
     options: Vec<(String, &'w str)>,
     positionals: Vec<&'w str>,
 }
 
-/// What the last word is to be.
+/// What the last word can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     Nothing,
-    /// One of these: names of commands, options, values that are listed.
+    /// One of these: command names, options, listed values.
     Choice(Vec<Candidate>),
-    /// The shell knows better.
+    /// A file, which the shell completes.
     File,
-    /// Something of an index.
+    /// Something from an index.
     Value(Source),
 }
 
-/// What of an index.
+/// What to complete from an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Kernel,
-    /// A probe point: of functions, statements, modules.
+    /// A probe point: function, statement, module.
     Point,
     /// A function or a file.
     Lines,
@@ -38,14 +38,15 @@ pub enum Source {
     Address,
     Module,
     Type,
-    /// What tapsets define.
+    /// A tapset definition.
     Alias,
-    /// What can be read where the first argument leads.
+    /// A value that can be read at the placements of the first argument.
     Argument,
 }
 
 impl Source {
-    /// What an argument takes is told by its name in the help text, and by the command where one name means two things.
+    /// The kind of value is determined by the argument's name in the help text and, if that is ambiguous, by the
+    /// command.
     fn of(command: &str, arg: &Arg) -> Option<Self> {
         let name = arg.get_value_names()?.first()?.as_str();
         match (command, name) {
@@ -62,7 +63,7 @@ impl Source {
     }
 }
 
-/// The command line.
+/// The definition of the command line.
 pub fn command() -> clap::Command {
     let mut command = Args::command();
     command.build();
@@ -70,7 +71,7 @@ pub fn command() -> clap::Command {
 }
 
 impl<'w> Slot<'w> {
-    /// Reads the words behind the name of the program; the last one is where the cursor stands.
+    /// Interprets the words after the name of the program; the cursor is in the last one.
     pub fn find(root: &clap::Command, words: &'w [String]) -> Self {
         let (last, before) =
             words.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
@@ -126,7 +127,7 @@ impl<'w> Slot<'w> {
         slot
     }
 
-    /// The value of an option that stands before; empty for one that takes none.
+    /// The value of a preceding option; empty for one without a value.
     pub fn option(&self, id: &str) -> Option<&'w str> {
         self.options.iter().rfind(|(known, _)| known == id).map(|(_, value)| *value)
     }
@@ -137,7 +138,7 @@ impl<'w> Slot<'w> {
     }
 }
 
-/// What the value of an argument is to be.
+/// What the value of an argument can be.
 fn value(command: &str, arg: &Arg) -> Wanted {
     let listed = arg.get_possible_values();
     if !listed.is_empty() {
@@ -157,7 +158,7 @@ fn takes_value(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-/// The option of this spelling; of several letters behind one dash, that of the last.
+/// The option with this spelling; for several letters after one dash, the last of them.
 fn option<'c>(command: &'c clap::Command, spelled: &str) -> Option<&'c Arg> {
     let is_meant = |arg: &&Arg| match spelled.strip_prefix("--") {
         Some(long) => arg.get_long() == Some(long),

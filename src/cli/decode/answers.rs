@@ -1,4 +1,4 @@
-//! What is said of frames: looked up once each, many at a time.
+//! Looks up frames, each once, many at a time.
 use crate::query::spec::address::Address;
 use crate::query::symbolize::frames::{Cursor, Ground, Where};
 use crate::query::symbolize::locate::Absent;
@@ -10,24 +10,24 @@ use probeidx_format::id::ObjectId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// The index of a kernel, and what it said before.
+/// The index of a kernel, and the answers so far.
 pub(super) struct Asked<'a> {
     pub(super) decoder: Decoder<'a>,
     cursor: Cursor<'a>,
-    /// The answer to a frame; none where there is nothing to say.
+    /// The answer to each frame; `None` if there is nothing to add.
     known: FxHashMap<Box<[u8]>, Option<u32>>,
     generation: u32,
-    /// Of the frame that is looked for.
+    /// The key of the frame being looked up.
     key: Vec<u8>,
     pub(super) answers: Vec<Answer>,
     pub(super) text: Vec<u8>,
     pending: Vec<Pending>,
 }
 
-/// What is added behind a frame and below its line, as parts of the text.
+/// The text added after a frame and below its line, as ranges of the buffer.
 #[derive(Clone, Default)]
 pub(super) struct Answer {
-    /// Whether it says where the frame is.
+    /// Whether the place of the frame is known.
     pub(super) is_known: bool,
     pub(super) behind: Range<usize>,
     pub(super) lines: Range<usize>,
@@ -56,7 +56,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The answer to a frame, which is written later, if there is one; and why there is none, if that was not said before.
+    /// The answer to a frame, whose text may be written later; and why there is none, unless already reported.
     pub(super) fn find(&mut self, frame: &Frame<'_>, form: Form<'_>) -> (Option<u32>, Option<Absent>) {
         self.key.clear();
         self.key.push(frame.role as u8);
@@ -70,7 +70,7 @@ impl<'a> Asked<'a> {
             self.generation = self.decoder.generation;
             self.known.clear();
         }
-        // What a number means may be known later on.
+        // The meaning of a number may become known later.
         let is_final = located.is_ok() || matches!(frame.address, Address::Symbolic(_));
         let (answer, why) = match located {
             Ok(located) => (Some(self.place(frame, &located, form)), None),
@@ -109,13 +109,14 @@ impl<'a> Asked<'a> {
         Some(self.answers.len() as u32 - 1)
     }
 
-    /// Looks up what is pending, in the order in which it lies.
+    /// Looks up the pending frames in the order of their addresses.
     pub(super) fn answer(&mut self, form: Form<'_>) {
         let view = self.decoder.view(None);
         self.pending.sort_unstable_by_key(|p| (p.object, p.pc));
         for p in self.pending.drain(..) {
             let mut place = self.cursor.at(p.object, p.pc);
-            // The kernel prints a pointer to a function as what returns to the end of the padding before it (`%pB`).
+            // The kernel prints a function pointer like a return address at the end of the padding before the function
+            // (`%pB`).
             if p.role == Role::Unreliable && !p.exact && place.ground != Ground::Code {
                 place = self.cursor.at(p.object, p.pc.saturating_add(1));
                 if place.symbol.is_none_or(|(held, _)| held.offset > 0) {
@@ -128,7 +129,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Forgets what was said before, when that has become much.
+    /// Drops previous answers if they take much memory.
     pub(super) fn make_room(&mut self) {
         const MOST: usize = 16 << 20;
         if self.text.len() > MOST || self.known.len() > MOST / 128 {
@@ -139,11 +140,11 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The form of what is added.
+/// The form of the added text.
 #[derive(Clone, Copy)]
 pub(super) enum Form<'a> {
     Text,
-    /// With the release of the kernel.
+    /// JSON, with the release of the kernel.
     Json(&'a str),
 }
 

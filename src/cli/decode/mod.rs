@@ -7,7 +7,7 @@ use super::args::{self, Decode};
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
-use super::{feed, note, processes};
+use super::{chunked_stdin, note, processes};
 use crate::error::Result;
 use crate::kernels;
 use crate::query::Index;
@@ -15,7 +15,7 @@ use crate::query::index::functions;
 use crate::query::index::has_build_id;
 use crate::query::symbolize::frames::Cursor;
 use crate::query::symbolize::locate::Absent;
-use crate::query::symbolize::log::{self, Frame, Told};
+use crate::query::symbolize::log::{self, Frame, Header};
 use crate::query::symbolize::log_decoder::Decoder;
 use crate::render::address;
 use probeidx_format::meta::UserMeta;
@@ -23,7 +23,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Adds to the frames of a log what is known of them.
+/// Symbolizes the frames of a log.
 pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let files = match &config.kernel {
         Some(_) => config.indexes()?,
@@ -35,7 +35,7 @@ pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcom
         .collect();
     let users = processes::all(config)?;
     let mut log = Log::new(&opened, &users, &args.loaded, config)?;
-    feed::pieces(config.session.input(), |piece, ended| {
+    chunked_stdin::pieces(config.session.input(), |piece, ended| {
         let done = log.piece(piece, ended, out)?;
         out.flush().map_err(failed)?;
         Ok(done)
@@ -43,21 +43,21 @@ pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcom
     log.end()
 }
 
-/// Lines that are longer pass without a look at them.
+/// Longer lines are passed through unchanged.
 const LONGEST: usize = 64 << 10;
 
-/// A log that is being read.
+/// The state of reading a log.
 struct Log<'a> {
     kernels: Vec<Kernel<'a>>,
     /// Programs and libraries of user space.
     users: &'a [(UserMeta, Arc<Index>)],
     args: &'a args::Loaded,
     config: &'a Config,
-    /// The kernel that wrote what is read.
+    /// The kernel that wrote the current part.
     current: Option<usize>,
-    /// Whoever asks has said which it is.
+    /// Whether the user has chosen the kernel.
     is_fixed: bool,
-    /// Something was read that may have told it.
+    /// Whether input that may identify the kernel has been read.
     is_begun: bool,
     reader: log::Reader,
     is_within_long_line: bool,
@@ -73,11 +73,11 @@ struct Kernel<'a> {
     release: &'a str,
     index: &'a Result<Arc<Index>>,
     asked: Option<Asked<'a>>,
-    /// The log is of another build of this release.
+    /// Whether the log is of another build of this release.
     is_other: bool,
 }
 
-/// Where in a piece an answer goes.
+/// The position in a chunk where an answer is inserted.
 struct Placed {
     at: usize,
     line_end: usize,
@@ -140,7 +140,7 @@ impl<'a> Log<'a> {
         Ok(kernel.asked.insert(asked))
     }
 
-    /// Passes on what is whole of a piece, with what is added. Gives how much that is.
+    /// Passes on the complete lines of a chunk, with additions. Returns their length.
     fn piece(&mut self, piece: &[u8], ended: bool, out: &mut dyn Write) -> Result<usize> {
         let mut end = if ended { piece.len() } else { memchr::memrchr(b'\n', piece).map_or(0, |at| at + 1) };
         if end == 0 && (piece.len() > LONGEST || self.is_within_long_line) {
@@ -181,16 +181,15 @@ impl<'a> Log<'a> {
         if self.config.json { Ok(()) } else { out.write_all(text).map_err(failed) }
     }
 
-    /// A log tells which kernel wrote it after its first frames, or never.
+    /// Looks for the kernel in later lines: a log identifies it after the first frames, or never.
     fn look_ahead(&mut self, piece: &[u8]) -> Result<()> {
-        let told =
-            piece.split(|b| *b == b'\n').filter(|l| l.len() <= LONGEST).find_map(|line| {
-                match log::told(&line[log::start(line)..]) {
-                    Some(Told::Booted(release) | Told::Release(release, _)) => Some(release),
-                    _ => None,
-                }
-            });
-        told.map_or(Ok(()), |release| self.choose(release))
+        let header = piece.split(|b| *b == b'\n').filter(|l| l.len() <= LONGEST).find_map(|line| {
+            match log::header(&line[log::start(line)..]) {
+                Some(Header::Booted(release) | Header::Release(release, _)) => Some(release),
+                _ => None,
+            }
+        });
+        header.map_or(Ok(()), |release| self.choose(release))
     }
 
     fn line<'p>(
@@ -201,8 +200,8 @@ impl<'a> Log<'a> {
         placed: &mut Vec<Placed>,
     ) -> Result<()> {
         let start = log::start(line);
-        if let Some(told) = log::told(&line[start..]) {
-            self.told(told)?;
+        if let Some(header) = log::header(&line[start..]) {
+            self.apply_header(header)?;
         }
         frames.clear();
         self.reader.frames(line, frames);
@@ -231,15 +230,15 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    fn told(&mut self, told: Told<'_>) -> Result<()> {
-        match told {
-            Told::Booted(release) => {
+    fn apply_header(&mut self, header: Header<'_>) -> Result<()> {
+        match header {
+            Header::Booted(release) => {
                 self.choose(release)?;
                 if let Some(current) = self.current {
                     self.ask(current)?.decoder.forget();
                 }
             }
-            Told::Release(release, build_id) => {
+            Header::Release(release, build_id) => {
                 self.choose(release)?;
                 if let (Some(named), Some(build_id)) = (self.named(release), build_id) {
                     let view = self.ask(named)?.decoder.view(None);
@@ -254,7 +253,7 @@ impl<'a> Log<'a> {
                     self.current = Some(named).filter(|_| !is_other);
                 }
             }
-            Told::Slide(slide) => {
+            Header::Slide(slide) => {
                 if let Some(current) = self.current {
                     self.ask(current)?.decoder.moved_by(slide);
                 }
@@ -263,7 +262,7 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// The kernel of a release; where whoever asks has said which it is, that one.
+    /// The kernel of a release; the chosen one if the user has chosen.
     fn named(&self, release: &[u8]) -> Option<usize> {
         match self.is_fixed {
             true => Some(0),
@@ -271,7 +270,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// From here on the log is of this kernel.
+    /// Switches to this kernel.
     fn choose(&mut self, release: &[u8]) -> Result<()> {
         let named = self.named(release);
         let release = String::from_utf8_lossy(release);
@@ -307,7 +306,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Says something once.
+    /// Reports something once.
     fn say(&mut self, text: String) {
         const MOST: usize = 16;
         if self.said.len() < MOST && !self.said.contains(&text) {

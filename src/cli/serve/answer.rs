@@ -1,4 +1,4 @@
-//! Answers on their way out: lines, each whole, of several requests in between.
+//! Sends answers: complete lines, interleaved between requests.
 use super::request::{Id, Request};
 use crate::cli::exit::{self, Outcome};
 use crate::error::Result;
@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How many bytes of an answer are gathered before they leave.
+/// The size of an answer's buffer.
 const BUFFER: usize = 64 << 10;
 
-/// Through this all answers leave.
+/// The output that all answers share.
 pub struct Outlet {
     target: Mutex<Box<dyn Write + Send>>,
     is_closed: AtomicBool,
@@ -30,7 +30,7 @@ impl Outlet {
         }
         if let Err(error) = target.write_all(lines).and_then(|()| target.flush()) {
             self.is_closed.store(true, Ordering::Release);
-            // Whoever closes the pipe has what they wanted.
+            // A reader who closes the pipe has what it wants.
             if error.kind() != io::ErrorKind::BrokenPipe {
                 *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             }
@@ -42,7 +42,7 @@ impl Outlet {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Why that is so, if nobody wanted it.
+    /// The error that closed it, other than the reader being gone.
     pub fn failed(&self) -> Option<io::Error> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -66,19 +66,19 @@ impl End {
     }
 }
 
-/// The answer to a request: what is written to it, line by line, becomes items. A write fails where the request is
-/// cancelled or has its items, which ends the command that writes.
+/// The answer to a request: the lines written to it become items. A write fails if the request is cancelled or has all
+/// its items, which ends the command.
 pub struct Answer<'a> {
     outlet: &'a Outlet,
     id: &'a Id,
-    /// Lines are text, and become strings.
+    /// Lines are text, and are sent as strings.
     pub is_text: bool,
     skip: u64,
     limit: u64,
     is_cancelled: &'a AtomicBool,
-    /// Of a line that is not whole yet.
+    /// An incomplete line.
     begun: Vec<u8>,
-    /// Lines that have not left yet.
+    /// Lines that are not sent yet.
     ready: Vec<u8>,
     lines: u64,
     end: End,
@@ -100,7 +100,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Whether it is to end before it is complete.
+    /// Whether to end early.
     pub fn is_cancelled(&mut self) -> bool {
         if self.end == End::Complete && self.is_cancelled.load(Ordering::Relaxed) {
             self.end = End::Cancelled;
@@ -108,7 +108,7 @@ impl<'a> Answer<'a> {
         self.end == End::Cancelled
     }
 
-    /// Sends how it ended, with what there was to say.
+    /// Sends the end of the answer, with the notes.
     pub fn end(mut self, result: &Result<Outcome>, notes: &[String]) {
         if !self.begun.is_empty() {
             let last = std::mem::take(&mut self.begun);
@@ -120,7 +120,7 @@ impl<'a> Answer<'a> {
         match result {
             Err(error) if self.end == End::Complete => self.put("error", exit::object(error).as_bytes()),
             result => {
-                // The error of one that was ended is that it was.
+                // An answer that was ended early has no error of its own.
                 let code = if self.end == End::Complete { exit::code(result) } else { 0 };
                 let items = self.lines.saturating_sub(self.skip).min(self.limit);
                 let done = json!({"code": code, "items": items, "end": self.end.name()});

@@ -1,19 +1,19 @@
 //! Lines of bounded length.
 use std::io::{ErrorKind, Read, Result};
 
-/// How many bytes a line has at most, without its end.
+/// The longest line in bytes, without its end.
 pub const LONGEST: usize = 8 << 20;
-/// How much is asked for at once: as much as a pipe holds.
+/// The size of a read: the capacity of a pipe.
 const AT_ONCE: usize = 64 << 10;
 
-/// What stands between two ends of lines.
+/// A line of the input.
 pub enum Line<'a> {
     Whole(&'a [u8]),
-    /// It was passed over.
+    /// A line that was skipped.
     TooLong,
 }
 
-/// Calls `each` with every line, the last one with or without its end, as long as it gives true.
+/// Calls `each` with every line, including an unterminated last one, while it returns true.
 ///
 /// # Errors
 /// Those of `input`.

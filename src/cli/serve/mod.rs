@@ -1,8 +1,8 @@
-//! `probeidx serve --stdio`: requests and answers, a line of JSON each. `docs/protocol.md` says what they look like.
+//! `probeidx serve --stdio`: requests and answers, each a line of JSON; see `docs/protocol.md`.
 //!
-//! One thread reads lines and puts requests into a [`queue`](queue::Queue); some workers take them, run the command that the
-//! request names, and write its answer through the one [`Outlet`]. The reader writes nothing, so that it can cancel what
-//! waits for someone to read; it stops to read where too much waits.
+//! One thread reads lines and puts requests into a [`queue`](queue::Queue). Workers take them, run the command that the
+//! request names, and write the answer through the single [`Outlet`]. The reader never writes, so that it can cancel an
+//! answer that is blocked on its reader; it stops reading while too much is queued.
 mod answer;
 mod lines;
 mod parameters;
@@ -29,21 +29,21 @@ use parameters::Methods;
 use queue::Queue;
 use request::{Id, Method, Request};
 
-/// The version of the protocol; one that a program of before would misunderstand has another.
+/// The version of the protocol; increased if older programs would misunderstand it.
 const PROTOCOL: u32 = 1;
 
-/// Answers what comes on stdin, on stdout.
+/// Answers the requests on stdin.
 pub fn run(config: &Config) -> Result<Outcome> {
-    // Memory and disk are not waited for: more workers than processors answer nothing sooner, and fewer than two would let a
-    // long answer stand before a short one.
+    // Workers do not wait for memory or disk: more of them than processors gain nothing, and with fewer than two a long
+    // answer would block a short one.
     let workers = thread::available_parallelism().map_or(2, NonZeroUsize::get).clamp(2, 8);
     connect(std::io::stdin(), Escaped::new(std::io::stdout(), Passing::Text), config, workers)
 }
 
-/// Answers what comes in until it ends and all is answered, or nobody reads the answers any more.
+/// Answers requests until the input ends and all are answered, or the reader of the answers is gone.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] where the answers cannot be written, or the requests not be read.
+/// [`ErrorKind::Io`] if answers cannot be written, or requests cannot be read.
 fn connect(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
@@ -57,7 +57,7 @@ fn connect(
         failed: Mutex::default(),
     });
     let theirs = Arc::clone(&shared);
-    // Not waited for at the end: it may hang in a read for ever.
+    // Never joined: it may be blocked in a read forever.
     thread::spawn(move || theirs.read(input));
     thread::scope(|scope| {
         for _ in 0..workers {
@@ -71,12 +71,12 @@ fn connect(
     }
 }
 
-/// What the reader and the workers have in common.
+/// The state shared by the reader and the workers.
 struct Shared {
     outlet: Outlet,
     queue: Queue,
     open: Arc<OpenIndexes>,
-    /// Why the requests could not be read to their end.
+    /// Why the requests could not be read to the end.
     failed: Mutex<Option<Error>>,
 }
 

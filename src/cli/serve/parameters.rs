@@ -1,5 +1,5 @@
-//! From the parameters of a request to the command line that says the same. What parameters there are is not written here:
-//! they are the arguments and options of the command, as clap knows them.
+//! Turns the parameters of a request into a command line. The parameters are the arguments and options of the command,
+//! taken from clap.
 use super::request::{shown, wrong};
 use crate::cli::args::{self, Args};
 use crate::error::Result;
@@ -7,19 +7,19 @@ use clap::{Arg, ArgAction, CommandFactory};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
-/// Commands that ask nothing of the index.
+/// Commands that are not questions about the index.
 const NO_QUESTIONS: [&str; 5] = ["build", "capture", "serve", "completions", "man"];
 
-/// How many values a parameter has at most.
+/// The largest number of values of a parameter.
 const MOST: usize = 10_000;
 
-/// The commands that can be asked for.
+/// The commands that can be requested.
 pub struct Methods {
     command: clap::Command,
 }
 
 impl Methods {
-    /// All there are.
+    /// All of them.
     pub fn new() -> Self {
         let mut command = Args::command();
         command.build();
@@ -29,7 +29,7 @@ impl Methods {
     /// The arguments of a command. Answers are JSON unless `json` is false.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) with the parameter that is wrong.
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage), with the invalid parameter.
     pub fn parse(&mut self, method: &str, params: &Map<String, Value>) -> Result<Args> {
         let known = self.questions().find(|c| c.get_name() == method);
         let Some(command) = known else {
@@ -44,7 +44,7 @@ impl Methods {
         }
     }
 
-    /// Writes what can be asked: a line for each method.
+    /// Writes the methods, one on each line.
     pub fn list(&self, out: &mut dyn Write) -> std::io::Result<()> {
         for command in self.questions() {
             let parameters: Vec<Value> = parameters(command).map(described).collect();
@@ -95,7 +95,7 @@ fn is_several(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Append) || arg.get_num_args().is_some_and(|n| n.max_values() > 1)
 }
 
-/// The words of the command line, the name of the program first.
+/// The words of the command line, starting with the name of the program.
 fn line(command: &clap::Command, params: &Map<String, Value>) -> Result<Vec<String>> {
     let mut words = vec!["probeidx".to_owned(), command.get_name().to_owned()];
     if params.get("json").is_none_or(Value::is_null) {
@@ -141,7 +141,7 @@ fn line(command: &clap::Command, params: &Map<String, Value>) -> Result<Vec<Stri
     Ok(words)
 }
 
-/// The values of a parameter: one, or several where it takes that.
+/// The values of a parameter: one, or several if it accepts a list.
 fn values(arg: &Arg, value: &Value) -> Result<Vec<String>> {
     let name = arg.get_id();
     let text = |value: &Value| match value {

@@ -1,14 +1,14 @@
-//! Requests that wait or are answered now.
+//! The requests that are queued or being answered.
 use super::request::{Id, Request};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How many requests wait at most, and of how many bytes: then no more is read until one is taken.
+/// The limits on queued requests and their bytes; reading stops until one is taken.
 const MOST: usize = 4096;
 const MOST_BYTES: usize = 32 << 20;
 
-/// First in, first out.
+/// A first-in, first-out queue.
 #[derive(Default)]
 pub struct Queue {
     state: Mutex<State>,
@@ -20,9 +20,9 @@ struct State {
     waiting: VecDeque<Arc<Request>>,
     bytes: usize,
     running: Vec<Arc<Request>>,
-    /// Nothing comes any more.
+    /// No more requests will come.
     has_ended: bool,
-    /// Nothing is to be answered any more.
+    /// No more answers are wanted.
     is_closed: bool,
 }
 
@@ -41,7 +41,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The next request, once there is one; `None` at the end. [`Queue::done`] is to be called with it.
+    /// The next request, once there is one; `None` at the end. The caller passes it to [`Queue::done`] later.
     pub fn next(&self) -> Option<Arc<Request>> {
         let mut state = self.lock();
         loop {
@@ -61,31 +61,31 @@ impl Queue {
         }
     }
 
-    /// It is answered.
+    /// Marks a request as answered.
     pub fn done(&self, request: &Arc<Request>) {
         self.lock().running.retain(|running| !Arc::ptr_eq(running, request));
     }
 
-    /// Cancels all requests of an id, and says how many that were.
+    /// Cancels all requests with an id, and returns their number.
     pub fn cancel(&self, id: &Id) -> usize {
         let state = self.lock();
         let of_id = state.running.iter().chain(&state.waiting).filter(|request| request.id == *id);
         of_id.map(|request| request.is_cancelled.store(true, Ordering::Relaxed)).count()
     }
 
-    /// Nothing comes any more: what waits is still answered.
+    /// Ends the input; queued requests are still answered.
     pub fn end(&self) {
         self.lock().has_ended = true;
         self.changed.notify_all();
     }
 
-    /// Nobody wants answers any more.
+    /// Closes the queue: no more answers are wanted.
     pub fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
 
-    /// Whether that is so.
+    /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
         self.lock().is_closed
     }

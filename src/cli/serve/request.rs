@@ -1,4 +1,4 @@
-//! From a line to a request.
+//! Parses requests.
 use crate::cli::exit;
 use crate::error::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
@@ -6,33 +6,33 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What is asked, and how much of the answer is wanted.
+/// A question, and which part of the answer is wanted.
 #[derive(Debug)]
 pub struct Request {
     pub id: Id,
     pub method: Method,
     /// The arguments and options of the command, by name.
     pub params: Map<String, Value>,
-    /// What the command reads in place of stdin.
+    /// The input of the command, in place of stdin.
     pub input: Arc<[u8]>,
-    /// How many items are left out at the start of the answer.
+    /// The number of items to skip at the start of the answer.
     pub skip: u64,
-    /// How many items the answer has at most.
+    /// The largest number of items in the answer.
     pub limit: u64,
     pub is_cancelled: AtomicBool,
-    /// How many bytes its line had.
+    /// The length of its line in bytes.
     pub length: usize,
 }
 
-/// How many items an answer has where the request does not say it.
+/// The default for the largest number of items.
 const USUAL_LIMIT: u64 = 10_000;
 
-/// What a request calls itself: a string, a whole number or null.
+/// The id of a request: a string, an integer or null.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id(Value);
 
 impl Id {
-    /// Of what has no id that could be read.
+    /// The id of a request whose id cannot be read.
     pub fn none() -> Self {
         Self(Value::Null)
     }
@@ -55,24 +55,24 @@ impl fmt::Display for Id {
     }
 }
 
-/// What is to be done.
+/// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Method {
     /// A command of this name.
     Question(String),
-    /// Which commands there are.
+    /// List the commands.
     Methods,
-    /// Ends the answer to another request.
+    /// Cancel another request.
     Cancel(Id),
     /// Nothing: this is the answer.
     Answered { field: &'static str, value: String },
 }
 
 impl Request {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`], with the id as far as it could be read.
+    /// [`ErrorKind::Usage`], with the id if it could be read.
     pub fn parse(line: &[u8]) -> Result<Self, (Id, Error)> {
         let unread = |error: Error| (Id::none(), error);
         let mut fields = match serde_json::from_slice(line) {
@@ -84,7 +84,7 @@ impl Request {
         Self::of_fields(id.clone(), fields, line.len()).map_err(|error| (id, error))
     }
 
-    /// In place of a request that cannot be answered as it is.
+    /// Replaces a request that cannot be answered.
     pub fn wrong(id: Id, error: &Error) -> Self {
         let method = Method::Answered { field: "error", value: exit::object(error) };
         Self::new(id, method, Map::new(), 0)
@@ -143,12 +143,12 @@ fn count(fields: &mut Map<String, Value>, name: &str) -> Result<Option<u64>> {
     }
 }
 
-/// A request that cannot be answered as it is.
+/// The error for a request that cannot be answered.
 pub fn wrong(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Usage, what)
 }
 
-/// A name that came from outside, not more of it than an error can bear.
+/// A name from outside, shortened for use in an error.
 pub fn shown(name: &str) -> String {
     const MOST: usize = 60;
     match name.char_indices().nth(MOST) {

@@ -1,6 +1,6 @@
-//! Everything that a spec means: code, tracepoints, and what tapset aliases lead to.
+//! Answers a spec in full: code, tracepoints, and the probes of tapset aliases.
 use super::resolve::placement::{Placement, Wanted};
-use super::resolve::tracepoint_values::{self, Traced};
+use super::resolve::tracepoint_values::{self, TracepointValues};
 use super::resolve::{self, event};
 use super::spec::{self, Filter, Point, Spec};
 use super::systemtap::alias::{self, Probe};
@@ -8,19 +8,19 @@ use super::value::reader::ValueAt;
 use crate::error::Result;
 use probeidx_format::View;
 
-/// One thing that a spec means.
+/// One match of a spec.
 #[non_exhaustive]
 pub enum Answer<'p, 'a> {
-    /// An address of code, and which places of the function were asked for.
+    /// An address of code, and the kind of places the spec selects.
     Code(Placement<'a>, Filter),
     /// A tracepoint.
-    Tracepoint(Traced<'a>),
+    Tracepoint(TracepointValues<'a>),
     /// A probe of a tapset alias.
     Alias(Probe<'p, 'a>),
 }
 
 impl Answer<'_, '_> {
-    /// What can be read there, or was asked for.
+    /// The values that can be read there, or those requested.
     pub fn values(&self) -> &[ValueAt] {
         match self {
             Self::Code(placement, _) => &placement.values,
@@ -30,7 +30,7 @@ impl Answer<'_, '_> {
     }
 }
 
-/// Reads a text as this index answers it: `sched:sched_switch` is a tracepoint if no module has such a function.
+/// Parses a text for this index: `sched:sched_switch` is a tracepoint if no module has such a function.
 ///
 /// # Errors
 /// Those of [`spec::parse`].
@@ -38,11 +38,11 @@ pub fn parse(view: &View<'_>, text: &str) -> Result<Vec<Spec>> {
     Ok(event::told_apart(view, spec::parse(text)?))
 }
 
-/// Calls `each` with every answer to a spec, in the order of the index. A spec that means nothing here has none, and is no
-/// error: [`explain`](super::explain) says why.
+/// Calls `each` with every answer to a spec, in the order of the index. A spec that matches nothing is not an error:
+/// [`explain`](super::explain) has the reasons.
 ///
 /// # Errors
-/// Those of decoding the definitions of a tapset, those of an argument that a tracepoint never has, and whatever `each` gives.
+/// Those of decoding tapset definitions, those of an argument that no matching tracepoint has, and any error of `each`.
 pub fn answers(
     view: View<'_>,
     spec: &Spec,

@@ -1,17 +1,17 @@
-//! What a handler sees where the index cannot tell: in a program, or in what SystemTap makes up itself.
+//! What a handler can see where the index cannot decide: in a program, or in probes that SystemTap implements itself.
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
-use crate::query::systemtap::derive::{Derived, Here, Place};
+use crate::query::systemtap::derive::{Derived, HandlerContext, Place};
 use crate::tapset::ast::{Root, Statement, Step, Type, Variable};
 use crate::tapset::context::{Absent, Context, Detail, Value};
 
-/// What a probe's handler sees.
+/// What the handler of a probe can see.
 pub(super) struct Assumed<'q> {
-    here: Here<'q>,
+    here: HandlerContext<'q>,
     place: Place<'q>,
-    /// The first component of the point: what has variables of its own.
+    /// The kind of point, by its first component, which determines its variables.
     kind: Kind,
 }
 
@@ -36,7 +36,7 @@ impl<'q> Assumed<'q> {
         Self { here: derived.here(), place: derived.place, kind }
     }
 
-    /// What tells handlers apart that run the same: two places with the same answers make one.
+    /// Identifies equivalent handlers: two places with the same answers count as one.
     pub fn fingerprint(&self, parts: &[&Statement]) -> u64 {
         let mut hasher = FxHasher::default();
         self.returns().hash(&mut hasher);

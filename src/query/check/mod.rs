@@ -1,8 +1,9 @@
-//! Whether a script is right on a kernel: every probe point, variable, member, function and type in it.
+//! Checks a script against a kernel: every probe point, variable, member, function and type in it.
 //!
-//! The script is read for the kernel, its points are made into probes by [`derive`](super::systemtap::derive), and its handlers are
-//! read together with those of the aliases on the way, as SystemTap 4.8 compiles them
-//! ([`handler`](crate::tapset::handler)). What is in no index, a program or a module, is taken to be as the script says.
+//! The script is parsed for the kernel, [`derive`](super::systemtap::derive) turns its points into probes, and its
+//! handlers are read together with those of the aliases they go through, as SystemTap 4.8 compiles them
+//! ([`handler`](crate::tapset::handler)). Programs and modules that are not indexed are assumed to be as the script
+//! expects.
 mod assumptions;
 mod probe_points;
 mod spec_list;
@@ -24,60 +25,60 @@ use crate::tapset::target::Runtime;
 use crate::tapset::{Definitions, Place};
 use std::rc::Rc;
 
-/// What is asked about scripts.
+/// The options for checking scripts.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// What stands behind the script on the command line of stap: `$1`, `@1`.
+    /// The arguments after the script on stap's command line: `$1`, `@1`.
     pub arguments: Vec<String>,
     /// As with `stap -g`.
     pub guru: bool,
-    /// As with `stap --runtime`: what the conditions of tapsets ask for.
+    /// As with `stap --runtime`; conditions in tapsets depend on it.
     pub runtime: Runtime,
     /// As with `stap --compatible`.
     pub systemtap: Option<String>,
 }
 
-/// What was found in one script on one kernel.
+/// The result for one script on one kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// In the order of the script; the points of one probe one by one.
+    /// The points in the order of the script, each point of a probe separately.
     pub points: Vec<Point>,
-    /// By file, line and column.
+    /// The findings, ordered by file, line and column.
     pub findings: Vec<Located>,
 }
 
-/// A finding with the file that it is in.
+/// A finding, with its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// The file, as it was given or as the index has it.
+    /// The file, as given or as the index has it.
     pub path: PathBuf,
     /// From 1.
     pub line: u32,
     /// From 1, in characters.
     pub column: u32,
-    /// Of what kind it is, and with that whether the script fails.
+    /// The kind of finding, which determines whether the script fails.
     pub trouble: Trouble,
-    /// The expression or name, as it is written.
+    /// The expression or name as written.
     pub what: String,
     /// The reason, in lower case and without a full stop.
     pub why: String,
-    /// What could be written instead, the likeliest first.
+    /// Replacements to suggest, the likeliest first.
     pub instead: Vec<String>,
 }
 
-/// What is to be said of a script as a whole.
+/// The verdict on a script as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every point has a place or needs none, and nothing breaks a handler.
+    /// Every point resolves or is optional, and nothing breaks a handler.
     Resolves,
-    /// As far as the index knows: some of its points are in programs or modules that are not in it.
+    /// Nothing fails, but some points are in programs or modules that are not indexed.
     Unindexed,
-    /// A point or a handler does not hold on this kernel.
+    /// A point or a handler fails on this kernel.
     Fails,
 }
 
 impl Report {
-    /// What follows from the points and findings for the whole.
+    /// The verdict that follows from the points and findings.
     pub fn verdict(&self) -> Verdict {
         let fails = self.points.iter().any(|p| p.state == State::Fails)
             || self.findings.iter().any(|f| f.trouble.breaks());
@@ -88,14 +89,14 @@ impl Report {
         }
     }
 
-    /// The findings that make it fail.
+    /// The findings that make the script fail.
     pub fn failures(&self) -> impl Iterator<Item = &Located> {
         self.findings.iter().filter(|finding| finding.trouble.breaks())
     }
 }
 
 impl Verdict {
-    /// The word in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Resolves => "resolves",
@@ -105,10 +106,10 @@ impl Verdict {
     }
 }
 
-/// Checks a script, or a list of probe points with one on each line.
+/// Checks a script, or a list with a probe point on each line.
 ///
 /// # Errors
-/// [`ErrorKind::Syntax`] with the place, if it cannot be parsed.
+/// [`ErrorKind::Syntax`], with the position, if it cannot be parsed.
 pub fn check(
     view: View<'_>,
     definitions: &Definitions<'_>,
@@ -121,7 +122,7 @@ pub fn check(
     }
     let script = read(&view, definitions, asked, path, bytes)?;
     let mut report = of_script(view, definitions, asked, path, &script);
-    // SystemTap wants something to run (elaborate.cxx of 4.8, `semantic_pass`).
+    // SystemTap requires at least one probe or function to run (elaborate.cxx of 4.8, `semantic_pass`).
     let none = match () {
         () if script.probes.is_empty() => Some("there are no probes in it"),
         () if report.points.iter().all(|p| p.probes == 0 && p.state != State::Fails) => {
@@ -133,7 +134,7 @@ pub fn check(
     Ok(report)
 }
 
-/// Reads a script for the kernel of the index.
+/// Parses a script for the kernel of the index.
 fn read(
     view: &View<'_>,
     definitions: &Definitions<'_>,
@@ -168,7 +169,7 @@ fn of_script(
     for probe in &script.probes {
         report.points.extend(deriving.probe(probe));
     }
-    // What a tapset runs by itself once something of it is used has to resolve as well.
+    // The probes of a tapset that is used must resolve as well.
     loop {
         let probes: Vec<&ast::Probe> = deriving.program.probes_of_tapsets();
         if probes.is_empty() {
@@ -214,10 +215,10 @@ impl Located {
     }
 }
 
-/// That there is a tapset to check scripts with.
+/// The tapset definitions in the index.
 ///
 /// # Errors
-/// [`ErrorKind::NoIndex`], with the remedy.
+/// [`ErrorKind::NoIndex`] if it has none, with the remedy.
 pub fn definitions<'v>(view: &View<'v>) -> Result<Definitions<'v>> {
     Definitions::of_index(view).map_err(|error| match error.kind() {
         ErrorKind::NoIndex => Error::new(ErrorKind::NoIndex, "the index was built without tapsets")

@@ -1,4 +1,4 @@
-//! The probe points of a script: what each leads to, and which handlers run there.
+//! The probe points of a script: what each resolves to, and which handlers run there.
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,54 +23,55 @@ use crate::tapset::{Definitions, Place as Written};
 /// A probe point of a script on one kernel.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Where it is written, in a file as definitions count them.
+    /// Its position in the file.
     pub place: Written,
-    /// The file that it is in.
+    /// The file that contains it.
     pub path: PathBuf,
-    /// As it is written: `vm.pagefault`, `kernel.function("vfs_*")?`.
+    /// The point as written: `vm.pagefault`, `kernel.function("vfs_*")?`.
     pub point: String,
-    /// What becomes of it.
+    /// The result.
     pub state: State,
-    /// How many probes it makes.
+    /// The number of probes it makes.
     pub probes: usize,
-    /// How many addresses of the kernel they are at.
+    /// The number of kernel addresses that they are at.
     pub addresses: usize,
-    /// How many of the addresses the kernel takes.
+    /// The number of addresses that the kernel accepts.
     pub reachable: usize,
-    /// How many are inlined copies, which a probe on the name alone misses with other tools.
+    /// The number of inlined copies, which other tools miss when probing the name.
     pub inlined: usize,
-    /// How many inlined copies there are besides, in code that is gone once the kernel runs: SystemTap leaves them out.
-    /// Counted where a function is named.
+    /// The number of further inlined copies in code that is gone once the kernel runs, which SystemTap leaves out.
+    /// Counted if the point names a function.
     pub left_out: usize,
-    /// Why it refuses others, the reason of most first.
+    /// The reasons for refusals, the most frequent first.
     pub refused: Vec<(Reason, u32)>,
-    /// Of how many it is not known whether the kernel takes them.
+    /// The number of addresses whose verdict is undecided.
     pub undecided: usize,
-    /// What is not known of these.
+    /// What is not known about these.
     pub unknown: Unknown,
-    /// Why it fails: for each point that matches nothing, whether an alias leads to it.
+    /// Why it fails: a reason for each point that matches nothing, be it written in the script or reached through an
+    /// alias.
     pub why: Vec<String>,
-    /// What could be written instead, the likeliest first.
+    /// Replacements to suggest, the likeliest first.
     pub instead: Vec<String>,
 }
 
-/// What becomes of a point.
+/// The result for a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It has probes.
     Resolves,
-    /// It matches nothing, and may.
+    /// It matches nothing, but is optional.
     Nothing,
     /// An earlier point of its probe was sufficient.
     Skipped,
-    /// What it names is not in the index: a program, or a module.
+    /// It is in a program or module that is not indexed.
     Unindexed,
-    /// It matches nothing, and must.
+    /// It matches nothing, but is required.
     Fails,
 }
 
 impl State {
-    /// The word in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Resolves => "resolves",
@@ -82,10 +83,10 @@ impl State {
     }
 }
 
-/// How many reasons a point that fails names: one that stands for thousands could name as many.
+/// The largest number of reasons for a point that fails: one that stands for thousands could have as many.
 const REASONS: usize = 8;
 
-/// Makes probes of points and gathers their handlers.
+/// Turns points into probes and gathers their handlers.
 pub(super) struct Deriving<'a> {
     view: View<'a>,
     definitions: &'a Definitions<'a>,
@@ -100,7 +101,7 @@ impl<'a> Deriving<'a> {
         Self { view, definitions, deriver, judge, program }
     }
 
-    /// The points of a probe, from left to right; behind one that is sufficient and matches the rest is skipped.
+    /// The points of a probe, from left to right; after a sufficient one that matches, the rest is skipped.
     pub fn probe(&mut self, probe: &'a ast::Probe) -> Vec<Point> {
         let mut points: Vec<Point> = vec![];
         let mut enough = false;
@@ -116,7 +117,7 @@ impl<'a> Deriving<'a> {
         let mut checked = Point::new(point, probe);
         let Self { view, definitions, deriver, judge, program } = self;
         let mut gathered = Gathered::default();
-        // Handlers with the same answers make one.
+        // Handlers with the same answers count as one.
         let mut handlers: HashSet<(Vec<*const Alias>, u64)> = HashSet::new();
         let found = deriver.visit(point, &mut |visited| {
             match visited {
@@ -187,9 +188,9 @@ struct Gathered {
     failed: bool,
     why: Vec<String>,
     instead: Vec<String>,
-    /// What an alias needs although each of the points that it leads to may match nothing.
+    /// The reason, if an alias requires something although each of its points is optional.
     missing: Option<String>,
-    /// The addresses, and whether the kernel takes them.
+    /// The addresses, each with its verdict.
     places: BTreeMap<(u32, u32), Verdict>,
 }
 
@@ -216,7 +217,7 @@ impl Gathered {
 }
 
 impl Point {
-    /// One of which nothing is known yet.
+    /// A point without results yet.
     pub(super) fn of_text(text: &str, path: &Path, place: Written) -> Self {
         Self {
             place,
@@ -236,7 +237,7 @@ impl Point {
         }
     }
 
-    /// Takes over what the kernel makes of its addresses.
+    /// Adds the verdicts on its addresses.
     pub(super) fn reached(&mut self, reached: Reached) {
         let Reached { total, reachable, mut refused, undecided, unknown } = reached;
         refused.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), reason.name()));
@@ -250,7 +251,7 @@ impl Point {
     }
 }
 
-/// The copies of a function in code that is gone once the kernel runs.
+/// The number of copies of a function in code that is gone once the kernel runs.
 fn left_out(view: &View<'_>, components: &[ast::Component]) -> usize {
     let Ok(Spec { point: Asked::Function(asked), .. }) = spec::of_components(components) else { return 0 };
     if !asked.declared.name.is_literal() {
@@ -260,8 +261,8 @@ fn left_out(view: &View<'_>, components: &[ast::Component]) -> usize {
     all.iter().flat_map(|covered| &covered.coverage.left_out).map(|(_, count)| *count as usize).sum()
 }
 
-/// Why the first of the points matches nothing that one of which nothing came leads to. What may match nothing fails often,
-/// and to tell why takes long: it is asked where it is said.
+/// Why the first point that an unresolved point leads to matches nothing. Computed only when printed, because optional
+/// points often match nothing and finding the reason is slow.
 fn first_reason(deriver: &mut Deriver<'_, '_>, point: &ast::Point) -> Option<String> {
     let mut why = None;
     let walked = deriver.visit(point, &mut |visited| {
@@ -273,7 +274,7 @@ fn first_reason(deriver: &mut Deriver<'_, '_>, point: &ast::Point) -> Option<Str
     walked.ok().and(why)
 }
 
-/// The same aliases, for as long as the definitions live.
+/// The same aliases, with the lifetime of the definitions.
 fn own<'a>(definitions: &'a Definitions<'a>, through: &[&Alias]) -> Vec<&'a Alias> {
     let one = |alias: &&Alias| {
         let name = alias.names.first()?.name();
@@ -282,14 +283,14 @@ fn own<'a>(definitions: &'a Definitions<'a>, through: &[&Alias]) -> Vec<&'a Alia
     through.iter().filter_map(one).collect()
 }
 
-/// What runs: see [`Derived::handler`].
+/// The statements that run: see [`Derived::handler`].
 fn parts<'a>(through: &[&'a Alias], body: &'a ast::Statement) -> Vec<&'a ast::Statement> {
     let prologues = through.iter().rev().filter_map(|alias| alias.prologue.as_ref());
     let epilogues = through.iter().filter_map(|alias| alias.epilogue.as_ref());
     prologues.chain([body]).chain(epilogues).collect()
 }
 
-/// The same conditions, for as long as the script and the aliases live that they stand in.
+/// The same conditions, with the lifetime of the script and the aliases that contain them.
 fn conditions<'a>(
     met: &[Arc<Expression>],
     point: &'a ast::Point,

@@ -1,4 +1,4 @@
-//! Lists of probe points: one on each line, `#` before comments.
+//! Lists of probe points: one on each line, with `#` for comments.
 use std::path::Path;
 
 use probeidx_format::View;
@@ -13,7 +13,7 @@ use crate::query::spec::{self, Spelled};
 use crate::query::verdict::coverage::Reached;
 use crate::tapset::{Definitions, Place};
 
-/// Whether a file is a script, and no list of probe points: by its name, or by the word that it begins with.
+/// Whether a file is a script rather than a list of probe points, by its name or first word.
 pub fn is_script(path: &Path, bytes: &[u8]) -> bool {
     const FIRST: [&str; 6] = ["probe", "global", "private", "function", "%{", "@define"];
     if path.extension().is_some_and(|e| e == "stp") {
@@ -75,7 +75,7 @@ pub(super) fn check(
     Ok(report)
 }
 
-/// A name as one types it.
+/// A point in the bare spelling.
 fn bare(view: View<'_>, specs: &[spec::Spec], text: &str, path: &Path, place: Place) -> Result<Point> {
     let mut point = Point::of_text(text, path, place);
     let mut reached = Reached::default();

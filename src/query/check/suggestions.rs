@@ -1,4 +1,4 @@
-//! What could be written instead of what is gone.
+//! Suggests replacements for what a kernel no longer has.
 use probeidx_format::View;
 use probeidx_format::id::{NameId, TypeId};
 use probeidx_format::types::TypeKind;
@@ -8,11 +8,11 @@ use crate::query::systemtap::derive::Failed;
 use crate::query::types::lookup;
 use crate::tapset::ast::{Component, Literal};
 
-/// How many are proposed.
+/// The largest number of suggestions.
 const MOST: usize = 3;
 
-/// The structs that have the member at which a path fails: `$page->slab_cache` may have moved into another. Cost: a look
-/// at every member of every struct.
+/// The structs that have the member at which a path fails: `$page->slab_cache` may have moved to another struct. Cost:
+/// linear in the members of all structs.
 pub(super) fn of_member(view: &View<'_>, path: &str) -> Vec<String> {
     let Some((_, member)) = path.rsplit_once("->") else { return vec![] };
     let count = view.types.len().saturating_sub(1);
@@ -30,11 +30,11 @@ pub(super) fn of_member(view: &View<'_>, path: &str) -> Vec<String> {
         .collect();
     names.sort_unstable();
     names.dedup();
-    // A member that is everywhere says nothing.
+    // A member of many structs is no hint.
     if names.len() > MOST { vec![] } else { names }
 }
 
-/// Why a point fails, and what could be written instead.
+/// Why a point fails, and replacements to suggest.
 pub(super) fn of_failed(view: &View<'_>, failed: &Failed<'_>) -> (String, Vec<String>) {
     if let Some(name) = unknown_function(view, failed.components) {
         return (format!("no function {name}"), close_to(view, name));
@@ -45,7 +45,7 @@ pub(super) fn of_failed(view: &View<'_>, failed: &Failed<'_>) -> (String, Vec<St
     (why.message().to_owned(), instead)
 }
 
-/// The function that is asked of vmlinux, where nothing in the index has its name.
+/// The function that a point requests of vmlinux, if nothing in the index has its name.
 fn unknown_function<'c>(view: &View<'_>, components: &'c [Component]) -> Option<&'c str> {
     let [Component { name: head, .. }, Component { name: of, argument: Some(Literal::String(text)), .. }, ..] =
         components
@@ -57,14 +57,14 @@ fn unknown_function<'c>(view: &View<'_>, components: &'c [Component]) -> Option<
     (head == "kernel" && of == "function" && is_plain && view.name(name.as_bytes()).is_none()).then_some(name)
 }
 
-/// Names close to that of the function of a point.
+/// Names similar to that of a point's function.
 fn of_function(view: &View<'_>, components: &[Component]) -> Vec<String> {
     let function = components.iter().find(|c| c.name == "function");
     let Some(Literal::String(text)) = function.and_then(|c| c.argument.as_ref()) else { return vec![] };
     close_to(view, text.split('@').next().unwrap_or(text))
 }
 
-/// Functions with names close to this one.
+/// Functions with similar names.
 pub(super) fn close_to(view: &View<'_>, name: &str) -> Vec<String> {
     if name.contains(['*', '?', '[']) {
         return vec![];

@@ -1,5 +1,5 @@
-//! What of a library of tapsets is of use on a kernel: aliases of which nothing resolves, locals that cannot be read,
-//! points of aliases that match nothing, functions that cannot compile.
+//! Checks a tapset library against a kernel: aliases that do not resolve, locals that cannot be read, points of aliases
+//! that match nothing, functions that cannot compile.
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -19,18 +19,18 @@ use crate::tapset::handler::{self, Words};
 /// A library on one kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// In the order of reading.
+    /// The aliases, in the order of reading.
     pub aliases: Vec<AliasHealth>,
-    /// How many functions there are.
+    /// The number of functions.
     pub functions: usize,
-    /// What is wrong in them.
+    /// The findings in functions.
     pub findings: Vec<Located>,
 }
 
 /// An alias on one kernel.
 #[derive(Clone, Debug)]
 pub struct AliasHealth {
-    /// As the tapset writes it, with its components.
+    /// The name as the tapset writes it, with its components.
     pub name: String,
     /// The file that defines it.
     pub path: PathBuf,
@@ -38,11 +38,11 @@ pub struct AliasHealth {
     pub line: u32,
     /// From 1, in characters.
     pub column: u32,
-    /// `Fails` where none of its points resolves.
+    /// `Fails` if none of its points resolves.
     pub state: State,
-    /// Its points as they are written, and whether each matches anything by itself.
+    /// Its points as written, and whether each one resolves alone.
     pub arms: Vec<(String, bool)>,
-    /// Locals that no script can use at some place of it.
+    /// Locals that cannot be read at some of its places.
     pub broken: Vec<Broken>,
 }
 
@@ -55,14 +55,14 @@ pub struct Broken {
     pub variable: String,
     /// The reason, in lower case and without a full stop.
     pub why: String,
-    /// What could be written instead, the likeliest first.
+    /// Replacements to suggest, the likeliest first.
     pub instead: Vec<String>,
 }
 
-/// Looks at every alias and function. Cost: of deriving each alias, and each of its points alone.
+/// Checks every alias and function. Cost: derives each alias, and each of its points separately.
 ///
 /// # Errors
-/// [`IndexDamaged`](crate::ErrorKind::IndexDamaged), where a definition cannot be decoded.
+/// [`IndexDamaged`](crate::ErrorKind::IndexDamaged), if a definition cannot be decoded.
 pub fn health(view: View<'_>, definitions: &Definitions<'_>) -> Result<Health> {
     let words = Words::new(definitions, Rc::new(everywhere(view)));
     let mut deriver = Deriver::new(view, definitions);

@@ -1,22 +1,22 @@
-//! Debug information and BTF compared, as far as an index has both.
+//! Compares debug information with BTF, for an index that has both.
 use probeidx_format::View;
 use probeidx_format::id::FunctionId;
 use probeidx_format::record::{FunctionRecord, InBtf};
 
-/// How many functions BTF tells as debug information does, and how many not.
+/// The numbers of functions whose BTF agrees with the debug information, and differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// With the same prototype.
+    /// BTF has the same prototype.
     pub same: usize,
-    /// Not at all.
+    /// BTF lacks the function.
     pub missing: usize,
-    /// With several prototypes of one name.
+    /// BTF has several prototypes of the name.
     pub ambiguous: usize,
-    /// With another prototype.
+    /// BTF has another prototype.
     pub changed: usize,
 }
 
-/// Counts the functions that have a symbol of their own name; none if nothing was compared. Cost: of all functions.
+/// Counts the functions with a symbol of their own name; `None` if nothing was compared. Cost: linear in all functions.
 pub fn compared(view: &View<'_>) -> Option<Compared> {
     let mut counted = Compared::default();
     for function in view.functions {
@@ -31,13 +31,13 @@ pub fn compared(view: &View<'_>) -> Option<Compared> {
     (counted != Compared::default()).then_some(counted)
 }
 
-/// The functions that BTF tells otherwise, by name.
+/// The functions whose BTF differs, by name.
 pub fn differences<'a>(view: &View<'a>) -> impl Iterator<Item = (FunctionId, &'a FunctionRecord)> + use<'a> {
     let all = (0..).map(FunctionId::new).zip(view.functions);
     all.filter(|(_, f)| matches!(f.in_btf(), InBtf::Missing | InBtf::Ambiguous | InBtf::Changed))
 }
 
-/// As JSON and text print it.
+/// The name in JSON and text.
 pub fn name(status: InBtf) -> &'static str {
     match status {
         InBtf::Unknown => "unknown",

@@ -1,5 +1,5 @@
-//! Functions by name: parameters, whether they have code of their own and where they are inlined, what a probe at the
-//! entry is told, and whether the name is still that of one symbol alone.
+//! Compares functions by name: their parameters, whether they have code of their own, where they are inlined, the
+//! verdicts on a probe at the entry, and whether the name is still that of a single symbol.
 use super::matching::{Pair, pairs};
 use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
@@ -11,7 +11,7 @@ use probeidx_format::record::{FunctionRecord, SymbolRecord};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Compares the functions of some names, by name. One that the debug information does not describe counts by its symbol.
+/// Compares the functions of some names, by name. A function without debug information is compared by its symbol.
 pub fn compare<'a, E>(
     before: &Side<'a, '_>,
     after: &Side<'a, '_>,
@@ -49,7 +49,7 @@ pub fn compare<'a, E>(
     Ok(())
 }
 
-/// The names of two kernels in two parts: what is in the first of the one is in the first of the other.
+/// Splits the names of two kernels into halves, so that a name is in the same half for both.
 pub fn halves(views: [View<'_>; 2]) -> [[Range<u32>; 2]; 2] {
     let names = views.each_ref().map(|view| &view.names[..view.names.len().saturating_sub(1)]);
     let middle = names[0].get(names[0].len() / 2).map_or(&b""[..], |record| views[0].string(record.name));
@@ -59,7 +59,7 @@ pub fn halves(views: [View<'_>; 2]) -> [[Range<u32>; 2]; 2] {
     [[0, 1].map(|number| 0..at[number]), [0, 1].map(|number| at[number]..names[number].len() as u32)]
 }
 
-/// These names of both kernels in order, each with its rank in the one and in the other.
+/// These names of both kernels in order, each with its rank in the first and in the second.
 fn names<'a>(
     sides: [&Side<'a, '_>; 2],
     between: &[Range<u32>; 2],
@@ -86,12 +86,12 @@ fn names<'a>(
 /// A function of one kernel.
 struct Function<'a> {
     home: Home<'a>,
-    /// `None` where only a symbol tells of it.
+    /// `None` if only a symbol describes it.
     record: Option<&'a FunctionRecord>,
-    /// How many placements are out of line, and how many inlined.
+    /// The number of out-of-line placements, and of inlined ones.
     entries: u32,
     copies: u32,
-    /// The first one out of line: of vmlinux, if that has one.
+    /// The first out-of-line placement, in vmlinux if there is one.
     entry: Option<(ObjectId, u32)>,
 }
 
@@ -138,8 +138,8 @@ fn described<'a>(
     (side.is_whole || function.entry.is_some()).then_some(function)
 }
 
-/// A function that nothing but a symbol tells of: assembly. With a dot in it the name is that of a part or a copy of a
-/// function, which is compared by its own.
+/// A function that only a symbol describes: assembly. A name with a dot belongs to a part or copy of a function, which
+/// is compared by its own name.
 fn by_symbol<'a>(side: &Side<'a, '_>, name: NameId) -> Option<Function<'a>> {
     let view = &side.view;
     if view.string(view.names[name.index()].name).contains(&b'.') {
@@ -163,7 +163,7 @@ fn by_symbol<'a>(side: &Side<'a, '_>, name: NameId) -> Option<Function<'a>> {
     })
 }
 
-/// How many symbols of a name the kernel and its modules have.
+/// The number of symbols of a name in the kernel and its modules.
 fn kept(side: &Side<'_, '_>, name: NameId) -> u32 {
     let is_kept = |symbol: &SymbolRecord| symbol.has(SymbolRecord::KEPT);
     let symbols = side.view.symbols_named(name).iter();
@@ -213,7 +213,7 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u3
     changes
 }
 
-/// Parameters and what is returned, where the debug information of both tells them.
+/// Compares parameters and return type, if the debug information of both kernels has them.
 fn signature(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], changes: &mut Vec<Change>) {
     let [Some(one), Some(other)] = both.map(|f| f.record) else { return };
     let [one, other] = [(sides[0], one), (sides[1], other)].map(|(side, record)| {

@@ -1,16 +1,16 @@
-//! Which of the things of one name in two kernels are the same.
+//! Matches things of the same name between two kernels.
 
-/// The same thing in both kernels, or one that only one of them has.
+/// A thing in both kernels, or in only one of them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Pair<T> {
     pub before: Option<T>,
     pub after: Option<T>,
 }
 
-/// Pairs by file: the same path first, then as many trailing components of it as agree, at last the single ones that are
-/// left on both sides. In the order of `before`, what was added at the end.
+/// Pairs by file: first equal paths, then by the number of common trailing components, and finally single leftovers on
+/// both sides. In the order of `before`, followed by additions.
 pub fn pairs<T>(before: Vec<T>, after: Vec<T>, file: impl Fn(&T) -> &[u8]) -> Vec<Pair<T>> {
-    // Nearly all names stand for one thing.
+    // Nearly all names denote one thing.
     if before.len() <= 1 && after.len() <= 1 {
         let (before, after) = (before.into_iter().next(), after.into_iter().next());
         return vec![Pair { before, after }];
@@ -18,7 +18,7 @@ pub fn pairs<T>(before: Vec<T>, after: Vec<T>, file: impl Fn(&T) -> &[u8]) -> Ve
     let mut left: Vec<Option<T>> = after.into_iter().map(Some).collect();
     let mut found: Vec<Pair<T>> =
         before.into_iter().map(|before| Pair { before: Some(before), after: None }).collect();
-    // How well two agree is looked at from the best on; what is as good as another one takes the first.
+    // Best agreement first; on a tie, the first candidate.
     for least in [usize::MAX, 2, 1] {
         for pair in found.iter_mut().filter(|pair| pair.after.is_none()) {
             let Some(own) = pair.before.as_ref().map(&file) else { continue };
@@ -41,7 +41,7 @@ pub fn pairs<T>(before: Vec<T>, after: Vec<T>, file: impl Fn(&T) -> &[u8]) -> Ve
     found
 }
 
-/// How many trailing components two paths share; equal ones all that there can be.
+/// The number of common trailing components of two paths; the maximum if they are equal.
 fn agreement(one: &[u8], other: &[u8]) -> usize {
     if one == other {
         return usize::MAX;

@@ -1,7 +1,8 @@
-//! Two kernels side by side: which functions, types and tracepoints only one of them has, and how those of both differ.
+//! Compares two kernels: the functions, types and tracepoints that only one of them has, and the differences between
+//! those that both have.
 //!
-//! Names are compared first; what shares one is paired by where it is declared (`pairs`), as a file may move from one
-//! kernel to the next, and a name may stand for several functions.
+//! Things are compared by name. Those that share a name are paired by their declaration (`pairs`), because a file may
+//! move from one kernel to the next, and a name may denote several functions.
 pub mod btf_vs_dwarf;
 mod functions;
 mod matching;
@@ -10,7 +11,7 @@ mod tracepoints;
 mod types;
 
 use super::index::functions::Scope;
-use super::index::provenance::{self, Basis};
+use super::index::provenance::{self, Provenance};
 use super::spec::ModuleScope;
 use super::types::c_declaration::declare;
 use super::verdict::Judge;
@@ -24,34 +25,34 @@ use std::convert::Infallible;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What two kernels differ in.
+/// A difference between two kernels.
 #[derive(Clone, Debug)]
 pub struct Difference<'a> {
-    /// What it is.
+    /// What differs.
     pub subject: Subject,
-    /// Its name; of a tracepoint with its system before it (`sched:sched_switch`), where that is known.
+    /// Its name; for a tracepoint, with its system if known (`sched:sched_switch`).
     pub name: String,
-    /// Where the first kernel has it; `None` if it was added.
+    /// Its place in the first kernel; `None` if it was added.
     pub before: Option<Home<'a>>,
-    /// Where the second kernel has it; `None` if it was removed.
+    /// Its place in the second kernel; `None` if it was removed.
     pub after: Option<Home<'a>>,
-    /// How the two differ; empty if one is not there.
+    /// How the two differ; empty if only one exists.
     pub changes: Vec<Change>,
 }
 
-/// Kinds of what is compared.
+/// The kinds of things that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A function, inlined or not.
     Function,
-    /// A struct, union, class or enum; by its keyword.
+    /// A struct, union, class or enum, with its keyword.
     Type(&'static str),
     /// A tracepoint, with its event if it has one.
     Tracepoint,
 }
 
 impl Subject {
-    /// As text and JSON print it.
+    /// The name in text and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Function => "function",
@@ -61,63 +62,63 @@ impl Subject {
     }
 }
 
-/// Where something stands in a kernel.
+/// The place of something in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Home<'a> {
-    /// The first module that has it; `None` for vmlinux, and where it does not matter.
+    /// The first module that has it; `None` for vmlinux, or if the module does not matter.
     pub module: Option<&'a [u8]>,
-    /// The file of its declaration; empty where none is known.
+    /// The file of the declaration; empty if unknown.
     pub file: &'a [u8],
-    /// The line of its declaration; 0 where none is known.
+    /// The line of the declaration; 0 if unknown.
     pub line: u32,
 }
 
-/// One way in which the two differ.
+/// A single change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Of what.
+    /// The kind of change.
     pub what: What,
-    /// Which one, where there are several: a parameter, a member, a mechanism.
+    /// Which parameter, member or mechanism, if there are several.
     pub name: String,
-    /// What the first kernel has; `None` if it has none.
+    /// The state in the first kernel; `None` if it has none.
     pub before: Option<State>,
-    /// What the second kernel has; `None` if it has none.
+    /// The state in the second kernel; `None` if it has none.
     pub after: Option<State>,
 }
 
-/// What a change is about.
+/// The kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A parameter: its position from 1, and its type.
     Parameter,
-    /// What a function returns: the type.
+    /// A function's return type.
     Returns,
-    /// In how many places a function has code of its own.
+    /// The number of places where a function has code of its own.
     Entries,
-    /// In how many places a function is inlined. Told where there are none in one of the kernels.
+    /// The number of places where a function is inlined. Reported if one of the kernels has none.
     Copies,
-    /// The symbol at which a function starts, with suffixes of the compiler.
+    /// The symbol at which a function starts, with compiler suffixes.
     Symbol,
-    /// How many symbols the kernel has of the name. Told where it is one in one of the kernels.
+    /// The number of symbols of the name. Reported if one of the kernels has a single one.
     Symbols,
-    /// What a mechanism says to a probe at the entry.
+    /// The verdict of a mechanism on a probe at the entry.
     Verdict,
     /// The file of the declaration.
     File,
-    /// Size in bytes.
+    /// The size in bytes.
     Size,
     /// A member: its offset in bits, its type, and its width if it is a bit-field.
     Member,
-    /// An enumerator: its value.
+    /// The value of an enumerator.
     Enumerator,
-    /// A field of an event's record: its offset in bytes, and its type.
+    /// A field of an event record: its offset in bytes, and its type.
     Field,
-    /// Whether an event records a tracepoint.
+    /// Whether a tracepoint has an event.
     Event,
 }
 
 impl What {
-    /// As text and JSON print it.
+    /// The name in text and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parameter => "parameter",
@@ -137,42 +138,42 @@ impl What {
     }
 }
 
-/// What one kernel has.
+/// The state in one kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Something of a type at a place: a position, an offset in bits or bytes.
+    /// An item with a type and a place.
     Typed {
-        /// Where it is, in the unit of what it is.
+        /// The position, or the offset in bits or bytes, depending on the item.
         at: u64,
-        /// Of a bit-field, its width in bits.
+        /// The width of a bit-field in bits.
         bits: Option<u8>,
-        /// Its type as C writes it.
+        /// The type in C.
         of: String,
     },
-    /// How many, or how much.
+    /// A count or a size.
     Number(i64),
     /// A name or a word.
     Word(String),
 }
 
-/// What is asked for.
+/// What to compare.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Names.
+    /// The names.
     pub name: Pattern,
-    /// Functions and types that are declared in such files; tracepoints are none of them.
+    /// Only functions and types declared in these files; excludes tracepoints.
     pub file: Option<Pattern>,
-    /// Types of these kinds alone: the keyword.
+    /// Only types with this keyword.
     pub keyword: Option<String>,
-    /// Systems of tracepoints, of which alone is told.
+    /// Only tracepoints of these systems.
     pub system: Option<Pattern>,
 }
 
 impl Asked {
-    /// Reads `NAME`, `NAME@FILE`, `struct NAME` (or `union`, `enum`, `class`) and `SYSTEM:EVENT`, all with `* ? [..]`.
+    /// Parses `NAME`, `NAME@FILE`, `struct NAME` (or `union`, `enum`, `class`) and `SYSTEM:EVENT`, all with `* ? [..]`.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage) for a pattern that cannot be read.
+    /// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage) for an invalid pattern.
     pub fn parse(text: &str) -> Result<Self> {
         let of = |name: &str| {
             Ok(Self { name: Pattern::new(name.trim())?, file: None, keyword: None, system: None })
@@ -208,23 +209,23 @@ impl Asked {
     }
 }
 
-/// What was compared.
+/// The totals of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// How many functions, types and tracepoints of the two, those that both have counted once.
+    /// The number of functions, types and tracepoints in both kernels together, common ones counted once.
     pub all: u64,
-    /// Of them, those that only the second kernel has.
+    /// The number that only the second kernel has.
     pub added: u64,
-    /// Those that only the first kernel has.
+    /// The number that only the first kernel has.
     pub removed: u64,
-    /// Those that both have, and that differ.
+    /// The number that both have and that differ.
     pub changed: u64,
 }
 
-/// Compares two kernels, the older one first: functions by name, then types, then tracepoints, and calls `each` for whatever
-/// differs, in this order. Modules count only where both indexes have modules, inlined copies and files only where both rest
-/// on debug information. Cost: of two whole kernels less than a second, on two processors; what differs in the second half
-/// of the functions and in all types waits in memory for its turn.
+/// Compares two kernels, the older one first, and calls `each` with every difference: functions by name, then types,
+/// then tracepoints. Modules are compared only if both indexes have modules; inlined copies and files only if both are
+/// based on debug information. Cost: less than a second for two whole kernels on two processors. The differences in the
+/// second half of the functions and in all types are buffered until their turn.
 ///
 /// # Errors
 /// Those of `each`.
@@ -236,7 +237,7 @@ pub fn compare<'a, E>(
     let both = Both {
         views,
         with_modules: views.iter().all(|view| view.object_ids().nth(1).is_some()),
-        is_whole: views.iter().all(|view| provenance::of_index(view) == Basis::Dwarf),
+        is_whole: views.iter().all(|view| provenance::of_index(view) == Provenance::Dwarf),
         asked,
     };
     let mut compared = Compared::default();
@@ -271,15 +272,15 @@ pub fn compare<'a, E>(
     Ok(compared)
 }
 
-/// What is compared by itself.
+/// A part that is compared separately.
 enum Part {
-    /// The functions of these names: ranks in the one and in the other kernel.
+    /// The functions of these names: ranks in the first and in the second kernel.
     Functions([Range<u32>; 2]),
     Types,
     Tracepoints,
 }
 
-/// Two kernels, and what is asked of them.
+/// Two kernels, and what to compare.
 struct Both<'a, 'p> {
     views: [View<'a>; 2],
     with_modules: bool,
@@ -316,16 +317,16 @@ impl<'a> Both<'a, '_> {
 struct Side<'a, 's> {
     view: View<'a>,
     judge: Judge<'a, 'static>,
-    /// What counts.
+    /// The objects that are compared.
     scope: Scope,
-    /// Both rest on debug information: else inlined copies and files are not known of one.
+    /// Whether both indexes are based on debug information. Otherwise, one of them lacks inlined copies and files.
     is_whole: bool,
     spelled: &'s Spelled,
-    /// By type, the number of its spelling plus one; 0 where it is not known yet.
+    /// For each type, the number of its spelling plus one; 0 if not known yet.
     types: Vec<Cell<u32>>,
 }
 
-/// The spellings of types in both kernels: equal ones have one number.
+/// The spellings of types in both kernels; equal ones have the same number.
 #[derive(Default)]
 struct Spelled {
     numbers: RefCell<HashMap<Rc<str>, u32>>,
@@ -342,7 +343,7 @@ impl<'a, 's> Side<'a, 's> {
         let scope = Scope::new(&view, if with_modules { &ModuleScope::Any } else { &ModuleScope::Kernel });
         Self { view, judge: Judge::new(view), scope, is_whole, spelled, types }
     }
-    /// The spelling of a type, as a cast writes it. Cost: the first time that of writing it.
+    /// The spelling of a type, as in a cast. Cost: writes it the first time.
     fn spelling(&self, type_id: Option<TypeId>) -> Spelling {
         let known = type_id.and_then(|id| self.types.get(id.index()));
         match known.map(Cell::get) {

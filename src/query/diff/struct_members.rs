@@ -1,22 +1,22 @@
-//! Lists of named things with a place and a type, compared: parameters, members, fields.
+//! Compares lists of named items with a place and a type: parameters, members, fields.
 use super::{Change, Side, Spelling, State, What};
 use std::collections::HashMap;
 
 /// An item of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item<'a> {
-    /// Empty for one without a name.
+    /// The name; empty for an unnamed item.
     pub name: &'a [u8],
-    /// Where it is: a position, or an offset.
+    /// The position, or the offset.
     pub at: u64,
-    /// Of a bit-field, its width in bits.
+    /// The width of a bit-field in bits.
     pub bits: Option<u8>,
     /// Its type.
     pub of: Spelling,
 }
 
-/// How the lists differ: what was removed, moved, or changed its type, in the order of the first; then what was added. What
-/// has no name is known by its place.
+/// The differences between two lists: items that were removed, moved, or changed their type, in the order of the first
+/// list; then additions. Unnamed items are identified by their place.
 pub fn compare<'a>(
     what: What,
     sides: [&Side<'_, '_>; 2],
@@ -28,7 +28,7 @@ pub fn compare<'a>(
         return;
     }
     let key = |item: &Item<'a>| (item.name, if item.name.is_empty() { item.at } else { 0 });
-    // Several of one name (in unions without a name of several structs) are taken in order.
+    // Items of the same name (in unnamed unions of several structs) are matched in order.
     let mut theirs: HashMap<_, Vec<&Item<'a>>> = HashMap::new();
     for item in after.iter().rev() {
         theirs.entry(key(item)).or_default().push(item);

@@ -1,11 +1,11 @@
-//! Tracepoints by name and system: parameters, events, and the fields of their records.
+//! Compares tracepoints by name and system: parameters, events, and the fields of event records.
 use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, Spelling, State, Subject, What};
 use crate::query::resolve::tracepoint::{self, Tracepoint};
 use crate::query::spec::TraceSpec;
 use std::collections::BTreeMap;
 
-/// Compares the tracepoints, by name and system. Of several of one name the first counts.
+/// Compares the tracepoints by name and system. If several share both, the first counts.
 pub fn compare<'a, E>(
     before: &Side<'a, '_>,
     after: &Side<'a, '_>,

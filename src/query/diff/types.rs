@@ -1,4 +1,5 @@
-//! Structs, unions, classes and enums by name: sizes, members with those of members without a name, enumerators.
+//! Compares structs, unions, classes and enums by name: sizes, members (including those of unnamed members),
+//! enumerators.
 use super::matching::{Pair, pairs};
 use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
@@ -8,12 +9,11 @@ use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
 use std::collections::{BTreeMap, HashMap};
 
-/// Structs without a name that stand in one another are not deeper, and have together not more members, unless an index is
-/// damaged.
+/// The limits on unnamed structs: the depth of nesting and the total number of members. Only damaged indexes exceed them.
 const DEEPEST: u32 = 32;
 const MOST_MEMBERS: usize = 1 << 16;
 
-/// Compares the types that have a name and members or enumerators, by name. What is only declared does not count.
+/// Compares the named types with members or enumerators, by name. Types that are only declared are ignored.
 pub fn compare<'a, E>(
     before: &Side<'a, '_>,
     after: &Side<'a, '_>,
@@ -27,7 +27,7 @@ pub fn compare<'a, E>(
         }
     }
     for ((name, keyword), [one, other]) in names {
-        // A type that is not paired stands in one of the two: which one, its number tells.
+        // Each type is kept with its side, because a pair may lack either.
         let one = one.into_iter().map(|id| (before, id)).collect();
         let other = other.into_iter().map(|id| (after, id)).collect();
         for Pair { before, after } in pairs(one, other, |(side, id)| home(side, *id).file) {
@@ -47,7 +47,7 @@ pub fn compare<'a, E>(
     Ok(())
 }
 
-/// Name, keyword and number of the types that are asked for.
+/// The name, keyword and number of the requested types.
 fn named<'a>(side: &Side<'a, '_>, asked: &Asked) -> impl Iterator<Item = ((&'a [u8], &'static str), TypeId)> {
     let view = side.view;
     let types = lookup::all_named(&view).map(|at| TypeId::new(at as u32));
@@ -92,7 +92,7 @@ fn differences(sides: [&Side<'_, '_>; 2], ids: [TypeId; 2], changes: &mut Vec<Ch
     struct_members::compare(What::Member, sides, &before, &after, changes);
 }
 
-/// The members that are read by their name alone: those of a member without a name are the struct's own.
+/// The members that can be accessed by name; those of an unnamed member count as the struct's own.
 fn flat<'a>(side: &Side<'a, '_>, id: TypeId, base: u64, depth: u32, found: &mut Vec<Item<'a>>) {
     for record in side.view.members(id) {
         if found.len() >= MOST_MEMBERS {

@@ -1,4 +1,4 @@
-//! Why a name that exists is not among the answers.
+//! Why an existing name is not among the answers.
 use crate::pattern::Pattern;
 use crate::query::index::functions::{self, Placed, Scope};
 use crate::query::index::{symbols, user_object};
@@ -9,30 +9,30 @@ use crate::query::verdict::stap_blocklist;
 use probeidx_format::View;
 use probeidx_format::id::{FunctionId, NameId, ObjectId};
 
-/// The first reason that applies.
+/// The reason; the first one that applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Absence {
-    /// It is the name of a symbol, and of no function with debug information.
+    /// It names a symbol, but no function with debug information.
     SymbolOnly,
-    /// The compiler merged it with a function that does the same, and left a jump.
+    /// The compiler merged it with an identical function, and left a jump.
     Merged,
-    /// The compiler kept no code of it.
+    /// The compiler kept no code for it.
     NoCode,
-    /// It runs in these objects (vmlinux is empty), not in those that were asked.
+    /// It runs in these objects (vmlinux is empty), not in the requested ones.
     InOthers(Vec<String>),
-    /// SystemTap lists no function of this name or file.
+    /// SystemTap's blocklist has the function's name or file.
     Refused,
-    /// All its code is in a section that is gone once the kernel runs.
+    /// All its code is in a section that is discarded once the kernel runs.
     Discarded(String),
-    /// It is only inlined, at so many addresses, and only entries were asked for.
+    /// It is only inlined, at this many addresses, but only entries were requested.
     OnlyInline(usize),
-    /// It is never inlined, and only inline instances were asked for.
+    /// It is never inlined, but only inline instances were requested.
     NeverInline,
-    /// It exists in none of the files that were asked, but in these.
+    /// It exists only in these files, not in the requested ones.
     InOtherFiles(Vec<String>),
 }
 
-/// Why no placement of this name was listed. Cost: of all its placements.
+/// Why no placement of this name was listed. Cost: linear in its placements.
 pub fn absence(
     view: &View<'_>,
     name: NameId,

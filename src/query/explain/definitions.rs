@@ -1,9 +1,9 @@
-//! What to say of a pattern that no definition of the tapsets matches.
+//! Explains why no tapset definition matches a pattern.
 use super::Missing;
 use crate::nearest;
 use crate::tapset::Definitions;
 
-/// What tapsets define.
+/// The kinds of tapset definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A probe alias.
@@ -14,7 +14,7 @@ pub enum Kind {
     Macro,
 }
 
-/// Which names are near.
+/// The similar names.
 pub fn missing(definitions: &Definitions<'_>, kind: Kind, pattern: &str) -> Missing {
     let nearest = |names: &mut dyn Iterator<Item = &str>| nearest::nearest(pattern, names, 5);
     let (what, near) = match kind {

@@ -1,9 +1,9 @@
-//! What to say where nothing matched.
+//! Explains why nothing matched.
 pub(crate) mod absence;
 pub mod definitions;
 pub mod types;
 
-use super::index::provenance::{self, Basis};
+use super::index::provenance::{self, Provenance};
 use super::resolve::statement::{self, Around};
 use super::resolve::{event, tracepoint};
 use super::spec::{Callee, Filter, FunctionSpec, ModuleScope, Point, Spec, StatementSpec};
@@ -15,16 +15,16 @@ use probeidx_format::id::{NameId, StrId};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What is not there, and what is.
+/// A reason why nothing matched, with similar names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What there is not, or why what there is was not meant.
+    /// Why nothing matched.
     pub why: String,
-    /// The names that are near, the nearest first.
+    /// Similar names, the nearest first.
     pub near: Vec<String>,
-    /// Whether the name is there, and something else is wrong with it.
+    /// Whether the name exists, and something else prevents a match.
     pub is_known: bool,
-    /// The index does without debug information, which would tell.
+    /// Whether the index was built without the debug information that would decide.
     pub needs_debug_information: bool,
 }
 
@@ -47,8 +47,8 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Why nothing in this index matched, where that can be told, or which names are near; for aliases see `systemtap::alias::missing`. Cost: for a
-/// name that is not there, a walk over all names, some milliseconds.
+/// Why nothing in this index matched, if known, or which names are similar; for aliases see
+/// `systemtap::alias::missing`. Cost: for an unknown name, a walk over all names, which takes some milliseconds.
 pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
     let view = *view;
     let mut reasons = vec![];
@@ -64,14 +64,14 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
                 reasons.push(Missing::unknown(tracepoint::absence(&view, asked), vec![]));
                 continue;
             }
-            // What the tapset of the index says of it, others know.
+            // Explained by `systemtap::alias::missing`.
             Point::Alias(_) => continue,
         };
         if let ModuleScope::Module(Pattern::Literal(module)) = module {
             let mut names = view.object_ids().map(|o| view.string(view.objects[o.index()].name));
             if !names.any(|n| n == module.as_bytes()) {
                 let mut systems = view.tracepoints.iter().map(|t| view.string(t.system));
-                // perf lists the events of single system calls under this name.
+                // perf lists the events of individual system calls under this name.
                 let is_system = module == "syscalls" || systems.any(|system| system == module.as_bytes());
                 let event = event::as_event(spec).filter(|_| is_system);
                 reasons.push(event.map_or_else(
@@ -88,12 +88,10 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
         if (of_lines || file.is_some() || filter == Filter::Inline)
             && has_name
             && let Some(told) =
-                [Basis::Btf, Basis::Symbols].into_iter().find(|b| provenance::of_index(&view) == *b)
+                [Provenance::Btf, Provenance::Symbols].into_iter().find(|b| provenance::of_index(&view) == *b)
         {
-            let told = if told == Basis::Btf { "BTF" } else { "symbols" };
-            let why = format!(
-                "this index rests on {told}, which tells nothing of files, lines and inlined functions"
-            );
+            let told = if told == Provenance::Btf { "BTF" } else { "symbols" };
+            let why = format!("this index rests on {told}, which has no files, lines or inlined functions");
             reasons.push(Missing { needs_debug_information: true, ..Missing::known(why) });
             continue;
         }
@@ -126,8 +124,8 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
             Some(id) => {
                 let why = absence(&view, id, module, file, filter);
                 reasons.push(Missing::known(match why {
-                    Absence::NoCode if provenance::of_index(&view) == Basis::Btf => {
-                        format!("{name} is known by BTF alone: nothing told where its code is")
+                    Absence::NoCode if provenance::of_index(&view) == Provenance::Btf => {
+                        format!("{name} is only in BTF, which does not have its address")
                     }
                     why => explain(name, &why),
                 }));
@@ -144,7 +142,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
     reasons
 }
 
-/// What to say of functions that are there, where a place within them was asked for.
+/// Explains why existing functions have no such place within them.
 fn nothing_within(asked: &FunctionSpec) -> Option<String> {
     let name = &asked.declared.name;
     match (&asked.label, &asked.callee) {
@@ -157,7 +155,7 @@ fn nothing_within(asked: &FunctionSpec) -> Option<String> {
     }
 }
 
-/// What to say of source lines of which nothing was listed: which lines near them have code.
+/// Explains why a source line matched nothing, with the closest lines that have code.
 fn no_line(view: &View<'_>, asked: &StatementSpec) -> Missing {
     const MOST: usize = 3;
     let name = asked.function.as_ref().filter(|name| !name.matches_all());
@@ -192,11 +190,11 @@ fn no_line(view: &View<'_>, asked: &StatementSpec) -> Missing {
     }
 }
 
-/// What to say of a file without code.
+/// Explains a file without code.
 fn no_file(view: &View<'_>, file: &Pattern) -> Missing {
     let what = format!("no code of a file {file}");
     let Pattern::Literal(name) = file else { return Missing::unknown(what, vec![]) };
-    // What is near is so in as many components of the path.
+    // Compare as many trailing path components as the pattern has.
     let depth = name.matches('/').count();
     let units = view.object_ids().flat_map(|o| view.units_of(o)).collect::<Vec<_>>();
     let all: BTreeSet<StrId> = units.into_iter().flat_map(|unit| view.unit_files(unit)).copied().collect();
@@ -206,21 +204,21 @@ fn no_file(view: &View<'_>, file: &Pattern) -> Missing {
     Missing::unknown(what, nearest::nearest(name, tails.into_iter(), 3))
 }
 
-/// What to say of a function of which not even the name is there.
+/// Explains an unknown function name.
 pub fn no_function(view: &View<'_>, name: &str) -> String {
     let without_modules = view.meta().is_ok_and(|m| m.without_modules);
     let scope = if without_modules { " in vmlinux, and no modules are indexed" } else { "" };
     format!("no function {name}{scope}")
 }
 
-/// What to say of a module that is not there.
+/// Explains an unknown module.
 pub fn no_module(view: &View<'_>, module: &str) -> Missing {
     let names = view.object_ids().map(|o| view.string(view.objects[o.index()].name));
     let near = nearest::nearest(module, names.filter_map(|n| std::str::from_utf8(n).ok()), 3);
     Missing::unknown(format!("module {module} is not indexed"), near)
 }
 
-/// What to say of a name that exists and was not listed.
+/// Explains why an existing name was not listed.
 fn explain(text: &str, why: &Absence) -> String {
     let list = |names: &[String]| {
         let shown: Vec<&str> =

@@ -1,4 +1,4 @@
-//! What to say of a type that is not there.
+//! Explains why a type was not found.
 use super::Missing;
 use crate::nearest;
 use crate::query::types::c_declaration::keyword;
@@ -6,7 +6,7 @@ use crate::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::types::TypeKind;
 
-/// What to say of a name that no type has: that another kind has it, or which are near.
+/// Explains an unknown type name: another kind has it, or there are similar names.
 pub fn missing(view: &View<'_>, name: &str) -> Missing {
     let (kind, plain) = lookup::split(name);
     let others = lookup::named(view, plain.as_bytes(), None);

@@ -1,4 +1,4 @@
-//! From a pattern to functions, and from functions to their placements.
+//! Finds functions by pattern, and their placements.
 use crate::pattern::Pattern;
 use crate::query::spec::{Filter, FunctionSpec, ModuleScope};
 use probeidx_format::id::{FunctionId, NameId, ObjectId, PlaceId, StrId, SymbolId};
@@ -6,7 +6,7 @@ use probeidx_format::record::{FunctionRecord, ObjectRecord, PlaceRecord, RangeRe
 use probeidx_format::{SectionName, View};
 use std::ops::Range;
 
-/// What kind of place it is.
+/// The kind of a placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instance {
     /// The entry of a function.
@@ -18,7 +18,7 @@ pub enum Instance {
 }
 
 impl Instance {
-    /// As JSON and text print it.
+    /// The name in JSON and text.
     pub fn name(self) -> &'static str {
         match self {
             Self::OutOfLine => "out-of-line",
@@ -28,10 +28,10 @@ impl Instance {
     }
 }
 
-/// Functions of one declaration: they agree in name, file and line.
+/// The functions of one declaration: they have the same name, file and line.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
-    /// The name, without suffixes of the compiler.
+    /// The name, without compiler suffixes.
     pub name: StrId,
     /// The file of the declaration.
     pub file: StrId,
@@ -42,7 +42,7 @@ pub struct Declaration {
 }
 
 impl Declaration {
-    /// The functions, which differ in their variables only.
+    /// The functions, which differ only in their variables.
     pub fn functions(&self) -> impl Iterator<Item = FunctionId> + use<> {
         self.ids().map(FunctionId::new)
     }
@@ -51,8 +51,8 @@ impl Declaration {
     }
 }
 
-/// The names that a pattern matches, in order. Cost: of a literal one, a look-up; of one that starts with a literal, a
-/// comparison with each name that starts so; of another, a search for its longest literal through all strings.
+/// The names that a pattern matches, in order. Cost: a look-up for a literal; for a pattern with a literal prefix, a
+/// comparison with each name with that prefix; otherwise a search for its longest literal through all strings.
 pub fn names(view: &View<'_>, pattern: &Pattern) -> Vec<NameId> {
     let matches = |id: &NameId| pattern.matches(view.string(view.names[id.index()].name));
     let prefix = match pattern {
@@ -69,8 +69,8 @@ pub fn names(view: &View<'_>, pattern: &Pattern) -> Vec<NameId> {
     found
 }
 
-/// Leaves out the names from the one on with which functions, symbols or placements would be walked over twice: only a forged
-/// index has such, and would have all of its tables walked over for each name. Cost: a look at each function of the names.
+/// Drops the names that would make functions, symbols or placements be visited twice. Only a forged index has such
+/// names; it could have all its tables visited for each name. Cost: linear in the functions of the names.
 fn leave_out_shared(view: &View<'_>, names: &mut Vec<NameId>) {
     let [mut functions, mut symbols, mut postings] =
         [SectionName::Functions, SectionName::SymbolNames, SectionName::Postings].map(|s| view.left(s));
@@ -84,15 +84,15 @@ fn leave_out_shared(view: &View<'_>, names: &mut Vec<NameId>) {
     });
 }
 
-/// Shorter literals stand in too many strings for a search to be quicker than a look at each name.
+/// Shorter literals occur in too many strings for a search to be faster than comparing each name.
 const WORTH_SEARCHING: usize = 2;
 
-/// The names in which this text stands, in order.
+/// The names that contain this text, in order.
 fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
     let strings = view.strings();
     let names = &view.names[..view.names.len().saturating_sub(1)];
     let mut found: Vec<NameId> = vec![];
-    // Names are met in their order, as the strings are sorted: each search goes on from the last find.
+    // The strings are sorted, so that each search resumes at the last match.
     let (mut at, mut done) = (0, 0);
     while let Some(hit) = strings.get(at..).and_then(|rest| memchr::memmem::find(rest, text)) {
         let start = memchr::memrchr(0, &strings[..at + hit]).map_or(0, |nul| nul + 1);
@@ -106,7 +106,7 @@ fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
     found
 }
 
-/// The ranks of the names that start so.
+/// The ranks of the names with this prefix.
 pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
     let names = &view.names[..view.names.len().saturating_sub(1)];
     let start = names.partition_point(|n| view.string(n.name) < prefix);
@@ -114,13 +114,13 @@ pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
     start..start + length
 }
 
-/// The declarations of a name, by file and line.
+/// The declarations of a name, ordered by file and line.
 pub fn declarations<'a>(view: &View<'a>, name: NameId, file: Option<&Pattern>) -> Vec<Declaration> {
     let matches = |d: &Declaration| file.is_none_or(|pattern| pattern.matches_path(view.string(d.file)));
     Declarations::of(*view, Some(name)).filter(matches).collect()
 }
 
-/// Declarations by file and line: iterate. Allocates nothing.
+/// An iterator over declarations, ordered by file and line. Allocates nothing.
 #[derive(Clone)]
 pub struct Declarations<'a> {
     view: View<'a>,
@@ -128,7 +128,7 @@ pub struct Declarations<'a> {
 }
 
 impl<'a> Declarations<'a> {
-    /// Those of a name, if it is one.
+    /// The declarations of a name.
     pub fn of(view: View<'a>, name: Option<NameId>) -> Self {
         Self { view, rest: name.map_or(0..0, |name| view.functions_named(name)) }
     }
@@ -153,7 +153,7 @@ impl Iterator for Declarations<'_> {
     }
 }
 
-/// Name and line of the functions that are declared in a file. Cost: a look at each function.
+/// The name and line of the functions declared in a file. Cost: linear in all functions.
 pub fn declared_in<'a>(view: &View<'a>, file: StrId) -> impl Iterator<Item = (StrId, u32)> + use<'a> {
     let functions = &view.functions[..view.functions.len().saturating_sub(1)];
     functions.iter().filter(move |f| f.file == file).map(|f| (f.name, f.line.get()))
@@ -164,7 +164,7 @@ pub fn declared_in<'a>(view: &View<'a>, file: StrId) -> impl Iterator<Item = (St
 pub struct Placed<'a> {
     /// Its number in the index.
     pub id: PlaceId,
-    /// What the index holds of it.
+    /// The record in the index.
     pub record: &'a PlaceRecord,
 }
 
@@ -185,7 +185,7 @@ pub fn kernel(view: &View<'_>) -> Option<ObjectId> {
     view.object_ids().next().filter(|o| view.string(view.objects[o.index()].name).is_empty())
 }
 
-/// The module of a name, which may have dashes for its underscores. Cost: a binary search.
+/// The module of a name, with dashes or underscores. Cost: a binary search.
 pub fn module(view: &View<'_>, name: &[u8]) -> Option<ObjectId> {
     let objects = &view.objects[..view.objects.len().saturating_sub(1)];
     let spelled = |b: &u8| if *b == b'-' { b'_' } else { *b };
@@ -195,23 +195,23 @@ pub fn module(view: &View<'_>, name: &[u8]) -> Option<ObjectId> {
     (!view.string(found.name).is_empty()).then(|| ObjectId::new(at as u32))
 }
 
-/// Which objects are asked.
+/// The objects that a question covers.
 pub struct Scope {
     asked: Asked,
-    /// The placements of these objects lie between those.
+    /// The range of the objects' placements.
     places: Range<u32>,
 }
 
 /// Objects.
 enum Asked {
-    /// From the first on, below the second.
+    /// From the first up to, but not including, the second.
     Between(u32, u32),
-    /// Those that a pattern matches, by number.
+    /// The objects that a pattern matches, by number.
     Those(Vec<bool>),
 }
 
 impl Scope {
-    /// The objects that a spec asks. Cost: of a pattern with wildcards a look at each module's name.
+    /// The objects that a spec covers. Cost: for a pattern with wildcards, linear in the module names.
     pub fn new(view: &View<'_>, scope: &ModuleScope) -> Self {
         let count = view.objects.len().saturating_sub(1) as u32;
         let one = |object: Option<ObjectId>| object.map_or(0..0, |o| o.get()..o.get() + 1);
@@ -219,7 +219,7 @@ impl Scope {
         match scope {
             ModuleScope::Any => Self::between(view, 0..count),
             ModuleScope::Kernel => Self::between(view, one(kernel(view))),
-            // There is one in an index, and whoever opened that has looked at its names.
+            // Such an index has one object, whose names were compared when it was opened.
             ModuleScope::Process(_) => Self::between(view, if is_user { 0..count } else { 0..0 }),
             ModuleScope::Module(_) if is_user => Self::between(view, 0..0),
             ModuleScope::Module(Pattern::Literal(name)) => {
@@ -248,14 +248,14 @@ impl Scope {
         let places = first_place(view, first as u32)..first_place(view, end as u32);
         Self { asked: Asked::Those(asked), places }
     }
-    /// Whether this object is asked.
+    /// Whether it covers this object.
     pub fn contains(&self, object: ObjectId) -> bool {
         match &self.asked {
             Asked::Between(first, end) => (*first..*end).contains(&object.get()),
             Asked::Those(asked) => asked.get(object.index()).copied().unwrap_or(false),
         }
     }
-    /// The objects that are asked, in order.
+    /// The covered objects, in order.
     pub fn objects(&self) -> impl Iterator<Item = ObjectId> + '_ {
         let all = match &self.asked {
             Asked::Between(first, end) => *first..*end,
@@ -269,8 +269,8 @@ fn first_place(view: &View<'_>, object: u32) -> u32 {
     view.objects.get(object as usize).map_or(0, |o| o.first_place.get())
 }
 
-/// Calls `each` with every asked object in which a declaration has placements, and with these in the order of the
-/// debug information. Those without an address are left out. `scratch` lends its memory.
+/// Calls `each` with every covered object that has placements of a declaration, and with these placements in the order
+/// of the debug information. Placements without an address are left out. `scratch` is reused memory.
 pub fn places<'a>(
     view: &View<'a>,
     declaration: &Declaration,
@@ -302,7 +302,7 @@ pub fn places<'a>(
     }
 }
 
-/// Whether the filter of a spec lets a placement of this kind through.
+/// Whether the filter of a spec accepts a placement of this kind.
 pub fn passes(filter: Filter, is_inline: bool) -> bool {
     match filter {
         Filter::Any => true,
@@ -311,8 +311,8 @@ pub fn passes(filter: Filter, is_inline: bool) -> bool {
     }
 }
 
-/// Whether SystemTap takes a function of this name for an exported one: the first symbol of the name is a function
-/// and not local (`dwflpp::func_is_exported`); local symbols come first in a symbol table.
+/// Whether SystemTap considers a function of this name exported: the first symbol of the name is a function and not
+/// local (`dwflpp::func_is_exported`). Local symbols come first in a symbol table.
 pub fn is_exported(view: &View<'_>, object: ObjectId, name: NameId) -> bool {
     let mut own = symbols_named(view, object, name).map(|s| &view.symbols[s.index()]).peekable();
     own.peek().is_some() && own.all(|s| s.is_function() && s.binding() != 0)
@@ -336,16 +336,16 @@ pub fn function<'a>(view: &View<'a>, place: &PlaceRecord) -> Option<&'a Function
     view.functions.get(place.function.index())
 }
 
-/// The out-of-line placement that holds this one.
+/// The out-of-line placement that contains this one.
 pub fn root<'a>(view: &View<'a>, mut place: Placed<'a>) -> Placed<'a> {
-    // A placement stands behind the one into which it is inlined, so that this ends.
+    // Terminates because a placement follows the one into which it is inlined.
     while let Some(outer) = place.outer(view) {
         place = outer;
     }
     place
 }
 
-/// Whether the spec asks for functions without looking at where they are declared.
+/// Whether the spec selects functions by name only, not by their declaration.
 pub fn is_by_name_only(spec: &FunctionSpec) -> bool {
     spec.declared.file.is_none() && spec.declared.lines.is_none()
 }
@@ -366,7 +366,8 @@ pub fn entry_at<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed
     ranges[first..].iter().take_while(|r| r.start.get() == pc).find_map(at_entry)
 }
 
-/// The innermost placement that holds an address. Cost: a binary search, then the inline instances of the function.
+/// The innermost placement that holds an address. Cost: a binary search, then linear in the inline instances of the
+/// function.
 pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<'a>> {
     let ranges = view.ranges_of(object);
     let after = ranges.partition_point(|r| r.start.get() <= pc);

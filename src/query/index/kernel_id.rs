@@ -1,9 +1,9 @@
-//! Which kernel an index is of.
+//! Identifies the kernel of an index.
 use super::functions;
 use crate::build_id::hex;
 use probeidx_format::{View, machine};
 
-/// A kernel. Its release alone does not name it: architectures and rebuilds share releases.
+/// A kernel. The release is not enough to identify it: architectures and rebuilds share releases.
 ///
 /// ```
 /// # let index = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/example.rs"));
@@ -16,9 +16,9 @@ use probeidx_format::{View, machine};
 pub struct KernelId {
     /// As `uname -r` prints it; empty for a program or shared library.
     pub release: String,
-    /// As `uname -m` prints it; empty for a machine that is not known.
+    /// As `uname -m` prints it; empty for an unknown machine.
     pub architecture: &'static str,
-    /// Of vmlinux, in hexadecimal; `None` if it has none, or is not indexed.
+    /// The build id of vmlinux in hexadecimal; `None` if it has none or is not indexed.
     pub build_id: Option<String>,
 }
 

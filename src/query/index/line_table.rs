@@ -1,4 +1,4 @@
-//! Rows of the line tables: the row of an address, the rows of units, the units that have code of a file.
+//! Line table rows: the row of an address, the rows of units, the units with code of a file.
 use crate::pattern::Pattern;
 use probeidx_format::id::{ObjectId, StrId, UnitId};
 use probeidx_format::lines;
@@ -6,16 +6,16 @@ use probeidx_format::record::SequenceRecord;
 use probeidx_format::{Left, View};
 use rustc_hash::FxHashMap;
 
-/// A row: from this address on, up to that of the next row, the code is that of this line.
+/// A row: the code from this address up to that of the next row belongs to this line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The address.
     pub pc: u32,
     /// The path, as the line table spells it.
     pub file: StrId,
-    /// From 1; 0 where the code belongs to no line.
+    /// From 1; 0 if the code belongs to no line.
     pub line: u32,
-    /// From 1; 0 unknown.
+    /// From 1; 0 if unknown.
     pub column: u32,
     /// Whether it is a recommended breakpoint location.
     pub is_stmt: bool,
@@ -29,7 +29,7 @@ impl Row {
     }
 }
 
-/// The row that an address belongs to: the last one up to it. Cost: of the rows before it in its sequence.
+/// The row of an address: the last one that starts at or before it. Cost: linear in the rows before it in its sequence.
 pub fn at(view: &View<'_>, object: ObjectId, pc: u32) -> Option<Row> {
     let sequence = sequence(view, object, pc)?;
     let row = view.rows(sequence).take_while(|row| row.pc <= pc).last()?;
@@ -43,12 +43,11 @@ pub fn sequence<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a Se
     sequences[..after].iter().rev().take(OVERLAPPING).find(|s| pc < s.end.get())
 }
 
-/// Sequences do not overlap in sound debug information, but for empty ones and for functions that were merged.
+/// Sequences in valid debug information do not overlap, except for empty ones and merged functions.
 const OVERLAPPING: usize = 8;
 
-/// Calls `each` with the rows of each of these units of an object, in order of their addresses. Cost: of the rows, of which
-/// all objects of a question have no more than are `left` of the section of lines: each has a byte of its own, but in a forged
-/// index.
+/// Calls `each` with the rows of each of these units of an object, in order of address. Cost: linear in the rows. All
+/// objects together read at most `left` bytes of the line section, which only a forged index exceeds.
 pub fn by_unit(
     view: &View<'_>,
     object: ObjectId,
@@ -73,23 +72,23 @@ pub fn by_unit(
     }
 }
 
-/// Source files that a pattern matches.
+/// The source files that a pattern matches.
 pub struct Files<'p> {
     pattern: &'p Pattern,
     known: FxHashMap<StrId, bool>,
 }
 
 impl<'p> Files<'p> {
-    /// Nothing is compared yet.
+    /// Compares nothing yet.
     pub fn new(pattern: &'p Pattern) -> Self {
         Self { pattern, known: FxHashMap::default() }
     }
-    /// Whether this path is one of them. Cost: a comparison once for each path.
+    /// Whether the pattern matches this path. Cost: a comparison once for each path.
     pub fn contain(&mut self, view: &View<'_>, file: StrId) -> bool {
         *self.known.entry(file).or_insert_with(|| self.pattern.matches_path(view.string(file)))
     }
 
-    /// The units of an object that have code of these files. Cost: of the files of all its units.
+    /// The units of an object that have code of these files. Cost: linear in the files of all its units.
     pub fn units(&mut self, view: &View<'_>, object: ObjectId) -> Vec<UnitId> {
         let has_some = |unit: &UnitId| view.unit_files(*unit).iter().any(|f| self.contain(view, *f));
         view.units_of(object).filter(has_some).collect()

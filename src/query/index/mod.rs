@@ -1,4 +1,4 @@
-//! An index file, open.
+//! An open index file.
 pub mod cfa;
 pub mod functions;
 pub mod kernel_id;
@@ -15,15 +15,15 @@ use probeidx_format::id::ObjectId;
 use probeidx_format::{SectionName, View};
 use std::path::{Path, PathBuf};
 
-/// An index file, mapped into memory. Opening costs some ten microseconds, by the number of modules; it stays readable when
-/// the file is replaced.
+/// An index file, mapped into memory. Opening takes some ten microseconds, depending on the number of modules. It stays
+/// readable when the file is replaced.
 pub struct Index {
     mapping: Mapping,
     path: PathBuf,
 }
 
 impl Index {
-    /// Maps the file, and checks its header and the tables over which most questions walk.
+    /// Maps the file, and checks its header and the tables that most questions use.
     ///
     /// # Errors
     /// [`ErrorKind::NoIndex`], [`ErrorKind::IndexTooOld`], [`ErrorKind::IndexTooNew`], [`ErrorKind::IndexDamaged`].
@@ -32,13 +32,13 @@ impl Index {
         index.view()?.check_owners().map_err(|e| index.error(e))?;
         Ok(index)
     }
-    /// The index as tables. Cost: a microsecond.
+    /// The tables of the index. Cost: a microsecond.
     pub fn view(&self) -> Result<View<'_>> {
         View::open(self.mapping.bytes()).map_err(|e| self.error(e))
     }
-    /// The names of functions and function symbols with their ranks, to be searched with an automaton of one's own
-    /// (a Levenshtein distance, a DFA of [`Pattern::to_regex`](crate::pattern::Pattern::to_regex)). The padding before
-    /// functions (`__pfx_`, `__cfi_`) is not among them. Cost: its checksum, as a damaged map cannot be searched.
+    /// The names of functions and function symbols with their ranks, to search with an automaton (a Levenshtein
+    /// distance, a DFA of [`Pattern::to_regex`](crate::pattern::Pattern::to_regex)). The padding before functions
+    /// (`__pfx_`, `__cfi_`) is not included. Cost: its checksum, because a damaged map cannot be searched.
     pub fn name_map(&self) -> Result<fst::Map<&[u8]>> {
         let bytes = self.view()?.checked(SectionName::NameFst).map_err(|e| self.error(e))?;
         fst::Map::new(bytes).map_err(|_| {
@@ -50,22 +50,23 @@ impl Index {
             })
         })
     }
-    /// Whether no byte was changed since it was written, and its tables are what the format says. Cost: of reading the file.
+    /// Checks that no byte has changed since it was written, and that its tables follow the format. Cost: reads the
+    /// file.
     ///
     /// # Errors
-    /// [`ErrorKind::IndexDamaged`] with the section.
+    /// [`ErrorKind::IndexDamaged`], naming the section.
     pub fn verify(&self) -> Result<()> {
         self.view()?.whole().map_err(|e| self.error(e))
     }
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// Names the file in an error of whoever found its content damaged and knows a view alone.
+    /// Adds the path of the file to an error about damaged content.
     pub fn named(&self, error: Error) -> Error {
         if error.kind() == ErrorKind::IndexDamaged { error.at(&self.path) } else { error }
     }
-    /// What a failure of the format means for whoever asked.
+    /// Converts an error of the format, with a hint.
     pub fn error(&self, error: probeidx_format::Error) -> Error {
         use probeidx_format::Error as E;
         let kind = match error {
@@ -90,7 +91,7 @@ impl Index {
     }
 }
 
-/// Whether an object's build id starts with these hexadecimal digits, or is not known.
+/// Whether an object's build id starts with these hexadecimal digits, or is unknown.
 pub fn has_build_id(view: &View<'_>, object: ObjectId, digits: &[u8]) -> bool {
     let Some(record) = view.objects.get(object.index()) else { return false };
     if record.build_id == [0; 20] {

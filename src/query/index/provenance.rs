@@ -1,24 +1,24 @@
-//! What an answer rests on: debug information tells everything, BTF the functions and their parameters, symbols alone that
-//! there is a function.
+//! What an answer is based on. Debug information has everything, BTF has functions and their parameters, the symbol
+//! table only the names of functions.
 use super::functions::{self, Placed, kernel};
 use super::scope::Found;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, PlaceId};
 use probeidx_format::record::UnitRecord;
 
-/// What told of a function.
+/// What describes a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
+pub enum Provenance {
     /// The debug information.
     Dwarf,
-    /// What the kernel says of itself: no files, lines, inline instances and local variables.
+    /// The kernel's BTF, which has no files, lines, inline instances or local variables.
     Btf,
-    /// The table of symbols.
+    /// The symbol table.
     Symbols,
 }
 
-impl Basis {
-    /// As JSON and text print it.
+impl Provenance {
+    /// The name in JSON and text.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dwarf => "dwarf",
@@ -28,30 +28,32 @@ impl Basis {
     }
 }
 
-/// What told of a placement. Cost: a binary search.
-pub fn of_place(view: &View<'_>, placed: Placed<'_>) -> Basis {
+/// The provenance of a placement. Cost: a binary search.
+pub fn of_place(view: &View<'_>, placed: Placed<'_>) -> Provenance {
     let unit = view.units.get(view.unit_of_place(placed.id).index());
     of_unit(unit)
 }
 
-/// What told of the functions of an object.
-pub fn of_object(view: &View<'_>, object: ObjectId) -> Basis {
+/// The provenance of an object's functions.
+pub fn of_object(view: &View<'_>, object: ObjectId) -> Provenance {
     let first = view.units_of(object).next();
-    first.map_or(Basis::Symbols, |unit| of_unit(view.units.get(unit.index())))
+    first.map_or(Provenance::Symbols, |unit| of_unit(view.units.get(unit.index())))
 }
 
-/// What told of vmlinux, or of the first object where there is none.
-pub fn of_index(view: &View<'_>) -> Basis {
-    kernel(view).or_else(|| view.object_ids().next()).map_or(Basis::Symbols, |object| of_object(view, object))
+/// The provenance of vmlinux, or of the first object if vmlinux is not indexed.
+pub fn of_index(view: &View<'_>) -> Provenance {
+    kernel(view)
+        .or_else(|| view.object_ids().next())
+        .map_or(Provenance::Symbols, |object| of_object(view, object))
 }
 
-fn of_unit(unit: Option<&UnitRecord>) -> Basis {
-    if unit.is_some_and(|unit| unit.has(UnitRecord::BTF)) { Basis::Btf } else { Basis::Dwarf }
+fn of_unit(unit: Option<&UnitRecord>) -> Provenance {
+    if unit.is_some_and(|unit| unit.has(UnitRecord::BTF)) { Provenance::Btf } else { Provenance::Dwarf }
 }
 
-/// Why BTF does not tell where a parameter is; `None` where something else told of the placement.
+/// Why BTF does not determine the location of a parameter; `None` if the placement is not from BTF.
 pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed<'_>, found: &Found<'_>) -> Option<String> {
-    if !found.is_parameter || of_place(view, placed) != Basis::Btf {
+    if !found.is_parameter || of_place(view, placed) != Provenance::Btf {
         return None;
     }
     let entry = placed.record.entry;
@@ -71,8 +73,9 @@ pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed<'_>, found: &F
     let symbols = functions::symbols_named(view, object, name).filter_map(|s| functions::symbol(view, s));
     let functions = symbols.filter(|s| s.is_function()).count();
     Some(match functions {
-        0 | 1 => "passed on the stack, or with or behind a value of which BTF does not tell the registers"
-            .to_owned(),
+        0 | 1 => {
+            "passed on the stack, or with or after a value whose registers BTF does not determine".to_owned()
+        }
         _ => format!(
             "the prototype is ambiguous: {functions} functions have this name, and BTF not one for each"
         ),

@@ -1,7 +1,7 @@
-//! Registers by the kernel's names.
+//! The kernel's names of registers.
 use probeidx_format::machine;
 
-/// A DWARF register by the name that kprobe_events take: `%di`. (arch/x86/kernel/ptrace.c, arch/arm64/kernel/ptrace.c,
+/// The name of a DWARF register in kprobe_events: `%di`. (arch/x86/kernel/ptrace.c, arch/arm64/kernel/ptrace.c,
 /// arch/s390/kernel/ptrace.c, arch/powerpc/kernel/ptrace/ptrace.c: `regs_query_register_offset`)
 pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
     const X86_64: [&str; 17] = [
@@ -30,13 +30,13 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
         machine::S390 => &S390X,
         machine::X86_64 => &X86_64,
         machine::AARCH64 => &ARM64,
-        // 243, riscv64: none until a booted kernel fetched values by them.
+        // 243, riscv64: none until values have been fetched through them in a booted kernel.
         _ => &[],
     };
     names.get(usize::from(number)).copied()
 }
 
-/// The register in which the address of the probe is, by the same names.
+/// The kernel's name of the instruction pointer, which holds the probe's address.
 pub fn instruction_pointer(machine: u16) -> Option<&'static str> {
     match machine {
         machine::X86_64 | machine::I386 => Some("%ip"),

@@ -1,4 +1,4 @@
-//! The variables that the source has at an address.
+//! The variables in scope at an address.
 use super::functions::{self, Placed};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Items, Location};
@@ -12,16 +12,16 @@ pub struct Found<'a> {
     pub position: u32,
     /// Its name, which is not empty.
     pub name: StrId,
-    /// A parameter, and no local one.
+    /// Whether it is a parameter, not a local variable.
     pub is_parameter: bool,
-    /// Its type, if it has one.
+    /// The type, if it has one.
     pub type_id: Option<TypeId>,
-    /// Where it is, wherever the address lies.
+    /// Its location, for all addresses.
     pub location: Location<'a>,
 }
 
-/// The variables that the source has at an address of a placement, outer blocks before inner ones, in the order of the
-/// debug information; at the entry lexical blocks do not count. Allocates nothing.
+/// The variables in scope at an address of a placement, outer blocks before inner ones, in the order of the debug
+/// information. At the entry, lexical blocks do not count. Allocates nothing.
 pub fn in_scope<'a>(view: View<'a>, placed: Placed<'a>, pc: u32) -> InScope<'a> {
     let all = functions::function(&view, placed.record).map(|f| view.variables(f));
     InScope {
@@ -35,22 +35,22 @@ pub fn in_scope<'a>(view: View<'a>, placed: Placed<'a>, pc: u32) -> InScope<'a> 
     }
 }
 
-/// The variables in scope: iterate.
+/// An iterator over the variables in scope.
 #[derive(Clone)]
 pub struct InScope<'a> {
     items: Items<'a>,
     all: Option<Variables<'a>>,
-    /// The position of the variable that is read next.
+    /// The position of the next variable.
     next: Option<(u32, Variables<'a>)>,
     pc: u32,
     is_entry: bool,
-    /// How many blocks are entered, and how many of the outermost ones of them hold the address.
+    /// How many blocks are open, and how many of the outermost of them hold the address.
     depth: u32,
     open: u32,
 }
 
 impl<'a> InScope<'a> {
-    /// The variable at this position. Cost: of those between it and the one before.
+    /// The variable at this position. Cost: linear in the variables since the previous one.
     fn variable(&mut self, position: u32) -> Option<Variable> {
         let (at, mut variables) = match self.next {
             Some((at, variables)) if at <= position => (at, variables),

@@ -1,26 +1,26 @@
-//! Addresses as the running kernel names them, and names that denote one address only.
+//! Addresses as the running kernel names them, and anchors that denote exactly one address.
 use super::functions::{self, kernel};
 use crate::symbol_name::{is_area_mark, is_prefix};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, StrId};
 use probeidx_format::record::{ObjectRecord, SectionRecord, SymbolRecord};
 
-/// A symbol that holds an address, and how far into it the address lies.
+/// A symbol that holds an address, and the offset of the address in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
     /// The symbol.
     pub record: &'a SymbolRecord,
-    /// In bytes from the symbol's start.
+    /// The offset in bytes from the symbol's start.
     pub offset: u32,
 }
 
-/// The symbol that the kernel prints for an address: at the greatest address up to it, the first of its table.
-/// (`kallsyms_lookup`; `find_kallsyms_symbol`.) Cost: a binary search.
+/// The symbol that the kernel prints for an address: the one with the greatest address up to it, the first in the
+/// kernel's table if there are several. (`kallsyms_lookup`; `find_kallsyms_symbol`.) Cost: a binary search.
 pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Held<'a>> {
     holding_in(view, object, section(view, object, pc)?, pc)
 }
 
-/// The same where the section is known that holds the address.
+/// Like [`holding`], given the section that holds the address.
 pub(crate) fn holding_in<'a>(
     view: &View<'a>,
     object: ObjectId,
@@ -34,12 +34,12 @@ pub(crate) fn holding_in<'a>(
     let first = symbols[..=at].partition_point(|s| s.pc < address);
     let record = symbols[first..=at].iter().find(|s| is_printed(s))?;
     let same_section = address.get() >= section.pc.get();
-    // Of a damaged table, whose symbols are in no order, the search finds any of them.
+    // In a damaged, unsorted table, the search finds an arbitrary symbol.
     let offset = pc.checked_sub(address.get())?;
     same_section.then_some(Held { record, offset })
 }
 
-/// The symbol that the kernel prints for an address of a module's code that is there only while it is loaded.
+/// The symbol that the kernel prints for an address in module code that exists only while the module loads.
 pub(crate) fn holding_while_loading<'a>(
     view: &View<'a>,
     object: ObjectId,
@@ -56,23 +56,23 @@ pub(crate) fn holding_while_loading<'a>(
     Some(Held { record, offset: pc.wrapping_sub(record.pc.get()) })
 }
 
-/// Whether the kernel prints addresses with it.
+/// Whether the kernel uses the symbol to print addresses.
 fn is_printed(symbol: &SymbolRecord) -> bool {
     symbol.has(SymbolRecord::KEPT) && symbol.section.get() != SymbolRecord::ABSOLUTE
 }
 
-/// How far a symbol reaches as the kernel counts.
+/// The extent of a symbol as the kernel computes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// In bytes, up to the next symbol: what the kernel prints behind the slash.
+    /// The bytes up to the next symbol: what the kernel prints after the slash.
     pub size: u32,
-    /// The next symbol is known. Of the last symbol of a module's section it depends on what is loaded behind it: the size
-    /// is what is left of the section.
+    /// Whether the next symbol is known. For the last symbol of a module's section, it depends on what is loaded after
+    /// it; `size` is then the rest of the section.
     pub is_sure: bool,
 }
 
-/// How far a symbol reaches (`get_symbol_pos`; `find_kallsyms_symbol`). Code of a module that is there only while it is
-/// loaded has all its symbols then. Cost: a binary search.
+/// The extent of a symbol (`get_symbol_pos`; `find_kallsyms_symbol`). Module code that exists only while the module
+/// loads has all its symbols then. Cost: a binary search.
 pub fn reach(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> Reach {
     let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
     let is_kept = symbol.has(SymbolRecord::KEPT);
@@ -97,8 +97,7 @@ pub fn section<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a Sec
     view.sections_of(object).iter().find(holds)
 }
 
-/// Whether a symbol names code: a function, one that chooses a function when the object is loaded, or a label of assembly
-/// that has no type.
+/// Whether a symbol names code: a function, an indirect function resolved at load time, or an untyped assembly label.
 pub fn is_code(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> bool {
     let untyped = symbol.flags.get() & SymbolRecord::TYPE == 0;
     symbol.is_function()
@@ -117,16 +116,16 @@ pub fn is_executable(section: &SectionRecord) -> bool {
     section.flags.get() & SHF_EXECINSTR != 0
 }
 
-/// Whether an address lies within a symbol, not in the gap behind it, where padding is or a function that lost to another
-/// of its name. A label of assembly has no size, and reaches to the next symbol; but what follows the end of an area that
-/// the linker marks (`__kprobes_text_end`) is padding. Cost: of the symbols close to it.
+/// Whether an address is within a symbol, rather than in the gap after it, which holds padding or a function that lost
+/// to another of its name. An assembly label has no size and extends to the next symbol; but what follows the end
+/// marker of a linker section (`__kprobes_text_end`) is padding. Cost: linear in the symbols close to it.
 pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
     let pc = held.record.pc.get().wrapping_add(held.offset);
     let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
     let own = symbols.partition_point(|s| s.pc < held.record.pc);
     let reaches = |s: &SymbolRecord| pc.checked_sub(s.pc.get()).is_some_and(|into| into < s.size.get());
     let at_its_address = || symbols[own..].iter().take_while(|s| s.pc == held.record.pc);
-    // A label within a larger function hides it: the function stands a few symbols before.
+    // A label within a larger function hides it; the function is a few symbols before.
     const NEAR: usize = 64;
     let is_label = || {
         let name = view.string(held.record.name);
@@ -137,13 +136,13 @@ pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
         || symbols[own.saturating_sub(NEAR)..own].iter().rev().any(reaches)
 }
 
-/// Whether the addresses of an object are none, and only tell its symbols apart.
+/// Whether an object has no addresses: its address values only distinguish symbols.
 pub fn has_names_only(view: &View<'_>, object: ObjectId) -> bool {
     view.objects.get(object.index()).is_some_and(|o| o.has(ObjectRecord::NAMES_ONLY))
 }
 
-/// The address as the debug information has it: a link address, or in a module an offset within the section. 0 where it is
-/// not known.
+/// The address as the debug information has it: a link address, or an offset within the section in a module. 0 if
+/// unknown.
 pub fn address(view: &View<'_>, object: ObjectId, pc: u32) -> u64 {
     if has_names_only(view, object) {
         return 0;
@@ -154,16 +153,16 @@ pub fn address(view: &View<'_>, object: ObjectId, pc: u32) -> u64 {
     }
 }
 
-/// Where a name stands in the tables of the running kernel and its modules.
+/// How often a name occurs in the symbol tables of the kernel and its modules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uniqueness {
-    /// It stands once.
+    /// It occurs once in its own object.
     pub unique: bool,
-    /// The modules, other than the one it was asked for, in which it stands too, if it stands once in its own object.
+    /// The other modules that also have it, if it occurs once in its own object.
     pub collides_with: Vec<ObjectId>,
 }
 
-/// Whether a symbol's name denotes it alone, data and all modules counted. Cost: of the symbols of that name.
+/// Whether a symbol's name is unique, counting data symbols and all modules. Cost: linear in the symbols of that name.
 pub fn uniqueness(view: &View<'_>, object: ObjectId, name: StrId) -> Uniqueness {
     let mut own = 0;
     let mut others = vec![];
@@ -184,29 +183,29 @@ pub fn uniqueness(view: &View<'_>, object: ObjectId, name: StrId) -> Uniqueness 
     }
 }
 
-/// What to write to the kernel so that it lands on this address and no other.
+/// What to write to the kernel to denote exactly this address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Anchor<'a> {
     /// An offset from a symbol, for kprobes.
     Symbol {
-        /// The module in which the symbol is looked up.
+        /// The module in which the kernel looks up the symbol.
         module: Option<&'a [u8]>,
-        /// The symbol's name, as the kernel's table has it.
+        /// The symbol's name in the kernel's table.
         symbol: &'a [u8],
-        /// In bytes from the symbol's start.
+        /// The offset in bytes from the symbol's start.
         offset: u32,
     },
     /// An offset in a file, for uprobes.
     File {
         /// The file's path.
         path: &'a [u8],
-        /// In bytes from the file's start.
+        /// The offset in bytes from the file's start.
         offset: u64,
     },
 }
 
 impl Anchor<'_> {
-    /// Whether the kernel reads it as it is written: blanks end it, and what follows `#` is a comment.
+    /// Whether the kernel can parse it: a blank ends it, and `#` starts a comment.
     pub fn is_definable(&self) -> bool {
         match self {
             Self::Symbol { .. } => true,
@@ -215,7 +214,7 @@ impl Anchor<'_> {
     }
 }
 
-/// As the kernel takes it: `_text+3543965`, `overlay:ovl_fill_super+16`, `/usr/bin/ls:0x4e20`.
+/// As the kernel accepts it: `_text+3543965`, `overlay:ovl_fill_super+16`, `/usr/bin/ls:0x4e20`.
 impl std::fmt::Display for Anchor<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = String::from_utf8_lossy;
@@ -229,10 +228,10 @@ impl std::fmt::Display for Anchor<'_> {
     }
 }
 
-/// The anchor of an address: in vmlinux an offset from `_text`, which no other symbol is called, or from `_stext` where the
-/// kernel does not keep `_text` (arm64 without CONFIG_KALLSYMS_ALL); in a
-/// module one from the closest function symbol before it, in the same section, whose name is unique in the module; in a
-/// program or shared library the offset in its file.
+/// The anchor of an address. In vmlinux: an offset from `_text`, a name that no other symbol has, or from `_stext` if
+/// the kernel does not keep `_text` (arm64 without CONFIG_KALLSYMS_ALL). In a module: an offset from the closest
+/// preceding function symbol of the same section whose name is unique in the module. In a program or shared library:
+/// the offset in its file.
 pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'a>> {
     if view.is_user(object) {
         let path = view.string(view.objects.get(object.index())?.path);
@@ -261,7 +260,7 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
     let section = section(view, object, pc)?;
     let symbols = view.symbols.get(view.symbols_of(object))?;
     let after = symbols.partition_point(|s| s.pc.get() <= pc);
-    // Init code has symbols while the module is loaded, and only then: a definition that is made before finds it.
+    // Init code has symbols only while the module loads; a definition made before that finds them.
     let while_loading = view.string(section.name).starts_with(b".init");
     let usable = |s: &&SymbolRecord| s.is_function() && is_unique_in(view, object, s.name, while_loading);
     let closest = symbols[..after].iter().rposition(|s| s.pc >= section.pc && usable(&s))?;
@@ -275,7 +274,7 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
     })
 }
 
-/// Whether a name stands once in an object: among the symbols that are kept, or while it is loaded among all.
+/// Whether a name is unique in an object: among the kept symbols or, while it loads, among all.
 fn is_unique_in(view: &View<'_>, object: ObjectId, name: StrId, while_loading: bool) -> bool {
     let is_there = |s: &&SymbolRecord| while_loading || s.has(SymbolRecord::KEPT);
     let count = |n| {
@@ -285,7 +284,7 @@ fn is_unique_in(view: &View<'_>, object: ObjectId, name: StrId, while_loading: b
     name_id(view, name).is_some_and(|n| count(n) == 1)
 }
 
-/// The rank of a name that is known as a string.
+/// The rank of a name given as a string.
 fn name_id(view: &View<'_>, name: StrId) -> Option<NameId> {
     let at = view.names[..view.names.len().saturating_sub(1)].binary_search_by_key(&name, |n| n.name).ok()?;
     Some(NameId::new(at as u32))

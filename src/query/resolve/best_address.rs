@@ -1,31 +1,32 @@
-//! Which of the addresses of a line to probe.
+//! Chooses which of a line's addresses to probe.
 use probeidx_format::id::{ObjectId, PlaceId, StrId};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// An address of a line, and what it is worth.
+/// An address of a line, with the properties it is ranked by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The object that holds the address.
     pub object: ObjectId,
     /// The address, as a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
-    /// The function or inlined copy to which the line belongs there.
+    /// The function or inlined copy that the line belongs to at this address.
     pub copy: Option<PlaceId>,
     /// The source file, as the line table has it.
     pub file: StrId,
     /// From 1.
     pub line: u32,
-    /// Whether `register_kprobe` takes it.
+    /// Whether `register_kprobe` accepts it.
     pub can_be_probed: bool,
-    /// How many of the variables that were asked for are readable there.
+    /// How many of the requested variables are readable there.
     pub readable: usize,
-    /// The line table marks it as the start of a statement.
+    /// Whether the line table marks it as the start of a statement.
     pub is_stmt: bool,
 }
 
-/// The positions of the best addresses, rising: one of each line in each copy of its function. What can be probed comes
-/// before all else, then readable variables, then a recommended breakpoint location, then the lowest address.
+/// The positions of the best addresses, in rising order: one for each line in each copy of its function. Addresses that
+/// can be probed come first, then those with more readable variables, then recommended breakpoint locations, then the
+/// lowest.
 pub fn best(candidates: &[Candidate]) -> Vec<usize> {
     let worth = |c: &Candidate| (c.can_be_probed, c.readable, c.is_stmt, Reverse(c.pc));
     let mut chosen: FxHashMap<_, usize> = FxHashMap::default();

@@ -1,4 +1,4 @@
-//! `@defined` as a question: whether a variable, or a part of it, is known where a spec leads.
+//! Answers `@defined`: whether a variable, or a part of it, is available at the placements of a spec.
 use super::placement::{Placement, Wanted};
 use super::{tracepoint, tracepoint_values};
 use crate::error::{ErrorKind, Result};
@@ -8,36 +8,36 @@ use crate::query::spec::{Point, Spec, TraceSpec};
 use crate::query::value::reader::{Role, State};
 use probeidx_format::View;
 
-/// At how many placements an argument is defined.
+/// The number of placements at which an argument is defined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Defined {
-    /// Placements of the spec.
+    /// The placements of the spec.
     pub places: u32,
-    /// Those at which SystemTap's `@defined` is true: there is such a variable with a location at the address, and such a
-    /// member.
+    /// Placements where SystemTap's `@defined` is true: the variable has a location at the address, and the member
+    /// exists.
     pub defined: u32,
-    /// Why it is not, where that does not depend on the placement.
+    /// Why it is undefined, if the reason does not depend on the placement.
     pub why: Option<String>,
 }
 
 impl Defined {
-    /// Whether it is defined wherever the spec leads.
+    /// Whether it is defined at every placement.
     pub fn everywhere(&self) -> bool {
         self.places > 0 && self.defined == self.places
     }
 }
 
-/// Asks for one argument at all placements of a spec.
+/// Counts the placements of a spec at which the argument is defined.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] for specs of kinds that cannot be resolved.
+/// [`ErrorKind::Usage`] for kinds of specs that cannot be resolved.
 pub fn defined(view: View<'_>, spec: &Spec, argument: &Argument) -> Result<Defined> {
     if let Point::Trace(spec) = &spec.point {
         return of_tracepoints(view, spec, argument);
     }
     let mut found = Defined::default();
     let wanted = Wanted { locals: true, arguments: std::slice::from_ref(argument), ..Wanted::default() };
-    // Of a line SystemTap probes one address in each copy of the function.
+    // For a line, SystemTap probes one address in each copy of the function.
     let is_probed = |placement: &Placement<'_>| placement.source.is_none_or(|s| s.is_systemtap);
     let asked = resolve::resolve(view, spec, wanted, |placement, _| {
         if !is_probed(&placement) {
@@ -52,7 +52,7 @@ pub fn defined(view: View<'_>, spec: &Spec, argument: &Argument) -> Result<Defin
         Ok(())
     });
     match asked {
-        // A member that there is not is the answer.
+        // A missing member means undefined.
         Err(error) if error.kind() == ErrorKind::NoMatch => {
             resolve::resolve(view, spec, Wanted::default(), |placement, _| {
                 found.places += u32::from(is_probed(&placement));

@@ -1,4 +1,4 @@
-//! Events by the name that perf and tracefs give them: `sched:sched_switch`.
+//! Events by their perf and tracefs names: `sched:sched_switch`.
 use super::placement::Wanted;
 use super::tracepoint;
 use crate::error::{Error, ErrorKind};
@@ -6,8 +6,8 @@ use crate::query::resolve;
 use crate::query::spec::{Filter, FunctionSpec, ModuleScope, Point, Spec, Spelled, TraceSpec};
 use probeidx_format::View;
 
-/// The same specs, but for those that read like `MODULE:NAME` and are `SYSTEM:EVENT`: where the module has no such function,
-/// and the system such a tracepoint. Cost: of those, resolving up to the first place.
+/// Turns specs that read like `MODULE:NAME` but mean `SYSTEM:EVENT` into tracepoints: those where the module has no
+/// such function and the system has such a tracepoint. Cost: resolves each of these up to its first placement.
 pub fn told_apart(view: &View<'_>, mut specs: Vec<Spec>) -> Vec<Spec> {
     for spec in &mut specs {
         if let Some(asked) = as_event(spec)
@@ -20,7 +20,7 @@ pub fn told_apart(view: &View<'_>, mut specs: Vec<Spec>) -> Vec<Spec> {
     specs
 }
 
-/// Of specs that were told apart and mean a function of a module: which of them name a tracepoint too.
+/// Notes for the specs that stayed a function of a module but also name a tracepoint.
 pub fn too(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
     let said = |asked: &TraceSpec| {
         let system = asked.system.as_ref()?;
@@ -41,7 +41,7 @@ pub(crate) fn as_event(spec: &Spec) -> Option<TraceSpec> {
 }
 
 fn has_places(view: &View<'_>, spec: &Spec) -> bool {
-    // The first place is enough.
+    // The first placement is enough.
     let enough = || Error::new(ErrorKind::Usage, "enough");
     resolve::resolve(*view, spec, Wanted::default(), |_, _| Err(enough())).is_err()
 }

@@ -1,4 +1,4 @@
-//! Places within the code of a function: what is inlined into it, and its labels.
+//! Places within the code of a function: inlined callees and labels.
 use crate::pattern::Pattern;
 use crate::query::index::functions::{self, Placed};
 use crate::query::spec::{Callee, Declared};
@@ -6,7 +6,7 @@ use probeidx_format::View;
 use probeidx_format::id::{PlaceId, StrId};
 use probeidx_format::labels::Label;
 
-/// What a function calls that is inlined into one of its copies.
+/// A callee that is inlined into a copy of its caller.
 #[derive(Clone, Copy, Debug)]
 pub struct Inlined<'a> {
     /// The copy into which it is inlined.
@@ -15,8 +15,8 @@ pub struct Inlined<'a> {
     pub callee: Placed<'a>,
 }
 
-/// Calls `each` with the inlined callees of a placement, and with those of these if it says so, as deep as is asked for. Cost: of all that
-/// is inlined into the placement.
+/// Calls `each` with the inlined callees of a placement; if it returns true, with the callees of that callee too, down
+/// to the requested depth. Cost: linear in everything inlined into the placement.
 pub fn callees<'a>(
     view: &View<'a>,
     caller: Placed<'a>,
@@ -28,7 +28,7 @@ pub fn callees<'a>(
         Callee::Every { depth } => (None, *depth),
     };
     let is_meant = |callee: &Placed<'a>| declared.is_none_or(|d| is_declared(view, callee, d));
-    // What is inlined follows in preorder: the copies that are open, and how deep each is below those asked for.
+    // Inlined copies follow in preorder. `open` holds the enclosing copies and their depth below the caller.
     let mut open = vec![(caller.id, 0)];
     for at in caller.id.index() + 1..view.places.len() {
         let callee = Placed { id: PlaceId::new(at as u32), record: &view.places[at] };
@@ -37,7 +37,7 @@ pub fn callees<'a>(
             open.pop();
         }
         let Some(&(_, level)) = open.last() else { break };
-        // Below one that is not asked for nothing is looked at.
+        // Copies below one that was not requested are skipped.
         let caller = Placed { id: outer, record: &view.places[outer.index()] };
         let is_asked = level < depth && is_meant(&callee) && each(Inlined { caller, callee });
         open.push((callee.id, if is_asked { level + 1 } else { u32::MAX }));
@@ -59,16 +59,16 @@ pub struct Labelled<'a> {
     pub placed: Placed<'a>,
     /// The label's name.
     pub name: StrId,
-    /// Where it stands, in the function's file.
+    /// The line of the label, in the function's file.
     pub line: u32,
-    /// Where it stands, as a [`Pc`](probeidx_format::id::Pc).
+    /// The address of the label, as a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
-    /// The lexical block in which it stands: see [`Label::block`].
+    /// The lexical block that contains it: see [`Label::block`].
     pub block: u32,
 }
 
-/// All labels of a name, by placement and address; those of placements without an address are left out. Cost: a look at each
-/// label of the index.
+/// All labels of a name, by placement and address; placements without an address are left out. Cost: linear in the
+/// labels of the index.
 pub fn labels<'a>(view: &View<'a>, name: &Pattern) -> Vec<Labelled<'a>> {
     let is_meant = |label: &Label| name.matches(view.string(label.name));
     let labelled = |label: Label| {
@@ -86,7 +86,7 @@ pub fn labels<'a>(view: &View<'a>, name: &Pattern) -> Vec<Labelled<'a>> {
     view.labels().filter(is_meant).filter_map(labelled).collect()
 }
 
-/// Those of one placement.
+/// The labels of one placement.
 pub fn labels_of<'l, 'a>(labels: &'l [Labelled<'a>], placed: &Placed<'a>) -> &'l [Labelled<'a>] {
     let first = labels.partition_point(|l| l.placed.id < placed.id);
     let rest = &labels[first..];

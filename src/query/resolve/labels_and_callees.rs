@@ -1,5 +1,5 @@
-//! Labels and callees of functions to placements. What SystemTap does not see is not left out here: copies in several pieces.
-//! Callees that are called and not inlined are not known: the debug information's call sites are not kept.
+//! Resolves labels and callees of functions to placements. Copies in several pieces are included although SystemTap
+//! does not see them. Callees that are called rather than inlined are unknown: the index does not keep call sites.
 use super::inner_places::{self, Inlined, Labelled};
 use super::placement::{Describer, Placement, Within};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::rc::Rc;
 
-/// Calls `each` with the placement of every label, or of every inlined callee, of the functions of a spec.
+/// Calls `each` with the placement of every label or every inlined callee of the functions of a spec.
 pub(super) fn resolve<'a>(
     view: View<'a>,
     spec: &FunctionSpec,

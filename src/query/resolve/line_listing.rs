@@ -1,4 +1,4 @@
-//! Which source lines of a function or of a file have code, and at which addresses.
+//! The source lines of a function or file that have code, with their addresses.
 use super::placement::Source;
 use super::statement::{self, Found};
 use crate::error::{Error, ErrorKind, Result};
@@ -16,22 +16,22 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Listing<'a> {
     /// The object that holds the code.
     pub object: ObjectId,
-    /// The function, if functions were asked for.
+    /// The function, if the spec names functions.
     pub function: Option<Declared>,
     /// The file.
     pub file: StrId,
-    /// Those that have code, rising.
+    /// The lines that have code, in rising order.
     pub lines: Vec<Line<'a>>,
 }
 
 /// How a function is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Declared {
-    /// The name as declared, without suffixes of the compiler.
+    /// The name as declared, without compiler suffixes.
     pub name: StrId,
     /// The file of the declaration.
     pub file: StrId,
-    /// From 1; 0 where it is not known.
+    /// From 1; 0 if unknown.
     pub line: u32,
 }
 
@@ -40,23 +40,23 @@ pub struct Declared {
 pub struct Line<'a> {
     /// From 1.
     pub number: u32,
-    /// Where rows of it start, rising, each address once.
+    /// The addresses at which rows of the line start, in rising order, without duplicates.
     pub points: Vec<Point<'a>>,
-    /// What is called there and was inlined, each function once; its code has lines of its own.
+    /// The functions that are called on the line and inlined, each once; their code has lines of its own.
     pub inlined: Vec<Placed<'a>>,
 }
 
 /// An address of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// The innermost placement that holds it; none in assembly.
+    /// The innermost placement that contains it; `None` in assembly.
     pub placed: Option<Placed<'a>>,
     /// The row of the line table.
     pub row: Row,
 }
 
-/// The lines of what a spec names: of its functions, each by itself, else of its files; those that it asks for, if it asks
-/// for some. Cost: of the rows and placements of the units that have code of it.
+/// The lines of each function that a spec names, or else of each of its files, limited to the lines that the spec
+/// selects. Cost: linear in the rows and placements of the units that contain the code.
 pub fn lines<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Listing<'a>> {
     let asked = spec.lines.as_ref().unwrap_or(&Lines::All);
     let mut gathered: BTreeMap<_, BTreeMap<u32, Line<'a>>> = BTreeMap::new();
@@ -67,8 +67,8 @@ pub fn lines<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Listing<'a>> {
         let mut function = None;
         if let Some(name) = &spec.function {
             function = owner.and_then(|o| declared(view, o)).filter(|f| name.matches(view.string(f.name)));
-            // Code that is inlined into the function is not its own, also where it stands in the same file. Where it ends
-            // GCC 12 leaves rows of it behind, which are of no length.
+            // Code inlined into the function does not belong to it, even if declared in the same file. At its end, GCC
+            // 12 leaves zero-length rows of it behind.
             if function.is_none_or(|f| f.file != row.file || f.line > row.line) {
                 continue;
             }
@@ -91,10 +91,10 @@ pub fn lines<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Listing<'a>> {
     gathered.into_iter().map(listing).collect()
 }
 
-/// What a spec says of functions, files and lines.
+/// The functions, files and lines that a spec selects.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] for what has no lines.
+/// [`ErrorKind::Usage`] for specs that have no lines.
 pub fn asked(spec: &Spec) -> Result<StatementSpec> {
     match &spec.point {
         Asked::Statement(statement) => Ok(statement.clone()),
@@ -112,8 +112,8 @@ pub fn asked(spec: &Spec) -> Result<StatementSpec> {
     }
 }
 
-/// The address of a line that is best probed in any of the copies of its function: one that `register_kprobe` takes, in
-/// the function itself, a statement, the lowest.
+/// The best address of a line to probe, over all copies of its function. Prefers one that `register_kprobe` accepts,
+/// then one in the function itself, then the start of a statement, then the lowest.
 pub fn best<'p, 'a>(
     view: &View<'a>,
     judge: &Judge<'_, '_>,
@@ -126,7 +126,7 @@ pub fn best<'p, 'a>(
         .min_by_key(|p| (!judge.kprobe(object, p.row.pc).is_ok(), is_inline(p), !p.row.is_stmt, p.row.pc))
 }
 
-/// What is to be said of the addresses of a line, in their order.
+/// The sources of the addresses of a line, in the order of the addresses.
 pub fn sources<'a>(
     view: &View<'a>,
     judge: &Judge<'_, '_>,
@@ -148,7 +148,7 @@ fn declared<'a>(view: &View<'a>, placed: Placed<'a>) -> Option<Declared> {
     Some(Declared { name: function.name, file: function.file, line: function.line.get() })
 }
 
-/// Adds what is inlined into a function at the lines of its calls.
+/// Adds the functions that are inlined into a function to the lines of their calls.
 fn add_inlined<'a>(
     view: &View<'a>,
     object: ObjectId,
@@ -173,7 +173,7 @@ fn add_inlined<'a>(
     }
 }
 
-/// What is inlined into a placement, but not into something that is. Cost: of all that stands within it.
+/// The placements inlined directly into a placement. Cost: linear in everything within it.
 fn inlined_into<'a>(
     view: &View<'a>,
     object: ObjectId,

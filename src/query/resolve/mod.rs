@@ -1,4 +1,4 @@
-//! From a spec to the placements that it denotes.
+//! Resolves a spec to its placements.
 pub mod best_address;
 pub mod defined;
 pub mod event;
@@ -23,11 +23,11 @@ use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, SymbolId};
 use std::rc::Rc;
 
-/// Calls `each` with every placement of a spec: by name, file and line of the declaration, object, and in the order
-/// of the debug information. What SystemTap leaves out of its listings is not left out here.
+/// Calls `each` with every placement of a spec, ordered by name, file and line of the declaration, then by object, then
+/// as in the debug information. Includes what SystemTap leaves out of its listings.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] for specs of kinds that cannot be resolved, and whatever `each` gives.
+/// [`ErrorKind::Usage`] for kinds of specs that cannot be resolved, and any error that `each` returns.
 pub fn resolve<'a>(
     view: View<'a>,
     spec: &Spec,
@@ -42,7 +42,7 @@ pub fn resolve<'a>(
             None => statement::resolve(view, statement, &mut describer, &mut each),
         },
         Point::Address(address) => resolve_address(view, address, &mut describer, &mut each),
-        // They are no code: see `traced`.
+        // Tracepoints are not code: see `tracepoint_values`.
         Point::Trace(_) => Err(Error::new(ErrorKind::Usage, "a tracepoint has no placement in code")
             .hint("use: probeidx resolve, or find")),
         Point::Alias(_) => Err(not_resolved("tapset aliases")),
@@ -54,8 +54,8 @@ pub(crate) fn not_resolved(what: &str) -> Error {
         .hint("ask for functions: NAME, NAME@FILE, kernel.function(\"NAME\")")
 }
 
-/// `NAME@FILE` means the function itself, and so do bare `NAME@FILE:LINE` where LINE is the line of its declaration, and
-/// `NAME:0`, which is that line.
+/// `NAME@FILE` means the function itself. So do a bare `NAME@FILE:LINE` whose LINE is that of the declaration, and
+/// `NAME:0`, which is the same line.
 pub(crate) fn as_function(
     view: &View<'_>,
     statement: &StatementSpec,
@@ -109,7 +109,7 @@ fn resolve_function<'a>(
             });
             result?;
         }
-        // A wildcard asks for functions, not for the padding before them.
+        // A wildcard matches functions, not the padding before them.
         let is_padding = !spec.declared.name.is_literal() && symbols::is_prefix_name(&view, name);
         if !found && !is_padding && functions::is_by_name_only(spec) && spec.filter != Filter::Inline {
             resolve_symbols(view, name, &scope, spec, describer, each)?;
@@ -118,8 +118,8 @@ fn resolve_function<'a>(
     Ok(())
 }
 
-/// Names under which the debug information has no code: assembly, clones such as `do_open.isra.0`, functions that were
-/// merged with others.
+/// Resolves names for which the debug information has no code: assembly, clones such as `do_open.isra.0`, functions
+/// that were merged with others.
 fn resolve_symbols<'a>(
     view: View<'a>,
     name: NameId,
@@ -130,7 +130,7 @@ fn resolve_symbols<'a>(
 ) -> Result<()> {
     for &id in view.symbols_named(name) {
         let object = view.object_of_symbol(id);
-        // A label without type is meant by its exact name only: a wildcard asks for functions.
+        // An untyped label is matched only by its exact name: a wildcard asks for functions.
         let is_code = functions::symbol(&view, id).is_some_and(|s| {
             s.is_function() || (spec.declared.name.is_literal() && symbols::is_code(&view, object, s))
         });
@@ -160,14 +160,14 @@ fn resolve_symbols<'a>(
     Ok(())
 }
 
-/// Whether a function of a name that was asked for too starts where the symbol does: its placement is one already.
+/// Whether a function that the pattern also matches starts at the symbol, so that the placement is already listed.
 fn is_described_as(view: &View<'_>, object: ObjectId, id: SymbolId, asked: &Pattern) -> bool {
     let at = functions::symbol(view, id).and_then(|s| functions::entry_at(view, object, s.pc.get()));
     at.and_then(|p| functions::function(view, p.record)).is_some_and(|f| asked.matches(view.string(f.name)))
 }
 
-/// SystemTap ignores the line of a `function("NAME@FILE:LINE")` that declares no function; so does this, but where
-/// several functions of the name stand in the file it means the one of that line.
+/// SystemTap ignores the line in `function("NAME@FILE:LINE")` if it declares no function, and so does this; but if the
+/// file has several functions of that name, the line selects one.
 fn is_meant(declaration: &Declaration, spec: &FunctionSpec) -> bool {
     spec.declared.lines.as_ref().is_none_or(|lines| lines.contains(declaration.line, declaration.line))
 }
@@ -184,7 +184,7 @@ fn resolve_in<'a>(
     for placed in own.iter().filter(|p| functions::passes(spec.filter, p.is_inline(&view))) {
         let described = match spec.offset {
             None => describer.placement(object, *placed, Rc::clone(&coverage))?,
-            // An offset counts from the entry of a function: an inlined copy has none of its own.
+            // An offset counts from the entry of a function, and an inlined copy has none.
             Some(_) if placed.is_inline(&view) => continue,
             Some(offset) => {
                 let pc = u32::try_from(offset).ok().and_then(|o| placed.record.entry.get().checked_add(o));
@@ -207,7 +207,7 @@ fn resolve_in<'a>(
     Ok(())
 }
 
-/// An offset behind the end of what starts at `entry`.
+/// The error for an offset beyond the end of the function at `entry`.
 fn beyond(view: &View<'_>, object: ObjectId, entry: u32, offset: u64, length: u64) -> Error {
     let what = format!("offset {offset:#x} lies beyond the function, which has {length:#x} bytes");
     let error = Error::new(ErrorKind::NoMatch, what);
@@ -227,7 +227,7 @@ fn resolve_address<'a>(
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
-    // A bare address is one of vmlinux: those of modules start at nothing.
+    // A bare address belongs to vmlinux: module addresses are section offsets.
     let scope = match &spec.module {
         ModuleScope::Any if user_object::path(&view).is_none() => Scope::new(&view, &ModuleScope::Kernel),
         asked => Scope::new(&view, asked),
@@ -255,7 +255,7 @@ fn resolve_address<'a>(
     Ok(())
 }
 
-/// An address within a statement, of which the start is this far from it.
+/// The error for an address within a statement; `shift` is the distance to the statement's start.
 pub(super) fn within_statement(address: u64, shift: u32) -> Error {
     let start = address.wrapping_add_signed(i64::from(shift as i32));
     let what = format!("{address:#x} does not match the beginning of a statement");

@@ -1,15 +1,15 @@
-//! Everything that is known of one placement.
+//! A placement, with everything known about it.
 use crate::error::Result;
 use crate::query::index::functions::{self, Instance, Placed};
 use crate::query::index::line_table::Row;
-use crate::query::index::provenance::{self, Basis};
+use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::symbols::{self, Anchor, Uniqueness};
 use crate::query::index::user_object;
 use crate::query::runtime::overlay::{Overlay, Running};
 use crate::query::spec::argument::Argument;
 use crate::query::value::fetch_arg;
 use crate::query::value::reader::{Place, State, ValueAt, Values};
-use crate::query::verdict::alternative::{self, Instead, Refusal};
+use crate::query::verdict::alternative::{self, Alternative, Refusal};
 use crate::query::verdict::coverage::{self, Coverage};
 use crate::query::verdict::{Judge, Verdicts};
 use probeidx_format::View;
@@ -23,50 +23,50 @@ use std::rc::Rc;
 pub struct InlineCall<'a> {
     /// The caller.
     pub function: &'a [u8],
-    /// Where it calls.
+    /// The file of the call.
     pub file: &'a [u8],
-    /// From 1; 0 where it is not known.
+    /// From 1; 0 if unknown.
     pub line: u32,
-    /// From 1; 0 where it is not known.
+    /// From 1; 0 if unknown.
     pub column: u32,
 }
 
-/// The source line for which an address was found.
+/// The source line that an address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source<'a> {
-    /// As the line table has it.
+    /// The path as the line table has it.
     pub file: &'a [u8],
     /// From 1.
     pub line: u32,
-    /// From 1; 0 unknown.
+    /// From 1; 0 if unknown.
     pub column: u32,
     /// Whether the compiler recommends it for breakpoints.
     pub is_stmt: bool,
-    /// Of the addresses of the line in this copy of the function the best to probe.
+    /// Whether it is the best address to probe for the line, in this copy of the function.
     pub is_best: bool,
-    /// Of these the one that SystemTap takes: the lowest.
+    /// Whether it is the one that SystemTap probes: the lowest.
     pub is_systemtap: bool,
 }
 
 impl<'a> Source<'a> {
-    /// The line of a row.
+    /// The source line of a row.
     pub fn of(view: &View<'a>, row: Row) -> Self {
         let Row { file, line, column, is_stmt, .. } = row;
         Self { file: view.string(file), line, column, is_stmt, is_best: false, is_systemtap: false }
     }
 }
 
-/// By what a place within a function was asked for.
+/// How a place within a function was requested.
 #[derive(Clone, Copy, Debug)]
 pub enum Within<'a> {
-    /// A label of the function.
+    /// As a label of the function.
     Label {
         /// The label's name.
         name: &'a [u8],
-        /// Where it stands, in the function's file, from 1.
+        /// The line of the label in the function's file, from 1.
         line: u32,
     },
-    /// The function into which it is inlined.
+    /// As a callee: the function into which it is inlined.
     Caller(&'a FunctionRecord),
 }
 
@@ -84,86 +84,86 @@ pub struct Placement<'a> {
     pub function: &'a [u8],
     /// The file of the declaration.
     pub file: &'a [u8],
-    /// Of the declaration.
+    /// The line of the declaration.
     pub line: u32,
-    /// Whether it is an entry, an inline instance and so on.
+    /// Whether it is an entry, an inline instance, and so on.
     pub instance: Instance,
-    /// What told of it.
-    pub basis: Basis,
-    /// The section's name; empty where none holds the address.
+    /// What the placement was found in.
+    pub provenance: Provenance,
+    /// The section's name; empty if no section holds the address.
     pub section: &'a [u8],
-    /// A link address; in a module an offset within the section.
+    /// A link address; in a module, an offset within the section.
     pub address: u64,
-    /// The same as a [`Pc`](probeidx_format::id::Pc).
+    /// The address as a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
-    /// Where a line was asked for.
+    /// The source line, if a line was requested.
     pub source: Option<Source<'a>>,
-    /// Where a place within a function was asked for.
+    /// The label or caller, if a place within a function was requested.
     pub within: Option<Within<'a>>,
-    /// Innermost call first, out to the out-of-line function.
+    /// The calls through which it is inlined, from the innermost call out to the out-of-line function.
     pub inlined_into: Vec<InlineCall<'a>>,
-    /// The symbol that holds the address, and the offset.
+    /// The symbol that holds the address, and the offset from that symbol.
     pub symbol: Option<(&'a [u8], u32)>,
-    /// Whether the symbol's name denotes it alone.
+    /// Whether the symbol's name is unique.
     pub uniqueness: Uniqueness,
-    /// Of the address at which the probe stands in the end: that of the placement, or `endbr64` passed over.
+    /// The anchor of the final probe address: the placement's own, or after `endbr64`.
     pub anchor: Option<Anchor<'a>>,
-    /// What each mechanism of the kernel does with it.
+    /// The verdict of each mechanism.
     pub verdicts: Verdicts,
-    /// Of the function, in this object.
+    /// The coverage of the function in this object.
     pub coverage: Rc<Coverage>,
-    /// What is possible where the probe that is asked for is refused.
-    pub instead: Option<Instead<'a>>,
-    /// It lies within another inlined copy of the same function: a call passes both.
+    /// What to do if the requested probe is refused.
+    pub instead: Option<Alternative<'a>>,
+    /// Whether it lies within another inlined copy of the same function: a call passes both.
     pub is_nested: bool,
-    /// Whether the function returns, and how.
+    /// Whether and how the function returns.
     pub returns: Returns,
-    /// What can be read there: its variables, or what was asked for.
+    /// The values that can be read there: all variables, or those requested.
     pub values: Vec<ValueAt>,
-    /// What a running kernel adds, where one was laid over the index.
+    /// The state in a running kernel, if a capture was given.
     pub running: Option<Running>,
 }
 
-/// What is known of a function's exits, where a return probe is asked for.
+/// A function's exits, for a return probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Returns {
-    /// The debug information says that it does not return.
+    /// Whether the debug information marks it as not returning.
     pub never: bool,
-    /// Some exits are jumps to other functions: a return probe fires when these return, with their value.
+    /// Whether some exits are jumps to other functions: a return probe fires when those return, with their value.
     pub tail_calls: bool,
 }
 
-/// Puts placements together. One is used for many: it keeps the spellings of types, and the rules of the kernel.
+/// Builds placements. Reuse one for many placements: it caches type names and the kernel's rules.
 pub struct Describer<'a, 'w> {
     view: View<'a>,
-    /// Tells which of the addresses can be probed.
+    /// Judges which addresses can be probed.
     pub judge: Judge<'a, 'w>,
     values: Values<'a>,
     wanted: Wanted<'w>,
     returns: bool,
 }
 
-/// What of a placement is wanted besides itself.
+/// What to add to a placement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'w> {
-    /// Local variables too.
+    /// Include local variables.
     pub locals: bool,
-    /// The source lines at which variables are known that are not here.
+    /// Include source lines where unavailable variables have a location.
     pub lines: bool,
-    /// These, instead of all variables.
+    /// Only these arguments instead of all variables.
     pub arguments: &'w [Argument],
-    /// What a running kernel says of it.
+    /// The state of a running kernel.
     pub running: Option<&'w Overlay<'w>>,
 }
 
 impl<'a, 'w> Describer<'a, 'w> {
-    /// For return probes, or others.
+    /// A describer for return probes, or for others.
     pub fn new(view: View<'a>, wanted: Wanted<'w>, returns: bool) -> Self {
         let judge = Judge::new(view).over(wanted.running);
         Self { view, judge, values: Values::new(view), wanted, returns }
     }
 
-    /// The placement itself, at its entry.
+    /// The placement at its entry.
     pub fn placement(
         &mut self,
         object: ObjectId,
@@ -175,8 +175,8 @@ impl<'a, 'w> Describer<'a, 'w> {
         Ok(described.map(|p| Placement { coverage, ..p }))
     }
 
-    /// A function that only the symbol table knows, such as assembly; a clone, of which it knows the name and the debug
-    /// information the rest.
+    /// The placement of a symbol without debug information of its own: assembly, or a clone, whose name comes from the
+    /// symbol and the rest from the debug information.
     pub fn symbol(&mut self, object: ObjectId, id: SymbolId) -> Result<Option<Placement<'a>>> {
         let view = self.view;
         let Some(record) = functions::symbol(&view, id) else { return Ok(None) };
@@ -189,7 +189,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         Ok(plain.map(|plain| self.with_instead(plain, None)))
     }
 
-    /// An address within code that only the symbol table knows.
+    /// An address within code that only the symbol table covers.
     pub fn within_symbol(&self, object: ObjectId, pc: u32) -> Option<Placement<'a>> {
         let held = symbols::holding(&self.view, object, pc)?;
         let name = self.view.string(held.record.name);
@@ -209,10 +209,10 @@ impl<'a, 'w> Describer<'a, 'w> {
             copy: placed.filter(|_| p.instance == Instance::Inline),
             wants_return: self.returns,
         };
-        Placement { instead: alternative::instead(&self.view, &self.judge, &refusal), ..p }
+        Placement { instead: alternative::alternative(&self.view, &self.judge, &refusal), ..p }
     }
 
-    /// What the tables of objects, sections and symbols tell of an address.
+    /// A placement from the tables of objects, sections and symbols only.
     fn undescribed(
         &self,
         object: ObjectId,
@@ -234,7 +234,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             file: &[],
             line: 0,
             instance,
-            basis: Basis::Symbols,
+            provenance: Provenance::Symbols,
             section: section.map_or(&[], |s| view.string(s.name)),
             address: symbols::address(&view, object, pc),
             pc,
@@ -287,7 +287,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         let described = Placement {
             file: view.string(function.file),
             line: function.line.get(),
-            basis: provenance::of_place(&view, placed),
+            provenance: provenance::of_place(&view, placed),
             inlined_into: inline_calls(&view, placed),
             returns: Returns { never: function.has(FunctionRecord::NORETURN), ..plain.returns },
             is_nested: coverage::is_nested(&view, placed),
@@ -295,14 +295,14 @@ impl<'a, 'w> Describer<'a, 'w> {
             ..plain
         };
         let mut described = self.with_instead(described, Some(placed));
-        if let Some(Instead::At(nearby)) = &mut described.instead {
+        if let Some(Alternative::At(nearby)) = &mut described.instead {
             let there = self.values(object, placed, nearby.pc)?;
             nearby.readable = there.into_iter().filter(|v| v.state.is_known()).map(|v| v.name).collect();
         }
         Ok(Some(described))
     }
 
-    /// What was asked for at an address of the placement, else its variables.
+    /// The requested values at an address of the placement, or all its variables.
     fn values(&mut self, object: ObjectId, placed: Placed<'a>, pc: u32) -> Result<Vec<ValueAt>> {
         let place = Place { object, placed, pc, at_return: self.returns, with_lines: self.wanted.lines };
         if self.wanted.arguments.is_empty() {
@@ -312,14 +312,14 @@ impl<'a, 'w> Describer<'a, 'w> {
         found.collect::<Result<_>>().map(fitting)
     }
 
-    /// What was asked for where there is no debug information.
+    /// The requested values where there is no debug information.
     fn raw_values(&self, is_entry: bool) -> Vec<ValueAt> {
         let value = |argument| self.values.undescribed(argument, self.returns, is_entry);
         fitting(self.wanted.arguments.iter().map(value).collect())
     }
 }
 
-/// All but what makes the record of an event too large.
+/// Drops the values that would make the event record too large.
 fn fitting(mut values: Vec<ValueAt>) -> Vec<ValueAt> {
     let mut size = 0;
     for value in &mut values {

@@ -1,4 +1,4 @@
-//! From source lines to addresses: every row of a line, with the function or inlined copy to which it belongs.
+//! Resolves source lines to addresses: every row of a line, with the function or inlined copy that it belongs to.
 use super::best_address::{Candidate, best};
 use super::placement::{Describer, Placement, Source};
 use crate::error::Result;
@@ -17,14 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-/// How far `.nearest` looks, in lines (`dwflpp::get_nearest_linenos`, SystemTap 4.8).
+/// How many lines `.nearest` searches in each direction (`dwflpp::get_nearest_linenos`, SystemTap 4.8).
 pub const NEAR: u32 = 5;
 
-/// Calls `each` with every address of the lines of a spec, function by function; of each line in each copy of a function
-/// one is the best.
+/// Calls `each` with every address of the lines of a spec, function by function. For each line in each copy of a
+/// function, one address is marked best.
 ///
 /// # Errors
-/// What `each` gives, and what describing a placement gives.
+/// Errors of `each`, and of describing a placement.
 pub(super) fn resolve<'a>(
     view: View<'a>,
     spec: &StatementSpec,
@@ -55,12 +55,12 @@ pub(super) fn resolve<'a>(
 pub(crate) struct Found<'a> {
     pub object: ObjectId,
     pub row: Row,
-    /// Whose line it is; `None` where the debug information has no function.
+    /// The function or copy that the line belongs to; `None` if the debug information has no function there.
     pub owner: Option<Placed<'a>>,
 }
 
 impl Found<'_> {
-    /// Name, file and line of the function's declaration.
+    /// The name, file and line of the function's declaration.
     fn declared(&self, view: &View<'_>) -> Option<(StrId, StrId, u32)> {
         let function = functions::function(view, self.owner?.record)?;
         Some((function.name, function.file, function.line.get()))
@@ -73,7 +73,7 @@ impl Found<'_> {
     }
 }
 
-/// Describes the addresses of one line in one copy of a function, and marks the best of them.
+/// Describes the addresses of one line in one copy of a function, and marks the best.
 fn describe<'a>(
     view: &View<'a>,
     line: &[Found<'a>],
@@ -112,8 +112,8 @@ fn describe<'a>(
     placements.into_iter().try_for_each(|placement| each(placement, Filter::Any))
 }
 
-/// The address that SystemTap takes of those of a line, which are sorted: the lowest within the copy, also where that is
-/// within another one that is inlined into it.
+/// The address that SystemTap chooses from the sorted addresses of a line: the lowest within the copy, even if it lies
+/// within another copy inlined into that.
 pub(super) fn lowest(view: &View<'_>, copy: Option<Placed<'_>>, addresses: &[u32]) -> Option<u32> {
     let first = |r: Range| {
         let behind = addresses.partition_point(|pc| *pc < r.start);
@@ -140,11 +140,11 @@ fn coverage<'a>(
     coverage
 }
 
-/// The addresses of these lines: by function, object, file, line, copy of the function and address.
+/// The addresses of these lines, ordered by function, object, file, line, copy of the function and address.
 pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines) -> Vec<Found<'a>> {
     let mut files = spec.file.as_ref().map(Files::new);
     let name = spec.function.as_ref().filter(|name| !name.matches_all());
-    // What is declared elsewhere has lines of a file only where that file was asked for.
+    // A function declared in another file has lines in this one only if the spec names the file.
     let only_own = lines.is_relative() || spec.file.is_none();
     let is_meant = |row: &Row, declared: Option<(StrId, u32)>| match declared {
         Some((file, line)) => lines.contains(row.line, line) && (row.file == file || !only_own),
@@ -161,7 +161,7 @@ pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
                     continue;
                 }
                 let is_asked = match name {
-                    // The second question alone would be enough, and is the longer one.
+                    // The second condition implies the first, but costs more.
                     Some(_) => {
                         declared.iter().any(|d| is_meant(row, Some(*d)))
                             && copies.iter().any(|c| is_meant(row, Some(c.declared())) && c.holds(row.pc))
@@ -189,13 +189,13 @@ pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
     found
 }
 
-/// Whether no function holds the address: behind a jump at a function's end GCC leaves a row for its last line.
+/// Whether no function holds the address: after a jump at a function's end, GCC leaves a row for its last line.
 fn is_padding(view: &View<'_>, object: ObjectId, pc: u32) -> bool {
     !symbols::holding(view, object, pc).is_some_and(|held| symbols::covers(view, object, held))
 }
 
-/// The function or inlined copy to which a row's line belongs: of those that hold its address the one that is declared
-/// closest before the line, else the innermost. Where a copy starts, there are rows of the caller too.
+/// The function or inlined copy that a row's line belongs to. Of those that hold its address, it is the one declared
+/// closest before the line, else the innermost. The start of a copy also has rows of the caller.
 fn owner<'a>(view: &View<'a>, object: ObjectId, row: &Row) -> Option<Placed<'a>> {
     let innermost = functions::holding(view, object, row.pc)?;
     let chain = std::iter::successors(Some(innermost), |p| p.outer(view));
@@ -203,12 +203,12 @@ fn owner<'a>(view: &View<'a>, object: ObjectId, row: &Row) -> Option<Placed<'a>>
         let f = functions::function(view, p.record)?;
         (f.file == row.file && f.line.get() <= row.line).then_some((f.line.get(), p))
     });
-    // Of equal ones the first, which is the innermost.
+    // On a tie the first wins, which is the innermost.
     let closest = declared.reduce(|a, b| if b.0 > a.0 { b } else { a });
     Some(closest.map_or(innermost, |(_, placed)| placed))
 }
 
-/// The files with code that a spec leads to, in order. Cost: of the files of all units.
+/// The files with code that a spec matches, in order. Cost: linear in the files of all units.
 pub fn files<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<&'a [u8]> {
     let Some(pattern) = &spec.file else { return vec![] };
     let mut files = Files::new(pattern);
@@ -218,22 +218,22 @@ pub fn files<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<&'a [u8]> {
     own.into_iter().map(|f| view.string(f)).collect()
 }
 
-/// The lines of a file that have code, around those that were asked for.
+/// The lines with code around the requested ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around<'a> {
     /// The file's path, as the line table has it.
     pub file: &'a [u8],
-    /// The first and the last line that was asked for.
+    /// The first and the last requested line.
     pub asked: (u32, u32),
-    /// Whether one of the asked lines has code.
+    /// Whether a requested line has code.
     pub has_code: bool,
-    /// The last line with code before those that were asked for.
+    /// The last line with code before the requested lines.
     pub before: Option<u32>,
-    /// The first line with code behind them.
+    /// The first line with code after them.
     pub behind: Option<u32>,
 }
 
-/// Of each file that has lines of a spec, what is near those that were asked for. Cost: that of all lines of the file.
+/// For each file that a spec matches, the lines with code near the requested ones. Cost: that of all lines of the file.
 pub fn around<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Around<'a>> {
     let near = |(file, lines): (StrId, BTreeSet<u32>)| {
         let asked = absolute(view, spec, file);
@@ -250,7 +250,7 @@ pub fn around<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Around<'a>> {
     all_lines(view, spec).into_iter().filter_map(near).collect()
 }
 
-/// The lines that `.nearest` takes instead of those without code.
+/// The lines that `.nearest` chooses in place of lines without code.
 fn nearest(view: &View<'_>, spec: &StatementSpec) -> Lines {
     let mut chosen = BTreeSet::new();
     for (file, lines) in all_lines(view, spec) {
@@ -259,13 +259,13 @@ fn nearest(view: &View<'_>, spec: &StatementSpec) -> Lines {
     Lines::Absolute(chosen.into_iter().map(|line| line..=line).collect())
 }
 
-/// The line closest to another, at most [`NEAR`] away; of two the later one.
+/// The line closest to another, at most [`NEAR`] away; the later one on a tie.
 pub fn nearest_to(line: u32, lines: &BTreeSet<u32>) -> Option<u32> {
     let near = lines.range(line.saturating_sub(NEAR)..=line.saturating_add(NEAR));
     near.rev().min_by_key(|l| l.abs_diff(line)).copied()
 }
 
-/// The lines of each file that have code where the spec leads.
+/// All lines with code, for each file that a spec matches.
 fn all_lines(view: &View<'_>, spec: &StatementSpec) -> BTreeMap<StrId, BTreeSet<u32>> {
     let mut lines: BTreeMap<_, BTreeSet<u32>> = BTreeMap::new();
     for found in addresses(view, spec, &Lines::All) {
@@ -274,7 +274,7 @@ fn all_lines(view: &View<'_>, spec: &StatementSpec) -> BTreeMap<StrId, BTreeSet<
     lines
 }
 
-/// The asked lines as lines of the file.
+/// The requested lines as line numbers of the file.
 fn absolute(view: &View<'_>, spec: &StatementSpec, file: StrId) -> Vec<RangeInclusive<u32>> {
     match (&spec.lines, &spec.function) {
         (Some(Lines::Absolute(ranges)), _) => ranges.clone(),
@@ -291,31 +291,32 @@ fn absolute(view: &View<'_>, spec: &StatementSpec, file: StrId) -> Vec<RangeIncl
     }
 }
 
-/// A function or an inlined copy of it that a spec names.
+/// An out-of-line or inlined copy of a function that a spec names.
 pub struct Copy<'a> {
     /// The placement.
     pub placed: Placed<'a>,
     /// The function, as declared.
     pub function: &'a FunctionRecord,
-    /// Inlined; else out of line.
+    /// Whether it is inlined.
     pub is_inline: bool,
-    /// Where its code lies, rising.
+    /// The ranges of its code, in rising order.
     pub ranges: Vec<Range>,
 }
 
 impl Copy<'_> {
-    /// File and line of the function's declaration.
+    /// The file and line of the function's declaration.
     pub fn declared(&self) -> (StrId, u32) {
         (self.function.file, self.function.line.get())
     }
-    /// Whether the address is one of its.
+    /// Whether the copy's code contains the address.
     pub fn holds(&self, pc: u32) -> bool {
         self.ranges.iter().any(|r| r.contains(pc))
     }
 }
 
-/// Calls `each` with every unit of an object that can have rows of a spec: its rows in order of their addresses, and the
-/// copies of the functions that are asked for, in the order of the debug information. Cost: of the rows and placements of
+/// Calls `each` with every unit of an object that can have rows of a spec: its rows in order of address, and the copies
+/// of the requested functions in the order of the debug information. Cost: linear in the rows and placements of these
+/// units; at most `left` rows are read.
 /// these units, but no more rows than are `left`.
 pub fn by_unit<'a>(
     view: &View<'a>,
@@ -346,7 +347,7 @@ pub fn by_unit<'a>(
     });
 }
 
-/// The units that have code of functions of a name.
+/// The units that have code of functions of this name.
 fn units_of(view: &View<'_>, name: &Pattern, object: ObjectId) -> Vec<UnitId> {
     let functions = functions::names(view, name).into_iter().flat_map(|n| view.functions_named(n));
     let places = functions.flat_map(|f| view.places_of_function(FunctionId::new(f as u32)));

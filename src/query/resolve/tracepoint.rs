@@ -14,8 +14,9 @@ pub struct Tracepoint<'a> {
     record: &'a TracepointRecord,
 }
 
-/// The tracepoints of a pattern, by name, system and object. SystemTap's patterns mean the same (`tracepoint_query`,
-/// tapsets.cxx of 4.8), over what the headers declare. Cost: of a literal name a binary search, else a look at each.
+/// The tracepoints that match a pattern, ordered by name, system and object. SystemTap's patterns mean the same
+/// (`tracepoint_query`, tapsets.cxx of 4.8), over the tracepoints that headers declare. Cost: a binary search for a
+/// literal name, else linear in the tracepoints.
 pub fn matching<'a>(view: &View<'a>, spec: &TraceSpec) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
     let view = *view;
     let named = match spec.event.is_literal() {
@@ -29,15 +30,15 @@ pub fn matching<'a>(view: &View<'a>, spec: &TraceSpec) -> impl Iterator<Item = T
 }
 
 impl<'a> Tracepoint<'a> {
-    /// Its name, which is the event's too.
+    /// The name, which is also the event's.
     pub fn name(&self) -> &'a [u8] {
         self.view.string(self.record.name)
     }
-    /// That of its event, or of its header; empty where neither is known.
+    /// The system of its event or its header; empty if neither is known.
     pub fn system(&self) -> &'a [u8] {
         self.view.string(self.record.system)
     }
-    /// Where it is.
+    /// The object that contains it.
     pub fn object(&self) -> ObjectId {
         self.record.object
     }
@@ -46,34 +47,34 @@ impl<'a> Tracepoint<'a> {
         let name = self.view.string(self.view.objects.get(self.record.object.index())?.name);
         (!name.is_empty()).then_some(name)
     }
-    /// The address of its `struct tracepoint`: of the link in vmlinux, in a module within the section.
+    /// The address of its `struct tracepoint`: a link address in vmlinux, an offset within the section in a module.
     pub fn address(&self) -> u64 {
         symbols::address(&self.view, self.record.object, self.record.pc.get())
     }
-    /// The same as the index has it.
+    /// The address as a [`Pc`](probeidx_format::id::Pc).
     pub fn pc(&self) -> u32 {
         self.record.pc.get()
     }
-    /// Whether an event records it: tracefs and perf know it then.
+    /// Whether it has an event, so that tracefs and perf list it.
     pub fn has_event(&self) -> bool {
         self.record.has(TracepointRecord::EVENT)
     }
-    /// The fields of the event's record, without those that all events have; `None` where not all are known.
+    /// The fields of the event's record, without the common ones; `None` if not all are known.
     pub fn fields(&self) -> Option<&'a [EventFieldRecord]> {
         self.record.has(TracepointRecord::FIELDS).then(|| self.view.event_fields(self.record))
     }
-    /// The function that has its parameters, where one is known.
+    /// A function that has its parameters, if one is known.
     pub fn prototype(&self) -> Option<FunctionId> {
         self.record.prototype.some()
     }
-    /// Its parameters, in order: names and types. None where no function is known that has them.
+    /// The names and types of its parameters, in order; empty if no function with them is known.
     pub fn parameters(&self) -> impl Iterator<Item = Variable> + use<'a> {
         let view = self.view;
         let parameters = self.function().map(|f| view.variables(f).filter(|v| v.parameter));
-        // What was registered with the probe stands before them (`DEFINE_TRACE_FN`, include/linux/tracepoint.h).
+        // The first parameter is the data registered with the probe (`DEFINE_TRACE_FN`, include/linux/tracepoint.h).
         parameters.into_iter().flatten().filter(move |v| view.string(v.name) != b"__data")
     }
-    /// The file that declares it, and the line: that of the end of the declaration with GCC.
+    /// The file and line of the declaration; GCC records the line of its end.
     pub fn declared(&self) -> Option<(&'a [u8], u32)> {
         self.function().map(|f| (self.view.string(f.file), f.line.get()))
     }
@@ -81,7 +82,7 @@ impl<'a> Tracepoint<'a> {
         self.view.functions.get(self.prototype()?.index())
     }
 
-    /// Appends `kernel.trace("sched:sched_switch")`, as SystemTap spells it, whatever the object.
+    /// Appends SystemTap's spelling, `kernel.trace("sched:sched_switch")`, which does not depend on the object.
     pub fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"kernel.trace(\"");
         if !self.system().is_empty() {
@@ -92,14 +93,14 @@ impl<'a> Tracepoint<'a> {
         out.extend_from_slice(b"\")");
     }
 
-    /// The name of the section that holds it.
+    /// The name of the section that contains it.
     pub fn section(&self) -> &'a [u8] {
         let section = symbols::section(&self.view, self.record.object, self.record.pc.get());
         section.map_or(&[], |s| self.view.string(s.name))
     }
 }
 
-/// Why nothing matches a pattern: which systems have the event, and names that are near.
+/// Why nothing matches a pattern: the systems that have the event, and similar names.
 pub fn absence(view: &View<'_>, spec: &TraceSpec) -> String {
     let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
     let asked = match &spec.system {
@@ -117,7 +118,7 @@ pub fn absence(view: &View<'_>, spec: &TraceSpec) -> String {
     if !spec.event.is_literal() {
         return what;
     }
-    // Events of single system calls record no tracepoint of their own (kernel/trace/trace_syscalls.c).
+    // Events of individual system calls have no tracepoint of their own (kernel/trace/trace_syscalls.c).
     let name = spec.event.literal_prefix();
     for raw in ["sys_enter", "sys_exit"] {
         if name.strip_prefix(raw).is_some_and(|rest| rest.starts_with('_')) {

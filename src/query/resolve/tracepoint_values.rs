@@ -1,5 +1,4 @@
-//! Everything that is known of one tracepoint, and what can be read there: its parameters, and the fields of its event's
-//! record.
+//! A tracepoint with the values that can be read there: its parameters, and the fields of its event record.
 use super::placement::Wanted;
 use super::tracepoint::{self, Tracepoint};
 use crate::error::{Error, ErrorKind, Result};
@@ -14,25 +13,25 @@ use crate::query::value::{Role, State, ValueAt, arguments};
 use probeidx_format::View;
 use probeidx_format::record::EventFieldRecord;
 
-/// One tracepoint.
-pub struct Traced<'a> {
+/// A tracepoint and its values.
+pub struct TracepointValues<'a> {
     /// Its name, module and fields.
     pub tracepoint: Tracepoint<'a>,
-    /// Its parameters, or what was asked for.
+    /// Its parameters, or the requested values.
     pub values: Vec<ValueAt>,
-    /// The dynamic event that has these values, or why the kernel takes none.
+    /// The dynamic event that reads these values, or why the kernel accepts none.
     pub definition: Result<String, String>,
 }
 
-/// Calls `each` with every tracepoint of a pattern, by name, system and object.
+/// Calls `each` with every tracepoint that matches a pattern, ordered by name, system and object.
 ///
 /// # Errors
-/// [`ErrorKind::NoMatch`] for an argument that no tracepoint of the pattern has, and whatever `each` gives.
+/// [`ErrorKind::NoMatch`] for an argument that no matching tracepoint has, and any error that `each` returns.
 pub fn resolve<'a>(
     view: View<'a>,
     spec: &TraceSpec,
     wanted: Wanted<'_>,
-    mut each: impl FnMut(Traced<'a>) -> Result<()>,
+    mut each: impl FnMut(TracepointValues<'a>) -> Result<()>,
 ) -> Result<()> {
     let mut values = Values::new(view);
     let reader = Reader::new(&view);
@@ -48,14 +47,14 @@ pub fn resolve<'a>(
                 .collect::<Result<_>>()?,
         };
         let definition = reader.definition(&tracepoint, &values);
-        each(Traced { tracepoint, values, definition })?;
+        each(TracepointValues { tracepoint, values, definition })?;
     }
     Ok(())
 }
 
-/// What of the dynamic events reads tracepoints (kernel/trace/trace_fprobe.c, trace_eprobe.c).
+/// The dynamic events that can read tracepoints (kernel/trace/trace_fprobe.c, trace_eprobe.c).
 struct Reader {
-    /// `t`, of a tracepoint of vmlinux; of a module.
+    /// `t`, for tracepoints of vmlinux and of modules.
     probes: [std::result::Result<(), String>; 2],
     /// `e`
     events: std::result::Result<(), String>,
@@ -125,7 +124,7 @@ fn parameters(view: &View<'_>, t: &Tracepoint<'_>, values: &mut Values<'_>, read
         .collect()
 }
 
-/// What was asked for: of a parameter, or a field.
+/// A requested value: of a parameter or a field.
 fn value(
     view: &View<'_>,
     t: &Tracepoint<'_>,
@@ -135,14 +134,14 @@ fn value(
 ) -> Result<ValueAt> {
     let blank = |role, state| ValueAt { is_asked: true, ..blank(argument.text.clone(), role, state) };
     let without = |role, why: String| ValueAt { location: Some(why), ..blank(role, State::Unsupported) };
-    let way = match &argument.source {
-        Source::Variable(way) => way,
+    let access = match &argument.source {
+        Source::Variable(access) => access,
         Source::Returned(_) => return Ok(without(Role::Return, "a tracepoint returns nothing".to_owned())),
         Source::Raw(_) => return Ok(without(Role::Raw, "ask for parameters or fields by name".to_owned())),
     };
-    let root = way.root.as_bytes();
+    let root = access.root.as_bytes();
     if let Some((number, v)) = (1..).zip(t.parameters()).find(|(_, v)| view.string(v.name) == root) {
-        let plan = match values.along(Plan::of_argument(number, v.type_id), way) {
+        let plan = match values.along(Plan::of_argument(number, v.type_id), access) {
             Err(error) if error.kind() == ErrorKind::Usage => {
                 return Ok(without(Role::Parameter, error.message().to_owned()));
             }
@@ -162,12 +161,12 @@ fn value(
         });
     }
     let field = t.fields().into_iter().flatten().find(|f| view.string(f.name) == root);
-    let Some(field) = field.filter(|_| way.legs.is_empty()) else {
+    let Some(field) = field.filter(|_| access.steps.is_empty()) else {
         return Ok(without(Role::Local, "there is no such parameter or field".to_owned()));
     };
     let at = format!("field at {}, {} bytes", field.offset, field.size);
     let fetch = reader.events(t).and_then(|()| field_type(view, field, argument.cast.as_ref()));
-    let body = |kind: String| format!("{}=${}:{kind}", fetch_arg::name(argument), way.root);
+    let body = |kind: String| format!("{}=${}:{kind}", fetch_arg::name(argument), access.root);
     Ok(ValueAt {
         type_name: Some(String::from_utf8_lossy(view.string(field.type_name)).into_owned()),
         location: Some(fetch.as_ref().err().map_or(at.clone(), |why| format!("{at}; {why}"))),
@@ -176,8 +175,8 @@ fn value(
     })
 }
 
-/// The type as which an event probe reads a field (`get_event_field`, kernel/trace/trace_eprobe.c, 5.15 to 6.12): a number of
-/// its size, a text.
+/// The type with which an event probe reads a field (`get_event_field`, kernel/trace/trace_eprobe.c, 5.15 to 6.12): a
+/// number of its size, or a string.
 fn field_type(
     view: &View<'_>,
     field: &EventFieldRecord,
@@ -208,15 +207,15 @@ fn field_type(
     Ok(format!("{radix}{bits}"))
 }
 
-/// An argument that no tracepoint of the pattern has is mistyped.
+/// Rejects an argument that no matching tracepoint has.
 fn check(view: &View<'_>, spec: &TraceSpec, argument: &Argument) -> Result<()> {
-    let Source::Variable(way) = &argument.source else { return Ok(()) };
+    let Source::Variable(access) = &argument.source else { return Ok(()) };
     let mut known: Vec<String> = vec![];
     for t in tracepoint::matching(view, spec) {
         let fields = t.fields().into_iter().flatten().map(|f| f.name);
         for name in t.parameters().map(|v| v.name).chain(fields) {
             let name = String::from_utf8_lossy(view.string(name));
-            if name == way.root {
+            if name == access.root {
                 return Ok(());
             }
             if !known.iter().any(|k| *k == name) {
@@ -227,9 +226,9 @@ fn check(view: &View<'_>, spec: &TraceSpec, argument: &Argument) -> Result<()> {
     if known.is_empty() {
         return Ok(());
     }
-    let near = nearest::nearest(&way.root, known.iter().map(String::as_str), 3);
+    let near = nearest::nearest(&access.root, known.iter().map(String::as_str), 3);
     let error =
-        Error::new(ErrorKind::NoMatch, format!("no parameter or field '{}' of the tracepoint", way.root));
+        Error::new(ErrorKind::NoMatch, format!("no parameter or field '{}' of the tracepoint", access.root));
     Err(match near.is_empty() {
         false => error.hint(format!("did you mean {}?", near.join(", "))),
         true => error.hint(format!("there are {}", known.join(", "))),

@@ -1,4 +1,4 @@
-//! Where vmlinux and its modules lie at run time.
+//! The run-time addresses of vmlinux and its modules.
 use crate::error::{Error, ErrorKind, Result};
 use crate::live::Live;
 use crate::query::index::functions::{self, kernel};
@@ -8,10 +8,10 @@ use probeidx_format::id::ObjectId;
 use probeidx_format::record::{SectionRecord, SymbolRecord};
 use rustc_hash::FxHashMap;
 
-/// The sections of objects by their addresses at run time.
+/// The sections of objects, by run-time address.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
-    /// By start.
+    /// The sections, ordered by start.
     spans: Vec<Span>,
 }
 
@@ -24,26 +24,26 @@ struct Span {
 }
 
 impl Loaded {
-    /// vmlinux, so many bytes from where it was linked to.
+    /// vmlinux, moved by this many bytes from its link address.
     pub fn moved_by(view: &View<'_>, slide: u64) -> Self {
         let mut own = Self::default();
         own.add_kernel(view, slide);
         own
     }
 
-    /// vmlinux, where `_text` is at this address.
+    /// vmlinux, given the address of `_text`.
     ///
     /// # Errors
-    /// [`ErrorKind::NoMatch`] where vmlinux or its `_text` is not indexed.
+    /// [`ErrorKind::NoMatch`] if vmlinux or its `_text` is not indexed.
     pub fn at_base(view: &View<'_>, base: u64) -> Result<Self> {
         Ok(Self::moved_by(view, base.wrapping_sub(linked_base(view, &BASES[1..])?)))
     }
 
-    /// As a copy of `/proc/kallsyms` tells: vmlinux by `_stext` or `_text`, and each module's sections by those of their symbols whose
-    /// name stands once. Cost: of the text.
+    /// The addresses in a copy of `/proc/kallsyms`: vmlinux by `_stext` or `_text`, and each module's sections by their
+    /// symbols with unique names. Cost: linear in the text.
     ///
     /// # Errors
-    /// [`ErrorKind::Damaged`] where it has neither, or where the kernel hid all addresses.
+    /// [`ErrorKind::Damaged`] if it has neither, or if the kernel hid all addresses.
     pub fn of_kallsyms(view: &View<'_>, text: &[u8]) -> Result<Self> {
         let mut own = Self::default();
         let mut modules: FxHashMap<&[u8], Vec<(u64, &[u8])>> = FxHashMap::default();
@@ -82,8 +82,8 @@ impl Loaded {
         Ok(own)
     }
 
-    /// As a capture tells: vmlinux by `_stext`, each module that `runs` by its sections, or by its symbols where the kernel
-    /// hid these. What is not known lies nowhere.
+    /// The addresses in a capture: vmlinux by `_stext`, and each module that `runs` by its sections, or by its symbols
+    /// if the kernel hid the sections. Anything else has no address.
     pub fn of_live(view: &View<'_>, live: &Live, runs: impl Fn(ObjectId) -> bool) -> Self {
         let mut own = Self::default();
         if let (Some(base), Ok(linked)) = (live.text, linked_base(view, &BASES)) {
@@ -113,13 +113,13 @@ impl Loaded {
         own
     }
 
-    /// The address at run time of one in an object. Cost: a look at each section of all that is loaded.
+    /// The run-time address of an address in an object. Cost: linear in the loaded sections.
     pub fn address(&self, object: ObjectId, pc: u32) -> Option<u64> {
         let holds = |s: &&Span| s.object == object && pc >= s.pc && u64::from(pc - s.pc) < s.size;
         self.spans.iter().find(holds).map(|s| s.start.wrapping_add(u64::from(pc - s.pc)))
     }
 
-    /// The object and the address in it. Cost: a binary search.
+    /// The object at a run-time address, and the address in it. Cost: a binary search.
     pub fn find(&self, address: u64) -> Option<(ObjectId, u32)> {
         let after = self.spans.partition_point(|s| s.start <= address);
         let span = self.spans[..after].last().filter(|s| address - s.start < s.size)?;
@@ -129,14 +129,15 @@ impl Loaded {
     fn add_kernel(&mut self, view: &View<'_>, slide: u64) {
         let Some(object) = kernel(view) else { return };
         let base = view.objects[object.index()].base.get();
-        // Variables of processors are linked to 0, and lie elsewhere for each.
+        // Per-CPU variables are linked at 0, and are elsewhere for each CPU.
         for section in view.sections_of(object).iter().filter(|s| s.address.get() >= base) {
             self.add(object, section, section.address.get().wrapping_add(slide));
         }
         self.spans.sort_unstable_by_key(|s| s.start);
     }
 
-    /// A section lies where most of its symbols say: names that stand twice in the module could say anything.
+    /// Places each section where most of its symbols indicate, because names that occur twice in the module give wrong
+    /// addresses.
     fn add_module(&mut self, view: &View<'_>, object: ObjectId, listed: &[(u64, &[u8])]) {
         let sections = view.sections_of(object);
         let mut starts: Vec<FxHashMap<u64, u32>> = vec![FxHashMap::default(); sections.len()];
@@ -166,22 +167,22 @@ impl Loaded {
     }
 }
 
-/// How far vmlinux lies from where it was linked to, if one of its addresses is found there: `None` where that is no
-/// distance by which the kernel moves itself.
+/// How far vmlinux was moved from its link address, if `address` is the run-time address of `pc`; `None` if the kernel
+/// never moves itself by that distance.
 pub fn slide(view: &View<'_>, address: u64, pc: u32) -> Option<u64> {
     let slide = address.wrapping_sub(symbols::address(view, kernel(view)?, pc));
     is_slide(view, slide).then_some(slide)
 }
 
-/// The same where only the symbol is known in which the address lies.
+/// Like [`slide`], if only the symbol that holds the address is known.
 pub fn slide_within(view: &View<'_>, address: u64, symbol: &SymbolRecord, size: u32) -> Option<u64> {
     let distance = address.wrapping_sub(symbols::address(view, kernel(view)?, symbol.pc.get()));
     let slide = distance & !(step(view) - 1);
     (is_slide(view, slide) && distance - slide < size.into()).then_some(slide)
 }
 
-/// `CONFIG_PHYSICAL_ALIGN` is 2 MiB at least (arch/x86/Kconfig); arm64 keeps the offset within 2 MiB of the memory where
-/// it was loaded, which is aligned to 64 KiB (arch/arm64/kernel/pi/kaslr_early.c).
+/// `CONFIG_PHYSICAL_ALIGN` is at least 2 MiB (arch/x86/Kconfig); arm64 keeps the offset within 2 MiB of the memory it
+/// was loaded at, which is aligned to 64 KiB (arch/arm64/kernel/pi/kaslr_early.c).
 fn step(view: &View<'_>) -> u64 {
     const EM_X86_64: u16 = 62;
     if view.machine() == EM_X86_64 { 2 << 20 } else { 64 << 10 }
@@ -189,16 +190,16 @@ fn step(view: &View<'_>) -> u64 {
 
 fn is_slide(view: &View<'_>, slide: u64) -> bool {
     const EM_X86_64: u16 = 62;
-    /// `KERNEL_IMAGE_SIZE` (arch/x86/include/asm/page_64_types.h); half of the addresses there are.
+    /// `KERNEL_IMAGE_SIZE` (arch/x86/include/asm/page_64_types.h); else half of the address range.
     const MOST: [u64; 2] = [1 << 30, 1 << 47];
     slide.is_multiple_of(step(view)) && slide < MOST[usize::from(view.machine() != EM_X86_64)]
 }
 
-/// By which symbols it is told where vmlinux is. All kernels keep the first; arm64 without CONFIG_KALLSYMS_ALL has not the
-/// second. On x86-64 they are one.
+/// The symbols that locate vmlinux. All kernels keep the first; arm64 without CONFIG_KALLSYMS_ALL lacks the second. On
+/// x86-64 they are at the same address.
 const BASES: [&[u8]; 2] = [b"_stext", b"_text"];
 
-/// The link address of the first of these symbols that there is.
+/// The link address of the first of these symbols that exists.
 fn linked_base(view: &View<'_>, names: &[&[u8]]) -> Result<u64> {
     let address = |object, name: &[u8]| {
         let symbol = functions::symbols_named(view, object, view.name(name)?).next()?;

@@ -1,4 +1,4 @@
-//! A running kernel, as a capture has it, laid over its index: what is loaded, where it lies, and what that changes.
+//! Applies a capture of a running kernel to its index: what is loaded, where, and how that changes answers.
 use super::address_map::Loaded;
 use crate::error::{Error, ErrorKind, Result};
 use crate::live::Live;
@@ -15,28 +15,28 @@ use std::ops::Range;
 pub struct Overlay<'l> {
     live: &'l Live,
     loaded: Loaded,
-    /// By object: whether it runs, as the build that is indexed.
+    /// For each object, whether the indexed build of it runs.
     runs: Vec<bool>,
-    /// What kprobes refuse there, by address.
+    /// The kprobe blacklist, by run-time address.
     refused: Vec<Range<u64>>,
 }
 
 /// What a running kernel adds to a placement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Running {
-    /// Its object is loaded, as the build that is indexed.
+    /// Whether the indexed build of its object is loaded.
     pub loaded: bool,
-    /// Where it lies; `None` if it is not loaded, or that is not known.
+    /// Its run-time address; `None` if it is not loaded or its address is unknown.
     pub address: Option<u64>,
-    /// Modules that are loaded, but not in the index, in which the symbol's name stands too.
+    /// Loaded modules that are not in the index and also have the symbol's name.
     pub strangers: Vec<String>,
 }
 
 impl<'l> Overlay<'l> {
-    /// Lays a capture over an index. Cost: of its symbols.
+    /// Applies a capture to an index. Cost: linear in its symbols.
     ///
     /// # Errors
-    /// [`ErrorKind::Mismatch`] if it is of another kernel.
+    /// [`ErrorKind::Mismatch`] if it belongs to another kernel.
     pub fn new(view: &View<'_>, live: &'l Live) -> Result<Self> {
         let release = String::from_utf8_lossy(view.release());
         let differ = |what: String| {
@@ -64,18 +64,18 @@ impl<'l> Overlay<'l> {
         Ok(Self { live, loaded, runs, refused: live.refused_ranges().unwrap_or_default() })
     }
 
-    /// Where everything lies.
+    /// The address map.
     pub fn into_loaded(self) -> Loaded {
         self.loaded
     }
-    /// The modules that run, of which the index has another build, or none.
+    /// The running modules of which the index has another build or none.
     pub fn strangers<'a>(&'a self, view: &'a View<'_>) -> impl Iterator<Item = &'a str> {
         let runs = |name: &str| functions::module(view, name.as_bytes()).is_some_and(|o| self.runs(o));
         self.live.modules.iter().map(|m| m.name.as_str()).filter(move |name| !runs(name))
     }
 
-    /// What the running kernel says of an address, besides its verdicts; and whether the name of the symbol that holds it
-    /// denotes one symbol there, if the capture has symbols.
+    /// The state of an address in the running kernel, without verdicts; and whether the name of the symbol that holds
+    /// it is unique there, if the capture has symbols.
     pub fn at(
         &self,
         view: &View<'_>,
@@ -90,7 +90,7 @@ impl<'l> Overlay<'l> {
         (running, uniqueness)
     }
 
-    /// Whether a name denotes one symbol among those that are there now.
+    /// Whether a name is unique among the symbols loaded now.
     fn uniqueness(
         &self,
         view: &View<'_>,
@@ -126,7 +126,7 @@ impl<'l> Overlay<'l> {
         }
     }
 
-    /// Whether kprobes refuse an address by the kernel's own list.
+    /// Whether the running kernel's blacklist has the address.
     pub fn refuses(&self, object: ObjectId, pc: u32) -> bool {
         let refused = |address: u64| {
             let after = self.refused.partition_point(|range| range.start <= address);
@@ -135,7 +135,7 @@ impl<'l> Overlay<'l> {
         self.runs(object) && self.loaded.address(object, pc).is_some_and(refused)
     }
 
-    /// Whether the kernel's own list of what ftrace reaches has not this function.
+    /// Whether the function is missing from the running kernel's list of functions that ftrace can trace.
     pub fn leaves_out(&self, view: &View<'_>, object: ObjectId, name: StrId) -> bool {
         let Some(traced) = self.live.traced.as_ref().filter(|_| self.runs(object)) else { return false };
         let text = |name: StrId| String::from_utf8_lossy(view.string(name)).into_owned();

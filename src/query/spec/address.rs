@@ -1,6 +1,6 @@
-//! How an address is written: a number, or a symbol with an offset as the kernel prints it.
+//! The spelling of addresses: a number, or a symbol with an offset as the kernel prints it.
 
-/// An address as a text gives it.
+/// An address as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address<'t> {
     /// `0xffffffff8136139d`
@@ -12,31 +12,32 @@ pub enum Address<'t> {
 /// A symbol and an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbolic<'t> {
-    /// The module, if one is named.
+    /// The object in which to look up the symbol.
     pub scope: Scope<'t>,
-    /// With all suffixes; or the name of a section, `.text`.
+    /// The symbol's name with all suffixes; or the name of a section, `.text`.
     pub name: &'t [u8],
-    /// In bytes from the symbol's start.
+    /// The offset in bytes from the symbol's start.
     pub offset: u64,
-    /// How far the symbol reaches: tells symbols of one name apart.
+    /// The symbol's size, which distinguishes symbols of the same name.
     pub size: Option<u64>,
-    /// Of the object, as hexadecimal digits.
+    /// The object's build id in hexadecimal digits.
     pub build_id: Option<&'t [u8]>,
 }
 
-/// In which object a symbol is looked for.
+/// The objects in which a symbol is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'t> {
     /// vmlinux and all modules.
     Any,
     /// vmlinux.
     Kernel,
-    /// A module, with dashes or underscores; or a file of user space.
+    /// A module, with dashes or underscores; or a user-space file.
     Object(&'t [u8]),
 }
 
-/// Reads an address: `0x…` (sixteen digits also without it), `[MODULE:]SYMBOL[+OFFSET[/SIZE]]`, and behind it `[MODULE]`
-/// with a build id or without. Numbers are decimal, or hexadecimal behind `0x`. `None` where it is none.
+/// Parses an address: `0x…` (optional before sixteen digits), or `[MODULE:]SYMBOL[+OFFSET[/SIZE]]`, optionally followed
+/// by `[MODULE]` with or without a build id. Numbers are decimal, or hexadecimal after `0x`. `None` if it is not an
+/// address.
 pub fn parse(text: &[u8]) -> Option<Address<'_>> {
     let text = text.trim_ascii();
     if let Some(number) = address_number(text) {
@@ -66,7 +67,7 @@ fn address_number(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// `[MODULE:]SYMBOL[+OFFSET[/SIZE]]`, and what stands behind it.
+/// `[MODULE:]SYMBOL[+OFFSET[/SIZE]]`, and the rest of the text.
 fn symbol(text: &[u8]) -> Option<(Symbolic<'_>, &[u8])> {
     let (mut name, mut rest) = split_name(text);
     let mut scope = Scope::Any;
@@ -88,17 +89,17 @@ fn symbol(text: &[u8]) -> Option<(Symbolic<'_>, &[u8])> {
     Some((Symbolic { scope, name, offset, size, build_id: None }, rest))
 }
 
-/// The object named behind a frame.
+/// The object named after a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object<'t> {
     /// The module, the kernel, or a path.
     pub scope: Scope<'t>,
-    /// As hexadecimal digits.
+    /// The build id in hexadecimal digits.
     pub build_id: Option<&'t [u8]>,
 }
 
 /// `[kvm]`, `[kvm 0123abcd…]` (`%pSb`), `[kernel]` (SystemTap), `([kernel.kallsyms])`, `(/path/libc.so.6)` (perf), and
-/// what stands behind it.
+/// the rest of the text.
 pub fn object(text: &[u8]) -> (Option<Object<'_>>, &[u8]) {
     let none = (None, text);
     let (open, inner) = match text {
@@ -126,7 +127,7 @@ pub fn object(text: &[u8]) -> (Option<Object<'_>>, &[u8]) {
 }
 
 impl<'t> Scope<'t> {
-    /// The scope that a name in brackets or before a colon means.
+    /// The scope of a name in brackets or before a colon.
     pub fn of(name: &'t [u8]) -> Self {
         match name {
             b"kernel" | b"kernel.kallsyms" => Self::Kernel,
@@ -136,12 +137,12 @@ impl<'t> Scope<'t> {
     }
 }
 
-/// What stands behind the last slash.
+/// The part of a path after the last slash.
 pub fn file_name(path: &[u8]) -> &[u8] {
     &path[memchr::memrchr(b'/', path).map_or(0, |at| at + 1)..]
 }
 
-/// Whether a byte can stand in a symbol's name.
+/// Whether a byte can be part of a symbol's name.
 #[inline]
 pub fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$' | b'@') || byte >= 0x80
@@ -152,7 +153,7 @@ fn split_name(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().position(is_end).unwrap_or(text.len()))
 }
 
-/// A decimal number, or a hexadecimal one behind `0x`, and what stands behind it.
+/// A decimal number, or a hexadecimal one after `0x`, and the rest of the text.
 pub fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     if let Some(digits) = text.strip_prefix(b"0x") {
         let end = digits.iter().position(|b| !b.is_ascii_hexdigit()).unwrap_or(digits.len());

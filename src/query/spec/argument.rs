@@ -1,22 +1,22 @@
-//! What a user asks to read: `file`, `name=s->name:string`, `buf@user:ustring`, `$retval`, `%di:x32`.
-use super::expression::{self, Way};
+//! Arguments to read: `file`, `name=s->name:string`, `buf@user:ustring`, `$retval`, `%di:x32`.
+use super::expression::{self, Access};
 use crate::error::{Error, ErrorKind, Result};
 
 /// An argument of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument {
-    /// As it was written.
+    /// The argument as written.
     pub text: String,
-    /// What it is to be called.
+    /// The name to give it.
     pub name: Option<String>,
     /// What is fetched.
     pub source: Source,
-    /// The type that the kernel is to take it for.
+    /// The type to read it as.
     pub cast: Option<Cast>,
 }
 
 impl Argument {
-    /// Reads an argument.
+    /// Parses an argument.
     ///
     /// ```
     /// let argument = probeidx::Argument::parse("comm=task->comm:string")?;
@@ -25,43 +25,43 @@ impl Argument {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`], with the column where something else was expected.
+    /// [`ErrorKind::Usage`], with the column and what was expected there.
     pub fn parse(text: &str) -> Result<Self> {
         parse(text)
     }
 }
 
-/// What is read.
+/// The value that is read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// A variable, or a part of it.
-    Variable(Way),
-    /// What the function returns, or a part of it.
-    Returned(Way),
-    /// What the kernel reads by itself: `%di`, `+8(%sp)`, `$stack0`, `$comm`, `\\1`.
+    Variable(Access),
+    /// The function's return value, or a part of it.
+    Returned(Access),
+    /// A value that the kernel reads by itself: `%di`, `+8(%sp)`, `$stack0`, `$comm`, `\\1`.
     Raw(String),
 }
 
 /// A type of kprobe_events (Documentation/trace/kprobetrace.rst).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cast {
-    /// `x`, `u` or `s` with the width that the type has.
+    /// `x`, `u` or `s`, with the width of the variable's type.
     Radix(char),
-    /// `string`, `ustring`: what it points to, up to a NUL.
+    /// `string`, `ustring`: the NUL-terminated string that it points to.
     Text(String),
-    /// `%pd`, `%pD`: the name of a `struct dentry *`, of a `struct file *`.
+    /// `%pd`, `%pD`: the name of a `struct dentry *` or a `struct file *`.
     DentryName(String),
     /// Any other: `u32`, `x8[4]`, `symbol`, `b4@2/8`.
     As(String),
 }
 
-/// How many arguments a probe can have: 6.1 drops the rest in silence (`MAX_TRACE_ARGS`, trace_probe.h).
+/// The largest number of arguments of a probe: 6.1 silently drops the rest (`MAX_TRACE_ARGS`, trace_probe.h).
 pub const MOST: usize = 128;
 
-/// Reads one argument.
+/// Parses one argument.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] with what is wrong with it.
+/// [`ErrorKind::Usage`], with the problem.
 pub fn parse(text: &str) -> Result<Argument> {
     let wrong = |what: &str| Error::new(ErrorKind::Usage, format!("argument '{text}': {what}"));
     let (name, rest) = match text.split_once('=') {
@@ -87,8 +87,8 @@ pub fn parse(text: &str) -> Result<Argument> {
     let source = if is_raw(rest) {
         Source::Raw(rest.to_owned())
     } else {
-        let (way, is_returned) = expression::parse(rest).map_err(|e| wrong(e.message()))?;
-        if is_returned { Source::Returned(way) } else { Source::Variable(way) }
+        let (access, is_returned) = expression::parse(rest).map_err(|e| wrong(e.message()))?;
+        if is_returned { Source::Returned(access) } else { Source::Variable(access) }
     };
     Ok(Argument { text: text.to_owned(), name, source, cast })
 }
@@ -102,7 +102,7 @@ fn is_raw(text: &str) -> bool {
         || (numbered("$arg") && text != "$arg")
 }
 
-/// Fields that every event has (`trace_probe.c`).
+/// Fields of every event (`trace_probe.c`).
 const RESERVED: [&str; 8] = [
     "common_type",
     "common_flags",
@@ -114,7 +114,7 @@ const RESERVED: [&str; 8] = [
     "__probe_ret_ip",
 ];
 
-/// Whether it is a name for an argument: an identifier of at most 32 characters.
+/// Whether this can name an argument: an identifier of at most 32 characters.
 pub fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
@@ -160,7 +160,7 @@ fn is_bit_field(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::expression::Leg;
+    use super::super::expression::AccessStep;
     use super::*;
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         );
         assert!(matches!(argument.source, Source::Variable(_)));
         let argument = parse("buf@user:ustring").unwrap();
-        assert!(matches!(&argument.source, Source::Variable(way) if way.legs == [Leg::User]));
+        assert!(matches!(&argument.source, Source::Variable(access) if access.steps == [AccessStep::User]));
         assert!(argument.name.is_none());
         assert!(matches!(parse("$argv[1]").unwrap().source, Source::Variable(_)));
         assert!(matches!(parse("$retval").unwrap().source, Source::Returned(_)));

@@ -1,8 +1,7 @@
-//! The spelling for the keyboard: `[MODULE:]NAME[@FILE][:LINES|+OFFSET|%return]`, `[MODULE:][@]FILE[:LINES]`,
-//! `0xADDR`.
+//! The bare spelling: `[MODULE:]NAME[@FILE][:LINES|+OFFSET|%return]`, `[MODULE:][@]FILE[:LINES]`, `0xADDR`.
 //!
-//! A colon is read by what surrounds it: after a file come lines; a digit after it counts lines of a function;
-//! otherwise what precedes it is a module.
+//! The context of a colon decides what it means: after a file, lines follow; before a digit, lines of a function
+//! follow; otherwise, a module precedes it.
 use super::lines::{file, lines};
 use super::{
     AddressKind, AddressSpec, Declared, Filter, FunctionSpec, Lines, ModuleScope, Point, Presence, Source,
@@ -11,7 +10,7 @@ use super::{
 use crate::error::Result;
 use crate::pattern::{Pattern, find_outside};
 
-/// `text` is not empty and has no blank at either end.
+/// Parses a text that is not empty and has no blank at either end.
 pub(super) fn parse(source: Source<'_>, text: &str) -> Result<Spec> {
     if text.starts_with("0x") || text.starts_with("0X") {
         let address = number(source, text)?;
@@ -46,7 +45,7 @@ pub(super) fn function(module: ModuleScope, name: Pattern) -> Spec {
     function_at(module, Declared { name, file: None, lines: None }, None, Filter::Any)
 }
 
-/// Whether the dots of a name are those that compilers put into symbols: `foo.isra.0`, `foo.part.3.cold`.
+/// Whether the dots of a name are part of a compiler suffix: `foo.isra.0`, `foo.part.3.cold`.
 pub(super) fn is_symbol(text: &str) -> bool {
     let mut parts = text.split('.');
     parts.next();
@@ -55,13 +54,13 @@ pub(super) fn is_symbol(text: &str) -> bool {
     parts.all(|part| numeric(part) || compilers.contains(&part))
 }
 
-/// Whether a text without line numbers is the name of a source file.
+/// Whether a text without line numbers names a source file.
 pub(super) fn is_source_file(text: &str) -> bool {
     let ending = text.rsplit_once('.').map(|(_, ending)| ending);
     text.contains('/') || ending.is_some_and(|e| matches!(e, "c" | "h" | "S" | "rs" | "cc" | "cpp" | "inc"))
 }
 
-/// What follows the module.
+/// Parses what follows the module.
 fn within(source: Source<'_>, text: &str, module: ModuleScope) -> Result<Spec> {
     let name_end = separator(text, 0, b":@+%").unwrap_or(text.len());
     let (name, mark) = (&text[..name_end], text.as_bytes().get(name_end).copied());
@@ -107,7 +106,7 @@ fn within(source: Source<'_>, text: &str, module: ModuleScope) -> Result<Spec> {
     }
 }
 
-/// `+OFFSET`, behind which the kernel prints `/SIZE`, or `%return`; without its mark.
+/// Parses `+OFFSET`, after which the kernel prints `/SIZE`, or `%return`; `rest` starts after the mark.
 fn tail(source: Source<'_>, mark: u8, rest: &str, module: ModuleScope, declared: Declared) -> Result<Spec> {
     if mark == b'+' {
         let (offset, size) = rest.split_once('/').map_or((rest, None), |(offset, size)| (offset, Some(size)));
@@ -123,7 +122,7 @@ fn tail(source: Source<'_>, mark: u8, rest: &str, module: ModuleScope, declared:
     Ok(function_at(module, declared, None, Filter::Return))
 }
 
-/// `FILE[:LINES]` from byte `start` of `text` on; without lines all of them.
+/// Parses `FILE[:LINES]` from byte `start` of `text`; without lines, all lines are meant.
 fn statements(
     source: Source<'_>,
     function: Option<Pattern>,
@@ -154,7 +153,7 @@ fn number(source: Source<'_>, text: &str) -> Result<u64> {
     u64::from_str_radix(digits, radix).map_err(|_| source.expected(0, "a number of at most 64 bits"))
 }
 
-/// The first of these marks outside brackets. The colons of `a::b` are part of a name.
+/// The first of these marks outside of brackets. The colons of `a::b` are part of a name.
 fn separator(text: &str, from: usize, marks: &[u8]) -> Option<usize> {
     let mut from = from;
     loop {
@@ -166,13 +165,13 @@ fn separator(text: &str, from: usize, marks: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether what stands before a colon is a file: it has a slash, or a dot that no compiler put there.
+/// Whether the text before a colon is a file: it has a slash, or a dot that is not part of a compiler suffix.
 fn is_path(text: &str) -> bool {
     text.contains('/') || (text.contains('.') && !is_symbol(text))
 }
 
-/// Refuses what cannot stand in a bare name outside brackets: blanks, quotes, control characters and the
-/// marks of other languages.
+/// Rejects characters that cannot be in a bare name outside of brackets: blanks, quotes, control characters and
+/// punctuation of other languages.
 fn check(source: Source<'_>, text: &str, end: &str) -> Result<()> {
     let strange = |b: u8| b <= b' ' || b == 0x7f || b"\"'`(){};=|".contains(&b);
     match find_outside(text, 0, strange) {

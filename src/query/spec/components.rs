@@ -1,17 +1,17 @@
-//! SystemTap's spelling: dotted components, some with an argument, alternatives in braces.
+//! The grammar of SystemTap's spelling: dotted components, some with an argument, and alternatives in braces.
 //!
 //! ```text
 //! list   = point { "," point }                 point     = part { "." part } [ "?" | "!" ]
 //! part   = component | "{" list "}"            component = IDENTIFIER [ "(" STRING | NUMBER ")" ]
 //! ```
-//! Blanks may stand between the tokens. Braces are multiplied out here, before anything has a meaning, so that
+//! Blanks are allowed between tokens. Braces are expanded here, before the components are interpreted:
 //! `{kernel,module("ext4")}.function("f").{call,return}` is four points.
 use std::borrow::Cow;
 
 use super::{Presence, Source};
 use crate::error::{Error, Result};
 
-/// The points of a list, in the order written; each has a component.
+/// The points of a list, in the order written; each has at least one component.
 pub(super) fn read<'a>(source: Source<'a>, text: &'a str) -> Result<Vec<Chain<'a>>> {
     let mut reader = Reader { source, text, at: 0 };
     let chains = reader.list(0)?;
@@ -21,7 +21,7 @@ pub(super) fn read<'a>(source: Source<'a>, text: &'a str) -> Result<Vec<Chain<'a
     Ok(chains)
 }
 
-/// One point before it has a meaning.
+/// A point that is not interpreted yet.
 #[derive(Clone)]
 pub(super) struct Chain<'a> {
     pub(super) components: Vec<Component<'a>>,
@@ -36,19 +36,19 @@ pub(super) struct Component<'a> {
     pub(super) argument: Option<Argument<'a>>,
 }
 
-/// A literal in parentheses; a string with the place of its first character.
+/// A literal in parentheses; for a string, with the position of its first character.
 #[derive(Clone)]
 pub(super) enum Argument<'a> {
     Text(Cow<'a, str>, usize),
     Number(u64),
 }
 
-/// How many points the braces of one spec may multiply to.
+/// The largest number of points that the braces of one spec may expand to.
 const MOST_POINTS: usize = 1024;
-/// How deep braces may nest.
+/// The deepest nesting of braces.
 const DEEPEST: usize = 16;
 
-/// Reads tokens; `at` is always at a character boundary.
+/// Reads tokens; `at` is always on a character boundary.
 struct Reader<'a> {
     source: Source<'a>,
     text: &'a str,
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         Ok(Component { name, at, end, argument })
     }
 
-    /// From behind the opening parenthesis to behind the closing one.
+    /// Reads an argument, from after the opening parenthesis to after the closing one.
     fn argument(&mut self) -> Result<Argument<'a>> {
         let argument = match self.peek() {
             Some(b'"') => self.string()?,
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         Ok(argument)
     }
 
-    /// A string. Of its escapes only that of the quote is undone: the others are the pattern's.
+    /// Reads a string. Of the escapes, only `\"` is undone: the others belong to the pattern.
     fn string(&mut self) -> Result<Argument<'a>> {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
         Ok(Argument::Number(number))
     }
 
-    /// The next byte that is not blank, and the reader in front of it.
+    /// Skips blanks and returns the next byte.
     fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {

@@ -1,38 +1,38 @@
-//! From a variable to what is read of it, as C writes it: `((struct tcp_sock *)sk->sk)->snd_una`, `*pos`, `&nd->path`,
-//! `vec@user[1].iov_base`.
+//! Parses the C-like expression that reads from a variable: `((struct tcp_sock *)sk->sk)->snd_una`, `*pos`,
+//! `&nd->path`, `vec@user[1].iov_base`.
 use super::member_path::{Parser, Step};
 use crate::error::Result;
 
-/// A variable, and what is done with it.
+/// A variable, and the steps that lead from it to the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// The variable; `retval` for what the function returns.
+pub struct Access {
+    /// The variable; `retval` for the function's return value.
     pub root: String,
-    /// In order. Two of steps never follow one another.
-    pub legs: Vec<Leg>,
+    /// The steps, in order; two `Steps` never follow one another.
+    pub steps: Vec<AccessStep>,
 }
 
-/// A part of the way.
+/// One step of an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Leg {
+pub enum AccessStep {
     /// Through members, pointers and elements.
     Steps(Vec<Step>),
-    /// It is taken for a pointer to this type.
+    /// A cast to a pointer to this type.
     PointerTo(String),
-    /// It is a pointer to memory of the user's: that, and what is reached through it, is read as such.
+    /// A pointer to user memory: that memory, and what is reached through it, is read as such.
     User,
-    /// The address of it.
+    /// The address of the value.
     Address,
 }
 
-/// Parentheses and casts within one another: more is no question.
+/// The deepest nesting of parentheses and casts.
 const DEEPEST: u32 = 32;
 
-/// Reads a way; and whether it starts at what the function returns.
+/// Parses an expression. Also returns whether it starts at the function's return value.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage) with the column where something else was expected.
-pub fn parse(text: &str) -> Result<(Way, bool)> {
+/// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage), with the column and what was expected there.
+pub fn parse(text: &str) -> Result<(Access, bool)> {
     let mut parser = Parser { text, at: 0 };
     let found = unary(&mut parser, 0)?;
     parser.spaces();
@@ -42,28 +42,28 @@ pub fn parse(text: &str) -> Result<(Way, bool)> {
     }
 }
 
-/// `*x`, `&x`, `(struct x *)x`, or what stands closer to the name.
-fn unary(parser: &mut Parser<'_>, depth: u32) -> Result<(Way, bool)> {
+/// `*x`, `&x`, `(struct x *)x`, or a postfix expression.
+fn unary(parser: &mut Parser<'_>, depth: u32) -> Result<(Access, bool)> {
     if depth > DEEPEST {
         return Err(parser.expected("an end of parentheses"));
     }
-    let leg = if parser.take("*") {
-        Leg::Steps(vec![Step::Index(0)])
+    let step = if parser.take("*") {
+        AccessStep::Steps(vec![Step::Index(0)])
     } else if parser.take("&") {
-        Leg::Address
+        AccessStep::Address
     } else if let Some(target) = cast(parser) {
-        Leg::PointerTo(target)
+        AccessStep::PointerTo(target)
     } else {
         return postfix(parser, depth);
     };
-    let (mut way, is_returned) = unary(parser, depth + 1)?;
-    way.push(leg);
-    Ok((way, is_returned))
+    let (mut access, is_returned) = unary(parser, depth + 1)?;
+    access.push(step);
+    Ok((access, is_returned))
 }
 
-/// A name or something in parentheses, with the steps behind it.
-fn postfix(parser: &mut Parser<'_>, depth: u32) -> Result<(Way, bool)> {
-    let (mut way, is_returned) = if parser.take("(") {
+/// A name or a parenthesized expression, with the steps after it.
+fn postfix(parser: &mut Parser<'_>, depth: u32) -> Result<(Access, bool)> {
+    let (mut access, is_returned) = if parser.take("(") {
         let inside = unary(parser, depth + 1)?;
         if !parser.take(")") {
             return Err(parser.expected("')'"));
@@ -72,28 +72,28 @@ fn postfix(parser: &mut Parser<'_>, depth: u32) -> Result<(Way, bool)> {
     } else {
         let is_special = parser.take("$");
         let mut root = parser.word("a variable's name")?;
-        // SystemTap's name of it, which no variable can have.
+        // SystemTap's name of the return value, which no variable can have.
         if is_special && root == "return" {
             root = "retval".to_owned();
         }
         let is_returned = is_special && root == "retval";
-        (Way { root, legs: vec![] }, is_returned)
+        (Access { root, steps: vec![] }, is_returned)
     };
     loop {
         if parser.take("@user") {
-            way.push(Leg::User);
+            access.push(AccessStep::User);
             continue;
         }
         parser.spaces();
         if parser.rest().is_empty() || parser.rest().starts_with(')') {
-            return Ok((way, is_returned));
+            return Ok((access, is_returned));
         }
         let step = parser.step()?;
-        way.push(Leg::Steps(vec![step]));
+        access.push(AccessStep::Steps(vec![step]));
     }
 }
 
-/// Passes over `(struct tcp_sock *)`, if it stands here.
+/// Skips a cast, `(struct tcp_sock *)`, if there is one.
 fn cast(parser: &mut Parser<'_>) -> Option<String> {
     let rest = parser.rest().trim_start();
     let (inside, after) = rest.strip_prefix('(')?.split_once(')')?;
@@ -105,23 +105,23 @@ fn cast(parser: &mut Parser<'_>) -> Option<String> {
     Some(target.to_owned())
 }
 
-impl Way {
-    fn push(&mut self, leg: Leg) {
-        match (self.legs.last_mut(), leg) {
-            (Some(Leg::Steps(steps)), Leg::Steps(more)) => steps.extend(more),
-            (_, leg) => self.legs.push(leg),
+impl Access {
+    fn push(&mut self, step: AccessStep) {
+        match (self.steps.last_mut(), step) {
+            (Some(AccessStep::Steps(steps)), AccessStep::Steps(more)) => steps.extend(more),
+            (_, step) => self.steps.push(step),
         }
     }
 
-    /// The way up to a leg, as C writes it.
-    pub fn up_to(&self, legs: usize) -> String {
+    /// The expression up to a step, as C writes it.
+    pub fn up_to(&self, steps: usize) -> String {
         let mut text = self.root.clone();
-        for leg in &self.legs[..legs.min(self.legs.len())] {
-            match leg {
-                Leg::Steps(steps) => steps.iter().for_each(|step| text += &step.to_string()),
-                Leg::PointerTo(target) => text = format!("(({target} *){text})"),
-                Leg::User => text.push_str("@user"),
-                Leg::Address => text = format!("(&{text})"),
+        for step in &self.steps[..steps.min(self.steps.len())] {
+            match step {
+                AccessStep::Steps(steps) => steps.iter().for_each(|step| text += &step.to_string()),
+                AccessStep::PointerTo(target) => text = format!("(({target} *){text})"),
+                AccessStep::User => text.push_str("@user"),
+                AccessStep::Address => text = format!("(&{text})"),
             }
         }
         text
@@ -129,8 +129,8 @@ impl Way {
 
     /// The name of the last member, else of the variable.
     pub fn name(&self) -> &str {
-        let steps = self.legs.iter().rev().filter_map(|leg| match leg {
-            Leg::Steps(steps) => Some(steps),
+        let steps = self.steps.iter().rev().filter_map(|step| match step {
+            AccessStep::Steps(steps) => Some(steps),
             _ => None,
         });
         let last = steps.flat_map(|steps| steps.iter().rev()).find_map(|step| match step {
@@ -164,8 +164,8 @@ mod tests {
             ("a@user[1].b", "a@user[1].b"),
             ("a->b@user->c", "a->b@user->c"),
         ] {
-            let (way, is_returned) = parse(text).unwrap();
-            assert_eq!((way.up_to(usize::MAX).as_str(), is_returned), (as_read, false), "{text}");
+            let (access, is_returned) = parse(text).unwrap();
+            assert_eq!((access.up_to(usize::MAX).as_str(), is_returned), (as_read, false), "{text}");
         }
         assert!(parse("(*$retval).x").unwrap().1 && !parse("retval").unwrap().1);
         assert_eq!(parse("$return->x").unwrap(), parse("$retval->x").unwrap());

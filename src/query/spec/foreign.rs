@@ -1,4 +1,4 @@
-//! Spellings of other tools: what one has at hand from bpftrace, libbpf, tracefs, perf or the log of a kernel.
+//! Spellings of other tools: bpftrace, libbpf, tracefs, perf and the kernel log.
 //!
 //! | tool | spelling |
 //! | --- | --- |
@@ -8,12 +8,12 @@
 //! | perf | `probe:NAME` and `probe:NAME__return`, events that it planted |
 //! | the kernel | `NAME+OFFSET/SIZE [MODULE]` |
 //!
-//! What these plant at a function sits at its symbol, so its entries alone are meant. `SYSTEM:EVENT` without more reads like
-//! `MODULE:NAME`: an index tells them apart ([`event`](crate::query::resolve::event)).
+//! These tools probe a function at its symbol, so that only its entries are meant. A plain `SYSTEM:EVENT` reads like
+//! `MODULE:NAME`; an index distinguishes them ([`event`](crate::query::resolve::event)).
 use super::{Filter, ModuleScope, Point, Presence, Source, Spec, Spelled, bare, systemtap};
 use crate::error::Result;
 
-/// What a tool attaches to.
+/// What a tool attaches a probe to.
 #[derive(Clone, Copy)]
 enum Kind {
     /// A symbol.
@@ -22,13 +22,13 @@ enum Kind {
     Return,
     /// `SYSTEM:EVENT`.
     Event,
-    /// An event without its system; a module may stand before it.
+    /// An event without its system, optionally after a module.
     RawEvent,
-    /// What `perf probe` planted, and named after the function.
+    /// A probe that `perf probe` defined and named after the function.
     Planted,
 }
 
-/// The first words of bpftrace, with a colon behind them, and of libbpf, with a slash.
+/// The first words of bpftrace, which a colon follows, and of libbpf, which a slash follows.
 const WORDS: [(&str, Kind); 21] = [
     ("kprobe", Kind::Entry),
     ("k", Kind::Entry),
@@ -53,7 +53,7 @@ const WORDS: [(&str, Kind); 21] = [
     ("probe", Kind::Planted),
 ];
 
-/// Reads what is spelled as another tool spells it; `None` if it is not. `text` has no blank at either end.
+/// Parses the spelling of another tool; `None` if it is not one. `text` has no blank at either end.
 pub(super) fn parse(source: Source<'_>, text: &str) -> Option<Result<Spec>> {
     if let Some((place, module)) = text.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) {
         return Some(printed(source, place.trim_end(), place.len() + 2, module));
@@ -64,7 +64,7 @@ pub(super) fn parse(source: Source<'_>, text: &str) -> Option<Result<Spec>> {
         return Some(definition(source.from(start), &text[start..], kind));
     }
     let (head, rest) = text.split_once([':', '/'])?;
-    // Of libbpf: many functions at once, programs that sleep, arguments that are written.
+    // libbpf's suffixes for many functions at once, sleepable programs and writable arguments.
     let word =
         [".multi", ".session", ".s", ".w"].iter().find_map(|kind| head.strip_suffix(kind)).unwrap_or(head);
     let (_, kind) = *WORDS.iter().find(|(known, _)| *known == word)?;
@@ -92,7 +92,7 @@ fn printed(source: Source<'_>, place: &str, at: usize, module: &str) -> Result<S
     Ok(spec)
 }
 
-/// What the first word of a definition for tracefs plants: `p`, `r16:group/event`.
+/// The kind of probe that the first word of a tracefs definition defines: `p`, `r16:group/event`.
 fn of_tracefs(word: &str) -> Option<Kind> {
     let kind = word.split_once(':').map_or(word, |(kind, _)| kind);
     match (kind, kind.trim_end_matches(|c: char| c.is_ascii_digit())) {
@@ -103,7 +103,7 @@ fn of_tracefs(word: &str) -> Option<Kind> {
     }
 }
 
-/// What stands behind the first word of a definition for tracefs.
+/// Parses a tracefs definition after its first word.
 fn definition(source: Source<'_>, text: &str, kind: Kind) -> Result<Spec> {
     match text.split_once([' ', '\t']) {
         None => attached(source, text, kind),
@@ -117,7 +117,7 @@ fn definition(source: Source<'_>, text: &str, kind: Kind) -> Result<Spec> {
     }
 }
 
-/// What a tool attaches to, without the word that says how.
+/// Parses the target of a probe, without the word for the kind of probe.
 fn attached(source: Source<'_>, text: &str, kind: Kind) -> Result<Spec> {
     let filter = match kind {
         Kind::Entry => Filter::Call,
@@ -142,12 +142,12 @@ fn attached(source: Source<'_>, text: &str, kind: Kind) -> Result<Spec> {
 }
 
 fn event(source: Source<'_>, text: &str) -> Result<Spec> {
-    // libbpf puts a slash between the two.
+    // libbpf separates the two with a slash.
     let point = Point::Trace(systemtap::trace(source, &text.replacen('/', ":", 1))?);
     Ok(Spec { point, presence: Presence::Required, spelled: Spelled::Bare })
 }
 
-/// An event of perf has the function's name; behind it stands `__return` for returns.
+/// Parses an event of perf: the function's name, followed by `__return` for returns.
 fn planted(source: Source<'_>, text: &str) -> Result<Spec> {
     match text.strip_suffix("__return") {
         Some(function) => attached(source, function, Kind::Return),

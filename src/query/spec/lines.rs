@@ -8,31 +8,31 @@ use crate::pattern::{Pattern, find_outside};
 /// Functions by the name, file and line of their declaration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
-    /// The name in DWARF.
+    /// The name in the debug information.
     pub name: Pattern,
     /// The file: full path or whole trailing components ([`Pattern::matches_path`]).
     pub file: Option<Pattern>,
-    /// The lines, there only if a file is.
+    /// The lines, present only with a file.
     pub lines: Option<Lines>,
 }
 
-/// The lines of a spec. Ranges are sorted by their first line and not empty; they may overlap.
+/// The lines of a spec. Ranges are sorted by their first line and are not empty; they may overlap.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lines {
-    /// Lines of the file: `N`, `N-M`, `N,M,O-P`.
+    /// Line numbers of the file: `N`, `N-M`, `N,M,O-P`.
     Absolute(Vec<RangeInclusive<u32>>),
-    /// Lines counted from that of the function's declaration, which is 0: `+N`, bare `NAME:N`.
+    /// Lines relative to the line of the function's declaration, which is 0: `+N`, bare `NAME:N`.
     Relative(Vec<RangeInclusive<u32>>),
     /// `*`: every line that has code.
     All,
 }
 
 impl Lines {
-    /// Whether they are counted from the declaration.
+    /// Whether they are relative to the declaration.
     pub fn is_relative(&self) -> bool {
         matches!(self, Self::Relative(_))
     }
-    /// Whether a line of the file is meant, for a function that is declared at `declaration`.
+    /// Whether they include a line of the file, for a function declared at `declaration`.
     pub fn contains(&self, line: u32, declaration: u32) -> bool {
         let among = |ranges: &[RangeInclusive<u32>], line| ranges.iter().any(|r| r.contains(&line));
         match self {
@@ -43,7 +43,7 @@ impl Lines {
     }
 }
 
-/// SystemTap's `NAME[@FILE[:LINES|+N]]`. The file ends at the first `:` or `+` outside brackets.
+/// SystemTap's `NAME[@FILE[:LINES|+N]]`. The file ends at the first `:` or `+` outside of brackets.
 pub(super) fn declared(source: Source<'_>, text: &str) -> Result<Declared> {
     let at = find_outside(text, 0, |b| b == b'@').unwrap_or(text.len());
     if at == 0 {
@@ -71,7 +71,7 @@ pub(super) fn file(source: Source<'_>, text: &str) -> Result<Pattern> {
     source.pattern(text)
 }
 
-/// `*`, `+N`, or a comma-separated list of `N` and `N-M`, which counts from where `counted` says.
+/// `*`, `+N`, or a comma-separated list of `N` and `N-M`, which `counted` makes absolute or relative.
 pub(super) fn lines(
     source: Source<'_>,
     text: &str,

@@ -1,11 +1,11 @@
-//! From text to a path.
+//! Parses member paths.
 use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 
-/// Reads `a->b.c[2].d` or `struct file.f_path.dentry`. Spaces may stand around each step.
+/// Parses `a->b.c[2].d` or `struct file.f_path.dentry`. Blanks may surround each step.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] with the column where something else was expected.
+/// [`ErrorKind::Usage`], with the column and what was expected there.
 pub fn parse(text: &str) -> Result<Path> {
     let end = [".", "->", "["].iter().filter_map(|start| text.find(start)).min().unwrap_or(text.len());
     let mut parser = Parser { text, at: end };
@@ -21,16 +21,16 @@ pub fn parse(text: &str) -> Result<Path> {
     Ok(Path { root, steps })
 }
 
-/// A name, and the way from there.
+/// A name, and the steps that follow it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// A variable or a type: what stands before the first step.
+    /// A variable or a type: the text before the first step.
     pub root: String,
-    /// From the left.
+    /// The steps, from left to right.
     pub steps: Vec<Step>,
 }
 
-/// A step on the way.
+/// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// `.name`
@@ -58,7 +58,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// What is left of a text.
+/// A text, and the position reached in it.
 pub(in crate::query) struct Parser<'t> {
     pub text: &'t str,
     pub at: usize,
@@ -117,7 +117,7 @@ impl<'t> Parser<'t> {
         Ok(number)
     }
 
-    /// Passes over this text, and spaces before it, if it stands here.
+    /// Skips this text and any spaces before it, if it comes next.
     pub fn take(&mut self, text: &str) -> bool {
         let start = self.at;
         self.spaces();

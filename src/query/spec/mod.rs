@@ -1,9 +1,9 @@
-//! What a user asks for, as a value: the grammar of probe points.
+//! The grammar of probe points: turns what a user writes into a [`Spec`].
 //!
-//! Two spellings lead to one [`Spec`]. The bare one is for the keyboard (`vfs_read`, `vfs_*@fs/read_write.c`,
-//! `ext4:ext4_open`, `fs/open.c:1243`), those of other tools included (`foreign`), the other is SystemTap's (`kernel.function("vfs_*").call`), of which
-//! the source is `parse_function_spec` and `register_function_variants` in its `tapsets.cxx`. Nothing here
-//! looks at an index: a name that exists nowhere parses as well as any other.
+//! There are two spellings. The bare one is for typing (`vfs_read`, `vfs_*@fs/read_write.c`, `ext4:ext4_open`,
+//! `fs/open.c:1243`) and includes those of other tools (`foreign`). The other is SystemTap's
+//! (`kernel.function("vfs_*").call`), which follows `parse_function_spec` and `register_function_variants` in its
+//! `tapsets.cxx`. Nothing here uses an index: unknown names parse as well.
 pub mod address;
 pub mod argument;
 mod bare;
@@ -21,10 +21,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::pattern::Pattern;
 use crate::tapset::ast::Component;
 
-/// Reads one argument of the command line, or one line of a list of specs.
+/// Parses an argument of the command line, or a line of a list of specs.
 ///
-/// Several specs come back, in the order written, where braces or commas ask for several; never none. An
-/// exact bare name is recognised by one pass over its bytes.
+/// Braces and commas give several specs, in the order written; the result is never empty. An exact bare name takes one
+/// pass over its bytes.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`], with the column (counted in characters, from 1) and what was expected there.
@@ -46,19 +46,19 @@ pub fn parse(text: &str) -> Result<Vec<Spec>> {
     }
 }
 
-/// A probe point as asked for.
+/// A requested probe point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// Where.
+    /// The place.
     pub point: Point,
-    /// What follows if it is nowhere.
+    /// What it means if nothing matches.
     pub presence: Presence,
-    /// In which of the two spellings it was asked, and so in which an answer reads best.
+    /// The spelling it was written in, which is also used for answers.
     pub spelled: Spelled,
 }
 
 impl Spec {
-    /// Reads a text in either spelling, or in that of another tool: see [`parse`].
+    /// Parses a text in either spelling, or in that of another tool: see [`parse`].
     ///
     /// ```
     /// let specs = probeidx::Spec::parse(r#"kernel.{function("vfs_read"), trace("sched_switch")}"#)?;
@@ -67,7 +67,7 @@ impl Spec {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`], with the column where something else was expected.
+    /// [`ErrorKind::Usage`], with the column and what was expected there.
     pub fn parse(text: &str) -> Result<Vec<Self>> {
         parse(text)
     }
@@ -84,13 +84,13 @@ pub enum Point {
     Address(AddressSpec),
     /// Tracepoints.
     Trace(TraceSpec),
-    /// A tapset alias with its wildcards, such as `vm.*` or `syscall.open.return`: everything dotted that does
-    /// not start with `kernel`, `module` or `process("…").function`.
+    /// A tapset alias, with wildcards, such as `vm.*` or `syscall.open.return`: any dotted name that does not start
+    /// with `kernel`, `module` or `process("…").function`.
     Alias(Vec<Component>),
 }
 
 impl Point {
-    /// Which objects it asks; `None` for what belongs to no object.
+    /// The objects it covers; `None` for what belongs to no object.
     pub fn scope(&self) -> Option<&ModuleScope> {
         match self {
             Self::Function(function) => Some(&function.module),
@@ -99,7 +99,7 @@ impl Point {
             Self::Trace(_) | Self::Alias(_) => None,
         }
     }
-    /// Which of the places it wants.
+    /// The kind of places it selects.
     pub fn filter(&self) -> Filter {
         match self {
             Self::Function(function) => function.filter,
@@ -113,28 +113,28 @@ impl Point {
 /// `NAME%return`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionSpec {
-    /// In which objects.
+    /// The objects to search.
     pub module: ModuleScope,
-    /// Which functions. Lines, if any, are those of the declaration; SystemTap only warns where they differ.
+    /// The functions. Lines, if any, are those of the declaration; SystemTap only warns if they differ.
     pub declared: Declared,
     /// Bytes from the entry.
     pub offset: Option<u64>,
-    /// Which of their places.
+    /// The kind of places it selects.
     pub filter: Filter,
-    /// Not these functions but what they call.
+    /// Select what these functions call, instead of the functions.
     pub callee: Option<Callee>,
-    /// `.return.maxactive(N)`: how many calls may be under way at once.
+    /// `.return.maxactive(N)`: the number of concurrent calls to track.
     pub maxactive: Option<u64>,
-    /// `.label("L")`: not the function but a label in it.
+    /// `.label("L")`: select a label in the functions, instead of the functions.
     pub label: Option<Pattern>,
 }
 
 impl FunctionSpec {
-    /// Every place of the functions of a name.
+    /// A spec of all places of the functions of a name.
     pub fn of(module: ModuleScope, name: Pattern) -> Self {
         Self::new(module, Declared { name, file: None, lines: None })
     }
-    /// Every place of these functions.
+    /// A spec of all places of these functions.
     fn new(module: ModuleScope, declared: Declared) -> Self {
         let (offset, filter, callee, maxactive, label) = (None, Filter::Any, None, None, None);
         Self { module, declared, offset, filter, callee, maxactive, label }
@@ -144,45 +144,45 @@ impl FunctionSpec {
 /// `kernel.statement("NAME@FILE:LINES")`; bare `NAME@FILE:LINES`, `@FILE:LINES`, `FILE:LINES`, `NAME:LINES`,
 /// and `@FILE` for every line of a file.
 ///
-/// Bare `NAME@FILE:LINE` reads like the canonical spelling of a function, and means the function where LINE is
-/// the line of its declaration: only an index can tell.
+/// A bare `NAME@FILE:LINE` reads like the canonical spelling of a function, and means the function if LINE is the line
+/// of its declaration: only an index can decide.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatementSpec {
-    /// In which objects.
+    /// The objects to search.
     pub module: ModuleScope,
-    /// In which functions; `None` asks for the lines wherever they are.
+    /// The functions; `None` selects the lines wherever they are.
     pub function: Option<Pattern>,
-    /// In which files: full path or whole trailing components ([`Pattern::matches_path`]).
+    /// The files: full path or whole trailing components ([`Pattern::matches_path`]).
     pub file: Option<Pattern>,
-    /// Which lines; `None` is the entry of the function and of its inline instances.
+    /// The lines; `None` is the entry of the function and of its inline instances.
     pub lines: Option<Lines>,
-    /// `.nearest`: the closest line that has code will do.
+    /// `.nearest`: accept the closest line that has code.
     pub nearest: bool,
 }
 
 /// `0xADDR`, `kernel.function(0xADDR)`, `kernel.statement(0xADDR)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddressSpec {
-    /// In which objects; an address in a module counts from the start of the module.
+    /// The objects to search; an address in a module counts from the start of the module.
     pub module: ModuleScope,
     /// The link address in vmlinux.
     pub address: u64,
-    /// What stands at the address.
+    /// What the address denotes.
     pub kind: AddressKind,
-    /// Suffixes of `function(0xADDR)`; `Any` for the others.
+    /// The suffixes of `function(0xADDR)`; `Any` for the others.
     pub filter: Filter,
 }
 
-/// How an address was asked for.
+/// What an address denotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressKind {
-    /// Bare, or `.absolute`: the address itself, whatever is there.
+    /// Bare, or `.absolute`: the address itself.
     Raw,
     /// The function that holds the address.
     Function,
     /// The start of a row of the line table.
     Statement {
-        /// `.nearest`: the closest such start will do.
+        /// `.nearest`: accept the closest start of a row.
         nearest: bool,
     },
 }
@@ -190,26 +190,26 @@ pub enum AddressKind {
 /// `kernel.trace("[SYSTEM:]EVENT")`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSpec {
-    /// The subsystem (`sched`); `None` asks all.
+    /// The subsystem (`sched`); `None` matches all.
     pub system: Option<Pattern>,
     /// The event (`sched_switch`).
     pub event: Pattern,
 }
 
-/// Which objects a spec asks.
+/// The objects that a spec covers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModuleScope {
-    /// Every object of the index: a bare name.
+    /// Every object of the index, for a bare name.
     Any,
     /// vmlinux: `kernel.`, bare `vmlinux:` or `kernel:`.
     Kernel,
-    /// Modules by the kernel's name of them: every dash outside brackets has become an underscore.
+    /// Modules by the kernel's name: every dash outside of brackets is converted to an underscore.
     Module(Pattern),
-    /// Programs and shared libraries by path, or by the last component of it: see [`process`](super::index::user_object).
+    /// Programs and shared libraries by path, or by its last component: see [`process`](super::index::user_object).
     Process(Pattern),
 }
 
-/// Which places of a function; SystemTap has no combinations of these.
+/// The kind of places of a function; as in SystemTap, these do not combine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filter {
     /// Entries and inline instances.
@@ -232,33 +232,33 @@ pub enum Callee {
     Named(Declared),
     /// `.callees` (depth 1) and `.callees(N)`.
     Every {
-        /// How many calls deep.
+        /// The depth of calls.
         depth: u32,
     },
 }
 
-/// What it means that a spec matches nothing.
+/// What it means if a spec matches nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
     /// An error.
     #[default]
     Required,
-    /// `?`: nothing.
+    /// `?`: no error.
     Optional,
-    /// `!`: nothing; and if it matches, the alternatives after it are not tried.
+    /// `!`: no error; and if it matches, the alternatives after it are not tried.
     Sufficient,
 }
 
 /// The two spellings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelled {
-    /// perf's and the keyboard's.
+    /// The bare spelling, like perf's.
     Bare,
     /// SystemTap's, aliases included.
     Systemtap,
 }
 
-/// Where a piece of text lies in what the user wrote, so that errors can count columns.
+/// The position of a piece of text in what the user wrote, so that errors have columns.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     whole: &'a str,
@@ -266,7 +266,7 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The source of the text that starts `offset` bytes further on.
+    /// The source of the text that starts `offset` bytes later.
     fn from(self, offset: usize) -> Source<'a> {
         Source { base: self.base + offset, ..self }
     }
@@ -285,7 +285,7 @@ impl<'a> Source<'a> {
         Pattern::new(text).map_err(|e| self.wrong(0, e.message()))
     }
 
-    /// A module's name as the kernel spells it. A dash within brackets is a range and stays.
+    /// A module's name as the kernel spells it. A dash within brackets is a range and is kept.
     fn module(self, text: &str) -> Result<ModuleScope> {
         let mut kernels = String::with_capacity(text.len());
         let mut rest = 0;
@@ -304,8 +304,8 @@ fn is_identifier(text: &[u8]) -> bool {
         && text.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// Decides by shape alone: SystemTap's points have parentheses, a leading brace, a known head or nothing but
-/// dotted identifiers.
+/// Decides by the shape of the text: SystemTap's points have parentheses, a leading brace, a known head, or only dotted
+/// identifiers.
 fn spelling(text: &str) -> Spelled {
     let head = text.split(['.', '(', ' ', '\t']).next().unwrap_or_default();
     let dotted = text.contains('.')

@@ -1,7 +1,7 @@
-//! SystemTap's spelling: what a point means whose components are known.
+//! Interprets the components of a point in SystemTap's spelling.
 //!
-//! Which suffixes may follow which is SystemTap's table (`register_function_variants`): there are no
-//! combinations of `.call`, `.inline`, `.exported` and `.return`.
+//! The allowed suffixes are those of SystemTap's table (`register_function_variants`): `.call`, `.inline`, `.exported`
+//! and `.return` do not combine.
 use super::components::{self, Argument, Chain, Component};
 use super::lines::declared;
 use super::{
@@ -13,15 +13,15 @@ use crate::pattern::find_outside;
 use crate::tapset::ast as tapset;
 use std::borrow::Cow;
 
-/// Every point of a list, in the order written.
+/// The points of a list, in the order written.
 pub(super) fn parse(source: Source<'_>, text: &str) -> Result<Vec<Spec>> {
     components::read(source, text)?.iter().map(|chain| meaning(source, chain)).collect()
 }
 
-/// What the point of a tapset or script means that names code of the kernel or of a program.
+/// Interprets a point of a tapset or script that names code of the kernel or of a program.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage) with what was expected.
+/// [`ErrorKind::Usage`](crate::error::ErrorKind::Usage), with what was expected.
 pub fn of_components(components: &[tapset::Component]) -> Result<Spec> {
     fn component(c: &tapset::Component) -> Component<'_> {
         let argument = c.argument.as_ref().map(|argument| match argument {
@@ -33,7 +33,7 @@ pub fn of_components(components: &[tapset::Component]) -> Result<Spec> {
     let chain =
         Chain { components: components.iter().map(component).collect(), presence: Presence::Required };
     meaning(Source { whole: "", base: 0 }, &chain).map_err(|error| {
-        // Whoever asks knows the place in the file; there is no column here.
+        // The caller has the position in the file; a column is meaningless here.
         let message = error.message().trim_start_matches("column 1: ");
         let plain = Error::new(error.kind(), message);
         error.remedy().map_or(plain.clone(), |remedy| plain.hint(remedy))
@@ -111,19 +111,19 @@ fn meaning(source: Source<'_>, chain: &Chain<'_>) -> Result<Spec> {
     }
 }
 
-/// Whether what follows `process("PATH")` names functions or lines: it can be a marker or a system call too.
+/// Whether the rest of `process("PATH")` names functions or lines: it may also be a marker or a system call.
 fn names_code(rest: &[Component<'_>]) -> bool {
     rest.first().is_none_or(|kind| matches!(kind.name, "function" | "statement" | "library"))
 }
 
-/// What follows the kind of a point, from left to right.
+/// The components after the kind of a point, from left to right.
 struct Suffixes<'a, 'b> {
     source: Source<'a>,
     rest: &'b [Component<'a>],
 }
 
 impl Suffixes<'_, '_> {
-    /// Whether the next suffix has this name; if so, it is behind us.
+    /// Consumes the next suffix if it has this name.
     fn take(&mut self, name: &str) -> Result<bool> {
         let Some(next) = self.rest.first().filter(|next| next.name == name) else { return Ok(false) };
         if next.argument.is_some() {
@@ -201,7 +201,7 @@ pub(super) fn trace(source: Source<'_>, text: &str) -> Result<TraceSpec> {
     Ok(TraceSpec { system, event: source.from(start).pattern(&text[start..])? })
 }
 
-/// A component for the tapsets.
+/// Converts a component for the tapsets.
 fn wanted(component: &Component<'_>) -> tapset::Component {
     let argument = component.argument.as_ref().map(|argument| match argument {
         Argument::Text(text, _) => tapset::Literal::String(text.clone().into_owned()),

@@ -1,4 +1,4 @@
-//! From an address to the symbol, the function with its inlined calls, and the line.
+//! Finds the symbol, the function with its inlined calls, and the line of an address.
 use crate::query::index::functions::{self, Placed};
 use crate::query::index::line_table::{self, Row};
 use crate::query::index::symbols::{self, Held, Reach};
@@ -11,58 +11,59 @@ use probeidx_format::id::{ObjectId, PlaceId, StrId, UnitId};
 use probeidx_format::lines::{self, Rows};
 use probeidx_format::record::{SectionRecord, SequenceRecord, SymbolRecord};
 
-/// What is known of an address.
+/// What is known about an address.
 #[derive(Clone, Debug)]
 pub struct Where<'a> {
     /// The object that holds it.
     pub object: ObjectId,
     /// As a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
-    /// What stands there.
+    /// The kind of content at the address.
     pub ground: Ground,
     /// The section that holds it.
     pub section: Option<&'a SectionRecord>,
     /// The symbol that the kernel prints for it.
     pub symbol: Option<(Held<'a>, Reach)>,
-    /// The functions whose code it is: the innermost first, each inlined into the next. One that only the symbol table
-    /// knows is known by its name alone.
+    /// The functions that the code belongs to: the innermost first, each inlined into the next. For a function that is
+    /// only in the symbol table, only the name is known.
     pub chain: Vec<Level<'a>>,
-    /// Whether the row of its line is a recommended breakpoint location.
+    /// Whether its line table row is a recommended breakpoint location.
     pub is_stmt: bool,
-    /// Why the code is not there once the kernel runs, or never runs.
+    /// Why the code is not present in a running kernel, or never runs.
     pub gone: Option<Reason>,
 }
 
-/// What stands at an address.
+/// The kind of content at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
-    /// A function.
+    /// Code of a function.
     Code,
-    /// Code, but of no function: padding between functions.
+    /// Code outside of functions: padding between them.
     Padding,
-    /// A section that holds no code.
+    /// A section without code.
     Data,
     /// No section.
     Nothing,
 }
 
-/// A function, and where in it the address is: the line of its own code, or of the call of the function before.
+/// A function, with the line within it: of its own code at the address, or of the call of the previous function.
 #[derive(Clone, Copy, Debug)]
 pub struct Level<'a> {
     /// The function's name.
     pub function: &'a [u8],
-    /// The path, as the line table spells it; empty where it is not known.
+    /// The path as the line table has it; empty if unknown.
     pub file: &'a [u8],
-    /// From 1; 0 where it is not known.
+    /// From 1; 0 if unknown.
     pub line: u32,
-    /// From 1; 0 where it is not known.
+    /// From 1; 0 if unknown.
     pub column: u32,
-    /// Where the function is declared; empty and 0 where it is not known.
+    /// The file and line of the function's declaration; empty and 0 if unknown.
     pub declared: (&'a [u8], u32),
 }
 
-/// Looks addresses up. Cost of the first one: the rows of its sequence before it, and the inline instances of its
-/// function. One that follows in order goes on from there: a million in order cost one walk through everything.
+/// Looks up addresses. The first look-up reads the rows of its sequence up to the address, and the inline instances of
+/// its function. A later address in order continues from there: a million addresses in order cost one walk through
+/// everything.
 pub struct Cursor<'a> {
     view: View<'a>,
     judge: Judge<'a, 'static>,
@@ -76,7 +77,7 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Nothing is read yet.
+    /// A cursor before the first look-up.
     pub fn new(view: View<'a>) -> Self {
         let found = Where {
             object: ObjectId::NONE,
@@ -101,7 +102,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What is known of an address.
+    /// Looks up an address.
     pub fn at(&mut self, object: ObjectId, pc: u32) -> &Where<'a> {
         let view = self.view;
         let section =
@@ -169,7 +170,7 @@ impl<'a> Cursor<'a> {
         Some(Row::new(&view, sequence.unit, walk.to(pc)?))
     }
 
-    /// The innermost function first.
+    /// The functions at an address, innermost first.
     fn levels(&mut self, object: ObjectId, pc: u32, chain: &mut Vec<Level<'a>>) {
         let view = self.view;
         let root = self.root.at(object, pc, || {
@@ -194,7 +195,7 @@ fn pcs_of(section: &SectionRecord) -> std::ops::Range<u32> {
     start..u32::try_from(u64::from(start).saturating_add(section.size.get())).unwrap_or(u32::MAX)
 }
 
-/// What was found last, and for which addresses it is the answer.
+/// The last result, with the range of addresses that it holds for.
 struct Near<T> {
     object: ObjectId,
     pcs: std::ops::Range<u32>,
@@ -208,7 +209,7 @@ impl<T> Default for Near<T> {
 }
 
 impl<T: Copy> Near<T> {
-    /// The answer, by `find` if it is not that of before.
+    /// The result for an address: the last one if it still holds, else from `find`.
     #[inline]
     fn at(
         &mut self,
@@ -225,11 +226,11 @@ impl<T: Copy> Near<T> {
     }
 }
 
-/// How far the rows of a sequence are read.
+/// The position in the rows of a sequence.
 struct Walk<'a> {
     sequence: &'a SequenceRecord,
     rows: Rows<'a>,
-    /// The one that was passed last.
+    /// The last row that was passed.
     last: Option<lines::Row>,
 }
 
@@ -237,7 +238,7 @@ impl<'a> Walk<'a> {
     fn new(view: &View<'a>, sequence: &'a SequenceRecord) -> Self {
         Self { sequence, rows: view.rows(sequence), last: None }
     }
-    /// Goes on to the row that an address belongs to.
+    /// Advances to the row of an address.
     fn to(&mut self, pc: u32) -> Option<lines::Row> {
         if let Some(is_stmt) = self.rows.pass(pc) {
             self.last = Some(self.rows.passed(is_stmt));
@@ -249,7 +250,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// An out-of-line function with all that is inlined into it.
+/// An out-of-line function with everything inlined into it.
 struct Function<'a> {
     root: Placed<'a>,
     unit: UnitId,
@@ -261,11 +262,11 @@ struct Function<'a> {
 struct Instance<'a> {
     placed: Placed<'a>,
     call: Option<CallSite>,
-    /// Its position among the function's placements; 0 is the function itself.
+    /// The position of its caller among the function's placements; 0 is the function itself.
     outer: u32,
-    /// Where its ranges end in those of the function; they start where those before it end.
+    /// The end of its ranges in those of the function; they start where the previous instance's end.
     ranges_end: u32,
-    /// Where the instances end that are inlined into it, directly or not.
+    /// The end of the instances inlined into it, directly or indirectly.
     end: u32,
 }
 
@@ -287,7 +288,7 @@ impl<'a> Function<'a> {
                 end: position,
             });
         }
-        // An instance ends where the last one ends that is inlined into it: those stand behind it.
+        // An instance ends with the last one inlined into it, which follows it.
         for at in (0..own.instances.len()).rev() {
             let (end, outer) = (own.instances[at].end, own.instances[at].outer);
             if let Some(outer) = outer.checked_sub(1) {
@@ -298,7 +299,7 @@ impl<'a> Function<'a> {
         own
     }
 
-    /// Of several copies that hold the address and are not inlined into one another, the first counts.
+    /// Of sibling copies that hold the address, the first counts.
     fn levels(&self, view: &View<'a>, pc: u32, chain: &mut Vec<Level<'a>>) {
         let (mut innermost, mut at, mut end) = (0, 0, self.instances.len());
         while at < end {

@@ -1,4 +1,4 @@
-//! From an address as it is written to the places that it can mean.
+//! Resolves a written address to the places it can mean.
 use crate::query::index::functions::{self, kernel};
 use crate::query::index::has_build_id;
 use crate::query::index::symbols;
@@ -11,29 +11,29 @@ use probeidx_format::record::SymbolRecord;
 /// An address in an object.
 pub type Spot = (ObjectId, u32);
 
-/// Why an address means nothing here.
+/// Why an address does not resolve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Absent {
-    /// The text is no address.
+    /// The text is not an address.
     Unreadable,
-    /// The number lies in no section.
+    /// No section holds the number.
     Number,
     /// The module is not indexed.
     Object,
-    /// No kernel is.
+    /// vmlinux is not indexed.
     Kernel,
-    /// It is indexed with another build id.
+    /// The object is indexed with another build id.
     BuildId,
-    /// There is no such symbol.
+    /// The symbol does not exist.
     Symbol,
-    /// The offset lies behind the end of what it has so many bytes of.
+    /// The offset is beyond the end of the symbol or section, which has this many bytes.
     Beyond(u32),
-    /// The symbol has another size than the text says: so many bytes. The text is of another build.
+    /// The symbol has this size, not the one in the text, which is of another build.
     Size(u32),
 }
 
-/// The places that an address can mean: one, or several where symbols of one name cannot be told apart. Cost: a look-up,
-/// and some binary searches for each symbol of the name.
+/// The places that an address can mean: one, or several if symbols of the same name cannot be distinguished. Cost: a
+/// look-up, and a few binary searches for each symbol of the name.
 pub fn locate(view: &View<'_>, address: &Address<'_>, loaded: &Loaded) -> Result<Vec<Spot>, Absent> {
     match address {
         Address::Number(number) => loaded.find(*number).map(|spot| vec![spot]).ok_or(Absent::Number),
@@ -83,14 +83,14 @@ fn locate_symbol(view: &View<'_>, asked: &Symbolic<'_>) -> Result<Vec<Spot>, Abs
     if found.is_empty() { Err(why) } else { Ok(found) }
 }
 
-/// The module of a name, or of a file `/lib/modules/…/kvm-amd.ko.xz`.
+/// The module with this name, or of a file such as `/lib/modules/…/kvm-amd.ko.xz`.
 pub fn module(view: &View<'_>, name: &[u8]) -> Option<ObjectId> {
     let name = file_name(name);
     functions::module(view, &name[..memchr::memmem::find(name, b".ko").unwrap_or(name.len())])
 }
 
-/// The address that an offset from a symbol means, and whether the size is that of the symbol. A size that it cannot have
-/// refuses it: the kernel counts up to the next symbol, SystemTap up to the next function, drgn as the symbol table says.
+/// The address at an offset from a symbol, and whether the given size is the symbol's. An impossible size is an error.
+/// The kernel counts up to the next symbol, SystemTap up to the next function, drgn uses the size in the symbol table.
 fn place(
     view: &View<'_>,
     object: ObjectId,
@@ -110,7 +110,7 @@ fn place(
             return Err(Absent::Size(reach.size));
         }
     }
-    // A return address behind the last call stands at the end.
+    // A return address after a final call is at the end of the symbol.
     let most = asked.size.unwrap_or(reach.size.max(symbol.size.get()).into());
     let pc = u32::try_from(asked.offset).ok().filter(|o| u64::from(*o) <= most);
     let pc = pc.and_then(|o| symbol.pc.get().checked_add(o)).ok_or(Absent::Beyond(reach.size))?;
@@ -124,7 +124,7 @@ fn to_next_function(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) ->
     next.map_or(0, |next| next.pc.get().saturating_sub(symbol.pc.get()))
 }
 
-/// `.text+0x10`: a section and an offset, unless no section has the name.
+/// `.text+0x10`: an offset from a section; `None` if no section has the name.
 fn in_section(
     view: &View<'_>,
     object: Option<ObjectId>,

@@ -1,4 +1,5 @@
-//! From the frames of a log to places: what a log tells of where the kernel lies, and which of several symbols is meant.
+//! Resolves the frames of a log to places, with the kernel's slide and the choice among symbols of one name taken from
+//! the log.
 use super::locate::{self, Absent, Spot};
 use super::log::{Frame, Role};
 use super::user_objects::{self, Further};
@@ -9,52 +10,52 @@ use crate::query::spec::address::{Address, Scope, Symbolic};
 use probeidx_format::View;
 use probeidx_format::record::SymbolRecord;
 
-/// Where a frame is.
+/// The places of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// Which of the further objects it is in; `None` for the kernel and its modules.
+    /// The position of the user object that it is in; `None` for the kernel and its modules.
     pub further: Option<usize>,
-    /// The places that it can be: of a return address, the last byte of the call.
+    /// The places that it can be; for a return address, that of the last byte of the call.
     pub spots: Vec<Spot>,
     /// Whether the places are those of the address itself.
     pub exact: bool,
 }
 
-/// Locates the frames of a log.
+/// Resolves the frames of a log.
 pub struct Decoder<'a> {
     view: View<'a>,
     further: Vec<Further<'a>>,
     loaded: Loaded,
-    /// How that is known.
+    /// Where the slide comes from.
     base: Base,
-    /// Rises when that changes.
+    /// Increased whenever the slide changes.
     pub generation: u32,
 }
 
-/// How it is known where the kernel lies.
+/// Where the kernel's slide comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
-    /// It is not.
+    /// The slide is unknown.
     Unknown,
-    /// By the log.
-    Told(u64),
-    /// By who asks.
+    /// The log contained this slide.
+    FromLog(u64),
+    /// The caller gave the addresses.
     Given,
 }
 
 impl<'a> Decoder<'a> {
-    /// For the log of one kernel, of which it may be known where it lay.
+    /// A decoder for the log of one kernel, whose address map may be given.
     pub fn new(view: View<'a>, loaded: Option<Loaded>, further: Vec<Further<'a>>) -> Self {
         let base = if loaded.is_some() { Base::Given } else { Base::Unknown };
         Self { view, further, loaded: loaded.unwrap_or_default(), base, generation: 0 }
     }
 
-    /// The index of what a frame was located in.
+    /// The index that a frame was resolved in.
     pub fn view(&self, further: Option<usize>) -> View<'a> {
         further.and_then(|at| self.further.get(at)).map_or(self.view, |f| f.view)
     }
 
-    /// The kernel started anew: it lies elsewhere.
+    /// Forgets the slide: the kernel has rebooted.
     pub fn forget(&mut self) {
         if self.base != Base::Given {
             (self.base, self.loaded) = (Base::Unknown, Loaded::default());
@@ -62,24 +63,23 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The log tells how far the kernel was moved.
+    /// Sets the slide found in the log.
     pub fn moved_by(&mut self, slide: u64) {
-        if self.base != Base::Given && self.base != Base::Told(slide) {
-            (self.base, self.loaded) = (Base::Told(slide), Loaded::moved_by(&self.view, slide));
+        if self.base != Base::Given && self.base != Base::FromLog(slide) {
+            (self.base, self.loaded) = (Base::FromLog(slide), Loaded::moved_by(&self.view, slide));
             self.generation += 1;
         }
     }
 
-    /// How far the kernel was moved, if the log has told it.
+    /// The slide, if it was found in the log.
     pub fn slide(&self) -> Option<u64> {
         match self.base {
-            Base::Told(slide) => Some(slide),
+            Base::FromLog(slide) => Some(slide),
             Base::Unknown | Base::Given => None,
         }
     }
 
-    /// Where a frame is. Numbers mean something only where it is known how far the kernel was moved; frames that have both,
-    /// number and symbol, tell it.
+    /// Resolves a frame. Numbers need the slide; frames with both a number and a symbol reveal it.
     pub fn locate(&mut self, frame: &Frame<'_>) -> Result<Located, Absent> {
         match &frame.address {
             Address::Number(number) => self.by_number(frame, *number),
@@ -89,7 +89,7 @@ impl<'a> Decoder<'a> {
 
     fn by_number(&mut self, frame: &Frame<'_>, number: u64) -> Result<Located, Absent> {
         let view = self.view;
-        if let (Base::Unknown | Base::Told(_), Some(name)) = (self.base, frame.symbol)
+        if let (Base::Unknown | Base::FromLog(_), Some(name)) = (self.base, frame.symbol)
             && let Some(slide) = self.only_one(name).and_then(|symbol| {
                 let size = symbols::reach(&view, kernel(&view)?, symbol).size;
                 address_map::slide_within(&view, number, symbol, size)
@@ -102,7 +102,7 @@ impl<'a> Decoder<'a> {
         if frame.symbol.is_some_and(|name| symbol(pc) != Some(name)) {
             return Err(Absent::Symbol);
         }
-        // At the start of a function no call can return to it that stands in it.
+        // A return address at the start of a function does not follow a call in that function.
         let is_entry = symbols::holding(&view, object, pc).is_some_and(|held| held.offset == 0);
         let exact = frame.role == Role::Exact || is_entry;
         Ok(Located {
@@ -145,7 +145,7 @@ impl<'a> Decoder<'a> {
         Ok(Located { further, spots, exact: !is_call })
     }
 
-    /// The symbol of vmlinux of a name that stands once.
+    /// The symbol of vmlinux with this name, if it is unique.
     fn only_one(&self, name: &[u8]) -> Option<&'a SymbolRecord> {
         let view = self.view;
         let mut own = functions::symbols_named(&view, kernel(&view)?, view.name(name)?);

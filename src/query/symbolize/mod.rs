@@ -1,4 +1,4 @@
-//! What is at an address, or in the frames of a log.
+//! Symbolizes addresses and the frames of logs.
 pub mod frames;
 pub mod locate;
 pub mod log;

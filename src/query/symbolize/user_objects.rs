@@ -1,4 +1,4 @@
-//! Addresses in programs and libraries of user space, which have an index each.
+//! Addresses in programs and libraries of user space, each of which has its own index.
 use super::locate::{self, Absent, Spot};
 use crate::query::runtime::address_map::Loaded;
 use crate::query::spec::address::{Address, Scope, Symbolic, file_name};
@@ -8,21 +8,21 @@ use probeidx_format::meta::UserMeta;
 /// A program or library of user space.
 #[derive(Clone)]
 pub struct Further<'a> {
-    /// Paths, or names of the file.
+    /// Paths, or file names.
     pub names: Vec<Vec<u8>>,
     /// Its index.
     pub view: View<'a>,
 }
 
 impl<'a> Further<'a> {
-    /// With the names that its index has.
+    /// An object with the names in its index.
     pub fn new(user: &UserMeta, view: View<'a>) -> Self {
         let soname = Some(&user.soname).filter(|name| !name.is_empty());
         let names = user.paths.iter().chain(soname).map(|name| name.as_bytes().to_vec()).collect();
         Self { names, view }
     }
 
-    /// The places of a symbol; without a name, of an address as the file has it.
+    /// The places of a symbol; without a symbol name, of an address in the file.
     ///
     /// # Errors
     /// Those of [`locate::locate`].
@@ -46,7 +46,7 @@ impl<'a> Further<'a> {
     }
 }
 
-/// Which one a path or the name of a file means, if it is one alone.
+/// The object with this path or file name, if there is exactly one.
 pub fn named(further: &[Further<'_>], name: &[u8]) -> Option<usize> {
     let mut named = (0..further.len()).filter(|at| further[*at].is_named(name));
     let only = named.next();

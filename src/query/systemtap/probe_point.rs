@@ -6,20 +6,20 @@ use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::FunctionRecord;
 
-/// In which words an entry of a function is spelled.
+/// The spelling of a function's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `kernel.function("NAME")`.
     Function,
     /// `kernel.statement("NAME")`.
     Statement {
-        /// With `.nearest`, which means nothing there.
+        /// With `.nearest`, which has no effect there.
         nearest: bool,
     },
 }
 
 /// Writes `kernel.function("NAME@FILE:LINE")`, `module("M").function("…")` or `process("PATH").function("…")` with its
-/// suffix. A function of which the file is not known is spelled by its name alone.
+/// suffix. A function whose file is unknown is spelled by name only.
 pub fn put(
     view: &View<'_>,
     object: ObjectId,
@@ -45,7 +45,7 @@ fn put_filter(filter: Filter, out: &mut Vec<u8>) {
     });
 }
 
-/// Writes `kernel.function("NAME@FILE:LINE").label("L")`: the line is that of the label.
+/// Writes `kernel.function("NAME@FILE:LINE").label("L")`, with the line of the label.
 pub fn put_label(
     view: &View<'_>,
     object: ObjectId,
@@ -77,7 +77,7 @@ pub fn put_callee(
     put_filter(filter, out);
 }
 
-/// Writes `kernel.statement("NAME@FILE:LINE")`: the line is one of the function's, the file that of its declaration.
+/// Writes `kernel.statement("NAME@FILE:LINE")`, with a line of the function and the file of its declaration.
 pub fn put_statement(
     view: &View<'_>,
     object: ObjectId,
@@ -93,7 +93,7 @@ pub fn put_statement(
     put_nearest(nearest, out);
 }
 
-/// Writes the probe point of a placement: one that was found for a line is a statement.
+/// Writes the probe point of a placement; one that was found for a line is a statement.
 pub fn put_placement(view: &View<'_>, p: &Placement<'_>, filter: Filter, out: &mut Vec<u8>) {
     match (p.source, p.within) {
         (_, Some(Within::Label { name, line })) => {

@@ -1,19 +1,20 @@
-//! Types as C declares things of them: `struct list_head *next`, `int (*fn)(void *)`, `char comm[16]`.
+//! Spells types as C declarations: `struct list_head *next`, `int (*fn)(void *)`, `char comm[16]`.
 use super::lookup::{self, DEEPEST};
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
 
-/// Lists of parameters longer than this are cut: functions that take functions could be made to take any memory.
+/// The longest parameter list; longer ones are cut, because nested function types could otherwise take any amount of
+/// memory.
 const LONGEST: usize = 4096;
 
-/// The declaration of something of this name and type; without a name the type as a cast writes it. No type is void, and
-/// a type that has no name `struct {...}`.
+/// Declares this name with this type; with an empty name, the type as in a cast. No type is void, and an unnamed type
+/// is `struct {...}`.
 pub fn declare(view: &View<'_>, type_id: Option<TypeId>, name: &str) -> String {
     declarator(view, type_id, "", name.to_owned(), 0)
 }
 
-/// The keyword of a kind that has one.
+/// The keyword of a kind, if it has one.
 pub fn keyword(kind: TypeKind) -> Option<&'static str> {
     match kind {
         TypeKind::Struct => Some("struct"),
@@ -24,7 +25,7 @@ pub fn keyword(kind: TypeKind) -> Option<&'static str> {
     }
 }
 
-/// `inner` is what has been written of the declaration, from the name outwards; `qualifiers` are those of this type.
+/// `inner` is the declaration so far, from the name outwards; `qualifiers` are those of this type.
 fn declarator(
     view: &View<'_>,
     type_id: Option<TypeId>,

@@ -1,4 +1,4 @@
-//! What a type is made of: members with their places, holes, enumerators, and what a typedef names.
+//! The layout of a type: members with their places, holes, enumerators, and what a typedef names.
 use super::c_declaration::declare;
 use super::lookup;
 use super::member::position;
@@ -7,46 +7,46 @@ use probeidx_format::id::TypeId;
 use probeidx_format::record::MemberRecord;
 use probeidx_format::types::TypeKind;
 
-/// A type, laid out.
+/// A type and its layout.
 #[derive(Clone, Debug)]
 pub struct Layout<'a> {
-    /// The type that was asked for.
+    /// The requested type.
     pub named: Definition<'a>,
-    /// What stands behind a typedef, one after another; the last is the type that is laid out.
+    /// The types that a typedef leads to, in order; the last is the one that is laid out.
     pub chain: Vec<Definition<'a>>,
-    /// In bytes; `None` where it has none or is only declared.
+    /// The size in bytes; `None` if it has none or is only declared.
     pub size: Option<u64>,
-    /// Members, enumerators or neither.
+    /// Its members or enumerators, if it has any.
     pub body: Body<'a>,
 }
 
-/// A type, and where it is defined.
+/// A type, with its definition.
 #[derive(Clone, Debug)]
 pub struct Definition<'a> {
     /// Its number in the index.
     pub type_id: TypeId,
-    /// Struct, union, enum, typedef and so on.
+    /// The kind of type: struct, union, enum, typedef and so on.
     pub kind: TypeKind,
-    /// Empty for a type without a name.
+    /// The name; empty for an unnamed type.
     pub name: &'a [u8],
-    /// As the debug information has it; may be empty.
+    /// The file as the debug information has it; may be empty.
     pub file: &'a [u8],
-    /// From 1; 0 where it is not known.
+    /// From 1; 0 if unknown.
     pub line: u32,
-    /// As C writes the type: `struct file`, `int (*)(void *)`; of a typedef what it names.
+    /// The type in C: `struct file`, `int (*)(void *)`; for a typedef, the type it names.
     pub spelled: String,
 }
 
 /// What a type consists of.
 #[derive(Clone, Debug)]
 pub enum Body<'a> {
-    /// Of a struct or union.
+    /// The members of a struct or union.
     Members(Aggregate<'a>),
-    /// Of an enum, with their values.
+    /// The enumerators of an enum, with their values.
     Enumerators(Vec<(&'a [u8], i64)>),
-    /// A struct, union or enum of which only the name is known.
+    /// A struct, union or enum that is only declared.
     Declared,
-    /// A number, a pointer, an array, a function.
+    /// A number, pointer, array or function.
     Plain,
 }
 
@@ -55,47 +55,47 @@ pub enum Body<'a> {
 pub struct Aggregate<'a> {
     /// Struct or union.
     pub kind: TypeKind,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// In the order of their declaration.
+    /// The members, in the order of declaration.
     pub members: Vec<Member<'a>>,
-    /// Between members, each before the member of this position.
+    /// The holes between members, each before the member at this position.
     pub holes: Vec<(usize, Hole)>,
-    /// Behind the last member.
+    /// The hole after the last member.
     pub padding: Option<Hole>,
 }
 
-/// A member. Its place is counted from the start of the outermost struct.
+/// A member. Its offset is from the start of the outermost struct.
 #[derive(Clone, Debug)]
 pub struct Member<'a> {
-    /// Empty for an anonymous one.
+    /// The name; empty for an unnamed member.
     pub name: &'a [u8],
-    /// Its type; none for one that is not described.
+    /// The type; `None` if it is not described.
     pub type_id: Option<TypeId>,
-    /// With its name, as C writes it, without the width of a bit-field.
+    /// The declaration in C, with its name but without the width of a bit-field.
     pub declaration: String,
-    /// Its type, as C writes it.
+    /// The type in C.
     pub spelled: String,
-    /// In bytes; of a bit-field, that of the number of its type that holds it.
+    /// The offset in bytes; for a bit-field, that of the storage unit that holds it.
     pub offset: u64,
-    /// Of its type, in bytes; 0 where that is not known.
+    /// The size of its type in bytes; 0 if unknown.
     pub size: u64,
-    /// Of a bit-field: its first bit within that number, counted from the lowest one, on big-endian machines from the
-    /// highest; and its width.
+    /// For a bit-field, its first bit in the storage unit, counted from the lowest bit or, on big-endian machines, from
+    /// the highest; and its width.
     pub bits: Option<(u32, u32)>,
-    /// Of a struct or union without a name, an array of such or a pointer to it: what it is made of. Places behind a
-    /// pointer are counted from where it points.
+    /// The members of an unnamed struct or union, of an array of those, or of a pointer to one. After a pointer,
+    /// offsets are from the address that it points to.
     pub within: Option<Aggregate<'a>>,
 }
 
 /// Bits that belong to no member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hole {
-    /// In bytes from the start of the outermost struct.
+    /// The offset in bytes from the start of the outermost struct.
     pub offset: u64,
     /// The first bit of that byte.
     pub bit: u32,
-    /// In bits.
+    /// The width in bits.
     pub width: u64,
 }
 
@@ -104,13 +104,13 @@ impl Hole {
         let width = end.checked_sub(start).filter(|w| *w > 0)?;
         Some(Self { offset: start / 8, bit: (start % 8) as u32, width })
     }
-    /// In bytes, if it is whole ones.
+    /// The size in bytes, if it consists of whole bytes.
     pub fn bytes(&self) -> Option<u64> {
         (self.bit == 0 && self.width.is_multiple_of(8)).then_some(self.width / 8)
     }
 }
 
-/// Lays out a type. Cost: its members.
+/// Lays out a type. Cost: linear in its members.
 pub fn layout<'a>(view: &View<'a>, type_id: TypeId) -> Option<Layout<'a>> {
     let mut chain = vec![];
     let mut at = Some(type_id);
@@ -128,7 +128,7 @@ pub fn layout<'a>(view: &View<'a>, type_id: TypeId) -> Option<Layout<'a>> {
         chain.push(definition);
     }
     let named = chain.first()?.clone();
-    // Qualifiers stand in what the typedef before them names.
+    // The spelling of the preceding typedef includes the qualifiers.
     chain.retain(|d| {
         !matches!(d.kind, TypeKind::Const | TypeKind::Volatile | TypeKind::Restrict | TypeKind::Atomic)
     });
@@ -162,8 +162,7 @@ fn define<'a>(view: &View<'a>, type_id: TypeId) -> Option<Definition<'a>> {
     Some(Definition { type_id, kind, name, file, line: record.line.get(), spelled })
 }
 
-/// Structs without a name that stand in one another are not deeper, and have together not more members, unless the index
-/// is damaged.
+/// The limits on unnamed structs: the depth of nesting and the total number of members. Only damaged indexes exceed them.
 const DEEPEST: u32 = 32;
 const MOST_MEMBERS: usize = 1 << 16;
 
@@ -201,7 +200,7 @@ fn member<'a>(view: &View<'a>, record: &MemberRecord, base: u64, depth: u32, lef
     }
 }
 
-/// The struct or union without a name that this is, of which it is an array or to which it points; and whether it does.
+/// The unnamed struct or union that the type is, is an array of, or points to; and whether through a pointer.
 fn unnamed(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, bool)> {
     let (mut at, mut pointed) = (type_id, false);
     for _ in 0..DEEPEST {

@@ -1,15 +1,15 @@
-//! Types by name, and what they are once typedefs and qualifiers are away.
+//! Types by name, and types without typedefs and qualifiers.
 use probeidx_format::id::TypeId;
 use probeidx_format::record::TypeRecord;
 use probeidx_format::types::TypeKind;
 use probeidx_format::{SectionName, View};
 use std::ops::Range;
 
-/// Types of types of … deeper than this are cut: only damaged files have them.
+/// The deepest chain of types; only damaged files have longer ones, which are cut.
 pub(super) const DEEPEST: u32 = 64;
 
-/// All definitions of `struct kmem_cache`, `union x`, `enum y`, or of whatever kind `kmem_cache` is, by kind, file and
-/// line; where there is none, what is only declared. Base types may be spelled as in C (`unsigned long`). Cost: a binary
+/// All definitions of `struct kmem_cache`, `union x`, `enum y`, or of `kmem_cache` of any kind, ordered by kind, file
+/// and line; if there is none, the declarations. Base types may be spelled as in C (`unsigned long`). Cost: a binary
 /// search.
 pub fn find(view: &View<'_>, name: &str) -> Vec<TypeId> {
     let (kind, plain) = split(name);
@@ -23,7 +23,7 @@ pub fn find(view: &View<'_>, name: &str) -> Vec<TypeId> {
     found
 }
 
-/// Everything of this name and kind, what is only declared too.
+/// All types of this name and kind, including those that are only declared.
 pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId> {
     let all = all_named(view);
     let types = &view.types[all];
@@ -31,7 +31,7 @@ pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId
     let same = types[first..].iter().take_while(|t| view.string(t.name) == name);
     let ids = (first as u32..).map(TypeId::new).zip(same);
     let asked = |t: &TypeRecord| kind.is_none_or(|kind| TypeKind::from_u8(t.kind) == kind);
-    // Definitions of one name with more members than there are share them: only a forged index has such.
+    // If the definitions of a name have more members than the index, they share members: the index is forged.
     let mut members = view.left(SectionName::Members);
     ids.filter(|(_, t)| !name.is_empty() && asked(t))
         .map(|(id, _)| id)
@@ -39,7 +39,7 @@ pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId
         .collect()
 }
 
-/// The names of all types of a kind, or of all kinds, sorted: to look for those that are near.
+/// The sorted names of all types, or of all types of a kind, to find similar ones.
 pub fn names<'a>(view: &View<'a>, kind: Option<TypeKind>) -> impl Iterator<Item = &'a str> {
     let view = *view;
     let asked = view.types[all_named(&view)]
@@ -48,7 +48,7 @@ pub fn names<'a>(view: &View<'a>, kind: Option<TypeKind>) -> impl Iterator<Item 
     asked.filter_map(move |t| std::str::from_utf8(view.string(t.name)).ok())
 }
 
-/// `struct file` is a kind and a name.
+/// Splits `struct file` into a kind and a name.
 pub fn split(name: &str) -> (Option<TypeKind>, &str) {
     const KINDS: [(&str, TypeKind); 5] = [
         ("struct", TypeKind::Struct),
@@ -78,7 +78,7 @@ pub fn strip(view: &View<'_>, type_id: TypeId) -> Option<TypeId> {
     None
 }
 
-/// The size in bytes; `None` for void, functions and what is only declared. An array whose length is not known has 0.
+/// The size in bytes; `None` for void, functions and types that are only declared. 0 for an array of unknown length.
 pub fn size_of(view: &View<'_>, type_id: TypeId) -> Option<u64> {
     size_at(view, type_id, 0)
 }
@@ -95,7 +95,7 @@ fn size_at(view: &View<'_>, type_id: TypeId, depth: u32) -> Option<u64> {
             let mut counts = view.members(type_id).iter().map(|m| m.value.get().max(0) as u64);
             counts.try_fold(element, u64::checked_mul)
         }
-        // Compilers may leave it away: it is that of an address.
+        // Compilers may omit the size of a pointer, which is that of an address.
         TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference if size == 0 => {
             Some(view.address_size().into())
         }
@@ -109,18 +109,18 @@ pub fn kind(view: &View<'_>, type_id: TypeId) -> Option<TypeKind> {
     types.get(type_id.index()).map(|t| TypeKind::from_u8(t.kind))
 }
 
-/// Whether the definition is not in the index, or one of several and not known which.
+/// Whether the index lacks the definition, or has several that cannot be distinguished.
 pub fn is_declared(view: &View<'_>, type_id: TypeId) -> bool {
     view.types.get(type_id.index()).is_some_and(|t| t.flags.get() & TypeRecord::DECLARED != 0)
 }
 
-/// The positions of the types that have names, sorted by these.
+/// The positions of the named types, sorted by name.
 pub fn all_named(view: &View<'_>) -> Range<usize> {
     let types = &view.types[..view.types.len().saturating_sub(1)];
     0..types.partition_point(|t| t.name.get() != 0)
 }
 
-/// The name that debug information has for a base type as C spells it: `long unsigned int` for `unsigned long`.
+/// The debug information's name of a base type as C spells it: `long unsigned int` for `unsigned long`.
 fn base_type(spelled: &str) -> String {
     let (mut longs, mut short, mut sign, mut rest) = (0, false, None, vec![]);
     for word in spelled.split_whitespace() {

@@ -1,48 +1,48 @@
-//! Ways through types: `file->f_path.dentry`, `struct task_struct.comm[3]`.
+//! Paths through types: `file->f_path.dentry`, `struct task_struct.comm[3]`.
 
 pub(crate) use super::member_walk::position;
 pub use super::member_walk::{Position, walk, walk_path};
 
 use probeidx_format::id::TypeId;
 
-/// What is done with the address of the root on the way.
+/// One operation on an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// The pointer that stands there is read: go on at the address it has.
+    /// Read the pointer at the address, and continue at the address that it holds.
     Deref,
-    /// Go that many bytes further. A distance back is its two's complement.
+    /// Add this many bytes. A negative distance is its two's complement.
     Add(u64),
 }
 
-/// Where a way leads. Two additions never follow one another, and none is of 0 bytes.
+/// The result of walking a path. Two additions never follow one another, and none adds 0 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walked {
-    /// In the order in which they are made.
+    /// The operations, in order.
     pub moves: Vec<Move>,
-    /// What stands there; `None` for void.
+    /// The type at the end; `None` for void.
     pub type_id: Option<TypeId>,
-    /// Of an array in `type_id`: how many dimensions, outermost first, were gone into. `a[1]` of `int a[2][3]` is the
-    /// type of `a` with 1.
+    /// If `type_id` is an array, the number of its dimensions already indexed, outermost first: `a[1]` of `int a[2][3]`
+    /// is the type of `a` with 1.
     pub indexed: usize,
-    /// Of a bit-field: its first bit within the number of its type that stands there, and its width. Bits are counted from
-    /// the lowest one, on big-endian machines from the highest. In a packed struct the two together can reach beyond that
-    /// number.
+    /// For a bit-field, its first bit in the storage unit of its type, and its width. Bits are counted from the lowest
+    /// or, on big-endian machines, from the highest. In a packed struct, the bit-field can extend beyond the storage
+    /// unit.
     pub bits: Option<(u32, u32)>,
 }
 
-/// What stands where a way leads.
+/// What is at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// `None` for void.
     pub type_id: Option<TypeId>,
-    /// In bytes from the start of the outermost object since the last pointer was read.
+    /// The offset in bytes from the start of the outermost object since the last pointer was read.
     pub offset: u64,
     /// As in [`Walked`].
     pub bits: Option<(u32, u32)>,
 }
 
 impl Walked {
-    /// Where it leads within the object that the last pointer led to, or the root.
+    /// The place within the root, or within the object that the last pointer pointed to.
     pub fn place(&self) -> Place {
         let offset = match self.moves.last() {
             Some(Move::Add(bytes)) => *bytes,

@@ -11,7 +11,7 @@ use probeidx_format::zerocopy::{FromZeros, IntoBytes};
 use probeidx_format::{SectionName, View};
 use std::io::Cursor;
 
-/// An index of types alone: each with its kind, name, size, target and members.
+/// An index of types only: each with its kind, name, size, target and members.
 #[derive(Default)]
 struct Made {
     strings: Vec<u8>,
@@ -178,7 +178,7 @@ fn moves_are_additions_and_reads() {
 fn a_bit_field_stands_in_a_number_of_its_type() {
     let x = go(FILE, "f.x").unwrap().place();
     assert_eq!((x.offset, x.bits), (64, Some((0, 3))));
-    // Bits 538 to 544 cross the end of the number at byte 64: only a packed struct has that.
+    // Bits 538 to 544 cross the end of the storage unit at byte 64, which only happens in a packed struct.
     let y = go(FILE, "f.y").unwrap().place();
     assert_eq!((y.offset, y.bits), (67, Some((2, 7))));
 }

@@ -1,4 +1,4 @@
-//! From a type along steps: what is added, what is read, and what stands at the end.
+//! Walks a path from a type: the additions and reads it takes, and the type at its end.
 use super::lookup;
 use super::member::{Move, Walked};
 use super::stap_spelling::spell;
@@ -10,16 +10,16 @@ use probeidx_format::id::TypeId;
 use probeidx_format::record::MemberRecord;
 use probeidx_format::types::TypeKind;
 
-/// Goes from an object of this type along the steps. Anonymous structs and unions are looked through; an array is a
-/// pointer to its first element where `->` asks for one.
+/// Walks from an object of this type along the steps. Members of anonymous structs and unions count as the struct's
+/// own. For `->`, an array is a pointer to its first element.
 ///
 /// # Errors
-/// [`ErrorKind::NoMatch`] with the steps up to the one that fails, and the nearest names of members.
+/// [`ErrorKind::NoMatch`], with the steps up to the one that fails, and similar member names.
 pub fn walk(view: &View<'_>, start: TypeId, steps: &[Step]) -> Result<Walked> {
     walk_from(view, "", start, steps)
 }
 
-/// The same along a path whose root is of this type. Errors have the path up to the failing step.
+/// Like [`walk`], for a path whose root has this type. Errors have the path up to the failing step.
 ///
 /// # Errors
 /// Those of [`walk`].
@@ -39,7 +39,7 @@ fn walk_from(view: &View<'_>, root: &str, start: TypeId, steps: &[Step]) -> Resu
     Ok(walked)
 }
 
-/// Why a step cannot be made, and what to write instead.
+/// Why a step fails, and what to write instead.
 struct Failure {
     what: String,
     hint: String,
@@ -85,7 +85,7 @@ impl Walked {
         }
     }
 
-    /// Goes to a member of the struct or union.
+    /// Moves to a member of the struct or union.
     fn member(&mut self, view: &View<'_>, name: &str) -> Result<(), Failure> {
         let start = self.type_id;
         let spelled = || spelled(view, start);
@@ -118,7 +118,7 @@ impl Walked {
         Ok(())
     }
 
-    /// Reads the pointer and goes to the `n`th element of what it points to.
+    /// Reads the pointer, and moves to the `n`th element of what it points to.
     fn follow(&mut self, view: &View<'_>, n: i64) -> Result<(), Failure> {
         let target = self.type_id.and_then(|t| view.types[lookup::strip(view, t)?.index()].target.some());
         if target.is_none_or(|t| lookup::strip(view, t).is_none()) {
@@ -129,12 +129,12 @@ impl Walked {
         self.advance(view, n, target)
     }
 
-    /// Goes to the `n`th element of the array.
+    /// Moves to the `n`th element of the array.
     fn element(&mut self, view: &View<'_>, n: i64) -> Result<(), Failure> {
         let Some(array) = self.type_id.and_then(|t| lookup::strip(view, t)) else { return Ok(()) };
         let dimensions = view.members(array);
         let length = dimensions.get(self.indexed).map_or(-1, |d| d.value.get());
-        // The last member of a struct may be declared with one element or none and have more.
+        // The last member of a struct may be declared with one element or none, but have more.
         if n < 0 || (length > 1 && n >= length) {
             return failure(format!("{} has {length} elements", self.spelled(view)), "");
         }
@@ -149,7 +149,7 @@ impl Walked {
         Ok(())
     }
 
-    /// Goes over this many elements.
+    /// Moves over this many elements.
     fn advance(&mut self, view: &View<'_>, n: i64, element: Option<TypeId>) -> Result<(), Failure> {
         match element.and_then(|e| lookup::size_of(view, e)) {
             _ if n == 0 => Ok(()),
@@ -189,16 +189,16 @@ fn spelled(view: &View<'_>, type_id: Option<TypeId>) -> String {
     type_id.and_then(|t| spell(view, t)).unwrap_or_else(|| "void".to_owned())
 }
 
-/// Where a member stands in its struct.
+/// The position of a member in its struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// In bytes; of a bit-field, of the number of its type that holds it, aligned as such numbers are.
+    /// The offset in bytes; for a bit-field, that of the aligned storage unit of its type that holds it.
     pub offset: u64,
-    /// The first bit within that number, and the width: see [`Walked::bits`].
+    /// The first bit in the storage unit, and the width: see [`Walked::bits`].
     pub bits: Option<(u32, u32)>,
 }
 
-/// Where a member stands in its struct.
+/// The position of a member in its struct.
 pub(crate) fn position(view: &View<'_>, member: &MemberRecord) -> Position {
     let bit = member.value.get() as u64 & 0xffff_ffff_ffff;
     let width = (member.value.get() as u64 >> 48) as u32;
@@ -207,17 +207,17 @@ pub(crate) fn position(view: &View<'_>, member: &MemberRecord) -> Position {
     }
     let size = member.target.some().and_then(|t| lookup::size_of(view, t)).filter(|s| *s > 0).unwrap_or(1);
     let aligned = bit / 8 / size * size;
-    // A packed one may start anywhere.
+    // A packed bit-field may start anywhere.
     let fits = bit - aligned * 8 + u64::from(width) <= size.saturating_mul(8);
     let offset = if fits { aligned } else { bit / 8 };
     Position { offset, bits: Some(((bit - offset * 8) as u32, width)) }
 }
 
-/// The most structs and unions that are looked through: more is the work of a damaged file.
+/// The largest number of anonymous structs and unions to search; only damaged files have more.
 const MOST_ANONYMOUS: usize = 1024;
 
-/// The members of a struct or union, then those of the anonymous ones among them, each with the offset in bytes of the
-/// one that holds it.
+/// The members of a struct or union, then those of its anonymous members, each with the offset in bytes of the
+/// containing struct.
 fn members<'a>(view: &View<'a>, aggregate: TypeId) -> impl Iterator<Item = (u64, &'a MemberRecord)> {
     let mut open = vec![];
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! How a type is laid out, where its members are, who uses it.
+//! The layout of types, paths to their members, and the functions that use them.
 pub mod c_declaration;
 pub mod layout;
 pub mod lookup;

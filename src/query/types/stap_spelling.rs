@@ -1,13 +1,13 @@
-//! Types as SystemTap spells them: modifiers behind what they modify, `struct file*`, `char const*`,
-//! `int (*) (struct file*, long int)`. The source of the rules is `dwarf_wrappers.cxx` of SystemTap 4.8.
+//! SystemTap's spelling of types, with modifiers after what they modify: `struct file*`, `char const*`, `int (*)
+//! (struct file*, long int)`. The rules follow `dwarf_wrappers.cxx` of SystemTap 4.8.
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
 
-/// Types of types of … deeper than this are cut: only damaged files have them.
+/// The deepest chain of types; only damaged files have longer ones, which are cut.
 const DEEPEST: u32 = 64;
 
-/// The type's spelling; `None` if it has none, as SystemTap then does not list the variable.
+/// The spelling of a type; `None` if it has none, in which case SystemTap does not list the variable.
 pub fn spell(view: &View<'_>, type_id: TypeId) -> Option<String> {
     spell_at(view, type_id, 0)
 }
@@ -38,8 +38,8 @@ fn spell_at(view: &View<'_>, type_id: TypeId, depth: u32) -> Option<String> {
     Some(format!("{result} ({out}) ({parameters})"))
 }
 
-/// Writes the type from the inside out; stops at a function type, whose modifiers stand in the middle of it. False if
-/// the type cannot be named.
+/// Writes the type from the inside out; stops at a function type, whose modifiers are in the middle of it. False if the
+/// type cannot be named.
 fn modifiers(
     view: &View<'_>,
     type_id: Option<TypeId>,
@@ -83,7 +83,7 @@ fn modifiers(
     let target = record.target.some();
     let target_record = target.and_then(|t| view.types.get(t.index()));
     let target_kind = target_record.map(|t| TypeKind::from_u8(t.kind));
-    // The argument list of a variadic function is a pointer to a struct that nobody wrote.
+    // The argument list of a variadic function is a pointer to a struct that the compiler generated.
     if kind == TypeKind::Pointer
         && target_kind == Some(TypeKind::Struct)
         && target_record.is_some_and(|t| view.string(t.name) == b"__va_list_tag")

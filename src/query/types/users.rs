@@ -1,4 +1,4 @@
-//! Which functions take or return a type.
+//! The functions that take or return a type.
 use super::lookup::{self, DEEPEST};
 use probeidx_format::id::{FunctionId, ObjectId, TypeId};
 use probeidx_format::types::TypeKind;
@@ -12,20 +12,20 @@ pub struct User<'a> {
     pub name: &'a [u8],
     /// The file of the declaration.
     pub file: &'a [u8],
-    /// The line of the declaration, from 1; 0 where it is not known.
+    /// The line of the declaration, from 1; 0 if unknown.
     pub line: u32,
     /// Whether it is inlined somewhere.
     pub is_inlined: bool,
-    /// Where it has code; none where the compiler kept nothing of it.
+    /// The objects with code of the function; empty if the compiler kept none.
     pub objects: Vec<ObjectId>,
-    /// Where the type stands: 0 what the function returns, else the number of the parameter; and how many pointers lead to
-    /// it.
+    /// The uses of the type: 0 for the return value, else the number of the parameter; and the number of pointers that
+    /// lead to the type.
     pub uses: Vec<(u32, u32)>,
 }
 
-/// Calls `each` with the functions, by name, file and line, that take or return one of these types as it is or through
-/// pointers; typedefs and qualifiers do not count. Cost: of structs, unions and enums what is found; of others a look at
-/// every function.
+/// Calls `each` with the functions that take or return one of these types, directly or through pointers; ordered by
+/// name, file and line. Typedefs and qualifiers are ignored. Cost: linear in the results for structs, unions and enums;
+/// for other types, linear in all functions.
 ///
 /// # Errors
 /// Those of `each`.
@@ -69,8 +69,8 @@ pub fn users<'a, E>(
     })
 }
 
-/// The types to ask [`users`] for, where a name was asked for that has these definitions: where there are several, functions may
-/// know only the name of the type.
+/// The types to pass to [`users`] for a name with these definitions. Includes the types that are only declared, because
+/// functions may refer to those if there are several definitions.
 pub fn asked(view: &View<'_>, name: &str, found: &[TypeId]) -> Vec<TypeId> {
     let (kind, plain) = lookup::split(name);
     let mut wanted = found.to_vec();
@@ -87,7 +87,7 @@ impl User<'_> {
     }
 }
 
-/// The objects that have code of functions that take or return the type: what tells definitions of one name apart.
+/// The objects with code of functions that take or return the type, to distinguish definitions of the same name.
 pub fn objects(view: &View<'_>, type_id: TypeId) -> Vec<ObjectId> {
     let mut objects = vec![];
     let mut last = None;
@@ -108,12 +108,12 @@ fn uses(view: &View<'_>, wanted: &[TypeId]) -> Vec<Use> {
     let (mut listed, others): (Vec<TypeId>, Vec<TypeId>) = stripped.partition(is_listed);
     listed.sort_unstable();
     listed.dedup();
-    // Each has a byte of its own, but in a forged index.
+    // Only a forged index has more uses than bytes in the section.
     let mut left = view.left(SectionName::TypeUses);
     let mut uses: Vec<Use> =
         listed.iter().flat_map(|t| view.users(*t)).take_while(|_| left.take(1)).collect();
     if !others.is_empty() {
-        // What was asked for counts, not what it is a name of: gfp_t is not every unsigned int.
+        // Typedefs are not resolved: gfp_t is not every unsigned int.
         let plain: Vec<TypeId> = wanted
             .iter()
             .copied()
@@ -126,7 +126,7 @@ fn uses(view: &View<'_>, wanted: &[TypeId]) -> Vec<Use> {
     uses
 }
 
-/// Looks at what every function takes and returns.
+/// Searches the parameters and return types of all functions.
 fn search(view: &View<'_>, wanted: &[TypeId]) -> Vec<Use> {
     let depths: Vec<Option<u32>> =
         (0..view.types.len() as u32).map(|t| depth(view, wanted, TypeId::new(t))).collect();
@@ -145,7 +145,7 @@ fn search(view: &View<'_>, wanted: &[TypeId]) -> Vec<Use> {
     uses
 }
 
-/// Through how many pointers a type leads to one that is wanted.
+/// The number of pointers from a type to one of the wanted ones.
 fn depth(view: &View<'_>, wanted: &[TypeId], type_id: TypeId) -> Option<u32> {
     let (mut at, mut depth) = (type_id, 0);
     for _ in 0..DEEPEST {
@@ -162,7 +162,7 @@ fn depth(view: &View<'_>, wanted: &[TypeId], type_id: TypeId) -> Option<u32> {
     None
 }
 
-/// Adds the objects in which a function has code and that are not there yet.
+/// Adds the objects in which a function has code, without duplicates.
 fn add_objects(view: &View<'_>, function: FunctionId, objects: &mut Vec<ObjectId>) {
     let mut end = 0;
     for place in view.places_of_function(function) {

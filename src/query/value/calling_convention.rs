@@ -1,7 +1,7 @@
-//! Whether the calling convention says where parameters are: so that `$argN` is offered only where it is right.
+//! Where the calling convention puts parameters, so that `$argN` is offered only if it is right.
 use super::stap_visibility::after_fentry;
 use crate::query::index::functions::{self, Placed};
-use crate::query::index::provenance::{self, Basis};
+use crate::query::index::provenance::{self, Provenance};
 use crate::query::types::lookup;
 use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
@@ -9,21 +9,21 @@ use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
 use probeidx_format::{View, machine};
 
-/// What the debug information says of a parameter that the calling convention puts somewhere.
+/// Whether the debug information confirms where the convention puts a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// It is there.
+    /// The parameter is there.
     Proved,
-    /// It is elsewhere: the compiler changed the order, or removed another one.
+    /// It is elsewhere: the compiler reordered parameters, or removed another one.
     Moved,
-    /// It is not passed.
+    /// The parameter is not passed.
     Gone,
-    /// Nothing is said, or nothing that could be compared.
+    /// The debug information has no location, or none that can be compared.
     Unknown,
 }
 
 impl Proof {
-    /// As JSON and text print it.
+    /// The name in JSON and text.
     pub fn name(self) -> &'static str {
         match self {
             Self::Proved => "proved",
@@ -39,7 +39,7 @@ impl Proof {
 pub enum Slot {
     /// In a register, by its DWARF number.
     Register(u8),
-    /// On the stack, so many bytes above the stack pointer at the entry.
+    /// On the stack, this many bytes above the stack pointer at the entry.
     Stack(i64),
 }
 
@@ -50,11 +50,11 @@ pub struct Parameter {
     pub number: u32,
     /// Where the convention puts it.
     pub slot: Slot,
-    /// Whether it is there in fact.
+    /// Whether the debug information confirms it.
     pub proof: Proof,
 }
 
-/// Where at the entry the arguments on the stack begin, and where the frame base is (DW_CFA_def_cfa of the first instruction):
+/// Where at the entry the stack arguments begin, and where the frame base is (DW_CFA_def_cfa of the first instruction);
 /// both in bytes above the stack pointer. (The same documents, on the stack frame.)
 fn stack_arguments(machine: u16) -> (i64, i64) {
     match machine {
@@ -66,8 +66,8 @@ fn stack_arguments(machine: u16) -> (i64, i64) {
     }
 }
 
-/// The parameters of an out-of-line function, by their position among its variables. Empty for machines of which the
-/// convention is not known. Cost: of the function's variables and their locations.
+/// The parameters of an out-of-line function, with their positions among its variables. Empty for machines whose
+/// convention is not known. Cost: linear in the function's variables and their locations.
 pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> {
     let registers = machine::argument_registers(view.machine());
     let Some(function) = functions::function(view, placed.record) else { return vec![] };
@@ -92,14 +92,14 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
                     Slot::Stack(stack - word)
                 }
             },
-            // More than one register, or memory: what comes behind is not counted any further.
+            // More than one register, or memory: parameters after this one are not counted.
             _ => break,
         };
         let location = locations.iter().find(|l| l.0 == position).map(|l| l.1);
         let proof = match prove(location, slot, word, frame_base, |l| l.at_start(pc).or_else(|| l.at(later?)))
         {
-            // Of what BTF does not know it says nothing.
-            Proof::Gone if provenance::of_place(view, placed) == Basis::Btf => Proof::Unknown,
+            // BTF has no locations, so that a missing one means nothing.
+            Proof::Gone if provenance::of_place(view, placed) == Provenance::Btf => Proof::Unknown,
             proof => proof,
         };
         found.push((position, Parameter { number, slot, proof }));
@@ -107,7 +107,7 @@ pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> 
     found
 }
 
-/// How many registers a value of this type takes, if it is one that is passed in registers one by one.
+/// How many registers a value of this type takes; `None` unless it is passed in one register.
 fn words(view: &View<'_>, type_id: Option<TypeId>) -> Option<u32> {
     let stripped = lookup::strip(view, type_id?)?;
     let record = view.types.get(stripped.index())?;
@@ -142,13 +142,13 @@ fn prove<'a>(
         {
             Proof::Proved
         }
-        // Of a value of less than a word a big-endian machine has the last bytes of its slot.
+        // On a big-endian machine, a value smaller than a word is in the last bytes of its slot.
         (Expr::Frame(distance), Slot::Stack(due))
             if distance.checked_add(frame_base).is_some_and(|at| (due..due + word).contains(&at)) =>
         {
             Proof::Proved
         }
-        // A slot that is written later says nothing of where it came from.
+        // A slot written later does not show where the value came from.
         (Expr::Frame(distance), _) if distance < -word => Proof::Unknown,
         (Expr::Register(_) | Expr::Frame(_) | Expr::BasedOn(..) | Expr::EntryValue(_), _) => Proof::Moved,
         _ if expr.is_empty() => Proof::Gone,

@@ -1,4 +1,4 @@
-//! DWARF operations (DWARF 5, section 2.5) that boil down to adding, reading, and keeping some of the bits; and pieces
+//! DWARF operations (DWARF 5, section 2.5) that reduce to additions, memory reads and bit selection; and pieces
 //! (2.6.1.2).
 use super::plan::{Bits, Missing, Op, Piece, Plan};
 use probeidx_format::ByteOrder;
@@ -20,12 +20,12 @@ const IMPLICIT_VALUE: u8 = 0x9e;
 const STACK_VALUE: u8 = 0x9f;
 const ENTRY_VALUE: [u8; 2] = [0xa3, 0xf3];
 
-/// The plan of some operations; `is_entry`: the registers hold what the function was called with. `DW_OP_fbreg` has none:
-/// among others it may stand for any frame base.
+/// The plan of a sequence of operations. `is_entry`: the registers hold their values at the function's entry.
+/// `DW_OP_fbreg` has no plan, because the frame base is not known here.
 ///
-/// Operands are little-endian, as the index has them; the bytes of a value are in the order of the object.
+/// Operands are little-endian, as the index stores them; the bytes of a value are in the object's order.
 ///
-/// `word` is the size of an address, and of the numbers that the operations work on.
+/// `word` is the size of an address and of the stack entries.
 pub fn run(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Result<Plan, Missing> {
     match pieces(operations, is_entry, order, word) {
         Some(pieces) if !pieces.is_empty() => Ok(Plan { pieces, ..Plan::default() }),
@@ -33,7 +33,7 @@ pub fn run(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Res
     }
 }
 
-/// What lies between the pieces' ends; `None` where that cannot be told.
+/// The pieces of a value; `None` if they cannot be decoded.
 fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Option<Vec<Piece>> {
     let (mut found, mut rest) = (vec![], operations);
     let mut first = rest;
@@ -44,7 +44,7 @@ fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Opti
             PIECE => unsigned(&mut rest)?.checked_mul(8)?,
             BIT_PIECE => {
                 let bits = unsigned(&mut rest)?;
-                // From another bit than the lowest on: no compiler for the kernel writes that.
+                // A piece that starts above the lowest bit: no compiler of kernels writes that.
                 (unsigned(&mut rest)? == 0).then_some(bits)?
             }
             _ => {
@@ -59,7 +59,7 @@ fn pieces(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Opti
         found.push(Piece { bits, plan });
         first = rest;
     }
-    // Behind the last piece nothing may stand.
+    // Nothing may follow the last piece.
     (first.is_empty() || found.is_empty()).then_some(found)
 }
 
@@ -123,16 +123,16 @@ fn simple(operations: &[u8], is_entry: bool, order: ByteOrder, word: u8) -> Resu
     }
 }
 
-/// Which bits of a number masks and shifts keep.
+/// The bits of a number that masks and shifts keep.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Kept {
     lowest: u32,
     width: u32,
-    /// How many bits they stand higher than where they are to end.
+    /// How many bits they are above their final position.
     raised: u32,
-    /// The highest one fills those above it.
+    /// Whether the highest bit fills those above it.
     is_signed: bool,
-    /// How many bits the number has.
+    /// The number of bits in the number.
     whole: u32,
 }
 
@@ -145,7 +145,7 @@ impl Kept {
     fn after(self, operation: u8, number: u64) -> Option<Self> {
         let shift = || u32::try_from(number).ok().filter(|n| *n < self.whole && !self.is_signed);
         Some(match operation {
-            // The low bits, in one run.
+            // A mask of the low bits, without gaps.
             AND if self.raised == 0
                 && !self.is_signed
                 && number != 0
@@ -167,7 +167,7 @@ impl Kept {
         })
     }
 
-    /// `None` where the bits are not at the lowest place in the end.
+    /// `None` if the bits do not end at the lowest position.
     fn bits(self) -> Option<Option<Bits>> {
         let bits = Bits { lowest: self.lowest, width: self.width, is_signed: self.is_signed };
         (self.raised == 0).then_some((self != Self::all((self.whole / 8) as u8)).then_some(bits))
@@ -182,7 +182,7 @@ fn add(ops: &mut Vec<Op>, distance: i64) {
     }
 }
 
-/// The number that an operation stands for, if it is a constant.
+/// The number that an operation pushes, if it is a constant.
 fn constant(op: u8, rest: &mut &[u8]) -> Option<u64> {
     let is_signed = op % 2 == 1;
     let length = match op {
@@ -199,7 +199,7 @@ fn constant(op: u8, rest: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(value))
 }
 
-/// Passes over what belongs to an operation (DWARF 5, 7.7.1, and GNU's before it). `None` for one that is not known.
+/// Skips the operands of an operation (DWARF 5, 7.7.1, and the earlier GNU ones). `None` for an unknown operation.
 pub(crate) fn skip_operands(op: u8, rest: &mut &[u8]) -> Option<()> {
     let (numbers, bytes) = match op {
         0x08 | 0x09 | 0x15 | DEREF_SIZE | 0x95 => (0, 1),
@@ -212,7 +212,7 @@ pub(crate) fn skip_operands(op: u8, rest: &mut &[u8]) -> Option<()> {
             *rest = rest.get(1..)?;
             (1, 0)
         }
-        // An offset of four bytes, as the kernel's debug information is 32-bit DWARF.
+        // A four-byte offset, because the kernel's debug information is 32-bit DWARF.
         0xa0 | 0xf2 => {
             *rest = rest.get(4..)?;
             (1, 0)
@@ -243,7 +243,7 @@ fn signed(rest: &mut &[u8]) -> Option<i64> {
     leb(rest, true)
 }
 
-/// A LEB128 number, signed or not, that fits 64 bits.
+/// A LEB128 number, signed or unsigned, that fits in 64 bits.
 fn leb(rest: &mut &[u8], is_signed: bool) -> Option<i64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -291,7 +291,7 @@ mod tests {
             (&[0x08, 0x20, SHL, 0x08, 0x20, SHRA], (0, 32, true)),
             (&[0x08, 0x20, SHL, 0x08, 0x30, SHR], (16, 16, false)),
             (&[0x08, 0x30, SHR], (48, 16, false)),
-            // The highest bit is none that stood there: it is 0.
+            // The highest bit is not from the value: it is 0.
             (&[0x0a, 0xff, 0xff, AND, 0x38, SHRA], (8, 8, false)),
         ];
         for (operations, (lowest, width, is_signed)) in cases {
@@ -302,7 +302,7 @@ mod tests {
         let read = run(&[0x75, 0x10, DEREF_SIZE, 4, STACK_VALUE], false, LITTLE, 8).unwrap();
         assert_eq!(read.ops, [Op::Register(5), Op::Add(16), Op::Read(4)]);
         assert_eq!(read.bits.map(|b| b.width), Some(32));
-        // All bits: nothing is lost.
+        // A mask of all bits loses nothing.
         let all = [&[0x70, 0, 0x0e], &[0xff; 8][..], &[AND, STACK_VALUE]].concat();
         assert_eq!(run(&all, false, LITTLE, 8).unwrap().bits, None);
     }
@@ -317,7 +317,7 @@ mod tests {
         let register = |n| Some((vec![Op::Register(n)], false));
         assert_eq!(pieces(&[0x55, PIECE, 8, 0x54, PIECE, 4]), [(64, register(5)), (32, register(4))]);
         assert_eq!(pieces(&[0x52, PIECE, 8, PIECE, 8]), [(64, register(2)), (64, None)]);
-        // What one piece cannot say leaves the other.
+        // Pieces are independent: one without a plan does not affect the others.
         let operations = [
             0x5e,
             PIECE,
@@ -350,7 +350,7 @@ mod tests {
             &[0x75, 0x80],
             &[STACK_VALUE],
             &[0x31],
-            // No run of low bits; bits that are not shifted back; nothing kept; a mask that leads to memory.
+            // Not a run of low bits; bits that are not shifted back; nothing kept; a mask before a memory read.
             &[0x75, 0, 0x32, AND, STACK_VALUE],
             &[0x75, 0, 0x38, SHL, STACK_VALUE],
             &[0x75, 0, 0x30, AND, STACK_VALUE],
@@ -358,7 +358,7 @@ mod tests {
             &[0x75, 0, 0x31, AND, PLUS_UCONST, 1, STACK_VALUE],
             &[0x75, 0, 0x08, 64, SHR, STACK_VALUE],
             &[0x75, 0, 0x31, 0x1c, STACK_VALUE],
-            // Pieces that end early, from another bit on, and with something behind them.
+            // Pieces that end early, that start at another bit, or with something after them.
             &[0x55, PIECE],
             &[0x55, BIT_PIECE, 8, 1],
             &[0x55, PIECE, 8, 0x54],
@@ -366,7 +366,7 @@ mod tests {
         for operations in cases {
             assert!(run(operations, false, LITTLE, 8).is_err(), "{operations:x?}");
         }
-        // An entry's value is no register's behind the entry.
+        // After the entry, an entry value is not in a register.
         assert!(run(&[0xa3, 1, 0x55, STACK_VALUE], false, LITTLE, 8).is_err());
     }
 }

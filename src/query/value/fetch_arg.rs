@@ -1,5 +1,5 @@
-//! Plans as fetch arguments of kprobe_events (Documentation/trace/kprobetrace.rst; kernel/trace/trace_probe.c, 6.1 and
-//! 6.12), and of uprobe_events (Documentation/trace/uprobetracer.rst) in programs and shared libraries.
+//! Lowers plans to fetch arguments of kprobe_events (Documentation/trace/kprobetrace.rst; kernel/trace/trace_probe.c,
+//! 6.1 and 6.12) and, in programs and shared libraries, of uprobe_events (Documentation/trace/uprobetracer.rst).
 use super::plan::{Bits, Missing, Op, Piece, Plan};
 use super::tracefs_features::Ability;
 use crate::query::index::registers;
@@ -15,21 +15,21 @@ use std::borrow::Cow;
 /// The kernel's limits.
 const LONGEST_BODY: usize = 63;
 const DEEPEST: usize = 13;
-/// Of the record of an event, without its header (`MAX_PROBE_EVENT_SIZE`, trace_probe.h, 6.1.176 and 6.12.107;
-/// those before do not look).
+/// The limit on an event record without its header (`MAX_PROBE_EVENT_SIZE`, trace_probe.h, 6.1.176 and 6.12.107;
+/// earlier kernels do not check).
 const LARGEST_RECORD: u32 = 3072;
 
 /// `DW_ATE_signed`, `DW_ATE_signed_char`
 const SIGNED: [u8; 2] = [5, 6];
 
-/// Where a plan is lowered.
+/// The probe that a plan is lowered for.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     /// The index of the kernel.
     pub view: &'a View<'a>,
     /// The object that holds the probe.
     pub object: ObjectId,
-    /// Where the probe stands.
+    /// The address of the probe.
     pub pc: u32,
 }
 
@@ -37,12 +37,12 @@ impl Target<'_> {
     /// What follows the `=` of an argument: `+0(+96(%di)):string`.
     ///
     /// # Errors
-    /// Why the kernel cannot read it so.
+    /// Why the kernel cannot read the value.
     pub fn body(&self, plan: &Plan, argument: Option<&Argument>) -> Result<String, String> {
         self.body_at(plan, argument, &self.place(plan))
     }
 
-    /// The same where it is known what [`Target::place`] says of the plan.
+    /// Like [`Target::body`], given the result of [`Target::place`] for the plan.
     pub(super) fn body_at(
         &self,
         plan: &Plan,
@@ -62,7 +62,7 @@ impl Target<'_> {
         Ok(body)
     }
 
-    /// The same for what the kernel reads by itself.
+    /// Like [`Target::body`], for what the kernel reads by itself.
     pub fn raw(view: &View<'_>, text: &str, argument: &Argument) -> Result<String, String> {
         Ok(match &argument.cast {
             Some(Cast::Text(cast) | Cast::As(cast) | Cast::DentryName(cast)) => {
@@ -74,13 +74,13 @@ impl Target<'_> {
         })
     }
 
-    /// The steps as nested dereferences.
+    /// Lowers the steps to nested dereferences.
     pub fn place(&self, plan: &Plan) -> Result<String, String> {
         if !plan.pieces.is_empty() {
             return Err(self.pieces(plan));
         }
         let (first, rest) = plan.ops.split_first().ok_or("it is nowhere")?;
-        // What is in memory is read in the end.
+        // A value in memory needs a final read.
         let word = self.view.address_size();
         let steps = || rest.iter().copied().chain(plan.in_memory.then_some(Op::Read(word)));
         let (mut distance, mut depth, mut taken) = (0i64, 0usize, 0usize);
@@ -108,7 +108,7 @@ impl Target<'_> {
             }
             Op::Add(_) | Op::Read(_) => return Err("it starts nowhere".to_owned()),
         };
-        // The one of `@SYMBOL` is none of these.
+        // The read implied by `@SYMBOL` is not among these steps.
         let first_read = usize::from(matches!(first, Op::Address(_)));
         let steps = || steps().skip(taken);
         let reads = first_read + steps().filter(|s| matches!(s, Op::Read(_))).count();
@@ -116,7 +116,7 @@ impl Target<'_> {
         for (at, step) in steps().enumerate() {
             match step {
                 Op::Add(more) => distance = distance.wrapping_add(more),
-                // The last one reads what the type has.
+                // The last read has the size of the type.
                 Op::Read(size) if size == word || at == last => {
                     let number = first_read + depth;
                     let is_user = plan.user_from.is_some_and(|from| number >= from.min(reads - 1));
@@ -127,7 +127,7 @@ impl Target<'_> {
                     distance = 0;
                 }
                 Op::Read(size) => {
-                    return Err(format!("a read of {size} bytes on the way: the kernel reads {word}"));
+                    return Err(format!("an intermediate read of {size} bytes: the kernel reads {word}"));
                 }
                 _ => return Err("it starts twice".to_owned()),
             }
@@ -143,7 +143,7 @@ impl Target<'_> {
         Ok(text)
     }
 
-    /// Where the pieces of a value are.
+    /// Describes where the pieces of a value are.
     fn pieces(&self, plan: &Plan) -> String {
         let one = |piece: &Piece| {
             let size = match piece.bits % 8 {
@@ -164,7 +164,7 @@ impl Target<'_> {
         format!("in pieces: {}", all.join(", "))
     }
 
-    /// `@SYMBOL+offset`, which is a read already; and how many of the steps are in it.
+    /// `@SYMBOL+offset`, which implies a read; and the number of steps that it covers.
     fn symbol(&self, address: u64, mut steps: impl Iterator<Item = Op>) -> Result<(String, usize), String> {
         let moved = || format!("the address {address:#x}, which moves with the kernel");
         let (distance, read, taken) = match steps.next() {
@@ -188,13 +188,13 @@ impl Target<'_> {
         Ok((text, taken))
     }
 
-    /// How far an address of a program or library is from the probe: data moves with code. Uprobes have `@+OFFSET` for that,
-    /// but 6.12.95 was seen to add the offset twice.
+    /// The distance from the probe to an address of a program or library: data moves with code. Uprobes have `@+OFFSET`
+    /// for that, but 6.12.95 was seen to add the offset twice.
     fn away(&self, address: u64) -> i64 {
         address.wrapping_sub(symbols::address(self.view, self.object, self.pc)) as i64
     }
 
-    /// The plan and the type that the kernel is to take what it reads for.
+    /// The plan, with the fetch type to read it as.
     fn typed<'p>(
         &self,
         plan: &'p Plan,
@@ -207,8 +207,8 @@ impl Target<'_> {
                 if text.ends_with(']') && !plan.in_memory {
                     return Err(format!("{text}: an array is read from memory"));
                 }
-                // What is less than a number is read by a type that reads no more. Bits in memory may be given as bits of
-                // the number that holds them.
+                // A part of a number needs a type that reads no more than the part. Bits in memory may also be given as
+                // a bit-field of the number that holds them.
                 if let Some(bits) = plan.bits.filter(|_| !(text.starts_with('b') && plan.in_memory))
                     && (bits.lowest > 0 || reach(text).is_none_or(|reach| reach > bits.width))
                 {
@@ -226,14 +226,14 @@ impl Target<'_> {
                     Some(bits) if bits.bytes().all(|b| b.is_ascii_digit()) => {
                         Ok((plan, format!("{radix}{bits}").into()))
                     }
-                    _ => Err(format!("{natural} is not a number of which the radix could be chosen")),
+                    _ => Err(format!("{natural} is not a number, so its radix cannot be chosen")),
                 }
             }
             None => self.natural(plan),
         }
     }
 
-    /// As a string: what a pointer points to, or an array.
+    /// Lowers to a string: what a pointer points to, or an array.
     fn text<'p>(&self, plan: &'p Plan) -> Result<Cow<'p, Plan>, String> {
         if let Some(pointee) = plan.clone().pointee(self.view) {
             return Ok(Cow::Owned(pointee));
@@ -245,8 +245,8 @@ impl Target<'_> {
         }
     }
 
-    /// Whether the kernel can take `%pd` or `%pD` for a value: it writes a string's place around it, which has the same
-    /// limits as others (`traceprobe_expand_dentry_args`, trace_probe.c).
+    /// Whether the kernel accepts `%pd` or `%pD` for a value. It wraps a string dereference around the argument, and
+    /// that counts against the same limits (`traceprobe_expand_dentry_args`, trace_probe.c).
     fn dentry_name(&self, plan: &Plan, text: &str) -> Result<(), String> {
         let (target, steps) = match text {
             "%pd" => ("dentry", "d_name.name"),
@@ -261,13 +261,13 @@ impl Target<'_> {
         let steps = member_path::parse(&format!("x->{steps}")).map_err(|e| e.to_string())?.steps;
         let whole = plan.clone().part(self.view, &steps).map_err(|e| e.to_string())?;
         let whole = whole.pointee(self.view).ok_or("its name is no pointer")?;
-        // As the kernel writes it: `+0x0(+0x28(%di)):string`.
+        // As the kernel expands it: `+0x0(+0x28(%di)):string`.
         let body = self.place(&whole)?;
         let reads = steps.iter().filter(|s| matches!(s, Step::Arrow(_))).count() + 1;
         check_length(&body, body.len() + 2 * reads + ":string".len())
     }
 
-    /// The type that the variable has: width and sign of a number, a pointer in hexadecimal.
+    /// The type of the variable: width and sign of a number; hexadecimal for a pointer.
     fn natural<'p>(&self, plan: &'p Plan) -> Result<(Cow<'p, Plan>, Cow<'static, str>), String> {
         let view = self.view;
         let as_it_is = |text| Ok((Cow::Borrowed(plan), text));
@@ -298,7 +298,7 @@ impl Target<'_> {
                     }
                 }
             }
-            // `pgprot_t`, `kuid_t`: a number by another name.
+            // `pgprot_t`, `kuid_t`: a number wrapped in a struct.
             TypeKind::Struct | TypeKind::Class
                 if matches!(size, 1 | 2 | 4 | 8) && view.members(stripped).len() == 1 =>
             {
@@ -347,7 +347,7 @@ impl Target<'_> {
 
     fn is_character(&self, type_id: TypeId) -> bool {
         let record = lookup::strip(self.view, type_id).and_then(|t| self.view.types.get(t.index()));
-        // DW_ATE_signed_char, DW_ATE_unsigned_char; `u8` is the latter too, under another name.
+        // DW_ATE_signed_char, DW_ATE_unsigned_char; `u8` also has the latter, under another name.
         record.is_some_and(|r| r.encoding == 6 && self.view.string(r.name) == b"char")
     }
 
@@ -357,8 +357,7 @@ impl Target<'_> {
     }
 }
 
-/// The kernel's type of some bits: those of a number in memory, or of one that is not. `is_signed`: they are a whole
-/// number with a sign.
+/// The fetch type for some bits of a number, in memory or not. `is_signed`: the bits are a whole signed number.
 fn bit_field(bits: Bits, is_signed: bool, in_memory: Option<u64>) -> Result<String, String> {
     if bits.is_signed || (is_signed && in_memory.is_none()) {
         return Err(format!("{}, with a sign: the kernel's bit-fields have none", words(bits)));
@@ -370,7 +369,7 @@ fn bit_field(bits: Bits, is_signed: bool, in_memory: Option<u64>) -> Result<Stri
     Ok(format!("b{}@{}/{container}", bits.width, bits.lowest))
 }
 
-/// How many of the lowest bits a type of kprobe_events reads, if it reads a number.
+/// How many of the lowest bits a fetch type reads, if it reads a number.
 fn reach(text: &str) -> Option<u32> {
     match text.strip_prefix('b') {
         Some(field) => {
@@ -392,14 +391,14 @@ fn check_length(body: &str, length: usize) -> Result<(), String> {
     }
 }
 
-/// Whether the kernel has a type.
+/// Whether the kernel has a fetch type.
 fn check_type(view: &View<'_>, text: &str) -> Result<(), String> {
     Ability::of_type(text)
         .map_or(Ok(()), |ability| ability.check(view).map_err(|why| format!("{text}: {why}")))
 }
 
-/// The bytes that an argument has in the record of an event. A string is kept behind the record, and has a reference in
-/// it (`__data_loc`).
+/// The size of an argument in the event record. A string is stored after the record, with a reference in it
+/// (`__data_loc`).
 pub fn record_size(fetch: &str) -> u32 {
     let body = fetch.split_once('=').map_or(fetch, |(_, body)| body);
     let Some((_, kind)) = body.rsplit_once(':').filter(|_| !body.ends_with('"')) else {
@@ -421,7 +420,7 @@ pub fn record_size(fetch: &str) -> u32 {
     size.saturating_mul(count)
 }
 
-/// Why the kernel does not take one more argument, if it does not. `before` is the size of those before it, and grows.
+/// Whether the kernel accepts one more argument. `before` is the size of the previous ones, and is increased.
 pub fn check_record(before: &mut u32, fetch: &str) -> Result<(), String> {
     let size = before.saturating_add(record_size(fetch));
     if size > LARGEST_RECORD {
@@ -431,7 +430,7 @@ pub fn check_record(before: &mut u32, fetch: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The name of an argument that was given none: that of the last member, else of the variable.
+/// The default name of an argument: that of the last member, else of the variable.
 pub fn name(argument: &Argument) -> Cow<'_, str> {
     if let Some(name) = &argument.name {
         return name.into();
@@ -442,7 +441,7 @@ pub fn name(argument: &Argument) -> Cow<'_, str> {
             let end = name.char_indices().nth(32).map_or(name.len(), |(end, _)| end);
             name[..end].into()
         }
-        // `%di` is called di, `$stack2` stack2.
+        // `%di` becomes `di`, `$stack2` becomes `stack2`.
         Source::Raw(text) => {
             let plain = text.strip_prefix(['%', '$']).unwrap_or_default();
             if argument::is_name(plain) { plain.into() } else { "arg".into() }

@@ -1,11 +1,11 @@
-//! From location expressions to plans.
+//! Turns location expressions into plans.
 use super::dwarf_expr;
 use super::plan::{At, Missing, Op, Plan};
 use crate::query::index::cfa;
 use probeidx_format::expr::Expr;
 use probeidx_format::{View, machine};
 
-/// How what an expression denotes is read.
+/// The plan that reads what an expression denotes.
 pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missing> {
     let frame = || {
         let rule = cfa::cfa(view, at.object, at.pc);
@@ -24,7 +24,8 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
         Expr::Frame(distance) => {
             let (register, cfa) = frame()?;
             let distance = cfa.wrapping_add(distance);
-            // A slot below the stack pointer is not there yet: GCC says where a variable is kept, and not from when on.
+            // A slot below the stack pointer is not allocated yet: GCC records where a variable is kept, but not from
+            // which address on.
             if distance < 0 && Some(register) == stack_pointer(view.machine()) {
                 return Err(Missing::Elsewhere);
             }
@@ -48,7 +49,7 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
     Ok(Plan::of(ops, in_memory, None))
 }
 
-/// DWARF's number of the stack pointer.
+/// The DWARF number of the stack pointer.
 pub(super) fn stack_pointer(machine: u16) -> Option<u8> {
     match machine {
         machine::X86_64 => Some(7),

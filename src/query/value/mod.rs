@@ -1,4 +1,4 @@
-//! A value at an address: where it is, or why it cannot be had.
+//! A value at an address: how to read it, or why it cannot be read.
 pub mod calling_convention;
 pub(crate) mod dwarf_expr;
 pub mod fetch_arg;
@@ -14,27 +14,27 @@ use plan::Plan;
 use probeidx_format::id::TypeId;
 use std::collections::HashSet;
 
-/// What can be done with a value at an address.
+/// Whether a value can be read at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// In a register or in memory.
     Readable,
-    /// Always this value.
+    /// A constant.
     Constant,
-    /// It has a location, not at this address.
+    /// It has a location, but not at this address.
     Elsewhere,
-    /// It is nowhere.
+    /// It has no location.
     OptimizedOut,
-    /// It has a location here that cannot be fetched; the text says why.
+    /// It has a location here that cannot be fetched; the text gives the reason.
     Unsupported,
 }
 
 impl State {
-    /// Whether a probe can have the value.
+    /// Whether a probe can read the value.
     pub fn is_known(self) -> bool {
         matches!(self, Self::Readable | Self::Constant)
     }
-    /// As JSON and text print it.
+    /// The name in JSON and text.
     pub fn name(self) -> &'static str {
         match self {
             Self::Readable => "readable",
@@ -46,50 +46,50 @@ impl State {
     }
 }
 
-/// What a value is to the function.
+/// The role of a value in the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A parameter.
     Parameter,
-    /// A variable of a block.
+    /// A local variable.
     Local,
-    /// What it returns.
+    /// The return value.
     Return,
-    /// Something the kernel knows of itself.
+    /// A register or another value that the kernel reads by itself.
     Raw,
-    /// Of the record of a tracepoint's event.
+    /// A field of a tracepoint's event record.
     Field,
 }
 
 /// A value at the placement's address.
 #[derive(Clone, Debug)]
 pub struct ValueAt {
-    /// The variable's, or the argument as it was asked for.
+    /// The name of the variable, or the requested argument.
     pub name: String,
-    /// A parameter, a local, or what the kernel knows.
+    /// What kind of value it is.
     pub role: Role,
-    /// Its type; none where it is not described.
+    /// The type; `None` if unknown.
     pub type_id: Option<TypeId>,
-    /// In SystemTap's spelling; `None` if it has none.
+    /// The type in SystemTap's spelling; `None` if it has none.
     pub type_name: Option<String>,
-    /// Whether a probe can have it.
+    /// Whether a probe can read it.
     pub state: State,
     /// Where it is, or why it cannot be fetched.
     pub location: Option<String>,
     /// The argument of kprobe_events that reads it: `name=+0(+96(%di)):string`.
     pub fetch: Option<String>,
-    /// The same step by step.
+    /// The plan behind the fetch argument.
     pub plan: Option<Plan>,
-    /// Of a parameter at the entry of an out-of-line function.
+    /// The calling convention's location, for a parameter at the entry of an out-of-line function.
     pub parameter: Option<Parameter>,
-    /// Where it is known, if it is not here.
+    /// The nearest address where it has a location, if it has none here.
     pub elsewhere: Option<Elsewhere>,
-    /// It was asked for, and is not one of all variables.
+    /// Whether it was requested by name rather than listed with all variables.
     pub is_asked: bool,
 }
 
 impl ValueAt {
-    /// What was asked for and cannot be fetched.
+    /// A requested value that cannot be fetched.
     pub fn unsupported(name: &str, why: String) -> Self {
         Self {
             name: name.to_owned(),
@@ -107,7 +107,7 @@ impl ValueAt {
     }
 }
 
-/// The fetch arguments of what was asked for and can be read, no name twice.
+/// The fetch arguments of the requested values that can be read, without duplicate names.
 pub fn arguments(values: &[ValueAt]) -> Vec<String> {
     let mut names = HashSet::new();
     let fetched = values.iter().filter(|v| v.is_asked).filter_map(|v| v.fetch.as_deref());

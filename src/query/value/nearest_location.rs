@@ -1,24 +1,24 @@
-//! Where a variable is known that is not known at an address.
+//! Finds the nearest address where a variable has a location.
 use crate::query::index::{line_table, symbols};
 use probeidx_format::View;
 use probeidx_format::details::{Location, Range};
 use probeidx_format::expr::Expr;
 use probeidx_format::id::{ObjectId, StrId};
 
-/// The closest address at which a variable has a location.
+/// The nearest address at which a variable has a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
     /// As a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
-    /// As a placement's.
+    /// The address as a placement has it.
     pub address: u64,
-    /// The symbol that holds it, and the offset.
+    /// The symbol that holds it, and the offset from that symbol.
     pub symbol: Option<(String, u32)>,
-    /// Of the source; only where it was asked for.
+    /// The source file and line, if requested.
     pub line: Option<(String, u32)>,
 }
 
-/// The closest address, before or behind, from which on the variable has a location. With the line: reads the line rows
+/// The nearest address, before or after, at which a location of the variable starts. With the line: reads the line rows
 /// up to it.
 pub fn nearest(
     view: &View<'_>,
@@ -40,9 +40,9 @@ pub fn nearest(
     Some(Elsewhere::at(view, object, pc, with_line))
 }
 
-/// Where a parameter is that is kept in memory all the time, as in code that is not optimized: behind the prologue, which
-/// stores it there. The second line row stands for its end (gdb's manual, "Set Breaks"; `resolve_prologue_endings`,
-/// dwflpp.cxx of SystemTap). Cost: of the rows up to there.
+/// An address where a parameter that is always kept in memory, as in unoptimized code, has been stored: after the
+/// prologue. The second line row marks the end of the prologue (gdb's manual, "Set Breaks"; `resolve_prologue_endings`,
+/// dwflpp.cxx of SystemTap). Cost: linear in the rows up to there.
 pub fn behind_prologue(view: &View<'_>, object: ObjectId, entry: u32, with_line: bool) -> Option<Elsewhere> {
     let sequence = line_table::sequence(view, object, entry)?;
     let second = view.rows(sequence).find(|row| row.pc > entry)?;

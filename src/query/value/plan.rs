@@ -1,6 +1,7 @@
-//! How a value is read at a placement: step by step, from a register to the value, for whoever reads it.
+//! Plans: the steps that read a value at a placement, from a register to the value, independent of the output format.
 //!
-//! A plan is what DWARF and the types say, and no more: adding is not reading. What a lowering cannot express it refuses.
+//! A plan states what DWARF and the types state: an addition is never a memory read. A lowering rejects what it cannot
+//! express.
 use crate::query::value::location;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -16,88 +17,88 @@ use probeidx_format::{ByteOrder, View};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// One step. The steps of a plan work on one value, of 64 bits or, of a 32-bit kernel, of 32.
+/// A step. The steps of a plan work on one value: 64 bits, or 32 for a 32-bit kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Take a register, by its DWARF number.
+    /// Take a register by its DWARF number.
     Register(u8),
     /// Take a number.
     Constant(i64),
     /// Take a link address of the object, which the kernel may have moved.
     Address(u64),
-    /// Take what the function returned.
+    /// Take the function's return value.
     Returned,
-    /// Take what was passed in the register of the argument of this number, from 1, when the function was entered.
+    /// Take the value that the register of the argument with this number, from 1, had when the function was entered.
     Argument(u32),
     /// Add to the value; the sum wraps.
     Add(i64),
-    /// Read so many bytes of memory at the value, and go on with what is there.
+    /// Read this many bytes of memory at the value, and continue with the result.
     Read(u8),
 }
 
 /// How a value is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// In order.
+    /// The steps, in order.
     pub ops: Vec<Op>,
-    /// The value lies in memory at the address to which the steps lead; else it is what they lead to.
+    /// Whether the steps lead to the address of the value in memory, rather than to the value.
     pub in_memory: bool,
-    /// Its type.
+    /// The type of the value.
     pub type_id: Option<TypeId>,
-    /// It is a pointer to `type_id`, which may have no type of its own in the debug information.
+    /// Whether the value is a pointer to `type_id`; the pointer may have no type of its own in the debug information.
     pub is_pointer: bool,
-    /// Which of the bits there are the value; without, those that its type has, from the lowest on.
+    /// The bits that are the value; if `None`, as many as its type has, from the lowest on.
     pub bits: Option<Bits>,
-    /// The value is in pieces, in the order of memory, and there are no steps to the whole of it.
+    /// The pieces of the value, in the order of memory; then `ops` does not lead to the value as a whole.
     pub pieces: Vec<Piece>,
-    /// From this read on, counted from 0, memory of the user's is read.
+    /// The first read, counted from 0, that is of user memory.
     pub user_from: Option<usize>,
 }
 
 /// Some bits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
-    /// Counted from the bit of the least weight, which is 0.
+    /// The lowest bit, where 0 is the least significant.
     pub lowest: u32,
-    /// How many bits.
+    /// The number of bits.
     pub width: u32,
-    /// The highest one is a sign, which fills those above it.
+    /// Whether the highest bit is a sign bit, which fills those above it.
     pub is_signed: bool,
 }
 
-/// A part of a value that is somewhere else than the other parts.
+/// A part of a value whose parts are in different places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// How many bits of the value it gives.
+    /// The number of bits in it.
     pub bits: u64,
-    /// What reads it, to its number.
+    /// The plan that reads it.
     pub plan: Result<Plan, Missing>,
 }
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// The variable has a location, not at this address.
+    /// The variable has a location, but not at this address.
     Elsewhere,
-    /// It has none.
+    /// It has no location.
     OptimizedOut,
-    /// It has one that no plan expresses: what it says.
+    /// It has a location that no plan can express; the text describes it.
     Unsupported(String),
 }
 
-/// Where a variable is looked at.
+/// The address at which a variable is read.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
     /// The object that holds the address.
     pub object: ObjectId,
     /// The address, as a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
-    /// The registers hold what the function was called with.
+    /// Whether the registers hold their values at the function's entry.
     pub is_entry: bool,
 }
 
 impl Plan {
-    /// How a variable itself is read. Cost: of its location, and a binary search where it lies in the frame.
+    /// The plan for a variable. Cost: linear in its location, and a binary search if it is in the frame.
     pub fn of_variable(
         view: &View<'_>,
         location: Location<'_>,
@@ -112,7 +113,8 @@ impl Plan {
                 let value = view.order().number(bytes).ok_or_else(too_long)?;
                 return Ok(Self::of(vec![Op::Constant(value as i64)], false, type_id));
             }
-            // Meant is the stack pointer of the body: at the entry it is another, if the function moves it.
+            // The location means the stack pointer in the body, which differs from that at the entry if the function
+            // moves it.
             Location::Everywhere(Expr::BasedOn(register, _))
                 if at.is_entry
                     && Some(register) == location::stack_pointer(view.machine())
@@ -132,13 +134,13 @@ impl Plan {
         let mut plan = location::operations(view, expr, at)?;
         let word = u64::from(view.address_size());
         let size = type_id.and_then(|t| lookup::size_of(view, t)).unwrap_or(word);
-        // One piece that has all of it, as GCC writes for a struct that is split in its members.
+        // A single piece with all of it, as GCC writes for a struct that is split into its members.
         if let [Piece { bits, plan: Ok(whole) }] = &plan.pieces[..]
             && *bits >= size.saturating_mul(8)
         {
             plan = whole.clone();
         }
-        // What is cut off above the type, or filled with its sign, is none of it.
+        // Bits above the type, cut off or filled with its sign, do not belong to the value.
         let of_type = size.saturating_mul(8).min(64) as u32;
         let bits = plan.bits.map(|b| match b.width >= of_type {
             true => Bits { width: of_type, is_signed: false, ..b },
@@ -148,17 +150,17 @@ impl Plan {
         Ok(Self { type_id, bits, ..plan })
     }
 
-    /// What was passed in a register, at the function's return.
+    /// What was passed in a register, read when the function returns.
     pub fn of_argument(number: u32, type_id: Option<TypeId>) -> Self {
         Self::of(vec![Op::Argument(number)], false, type_id)
     }
 
-    /// What the function returned.
+    /// The function's return value.
     pub fn of_return(type_id: TypeId) -> Self {
         Self::of(vec![Op::Returned], false, Some(type_id))
     }
 
-    /// A value of a type in memory, to ask what parts it has.
+    /// A value of a type in memory, to find out which parts it has.
     pub fn anywhere(type_id: Option<TypeId>) -> Self {
         Self::of(vec![Op::Constant(0)], true, type_id)
     }
@@ -167,15 +169,15 @@ impl Plan {
         Self { ops, in_memory, type_id, ..Self::default() }
     }
 
-    /// What the steps lead to.
+    /// The number that the steps lead to.
     pub(super) fn number(ops: Vec<Op>) -> Self {
         Self::of(ops, false, None)
     }
 
-    /// How a part of the value is read: a member, what it points to, an element.
+    /// The plan for a part of the value: a member, an element, or what it points to.
     ///
     /// # Errors
-    /// Those of [`member::walk`]; [`ErrorKind::Usage`] for a part of what is in no single piece.
+    /// Those of [`member::walk`]; [`ErrorKind::Usage`] for a part that is not in a single piece.
     pub fn part(mut self, view: &View<'_>, steps: &[Step]) -> Result<Self> {
         let mut steps = Cow::Borrowed(steps);
         let is_cast = self.is_pointer;
@@ -208,7 +210,7 @@ impl Plan {
         }
         let start = self.type_id.ok_or_else(|| Error::new(ErrorKind::NoMatch, "its type is void"))?;
         let walked = member::walk(view, start, &steps).map_err(|error| {
-            // The step that was written is an arrow.
+            // The user wrote an arrow for this step.
             let text = error.message().strip_prefix('.').filter(|_| is_cast).map(|t| format!("->{t}"));
             let Some(text) = text else { return error };
             let written = Error::new(error.kind(), text);
@@ -250,7 +252,7 @@ impl Plan {
         Ok(Self { type_id: walked.type_id, bits: field, ..self })
     }
 
-    /// Some bits of a value of `whole` bits that is not in memory as a whole. They are counted as they would lie there.
+    /// Some bits of a value of `whole` bits that is not in memory as a whole, counted as they would be in memory.
     fn slice(mut self, view: &View<'_>, wanted: Range<u64>, whole: u64) -> Result<Self, String> {
         let (order, width) = (view.order(), wanted.end - wanted.start);
         let mut start = 0u64;
@@ -289,7 +291,7 @@ impl Plan {
             let bits = Bits { lowest, width: width as u32, is_signed: false };
             return Ok(Self { bits: (!is_whole).then_some(bits), ..self });
         }
-        // A register has what is shorter in its lowest bits, of both orders.
+        // A register has a shorter value in its lowest bits, in both byte orders.
         let lowest =
             order.lowest_bit(wanted.start, width, whole).ok_or("it is more than the bits that are known")?;
         if let [Op::Constant(value)] = &mut self.ops[..] {
@@ -304,7 +306,7 @@ impl Plan {
         }
         let bits =
             Bits { lowest: kept.lowest.saturating_add(lowest as u32), width: width as u32, is_signed: false };
-        // What stands lowest is read by its type.
+        // Bits that start at the lowest are read by their type.
         self.bits = (bits.lowest > 0).then_some(bits);
         Ok(self)
     }
@@ -317,7 +319,7 @@ impl Plan {
         }
     }
 
-    /// What a pointer points to, as it lies in memory: to read a string. `None` for what is no pointer.
+    /// What a pointer points to, in memory, for reading a string. `None` if the value is not a pointer.
     pub fn pointee(self, view: &View<'_>) -> Option<Self> {
         if self.is_pointer {
             return self.follow(view).ok();
@@ -329,7 +331,7 @@ impl Plan {
         Self { type_id: pointer.target.some(), ..self }.follow(view).ok()
     }
 
-    /// What the value, a pointer, leads to; it has the type that this has.
+    /// Dereferences the value, which is a pointer; `type_id` is the type pointed to.
     fn follow(mut self, view: &View<'_>) -> Result<Self> {
         if !self.pieces.is_empty() {
             let type_id = self.type_id;
@@ -347,10 +349,10 @@ impl Plan {
         Ok(Self { in_memory: true, is_pointer: false, ..self })
     }
 
-    /// The value taken for a pointer to a type. An array is the address of its first element.
+    /// The value cast to a pointer to this type. An array stands for the address of its first element.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] where it has not the size of one.
+    /// [`ErrorKind::Usage`] if it does not have the size of a pointer.
     pub fn pointing_to(self, view: &View<'_>, target: TypeId) -> Result<Self> {
         let type_id = self.type_id.and_then(|t| lookup::strip(view, t)).filter(|_| !self.is_pointer);
         let is_array = type_id.is_some_and(|t| lookup::kind(view, t) == Some(TypeKind::Array));
@@ -365,7 +367,7 @@ impl Plan {
     /// The address of the value.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] where it has none.
+    /// [`ErrorKind::Usage`] if it has none.
     pub fn address(self) -> Result<Self> {
         let why = match (&self.bits, self.in_memory, self.is_pointer) {
             (Some(_), ..) => "a bit-field has no address",
@@ -376,18 +378,18 @@ impl Plan {
         Err(Error::new(ErrorKind::Usage, why))
     }
 
-    /// The value taken for a pointer to memory of the user's.
+    /// The value as a pointer to user memory.
     pub fn of_user(self) -> Self {
         let user_from = Some(self.user_from.unwrap_or(self.reads()));
         Self { user_from, ..self }
     }
 
-    /// How many reads lead to the value.
+    /// The number of reads that lead to the value.
     pub fn reads(&self) -> usize {
         self.ops.iter().filter(|op| matches!(op, Op::Read(_))).count() + usize::from(self.in_memory)
     }
 
-    /// The number that the value always is.
+    /// The value, if it is constant.
     pub fn constant(&self) -> Option<i64> {
         match self.ops[..] {
             [Op::Constant(value)] if !self.in_memory => Some(value),
@@ -396,7 +398,7 @@ impl Plan {
     }
 }
 
-/// The bits of a bit-field within the number of `whole` bits that is read for it.
+/// The position of a bit-field within the number of `whole` bits that contains it.
 fn bit_field(view: &View<'_>, (first, width): (u32, u32), whole: u64) -> Result<Bits> {
     let lowest = view.order().lowest_bit(first.into(), width.into(), whole);
     let beyond = || Error::new(ErrorKind::Usage, "the bit-field reaches beyond the number of its type");

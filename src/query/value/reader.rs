@@ -1,4 +1,4 @@
-//! What can be read at a placement: its variables, and what was asked for.
+//! Reads the values of a placement: its variables, and requested arguments.
 use super::calling_convention::{self, Parameter, Proof, Slot};
 use super::fetch_arg::{self, Target};
 use super::nearest_location;
@@ -11,22 +11,22 @@ use crate::query::index::functions::{self, Placed};
 use crate::query::index::provenance;
 use crate::query::index::scope::{Found, in_scope};
 use crate::query::spec::argument::{Argument, Source};
-use crate::query::spec::expression::{Leg, Way};
+use crate::query::spec::expression::{Access, AccessStep};
 use crate::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::details::Location;
 use probeidx_format::id::{ObjectId, PlaceId, TypeId};
 
-/// Reads values. One is used for many placements: it keeps the spellings of types.
+/// Reads values. Reuse one for many placements: it caches type names.
 pub struct Values<'a> {
     view: View<'a>,
     spellings: Spellings<'a>,
-    /// The variables in scope at the address that was looked at last.
+    /// The variables in scope at the last address.
     scope: Vec<Found<'a>>,
     scope_at: Option<(PlaceId, u32)>,
 }
 
-/// Where values are looked at.
+/// Where values are read.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The object that holds the address.
@@ -35,13 +35,13 @@ pub struct Place<'a> {
     pub placed: Placed<'a>,
     /// As a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
-    /// When the function returns, not at the address.
+    /// Read at the return of the function instead of at the address.
     pub at_return: bool,
-    /// Where a variable is elsewhere, the line is wanted too.
+    /// Include the line of the nearest location of an unavailable variable.
     pub with_lines: bool,
 }
 
-/// How a variable is read at a place, not at a return.
+/// The plan for a variable at a place that is not a return.
 ///
 /// # Errors
 /// Why there is no plan.
@@ -57,7 +57,7 @@ pub fn plan_of<'a>(view: &View<'a>, place: Place<'a>, found: &Found<'a>) -> Resu
     }
 }
 
-/// Behind the call to `__fentry__`, where the address is that of the entry.
+/// The address after the call to `__fentry__`, if the place is an entry.
 fn later(view: &View<'_>, place: Place<'_>) -> Option<u32> {
     let is_start = place.pc == place.placed.record.entry.get();
     is_start.then(|| after_fentry(view, place.placed)).flatten()
@@ -68,13 +68,12 @@ fn is_at_entry(view: &View<'_>, place: Place<'_>) -> bool {
 }
 
 impl<'a> Values<'a> {
-    /// Nothing is spelled yet.
+    /// A reader with an empty cache.
     pub fn new(view: View<'a>) -> Self {
         Self { view, spellings: Spellings::new(view), scope: vec![], scope_at: None }
     }
 
-    /// The variables in scope, parameters first; local ones only if they are wanted. For a return, what is returned
-    /// comes before them.
+    /// The variables in scope, parameters first, locals only if requested. At a return, the return value precedes them.
     pub fn variables(&mut self, place: Place<'a>, with_locals: bool) -> Vec<ValueAt> {
         let mut scope: Vec<Found<'a>> = in_scope(self.view, place.placed, place.pc).collect();
         scope.retain(|f| f.is_parameter || with_locals);
@@ -88,7 +87,7 @@ impl<'a> Values<'a> {
         returned.into_iter().chain(variables.collect::<Vec<_>>()).collect()
     }
 
-    /// What was asked for; without a type if there is no such variable here.
+    /// A requested argument; without a type if there is no such variable here.
     ///
     /// # Errors
     /// Those of the path through the types.
@@ -97,7 +96,7 @@ impl<'a> Values<'a> {
         Ok(ValueAt { is_asked: true, ..value.unwrap_or_else(|| self.absent(argument)) })
     }
 
-    /// What was asked for where no debug information says what there is: what the kernel reads by itself.
+    /// A requested argument where there is no debug information: only what the kernel reads by itself.
     pub fn undescribed(&self, argument: &Argument, at_return: bool, is_entry: bool) -> ValueAt {
         let value = match &argument.source {
             Source::Raw(text) => self.raw(text, argument, at_return, is_entry),
@@ -120,19 +119,19 @@ impl<'a> Values<'a> {
                 let why = Some("only a return probe has it");
                 Ok(Some(self.missing(argument, Role::Return, State::Unsupported, why)))
             }
-            Source::Returned(way) => {
+            Source::Returned(access) => {
                 let Some(value) = self.returned(place, Some(argument)) else { return Ok(None) };
-                self.part(place, value, way, argument).map(Some)
+                self.part(place, value, access, argument).map(Some)
             }
-            Source::Variable(way) => {
-                let Some(found) = self.named(place, way.root.as_bytes()) else { return Ok(None) };
+            Source::Variable(access) => {
+                let Some(found) = self.named(place, access.root.as_bytes()) else { return Ok(None) };
                 let value = self.variable(place, &found, Some(argument));
-                self.part(place, value, way, argument).map(Some)
+                self.part(place, value, access, argument).map(Some)
             }
         }
     }
 
-    /// The variable of a name: the innermost one hides the others.
+    /// The variable of a name; the innermost one hides the others.
     fn named(&mut self, place: Place<'a>, name: &[u8]) -> Option<Found<'a>> {
         let at = Some((place.placed.id, place.pc));
         if self.scope_at != at {
@@ -143,18 +142,18 @@ impl<'a> Values<'a> {
         self.scope.iter().rfind(|f| self.view.string(f.name) == name).copied()
     }
 
-    /// From the value of a variable to what was asked for of it.
+    /// Continues from the value of a variable to the requested part of it.
     fn part(
         &mut self,
         place: Place<'a>,
         mut value: ValueAt,
-        way: &Way,
+        access: &Access,
         argument: &Argument,
     ) -> Result<ValueAt> {
-        // Whether there is such a member does not depend on the place.
+        // Whether the member exists does not depend on the place.
         let is_known = value.plan.is_some();
         let plan = value.plan.take().unwrap_or_else(|| Plan::anywhere(value.type_id));
-        let plan = match self.along(plan, way) {
+        let plan = match self.along(plan, access) {
             Ok(plan) => plan,
             Err(error) if error.kind() == ErrorKind::Usage => {
                 value.type_name = self.spelled(value.type_id);
@@ -178,39 +177,41 @@ impl<'a> Values<'a> {
         Ok(ValueAt { type_id, type_name, state, location, fetch, plan, ..value })
     }
 
-    /// From a variable to what is read of it.
-    pub(crate) fn along(&self, mut plan: Plan, way: &Way) -> Result<Plan> {
+    /// Extends a plan by the steps of an expression.
+    pub(crate) fn along(&self, mut plan: Plan, access: &Access) -> Result<Plan> {
         let view = &self.view;
-        for (at, leg) in way.legs.iter().enumerate() {
+        for (at, step) in access.steps.iter().enumerate() {
             let behind = |error: Error| {
-                let message = format!("{}{}", way.up_to(at), error.message());
+                let message = format!("{}{}", access.up_to(at), error.message());
                 let whole = Error::new(error.kind(), message);
                 error.remedy().map_or(whole.clone(), |remedy| whole.hint(remedy))
             };
-            plan = match leg {
-                Leg::Steps(steps) => plan.part(view, steps).map_err(|error| match error.kind() {
+            plan = match step {
+                AccessStep::Steps(steps) => plan.part(view, steps).map_err(|error| match error.kind() {
                     ErrorKind::Usage => error,
                     _ => behind(error),
                 })?,
-                Leg::PointerTo(target) => {
-                    let none =
-                        || Error::new(ErrorKind::NoMatch, format!("{}: no type {target}", way.up_to(at + 1)));
+                AccessStep::PointerTo(target) => {
+                    let none = || {
+                        Error::new(ErrorKind::NoMatch, format!("{}: no type {target}", access.up_to(at + 1)))
+                    };
                     let type_id = lookup::find(view, target).first().copied().ok_or_else(none)?;
                     plan.pointing_to(view, type_id)?
                 }
-                Leg::User => plan.of_user(),
-                Leg::Address => plan.address()?,
+                AccessStep::User => plan.of_user(),
+                AccessStep::Address => plan.address()?,
             };
         }
         Ok(plan)
     }
 
-    /// With an argument only what leads to a [`part`](Self::part) of it is found, which spells the type and lowers the plan.
+    /// With an argument, only finds the plan: [`part`](Self::part) continues from it, and looks up the type's name and
+    /// lowers the result.
     fn variable(&mut self, place: Place<'a>, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
         let view = self.view;
         let plan = plan_of(&view, place, found);
         let name = String::from_utf8_lossy(view.string(found.name));
-        // Registers and memory are others when the function returns.
+        // Registers and memory may have changed by the time the function returns.
         let plan = match plan {
             Ok(_) if place.at_return => self.passed(place, found),
             Err(Missing::OptimizedOut) => {
@@ -220,7 +221,7 @@ impl<'a> Values<'a> {
             plan => plan,
         };
         let (state, location, fetch, plan) = match plan {
-            // What is read of it is lowered, where that is known.
+            // The part that is read is lowered when it is known.
             Ok(plan) if argument.is_some() => (State::Readable, None, None, Some(plan)),
             Ok(plan) => {
                 let (state, location, fetch) = self.lower((place.object, place.pc), &plan, None, &name);
@@ -256,7 +257,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// At a return: what was passed, where the kernel keeps it.
+    /// The parameter's value at the entry, read at the return, if the kernel saves it.
     fn passed(&self, place: Place<'a>, found: &Found<'a>) -> Result<Plan, Missing> {
         let others = |why: &str| {
             Missing::Unsupported(format!("registers and stack are others when the function returns{why}"))
@@ -331,7 +332,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// State, place in words, and fetch argument of a plan.
+    /// The state, the location in words, and the fetch argument of a plan.
     pub(crate) fn lower(
         &self,
         (object, pc): (ObjectId, u32),
@@ -346,7 +347,7 @@ impl<'a> Values<'a> {
         let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
         match (place, &body, argument) {
             (Err(why), ..) => (State::Unsupported, Some(why), None),
-            // Something was asked for that cannot be written: the reason is the answer.
+            // The requested cast is not possible: report the reason.
             (_, Err(why), Some(_)) => (State::Unsupported, Some(why.clone()), None),
             (Ok(text), ..) => (state, Some(text), fetch),
         }
@@ -357,7 +358,7 @@ impl<'a> Values<'a> {
         if is_entry { calling_convention::parameters(&self.view, place.placed) } else { vec![] }
     }
 
-    /// The spelling of a type.
+    /// The name of a type.
     pub(crate) fn spelled(&mut self, type_id: Option<TypeId>) -> Option<String> {
         let spelled = self.spellings.spelled(type_id?)?;
         Some(self.spellings.text(spelled).to_owned())

@@ -1,4 +1,4 @@
-//! Which variables can be seen at a placement.
+//! Which variables SystemTap sees at a placement.
 use crate::query::index::functions::{self, Placed};
 use crate::query::types::stap_spelling::spell;
 use probeidx_format::View;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 /// The length of the call to `__fentry__` on x86-64.
 const FENTRY_CALL: u32 = 5;
 
-/// Calls `each` with the position of every variable of the placement's outermost scope that is somewhere at its
+/// Calls `each` with the position of every variable in the outermost scope of the placement that has a location at its
 /// entry, in the order of the debug information. (`dwarf_derived_probe::saveargs`, tapsets.cxx of SystemTap 4.8.)
 pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
     let mut there = There::new(view, placed, placed.record.entry.get());
@@ -22,16 +22,16 @@ pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
     }
 }
 
-/// Calls `each` with the position of every variable that is somewhere at an address within the placement: those of the
-/// innermost lexical block that holds it, then outwards. Of blocks side by side the first that holds it counts
-/// (`dwflpp::inner_die_containing_pc`.) `start` is the number of a block to start from, as a label has it: it and those around
-/// it count even if they do not hold the address. With [`OUTERMOST`] no block counts.
+/// Calls `each` with the position of every variable that has a location at an address within the placement, from the
+/// innermost lexical block that holds the address outwards. Of sibling blocks, the first that holds it counts
+/// (`dwflpp::inner_die_containing_pc`). `start` is the number of the block to start from, as for a label: it and the
+/// blocks around it count even if they do not hold the address. With [`OUTERMOST`], no block counts.
 pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, start: u32, each: impl FnMut(u32)) {
     let path = path_to(view, placed, start);
     let mut goes_inwards = start != OUTERMOST;
     let mut number = 0;
     let mut there = There::new(view, placed, pc);
-    // The variables of each scope that is entered; how many blocks are open, and how many of them are entered.
+    // The variables of each entered scope; the number of open blocks, and how many of them are entered.
     let mut scopes: Vec<Vec<u32>> = vec![vec![]];
     let (mut depth, mut entered) = (0, 0);
     for item in view.details(placed.record).items {
@@ -64,15 +64,15 @@ pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, start: u32, 
     scopes.into_iter().rev().flatten().for_each(each);
 }
 
-/// Whether a variable of a placement is somewhere at an address within it.
+/// Whether a variable of a placement has a location at an address within it.
 pub fn is_there(view: &View<'_>, placed: Placed<'_>, pc: u32, location: Location<'_>) -> bool {
     There::new(view, placed, pc).is(location)
 }
 
-/// The number of no block.
+/// The block number that stands for no block.
 pub const OUTERMOST: u32 = u32::MAX;
 
-/// The numbers of a block and of those around it, the outermost first.
+/// The numbers of a block and of those around it, outermost first.
 fn path_to(view: &View<'_>, placed: Placed<'_>, block: u32) -> Vec<u32> {
     let (mut open, mut number) = (vec![], 0);
     if block != 0 && block != OUTERMOST {
@@ -93,7 +93,7 @@ fn path_to(view: &View<'_>, placed: Placed<'_>, block: u32) -> Vec<u32> {
     vec![]
 }
 
-/// Whether variables are somewhere at an address.
+/// Checks whether variables have a location at an address.
 struct There<'v, 'a> {
     view: &'v View<'a>,
     placed: Placed<'a>,
@@ -110,7 +110,7 @@ impl<'v, 'a> There<'v, 'a> {
         match location {
             Location::None => false,
             Location::Constant(_) | Location::Bytes(_) => true,
-            // What is not initialized yet is not there: elfutils does not know the operation that says so.
+            // An uninitialized variable has no location, because elfutils does not know the operation that marks it.
             Location::Everywhere(expr) => !expr.is_empty() && !expr.is_uninitialized(),
             Location::List(_) | Location::Within(..) => {
                 let at =
@@ -123,8 +123,8 @@ impl<'v, 'a> There<'v, 'a> {
     }
 }
 
-/// Where else a variable counts as readable: GCC with `-mfentry` starts location lists behind the call to
-/// `__fentry__`, which stands at a function's entry and changes nothing (SystemTap PR15123).
+/// Another address at which a variable counts as readable: with `-mfentry`, GCC starts location lists after the call to
+/// `__fentry__` at a function's entry, which changes nothing (SystemTap PR15123).
 pub fn after_fentry(view: &View<'_>, placed: Placed<'_>) -> Option<u32> {
     after_fentry_at(view, placed, placed.record.entry.get())
 }
@@ -136,7 +136,7 @@ fn after_fentry_at(view: &View<'_>, placed: Placed<'_>, pc: u32) -> Option<u32> 
     applies.then(|| pc.wrapping_add(FENTRY_CALL))
 }
 
-/// The spellings of types, each made once; and the variables of one function by position.
+/// The names of types, each made once; and the variables of one function by position.
 pub struct Spellings<'a> {
     view: View<'a>,
     by_type: FxHashMap<TypeId, Option<u32>>,
@@ -147,7 +147,7 @@ pub struct Spellings<'a> {
 }
 
 impl<'a> Spellings<'a> {
-    /// Nothing is spelled yet.
+    /// With an empty cache.
     pub fn new(view: View<'a>) -> Self {
         Self {
             view,
@@ -158,7 +158,7 @@ impl<'a> Spellings<'a> {
             variables: vec![],
         }
     }
-    /// Goes on with the variables of this function.
+    /// Switches to the variables of this function.
     pub fn enter(&mut self, function: FunctionId) {
         if self.function != Some(function) {
             self.function = Some(function);
@@ -168,8 +168,8 @@ impl<'a> Spellings<'a> {
             }
         }
     }
-    /// What tells `$name:type` of this variable from all others: the name above, the spelling below; `None` if it
-    /// has no name or its type no spelling.
+    /// A key for `$name:type` of this variable: the name in the upper half, the type name in the lower. `None` if it
+    /// has no name or no type name.
     pub fn key(&mut self, index: u32) -> Option<u64> {
         let variable = *self.variables.get(index as usize)?;
         if variable.name == StrId::new(0) {
@@ -182,12 +182,12 @@ impl<'a> Spellings<'a> {
     pub fn variable(&self, index: u32) -> Option<Variable> {
         self.variables.get(index as usize).copied()
     }
-    /// The number of the spelling of the function's return type, if it returns anything.
+    /// The number of the return type's name, if the function returns anything.
     pub fn return_type(&mut self) -> Option<u32> {
         let function = self.view.functions.get(self.function?.index())?;
         self.spelled(self.view.variables(function).return_type?)
     }
-    /// The number of a type's spelling.
+    /// The number of a type's name.
     pub fn spelled(&mut self, type_id: TypeId) -> Option<u32> {
         if let Some(&known) = self.by_type.get(&type_id) {
             return known;
@@ -204,7 +204,7 @@ impl<'a> Spellings<'a> {
         self.by_type.insert(type_id, number);
         number
     }
-    /// A spelling by its number.
+    /// The type name with this number.
     pub fn text(&self, number: u32) -> &str {
         &self.texts[number as usize]
     }

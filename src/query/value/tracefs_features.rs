@@ -1,32 +1,32 @@
-//! What the kprobe_events of one kernel can do, and those of another cannot.
+//! Features of kprobe_events that some kernels have and others lack.
 //!
-//! Stable kernels get such things after their release, and the release of a distribution hides which stable kernel it is:
-//! what the debug information of kernel/trace/trace_probe.c proves decides, and the version only where there is none.
+//! Stable kernels get such features after their release, and the release name of a distribution hides which stable
+//! kernel it is. The debug information of kernel/trace/trace_probe.c decides; without it, the version does.
 use crate::query::index::user_object;
 use crate::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::types::TypeKind;
 
-/// What came later than kprobe_events.
+/// A feature that was added after kprobe_events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ability {
-    /// The type `symstr`: an address as the symbol's name, as a string.
+    /// The type `symstr`: an address as a string with the symbol's name.
     SymbolString,
     /// The type `char`.
     Character,
-    /// The types `%pd` and `%pD`: the name of a `struct dentry *`, of a `struct file *`.
+    /// The types `%pd` and `%pD`: the name of a `struct dentry *` or a `struct file *`.
     DentryName,
-    /// `$argN` in return probes: what was passed, saved at the entry.
+    /// `$argN` in return probes: the argument, saved at the entry.
     EntryArguments,
-    /// `t`: a probe of a tracepoint of vmlinux.
+    /// `t`: a probe on a tracepoint of vmlinux.
     TracepointProbes,
-    /// The same of a module's.
+    /// `t`, on a tracepoint of a module.
     ModuleTracepointProbes,
-    /// `e`: a probe of an event.
+    /// `e`: a probe on an event.
     EventProbes,
 }
 
-/// What proves an ability.
+/// What proves a feature.
 enum Witness {
     /// An enumerator of `enum fetch_op`.
     Operation(&'static [u8]),
@@ -34,7 +34,7 @@ enum Witness {
 }
 
 impl Ability {
-    /// Of the type of kprobe_events: `symstr`, `char[4]`.
+    /// The feature behind a type of kprobe_events: `symstr`, `char[4]`.
     pub fn of_type(text: &str) -> Option<Self> {
         match text.split('[').next()? {
             "symstr" => Some(Self::SymbolString),
@@ -44,7 +44,7 @@ impl Ability {
         }
     }
 
-    /// Since when all kernels have it, and what betrays that an older one does.
+    /// The version since which all kernels have it, and what proves it in an older one.
     fn history(self) -> ((u32, u32), Witness) {
         match self {
             Self::SymbolString => ((6, 3), Witness::Operation(b"FETCH_OP_ST_SYMSTR")),
@@ -60,12 +60,12 @@ impl Ability {
     /// Whether the kernel has it. Cost: a few name lookups.
     ///
     /// # Errors
-    /// Why not: the version that has it, and how that of this kernel is known.
+    /// Why not: the version that has it, and how the version of this kernel is known.
     pub fn check(self, view: &View<'_>) -> Result<(), String> {
         let ((major, minor), witness) = self.history();
         let since = format!("kernels have that since {major}.{minor}");
         if user_object::path(view).is_some() {
-            return Err(format!("{since}, and which kernel this is for is not known"));
+            return Err(format!("{since}, and the kernel it will run on is unknown"));
         }
         let operations = lookup::named(view, b"fetch_op", Some(TypeKind::Enum));
         if operations.iter().all(|t| lookup::is_declared(view, *t)) {
@@ -85,7 +85,7 @@ impl Ability {
     }
 }
 
-/// The version with which a release starts: 6.1 of `6.1.0-56-cloud-amd64`.
+/// The version at the start of a release: 6.1 for `6.1.0-56-cloud-amd64`.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))

@@ -1,4 +1,4 @@
-//! Where else a probe is possible, if a placement is refused.
+//! What to do if a placement is refused.
 use super::reason::Reason;
 use super::{Judge, Verdict, Verdicts};
 use crate::query::index::functions::Placed;
@@ -8,42 +8,42 @@ use probeidx_format::id::ObjectId;
 
 /// What to do about a refused placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Instead<'a> {
-    /// Probe there.
+pub enum Alternative<'a> {
+    /// Probe this address.
     At(Nearby<'a>),
-    /// Use a mechanism that takes the place: SystemTap's `register_kprobe`, or ftrace.
+    /// Use a mechanism that accepts this address: SystemTap's `register_kprobe`, or ftrace.
     Mechanism(&'static str),
-    /// Define it while the module is not loaded: its init code is there only then.
+    /// Define the probe before the module is loaded: its init code exists only while it loads.
     BeforeLoading,
-    /// Probe returns of the function that holds it.
+    /// Probe returns of this function, which contains the placement.
     ReturnOf(&'a [u8]),
 }
 
-/// An address close to a refused one that kprobes take.
+/// An address near a refused one that kprobes accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearby<'a> {
     /// As a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
-    /// As a placement's.
+    /// The address as a placement has it.
     pub address: u64,
-    /// The symbol that holds it, and the offset.
+    /// The symbol that holds it, and the offset from that symbol.
     pub symbol: (&'a [u8], u32),
-    /// What to write for it; none where no symbol is unique.
+    /// The anchor to write for it; `None` if no symbol is unique.
     pub anchor: Option<symbols::Anchor<'a>>,
-    /// The variables that can be read there, of those that were asked for.
+    /// Those of the requested variables that can be read there.
     pub readable: Vec<String>,
 }
 
-/// How far from a refused address to look, in bytes.
+/// How far from a refused address to search, in bytes.
 const FAR: u32 = 256;
 
-/// A placement that a mechanism may refuse, as far as that matters for what to do instead.
+/// What is needed of a placement to find an alternative.
 pub struct Refusal<'a> {
     /// The object that holds the address.
     pub object: ObjectId,
     /// As a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
-    /// What each mechanism does with it.
+    /// The verdict of each mechanism.
     pub verdicts: Verdicts,
     /// Whether the object is a module.
     pub is_in_module: bool,
@@ -51,28 +51,32 @@ pub struct Refusal<'a> {
     pub symbol: Option<&'a [u8]>,
     /// The out-of-line function into which the placement is inlined.
     pub outermost: Option<&'a [u8]>,
-    /// The inlined copy that starts there.
+    /// The inlined copy that starts at the address.
     pub copy: Option<Placed<'a>>,
-    /// Whether a return probe is asked for.
+    /// Whether a return probe is requested.
     pub wants_return: bool,
 }
 
-/// What to do about a refusal; `None` where nothing is refused. The nearest address lies behind the refused one in the same
-/// inlined copy, else anywhere in the same symbol. Cost: of each byte passed.
-pub fn instead<'a>(view: &View<'a>, judge: &Judge<'a, '_>, refusal: &Refusal<'a>) -> Option<Instead<'a>> {
+/// What to do about a refusal; `None` if nothing is refused. A nearby address is searched after the refused one in the
+/// same inlined copy, then anywhere in the same symbol. Cost: linear in the bytes passed.
+pub fn alternative<'a>(
+    view: &View<'a>,
+    judge: &Judge<'a, '_>,
+    refusal: &Refusal<'a>,
+) -> Option<Alternative<'a>> {
     let verdicts = refusal.verdicts;
     if refusal.wants_return {
         return match verdicts.definition(true) {
             Verdict::Ok => None,
             Verdict::No(Reason::Inline | Reason::NotEntry) => {
-                refusal.outermost.or(refusal.symbol.map(whole)).map(Instead::ReturnOf)
+                refusal.outermost.or(refusal.symbol.map(whole)).map(Alternative::ReturnOf)
             }
-            Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Instead::Mechanism("fentry")),
+            Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Alternative::Mechanism("fentry")),
         };
     }
     match verdicts.any_address() {
         Verdict::Ok if verdicts.definition(false).is_ok() => None,
-        Verdict::Ok => Some(Instead::Mechanism("kprobe")),
+        Verdict::Ok => Some(Alternative::Mechanism("kprobe")),
         Verdict::No(
             Reason::FtraceSite
             | Reason::JumpLabel
@@ -81,13 +85,13 @@ pub fn instead<'a>(view: &View<'a>, judge: &Judge<'a, '_>, refusal: &Refusal<'a>
             | Reason::Patched
             | Reason::NotBoundary
             | Reason::UnsupportedInstruction,
-        ) => nearest(view, judge, refusal).map(Instead::At),
-        Verdict::No(Reason::InitText) => refusal.is_in_module.then_some(Instead::BeforeLoading),
-        Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Instead::Mechanism("fentry")),
+        ) => nearest(view, judge, refusal).map(Alternative::At),
+        Verdict::No(Reason::InitText) => refusal.is_in_module.then_some(Alternative::BeforeLoading),
+        Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Alternative::Mechanism("fentry")),
     }
 }
 
-/// The function from which a part with this symbol was split off.
+/// Strips `.cold` and what follows: the name of the function that the symbol was split from.
 fn whole(symbol: &[u8]) -> &[u8] {
     &symbol[..memchr::memmem::find(symbol, b".cold").unwrap_or(symbol.len())]
 }

@@ -1,28 +1,28 @@
-//! The kernel's own list of what kprobes must not touch.
+//! The kernel's own kprobe blacklist.
 use crate::query::index::functions::Scope;
 use crate::query::index::symbols;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use probeidx_format::record::{CodeTable, RefusedBy};
 
-/// A range of the list.
+/// A range of the blacklist.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused<'a> {
     /// The module's name; `None` for vmlinux.
     pub module: Option<&'a [u8]>,
-    /// Link addresses in vmlinux, offsets within the section in a module.
+    /// A link address in vmlinux, an offset within the section in a module.
     pub start: u64,
-    /// Counted as `start`.
+    /// The end, in the same terms as `start`.
     pub end: u64,
-    /// The symbol at its start.
+    /// The symbol at the start.
     pub name: &'a [u8],
-    /// The section's name; empty where none holds it.
+    /// The section's name; empty if no section holds it.
     pub section: &'a [u8],
-    /// Which of the kernel's rules refuses it.
+    /// Which of the kernel's rules refuses the range.
     pub source: RefusedBy,
 }
 
-/// The list of each object that is asked: in the order in which `/sys/kernel/debug/kprobes/blacklist` has it.
+/// The blacklists of all objects in scope, in the order of `/sys/kernel/debug/kprobes/blacklist`.
 pub fn refused<'a>(view: &View<'a>, scope: &Scope) -> Vec<Refused<'a>> {
     scope.objects().flat_map(|object| of_object(view, object)).collect()
 }
@@ -45,13 +45,13 @@ fn of_object<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = Refu
     })
 }
 
-/// The modules, other than those asked, that have ranges of their own.
+/// The modules outside this scope that have blacklist ranges of their own.
 pub fn other_modules<'a>(view: &View<'a>, asked: &Scope) -> impl Iterator<Item = &'a [u8]> {
     let has_some = |o: &ObjectId| !asked.contains(*o) && !view.refused_of(*o).is_empty();
     view.object_ids().filter(has_some).map(|o| view.string(view.objects[o.index()].name))
 }
 
-/// Whether the list of an object may lack something, as a table could not be read.
+/// Whether the blacklist of an object may be incomplete because a table could not be read.
 pub fn is_unsure(view: &View<'_>, object: ObjectId) -> bool {
     view.objects.get(object.index()).is_some_and(|o| o.unread().has(CodeTable::Blacklist))
 }

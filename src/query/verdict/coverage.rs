@@ -1,4 +1,4 @@
-//! At how many addresses a function runs, and how many of them can be probed.
+//! The number of addresses at which a function runs, and how many of them can be probed.
 use super::mechanism::ByMechanism;
 use super::reason::{Reason, count};
 use super::unknown::Unknown;
@@ -9,39 +9,39 @@ use probeidx_format::View;
 use probeidx_format::id::{FunctionId, ObjectId};
 use rustc_hash::FxHashSet;
 
-/// How much of a function can be probed in one object. An address counts once, and an instance within another of the
-/// same function not at all: partial inlining makes such.
+/// How much of a function can be probed in one object. Each address counts once. An instance within another instance of
+/// the same function, as partial inlining makes, does not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Its entries.
+    /// Entries of the function.
     pub out_of_line: Reached,
-    /// Its inlined copies that stand at no entry of it.
+    /// Inlined copies that are not at an entry of the function.
     pub inline: Reached,
-    /// Functions into which it is inlined.
+    /// The number of functions into which it is inlined.
     pub callers: u32,
-    /// How many of the addresses each mechanism reaches.
+    /// The number of addresses that each mechanism accepts.
     pub by: ByMechanism<u32>,
-    /// Copies that are gone once the kernel runs, or never run: they do not count.
+    /// Copies that are not counted because their code is gone once the kernel runs, or never runs.
     pub left_out: Vec<(Reason, u32)>,
 }
 
-/// Addresses, and what `register_kprobe` makes of them.
+/// Addresses, and the verdicts of `register_kprobe` on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// Distinct addresses.
     pub total: u32,
-    /// Those that it takes.
+    /// Addresses that are accepted.
     pub reachable: u32,
-    /// Why it refuses others, and how many each time.
+    /// The reasons for refusals, with counts.
     pub refused: Vec<(Reason, u32)>,
-    /// Those of which it is not known whether it takes them: they are neither reachable nor refused.
+    /// Addresses whose verdict is undecided; neither reachable nor refused.
     pub undecided: u32,
-    /// What is not known of these.
+    /// What is not known about the undecided addresses.
     pub unknown: Unknown,
 }
 
 impl Reached {
-    /// Counts one more address.
+    /// Counts an address.
     pub fn add(&mut self, verdict: Verdict) {
         self.total += 1;
         match verdict {
@@ -56,7 +56,7 @@ impl Reached {
 }
 
 impl Coverage {
-    /// Of a function with these placements in one object. Cost: judging each of them.
+    /// The coverage of a function with these placements in one object. Cost: judges each placement.
     pub fn of(view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, places: &[Placed<'_>]) -> Self {
         let mut callers: FxHashSet<FunctionId> = FxHashSet::default();
         let mut addresses: Vec<(u32, bool)> = Vec::with_capacity(places.len());
@@ -82,7 +82,7 @@ impl Coverage {
         coverage
     }
 
-    /// Of one address.
+    /// The coverage of a single address.
     pub fn of_one(verdicts: Verdicts) -> Self {
         let mut coverage = Self::default();
         coverage.add(verdicts, false);
@@ -100,7 +100,7 @@ impl Coverage {
             .map(|(mechanism, verdict)| so_far.get(mechanism).unwrap_or(0) + u32::from(verdict.is_ok()));
     }
 
-    /// At how many distinct addresses the function runs.
+    /// The number of distinct addresses at which the function runs.
     pub fn instances(&self) -> u32 {
         self.out_of_line.total + self.inline.total
     }
@@ -109,19 +109,19 @@ impl Coverage {
 /// The coverage of a function in one object.
 #[derive(Clone, Debug)]
 pub struct Covered<'a> {
-    /// The object in which its places are counted.
+    /// The object whose placements are counted.
     pub object: ObjectId,
     /// The function's name.
     pub function: &'a [u8],
-    /// The file of the declaration; empty where it is not known.
+    /// The file of the declaration; empty if unknown.
     pub file: &'a [u8],
-    /// Of the declaration.
+    /// The line of the declaration.
     pub line: u32,
-    /// Of all its places in the object that the spec asks for.
+    /// The coverage of all its placements in the object.
     pub coverage: Coverage,
 }
 
-/// The coverage of all functions that a spec names, whichever of their places it asks for. Cost: judging each place.
+/// The coverage of all functions that a spec names, over all their placements. Cost: judges each placement.
 pub fn of_spec<'a>(view: &View<'a>, spec: &FunctionSpec) -> Vec<Covered<'a>> {
     let judge = Judge::new(*view);
     let scope = Scope::new(view, &spec.module);
@@ -143,7 +143,7 @@ pub fn of_spec<'a>(view: &View<'a>, spec: &FunctionSpec) -> Vec<Covered<'a>> {
     found
 }
 
-/// Whether a placement lies within another one of the same function.
+/// Whether a placement lies within another placement of the same function.
 pub fn is_nested(view: &View<'_>, place: Placed<'_>) -> bool {
     let function =
         |p: &Placed<'_>| functions::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));

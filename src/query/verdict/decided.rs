@@ -6,29 +6,30 @@ use probeidx_format::id::{ObjectId, PlaceId};
 use probeidx_format::record::ObjectRecord;
 use std::collections::BTreeMap;
 
-/// Counts of placements, of which each has a verdict for every mechanism.
+/// Counts of placements; each placement has a verdict for every mechanism.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
     /// All placements.
     pub placements: u64,
-    /// Those of which a verdict is undecided.
+    /// Placements with an undecided verdict.
     pub undecided: u64,
-    /// Those of vmlinux.
+    /// Placements in vmlinux.
     pub of_kernel: u64,
-    /// Those of vmlinux of which a verdict is undecided.
+    /// Placements in vmlinux with an undecided verdict.
     pub undecided_of_kernel: u64,
-    /// What is not known, and of how many placements it leaves a verdict undecided: the most first.
+    /// What is not known, with the number of placements whose verdict it leaves undecided; the most frequent first.
     pub because: Vec<(&'static str, u64)>,
 }
 
 impl Decided {
-    /// Of an index. Cost: nothing where nothing is missing; else judging each place of the objects that lack something.
+    /// Counts the verdicts of an index. Cost: none if nothing is missing; else judges each placement of the incomplete
+    /// objects.
     pub fn of(view: &View<'_>) -> Self {
         let judge = Judge::new(*view);
         let kernel = crate::query::index::functions::kernel(view);
         let mut counts = Self { placements: view.places.len() as u64, ..Self::default() };
         let mut because: BTreeMap<&'static str, u64> = BTreeMap::new();
-        // Without vmlinux, or with one that lacks something, the verdicts of every object may rest on what is missing.
+        // If vmlinux is missing or incomplete, the verdicts of every object may depend on what is missing.
         let is_all = kernel.is_none_or(|kernel| lacks(view, kernel));
         for object in view.object_ids() {
             let places = view.places_of(object);
@@ -57,18 +58,18 @@ impl Decided {
         counts
     }
 
-    /// The share of placements with undecided verdicts, in percent with one digit behind the point; never 0 where one is.
+    /// The share of placements with an undecided verdict, in percent with one decimal; never 0 if there is one.
     pub fn percent_undecided(&self) -> f64 {
         (1000.0 * self.undecided.min(self.placements) as f64 / self.placements.max(1) as f64).ceil() / 10.0
     }
 
-    /// Whether the verdicts of most placements of vmlinux are undecided.
+    /// Whether most placements of vmlinux have an undecided verdict.
     pub fn is_mostly_open(&self) -> bool {
         self.undecided_of_kernel * 2 > self.of_kernel
     }
 }
 
-/// Whether something about an object is not known on which verdicts rest.
+/// Whether an object lacks something that verdicts depend on.
 fn lacks(view: &View<'_>, object: ObjectId) -> bool {
     const LACKS: u32 = ObjectRecord::NO_CODE | ObjectRecord::NO_RULES | ObjectRecord::NO_KPROBES;
     view.objects.get(object.index()).is_some_and(|o| o.has(LACKS) || !o.unread().is_empty())

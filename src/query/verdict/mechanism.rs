@@ -1,6 +1,6 @@
-//! The ways by which the kernel is made to call a probe.
+//! The kernel's probe mechanisms.
 
-/// A mechanism of the kernel. Kernel code and user code have mechanisms of their own.
+/// A probe mechanism. Kernel code and user code have different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Mechanism {
@@ -21,15 +21,15 @@ pub enum Mechanism {
 impl Mechanism {
     const KERNEL: &'static [Self] = &[Self::Kprobe, Self::KprobeEvents, Self::Kretprobe, Self::Fentry];
     const USER: &'static [Self] = &[Self::Uprobe, Self::Uretprobe];
-    /// The most that reach one object.
+    /// The largest number of mechanisms that reach one object.
     const MOST: usize = Self::KERNEL.len();
 
-    /// Those that reach kernel code, or those that reach programs and shared libraries. The first one takes any address.
+    /// The mechanisms for kernel code, or those for programs and shared libraries. The first accepts any address.
     pub fn reaching(is_user: bool) -> &'static [Self] {
         if is_user { Self::USER } else { Self::KERNEL }
     }
 
-    /// As JSON and text print it.
+    /// The name in JSON and text.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kprobe => "kprobe",
@@ -46,12 +46,12 @@ impl Mechanism {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByMechanism<T> {
     mechanisms: &'static [Mechanism],
-    /// In the order of the mechanisms; what is behind them means nothing.
+    /// In the order of [`Mechanism::reaching`]; the rest is unused.
     values: [T; Mechanism::MOST],
 }
 
 impl<T: Copy + Default> ByMechanism<T> {
-    /// The values of kernel code, or of programs and shared libraries.
+    /// Computes the value of each mechanism for kernel code, or for programs and shared libraries.
     pub fn new(is_user: bool, value: impl Fn(Mechanism) -> T) -> Self {
         let mechanisms = Mechanism::reaching(is_user);
         let mut values = [T::default(); Mechanism::MOST];
@@ -60,7 +60,7 @@ impl<T: Copy + Default> ByMechanism<T> {
         }
         Self { mechanisms, values }
     }
-    /// A value made of each.
+    /// Maps each value.
     pub fn map<U: Copy + Default>(&self, value: impl Fn((Mechanism, T)) -> U) -> ByMechanism<U> {
         let mut values = [U::default(); Mechanism::MOST];
         for (to, one) in values.iter_mut().zip(self.iter()) {
@@ -72,15 +72,15 @@ impl<T: Copy + Default> ByMechanism<T> {
     pub fn get(&self, mechanism: Mechanism) -> Option<T> {
         self.iter().find(|(one, _)| *one == mechanism).map(|(_, value)| value)
     }
-    /// In the order of [`Mechanism::reaching`].
+    /// The values in the order of [`Mechanism::reaching`].
     pub fn iter(&self) -> impl Iterator<Item = (Mechanism, T)> + use<T> {
         self.mechanisms.iter().copied().zip(self.values)
     }
-    /// The value of the mechanism that takes any address: kprobes, or uprobes.
+    /// The value of the mechanism that accepts any address: kprobes, or uprobes.
     pub fn any_address(&self) -> T {
         self.values[0]
     }
-    /// The value of the mechanism behind a definition in tracefs: of a probe, or of a return probe.
+    /// The value of the mechanism behind a tracefs definition of a probe or a return probe.
     pub fn definition(&self, is_return: bool) -> T {
         let mechanism = match (self.mechanisms[0], is_return) {
             (Mechanism::Uprobe, false) => Mechanism::Uprobe,

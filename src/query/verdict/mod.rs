@@ -1,7 +1,7 @@
-//! Whether the kernel takes a probe at an address, and why not: by mechanism.
+//! Whether the kernel accepts a probe at an address, for each mechanism, and if not, why.
 //!
-//! The order of the checks is that of [`Reason`]. Where the kernel takes a probe that is of no use (a function that was
-//! replaced at link time, a return probe on the split-off part of a function), it is refused here.
+//! Checks run in the order of [`Reason`]. Probes that the kernel accepts but that are useless are also refused: in a
+//! function that was replaced at link time, or on returns of the split-off part of a function.
 pub mod alternative;
 pub mod blacklist;
 pub mod coverage;
@@ -23,13 +23,13 @@ use probeidx_format::{View, machine};
 use reason::Reason;
 use unknown::Unknown;
 
-/// What a mechanism does: it takes the address, or says why not.
+/// Whether a mechanism accepts an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// The probe is accepted, and fires.
     #[default]
     Ok,
-    /// It is not.
+    /// The probe is refused.
     No(Reason),
 }
 
@@ -38,7 +38,7 @@ impl Verdict {
     pub fn is_ok(self) -> bool {
         self == Self::Ok
     }
-    /// The reason why not.
+    /// The reason for the refusal.
     pub fn reason(self) -> Option<Reason> {
         match self {
             Self::Ok => None,
@@ -49,14 +49,14 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         self.reason().map_or("ok", Reason::name)
     }
-    /// The same for people: in words where the architecture is why it is undecided.
+    /// Like [`name`](Self::name), for people: a phrase if the architecture is the reason why it is undecided.
     pub fn words(self) -> &'static str {
         match self {
             Self::No(reason @ Reason::Undecided(Unknown::ARCHITECTURE)) => reason.phrase(),
             other => other.name(),
         }
     }
-    /// What is not known, if it is undecided.
+    /// What is not known, if the verdict is undecided.
     pub fn unknown(self) -> Unknown {
         self.reason().map_or(Unknown::NOTHING, Reason::unknown)
     }
@@ -77,16 +77,16 @@ impl From<Option<Reason>> for Verdict {
     }
 }
 
-/// What each mechanism does with an address.
+/// The verdict of each mechanism on an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdicts {
     by: ByMechanism<Verdict>,
-    /// How many bytes behind the address the kernel puts the probe: 4 where `endbr64` starts a function, else 0.
+    /// How many bytes after the address the kernel puts the probe: 4 if the function starts with `endbr64`, else 0.
     pub shift: u32,
 }
 
 impl Verdicts {
-    /// What a mechanism does with the address; `None` if it does not reach the object.
+    /// The verdict of a mechanism; `None` if it does not reach the object.
     pub fn of(&self, mechanism: Mechanism) -> Option<Verdict> {
         self.by.get(mechanism)
     }
@@ -94,49 +94,49 @@ impl Verdicts {
     pub fn iter(&self) -> impl Iterator<Item = (Mechanism, Verdict)> + use<> {
         self.by.iter()
     }
-    /// What `register_kprobe` does, or uprobes in a program or shared library.
+    /// The verdict of `register_kprobe`, or of uprobes for a program or shared library.
     pub fn any_address(&self) -> Verdict {
         self.by.any_address()
     }
-    /// What tracefs does with a definition: of a probe, or of a return probe.
+    /// The verdict on a tracefs definition of a probe or a return probe.
     pub fn definition(&self, is_return: bool) -> Verdict {
         self.by.definition(is_return)
     }
-    /// What ftrace does: nothing of it reaches programs and shared libraries.
+    /// The verdict of ftrace, which does not reach programs and shared libraries.
     pub fn ftrace(&self) -> Verdict {
         self.of(Mechanism::Fentry).unwrap_or(Verdict::No(Reason::NoFtraceSite))
     }
-    /// A value for each mechanism, made of its verdict.
+    /// Maps each verdict.
     pub fn map<T: Copy + Default>(&self, value: impl Fn((Mechanism, Verdict)) -> T) -> ByMechanism<T> {
         self.by.map(value)
     }
-    /// What is not known of those that are undecided.
+    /// What is not known about the undecided verdicts.
     pub fn unknown(&self) -> Unknown {
         self.iter().fold(Unknown::NOTHING, |sum, (_, verdict)| sum.and(verdict.unknown()))
     }
 }
 
-/// Judges addresses by what the index knows of the kernel.
+/// Judges addresses by what the index has of the kernel.
 #[derive(Clone, Copy)]
 pub struct Judge<'a, 'l> {
     view: View<'a>,
     kernel: Option<ObjectId>,
-    /// Of vmlinux.
+    /// The object flags of vmlinux.
     flags: u32,
-    /// `_stext` to `_etext` of vmlinux.
+    /// From `_stext` to `_etext` of vmlinux.
     core: (u32, u32),
-    /// The name of the one function of which no return can be probed.
+    /// The name of the one function whose returns cannot be probed.
     never_returns: Option<StrId>,
-    /// What runs, if it is known: its own lists stand above what the tables of its build led to expect.
+    /// The running kernel, if there is a capture: its own lists override what the index predicts.
     running: Option<&'l Overlay<'l>>,
 }
 
 impl<'a, 'l> Judge<'a, 'l> {
-    /// Finds out which rules the kernel has. Cost: a few name lookups.
+    /// Determines which rules the kernel has. Cost: a few name lookups.
     pub fn new(view: View<'a>) -> Self {
         let kernel = kernel(&view);
         let record = kernel.and_then(|k| view.objects.get(k.index()));
-        // Of modules alone it is not known whether their kernel has these rules: nothing is lost where it has not.
+        // In an index without vmlinux, it is unknown whether the kernel has these rules; assuming them loses nothing.
         const TAKEN: u32 = ObjectRecord::REFUSES_PREFIXES | ObjectRecord::REFUSES_TRAPS;
         let flags = record.map_or(TAKEN, |o| o.flags.get());
         let bound = |name: &[u8]| {
@@ -144,20 +144,20 @@ impl<'a, 'l> Judge<'a, 'l> {
             Some(functions::symbol(&view, symbol)?.pc.get())
         };
         let core = (bound(b"_stext").unwrap_or(0), bound(b"_etext").unwrap_or(u32::MAX));
-        // kretprobe_blacklist, arch/x86/kernel/kprobes/core.c; that of arm64 is empty
+        // kretprobe_blacklist, arch/x86/kernel/kprobes/core.c; arm64's is empty.
         let is_x86 = [machine::X86_64, machine::I386].contains(&view.machine());
         let switch = is_x86.then(|| view.name(b"__switch_to")).flatten();
         let never_returns = switch.and_then(|n| Some(view.names.get(n.index())?.name));
         Self { view, kernel, flags, core, never_returns, running: None }
     }
 
-    /// The same, of a kernel that runs.
+    /// Judges for a running kernel.
     pub fn over(self, running: Option<&'l Overlay<'l>>) -> Self {
         Self { running, ..self }
     }
 
-    /// What each mechanism does with an address. `is_inline` says that an inlined copy is meant, although a function
-    /// may start there too. Cost: some binary searches.
+    /// The verdict of each mechanism on an address. `is_inline` selects the inlined copy, even if a function starts
+    /// there too. Cost: a few binary searches.
     pub fn verdicts(&self, object: ObjectId, pc: u32, is_inline: bool) -> Verdicts {
         if self.view.is_user(object) {
             return self.uprobes(object, pc, is_inline);
@@ -197,7 +197,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         Verdicts { by, shift: self.shift(held) }
     }
 
-    /// What `register_kprobe` does with an address. Cost: some binary searches.
+    /// The verdict of `register_kprobe` on an address. Cost: a few binary searches.
     pub fn kprobe(&self, object: ObjectId, pc: u32) -> Verdict {
         if self.view.is_user(object) {
             return self.uprobe(object, pc).into();
@@ -205,12 +205,12 @@ impl<'a, 'l> Judge<'a, 'l> {
         self.running(object, pc).map_or_else(Verdict::No, |held| self.registered(object, pc, held))
     }
 
-    /// Whether code at an address is there once the kernel runs, and runs.
+    /// Whether the code at an address is present in a running kernel and ever runs.
     pub fn is_running(&self, object: ObjectId, pc: u32) -> bool {
         self.view.is_user(object) || self.running(object, pc).is_ok()
     }
 
-    /// What uprobes do with an address of a program or shared library: no rule of the kernel's own code holds there.
+    /// The verdicts of uprobes on an address of a program or shared library. The rules for kernel code do not apply.
     fn uprobes(&self, object: ObjectId, pc: u32, is_inline: bool) -> Verdicts {
         let uprobe = Verdict::from(self.uprobe(object, pc));
         let starts_symbol = || symbols::holding(&self.view, object, pc).is_some_and(|held| held.offset == 0);
@@ -222,7 +222,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         Verdicts { by: ByMechanism::new(true, |m| if is_return(m) { uretprobe } else { uprobe }), shift: 0 }
     }
 
-    /// Why uprobes refuse an address. Where no symbol reaches, nothing was decoded, and instructions may start anywhere.
+    /// Why uprobes refuse an address. Code outside of symbols was not decoded, so that instructions may start anywhere.
     fn uprobe(&self, object: ObjectId, pc: u32) -> Option<Reason> {
         let view = &self.view;
         if !symbols::section(view, object, pc).is_some_and(symbols::is_executable) {
@@ -236,7 +236,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         }
     }
 
-    /// The symbol that holds an address of code that is there once the kernel runs, and runs.
+    /// The symbol that holds the address, if its code is present in a running kernel and ever runs.
     fn running(&self, object: ObjectId, pc: u32) -> Result<Held<'a>, Reason> {
         let section = symbols::section(&self.view, object, pc);
         let held = section.and_then(|s| symbols::holding_in(&self.view, object, s, pc));
@@ -252,7 +252,7 @@ impl<'a, 'l> Judge<'a, 'l> {
             .or(|| self.unsure(object).into())
     }
 
-    /// Whether the code is not there once the kernel runs, or never runs.
+    /// Why the code is not present in a running kernel, or never runs.
     pub(super) fn gone(
         &self,
         object: ObjectId,
@@ -278,7 +278,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         }
     }
 
-    /// The kernel's own list, by address and, for `foo.cold` and its like, by the address of `foo`
+    /// The kernel's blacklist, by address and, for `foo.cold` and the like, by the address of `foo`
     /// (`within_kprobe_blacklist`); and its refusal of prefix symbols.
     fn refused(&self, object: ObjectId, pc: u32, held: Held<'_>) -> Option<Reason> {
         let listed = |object: ObjectId, pc: u32| {
@@ -295,7 +295,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         listed(object, pc).or_else(of_base).or_else(by_itself).or_else(of_name)
     }
 
-    /// What stands at the address.
+    /// Checks the instructions at the address.
     fn code(&self, object: ObjectId, pc: u32) -> Option<Reason> {
         const LONGEST: u32 = u8::MAX as u32;
         let view = &self.view;
@@ -318,7 +318,7 @@ impl<'a, 'l> Judge<'a, 'l> {
             None if s.may_be_of().is_some() => None,
             None => Some(Reason::Undecided(Unknown::SITE)),
         };
-        // What the file has where other instructions are patched in says nothing of them.
+        // Where instructions are patched in, those in the file do not count.
         let is_replaced = holding.clone().any(|s| at_start(s) && s.kind == SiteKind::Patched as u8);
         let counts = |r: &Reason| *r != Reason::UnsupportedInstruction || !is_replaced;
         let known = holding.clone().filter_map(reason).filter(counts).min();
@@ -330,7 +330,7 @@ impl<'a, 'l> Judge<'a, 'l> {
                 None => Some(Reason::Undecided(self.unsure(object).or(Unknown::CODE))),
             }
         });
-        // What the file has here, a table that could not be read may replace.
+        // An unread table may replace the instructions in the file.
         let is_of_file = matches!(known, Some(Reason::UnsupportedInstruction | Reason::NotBoundary));
         if known.is_some() && !is_of_file {
             return known;
@@ -356,7 +356,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         self.view.objects.get(object.index()).map_or(TableSet::EMPTY, ObjectRecord::unread)
     }
 
-    /// What is missing without which nothing in an object is known to be accepted.
+    /// What is missing if nothing in an object can be judged as accepted.
     fn unsure(&self, object: ObjectId) -> Unknown {
         let flags = self.view.objects.get(object.index()).map_or(0, |o| o.flags.get());
         let missing = |flags: u32, flag: u32, unknown: Unknown| match flags & flag {
@@ -371,8 +371,8 @@ impl<'a, 'l> Judge<'a, 'l> {
             .and(missing(self.flags, ObjectRecord::NO_KPROBES, Unknown::KPROBES))
     }
 
-    /// What kprobe_events say of a symbol without an ftrace site; one with a suffix is judged by the symbol whose name
-    /// ends at its first dot (`within_notrace_func`, trace_kprobe.c).
+    /// Whether kprobe_events refuse a symbol without an ftrace site. A symbol with a suffix is judged by the symbol
+    /// named up to the first dot (`within_notrace_func`, trace_kprobe.c).
     fn notrace(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
         let is_traced = held.record.has(SymbolRecord::TRACED)
             || self
@@ -389,7 +389,7 @@ impl<'a, 'l> Judge<'a, 'l> {
     }
 
     fn traced_at_entry(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
-        // Without code it is not known whether `endbr64` stands before the site.
+        // Without code, it is not known whether `endbr64` precedes the site.
         let unknown = || {
             let lacks_code =
                 self.view.objects.get(object.index()).is_some_and(|o| o.has(ObjectRecord::NO_CODE));
@@ -413,7 +413,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         }
     }
 
-    /// The symbol that the kernel finds for a name up to its first dot: of vmlinux, else of the module
+    /// The symbol that the kernel finds for a name up to its first dot: in vmlinux, else in the module
     /// (`kallsyms_lookup_name`). `None` for a name without a dot.
     fn base(&self, object: ObjectId, name: &[u8]) -> Option<(ObjectId, &'a SymbolRecord)> {
         let dot = memchr::memchr(b'.', name)?;
@@ -426,8 +426,8 @@ impl<'a, 'l> Judge<'a, 'l> {
         })
     }
 
-    /// If the address counts as the entry of the symbol: how far from its first byte the probe goes
-    /// (`arch_adjust_kprobe_addr`, arch/x86/kernel/kprobes/core.c, 5.18).
+    /// If the address counts as the entry of the symbol, how far after it the probe goes (`arch_adjust_kprobe_addr`,
+    /// arch/x86/kernel/kprobes/core.c, 5.18).
     fn entry_shift(&self, held: Held<'_>) -> Option<u32> {
         const ENDBR64: u32 = 4;
         let skips = self.flags & ObjectRecord::SKIPS_ENDBR != 0 && held.record.has(SymbolRecord::ENDBR);
@@ -443,8 +443,8 @@ impl<'a, 'l> Judge<'a, 'l> {
         self.entry_shift(held).unwrap_or(0)
     }
 
-    /// Whether a function starts with the symbol: neither its split-off part, where the kernel would look for a return
-    /// address and find none, nor the padding before it.
+    /// Whether a function starts with the symbol. False for a split-off part, where the kernel would look for a return
+    /// address and find none, and for the padding before a function.
     fn is_function(&self, held: Held<'_>) -> bool {
         let name = self.view.string(held.record.name);
         memchr::memmem::find(name, b".cold").is_none() && !is_prefix(name)

@@ -2,17 +2,17 @@
 use super::unknown::Unknown;
 use probeidx_format::record::RefusedBy;
 
-/// Why a mechanism does not take an address: the first that applies.
+/// Why a mechanism refuses an address: the first reason that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Code for the start of the kernel or module only. (`kernel_text_address`)
+    /// Code that runs only while the kernel or module starts. (`kernel_text_address`)
     InitText,
-    /// Code that vmlinux never runs: it is not unloaded.
+    /// Exit code of vmlinux: it never runs, because vmlinux is not unloaded.
     ExitText,
-    /// Not loaded, or never run there: replacements for patched instructions, padding, data.
+    /// Not loaded, or never run in place: replacements for patched instructions, padding, data.
     Discarded,
-    /// A function that lost to another of its name at link time: the code is there, and nothing leads to it.
+    /// A function that lost to another one of the same name at link time: the code is present but unreachable.
     DeadCode,
     /// `NOKPROBE_SYMBOL`.
     Blacklist,
@@ -22,7 +22,7 @@ pub enum Reason {
     EntryText,
     /// `__kprobes`.
     KprobesText,
-    /// The instruction that ftrace patches, where kprobes are not made by ftrace (arm64).
+    /// The instruction that ftrace patches, if kprobes do not use ftrace (arm64).
     FtraceSite,
     /// A static branch, rewritten at run time.
     JumpLabel,
@@ -30,41 +30,41 @@ pub enum Reason {
     StaticCall,
     /// The trap of a BUG or WARN.
     BugSite,
-    /// The running processor decides which instructions are there.
+    /// Instructions that depend on the processor the kernel runs on.
     Patched,
     /// No instruction starts there.
     NotBoundary,
-    /// An instruction that the kernel neither copies nor emulates.
+    /// An instruction that the kernel can neither copy nor emulate.
     UnsupportedInstruction,
-    /// The symbol has no ftrace site, and the mechanism wants one.
+    /// The symbol has no ftrace site, and the mechanism needs one.
     NoFtraceSite,
     /// Not the entry of a function.
     NotEntry,
     /// An inlined copy has no entry and no return of its own.
     Inline,
-    /// Within a `__pfx_` or `__cfi_` symbol.
+    /// In a `__pfx_` or `__cfi_` symbol.
     PrefixSymbol,
-    /// A function that returns elsewhere. (`kretprobe_blacklist`)
+    /// A function that returns somewhere else. (`kretprobe_blacklist`)
     KretprobeBlacklist,
     /// No symbol holds the address.
     NoSymbol,
-    /// A table or a rule that decides it is not known.
+    /// A table or rule that decides it is unknown.
     Undecided(Unknown),
 }
 
 impl Reason {
-    /// That it is undecided, if something is not known.
+    /// `Undecided`, if something is not known.
     pub fn of(unknown: Unknown) -> Option<Self> {
         (!unknown.is_nothing()).then_some(Self::Undecided(unknown))
     }
-    /// What is not known, if it is undecided.
+    /// What is not known, if undecided.
     pub fn unknown(self) -> Unknown {
         match self {
             Self::Undecided(unknown) => unknown,
             _ => Unknown::NOTHING,
         }
     }
-    /// As JSON prints it: undecided is undecided, whatever the cause.
+    /// The name in JSON. It does not include the cause of an undecided verdict.
     pub fn name(self) -> &'static str {
         match self {
             Self::InitText => "init-text",
@@ -91,11 +91,11 @@ impl Reason {
             Self::Undecided(_) => "undecided",
         }
     }
-    /// Whether it is not known what the kernel does.
+    /// Whether the verdict is undecided.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Undecided(_))
     }
-    /// As a phrase behind a number of places: `2 on a jump label`.
+    /// A phrase to follow a count: `2 on a jump label`.
     pub fn phrase(self) -> &'static str {
         match self {
             Self::InitText => "in init code",
@@ -123,13 +123,13 @@ impl Reason {
             Self::Undecided(_) => "undecided",
         }
     }
-    /// Whether the code itself is gone or never runs, so that the place does not count.
+    /// Whether the code itself is gone or never runs, so that the address is not counted.
     pub fn is_gone(self) -> bool {
         self <= Self::DeadCode
     }
 }
 
-/// Counts one more of a reason.
+/// Adds one to the count of a reason.
 pub fn count(counts: &mut Vec<(Reason, u32)>, reason: Reason) {
     match counts.iter_mut().find(|(known, _)| *known == reason) {
         Some((_, n)) => *n += 1,

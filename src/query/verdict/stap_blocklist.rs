@@ -1,8 +1,8 @@
-//! The places that SystemTap leaves out of its listings, for fear of the kernel's stability: by section, function
-//! name and declaring file (`dwflpp::build_kernel_blocklist`, dwflpp.cxx of SystemTap 4.8). The kernel's own list of
-//! what it refuses is another matter.
+//! SystemTap's blocklist: the sections, function names and declaring files that it does not list because probing them
+//! may destabilize the kernel (`dwflpp::build_kernel_blocklist`, dwflpp.cxx of SystemTap 4.8). Separate from the
+//! kernel's own blacklist.
 
-/// Whether SystemTap leaves out code in this section of vmlinux.
+/// Whether SystemTap blocks code in this section of vmlinux.
 pub fn section(name: &[u8]) -> bool {
     const PREFIXES: [&[u8]; 8] = [
         b".init.",
@@ -17,19 +17,19 @@ pub fn section(name: &[u8]) -> bool {
     PREFIXES.iter().any(|p| name.starts_with(p))
 }
 
-/// Whether it leaves out return probes of this function.
+/// Whether it blocks return probes of this function.
 pub fn return_of(name: &[u8]) -> bool {
     matches!(name, b"do_exit" | b"sys_exit" | b"sys_exit_group")
 }
 
-/// Whether it leaves out return probes of this function of a program or shared library (`build_user_blocklist`).
+/// Whether it blocks return probes of this function of a program or shared library (`build_user_blocklist`).
 pub fn return_in_process(name: &[u8]) -> bool {
     name == b"_start"
         || (name.starts_with(b"__")
             && memchr::memmem::find(name, b".get_pc_thunk.").is_some_and(|at| at >= 2))
 }
 
-/// Whether it leaves out functions declared in this file.
+/// Whether it blocks functions declared in this file.
 pub fn file(path: &[u8]) -> bool {
     let under_arch = |file: &[u8]| {
         path.strip_prefix(b"arch/")
@@ -49,7 +49,7 @@ pub fn file(path: &[u8]) -> bool {
         || HEADERS.iter().any(|h| path.ends_with(h))
 }
 
-/// Whether it leaves out functions of this name.
+/// Whether it blocks functions of this name.
 pub fn function(name: &[u8], machine: u16) -> bool {
     const EXACT: [&[u8]; 35] = [
         b"HYPERVISOR_event_channel_op",
@@ -117,7 +117,7 @@ pub fn function(name: &[u8], machine: u16) -> bool {
         || inside(name)
 }
 
-/// Whether a part of the name is one of those that are left out. One pass: it is asked of every function there is.
+/// Whether any part of the name is blocked. A single pass, because it runs for every function.
 fn inside(name: &[u8]) -> bool {
     let mut has_lock = false;
     for at in 0..name.len() {
@@ -148,7 +148,7 @@ fn inside(name: &[u8]) -> bool {
     has_lock && is_lock(name)
 }
 
-/// Whether a name with `lock` in it is that of a lock.
+/// Whether a name that contains `lock` is that of a lock function.
 fn is_lock(name: &[u8]) -> bool {
     const KINDS: [&[u8]; 3] = [b"read_", b"write_", b"spin_"];
     const DEEDS: [&[u8]; 3] = [b"lock", b"unlock", b"trylock"];

@@ -1,15 +1,15 @@
-//! Why a verdict is undecided: the tables and rules of the kernel that are not known.
+//! Why a verdict is undecided: the unknown tables and rules of the kernel.
 use probeidx_format::record::{CodeTable, TableSet};
 
-/// The bits of tables.
+/// The bits used for tables.
 const TABLES: u32 = (1 << 26) - 1;
 
-/// What is not known, and would decide. Never nothing, where a verdict is undecided.
+/// What would decide a verdict but is not known. Never empty for an undecided verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unknown(u32);
 
 impl Unknown {
-    /// Nothing: all is known.
+    /// Everything is known.
     pub const NOTHING: Self = Self(0);
     /// The rules of the architecture.
     pub const ARCHITECTURE: Self = Self(1 << 31);
@@ -19,9 +19,9 @@ impl Unknown {
     pub const KERNEL: Self = Self(1 << 29);
     /// What the kernel does without CONFIG_KPROBES.
     pub const KPROBES: Self = Self(1 << 28);
-    /// Where instructions start: no symbol reaches so far.
+    /// Where instructions start, because no symbol extends to the address.
     pub const SYMBOL: Self = Self(1 << 27);
-    /// What a site is: the index has a number for it that means nothing.
+    /// The kind of a site: the index has an undefined number for it.
     pub const SITE: Self = Self(1 << 26);
 
     const OTHERS: [(Self, &'static str); 6] = [
@@ -41,21 +41,21 @@ impl Unknown {
     pub fn table(table: CodeTable) -> Self {
         Self::tables(TableSet::EMPTY.with(table))
     }
-    /// What of either is not known.
+    /// The union of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// This, or if it is nothing the other.
+    /// `self`, or `other` if `self` is nothing.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         if self.is_nothing() { other } else { self }
     }
-    /// Whether all is known.
+    /// Whether everything is known.
     pub fn is_nothing(self) -> bool {
         self == Self::NOTHING
     }
-    /// The tables by their sections, then the rest in words.
+    /// The sections of the tables, then the rest in words.
     pub fn causes(self) -> impl Iterator<Item = &'static str> {
         let tables = TableSet(self.0 & TABLES);
         let others = Self::OTHERS.into_iter().filter(move |(one, _)| self.0 & one.0 != 0);

@@ -1,13 +1,13 @@
-//! What a line has before a symbol, which tells what the address is to the log.
+//! The text before a symbol in a line, which determines the role of the address.
 use super::word;
 use crate::query::spec::address::{hex, number};
 
-/// What stands before a symbol with an offset.
+/// The text before a symbol with an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Nothing but an address in brackets.
+    /// Only an address in brackets.
     Stack,
-    /// The same with a question mark.
+    /// An address in brackets and a question mark.
     Unreliable,
     /// `RIP: 0010:`, `pc : `
     Stopped,
@@ -54,7 +54,7 @@ impl Place {
         }
     }
 
-    /// The number that stands in `lead`.
+    /// The number in `lead`.
     pub(super) fn number(self, lead: &[u8]) -> Option<u64> {
         let lead = lead.trim_ascii();
         match self {
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-/// `[<ffffffff8134c750>]`, and what stands behind it.
+/// `[<ffffffff8134c750>]`, and the rest of the text.
 fn bracketed(text: &[u8]) -> Option<(u64, &[u8])> {
     let rest = text.strip_prefix(b"[<")?;
     let end = memchr::memchr(b'>', rest)?;

@@ -6,39 +6,39 @@ mod tests;
 
 use crate::query::spec::address::{self, Address, Scope, Symbolic, hex, is_of_name, number};
 use frame_text::Place;
-pub use header::{Told, told};
+pub use header::{Header, header};
 
 /// An address in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'l> {
-    /// As the line has it.
+    /// The address as written in the line.
     pub address: Address<'l>,
     /// The text of the address, with its module.
     pub text: &'l [u8],
-    /// Where in the line it ends: what is known of it goes there.
+    /// The position in the line where the frame ends, and where symbolization is inserted.
     pub end: usize,
-    /// What the address is to the line.
+    /// The role of the address.
     pub role: Role,
-    /// The address as a number, where it stands beside the symbol.
+    /// The address as a number, if the line has it along with the symbol.
     pub number: Option<u64>,
-    /// The symbol that holds the number, where the line has no offset.
+    /// The symbol that holds the number, if the line has no offset.
     pub symbol: Option<&'l [u8]>,
 }
 
-/// What an address is to the log.
+/// The role of an address in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// What runs there, or where a processor stopped.
+    /// The current instruction, or where a processor stopped.
     Exact,
-    /// Where a call returns to: the call stands before it.
+    /// A return address: the call precedes it.
     Return,
     /// Something on the stack that looks like a return address (`?`).
     Unreliable,
-    /// A function as a whole.
+    /// An entire function.
     Function,
 }
 
-/// Whose stack the line before belongs to.
+/// The stack that the previous line belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stack {
     #[default]
@@ -48,16 +48,16 @@ enum Stack {
     Perf,
 }
 
-/// Reads a log line by line: what a frame means depends on those before.
+/// Reads a log line by line: the meaning of a frame depends on previous lines.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     stack: Stack,
-    /// The symbol and offset of the last program counter that was printed.
+    /// The last program counter printed, as symbol and offset.
     stopped_at: Vec<u8>,
 }
 
-/// Where the text of a line starts, behind what a log daemon and the kernel put before it: `<6>`, `… kernel: `,
-/// `[   12.345678] `, `[  T123] `.
+/// The start of a line's text, after the prefixes of log daemons and the kernel: `<6>`, `… kernel: `, `[   12.345678]
+/// `, `[  T123] `.
 pub fn start(line: &[u8]) -> usize {
     const FAR: usize = 128;
     let mut at = 0;
@@ -88,18 +88,17 @@ pub fn start(line: &[u8]) -> usize {
 }
 
 impl Reader {
-    /// One that remembers what [`Reader::memory`] gave.
+    /// Restores a reader from [`Reader::memory`].
     pub fn remembering(stack: u32, stopped_at: &[u8]) -> Self {
         let stacks = [Stack::None, Stack::Kernel, Stack::SystemTap, Stack::Perf];
         let stack = stacks.into_iter().find(|s| *s as u32 == stack).unwrap_or_default();
         Self { stack, stopped_at: stopped_at.to_vec() }
     }
-    /// What it remembers of the lines before, for whoever keeps that between lines: whose stack it reads, and where a processor
-    /// stopped.
+    /// The state carried between lines, for callers that store it: the stack being read, and where a processor stopped.
     pub fn memory(&self) -> (u32, &[u8]) {
         (self.stack as u32, &self.stopped_at)
     }
-    /// Appends the frames of a line, in order. Those that have been decoded before are left out.
+    /// Appends the frames of a line, in order, without those that are already decoded.
     pub fn frames<'l>(&mut self, line: &'l [u8], found: &mut Vec<Frame<'l>>) {
         let start = start(line);
         let text = line[start..].trim_ascii_start();
@@ -127,7 +126,7 @@ impl Reader {
         }
     }
 
-    /// `SYMBOL+OFFSET…`, of which the plus is at `plus`.
+    /// Parses `SYMBOL+OFFSET…`, whose plus is at `plus`.
     fn at_plus<'l>(&mut self, line: &'l [u8], start: usize, plus: usize, before: Stack) -> Option<Frame<'l>> {
         let is_hex = line[plus + 1..].starts_with(b"0x");
         let (offset, rest) = number(&line[plus + 1..])?;
@@ -159,8 +158,8 @@ impl Reader {
         if !is_frame || !is_name(name) {
             return None;
         }
-        // crash says the address behind the symbol.
-        let (told, rest) = match rest.strip_prefix(b" at ").and_then(kernel_number) {
+        // crash prints the address after the symbol.
+        let (number, rest) = match rest.strip_prefix(b" at ").and_then(kernel_number) {
             Some((number, rest)) => (Some(number), rest),
             None => (place.number(lead), rest),
         };
@@ -185,7 +184,7 @@ impl Reader {
             text: &line[plus - name.len()..text_end],
             end: text_end + usize::from(closes),
             role: self.role(place, symbol, rest, before),
-            number: told,
+            number,
             symbol: None,
         })
     }
@@ -204,7 +203,7 @@ impl Reader {
             }
             Place::Stack => {
                 self.stack = Stack::Kernel;
-                // arm64 starts a trace where the processor stopped, and marks that since 6.13.
+                // arm64 starts a trace where the processor stopped; since 6.13 it marks that frame.
                 let is_start = before != Stack::Kernel && symbol == self.stopped_at;
                 if is_start || rest.starts_with(b" (P") { Role::Exact } else { Role::Return }
             }
@@ -221,7 +220,7 @@ impl Reader {
         }
     }
 
-    /// Lines with a number or a name alone.
+    /// Lines with only a number or a name.
     fn without_offset<'l>(&mut self, line: &'l [u8], text: &'l [u8], before: Stack) -> Option<Frame<'l>> {
         let frame = |address, text: &'l [u8], rest: &'l [u8], role| {
             let number = if let Address::Number(number) = address { Some(number) } else { None };
@@ -248,7 +247,7 @@ impl Reader {
                     // crash: `#1 [ffffc900004a7d00] schedule at ffffffff81a11af0 [module]`
                     let (name, rest) = word(rest[memchr::memchr(b']', rest)? + 1..].trim_ascii_start());
                     let (number, rest) = kernel_number(rest.strip_prefix(b" at ")?)?;
-                    // The return address of a task that waits is in the scheduler.
+                    // The return address of a waiting task is in the scheduler.
                     let role = if name == b"__schedule" { Role::Return } else { role };
                     let frame = number_frame(number, object_behind(rest).1, role);
                     return Some(Frame { symbol: Some(name), ..frame });
@@ -299,8 +298,8 @@ impl Reader {
     }
 }
 
-/// `[libc.so.6+0x1234]`, `(/usr/lib/libc.so.6+0x1234)`: an address within a file. Gives the length of the file's name and
-/// what stands before it.
+/// `[libc.so.6+0x1234]`, `(/usr/lib/libc.so.6+0x1234)`: an address within a file. Returns the length of the file's name
+/// and the text before it.
 fn file<'l>(lead: &'l [u8], name: &[u8], behind: &[u8]) -> Option<(usize, &'l [u8])> {
     let open = lead.iter().rposition(|b| matches!(b, b'[' | b'('))?;
     let folder = &lead[open + 1..];
@@ -312,7 +311,7 @@ fn file<'l>(lead: &'l [u8], name: &[u8], behind: &[u8]) -> Option<(usize, &'l [u
     (is_file && !folder.contains(&b' ')).then(|| (folder.len() + name.len(), &lead[..open]))
 }
 
-/// The module or file behind a frame, and what stands behind that.
+/// The module or file after a frame, and the rest of the text.
 fn object_behind(rest: &[u8]) -> (Option<address::Object<'_>>, &[u8]) {
     match rest.strip_prefix(b" ").map(address::object) {
         Some((Some(object), behind)) => (Some(object), behind),
@@ -320,8 +319,8 @@ fn object_behind(rest: &[u8]) -> (Option<address::Object<'_>>, &[u8]) {
     }
 }
 
-/// Whether what stands behind a frame is what this program adds, or another that knows the lines: ` (file:12:3)`,
-/// ` name (file:12)`, ` at file:12`.
+/// Whether a frame is followed by what this program, or another one that prints lines, adds: ` (file:12:3)`, ` name
+/// (file:12)`, ` at file:12`.
 fn is_decoded(behind: &[u8]) -> bool {
     let Some(rest) = behind.strip_prefix(b" ") else { return false };
     let rest = rest.strip_prefix(b"at ").unwrap_or(rest);
@@ -340,7 +339,7 @@ fn is_decoded(behind: &[u8]) -> bool {
         && place.contains(&b'.')
 }
 
-/// Sixteen digits that start with `ffff`, as addresses of kernels do, and what stands behind them.
+/// Sixteen digits that start with `ffff`, as kernel addresses do, and the rest of the text.
 fn kernel_number(text: &[u8]) -> Option<(u64, &[u8])> {
     const DIGITS: usize = 16;
     let (digits, rest) = text.split_at_checked(DIGITS)?;

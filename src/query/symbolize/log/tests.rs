@@ -56,7 +56,7 @@ proptest! {
         for _ in 0..2 {
             reader.frames(line, &mut frames);
         }
-        let _ = told(&line[start(line)..]);
+        let _ = header(&line[start(line)..]);
         for frame in frames {
             prop_assert!(frame.end <= line.len());
             let at = frame.text.as_ptr() as usize - line.as_ptr() as usize;
@@ -68,6 +68,6 @@ proptest! {
     fn any_bytes_are_borne(line in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut frames = vec![];
         Reader::default().frames(&line, &mut frames);
-        let _ = told(&line[start(&line)..]);
+        let _ = header(&line[start(&line)..]);
     }
 }

@@ -1,4 +1,5 @@
-//! What an alias means on this kernel: which of its points were tried, what came of each, and what a handler has by it.
+//! Explains an alias on this kernel: which of its points were tried, with what result, and what they provide to a
+//! handler.
 use super::locals::{self, Locals};
 use crate::error::Result;
 use crate::query::systemtap::derive::{Deriver, Place, Visited};
@@ -9,57 +10,58 @@ use crate::tapset::ast::{Alias, Component, Point};
 use crate::tapset::handler::Words;
 use probeidx_format::View;
 
-/// An alias on this kernel.
+/// The explanation of an alias.
 #[derive(Clone, Debug, Default)]
 pub struct Explained {
-    /// Its points, in the order in which they are tried.
+    /// Its points, in the order they are tried.
     pub arms: Vec<Arm>,
-    /// What its probes have, each with how many of them.
+    /// The locals of its probes; each set with the number of probes that have it.
     pub locals: Vec<(Locals, usize)>,
 }
 
 /// A point of an alias.
 #[derive(Clone, Debug)]
 pub struct Arm {
-    /// As the tapset has it, with its mark and condition; of those within an alias with what is wanted behind its name.
+    /// The point as the tapset has it, with its mark and condition; within another alias, with the components requested
+    /// after its name.
     pub point: Point,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
-    /// The points of the aliases that it names.
+    /// The points of the aliases that it refers to.
     pub inner: Vec<Arm>,
 }
 
-/// What came of a point.
+/// The result for a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It has probes.
     Probes {
-        /// How many.
+        /// The number of probes.
         places: usize,
-        /// How many of them the kernel takes (`register_kprobe`); tracepoints and what has no place always count.
+        /// The number that the kernel accepts (`register_kprobe`); tracepoints and probes without a place always count.
         reachable: usize,
-        /// Of how many of them it is not known whether the kernel takes them.
+        /// The number whose verdict is undecided.
         undecided: usize,
-        /// It is marked `!`: what stands behind it is not tried.
+        /// Whether it is marked `!`, so that later points are not tried.
         ends: bool,
     },
-    /// It has none.
+    /// It has no probes.
     Nothing {
         /// The reason.
         why: String,
     },
-    /// One before it was enough.
+    /// A previous point was sufficient.
     NotTried,
-    /// It is about programs, which the index of a kernel cannot tell of.
+    /// It is in a program, which is not in a kernel's index.
     Unindexed,
 }
 
-/// How many reasons are given of a point.
+/// The largest number of reasons for a point.
 const MOST_WHYS: usize = 3;
-/// How deep aliases within aliases are shown.
+/// The deepest nesting of aliases to show.
 const DEEPEST: usize = 8;
 
-/// Explains an alias. Cost: of deriving its points, once for each level of aliases within it.
+/// Explains an alias. Cost: derives its points, once for each level of nested aliases.
 ///
 /// # Errors
 /// Those of [`Deriver::visit`].
@@ -90,7 +92,7 @@ struct Explainer<'a, 'd> {
     judge: Judge<'a, 'static>,
 }
 
-/// An alias that a point names, and what is wanted behind its name.
+/// An alias that a point refers to, and the components after its name.
 struct Inner {
     points: Vec<Point>,
     suffix: Vec<Component>,

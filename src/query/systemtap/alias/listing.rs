@@ -1,4 +1,4 @@
-//! Probes as SystemTap lists them: a line for each name, with what all probes of that name have.
+//! Lists probes like SystemTap: a line for each name, with the locals and variables that all probes of that name have.
 use super::locals::{self, Locals, Saved};
 use crate::query::spec::Filter;
 use crate::query::systemtap::derive::{Derived, Place};
@@ -8,9 +8,9 @@ use probeidx_format::View;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The lines of names. Filled with one probe after the other.
+/// Collects the lines of a listing, probe by probe.
 pub struct Listing<'a, 'd> {
-    /// None where names are enough.
+    /// `None` if only names are listed.
     wanted: Option<Wanted<'a, 'd>>,
     names: BTreeMap<Vec<u8>, Merged>,
     unindexed: BTreeSet<Vec<u8>>,
@@ -21,7 +21,8 @@ struct Wanted<'a, 'd> {
     variables: Variables<'a>,
 }
 
-/// What the probes of one name have, each `name:type` with how many of them have it, in the order in which they are met.
+/// The locals and variables of one name's probes: each `name:type` with the number of probes that have it, in the order
+/// of first occurrence.
 #[derive(Default)]
 struct Merged {
     probes: usize,
@@ -30,13 +31,13 @@ struct Merged {
 }
 
 impl<'a, 'd> Listing<'a, 'd> {
-    /// Of names alone, or with locals and variables as `stap -L` lists them.
+    /// A listing of names only, or with locals and variables like `stap -L`.
     pub fn new(view: View<'a>, words: Option<Words<'d>>) -> Self {
         let wanted = words.map(|words| Wanted { words, variables: Variables::new(view) });
         Self { wanted, names: BTreeMap::new(), unindexed: BTreeSet::new() }
     }
 
-    /// Adds a probe. What the index cannot tell of gets no line.
+    /// Adds a probe. Unindexed probes get no line.
     pub fn add(&mut self, derived: &Derived<'_>) {
         if let Place::Unindexed = derived.place {
             self.unindexed.insert(derived.name.to_vec());
@@ -72,7 +73,7 @@ impl<'a, 'd> Listing<'a, 'd> {
         }
     }
 
-    /// The names of probes of which the index cannot tell whether they exist, sorted: those of programs.
+    /// The sorted names of unindexed probes, which are in programs.
     pub fn unindexed(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.unindexed.iter().map(|name| String::from_utf8_lossy(name))
     }

@@ -1,18 +1,18 @@
-//! The locals that the aliases on the way to a probe give to its handler.
-use crate::query::systemtap::derive::{Derived, Here};
+//! The locals that the aliases of a probe provide to its handler.
+use crate::query::systemtap::derive::{Derived, HandlerContext};
 use crate::tapset::ast::{ExpressionKind, Root, Statement, Step, Variable};
 use crate::tapset::context::Context;
 use crate::tapset::handler::{self, Sort, Words};
 use std::rc::Rc;
 
-/// What the handler of a probe has by its aliases.
+/// The locals of a probe's handler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Locals {
-    /// In the order in which SystemTap declares them.
+    /// The locals, in the order SystemTap declares them.
     pub own: Vec<Local>,
-    /// What SystemTap declares before them for its own use: a parameter of a tracepoint, the thread of a saved value.
+    /// Locals that SystemTap declares before them for itself: a tracepoint's parameter, the thread of a saved value.
     pub hidden: Vec<String>,
-    /// Of a return probe: SystemTap plants a second one at the entry, which saves values.
+    /// For a return probe that needs a second probe at the entry to save values: how they are saved.
     pub saves: Option<Saved>,
 }
 
@@ -21,38 +21,38 @@ pub struct Locals {
 pub enum Saved {
     /// In arrays by thread, as for `@entry`: both handlers have a local for the thread.
     ByThread,
-    /// With the probe itself, as for a plain `$variable`.
+    /// In the probe itself, as for a plain `$variable`.
     WithProbe,
 }
 
 /// A local.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
-    /// As handlers write it.
+    /// The name in handlers.
     pub name: String,
     /// `long`, `string`, `stats`, or `unknown`.
     pub kind: &'static str,
-    /// Why it cannot be used.
+    /// Why it cannot be used, if so.
     pub broken: Option<Broken>,
-    /// The variable of the kernel that it is a copy of, where it is just that: `$vma->vm_mm`.
+    /// The kernel variable that it is a plain copy of: `$vma->vm_mm`.
     pub copy_of: Option<String>,
 }
 
-/// Why a local cannot be used: a script that does is refused.
+/// Why a local cannot be used; SystemTap rejects scripts that use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The part of the kernel's variable that is missing: `$bytes_req`.
+    /// The missing part of the kernel variable: `$bytes_req`.
     pub variable: String,
     /// The reason, in lower case and without a full stop.
     pub why: String,
-    /// What could be read instead, the likeliest first.
+    /// Replacements to suggest, the likeliest first.
     pub instead: Vec<String>,
 }
 
-/// The local of SystemTap's that holds the thread.
+/// SystemTap's own local for the thread.
 const THREAD: &str = "_entry_tvar_tid";
 
-/// Reads what runs at a probe. Cost: of the parts of its handler, and of every variable of the kernel in them.
+/// Finds the locals of a probe. Cost: linear in the parts of its handler and the kernel variables in them.
 pub fn read(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
     let parts = derived.handler(None);
     if parts.is_empty() {
@@ -89,7 +89,7 @@ pub fn read(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
     Locals { own, hidden, saves }
 }
 
-/// The same, and says which locals are copies of variables of the kernel.
+/// Like [`read`], but also finds which locals are copies of kernel variables.
 pub fn read_copies(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
     let mut locals = read(words, derived);
     let (parts, here) = (derived.handler(None), derived.here());
@@ -97,8 +97,8 @@ pub fn read_copies(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
     locals
 }
 
-/// The variable of the kernel that is all that a local is given, if it can be read here.
-fn copied(parts: &[&Statement], local: &str, here: &Here<'_>) -> Option<String> {
+/// The kernel variable that is the only value a local gets, if it can be read here.
+fn copied(parts: &[&Statement], local: &str, here: &HandlerContext<'_>) -> Option<String> {
     let mut copies = vec![];
     for part in parts {
         part.each_expression(&mut |e| {
@@ -117,8 +117,8 @@ fn copied(parts: &[&Statement], local: &str, here: &Here<'_>) -> Option<String> 
     is_plain.then(|| variable.to_string())
 }
 
-/// The variable that a value is, once `@defined` is decided.
-fn decided<'e>(value: &'e ExpressionKind, here: &Here<'_>) -> Option<&'e Variable> {
+/// The variable that a value evaluates to once `@defined` is decided.
+fn decided<'e>(value: &'e ExpressionKind, here: &HandlerContext<'_>) -> Option<&'e Variable> {
     match value {
         ExpressionKind::Variable(variable) => Some(variable),
         ExpressionKind::Ternary { condition, then, otherwise } => {

@@ -1,4 +1,4 @@
-//! What to say of aliases of tapsets that match nothing.
+//! Explains why tapset aliases match nothing.
 use super::asked;
 use crate::error::Result;
 use crate::nearest;
@@ -49,7 +49,7 @@ pub fn why_not(view: View<'_>, specs: &[Spec]) -> Result<Vec<Missing>> {
             continue;
         }
         if failed.is_empty() {
-            // That it is not in the index is said.
+            // The message already mentions that it is not indexed.
             continue;
         }
         let told: Vec<_> = failed.iter().map(|(point, why)| format!("{point}: {}", why.message())).collect();

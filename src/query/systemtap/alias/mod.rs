@@ -1,4 +1,4 @@
-//! Tapset aliases among specs: what is asked of the tapset that the index of a kernel holds.
+//! Answers specs that are tapset aliases, from the tapset in a kernel's index.
 pub mod explain;
 mod listing;
 pub mod locals;
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::pattern::Pattern;
 use crate::query::resolve::placement::{Placement, Wanted};
 use crate::query::resolve::tracepoint::Tracepoint;
-use crate::query::resolve::tracepoint_values::{self, Traced};
+use crate::query::resolve::tracepoint_values::{self, TracepointValues};
 use crate::query::spec::argument::{self, Argument, Source};
 use crate::query::spec::{self, Filter, Presence, Spec, TraceSpec};
 use crate::query::value::ValueAt;
@@ -25,7 +25,7 @@ use probeidx_format::View;
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// The aliases among the specs, as the language has them.
+/// The aliases among the specs, as points of the language.
 pub fn asked(specs: &[Spec]) -> Vec<Point> {
     let point = |spec: &Spec| match &spec.point {
         spec::Point::Alias(components) => Some(point(components, spec.presence)),
@@ -43,12 +43,12 @@ fn point(components: &[Component], presence: Presence) -> Point {
     }
 }
 
-/// Appends the lines of the points, with locals and variables if they are wanted, and gives the names of which the index
-/// cannot tell. Cost: of decoding the definitions on the way, and of deriving each point.
+/// Appends the lines of the points, with locals and variables if requested. Returns the names of unindexed probes.
+/// Cost: decodes the definitions involved, and derives each point.
 ///
 /// # Errors
-/// [`NoIndex`](crate::ErrorKind::NoIndex) of an index without tapsets,
-/// [`IndexDamaged`](crate::ErrorKind::IndexDamaged), where a definition cannot be decoded.
+/// [`NoIndex`](crate::ErrorKind::NoIndex) for an index without tapsets,
+/// [`IndexDamaged`](crate::ErrorKind::IndexDamaged) if a definition cannot be decoded.
 pub fn list(
     view: View<'_>,
     definitions: &Definitions<'_>,
@@ -70,47 +70,47 @@ pub fn list(
     Ok(listing.unindexed().map(Cow::into_owned).collect())
 }
 
-/// What handlers of this kernel can use.
+/// The words that handlers can use on this kernel.
 pub fn words<'d>(view: View<'d>, definitions: &'d Definitions<'d>) -> Words<'d> {
     Words::new(definitions, Rc::new(everywhere(view)))
 }
 
-/// An alias, and what a handler has by it at a place.
+/// An alias, and the locals it provides to a handler at a place.
 pub struct Named<'a> {
-    /// The name under which it was asked.
+    /// The requested name.
     pub name: &'a str,
-    /// The aliases on the way, the asked one first.
+    /// The aliases that lead to the point, the requested one first.
     pub through: &'a [String],
     /// The point that they lead to.
     pub point: &'a str,
-    /// What a handler has there, by the aliases on the way.
+    /// The locals that these aliases provide to a handler there.
     pub locals: &'a Locals,
 }
 
-/// What is given for each probe of an alias.
+/// A probe of an alias.
 pub struct Probe<'p, 'a> {
-    /// By which alias.
+    /// The alias.
     pub named: Named<'p>,
-    /// Whether it is a probe of a return.
+    /// Whether it is a return probe.
     pub filter: Filter,
-    /// Where it runs.
+    /// The place where it runs.
     pub place: At<'a>,
 }
 
-/// Where it runs.
+/// The place where a probe runs.
 pub enum At<'a> {
     /// Code of the kernel.
     Code(Box<Placement<'a>>),
     /// A tracepoint.
-    Trace(Box<Traced<'a>>),
-    /// It is no place of the kernel.
+    Trace(Box<TracepointValues<'a>>),
+    /// Not at a place of the kernel.
     Nowhere,
-    /// The index of a kernel cannot tell: a program.
+    /// In a program, which is not in a kernel's index.
     Unindexed,
 }
 
 impl Probe<'_, '_> {
-    /// What can be read there, or was asked for.
+    /// The values that can be read there, or those requested.
     pub fn values(&self) -> &[ValueAt] {
         match &self.place {
             At::Code(placement) => &placement.values,
@@ -120,11 +120,11 @@ impl Probe<'_, '_> {
     }
 }
 
-/// Calls `each` with every probe of a point. An argument that is a local of the aliases stands for the variable that the
-/// local is a copy of. In the order in which SystemTap makes the probes.
+/// Calls `each` with every probe of a point, in SystemTap's order. An argument that names a local of the aliases stands
+/// for the variable that the local is a copy of.
 ///
 /// # Errors
-/// Those of [`list`], of the arguments, and whatever `each` gives.
+/// Those of [`list`], those of the arguments, and any error of `each`.
 pub fn resolve(
     view: View<'_>,
     point: &Point,
@@ -179,8 +179,12 @@ pub fn resolve(
     definitions.whole()
 }
 
-/// The tracepoint of a probe in full.
-fn traced<'a>(view: View<'a>, asked: &Tracepoint<'_>, wanted: Wanted<'_>) -> Result<Option<Traced<'a>>> {
+/// The tracepoint of a probe, with its values.
+fn traced<'a>(
+    view: View<'a>,
+    asked: &Tracepoint<'_>,
+    wanted: Wanted<'_>,
+) -> Result<Option<TracepointValues<'a>>> {
     let literal = |text: &[u8]| Pattern::literal(&String::from_utf8_lossy(text));
     let spec = TraceSpec { system: Some(literal(asked.system())), event: literal(asked.name()) };
     let mut found = None;
@@ -193,13 +197,13 @@ fn traced<'a>(view: View<'a>, asked: &Tracepoint<'_>, wanted: Wanted<'_>) -> Res
     Ok(found)
 }
 
-/// The arguments with the variables for which locals stand; and what is said of locals that stand for none.
+/// The arguments with locals replaced by variables; and the values of the locals that have no variable.
 fn substitute(asked: &[Argument], locals: &Locals) -> (Vec<Argument>, Vec<ValueAt>) {
     let (mut arguments, mut computed) = (vec![], vec![]);
     for argument in asked {
         let local = match &argument.source {
-            Source::Variable(way) if way.legs.is_empty() && !argument.text.contains('$') => {
-                locals.own.iter().find(|local| local.name == way.root)
+            Source::Variable(access) if access.steps.is_empty() && !argument.text.contains('$') => {
+                locals.own.iter().find(|local| local.name == access.root)
             }
             _ => None,
         };

@@ -1,4 +1,4 @@
-//! From probes to placements with verdicts.
+//! Turns probes into placements with verdicts.
 use crate::error::Result;
 use crate::query::index::functions::{self, Placed, Scope};
 use crate::query::resolve::placement::{Describer, Placement, Wanted};
@@ -9,7 +9,7 @@ use probeidx_format::id::{FunctionId, ObjectId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Describes the placements of probes. One is used for many, as long as the same is wanted.
+/// Describes the placements of probes. Reuse one for all probes with the same options.
 pub struct Placements<'a, 'w> {
     view: View<'a>,
     at_entry: Describer<'a, 'w>,
@@ -18,7 +18,7 @@ pub struct Placements<'a, 'w> {
 }
 
 impl<'a, 'w> Placements<'a, 'w> {
-    /// Nothing is described yet.
+    /// With an empty cache.
     pub fn new(view: View<'a>, wanted: Wanted<'w>) -> Self {
         Self {
             view,
@@ -31,7 +31,7 @@ impl<'a, 'w> Placements<'a, 'w> {
     /// The placement of a probe; `None` if it has none.
     ///
     /// # Errors
-    /// Those of what is wanted.
+    /// Those of reading the requested values.
     pub fn of(&mut self, derived: &Derived<'_>) -> Result<Option<Placement<'a>>> {
         match derived.place {
             Place::Code { object, seen, returns } => {
@@ -52,7 +52,7 @@ impl<'a, 'w> Placements<'a, 'w> {
         }
     }
 
-    /// That of the function of a placement: of all functions that are declared there.
+    /// The coverage of a placement's function: of all functions with the same declaration.
     fn coverage(&mut self, object: ObjectId, placed: Placed<'a>) -> Rc<Coverage> {
         let Self { view, at_entry, coverage, .. } = self;
         let own = coverage.entry((object, placed.record.function));

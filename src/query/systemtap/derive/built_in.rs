@@ -1,4 +1,4 @@
-//! From the points that SystemTap knows by itself to places.
+//! Resolves SystemTap's built-in points to places.
 use super::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pattern::Pattern;
@@ -12,13 +12,13 @@ use crate::tapset::ast::{Component, Literal};
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId, SymbolId};
 
-/// What is called with each place, and its point in the canonical spelling.
+/// Called with each place, and its point in the canonical spelling.
 type Each<'e> = dyn FnMut(&[u8], Place<'_>) -> Result<()> + 'e;
 
-/// Calls `each` with every place of a point that is one of the [forms](super::forms).
+/// Calls `each` with every place of a point that has one of the [forms](super::forms).
 ///
 /// # Errors
-/// Why there is none, where that is known; whatever `each` gives.
+/// Why there is no place, if known; any error of `each`.
 pub(super) fn each<'a>(
     view: View<'a>,
     probed: &mut Probed<'a>,
@@ -33,13 +33,13 @@ pub(super) fn each<'a>(
         ("kernel", "trace") => trace(view, components, each),
         ("kprobe", _) => kprobe(view, rest, system_map, each),
         ("process", _) => each(spelled(components).as_bytes(), Place::Unindexed),
-        // Markers went with Linux 2.6.32.
+        // Markers were removed in Linux 2.6.32.
         ("kernel", "mark") => Err(no_match("the kernel has no markers")),
         _ => each(spelled(components).as_bytes(), Place::Nowhere),
     }
 }
 
-/// Why a point of one of the forms has no place.
+/// Why a point with one of the forms has no place.
 pub(super) fn absent(view: &View<'_>, components: &[Component]) -> Error {
     let of_code = matches!(components, [head, ..] if head.name == "kernel" || head.name == "module");
     let spec = of_code.then(|| spec::of_components(components).ok()).flatten();
@@ -52,7 +52,7 @@ pub(super) fn absent(view: &View<'_>, components: &[Component]) -> Error {
     }
 }
 
-/// What to say of a function of a name that the index does not have; `None` where it is not that.
+/// Explains an unknown function name; `None` if that is not the reason.
 pub(super) fn unknown_function(view: &View<'_>, components: &[Component]) -> Option<String> {
     let spec = spec::of_components(components).ok()?;
     let Point::Function(asked) = &spec.point else { return None };
@@ -64,7 +64,7 @@ fn no_match(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::NoMatch, message)
 }
 
-/// The components with their dots.
+/// The components, joined by dots.
 pub(super) fn spelled(components: &[Component]) -> String {
     components.iter().map(Component::to_string).collect::<Vec<_>>().join(".")
 }
@@ -92,7 +92,7 @@ fn code<'a>(
     })
 }
 
-/// Tracepoints that the kernel and its modules have. SystemTap has those that the headers of include/trace/events declare.
+/// Tracepoints in the kernel and its modules. SystemTap has those declared in the headers of include/trace/events.
 fn trace(view: View<'_>, components: &[Component], each: &mut Each<'_>) -> Result<()> {
     let Point::Trace(asked) = spec::of_components(components)?.point else { return Ok(()) };
     let mut point = vec![];
@@ -106,7 +106,8 @@ fn trace(view: View<'_>, components: &[Component], each: &mut Each<'_>) -> Resul
     if found { Ok(()) } else { Err(no_match(tracepoint::absence(&view, &asked))) }
 }
 
-/// `kprobe.function("NAME")`: functions by their symbols, in vmlinux or, unseen, in a module (`kprobe_builder::build`).
+/// `kprobe.function("NAME")`: functions by symbol, in vmlinux or, without a check, in a module
+/// (`kprobe_builder::build`).
 fn kprobe(view: View<'_>, components: &[Component], system_map: bool, each: &mut Each<'_>) -> Result<()> {
     let text = |component: &Component| match &component.argument {
         Some(Literal::String(text)) => Some(text.clone()),
@@ -132,7 +133,7 @@ fn kprobe(view: View<'_>, components: &[Component], system_map: bool, each: &mut
         return match (found, object) {
             (Some(place), _) => each(point.as_bytes(), place),
             (None, None) => each(point.as_bytes(), Place::Unindexed),
-            // SystemTap takes any name, and the module is refused when it is loaded.
+            // SystemTap accepts any name; the kernel then refuses to load its module.
             (None, Some(_)) => Err(no_match(format!("no function {function} in module {module}"))),
         };
     }
@@ -150,7 +151,7 @@ fn kprobe(view: View<'_>, components: &[Component], system_map: bool, each: &mut
     Ok(())
 }
 
-/// The names that a pattern matches, of which braces may hold alternatives, `__{ia32,x64}_sys_open` (`csh_to_ksh`).
+/// The names that a pattern matches; braces hold alternatives: `__{ia32,x64}_sys_open` (`csh_to_ksh`).
 fn names(view: &View<'_>, pattern: &str) -> Result<Vec<NameId>> {
     let mut found = vec![];
     for plain in alternatives(pattern) {
@@ -161,10 +162,10 @@ fn names(view: &View<'_>, pattern: &str) -> Result<Vec<NameId>> {
     Ok(found)
 }
 
-/// How many patterns the braces of one may stand for.
+/// The largest number of patterns that braces may expand to.
 const MOST: usize = 64;
 
-/// The patterns that one stands for.
+/// Expands the braces of a pattern.
 fn alternatives(pattern: &str) -> Vec<String> {
     let mut open = vec![pattern.to_owned()];
     let mut done = vec![];
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(alternatives("__{ia32,x64}_sys_open"), ["__ia32_sys_open", "__x64_sys_open"]);
         assert_eq!(alternatives("{a,b{c,d}}*"), ["a*", "bc*", "bd*"]);
         assert_eq!(alternatives("a{b"), ["a{b"]);
-        // As many as are bounded, whatever the braces.
+        // The number is bounded, whatever the braces.
         assert!(alternatives(&"{a,b}".repeat(40)).len() <= 2 * super::MOST);
     }
 }

@@ -1,16 +1,16 @@
-//! The probe points that SystemTap knows by itself: what `stap --dump-probe-types` of 4.8 prints for a kernel module.
+//! SystemTap's built-in probe points, as `stap --dump-probe-types` of 4.8 prints them for a kernel module.
 use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
 use crate::pattern::Pattern;
 use crate::tapset::ast::{Component, Literal};
 use std::sync::LazyLock;
 
-/// What comes before functions and lines of code.
+/// The components before functions and lines of code.
 const OF_CODE: [&str; 3] = ["kernel|module(string)", OF_PROCESS, OF_LIBRARY];
 const OF_PROCESS: &str = "process|process(number)|process(string)";
 const OF_LIBRARY: &str = "process|process(string).library(string)";
 
-/// What can be probed of code.
+/// The points in code.
 const CODE: [&str; 7] = [
     "function(number)|function(string)",
     "function(number)|function(string).call|exported|return",
@@ -21,11 +21,11 @@ const CODE: [&str; 7] = [
     "",
 ];
 
-/// What can be probed of a program or library besides.
+/// The additional points in a program or library.
 const USER: [&str; 4] =
     ["mark(string)", "provider(string).mark(string)", "plt|plt(string)", "plt|plt(string).return"];
 
-/// All others: alternatives of a component between bars.
+/// All other points; bars separate the alternatives of a component.
 const OTHERS: [&str; 34] = [
     "never|begin|begin(number)|end|end(number)|error|error(number)",
     "kernel|module(string).function(number)|function(string).return.maxactive(number)",
@@ -67,7 +67,7 @@ const OTHERS: [&str; 34] = [
 const RANDOM: &str = "timer.jiffies(number)|s(number)|sec(number)|ms(number)|msec(number)|us(number)|usec(number)\
                       |ns(number)|nsec(number).randomize(number)";
 
-/// What stands in the parentheses of a component.
+/// The argument of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Takes {
     Nothing,
@@ -75,11 +75,11 @@ enum Takes {
     Text,
 }
 
-/// The forms by their components.
+/// A tree of the forms by component.
 #[derive(Debug, Default)]
 struct Node {
     below: Vec<(&'static str, Takes, Node)>,
-    /// Whether a form ends here.
+    /// Whether a form ends at this node.
     ends: bool,
 }
 
@@ -115,7 +115,7 @@ impl Takes {
 }
 
 impl Node {
-    /// Adds a form: its components with their alternatives.
+    /// Adds a form, given as components with their alternatives.
     fn add(&mut self, mut form: impl Iterator<Item = &'static str> + Clone) {
         let Some(alternatives) = form.next() else {
             self.ends = true;
@@ -138,14 +138,15 @@ impl Node {
         }
     }
 
-    /// What stands behind a component.
+    /// The node after a component.
     fn below(&self, component: &Component) -> Option<&Self> {
         let takes = Takes::of(component);
         let below = self.below.iter().find(|(name, t, _)| *name == component.name && *t == takes);
         below.map(|(.., node)| node)
     }
 
-    /// Calls `each` with the components from `at` on as forms have them, wildcards replaced. Whether there was one.
+    /// Calls `each` with the matching forms of the components from `at` on, with wildcards replaced. Returns whether
+    /// there was one.
     fn matching(
         &self,
         components: &mut Vec<Component>,
@@ -175,11 +176,10 @@ impl Node {
     }
 }
 
-/// Calls `each` with the components as a form of SystemTap has them; with wildcards among their names, of every form
-/// that matches.
+/// Calls `each` with the form that the components match; if their names have wildcards, with every form that matches.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] where no form does: with the first component that fits none, and the nearest that would.
+/// [`ErrorKind::Usage`] if no form matches: with the first component that does not fit, and the nearest one that would.
 pub fn each(components: &[Component], each: &mut dyn FnMut(&[Component])) -> Result<()> {
     if !components.iter().any(|c| c.name.contains('*')) {
         match components.iter().try_fold(&*FORMS, Node::below) {
@@ -212,7 +212,7 @@ impl Node {
     fn spelled(&self) -> impl Iterator<Item = String> + '_ {
         self.below.iter().map(|(name, takes, _)| format!("{name}{}", takes.name()))
     }
-    /// What can stand here and is close to a name: with other arguments, or spelled alike.
+    /// Components allowed here that resemble a name: with other arguments, or with a similar spelling.
     fn near(&self, wanted: &str) -> Vec<String> {
         let mut names = nearest::nearest(wanted, self.below.iter().map(|(n, ..)| *n), 3);
         names.insert(0, wanted.to_owned());

@@ -1,4 +1,4 @@
-//! What a handler sees at a place, by the rules of SystemTap 4.8: `dwarf_var_expanding_visitor`,
+//! What a handler can see at a place, by the rules of SystemTap 4.8: `dwarf_var_expanding_visitor`,
 //! `tracepoint_var_expanding_visitor` (tapsets.cxx), `literal_stmt_for_local` (dwflpp.cxx).
 use super::member_access::{self, Value as Reached};
 use super::{Place, location_support};
@@ -19,42 +19,41 @@ use probeidx_format::variables::Variable as Parameter;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 
-/// A place, and which of its variables were asked for.
-pub struct Here<'a> {
+/// A place, and the variables that its handler has used.
+pub struct HandlerContext<'a> {
     view: View<'a>,
     place: Place<'a>,
     parameters: RefCell<Vec<bool>>,
     at_entry: Cell<bool>,
 }
 
-/// What functions of tapsets see, which run anywhere: types, and the kernel's own data.
-pub fn everywhere(view: View<'_>) -> Here<'_> {
-    Here::new(view, Place::Nowhere)
+/// The context of tapset functions, which run anywhere: only types and the kernel's global data.
+pub fn everywhere(view: View<'_>) -> HandlerContext<'_> {
+    HandlerContext::new(view, Place::Nowhere)
 }
 
-/// How many alternatives an error names.
+/// The largest number of alternatives in an error.
 const NEAR: usize = 5;
 
-impl<'a> Here<'a> {
-    /// Nothing was asked for yet.
+impl<'a> HandlerContext<'a> {
+    /// A context in which no variable has been used.
     pub fn new(view: View<'a>, place: Place<'a>) -> Self {
         Self { view, place, parameters: RefCell::default(), at_entry: Cell::new(false) }
     }
-    /// Of a tracepoint: the parameters that were asked for, in the order of its prototype. SystemTap declares a local
-    /// for each.
+    /// For a tracepoint, the parameters used, in the order of its prototype. SystemTap declares a local for each.
     pub fn parameters(&self) -> Vec<&'a [u8]> {
         let Place::Trace(tracepoint) = self.place else { return vec![] };
         let asked = self.parameters.borrow();
         let asked = tracepoint.parameters().zip(asked.iter()).filter(|(_, asked)| **asked);
         asked.map(|(parameter, _)| self.view.string(parameter.name)).collect()
     }
-    /// Of a return: whether something was asked for that SystemTap saves at the entry, with a probe of its own.
+    /// True if this return probe needs a value that SystemTap saves at entry, with a separate probe.
     pub fn saves_at_entry(&self) -> bool {
         self.at_entry.get()
     }
 }
 
-impl Context for Here<'_> {
+impl Context for HandlerContext<'_> {
     fn returns(&self) -> bool {
         matches!(self.place, Place::Code { returns: true, .. } | Place::Symbol { returns: true, .. })
     }
@@ -78,10 +77,10 @@ impl Context for Here<'_> {
     }
 }
 
-/// Text of several variables.
+/// The context variables that stand for several variables, as text.
 const ALL: [&str; 3] = ["$$vars", "$$parms", "$$locals"];
 
-impl<'a> Here<'a> {
+impl<'a> HandlerContext<'a> {
     fn in_code(
         &self,
         asked: Asked<'a, '_>,
@@ -120,14 +119,15 @@ impl<'a> Here<'a> {
         Ok(value)
     }
 
-    /// A variable of the function: of the innermost block that has one of the name, there or not.
+    /// A variable of the function: that of the innermost block that declares the name, whether it has a location or
+    /// not.
     fn local(&self, asked: Asked<'a, '_>, seen: Seen<'a>, name: &str) -> Result<Option<Reached>, Absent> {
         let view = self.view;
         let entry = seen.placed.record.entry.get();
         let Some(function) = functions::function(&view, seen.placed.record) else { return Ok(None) };
         let variables: Vec<_> = view.variables(function).collect();
         let mut found: Option<(u32, Location<'a>, usize)> = None;
-        // The enclosing blocks that hold the address; at an entry none counts.
+        // For each open block, whether it holds the address; at an entry, none does.
         let mut open: Vec<bool> = vec![];
         for item in view.details(seen.placed.record).items {
             match item {
@@ -167,7 +167,7 @@ impl<'a> Here<'a> {
         }
     }
 
-    /// The names of the variables of the function.
+    /// The names of the function's variables.
     fn names(&self, seen: Seen<'a>) -> Vec<String> {
         let mut names = vec![];
         let Some(function) = functions::function(&self.view, seen.placed.record) else { return names };
@@ -183,7 +183,7 @@ impl<'a> Here<'a> {
         names
     }
 
-    /// A constant of an enumeration. Cost: of a name that is one of the index's strings, a look at every constant.
+    /// A constant of an enumeration. Cost: if the index has the name as a string, linear in all constants.
     fn enumerator(&self, name: &str) -> Option<Reached> {
         let view = self.view;
         let name = string(&view, name.as_bytes())?;
@@ -195,7 +195,7 @@ impl<'a> Here<'a> {
         Some(Reached::of(TypeId::new(found.0 as u32)))
     }
 
-    /// Whether there is data of this name.
+    /// Whether there is a data symbol with this name.
     fn has_data(&self, object: ObjectId, name: &str) -> bool {
         let Some(name) = self.view.name(name.as_bytes()) else { return false };
         let is_data = |s: &SymbolRecord| !s.is_function();
@@ -248,7 +248,7 @@ impl<'a> Here<'a> {
         let Some(at) = parameters.iter().position(|p| name_of(p) == plain) else {
             let known: Vec<_> =
                 parameters.iter().map(|p| format!("${}", String::from_utf8_lossy(name_of(p)))).collect();
-            // SystemTap names all there are, as there are few.
+            // SystemTap lists all parameters, since there are few.
             let near = nearest::nearest(name, known.iter().map(String::as_str), known.len());
             let far = known.iter().filter(|n| !near.contains(n)).cloned();
             let all: Vec<_> = near.iter().cloned().chain(far).collect();
@@ -262,7 +262,7 @@ impl<'a> Here<'a> {
             }
             return Ok(Value { kind: Type::Long, detail: type_id.map(member_access::detail) });
         }
-        // What is passed is a number: only a pointer leads further.
+        // The parameter is passed as a number: only a pointer has members.
         let pointer = type_id.and_then(|t| lookup::strip(&self.view, t));
         match pointer.filter(|t| lookup::kind(&self.view, *t) == Some(TypeKind::Pointer)) {
             Some(pointer) => asked.reach(Reached::of(pointer)),
@@ -271,7 +271,7 @@ impl<'a> Here<'a> {
     }
 }
 
-/// The number of a string, if it is in the index. Cost: a binary search.
+/// The number of a string in the index. Cost: a binary search.
 fn string(view: &View<'_>, text: &[u8]) -> Option<StrId> {
     let strings = view.strings();
     let start_of = |at: usize| memchr::memrchr(0, &strings[..at]).map_or(0, |nul| nul + 1);
@@ -297,7 +297,7 @@ fn modules(view: &View<'_>, names: &str) -> Vec<ObjectId> {
     names.split(':').filter_map(object).collect()
 }
 
-/// A variable that is looked for.
+/// A variable to look up.
 #[derive(Clone, Copy)]
 struct Asked<'a, 'v> {
     view: View<'a>,
@@ -305,7 +305,7 @@ struct Asked<'a, 'v> {
 }
 
 impl Asked<'_, '_> {
-    /// Why the first `parts` steps of the path lead nowhere.
+    /// Why the path fails after `parts` steps.
     fn absent<T>(
         self,
         parts: usize,
@@ -318,7 +318,7 @@ impl Asked<'_, '_> {
         Err(Absent { what: part.to_string(), why: why.into(), instead: instead.into_iter().collect() })
     }
 
-    /// Several variables as text: nothing leads further.
+    /// Several variables as text, which has no members.
     fn as_text(self) -> Result<Value, Absent> {
         match self.variable {
             Variable { address_of: true, .. } => self.absent(0, "this has no address", []),
@@ -329,23 +329,23 @@ impl Asked<'_, '_> {
         }
     }
 
-    /// Data of which the index knows the symbol only, and no type: what its path leads to is taken for granted.
+    /// Data whose type is unknown, because the index only has its symbol: any path is assumed to be valid.
     fn of_unknown_type(self) -> Result<Value, Absent> {
         let is_text = matches!(self.variable.path.last(), Some(Step::Pretty(_)));
         Ok(Value { kind: if is_text { Type::String } else { Type::Long }, detail: None })
     }
 
-    /// Along the path from a value of a known type.
+    /// Follows the path from a value of a known type.
     fn reach(self, from: Reached) -> Result<Value, Absent> {
         let Variable { path, address_of, .. } = self.variable;
         let reached = from.along(&self.view, path, *address_of);
         reached.or_else(|wrong| self.absent(wrong.steps, wrong.why, wrong.instead))
     }
 
-    /// Along the path from a value that is a pointer by its origin.
+    /// Follows the path from a value that is known to be a pointer.
     fn behind(self, of: Option<Detail>) -> Result<Value, Absent> {
         let Some(of) = of else {
-            return self.absent(1, "it is not known to what this value points", []);
+            return self.absent(1, "the type that this value points to is unknown", []);
         };
         match Reached::behind(&self.view, of) {
             Some(reached) => self.reach(reached),
@@ -353,8 +353,8 @@ impl Asked<'_, '_> {
         }
     }
 
-    /// `@cast(value, "type", "module")`: the type in the kernel, whichever of the modules is named; of a type that
-    /// is defined in several ways the one that has the members.
+    /// `@cast(value, "type", "module")`: the kernel's type, whatever module is named. If the type has several
+    /// definitions, the one that has the members.
     fn cast(self, name: &str, module: Option<&str>) -> Result<Value, Absent> {
         let found = member_access::named(&self.view, name);
         let mut wrong = None;

@@ -1,12 +1,12 @@
-//! Which locations of variables SystemTap 4.8 understands: the operations that `loc2stap.cxx` turns into a script.
+//! The variable locations that SystemTap 4.8 supports: the operations that `loc2stap.cxx` translates.
 use crate::query::value::dwarf_expr;
 use probeidx_format::View;
 use probeidx_format::details::Location;
 use probeidx_format::expr::Expr;
 use probeidx_format::id::PlaceId;
 
-/// Why SystemTap cannot read a variable that is somewhere at an address of a placement; `later` is where else its
-/// location counts. `None` if it can.
+/// Why SystemTap cannot read a variable that has a location at an address of a placement; `None` if it can. `later` is
+/// another address whose location counts.
 pub(super) fn refusal(
     view: &View<'_>,
     place: PlaceId,
@@ -17,7 +17,8 @@ pub(super) fn refusal(
     let there = |pc: u32| location.at(pc).filter(|expr| !expr.is_empty());
     let expr = there(pc).or_else(|| there(later?))?;
     match expr {
-        // Up to DWARF 4 it is `DW_OP_GNU_entry_value`, which 4.8 looks up at the calls; that of DWARF 5 is new to it.
+        // Up to DWARF 4 it is `DW_OP_GNU_entry_value`, which 4.8 resolves at the calls; it does not know that of DWARF
+        // 5.
         Expr::EntryValue(_) => {
             let version = view.units.get(view.unit_of_place(place).index()).map_or(5, |u| u.version.get());
             (version >= 5).then_some(ENTRY_VALUE)
@@ -37,7 +38,7 @@ fn of_operations(mut rest: &[u8]) -> Option<&'static str> {
             0xa3 => return Some(ENTRY_VALUE),
             0x97 => return Some("its location depends on an object"),
             0x9d => return Some("it lies in parts of bytes"),
-            // The implicit pointer of DWARF 5, indexed addresses, typed operations of DWARF 5 and of GNU before.
+            // DWARF 5's implicit pointer, indexed addresses, and typed operations of DWARF 5 and earlier GNU ones.
             0xa0..=0xa2 | 0xa4..=0xa9 | 0xf4..=0xf9 => {
                 return Some("SystemTap 4.8 does not know its location");
             }
@@ -59,7 +60,7 @@ mod tests {
     fn operations_that_systemtap_does_not_know_are_found_behind_others() {
         assert_eq!(of_operations(&[0x75, 0x10, 0x06, 0x23, 0x08, 0x9f]), None);
         assert_eq!(of_operations(&[0x75, 0x10, 0xa3, 1, 0x55, 0x22, 0x9f]), Some(ENTRY_VALUE));
-        // A number that looks like an operation is none.
+        // An operand that looks like an operation is not one.
         assert_eq!(of_operations(&[0x08, 0xa3, 0x9f]), None);
         assert!(of_operations(&[0x55, 0xa8, 0x00]).is_some());
     }

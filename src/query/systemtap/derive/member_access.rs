@@ -1,4 +1,4 @@
-//! From a type along `->member` and `[index]` to what a script can have of it (`translate_components`,
+//! Follows `->member` and `[index]` from a type to a value that a script can use (`translate_components`,
 //! `translate_final_fetch_or_store`, dwflpp.cxx of SystemTap 4.8).
 use crate::query::spec::member_path::Step as Part;
 use crate::query::types::lookup;
@@ -10,30 +10,30 @@ use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
 
-/// Of a [`Detail`]: the value points to the type, and is not of it.
+/// In a [`Detail`]: the value is a pointer to the type.
 const POINTS_TO: u32 = 1 << 31;
 
-/// A value by its type, before anything is read of it.
+/// A value described by its type, before it is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Value {
     type_id: TypeId,
-    /// It is what a pointer points to that SystemTap has as a number: `[n]` goes over such objects.
+    /// Whether it is the target of a pointer that SystemTap has as a number: `[n]` then indexes such objects.
     is_target: bool,
 }
 
-/// How many steps of a path lead to what cannot be had, and why.
+/// Why a path fails, and after how many steps.
 pub(super) struct Wrong {
     pub steps: usize,
     pub why: String,
     pub instead: Vec<String>,
 }
 
-/// What is known of a value of this type.
+/// The detail of a value of this type.
 pub(super) fn detail(type_id: TypeId) -> Detail {
     Detail(type_id.get())
 }
 
-/// The definitions of a type that a cast may name without its kind.
+/// The types that a cast may mean by a name without a kind.
 pub(super) fn named(view: &View<'_>, name: &str) -> Vec<TypeId> {
     let name = name.strip_prefix("class ").unwrap_or(name);
     match lookup::find(view, name) {
@@ -47,11 +47,11 @@ impl Value {
     pub(super) fn of(type_id: TypeId) -> Self {
         Self { type_id, is_target: false }
     }
-    /// What a number points to by a cast.
+    /// The target of a number that is cast to a pointer.
     pub(super) fn pointed_to(type_id: TypeId) -> Self {
         Self { type_id, is_target: true }
     }
-    /// What a value points to of which this is known; `None` if it is no pointer.
+    /// The target of a value with this detail; `None` if it is not a pointer.
     pub(super) fn behind(view: &View<'_>, of: Detail) -> Option<Self> {
         let type_id = TypeId::new(of.0 & !POINTS_TO);
         if of.0 & POINTS_TO != 0 {
@@ -63,7 +63,7 @@ impl Value {
         Some(Self::pointed_to(target))
     }
 
-    /// Along a path, to a number or a text.
+    /// Follows a path to a number or a text.
     pub(super) fn along(
         self,
         view: &View<'_>,
@@ -74,7 +74,7 @@ impl Value {
             [rest @ .., Step::Pretty(_)] => (rest, true),
             all => (all, false),
         };
-        let mut at = Way::new(self.type_id);
+        let mut at = Position::new(self.type_id);
         for (number, step) in steps.iter().enumerate() {
             let is_first = number == 0 && self.is_target;
             at.go(view, step, is_first).map_err(|(why, instead)| Wrong {
@@ -97,7 +97,7 @@ impl Value {
     }
 }
 
-/// Whether a member is one of a struct itself, or of plain anonymous ones in it.
+/// Whether a member belongs to the struct itself, or to plain anonymous structs in it.
 fn is_plain_member(view: &View<'_>, aggregate: TypeId, name: &[u8], depth: usize) -> bool {
     view.members(aggregate).iter().any(|member| {
         let own = view.string(member.name);
@@ -110,20 +110,20 @@ fn is_plain_member(view: &View<'_>, aggregate: TypeId, name: &[u8], depth: usize
     })
 }
 
-/// How deep anonymous structs lie in each other: more is the work of a damaged file.
+/// The deepest nesting of anonymous structs; only damaged files have more.
 const DEEPEST: usize = 16;
 
-/// On the way along a path.
-struct Way {
-    /// Where the pointer that was read last leads, or the variable.
+/// The position on a path.
+struct Position {
+    /// The type of the variable, or of the target of the last pointer that was read.
     start: TypeId,
     parts: Vec<Part>,
-    /// What stands there; `None` for void.
+    /// The type at the position; `None` for void.
     type_id: Option<TypeId>,
     is_bits: bool,
 }
 
-impl Way {
+impl Position {
     fn new(start: TypeId) -> Self {
         Self { start, parts: vec![], type_id: Some(start), is_bits: false }
     }
@@ -136,7 +136,7 @@ impl Way {
     fn go(&mut self, view: &View<'_>, step: &Step, is_first: bool) -> Result<(), (String, Vec<String>)> {
         match step {
             Step::Member(name) => {
-                // Pointers to pointers are followed down to the struct.
+                // Pointers to pointers are followed to the struct.
                 while let Some((pointer, TypeKind::Pointer | TypeKind::Reference)) = self.kind(view) {
                     let target = view.types[pointer.index()].target.some();
                     let Some(target) = target.filter(|t| lookup::strip(view, *t).is_some()) else {
@@ -154,13 +154,13 @@ impl Way {
             }
             Step::Index(number) => self.index(view, *number, is_first),
             Step::At(_) => self.index(view, 0, is_first),
-            // It ends a path, and was taken away.
+            // It ends a path, and has been removed.
             Step::Pretty(_) => Ok(()),
         }
     }
 
-    /// Goes to a member. SystemTap 4.8 does not look into an anonymous struct that is `const` (`find_struct_member`), such
-    /// as that of `struct vm_fault`.
+    /// Moves to a member. SystemTap 4.8 does not look into a `const` anonymous struct (`find_struct_member`), such as
+    /// that of `struct vm_fault`.
     fn member(&mut self, view: &View<'_>, name: &str) -> Result<(), (String, Vec<String>)> {
         let aggregate = self.kind(view).map(|(aggregate, _)| aggregate);
         self.part(view, Part::Member(name.to_owned()))?;
@@ -172,7 +172,7 @@ impl Way {
         }
     }
 
-    /// Goes to a definition of what is only declared here: one that has the member, if there are several.
+    /// Replaces a declaration by its definition; if there are several, by one that has the member.
     fn define(&mut self, view: &View<'_>, aggregate: TypeId, kind: TypeKind, member: &str) {
         let name = view.string(view.types[aggregate.index()].name);
         let defined = lookup::named(view, name, Some(kind));
@@ -187,7 +187,7 @@ impl Way {
     fn index(&mut self, view: &View<'_>, number: i64, is_first: bool) -> Result<(), (String, Vec<String>)> {
         match self.kind(view) {
             Some((_, TypeKind::Pointer | TypeKind::Array)) => self.part(view, Part::Index(number)),
-            // What a cast points to may be one of many.
+            // The target of a cast may be an element of an array.
             _ if is_first => Ok(()),
             _ => self.part(view, Part::Index(number)),
         }
@@ -209,7 +209,7 @@ impl Way {
         }
     }
 
-    /// What stands there as a number.
+    /// The value at the position, as a number.
     fn number(&self, view: &View<'_>) -> Result<context::Value, String> {
         let spelled = || self.type_id.and_then(|t| spell(view, t)).unwrap_or_else(|| "void".to_owned());
         let Some((stripped, kind)) = self.kind(view) else { return Err("void is no value".to_owned()) };

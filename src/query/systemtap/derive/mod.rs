@@ -1,22 +1,22 @@
-//! From a point of a script to the probes that SystemTap makes of it on this kernel.
+//! Derives the probes that SystemTap makes of a script's point on this kernel.
 //!
-//! A point leads through aliases to points that SystemTap knows by itself ([`forms`]), and each of those to places of the
-//! kernel. The rules are those of SystemTap 4.8: `derive_probes` and `match_node::find_and_build` (elaborate.cxx),
-//! the builders of tapsets.cxx.
+//! A point leads through aliases to built-in points ([`forms`]), and each of those to places of the kernel. The rules
+//! are those of SystemTap 4.8: `derive_probes` and `match_node::find_and_build` (elaborate.cxx), the builders of
+//! tapsets.cxx.
 //!
 //! | module | what it is for |
 //! | --- | --- |
-//! | [`forms`] | the points that SystemTap knows by itself |
-//! | `built_in` | from those to places |
-//! | [`handler_context`] | what a handler sees at a place |
-//! | `member_access`, `location_support` | what SystemTap reads of a variable, and which variables |
+//! | [`forms`] | the built-in points |
+//! | `built_in` | resolves those to places |
+//! | [`handler_context`] | what a handler can see at a place |
+//! | `member_access`, `location_support` | which variables SystemTap can read, and which parts of them |
 mod built_in;
 pub mod forms;
 pub mod handler_context;
 mod location_support;
 mod member_access;
 
-pub use handler_context::Here;
+pub use handler_context::HandlerContext;
 
 use super::listing::{Probed, Seen};
 use crate::error::{Error, Result};
@@ -28,84 +28,84 @@ use probeidx_format::View;
 use probeidx_format::id::{ObjectId, SymbolId};
 use std::sync::Arc;
 
-/// One probe, as SystemTap's `derived_probe`: it runs at one place.
+/// One probe at one place, like SystemTap's `derived_probe`.
 #[derive(Clone, Copy)]
 pub struct Derived<'q> {
-    /// Under which name SystemTap lists it: that of the first alias on the way, with what was wanted behind it, else
+    /// The name under which SystemTap lists it: that of the first alias with the components requested after it, else
     /// the point with its mark (`derived_probe::script_location`).
     pub name: &'q [u8],
     /// The point in its canonical spelling: `kernel.function("vfs_read@fs/read_write.c:450")`.
     pub point: &'q [u8],
-    /// The aliases on the way, the asked one first.
+    /// The aliases that lead to it, the requested one first.
     pub through: &'q [&'q Alias],
-    /// What has to hold for the handler to run.
+    /// The conditions for the handler to run.
     pub conditions: &'q [Arc<Expression>],
-    /// Where it runs.
+    /// The place where it runs.
     pub place: Place<'q>,
-    /// Of each alias what was wanted behind its name.
+    /// For each alias, the components requested after its name.
     pub(in crate::query::systemtap) behind: &'q [Vec<Component>],
     pub(in crate::query::systemtap) view: &'q View<'q>,
 }
 
-/// Where a probe runs.
+/// The place where a probe runs.
 #[derive(Clone, Copy)]
 pub enum Place<'q> {
-    /// Code that the debug information describes; at the return of the function, or not.
+    /// Code with debug information.
     Code {
-        /// The object that has it.
+        /// The object that contains it.
         object: ObjectId,
-        /// What the debug information has there.
+        /// The placement in the debug information.
         seen: Seen<'q>,
-        /// It runs when the function returns.
+        /// Whether it runs when the function returns.
         returns: bool,
     },
-    /// A function of which only the symbol is known, or asked (`kprobe.function`).
+    /// A function of which only the symbol is known or requested (`kprobe.function`).
     Symbol {
-        /// The object that has it.
+        /// The object that contains it.
         object: ObjectId,
-        /// The symbol at whose address it runs.
+        /// The symbol whose address it runs at.
         symbol: SymbolId,
-        /// It runs when the function returns.
+        /// Whether it runs when the function returns.
         returns: bool,
     },
     /// A tracepoint of the kernel.
     Trace(&'q Tracepoint<'q>),
-    /// What is no place of the kernel: `begin`, `timer.s(1)`.
+    /// Not at a place of the kernel: `begin`, `timer.s(1)`.
     Nowhere,
-    /// What the index of a kernel cannot tell of: a program, or a function of a module that is not in it.
+    /// Not in the index: a program, or a function of a module that is not indexed.
     Unindexed,
 }
 
 impl<'q> Derived<'q> {
-    /// What runs: the prologues of the aliases, the last one's first, the handler, and the epilogues.
+    /// The statements that run: the prologues of the aliases, the last one's first, the handler, and the epilogues.
     pub fn handler(&self, body: Option<&'q Statement>) -> Vec<&'q Statement> {
         let prologues = self.through.iter().rev().filter_map(|alias| alias.prologue.as_ref());
         let epilogues = self.through.iter().filter_map(|alias| alias.epilogue.as_ref());
         prologues.chain(body).chain(epilogues).collect()
     }
-    /// What the handler sees.
-    pub fn here(&self) -> Here<'q> {
-        Here::new(*self.view, self.place)
+    /// The context of the handler.
+    pub fn here(&self) -> HandlerContext<'q> {
+        HandlerContext::new(*self.view, self.place)
     }
 }
 
-/// What became of a point that no alias names.
+/// The result for a point that is not an alias.
 pub enum Visited<'q> {
-    /// A probe: there can be many of one point.
+    /// A probe; a point can have many.
     Derived(Derived<'q>),
-    /// Nothing is there.
+    /// The point matches nothing.
     Failed(&'q Failed<'q>),
-    /// A point of an alias that needs it, and of which all failed that it leads to.
+    /// A required point of an alias, all of whose points failed.
     Missing(&'q Failed<'q>),
 }
 
-/// A point of which nothing came.
+/// A point that gave no probe.
 pub struct Failed<'q> {
-    /// What was left of it when nothing came of it.
+    /// The components that were left when it failed.
     pub components: &'q [Component],
-    /// The aliases on the way, the asked one first.
+    /// The aliases that lead to it, the requested one first.
     pub through: &'q [&'q Alias],
-    /// Whether that is no error.
+    /// Whether failing is allowed.
     pub optional: bool,
     pub(in crate::query::systemtap) behind: &'q [Vec<Component>],
     pub(in crate::query::systemtap) view: &'q View<'q>,
@@ -113,11 +113,11 @@ pub struct Failed<'q> {
 }
 
 impl Failed<'_> {
-    /// Why. Cost: where it is not known by now, a look at what there is instead.
+    /// The reason. Cost: a search for similar names if it is not known yet.
     pub fn why(&self) -> Error {
         self.known.clone().unwrap_or_else(|| built_in::absent(self.view, self.components))
     }
-    /// The same without what is near. Cost: little, so that it can be asked of every point of a library.
+    /// The reason without similar names. Cheap enough for every point of a library.
     pub fn briefly(&self) -> String {
         let known = self.known.as_ref().map(|error| error.message().to_owned());
         known.or_else(|| built_in::unknown_function(self.view, self.components)).unwrap_or_else(|| {
@@ -125,19 +125,19 @@ impl Failed<'_> {
             why.message().to_owned()
         })
     }
-    /// The point, with its dots.
+    /// The point, as its components joined by dots.
     pub fn point(&self) -> String {
         built_in::spelled(self.components)
     }
 }
 
-/// What is called with each point.
+/// Called with each point.
 pub type Visit<'v> = dyn FnMut(Visited<'_>) -> Result<()> + 'v;
 
-/// Calls `each` with every probe of a point, in the order in which SystemTap makes them, and gives whether there was one.
+/// Calls `each` with every probe of a point, in SystemTap's order. Returns whether there was one.
 ///
 /// # Errors
-/// Those of [`Definitions::expand`], and whatever `each` gives.
+/// Those of [`Definitions::expand`], and any error of `each`.
 pub fn derive(
     view: View<'_>,
     definitions: &Definitions<'_>,
@@ -147,7 +147,7 @@ pub fn derive(
     Deriver::new(view, definitions).derive(point, each)
 }
 
-/// Makes probes of points. One is used for many questions: it keeps what SystemTap leaves out.
+/// Derives probes. Reuse one for many points: it caches SystemTap's blocklist.
 pub struct Deriver<'a, 'd> {
     view: View<'a>,
     definitions: &'d Definitions<'d>,
@@ -155,15 +155,15 @@ pub struct Deriver<'a, 'd> {
 }
 
 impl<'a, 'd> Deriver<'a, 'd> {
-    /// Looks up what SystemTap leaves out of vmlinux.
+    /// Looks up SystemTap's blocklist for vmlinux.
     pub fn new(view: View<'a>, definitions: &'d Definitions<'d>) -> Self {
         Self { view, definitions, probed: Probed::new(view) }
     }
 
-    /// As [`derive()`].
+    /// Like [`derive()`].
     ///
     /// # Errors
-    /// The same.
+    /// Those of [`derive()`].
     pub fn derive(&mut self, point: &Point, each: &mut dyn FnMut(Derived<'_>) -> Result<()>) -> Result<bool> {
         self.visit(point, &mut |visited| match visited {
             Visited::Derived(derived) => each(derived),
@@ -171,10 +171,10 @@ impl<'a, 'd> Deriver<'a, 'd> {
         })
     }
 
-    /// The same with the points of which nothing came.
+    /// Like [`derive()`], and also calls `each` with the points that failed.
     ///
     /// # Errors
-    /// The same.
+    /// Those of [`derive()`].
     pub fn visit(&mut self, point: &Point, each: &mut Visit<'_>) -> Result<bool> {
         let definitions = self.definitions;
         let mut stopped = None;
@@ -212,7 +212,7 @@ impl<'a, 'd> Deriver<'a, 'd> {
                 let name = match name.get_or_insert_with(|| self::name(&leaf)) {
                     Some(name) => name.as_slice(),
                     None if leaf.mark.is_empty() => point,
-                    // As `probe_point::print` of 4.8: `vm.*.*` lists the points of `vm.brk` with their marks.
+                    // Like `probe_point::print` of 4.8: `vm.*.*` lists the points of `vm.brk` with their marks.
                     None => {
                         marked = [point, leaf.mark.as_bytes()].concat();
                         marked.as_slice()
@@ -245,7 +245,7 @@ impl<'a, 'd> Deriver<'a, 'd> {
     }
 }
 
-/// The name of the first alias on the way whose components are known; `None` if there is none.
+/// The name of the first alias with known components; `None` if there is none.
 fn name(leaf: &Leaf<'_>) -> Option<Vec<u8>> {
     let mut through = leaf.through.iter().zip(leaf.behind);
     through.find_map(|(alias, wanted)| {

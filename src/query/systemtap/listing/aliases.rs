@@ -1,4 +1,4 @@
-//! Functions under the names that only their symbols have.
+//! Functions listed under symbol names that the debug information does not have.
 use super::probe_sites::{Asked, Each, Met, Probed, Seen, put_point};
 use crate::error::Result;
 use crate::query::index::functions;
@@ -7,8 +7,8 @@ use probeidx_format::id::NameId;
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
 
 impl<'a> Probed<'a> {
-    /// Functions that have a symbol of this name, and another one in the debug information: `malloc`, which is
-    /// `__libc_malloc` there. SystemTap lists them under that (`update_symtab`, tapsets.cxx).
+    /// Lists functions whose symbol has this name while the debug information has another: `malloc`, which is
+    /// `__libc_malloc` there. SystemTap lists them under the latter (`update_symtab`, tapsets.cxx).
     pub(super) fn aliases(&self, name: NameId, asked: Asked<'_>, each: &mut Each<'_, 'a>) -> Result<()> {
         let Asked { spec, kind, scope } = asked;
         let view = self.view;
@@ -35,7 +35,7 @@ impl<'a> Probed<'a> {
             {
                 continue;
             }
-            // Who asks by a mangled name is answered with one (`dwarf_query::add_probe_point`).
+            // A mangled name in the request gives mangled names in the answer (`dwarf_query::add_probe_point`).
             let is_mangled = spec.declared.name.literal_prefix().starts_with("_Z");
             let text = if is_mangled { self.symbol_name(function) } else { own };
             let place = Some((file, function.line.get()));
@@ -46,7 +46,7 @@ impl<'a> Probed<'a> {
         Ok(())
     }
 
-    /// What the function's symbol is called: its linkage name, if it has one.
+    /// The name of the function's symbol: its linkage name, if it has one.
     fn symbol_name(&self, function: &FunctionRecord) -> &'a [u8] {
         match self.view.string(self.view.variables(function).linkage_name) {
             [] => self.view.string(function.name),

@@ -1,5 +1,5 @@
-//! Labels and callees of functions, as SystemTap lists them (`iterate_over_labels` and `iterate_over_callees`, dwflpp.cxx of
-//! 4.8).
+//! Lists labels and callees of functions like SystemTap (`iterate_over_labels` and `iterate_over_callees`, dwflpp.cxx
+//! of 4.8).
 use super::probe_sites::{Each, Met, Probed, Seen};
 use crate::error::Result;
 use crate::query::index::functions::{self, Placed, Scope};
@@ -11,11 +11,11 @@ use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use std::collections::BTreeMap;
 
-/// The places of each line, by its text.
+/// The places of each line of the listing, by its text.
 type Grouped<'a> = BTreeMap<Vec<u8>, (ObjectId, Vec<Seen<'a>>)>;
 
 impl<'a> Probed<'a> {
-    /// A point for each label, or each pair of functions of which one is inlined into the other.
+    /// A point for each label, or for each pair of a caller and an inlined callee.
     pub(super) fn within(&mut self, spec: &FunctionSpec, each: &mut Each<'_, 'a>) -> Result<()> {
         let view = self.view;
         let scope = Scope::new(&view, &spec.module);
@@ -25,7 +25,7 @@ impl<'a> Probed<'a> {
         for name in functions::names(&view, &spec.declared.name) {
             for declaration in functions::declarations(&view, name, spec.declared.file.as_ref()) {
                 functions::places(&view, &declaration, &scope, &mut places, |object, own| {
-                    // With a suffix SystemTap goes through out-of-line callers only (`query_dwarf_func`).
+                    // With a suffix, SystemTap only searches out-of-line callers (`query_dwarf_func`).
                     let is_asked = |p: &&Placed<'a>| match p.is_inline(&view) {
                         true => spec.filter == Filter::Any,
                         false => !self.is_part(object, p),
@@ -46,7 +46,7 @@ impl<'a> Probed<'a> {
         }
         self.places = places;
         for (text, (object, seen)) in grouped {
-            // What a callee returns is that of its own function, as for others.
+            // The return type of a callee is that of its own function.
             let put = |out: &mut Vec<u8>| out.extend_from_slice(&text);
             each(&Met { object, seen: &seen, symbol: None, filter: spec.filter, put: &put })?;
         }
@@ -73,8 +73,8 @@ impl<'a> Probed<'a> {
         }
     }
 
-    /// SystemTap asks for `DW_AT_low_pc`, which copies in several pieces have not; and that is where it probes. Whether it looks
-    /// for callees of the callee.
+    /// SystemTap probes at `DW_AT_low_pc`, which copies in several pieces lack. Returns whether to search the callees
+    /// of the callee.
     fn add_callee(
         &self,
         object: ObjectId,
@@ -103,7 +103,7 @@ impl<'a> Probed<'a> {
     }
 }
 
-/// Where a copy starts that is in one piece.
+/// The start of a copy, if it is in one piece.
 fn only_start(view: &View<'_>, placed: &Placed<'_>) -> Option<u32> {
     let mut ranges = view.details(placed.record).ranges;
     let first = ranges.next()?;

@@ -1,4 +1,4 @@
-//! What a listing can make of a spec.
+//! The parts of a spec that can be listed.
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::resolve::{as_function, not_resolved};
 use crate::query::spec::{
@@ -7,14 +7,14 @@ use crate::query::spec::{
 use crate::query::systemtap::probe_point::Kind;
 use probeidx_format::View;
 
-/// What of a spec can be listed.
+/// What to list.
 #[derive(Clone, Debug)]
 pub enum Listed {
     /// Entries and inline instances.
     Functions {
-        /// Which functions, and which of their places.
+        /// The functions, and the kind of their places.
         spec: FunctionSpec,
-        /// In which words their entries are spelled.
+        /// The spelling of their entries.
         kind: Kind,
     },
     /// Source lines.
@@ -25,10 +25,10 @@ pub enum Listed {
     Tracepoints(TraceSpec),
 }
 
-/// What a listing can make of a spec.
+/// Converts a spec to what can be listed.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] for specs of kinds that cannot be listed.
+/// [`ErrorKind::Usage`] for kinds of specs that cannot be listed.
 pub fn listed(view: &View<'_>, spec: &Spec) -> Result<Listed> {
     match &spec.point {
         Point::Function(function) => Ok(Listed::Functions { spec: function.clone(), kind: Kind::Function }),

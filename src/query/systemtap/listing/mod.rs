@@ -1,5 +1,5 @@
-//! Probe points as SystemTap lists them: a line for each declaration and, with variables, those that every one of
-//! its placements has.
+//! Lists probe points like SystemTap: a line for each declaration; with variables, those that all of its placements
+//! have.
 mod aliases;
 mod labels_and_callees;
 pub mod listed;
@@ -16,16 +16,16 @@ use crate::query::value::stap_visibility::{self, Spellings};
 use probeidx_format::View;
 use probeidx_format::id::StrId;
 
-/// Lines of text, kept in one piece of memory.
+/// Lines of text in a single buffer.
 #[derive(Default)]
 pub struct Lines {
     text: Vec<u8>,
-    /// Start, end of the probe point, end.
+    /// For each line: its start, the end of the probe point, and its end.
     lines: Vec<(usize, usize, usize)>,
 }
 
 impl Lines {
-    /// Appends a line: a probe point and what follows it.
+    /// Appends a line: a probe point and the text after it.
     pub fn push(&mut self, point: impl FnOnce(&mut Vec<u8>), rest: impl FnOnce(&mut Vec<u8>)) {
         let start = self.text.len();
         point(&mut self.text);
@@ -33,15 +33,15 @@ impl Lines {
         rest(&mut self.text);
         self.lines.push((start, middle, self.text.len()));
     }
-    /// How many there are.
+    /// The number of lines.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
-    /// Whether there is none.
+    /// Whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
-    /// Sorts them bytewise by probe point, and drops repetitions.
+    /// Sorts the lines bytewise by probe point, and removes duplicates.
     pub fn sort(&mut self) {
         let Self { text, lines } = self;
         lines.sort_by(|a, b| (&text[a.0..a.1], &text[a.1..a.2]).cmp(&(&text[b.0..b.1], &text[b.1..b.2])));
@@ -53,25 +53,25 @@ impl Lines {
     }
 }
 
-/// Lists the placements of functions under one name, as SystemTap would: without those that it leaves out.
+/// Lists the placements of functions like SystemTap, without what it leaves out.
 pub struct Lister<'a> {
     probed: Probed<'a>,
     variables: Option<Variables<'a>>,
 }
 
 impl<'a> Lister<'a> {
-    /// Prepares for listing, with variables as `stap -L` or without as `stap -l`.
+    /// A lister with variables like `stap -L`, or without like `stap -l`.
     pub fn new(view: View<'a>, with_variables: bool) -> Self {
         Self { probed: Probed::new(view), variables: with_variables.then(|| Variables::new(view)) }
     }
 
-    /// Appends the lines of what was asked for. Of tracepoints those that the kernel and its modules have: SystemTap lists
-    /// those that the headers of include/trace/events declare (4.8). In SystemTap's spelling those of functions are SystemTap's; in the bare
-    /// one there are also the functions of the symbol table that SystemTap drops, and the padding before functions only if
-    /// it is named.
+    /// Appends the lines of a listing. Tracepoints are those in the kernel and its modules, while SystemTap lists those
+    /// declared in the headers of include/trace/events (4.8). In SystemTap's spelling, functions are the same as
+    /// SystemTap's. In the bare spelling, the listing also has functions of the symbol table that SystemTap drops; the
+    /// padding before functions is listed only if named.
     ///
     /// # Errors
-    /// An address that is not the start of a statement.
+    /// For an address that is not the start of a statement.
     pub fn list(&mut self, listed: &Listed, spelled: Spelled, lines: &mut Lines) -> Result<()> {
         let Self { probed, variables } = self;
         if let Listed::Tracepoints(spec) = listed {
@@ -97,7 +97,7 @@ impl<'a> Lister<'a> {
     }
 }
 
-/// What `stap -L` says of the variables of the kernel.
+/// Lists variables of the kernel like `stap -L`.
 pub struct Variables<'a> {
     view: View<'a>,
     spellings: Spellings<'a>,
@@ -106,15 +106,15 @@ pub struct Variables<'a> {
 }
 
 impl<'a> Variables<'a> {
-    /// Nothing is spelled yet.
+    /// With an empty cache.
     pub fn new(view: View<'a>) -> Self {
         Self { view, spellings: Spellings::new(view), counts: vec![], keys: vec![] }
     }
 
-    /// Appends ` $name:type` for each variable that is there in all of the placements.
+    /// Appends ` $name:type` for each variable that all of the placements have.
     ///
-    /// SystemTap counts how often each text appears among all of them, and prints those that appear as often as there
-    /// are placements (`printscript`, main.cxx), in the order in which they are met first.
+    /// SystemTap counts how often each text occurs over all placements, and prints those that occur as often as there
+    /// are placements (`printscript`, main.cxx), in the order of first occurrence.
     fn put(&mut self, met: &Met<'_, '_>, out: &mut Vec<u8>) {
         self.counts.clear();
         for seen in met.seen {
@@ -142,7 +142,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// Calls `each` with `$name:type` of every parameter of a tracepoint that has both.
+    /// Calls `each` with `$name:type` of every parameter of a tracepoint with a name and a type.
     pub fn each_parameter(&mut self, tracepoint: &Tracepoint<'_>, mut each: impl FnMut(String)) {
         for parameter in tracepoint.parameters() {
             let spelled = parameter.type_id.and_then(|t| self.spellings.spelled(t));

@@ -1,4 +1,4 @@
-//! Where SystemTap puts probes: the placements of functions and source lines, without those that it leaves out.
+//! The places where SystemTap puts probes: the placements of functions and source lines, without what it leaves out.
 use crate::error::Result;
 use crate::query::index::functions::{self, Declaration, Placed, Scope};
 use crate::query::index::{symbols, user_object};
@@ -13,28 +13,28 @@ use rustc_hash::FxHashSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Finds where SystemTap puts probes. One is used for many questions.
+/// Finds the places where SystemTap puts probes. Reuse one for many questions.
 pub struct Probed<'a> {
     pub(super) view: View<'a>,
-    /// Ranges of vmlinux in which SystemTap probes nothing.
+    /// The ranges of vmlinux that SystemTap does not probe.
     closed: Vec<Range<u32>>,
     machine: u16,
     is_user: bool,
-    /// Tapsets ask it again and again.
+    /// Cached, because tapsets use it often.
     kernel: Rc<Scope>,
     pub(super) places: Vec<Placed<'a>>,
     kept: Vec<Seen<'a>>,
 }
 
-/// A probe point and its placements: a line of SystemTap's listing.
+/// A probe point and its placements: one line of SystemTap's listing.
 pub struct Met<'a, 's> {
     /// The object that holds the placements.
     pub object: ObjectId,
-    /// In SystemTap's order; none where only the symbol table knows the function.
+    /// The placements in SystemTap's order; empty if only the symbol table has the function.
     pub seen: &'s [Seen<'a>],
-    /// The symbol, where nothing else is known.
+    /// The symbol, if nothing else is known.
     pub symbol: Option<SymbolId>,
-    /// The part of the function that is probed: its call, inline instances and so on.
+    /// The part of the function that is probed: its call, inline instances, and so on.
     pub filter: Filter,
     pub(super) put: &'s dyn Fn(&mut Vec<u8>),
 }
@@ -46,28 +46,28 @@ impl Met<'_, '_> {
     }
 }
 
-/// Where variables are looked at.
+/// An address at which variables are looked up.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The placement.
     pub placed: Placed<'a>,
-    /// An address within the placement; `None` is its entry, at which lexical blocks do not count.
+    /// An address within the placement; `None` is its entry, where lexical blocks do not count.
     pub pc: Option<u32>,
-    /// A lexical block to start from: see [`visible_within`](crate::query::value::stap_visibility::visible_within).
+    /// The lexical block to start from: see [`visible_within`](crate::query::value::stap_visibility::visible_within).
     pub block: u32,
 }
 
 impl<'a> Seen<'a> {
-    /// At its entry.
+    /// The entry of a placement.
     pub(super) fn at_entry(placed: Placed<'a>) -> Self {
         Self { placed, pc: None, block: 0 }
     }
 }
 
-/// What is called with each probe point.
+/// Called with each probe point.
 pub(super) type Each<'e, 'a> = dyn FnMut(&Met<'a, '_>) -> Result<()> + 'e;
 
-/// What the functions that are looked for have in common.
+/// The options common to all functions of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'s> {
     pub spec: &'s FunctionSpec,
@@ -108,10 +108,10 @@ impl<'a> Probed<'a> {
         }
     }
 
-    /// Calls `each` with every probe point of what was asked for, in the order of names and of the debug information.
+    /// Calls `each` with every probe point of a listing, in the order of names and of the debug information.
     ///
     /// # Errors
-    /// An address that is not the start of a statement, and whatever `each` gives.
+    /// For an address that is not the start of a statement; and any error of `each`.
     pub fn each(&mut self, listed: &Listed, spelled: Spelled, each: &mut Each<'_, 'a>) -> Result<()> {
         match listed {
             Listed::Functions { spec, .. } if spec.label.is_some() || spec.callee.is_some() => {
@@ -124,14 +124,14 @@ impl<'a> Probed<'a> {
             }
             Listed::Statements(spec) => self.statements(spec, each),
             Listed::Address(spec) => self.address(spec, each),
-            // They are no code.
+            // Tracepoints are not code.
             Listed::Tracepoints(_) => Ok(()),
         }
     }
 
     fn functions(&mut self, asked: Asked<'_>, spelled: Spelled, each: &mut Each<'_, 'a>) -> Result<()> {
         let spec = asked.spec;
-        // Who asks for all names gets each function under its own.
+        // A request for all names lists each function under its own.
         let wants_aliases = spec.declared.name.to_string() != "*";
         for name in functions::names(&self.view, &spec.declared.name) {
             for declaration in functions::declarations(&self.view, name, spec.declared.file.as_ref()) {
@@ -197,7 +197,7 @@ impl<'a> Probed<'a> {
         result
     }
 
-    /// Functions of the symbol table that the debug information does not describe, such as assembly.
+    /// Functions of the symbol table without debug information, such as assembly.
     fn symbols(&mut self, name: NameId, asked: Asked<'_>, each: &mut Each<'_, 'a>) -> Result<()> {
         let Asked { spec, kind, scope } = asked;
         let view = self.view;
@@ -207,7 +207,7 @@ impl<'a> Probed<'a> {
                 continue;
             }
             let object = view.object_of_symbol(id);
-            // A clone (`.isra.0`) is listed under the function's own name, if that was asked for too.
+            // A clone (`.isra.0`) is listed under the function's own name, if the request includes that.
             if symbol.has(SymbolRecord::ENTRY)
                 && functions::entry_at(&view, object, symbol.pc.get())
                     .and_then(|p| functions::function(&view, p.record))
@@ -230,9 +230,9 @@ impl<'a> Probed<'a> {
         Ok(())
     }
 
-    /// Whether the debug information describes a function of this name without code. Compilers merge functions that do
-    /// the same (GCC's `-fipa-icf`) and leave a jump under the name of the other: the kernel takes a probe there, but
-    /// SystemTap finds the description, sees no address in it, and lists nothing.
+    /// Whether the debug information has a function of this name without code. Compilers merge identical functions
+    /// (GCC's `-fipa-icf`) and leave a jump under the name of the other: the kernel accepts a probe there, but
+    /// SystemTap finds the description without an address, and lists nothing.
     fn is_merged(&self, name: NameId) -> bool {
         let view = self.view;
         view.functions_named(name).any(|at| {
@@ -241,17 +241,17 @@ impl<'a> Probed<'a> {
         })
     }
 
-    /// Whether SystemTap lists another symbol of the same address instead: the first of the table; or none, as for
-    /// the weak stubs of system calls that are not built in.
+    /// Whether SystemTap lists another symbol at the same address instead, the first of the table; or none, as for the
+    /// weak stubs of system calls that are not built in.
     fn is_alias(&self, object: ObjectId, id: u32, symbol: &SymbolRecord) -> bool {
         let start = self.view.symbols_of(object).start as u32;
         let before = (start..id).rev().map_while(|at| self.view.symbols.get(at as usize));
         before.take_while(|s| s.pc == symbol.pc).any(|s| s.is_function())
     }
 
-    /// Whether an inlined copy that starts at the address of a program or library is listed: SystemTap puts no second probe
-    /// there (`query_symtab_func_info`; in the kernel it compares what is never equal). The part that was split off a
-    /// function (`.cold`) may start with one.
+    /// Whether SystemTap already lists an inlined copy that starts at this address of a program or library; it does not
+    /// put a second probe there (`query_symtab_func_info`; for the kernel, its comparison is never true). The split-off
+    /// part of a function (`.cold`) may start with an inlined copy.
     fn is_listed_inline(&self, object: ObjectId, pc: Pc, spec: &FunctionSpec) -> bool {
         let view = self.view;
         let innermost = functions::holding(&view, object, pc.get());
@@ -285,7 +285,7 @@ impl<'a> Probed<'a> {
         Some(object) == functions::kernel(&self.view) && self.closed.iter().any(|r| r.contains(&pc))
     }
 
-    /// Whether it is the tail of a function that was inlined in part, which is no entry of the function.
+    /// Whether it is the tail of a partially inlined function, which is not an entry of the function.
     pub(super) fn is_part(&self, object: ObjectId, placed: &Placed<'_>) -> bool {
         let range = self.view.symbols_of(object);
         let symbols = self.view.symbols.get(range).unwrap_or_default();
@@ -297,10 +297,10 @@ impl<'a> Probed<'a> {
     }
 }
 
-/// The addresses of a declaration that were listed, entries and inline instances apart.
+/// The listed addresses of a declaration, entries and inline instances separately.
 enum Known {
     Few(Vec<(Pc, bool)>),
-    /// `kmalloc` and its like have thousands.
+    /// `kmalloc` and the like have thousands.
     Many(FxHashSet<(Pc, bool)>),
 }
 
@@ -308,7 +308,7 @@ impl Known {
     fn new(most: usize) -> Self {
         if most <= 32 { Self::Few(vec![]) } else { Self::Many(FxHashSet::default()) }
     }
-    /// Whether it is new.
+    /// Adds an address. Returns whether it is new.
     fn insert(&mut self, pc: Pc, is_inline: bool) -> bool {
         match self {
             Self::Few(list) if list.contains(&(pc, is_inline)) => false,
@@ -321,7 +321,7 @@ impl Known {
     }
 }
 
-/// Writes a function's probe point as SystemTap spells it.
+/// Writes a function's probe point in SystemTap's spelling.
 pub(super) fn put_point(
     view: &View<'_>,
     object: ObjectId,

@@ -1,5 +1,5 @@
-//! Source lines as SystemTap lists them: for each function and inlined copy that is declared in the file, one address of
-//! the line. The source of the rules is `dwflpp.cxx` and `tapsets.cxx` of SystemTap 4.8.
+//! Lists source lines like SystemTap: one address of the line for each function and inlined copy declared in the file.
+//! The rules follow `dwflpp.cxx` and `tapsets.cxx` of SystemTap 4.8.
 use super::probe_sites::{Each, Met, Probed, Seen};
 use crate::error::Result;
 use crate::query::index::functions::{self, Scope};
@@ -15,11 +15,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// The name and file of a function, and the line that is printed.
+/// The name and file of a function, and the line to print.
 type Printed = (StrId, StrId, u32);
 
 impl<'a> Probed<'a> {
-    /// The lines of a spec. Cost: of the rows and placements of the units that have the file.
+    /// Lists the lines of a spec. Cost: linear in the rows and placements of the units that have the file.
     pub(super) fn statements(&self, spec: &StatementSpec, each: &mut Each<'_, 'a>) -> Result<()> {
         let view = self.view;
         let mut left = view.left(SectionName::Lines);
@@ -32,7 +32,7 @@ impl<'a> Probed<'a> {
                     && spec.function.as_ref().is_none_or(|name| name.matches(view.string(f.name)))
             };
             statement::by_unit(&view, spec, object, &mut left, is_asked, |rows, mut copies| {
-                // What was met before at its entry is not looked at again (`alias_dupes`, `inline_dupes`).
+                // Copies whose entry was already seen are skipped (`alias_dupes`, `inline_dupes`).
                 copies.retain(|c| {
                     let entry = c.placed.record.entry;
                     match c.is_inline {
@@ -40,8 +40,8 @@ impl<'a> Probed<'a> {
                         false => entries.insert(entry) && !self.is_part(object, &c.placed),
                     }
                 });
-                // SystemTap takes inlined copies in the order of a hash table, which decides whose line an address is
-                // that has several. Here callers come first, as they are declared behind what they call.
+                // SystemTap takes inlined copies in the order of a hash table, which decides the line of an address
+                // that has several. Here callers come first, because they are declared after their callees.
                 copies.sort_by_key(|c| (c.is_inline, Reverse(c.function.line.get())));
                 for_each_point(rows, &copies, spec, |copy, pc, line| {
                     let printed = (copy.function.name, copy.function.file, line);
@@ -66,7 +66,7 @@ impl<'a> Probed<'a> {
         Ok(())
     }
 
-    /// An address that is the start of a statement.
+    /// Lists an address that is the start of a statement.
     pub(super) fn address(&self, spec: &AddressSpec, each: &mut Each<'_, 'a>) -> Result<()> {
         let view = self.view;
         let nearest = spec.kind == AddressKind::Statement { nearest: true };
@@ -96,8 +96,8 @@ impl<'a> Probed<'a> {
     }
 }
 
-/// Calls `each` with every copy, address and printed line that SystemTap makes of a unit. The address of one copy counts
-/// for all that hold it: an inlined line is one of the function around it too.
+/// Calls `each` with every copy, address and printed line that SystemTap finds in a unit. The address of one copy
+/// counts for all copies that hold it: an inlined line is also one of the enclosing function.
 fn for_each_point<'a>(
     rows: &[Row],
     copies: &[Copy<'a>],
@@ -108,7 +108,7 @@ fn for_each_point<'a>(
     for file in files {
         let own: Vec<&Copy<'a>> = copies.iter().filter(|c| c.function.file == file).collect();
         let mut claims = Unit::new(rows, file).claims(&own, spec);
-        // An address is that of the line that claims it first.
+        // An address belongs to the line that claims it first.
         claims.sort_by_key(|(pc, _)| *pc);
         claims.dedup_by_key(|(pc, _)| *pc);
         for copy in copies {
@@ -122,7 +122,7 @@ fn for_each_point<'a>(
     }
 }
 
-/// The line that is printed: with `.nearest` the one that was asked for, unless it is one of a list.
+/// The line to print: with `.nearest` the requested one, unless the spec has a list of lines.
 fn printed(spec: &StatementSpec, copy: &Copy<'_>, line: u32) -> u32 {
     match (&spec.lines, spec.nearest) {
         (Some(spec::Lines::Absolute(ranges)), true) if is_single(ranges) => *ranges[0].start(),
@@ -140,7 +140,7 @@ fn is_single(ranges: &[std::ops::RangeInclusive<u32>]) -> bool {
 /// The rows of one file in a unit.
 struct Unit<'r> {
     rows: &'r [Row],
-    /// Line and address, sorted.
+    /// The lines with their addresses, sorted.
     by_line: Vec<(u32, u32)>,
 }
 
@@ -153,7 +153,7 @@ impl<'r> Unit<'r> {
         Self { rows, by_line }
     }
 
-    /// Addresses with their lines, in the order in which SystemTap meets them (`iterate_over_srcfile_lines`).
+    /// The addresses with their lines, in SystemTap's order (`iterate_over_srcfile_lines`).
     fn claims(&self, copies: &[&Copy<'_>], spec: &StatementSpec) -> Vec<(u32, u32)> {
         let mut claims = vec![];
         match &spec.lines {
@@ -196,7 +196,7 @@ impl<'r> Unit<'r> {
         claims
     }
 
-    /// The lines that have rows, and those around them if they are to be looked at too.
+    /// The lines that have rows; `with_near` adds those around them.
     fn lines(&self, with_near: bool) -> BTreeSet<u32> {
         let far = if with_near { statement::NEAR } else { 0 };
         self.by_line
@@ -205,7 +205,7 @@ impl<'r> Unit<'r> {
             .collect()
     }
 
-    /// The line closest to one without rows that has some in the copies.
+    /// The line closest to one without rows that has rows in the copies.
     fn near(&self, line: u32, copies: &[&Copy<'_>], spec: &StatementSpec) -> Option<u32> {
         let around = line.saturating_sub(statement::NEAR)..=line.saturating_add(statement::NEAR);
         let has_some = |line: &u32| copies.iter().any(|c| self.lowest(*line, c).is_some());
@@ -213,22 +213,22 @@ impl<'r> Unit<'r> {
         nearest_to(line, &lines)
     }
 
-    /// Claims the address of a line in each of the copies. Whether there was one.
+    /// Claims the address of a line in each of the copies. Returns whether there was one.
     fn claim(&self, line: u32, copies: &[&Copy<'_>], claims: &mut Vec<(u32, u32)>) -> bool {
         let before = claims.len();
         claims.extend(copies.iter().filter_map(|c| Some((self.lowest(line, c)?, line))));
         claims.len() > before
     }
 
-    /// The lowest address of a line within a copy; `is_stmt` does not matter.
+    /// The lowest address of a line within a copy, regardless of `is_stmt`.
     fn lowest(&self, line: u32, copy: &Copy<'_>) -> Option<u32> {
         let first = self.by_line.partition_point(|(l, _)| *l < line);
         let own = self.by_line[first..].iter().take_while(|(l, _)| *l == line);
         own.map(|(_, pc)| *pc).find(|pc| copy.holds(*pc))
     }
 
-    /// Claims the lines of a copy from that of its first row on, whichever file that belongs to, up to the first line of the
-    /// file without an address in it (`add_matching_lines_in_func`).
+    /// Claims the lines of a copy from that of its first row, whatever file that is in, up to the first line of the
+    /// file without an address in the copy (`add_matching_lines_in_func`).
     fn walk(&self, copy: &Copy<'_>, claims: &mut Vec<(u32, u32)>) {
         let Some(mut line) = self.first_line(copy) else { return };
         while let Some(pc) = self.lowest(line, copy) {
@@ -241,7 +241,7 @@ impl<'r> Unit<'r> {
         }
     }
 
-    /// The line of the last row at a copy's entry, else of the first row within the copy (`get_func_first_line`).
+    /// The line of the last row at a copy's entry, or else of the first row within the copy (`get_func_first_line`).
     fn first_line(&self, copy: &Copy<'_>) -> Option<u32> {
         let entry = copy.placed.record.entry.get();
         let after = self.rows.partition_point(|row| row.pc <= entry);

@@ -1,11 +1,11 @@
-//! Stdin in the pieces in which it comes: what gathers while one piece is worked on is the next.
+//! Reads stdin in chunks: while one chunk is processed, the next one is gathered.
 use crate::error::{Error, ErrorKind, Result};
 use std::io::{ErrorKind as Io, Read};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// How much gathers at most.
+/// The largest chunk.
 const MOST: usize = 8 << 20;
-/// How much is asked for at once: as much as a pipe can be made to hold.
+/// The size of a read: the largest buffer that a pipe can have.
 const AT_ONCE: usize = 1 << 20;
 
 #[derive(Default)]
@@ -21,11 +21,11 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Calls `each` with what has come and whether that is all; it gives how much of it is done, and the rest comes again with
-/// what follows. So a pipe is answered as it is filled, and a file is read in large pieces.
+/// Calls `each` with the input so far, and whether it has ended. `each` returns how much it has processed; the rest
+/// comes again with the next chunk. So a pipe is answered as it fills, and a file is read in large chunks.
 ///
 /// # Errors
-/// Those of `each`; [`ErrorKind::Io`] where the input cannot be read.
+/// Those of `each`; [`ErrorKind::Io`] if the input cannot be read.
 pub fn pieces(
     input: impl Read + Send + 'static,
     mut each: impl FnMut(&[u8], bool) -> Result<usize>,
@@ -55,7 +55,7 @@ pub fn pieces(
             break Ok(());
         }
     };
-    // Not waited for after an error of `each`: it may hang in a read for ever.
+    // Not joined after an error of `each`: the thread may be blocked in a read forever.
     gatherer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     end
 }
@@ -87,7 +87,7 @@ fn gather(mut input: impl Read, shared: &Shared) {
 mod tests {
     use super::*;
 
-    /// Gives so many bytes at a time.
+    /// A reader that returns this many bytes at a time.
     struct Slow(Vec<u8>, usize);
 
     impl Read for Slow {
