@@ -6,11 +6,13 @@
 //! expects.
 mod assumptions;
 mod probe_points;
+mod request;
 mod spec_list;
 mod suggestions;
 pub mod tapset_health;
 
 pub use probe_points::{Point, State};
+pub use request::ProbeRequest;
 pub use spec_list::is_script;
 
 use std::path::{Path, PathBuf};

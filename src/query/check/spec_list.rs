@@ -3,14 +3,9 @@ use std::path::Path;
 
 use probeidx_format::View;
 
-use super::probe_points::{Point, State};
-use super::{Asked, Located, Report, of_script, read, suggestions};
+use super::request::ProbeRequest;
+use super::{Asked, Located, Report, of_script, read};
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::answer;
-use crate::query::resolve::placement::Wanted;
-use crate::query::resolve::{self, tracepoint};
-use crate::query::spec::{self, Spelled};
-use crate::query::verdict::coverage::Reached;
 use crate::tapset::{Definitions, Place};
 
 /// Whether a file is a script rather than a list of probe points, by its name or first word.
@@ -53,10 +48,9 @@ pub(super) fn check(
             let hint = error.remedy().unwrap_or("a script begins with probe, global or function");
             Error::new(ErrorKind::Syntax, what).at(path).line(line_number, column).hint(hint)
         };
-        let specs = answer::parse(&view, wanted).map_err(place)?;
-        if specs.iter().all(|spec| spec.spelled == Spelled::Bare) {
-            let place = Place { file: 0, line: line_number, column };
-            report.points.push(bare(view, &specs, wanted, path, place)?);
+        let written = Place { file: 0, line: line_number, column };
+        if let Some(request) = ProbeRequest::of_line(&view, wanted, path, written).map_err(place)? {
+            report.points.push(request.judge(view)?);
             continue;
         }
         let script = format!("probe {wanted} {{ }}");
@@ -73,28 +67,4 @@ pub(super) fn check(
         }));
     }
     Ok(report)
-}
-
-/// A point in the bare spelling.
-fn bare(view: View<'_>, specs: &[spec::Spec], text: &str, path: &Path, place: Place) -> Result<Point> {
-    let mut point = Point::of_text(text, path, place);
-    let mut reached = Reached::default();
-    for spec in specs {
-        if let spec::Point::Trace(asked) = &spec.point {
-            point.probes += tracepoint::matching(&view, asked).count();
-            continue;
-        }
-        resolve::resolve(view, spec, Wanted::default(), |placement, _| {
-            point.probes += 1;
-            reached.add(placement.verdicts.any_address());
-            Ok(())
-        })?;
-    }
-    point.reached(reached);
-    point.state = if point.probes > 0 { State::Resolves } else { State::Fails };
-    if point.probes == 0 {
-        point.why.push(format!("nothing matches {text}"));
-        point.instead = suggestions::close_to(&view, text.split(['@', ':', '+', '%']).next().unwrap_or(text));
-    }
-    Ok(point)
 }

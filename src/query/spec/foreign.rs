@@ -13,13 +13,24 @@
 use super::{Filter, ModuleScope, Point, Presence, Source, Spec, Spelled, bare, systemtap};
 use crate::error::Result;
 
+/// The part of the kernel that another tool attaches with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attach {
+    /// kprobes, by a definition.
+    Kprobe,
+    /// ftrace: fprobe, kprobe.multi, BPF trampolines.
+    Ftrace,
+    /// Tracepoints.
+    Tracepoint,
+}
+
 /// What a tool attaches a probe to.
 #[derive(Clone, Copy)]
 enum Kind {
     /// A symbol.
-    Entry,
+    Entry(Attach),
     /// The returns of a function.
-    Return,
+    Return(Attach),
     /// `SYSTEM:EVENT`.
     Event,
     /// An event without its system, optionally after a module.
@@ -30,17 +41,17 @@ enum Kind {
 
 /// The first words of bpftrace, which a colon follows, and of libbpf, which a slash follows.
 const WORDS: [(&str, Kind); 21] = [
-    ("kprobe", Kind::Entry),
-    ("k", Kind::Entry),
-    ("fentry", Kind::Entry),
-    ("f", Kind::Entry),
-    ("kfunc", Kind::Entry),
-    ("fmod_ret", Kind::Entry),
-    ("kretprobe", Kind::Return),
-    ("kr", Kind::Return),
-    ("fexit", Kind::Return),
-    ("fr", Kind::Return),
-    ("kretfunc", Kind::Return),
+    ("kprobe", Kind::Entry(Attach::Kprobe)),
+    ("k", Kind::Entry(Attach::Kprobe)),
+    ("fentry", Kind::Entry(Attach::Ftrace)),
+    ("f", Kind::Entry(Attach::Ftrace)),
+    ("kfunc", Kind::Entry(Attach::Ftrace)),
+    ("fmod_ret", Kind::Entry(Attach::Ftrace)),
+    ("kretprobe", Kind::Return(Attach::Kprobe)),
+    ("kr", Kind::Return(Attach::Kprobe)),
+    ("fexit", Kind::Return(Attach::Ftrace)),
+    ("fr", Kind::Return(Attach::Ftrace)),
+    ("kretfunc", Kind::Return(Attach::Ftrace)),
     ("tracepoint", Kind::Event),
     ("t", Kind::Event),
     ("tp", Kind::Event),
@@ -64,10 +75,7 @@ pub(super) fn parse(source: Source<'_>, text: &str) -> Option<Result<Spec>> {
         return Some(definition(source.from(start), &text[start..], kind));
     }
     let (head, rest) = text.split_once([':', '/'])?;
-    // libbpf's suffixes for many functions at once, sleepable programs and writable arguments.
-    let word =
-        [".multi", ".session", ".s", ".w"].iter().find_map(|kind| head.strip_suffix(kind)).unwrap_or(head);
-    let (_, kind) = *WORDS.iter().find(|(known, _)| *known == word)?;
+    let kind = of_word(head)?;
     let start = head.len() + 1;
     let is_of_libbpf = text.as_bytes()[head.len()] == b'/';
     // A file, or lines of a function.
@@ -78,6 +86,39 @@ pub(super) fn parse(source: Source<'_>, text: &str) -> Option<Result<Spec>> {
         return None;
     }
     Some(attached(source.from(start), rest, kind))
+}
+
+/// The part of the kernel that a text in the spelling of another tool attaches with; `None` for all other spellings, which
+/// leave that open.
+pub fn attach(text: &str) -> Option<Attach> {
+    let text = text.trim();
+    parse(Source { whole: text, base: 0 }, text)?.ok()?;
+    let kind = match text.split_once([' ', '\t']) {
+        Some((word, _)) => of_tracefs(word)?,
+        None => of_word(text.split([':', '/']).next()?)?,
+    };
+    Some(match kind {
+        Kind::Entry(attach) | Kind::Return(attach) => attach,
+        Kind::Event | Kind::RawEvent => Attach::Tracepoint,
+        Kind::Planted => Attach::Kprobe,
+    })
+}
+
+/// The kind of probe that the first word of a bpftrace probe or a libbpf section stands for.
+fn of_word(head: &str) -> Option<Kind> {
+    // libbpf's suffixes for many functions at once, sleepable programs and writable arguments.
+    let (word, suffix) = [".multi", ".session", ".s", ".w"]
+        .iter()
+        .find_map(|suffix| Some((head.strip_suffix(suffix)?, *suffix)))
+        .unwrap_or((head, ""));
+    let (_, kind) = *WORDS.iter().find(|(known, _)| *known == word)?;
+    // kprobe.multi and its like are fprobes.
+    let is_multi = matches!(suffix, ".multi" | ".session");
+    Some(match kind {
+        Kind::Entry(_) if is_multi => Kind::Entry(Attach::Ftrace),
+        Kind::Return(_) if is_multi => Kind::Return(Attach::Ftrace),
+        kind => kind,
+    })
 }
 
 /// `NAME+OFFSET/SIZE [MODULE]`, as the kernel prints places in modules.
@@ -96,8 +137,9 @@ fn printed(source: Source<'_>, place: &str, at: usize, module: &str) -> Result<S
 fn of_tracefs(word: &str) -> Option<Kind> {
     let kind = word.split_once(':').map_or(word, |(kind, _)| kind);
     match (kind, kind.trim_end_matches(|c: char| c.is_ascii_digit())) {
-        ("p" | "f", _) => Some(Kind::Entry),
-        (_, "r") => Some(Kind::Return),
+        ("p", _) => Some(Kind::Entry(Attach::Kprobe)),
+        ("f", _) => Some(Kind::Entry(Attach::Ftrace)),
+        (_, "r") => Some(Kind::Return(Attach::Kprobe)),
         ("t", _) => Some(Kind::RawEvent),
         _ => None,
     }
@@ -120,8 +162,8 @@ fn definition(source: Source<'_>, text: &str, kind: Kind) -> Result<Spec> {
 /// Parses the target of a probe, without the word for the kind of probe.
 fn attached(source: Source<'_>, text: &str, kind: Kind) -> Result<Spec> {
     let filter = match kind {
-        Kind::Entry => Filter::Call,
-        Kind::Return => Filter::Return,
+        Kind::Entry(_) => Filter::Call,
+        Kind::Return(_) => Filter::Return,
         Kind::Event => return event(source, text),
         Kind::RawEvent => {
             let start = text.find(':').map_or(0, |colon| colon + 1);
@@ -150,7 +192,7 @@ fn event(source: Source<'_>, text: &str) -> Result<Spec> {
 /// Parses an event of perf: the function's name, followed by `__return` for returns.
 fn planted(source: Source<'_>, text: &str) -> Result<Spec> {
     match text.strip_suffix("__return") {
-        Some(function) => attached(source, function, Kind::Return),
+        Some(function) => attached(source, function, Kind::Return(Attach::Kprobe)),
         None if text.is_empty() => Err(source.expected(0, "the name of a function")),
         None => bare::parse(source, text),
     }
@@ -177,6 +219,24 @@ mod tests {
 
     fn pattern(text: &str) -> Pattern {
         Pattern::new(text).unwrap()
+    }
+
+    #[test]
+    fn the_tool_says_what_it_attaches_with() {
+        for (text, expected) in [
+            ("kprobe:vfs_read", Some(Attach::Kprobe)),
+            ("kprobe.multi/vfs_*", Some(Attach::Ftrace)),
+            ("kretprobe/vfs_read", Some(Attach::Kprobe)),
+            ("fexit:vfs_read", Some(Attach::Ftrace)),
+            ("f:mine vfs_read", Some(Attach::Ftrace)),
+            ("p:mine/one vfs_read", Some(Attach::Kprobe)),
+            ("tp_btf/sched_switch", Some(Attach::Tracepoint)),
+            ("vfs_read", None),
+            ("ext4:ext4_open", None),
+            ("vfs_read+0x1f/0x80 [ext4]", None),
+        ] {
+            assert_eq!(attach(text), expected, "{text}");
+        }
     }
 
     #[test]

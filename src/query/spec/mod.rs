@@ -14,6 +14,7 @@ mod lines;
 pub mod member_path;
 mod systemtap;
 
+pub use foreign::{Attach, attach};
 pub use lines::{Declared, Lines};
 pub use systemtap::of_components;
 

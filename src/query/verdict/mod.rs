@@ -24,10 +24,9 @@ use reason::Reason;
 use unknown::Unknown;
 
 /// Whether a mechanism accepts an address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The probe is accepted, and fires.
-    #[default]
     Ok,
     /// The probe is refused.
     No(Reason),
@@ -62,6 +61,13 @@ impl Verdict {
     }
     fn or(self, next: impl FnOnce() -> Self) -> Self {
         if self.is_ok() { next() } else { self }
+    }
+}
+
+impl Default for Verdict {
+    /// What stands where no mechanism does: never `ok`.
+    fn default() -> Self {
+        Self::No(Reason::NoSymbol)
     }
 }
 

@@ -400,6 +400,19 @@ fn what_is_undecided_is_not_refused() {
     assert_eq!(coverage, &json!({"instances": 1, "reachable": 0, "undecided": 1}), "{json}");
 }
 
+#[test]
+fn what_a_list_attaches_with_is_what_is_judged() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, "untraced\nkprobe:untraced\nfentry:untraced\nkprobe.multi/untraced\nfexit:vmlinux:plain\nvmlinux:plain%return\n").unwrap();
+    let json = run_in(OLDER.db.path(), ["--json", "check", file.path().to_str().unwrap()]).found();
+    let points = json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let refused: Vec<Value> =
+        points.filter(|p| p["probe"].is_string()).map(|mut p| p["refused"].take()).collect();
+    let no_site = json!({"no-ftrace-site": 1});
+    let taken = || json!({});
+    assert_eq!(refused, [taken(), no_site.clone(), no_site.clone(), no_site, taken(), taken()], "{json}");
+}
+
 /// Who searches the names with an automaton of their own finds functions, and not as many symbols of padding again.
 #[test]
 fn padding_is_not_among_the_names_to_be_searched() {
