@@ -77,11 +77,11 @@ pub enum When {
 /// The commands there are.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Index the kernels and modules under some paths
+    /// Index kernels and modules
     Build(Build),
     /// List probe points
     Find(Find),
-    /// Show every place of a probe point: where it is, and what can be read there
+    /// Show every placement of a probe point: its address, verdicts and variables
     Resolve(Resolve),
     /// Show which lines of a function or a file can be probed
     Lines(Lines),
@@ -89,15 +89,15 @@ pub enum Command {
     Addr(Addr),
     /// Add functions and lines to the frames of a log
     Decode(Decode),
-    /// Show how a type is laid out, or which functions take or return it
+    /// Show the layout of a type, or the functions that take or return it
     Type(Type),
     /// Check SystemTap scripts, or lists of probe points, against a kernel
     Check(Check),
     /// Show the aliases, functions and macros of SystemTap's tapsets
     Tapset(Tapset),
-    /// List what the kernel refuses to kprobes, and why
+    /// List where the kernel refuses kprobes, and why
     Blacklist(Blacklist),
-    /// Show what differs between two kernels
+    /// Show the differences between two kernels
     Diff(Diff),
     /// Capture the state of the running kernel, to apply to its index elsewhere
     Capture(Capture),
@@ -107,9 +107,9 @@ pub enum Command {
     Stats(Stats),
     /// Check the integrity of the index
     Verify,
-    /// Answer requests, a line of JSON each, until there are no more
+    /// Answer requests on stdin, one line of JSON each
     Serve(Serve),
-    /// Print a script that completes the command line
+    /// Print a shell completion script
     Completions(Completions),
     /// Write the manual pages
     Man(Man),

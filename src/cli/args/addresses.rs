@@ -14,7 +14,7 @@ pub struct Addr {
     /// What to look up
     #[arg(value_name = "ADDR", help = ADDRESSES)]
     pub addresses: Vec<String>,
-    /// Where things lie at run time.
+    /// Run-time addresses.
     #[command(flatten)]
     pub loaded: Loaded,
 }
@@ -30,7 +30,7 @@ pub struct Addr {
                         perf script | probeidx decode --kallsyms kallsyms.txt"
 )]
 pub struct Decode {
-    /// Where things lie at run time.
+    /// Run-time addresses.
     #[command(flatten)]
     pub loaded: Loaded,
 }
@@ -38,7 +38,7 @@ pub struct Decode {
 /// Options for run-time addresses.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Loaded {
-    /// The address of _text at run time (KASLR moves it) [default: where it was linked to]
+    /// Run-time address of _text, which KASLR moves [default: its link address]
     #[arg(long, value_name = "ADDRESS", value_parser = hexadecimal)]
     pub base: Option<u64>,
     /// A copy of /proc/kallsyms, with the run-time addresses of vmlinux and its modules

@@ -10,39 +10,39 @@ use std::path::PathBuf;
                         probeidx build --sysroot /mnt\n  \
                         probeidx build --user /usr/bin/ls /lib/x86_64-linux-gnu/libc.so.6")]
 pub struct Build {
-    /// Folders and debug files, plain or .gz .xz .zst, or releases, which are looked for where distributions put them
-    /// [default: the running kernel; with --sysroot all that are there]
+    /// Folders, debug files (plain or .gz .xz .zst), or releases to find where distributions install them
+    /// [default: the running kernel; with --sysroot every kernel there]
     #[arg(value_name = "PATH|RELEASE")]
     pub paths: Vec<PathBuf>,
-    /// The root of another system: all paths are below it, and symbolic links do not leave it
+    /// Root of another system; paths and symbolic links stay below it
     #[arg(long, value_name = "DIR", conflicts_with = "user")]
     pub sysroot: Option<PathBuf>,
-    /// How many threads [default: one for each processor]
+    /// Number of threads [default: one per processor]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
-    /// The paths are programs and shared libraries; their debug files are found by build id
+    /// Index programs and shared libraries; their debug files are found by build id
     #[arg(long, requires = "paths", conflicts_with = "no_modules")]
     pub user: bool,
-    /// Look for debug files of programs and libraries below this folder too, before /usr/lib/debug
+    /// Also search this folder for debug files of programs and libraries, before /usr/lib/debug
     #[arg(long, value_name = "DIR", requires = "user")]
     pub debug_dir: Vec<PathBuf>,
-    /// Leave out the modules
+    /// Skip modules
     #[arg(long)]
     pub no_modules: bool,
-    /// Index the tapsets below this folder, or those that an index keeps; files of an earlier one hide those of a later
+    /// Index the tapsets below this folder, or those in an index; files of an earlier folder hide those of a later
     /// one [default: /usr/share/systemtap/tapset if it is there]
     #[arg(long, value_name = "DIR", conflicts_with = "user")]
     pub tapset: Vec<PathBuf>,
-    /// Leave out the tapsets
+    /// Skip tapsets
     #[arg(long, conflicts_with = "tapset")]
     pub no_tapset: bool,
-    /// Build again what is indexed, whole and of files that have not changed
+    /// Rebuild even if the index is whole and its files are unchanged
     #[arg(long)]
     pub force: bool,
     /// When to show progress
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub progress: When,
-    /// What to fetch from the servers of $DEBUGINFOD_URLS where there is no debug information here
+    /// What to fetch from $DEBUGINFOD_URLS if there is no debug information here
     #[cfg(feature = "debuginfod")]
     #[arg(long, value_name = "WHAT", default_value = "loaded", conflicts_with = "user")]
     pub debuginfod: Fetch,
@@ -71,7 +71,7 @@ pub enum Fetch {
                         Example:\n  probeidx stats --btf"
 )]
 pub struct Stats {
-    /// List the functions that BTF lacks, or has with other or several prototypes
+    /// List functions that BTF lacks, or has with a different or ambiguous prototype
     #[arg(long)]
     pub btf: bool,
 }
@@ -86,7 +86,7 @@ pub struct Stats {
                         probeidx diff 6.1.0-50-cloud-amd64 6.12.95-cloud-amd64 'sched:*' --json"
 )]
 pub struct Diff {
-    /// The older kernel: a release that is indexed, or an index file
+    /// The older kernel: an indexed release, or an index file
     #[arg(value_name = "A")]
     pub before: String,
     /// The newer kernel
@@ -109,7 +109,7 @@ pub struct Capture {
     /// The file to write
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Where proc and sys are, if not of this machine
+    /// Folder with proc and sys
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub root: PathBuf,
 }

@@ -11,18 +11,18 @@ pub struct Find {
     /// (sched:sched_switch, kprobe:vfs_read)
     #[arg(value_name = "PATTERN", required = true)]
     pub patterns: Vec<String>,
-    /// With the variables, as stap -L prints them
+    /// Print variables too, as stap -L does
     #[arg(long)]
     pub args: bool,
-    /// One line per place instead of one per declaration
+    /// One line per placement instead of one per declaration
     #[arg(long)]
     pub each: bool,
-    /// With the local variables too
+    /// Include local variables
     #[arg(long)]
     pub locals: bool,
 }
 
-const READABLE: &str = "What to read at each place: file, name=s->name:string, a[2].b, \
+const READABLE: &str = "What to read at each placement: file, name=s->name:string, a[2].b, \
                         ((struct tcp_sock *)sk)->snd_una, buf@user:ustring, $retval, %di:x32";
 
 /// `resolve`
@@ -38,16 +38,16 @@ pub struct Resolve {
     /// NAME, NAME@FILE, NAME:LINE (from the declaration on), FILE:LINE, NAME+OFFSET, NAME%return, MODULE:NAME, 0xADDRESS,
     /// a SystemTap probe point, or what perf, bpftrace, libbpf and tracefs write (sched:sched_switch, kprobe:vfs_read)
     pub spec: String,
-    /// What to read at each place
+    /// What to read at each placement
     #[arg(value_name = "ARG", help = READABLE)]
     pub args: Vec<String>,
-    /// How to print the places
+    /// Output format
     #[arg(long, default_value = "text")]
     pub format: Format,
-    /// With the local variables too
+    /// Include local variables
     #[arg(long)]
     pub locals: bool,
-    /// Only say whether this is known at all the places, as SystemTap's @defined does; exit code 1 if it is not
+    /// Only report whether this is defined at every placement, like SystemTap's @defined; exit code 1 if not
     #[arg(long, value_name = "ARG", conflicts_with = "args")]
     pub defined: Option<String>,
     /// What probeidx capture wrote: whether names are unique among the modules that are loaded there, where things lie, and
@@ -66,9 +66,9 @@ pub struct Resolve {
                         probeidx lines vfs_read --source ~/linux-6.1"
 )]
 pub struct Lines {
-    /// NAME, NAME@FILE, MODULE:NAME, FILE; with :FROM-TO behind it some lines only
+    /// NAME, NAME@FILE, MODULE:NAME or FILE; append :FROM-TO for some lines only
     pub spec: String,
-    /// Where the source texts are: a folder like the root of the kernel's sources [default: where distributions put them]
+    /// Root of the kernel's sources [default: where distributions install them]
     #[arg(long, value_name = "DIR")]
     pub source: Option<PathBuf>,
 }

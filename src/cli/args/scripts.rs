@@ -17,19 +17,19 @@ pub struct Check {
     /// Check the tapsets of the index: dead aliases, broken locals, points that no kernel has, functions
     #[arg(long, conflicts_with = "files")]
     pub tapset: bool,
-    /// What the scripts are given as $1 and @1, then $2 and @2
+    /// Arguments of the scripts: $1 and @1, then $2 and @2
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub arg: Vec<String>,
-    /// The scripts run in guru mode, as with stap -g
+    /// Guru mode, like stap -g
     #[arg(short, long)]
     pub guru: bool,
-    /// What runs the scripts
+    /// The runtime of the scripts
     #[arg(long, value_name = "RUNTIME", default_value = "kernel")]
     pub runtime: Runs,
-    /// As which version of SystemTap they are read, as with stap --compatible
+    /// The SystemTap version to be compatible with, like stap --compatible
     #[arg(long, value_name = "VERSION")]
     pub compatible: Option<String>,
-    /// Probe points of programs and modules that are not in the index fail too
+    /// Fail for probe points of programs and modules that are not indexed
     #[arg(long)]
     pub strict: bool,
 }
@@ -63,7 +63,7 @@ pub struct Tapset {
     /// Macros instead of aliases
     #[arg(long, conflicts_with = "functions")]
     pub macros: bool,
-    /// With those that begin with _ too
+    /// Include names that begin with _
     #[arg(long)]
     pub all: bool,
 }

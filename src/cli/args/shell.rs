@@ -37,7 +37,7 @@ pub struct Complete {
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx man ~/.local/share/man/man1\n  man probeidx-resolve")]
 pub struct Man {
-    /// The folder for them, which is made if it is not there
+    /// The folder for the pages; created if missing
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }
@@ -52,7 +52,7 @@ pub struct Man {
                         probeidx completions fish > ~/.config/fish/completions/probeidx.fish"
 )]
 pub struct Completions {
-    /// The shell that is to complete
+    /// The shell
     #[arg(value_name = "SHELL")]
     pub shell: Shell,
 }
