@@ -28,7 +28,7 @@
 //! own programs and tests, and change without notice. `default-features = false` leaves out the indexer and the command
 //! line. The file is specified in the documentation of [`probeidx_format`].
 #![deny(unsafe_code)]
-#![warn(missing_docs)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
 #[doc(hidden)]
 pub mod build_id;
 #[doc(hidden)]

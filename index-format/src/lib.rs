@@ -165,7 +165,7 @@
 //! | 5 | `tracepoints`, `event_fields`, `labels`; SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration`; units of BTF, objects with names only |
 //! | 6 | which tables about its code an object lacks (`unread`), and sites that may be in one of them; instructions that raise exceptions |
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
 
 pub mod config;
 pub mod details;

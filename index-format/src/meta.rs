@@ -77,6 +77,9 @@ impl Meta {
     }
 
     /// Reads the section, whose checksum is already verified.
+    ///
+    /// # Errors
+    /// [`Error::Section`] if it cannot be decoded.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let config = bincode::config::standard().with_limit::<{ 64 << 20 }>();
         match bincode::serde::decode_from_slice(bytes, config) {

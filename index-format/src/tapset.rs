@@ -145,6 +145,9 @@ impl<'a> Tapset<'a> {
         self.definitions.len().saturating_sub(1)
     }
     /// The target and files of the tapsets. Cost: decoding it.
+    ///
+    /// # Errors
+    /// [`Error::Section`] if it cannot be decoded.
     pub fn meta(&self) -> Result<TapsetMeta> {
         let damaged = Error::Section { section: "tapset", offset: 0, what: "it cannot be decoded" };
         decode(self.meta).ok_or(damaged)

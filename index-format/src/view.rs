@@ -76,6 +76,10 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// Reads the header and finds the sections.
+    ///
+    /// # Errors
+    /// [`Error::NotAnIndex`], [`Error::Older`], [`Error::Newer`], [`Error::Length`], and [`Error::Section`] for one that lies
+    /// outside of the file or is misaligned.
     pub fn open(file: &'a [u8]) -> Result<Self> {
         let (header, directory) = Header::read(file)?;
         use SectionName as S;
@@ -144,6 +148,9 @@ impl<'a> View<'a> {
         if is_big { ByteOrder::Big } else { ByteOrder::Little }
     }
     /// The bytes of a section, with its checksum verified. Cost: its length.
+    ///
+    /// # Errors
+    /// [`Error::Section`] if the checksum is wrong.
     pub fn checked(&self, name: SectionName) -> Result<&'a [u8]> {
         let section = bytes(self.file, self.directory, name)?;
         let entry = &self.directory[name as usize];
@@ -171,10 +178,16 @@ impl<'a> View<'a> {
         self.meta().map(drop)
     }
     /// The objects indexed and their files. Cost: decoding it.
+    ///
+    /// # Errors
+    /// [`Error::Section`] if the checksum is wrong, or it cannot be decoded.
     pub fn meta(&self) -> Result<Meta> {
         Meta::from_bytes(self.checked(SectionName::Meta)?)
     }
     /// The texts that the tapsets were read from. Cost: verifying the checksum, and copying them.
+    ///
+    /// # Errors
+    /// [`Error::Section`] if the checksum is wrong, or they cannot be decoded.
     pub fn tapset_sources(&self) -> Result<SourcesMeta> {
         let section = self.checked(SectionName::TapsetSources)?;
         let what = "it cannot be decoded";

@@ -14,6 +14,9 @@ pub struct Writer<W> {
 
 impl<W: Write + Seek> Writer<W> {
     /// Reserves space for header and directory.
+    ///
+    /// # Errors
+    /// Those of writing.
     pub fn new(mut out: W) -> Result<Self> {
         let front = size_of::<Header>() + SectionName::ALL.len() * size_of::<DirectoryEntry>();
         out.write_all(&vec![0; front])?;
@@ -21,6 +24,9 @@ impl<W: Write + Seek> Writer<W> {
     }
 
     /// Writes the next section, as a concatenation of parts.
+    ///
+    /// # Errors
+    /// Those of writing.
     pub fn section<'a>(
         &mut self,
         name: SectionName,
@@ -45,6 +51,9 @@ impl<W: Write + Seek> Writer<W> {
     }
 
     /// Writes the header for objects of this `e_machine` and a kernel of this release; returns the total length.
+    ///
+    /// # Errors
+    /// Those of writing and seeking.
     pub fn finish(mut self, machine: u16, release: StrId) -> Result<u64> {
         assert_eq!(self.directory.len(), SectionName::ALL.len(), "all sections are written");
         let mut header = Header {
