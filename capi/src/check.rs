@@ -141,8 +141,8 @@ pub extern "C" fn probeidx_check(
         if script.len() > LARGEST {
             return Err(Failure::Border(Status::Usage, "the script has more than 16 MiB", "check its parts"));
         }
-        let definitions = check::definitions(&view)?;
-        let report = check::check(view, &definitions, &asked, name, script)?;
+        let definitions = check::definitions(&view);
+        let report = check::check(view, definitions.as_ref(), &asked, name, script)?;
         let mut told = || {
             report.points.iter().try_for_each(|point| {
                 let mut texts = Texts::new(view.strings());

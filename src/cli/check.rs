@@ -40,11 +40,12 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
     for path in config.indexes()? {
         let index = config.open(&path)?;
         let view = index.view()?;
-        let definitions = check::definitions(&view).map_err(|error| error.at(&path))?;
+        let definitions = check::definitions(&view).map_err(|error| error.at(&path));
         kernels.push(String::from_utf8_lossy(view.release()).into_owned());
         for (row, (script, bytes)) in rows.iter_mut().zip(&scripts) {
             let bytes = bytes.as_ref().map_err(Error::clone);
-            let checked = bytes.and_then(|bytes| check::check(view, &definitions, &asked, script, bytes));
+            let checked =
+                bytes.and_then(|bytes| check::check(view, definitions.as_ref(), &asked, script, bytes));
             row.outcomes.push(checked.map_err(|e| index.named(e)));
         }
     }

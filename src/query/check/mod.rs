@@ -110,11 +110,13 @@ impl Verdict {
 
 /// Checks a script, or a list with a probe point on each line.
 ///
+/// The tapset definitions may be missing where no line needs them: a list without SystemTap's spellings.
+///
 /// # Errors
-/// [`ErrorKind::Syntax`], with the position, if it cannot be parsed.
+/// [`ErrorKind::Syntax`], with the position, if it cannot be parsed; that of the definitions, if they are needed.
 pub fn check(
     view: View<'_>,
-    definitions: &Definitions<'_>,
+    definitions: std::result::Result<&Definitions<'_>, &Error>,
     asked: &Asked,
     path: &Path,
     bytes: &[u8],
@@ -122,6 +124,7 @@ pub fn check(
     if !is_script(path, bytes) {
         return spec_list::check(view, definitions, asked, path, bytes);
     }
+    let definitions = definitions.map_err(Error::clone)?;
     let script = read(&view, definitions, asked, path, bytes)?;
     let mut report = of_script(view, definitions, asked, path, &script);
     // SystemTap requires at least one probe or function to run (elaborate.cxx of 4.8, `semantic_pass`).

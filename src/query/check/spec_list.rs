@@ -28,7 +28,7 @@ pub fn is_script(path: &Path, bytes: &[u8]) -> bool {
 
 pub(super) fn check(
     view: View<'_>,
-    definitions: &Definitions<'_>,
+    definitions: std::result::Result<&Definitions<'_>, &Error>,
     asked: &Asked,
     path: &Path,
     bytes: &[u8],
@@ -53,6 +53,7 @@ pub(super) fn check(
             report.points.push(request.judge(view)?);
             continue;
         }
+        let definitions = definitions.map_err(Error::clone)?;
         let script = format!("probe {wanted} {{ }}");
         let script = read(&view, definitions, asked, path, script.as_bytes()).map_err(place)?;
         let one = of_script(view, definitions, asked, path, &script);
