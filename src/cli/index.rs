@@ -12,7 +12,7 @@ use crate::query::index::kernel_id::KernelId;
 use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::user_object;
 use crate::query::verdict::decided::Decided;
-use crate::render::printable;
+use crate::render::{SCHEMA, printable};
 use probeidx_format::View;
 use probeidx_format::id::PlaceId;
 use probeidx_format::record::FunctionRecord;
@@ -28,7 +28,7 @@ pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
         let written = match config.json {
             true => {
                 let kernel = json!({"kernel": release, "architecture": architecture, "build_id": build_id,
-                    "index": path});
+                    "index": path, "schema": SCHEMA});
                 writeln!(out, "{kernel}")
             }
             false => writeln!(out, "{}  {architecture}  {}", printable(&release), path.display()),

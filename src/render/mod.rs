@@ -20,6 +20,10 @@ pub mod words;
 use std::borrow::Cow;
 use std::fmt::Write;
 
+/// The version of the JSON answers. New fields and new values of a field do not change it; a field that is removed, or whose
+/// meaning or type changes, does. `kernels --json` prints it, and `methods` of `serve`.
+pub const SCHEMA: u32 = 1;
+
 /// Escapes everything that could move the cursor, break the line or change the direction of text: names come from
 /// untrusted files.
 pub fn printable(text: &str) -> Cow<'_, str> {

@@ -3,6 +3,7 @@
 use super::request::{shown, wrong};
 use crate::cli::args::{self, Args};
 use crate::error::Result;
+use crate::render::SCHEMA;
 use clap::{Arg, ArgAction, CommandFactory};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -49,7 +50,7 @@ impl Methods {
         for command in self.questions() {
             let parameters: Vec<Value> = parameters(command).map(described).collect();
             let about = command.get_about().map(ToString::to_string);
-            let method = json!({"method": command.get_name(), "about": about, "params": parameters, "protocol": super::PROTOCOL});
+            let method = json!({"method": command.get_name(), "about": about, "params": parameters, "protocol": super::PROTOCOL, "schema": SCHEMA});
             writeln!(out, "{method}")?;
         }
         Ok(())
