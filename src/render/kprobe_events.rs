@@ -1,6 +1,7 @@
 //! Definitions for tracefs: `kprobe_events` (Documentation/trace/kprobetrace.rst), and `uprobe_events`
 //! (Documentation/trace/uprobetracer.rst) for programs and shared libraries.
 use super::{printable, printable_bytes as text, words};
+use crate::build_id::hex;
 use crate::query::index::functions::Instance;
 use crate::query::index::{functions, user_object};
 use crate::query::resolve::placement::Placement;
@@ -106,7 +107,7 @@ impl Writer {
         let process = user_object::path(view);
         let object = functions::kernel(view).or_else(|| process.and(view.object_ids().next()));
         let build_id = object.map_or([0; 20], |o| view.objects[o.index()].build_id);
-        let build_id: String = build_id.iter().map(|b| format!("{b:02x}")).collect();
+        let build_id = hex(&build_id);
         match process {
             Some(path) => writeln!(out, "# {}, build id {build_id}: for uprobe_events", text(path))?,
             None => {

@@ -2,9 +2,8 @@
 use super::probe_points::{Point, State};
 use super::suggestions;
 use crate::error::Result;
-use crate::query::answer;
+use crate::query::answer::{self, Answer};
 use crate::query::resolve::placement::{Placement, Wanted};
-use crate::query::resolve::{self, tracepoint};
 use crate::query::spec::{self, Attach, Filter, Spec, Spelled};
 use crate::query::verdict::Verdict;
 use crate::query::verdict::coverage::Reached;
@@ -48,18 +47,16 @@ impl ProbeRequest {
     /// What it attaches to on a kernel, and which addresses the kernel accepts. Cost: that of resolving the targets.
     ///
     /// # Errors
-    /// Those of [`resolve`](resolve::resolve).
+    /// Those of [`answers`](answer::answers).
     pub fn judge(&self, view: View<'_>) -> Result<Point> {
         let mut point = Point::of_text(&self.text, &self.path, self.place);
         let mut reached = Reached::default();
         for spec in &self.targets {
-            if let spec::Point::Trace(asked) = &spec.point {
-                point.probes += tracepoint::matching(&view, asked).count();
-                continue;
-            }
-            resolve::resolve(view, spec, Wanted::default(), |placement, filter| {
+            answer::answers(view, spec, Wanted::default(), &mut |answer| {
                 point.probes += 1;
-                reached.add(self.verdict(&placement, filter));
+                if let Answer::Code(placement, filter) = &answer {
+                    reached.add(self.verdict(placement, *filter));
+                }
                 Ok(())
             })?;
         }

@@ -66,13 +66,28 @@ const WORDS: [(&str, Kind); 21] = [
 
 /// Parses the spelling of another tool; `None` if it is not one. `text` has no blank at either end.
 pub(super) fn parse(source: Source<'_>, text: &str) -> Option<Result<Spec>> {
-    if let Some((place, module)) = text.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) {
+    if let Some((place, module)) = in_module(text) {
         return Some(printed(source, place.trim_end(), place.len() + 2, module));
     }
+    let (kind, start) = introduced(text)?;
+    let target = &text[start..];
+    Some(match text.contains([' ', '\t']) {
+        true => definition(source.from(start), target, kind),
+        false => attached(source.from(start), target, kind),
+    })
+}
+
+/// The two parts of `PLACE [MODULE]`.
+fn in_module(text: &str) -> Option<(&str, &str)> {
+    text.strip_suffix(']')?.rsplit_once(" [")
+}
+
+/// The kind of probe that the first word of a text introduces, and where its target starts.
+fn introduced(text: &str) -> Option<(Kind, usize)> {
     if let Some(blank) = text.find([' ', '\t']) {
         let kind = of_tracefs(&text[..blank])?;
-        let start = blank + text[blank..].len() - text[blank..].trim_start().len();
-        return Some(definition(source.from(start), &text[start..], kind));
+        let start = text.len() - text[blank..].trim_start().len();
+        return Some((kind, start));
     }
     let (head, rest) = text.split_once([':', '/'])?;
     let kind = of_word(head)?;
@@ -85,18 +100,15 @@ pub(super) fn parse(source: Source<'_>, text: &str) -> Option<Result<Spec>> {
     if is_of_libbpf && (is_file || is_deep) || rest.starts_with(|c: char| c.is_ascii_digit() || c == '+') {
         return None;
     }
-    Some(attached(source.from(start), rest, kind))
+    Some((kind, start))
 }
 
 /// The part of the kernel that a text in the spelling of another tool attaches with; `None` for all other spellings, which
 /// leave that open.
 pub fn attach(text: &str) -> Option<Attach> {
     let text = text.trim();
-    parse(Source { whole: text, base: 0 }, text)?.ok()?;
-    let kind = match text.split_once([' ', '\t']) {
-        Some((word, _)) => of_tracefs(word)?,
-        None => of_word(text.split([':', '/']).next()?)?,
-    };
+    // `NAME [MODULE]` is no definition, even of a function called `p`.
+    let (kind, _) = introduced(text).filter(|_| in_module(text).is_none())?;
     Some(match kind {
         Kind::Entry(attach) | Kind::Return(attach) => attach,
         Kind::Event | Kind::RawEvent => Attach::Tracepoint,
@@ -234,6 +246,8 @@ mod tests {
             ("vfs_read", None),
             ("ext4:ext4_open", None),
             ("vfs_read+0x1f/0x80 [ext4]", None),
+            ("p [ext4]", None),
+            ("kprobe:vfs_rea[d]", Some(Attach::Kprobe)),
         ] {
             assert_eq!(attach(text), expected, "{text}");
         }

@@ -54,19 +54,17 @@ impl<T: Copy + Default> ByMechanism<T> {
     /// Computes the value of each mechanism for kernel code, or for programs and shared libraries.
     pub fn new(is_user: bool, value: impl Fn(Mechanism) -> T) -> Self {
         let mechanisms = Mechanism::reaching(is_user);
-        let mut values = [T::default(); Mechanism::MOST];
-        for (to, mechanism) in values.iter_mut().zip(mechanisms) {
-            *to = value(*mechanism);
-        }
-        Self { mechanisms, values }
+        Self::in_order(mechanisms, mechanisms.iter().map(|mechanism| value(*mechanism)))
     }
     /// Maps each value.
     pub fn map<U: Copy + Default>(&self, value: impl Fn((Mechanism, T)) -> U) -> ByMechanism<U> {
-        let mut values = [U::default(); Mechanism::MOST];
-        for (to, one) in values.iter_mut().zip(self.iter()) {
-            *to = value(one);
-        }
-        ByMechanism { mechanisms: self.mechanisms, values }
+        ByMechanism::in_order(self.mechanisms, self.iter().map(value))
+    }
+    /// Takes the value of each of these mechanisms.
+    fn in_order(mechanisms: &'static [Mechanism], each: impl Iterator<Item = T>) -> Self {
+        let mut values = [T::default(); Mechanism::MOST];
+        values.iter_mut().zip(each).for_each(|(to, value)| *to = value);
+        Self { mechanisms, values }
     }
     /// The value of a mechanism; `None` if it does not reach the object.
     pub fn get(&self, mechanism: Mechanism) -> Option<T> {
