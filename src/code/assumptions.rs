@@ -8,6 +8,7 @@
 //! | a table exists if a function reads it | size of that function: an empty one reads none ([`EMPTY`]) | | clang build of 6.1 | 5.10 to 7.3 |
 //! | x86: instructions that raise exceptions are refused | functions of the debug information (`is_exception_insn` or its callers) | version ≥ [`REFUSES_TRAPS`] | 6.1, 6.12, 7.2 booted | 6.9 to 7.3 |
 //! | x86: which instructions are emulated, and so refused if they cannot be | `kprobe_emulate_*` functions of vmlinux | version ≥ [`EMULATES`] | 5.10, 6.1 booted | 5.13 to 7.3 |
+//! | x86: an instruction of 15 bytes leaves no room for the breakpoint behind its copy, and is refused | as above: kprobes that emulate put one there | version ≥ [`EMULATES`] | 7.3 booted: no-ops of LLVM | 5.13 to 7.3 |
 //! | x86: type checks of indirect calls (kCFI) are refused | a call of `is_cfi_trap` in the code that checks probes | version ≥ [`KEEPS_TYPE_CHECKS`] | 6.1 of clang indexed, not booted | 6.6 to 7.3 |
 //! | i386: the rules of kprobes, in the same files, are those of x86-64; `pop %ds` counts as a load of `%ss` | as above | | 6.1 686-pae booted, 28,627 requests; `pop %ds` was not among them | 6.1 |
 //! | i386: no-ops of static branches are `mov %esi, %esi` and a `lea` of 5 bytes | code at the entries of `__jump_table` | | 6.1 686-pae booted | 6.1 |

@@ -150,7 +150,7 @@ pub fn is_near_branch(instruction: &Instruction) -> bool {
 /// Whether the kernel can neither copy nor emulate the first instruction.
 pub fn is_unsupported(code: &[u8], bits: u32) -> bool {
     let first = first(code, bits);
-    first.is_invalid() || refuses(&first)
+    first.is_invalid() || refuses(&first) || leaves_no_room(&first)
 }
 
 /// Whether the first instruction is undefined, as used for BUG and WARN.
@@ -172,7 +172,7 @@ pub fn calls(code: &[u8], pc: u32, function: u64, bits: u32) -> bool {
 }
 
 fn first(code: &[u8], bits: u32) -> Instruction {
-    Decoder::new(bits, &code[..code.len().min(15)], DecoderOptions::NO_INVALID_CHECK).decode()
+    Decoder::new(bits, &code[..code.len().min(MAX_LENGTH)], DecoderOptions::NO_INVALID_CHECK).decode()
 }
 
 /// Instructions that `__copy_instruction` and `prepare_emulation` refuse (arch/x86/kernel/kprobes/core.c, 5.13 to
@@ -193,13 +193,22 @@ fn refuses(instruction: &Instruction) -> bool {
     }
 }
 
+/// The length of the longest instruction, in bytes.
+const MAX_LENGTH: usize = 15;
+
 /// Instructions refused by kprobes that emulate.
 pub fn refuses_to_emulate(instruction: &Instruction, _: &[u8]) -> Option<SiteKind> {
     match instruction.code() {
-        _ if refuses(instruction) => Some(SiteKind::Unsupported),
+        _ if refuses(instruction) || leaves_no_room(instruction) => Some(SiteKind::Unsupported),
         code if is_trap(code) => Some(SiteKind::Trap),
         _ => None,
     }
+}
+
+/// Whether an instruction fills the buffer of its copy (`MAX_INSN_SIZE`), which then has no room for the breakpoint
+/// behind it (`prepare_singlestep`, arch/x86/kernel/kprobes/core.c, since 5.13). LLVM writes no-ops of that length.
+fn leaves_no_room(instruction: &Instruction) -> bool {
+    instruction.len() >= MAX_LENGTH
 }
 
 /// Instructions refused by kprobes that step out of line: breakpoints, and those that mask exceptions

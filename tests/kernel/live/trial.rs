@@ -73,12 +73,12 @@ impl Trial {
             // EINVAL within a return that was patched: the bytes behind it are breakpoints (up to v6.8).
             "not-boundary" => &[EILSEQ, EINVAL],
             // What nothing reaches may be padding, which is breakpoints.
-            // ENOSPC: behind an instruction of 15 bytes there is no room for a breakpoint (`prepare_singlestep`,
-            // arch/x86/kernel/kprobes/core.c, seen on 7.3 in the padding of LLVM).
+            // ENOSPC: an instruction of 15 bytes (`prepare_singlestep`, arch/x86/kernel/kprobes/core.c).
             "dead-code" | "discarded" => &[EILSEQ, EINVAL, ENOSPC],
             // The symbol is gone with the code; without CONFIG_KALLSYMS_ALL exit code had none.
             "init-text" | "exit-text" => &[ENOENT, EINVAL],
-            "patched" | "undecided" | "unsupported-instruction" => &[EINVAL, EILSEQ, EOPNOTSUPP],
+            "unsupported-instruction" => &[EINVAL, EILSEQ, EOPNOTSUPP, ENOSPC],
+            "patched" | "undecided" => &[EINVAL, EILSEQ, EOPNOTSUPP],
             _ => &[EINVAL],
         };
         let is_refused = errors.contains(&answer.errno);

@@ -155,6 +155,17 @@ fn instructions_that_are_refused_since_6_9() {
     assert_eq!(traps.map(|t| NEWER.says(t, "kprobe")), [refused, refused, "bug-site"]);
 }
 
+/// Kprobes that emulate put a breakpoint behind the copy of an instruction (`prepare_singlestep`,
+/// arch/x86/kernel/kprobes/core.c, 5.13): behind 15 bytes there is no room. Older ones step any instruction.
+#[test]
+fn instructions_that_are_refused_since_5_13() {
+    let stepped = Kernel { emulates: false, ..OLD }.index();
+    let places = ["long+5", "long+19", "unsupported+14", "long+34"];
+    assert_eq!(places.map(|place| stepped.says(place, "kprobe")), ["ok"; 4]);
+    let refused = "unsupported-instruction";
+    assert_eq!(places.map(|place| OLDER.says(place, "kprobe")), ["ok", refused, refused, "ok"]);
+}
+
 #[test]
 fn kprobe_events_want_an_ftrace_site() {
     let all = [

@@ -17,13 +17,15 @@ pub struct Kernel {
     pub structs: u8,
     /// Whether the functions are there whose names betray rules of the configuration.
     pub has_rules: bool,
+    /// Whether its kprobes emulate instructions.
+    pub emulates: bool,
 }
 
 /// As Debian's kernel of this version.
 pub const OLD: Kernel =
-    Kernel { release: "6.1.0-old", alternative: 12, bug: 12, structs: 0, has_rules: true };
+    Kernel { release: "6.1.0-old", alternative: 12, bug: 12, structs: 0, has_rules: true, emulates: true };
 pub const NEW: Kernel =
-    Kernel { release: "6.12.0-new", alternative: 14, bug: 12, structs: 0, has_rules: true };
+    Kernel { release: "6.12.0-new", alternative: 14, bug: 12, structs: 0, has_rules: true, emulates: true };
 
 impl Kernel {
     /// Compiles and links vmlinux and the module. Panics with the tool's own words where one fails.
@@ -61,6 +63,9 @@ impl Kernel {
             c.arg(format!("-DRELEASE=\"{}\"", self.release));
             if !self.has_rules {
                 c.arg("-DWITHOUT_RULES");
+            }
+            if self.emulates {
+                c.arg("-DEMULATES");
             }
             c.args(["-c", source, "-o"]).arg(object(source));
             c
