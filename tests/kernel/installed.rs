@@ -61,9 +61,11 @@ impl Architecture {
 }
 
 impl Kernel {
-    /// Whether it is one of those by which the cases of values and limits were made: 6.1 to 6.12. Says so if it is not.
+    /// Whether it is one of those by which the cases of values and limits were made: 6.1 to 6.12, and riscv64 of any version:
+    /// Debian's first is 7.2. Says so if it is not.
     pub fn is_of_cases(&self) -> bool {
-        let is_known = (6..7).contains(&numbers(&self.release)[0]);
+        let is_known =
+            self.architecture == Architecture::Riscv64 || (6..7).contains(&numbers(&self.release)[0]);
         if !is_known {
             say(&format!("skipped: {}: the cases are of 6.1 to 6.12", self.release));
         }

@@ -2,8 +2,19 @@
 use probeidx_format::machine;
 
 /// The name of a DWARF register in kprobe_events: `%di`. (arch/x86/kernel/ptrace.c, arch/arm64/kernel/ptrace.c,
-/// arch/s390/kernel/ptrace.c, arch/powerpc/kernel/ptrace/ptrace.c: `regs_query_register_offset`)
+/// arch/s390/kernel/ptrace.c, arch/powerpc/kernel/ptrace/ptrace.c, arch/riscv/kernel/ptrace.c:
+/// `regs_query_register_offset`)
 pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
+    names(machine).get(usize::from(number)).copied().filter(|name| !name.is_empty())
+}
+
+/// Whether the kernel's names of a machine's registers are known.
+pub fn are_named(machine: u16) -> bool {
+    !names(machine).is_empty()
+}
+
+/// By DWARF number.
+fn names(machine: u16) -> &'static [&'static str] {
     const X86_64: [&str; 17] = [
         "%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
         "%r14", "%r15", "%ip",
@@ -24,16 +35,21 @@ pub fn kernel_register(number: u8, machine: u16) -> Option<&'static str> {
         "%gpr21", "%gpr22", "%gpr23", "%gpr24", "%gpr25", "%gpr26", "%gpr27", "%gpr28", "%gpr29", "%gpr30",
         "%gpr31",
     ];
-    let names: &[&str] = match machine {
+    // The first, which is always zero, has no name.
+    const RISCV64: [&str; 32] = [
+        "", "%ra", "%sp", "%gp", "%tp", "%t0", "%t1", "%t2", "%s0", "%s1", "%a0", "%a1", "%a2", "%a3", "%a4",
+        "%a5", "%a6", "%a7", "%s2", "%s3", "%s4", "%s5", "%s6", "%s7", "%s8", "%s9", "%s10", "%s11", "%t3",
+        "%t4", "%t5", "%t6",
+    ];
+    match machine {
         machine::I386 => &I386,
         machine::PPC64 => &POWERPC64,
         machine::S390 => &S390X,
         machine::X86_64 => &X86_64,
         machine::AARCH64 => &ARM64,
-        // 243, riscv64: none until values have been fetched through them in a booted kernel.
+        machine::RISCV => &RISCV64,
         _ => &[],
-    };
-    names.get(usize::from(number)).copied()
+    }
 }
 
 /// The kernel's name of the instruction pointer, which holds the probe's address.
@@ -42,6 +58,7 @@ pub fn instruction_pointer(machine: u16) -> Option<&'static str> {
         machine::X86_64 | machine::I386 => Some("%ip"),
         machine::AARCH64 => Some("%pc"),
         machine::PPC64 => Some("%nip"),
+        machine::RISCV => Some("%epc"),
         _ => None,
     }
 }

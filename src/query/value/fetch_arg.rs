@@ -87,9 +87,9 @@ impl Target<'_> {
         let mut text = match first {
             Op::Register(number) => {
                 let machine = self.view.machine();
-                let unnamed = || match registers::kernel_register(0, machine) {
-                    Some(_) => format!("the kernel has no name for DWARF register {number}"),
-                    None => "registers of this architecture are not named yet".to_owned(),
+                let unnamed = || match registers::are_named(machine) {
+                    true => format!("the kernel has no name for DWARF register {number}"),
+                    false => "registers of this architecture are not named yet".to_owned(),
                 };
                 registers::kernel_register(*number, machine).ok_or_else(unnamed)?.to_owned()
             }

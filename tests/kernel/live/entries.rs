@@ -21,7 +21,7 @@ pub type Kinds = BTreeMap<String, Vec<Place>>;
 const SHARE: usize = 40;
 
 /// Of which that is so. Of other tables, which nothing here is known of, it is a tenth.
-const FOREMOST: [&str; 16] = [
+const FOREMOST: [&str; 17] = [
     "altinstructions",
     "bug_table",
     "call_sites",
@@ -30,6 +30,7 @@ const FOREMOST: [&str; 16] = [
     "ibt_endbr_seal",
     "jump_table",
     "kcfi_traps",
+    "longest no-ops",
     "mcount_loc",
     "padding",
     "parainstructions",
@@ -69,10 +70,11 @@ pub fn places(
             found.entry((kind.to_owned(), is_module)).or_default().push(place);
         }
     }
-    if kernel.architecture == Architecture::Arm64 {
-        let pairs = exclusives(&vmlinux, &Code::of(view, objects[0]));
-        found.insert(("exclusive loads and stores".to_owned(), false), pairs);
-    }
+    let (kind, instructions): (&str, fn(&Elf<'_>, &Code<'_>) -> Vec<Place>) = match kernel.architecture {
+        Architecture::Arm64 => ("exclusive loads and stores", exclusives),
+        _ => ("longest no-ops", longest_no_ops),
+    };
+    found.insert((kind.to_owned(), false), instructions(&vmlinux, &Code::of(view, objects[0])));
     let mut kinds = Kinds::new();
     for ((kind, is_module), mut places) in found {
         places.sort_unstable();
@@ -233,6 +235,17 @@ fn of_symbols(view: &View<'_>, object: ObjectId) -> Vec<(&'static str, Place)> {
         }
     }
     found
+}
+
+/// No-ops of 15 bytes, the longest that there are. LLVM writes them between functions and, aligning a loop, within.
+fn longest_no_ops(object: &Elf<'_>, code: &Code<'_>) -> Vec<Place> {
+    const NO_OP: [u8; 15] = [0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];
+    let sections = object.sections.iter().filter(|s| s.is_allocated() && s.is_executable());
+    let found = sections.flat_map(|section| {
+        let starts = section.raw().windows(NO_OP.len()).enumerate().filter(|(_, bytes)| *bytes == NO_OP);
+        starts.filter_map(|(offset, _)| code.at(section.address() + offset as u64))
+    });
+    found.collect()
 }
 
 /// What arm64 takes for the start or end of an exclusive access, and the instructions that may lie between
