@@ -17,12 +17,14 @@
 //! | arm64: copies and fills of memory cannot be stepped | the mask in the decoder's code | version ≥ [`REFUSES_COPIES`] | 6.1, 6.12 booted | 6.12 to 7.3 |
 //! | riscv64: which instructions are refused, and that compressed jumps are emulated | version ≥ [`RISCV64`]; undecided for older ones | | 6.12, 7.2 booted, 4,536 requests | 6.11 to 7.2 |
 //! | riscv64: ftrace patches only the second instruction of an entry | function `ftrace_call_adjust` of vmlinux, no-ops before functions | version ≥ [`PATCHES_SECOND`] | 6.12, 7.2 booted: all ftrace sites | 6.16 to 7.2 |
+//! | riscv64: names of registers for fetch arguments (`regoffset_table`, arch/riscv/kernel/ptrace.c) | | all of them | values fetched in the booted 7.2: 31 definitions | 7.2 |
 //! | s390x: which instructions are probed | the tables of its disassembler (`opcode`, `opcode_offset`) | nothing: undecided without them | 6.12, 7.2 booted | 6.1 to 7.2 |
 //! | s390x: which known instructions are still refused, `probe_is_prohibited_opcode` | | the list of 6.12 | 6.12, 7.2 booted | 6.1 to 7.2: one list |
 //! | ppc64le: a probe at a symbol's address is at the global entry, which calls within an object bypass; a probe by name is put at the ftrace site or the local entry (`kprobe_lookup_name`) | | undecided (`NO_RULES`) until entries are where calls lead | 6.12 booted: one at `_text+N` of `vfs_write` never fired, one by name did | 6.12 |
 //! | x86: modules list no ftrace sites in `__patchable_function_entries` | kernels before 7.3 have that section for CONFIG_CALL_PADDING only, and list sites in `__mcount_loc` | | 6.12 booted: libcrc32c has the section and no site | 6.2 to 7.3 |
 //! | tables of symbols aligned to 4 hold offsets from their own place, and have no base | the tables' distances in the image | | 7.3 of amd64 and arm64 booted from their images | 7.0 to 7.3 |
 //! | areas of the kprobe blacklist | symbols that bound them | | `tests/kernel/live/listed` | 5.10 to 7.3 |
+//! | a symbol with a suffix is judged by the name before it, found in vmlinux or else in a loaded module (`within_notrace_func`, `within_kprobe_blacklist`) | symbols; a capture tells which modules are loaded | undecided if it depends on that | 7.3 booted: `node_copy.isra.0`, beside dm_persistent_data | 5.10 to 7.3 |
 //! | `__pfx_`, `__cfi_` symbols are refused | functions in the debug information (`is_cfi_preamble_symbol`) | refused, with only BTF or symbols | 6.1, 6.12 booted | 6.6 to 7.3 |
 //! | kprobe_events refuses functions without an ftrace site | configuration; functions in the debug information (`within_notrace_func`) | refused | 5.10 to 7.2 booted | 5.10 to 7.3 |
 //! | the source tree is that of the unit of `init/main.c` | its name and compilation directory | paths stay unchanged | `tests/suite/built`; 6.1 indexed as built by GCC and by clang | 6.1; for rt and Rust only the directories were checked |

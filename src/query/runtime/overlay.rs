@@ -143,7 +143,8 @@ impl<'l> Overlay<'l> {
         !traced.contains(&(text(name), module))
     }
 
-    fn runs(&self, object: ObjectId) -> bool {
+    /// Whether the indexed build of an object runs.
+    pub fn runs(&self, object: ObjectId) -> bool {
         self.runs.get(object.index()) == Some(&true)
     }
 }

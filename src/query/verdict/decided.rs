@@ -1,4 +1,4 @@
-//! How many verdicts of an index are decided, and why the others are not.
+//! How many verdicts of an index are decided, and what it lacks to decide the others.
 use super::Judge;
 use super::unknown::Unknown;
 use probeidx_format::View;
@@ -44,7 +44,7 @@ impl Decided {
             for (number, place) in (places.start as u32..).zip(own) {
                 let id = PlaceId::new(number);
                 let is_inline = view.outer(id, place).is_some();
-                let unknown = judge.verdicts(object, place.entry.get(), is_inline).unknown();
+                let unknown = judge.verdicts(object, place.entry.get(), is_inline).unknown().of_index();
                 if unknown == Unknown::NOTHING {
                     continue;
                 }

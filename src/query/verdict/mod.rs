@@ -9,6 +9,7 @@ pub mod decided;
 pub mod mechanism;
 pub mod reason;
 pub(crate) mod stap_blocklist;
+mod suffix;
 pub mod unknown;
 use super::index::functions::{self, kernel};
 use super::index::symbols::{self, Held};
@@ -253,9 +254,16 @@ impl<'a, 'l> Judge<'a, 'l> {
     }
 
     fn registered(&self, object: ObjectId, pc: u32, held: Held<'_>) -> Verdict {
-        Verdict::from(self.refused(object, pc, held))
-            .or(|| self.code(object, pc.saturating_add(self.shift(held))).into())
-            .or(|| self.unsure(object).into())
+        let refused = Verdict::from(self.refused(object, pc, held));
+        let code = || Verdict::from(self.code(object, pc.saturating_add(self.shift(held))));
+        match refused {
+            // What is on the instructions alone may decide it.
+            Verdict::No(open) if open.is_open() => match code() {
+                Verdict::No(reason) if !reason.is_open() => Verdict::No(reason),
+                _ => refused,
+            },
+            _ => refused.or(code).or(|| self.unsure(object).into()),
+        }
     }
 
     /// Why the code is not present in a running kernel, or never runs.
@@ -294,11 +302,13 @@ impl<'a, 'l> Judge<'a, 'l> {
             Some(RefusedBy::from_number(found.source.get()).map_or(Reason::Blacklist, Reason::from))
         };
         let name = self.view.string(held.record.name);
-        let of_base = || self.base(object, name).and_then(|(object, base)| listed(object, base.pc.get()));
+        let of_base = || self.of_base(object, name, |holder, base| listed(holder, base.pc.get()));
         let is_padding = || self.flags & ObjectRecord::REFUSES_PREFIXES != 0 && is_prefix(name);
         let by_itself = || self.running?.refuses(object, pc).then_some(Reason::Blacklist);
         let of_name = || is_padding().then_some(Reason::PrefixSymbol);
-        listed(object, pc).or_else(of_base).or_else(by_itself).or_else(of_name)
+        let is_listed = listed(object, pc).map_or_else(of_base, |reason| Ok(Some(reason)));
+        let known = is_listed.unwrap_or_default().or_else(by_itself).or_else(of_name);
+        known.or(is_listed.err().map(Reason::Undecided))
     }
 
     /// Checks the instructions at the address.
@@ -380,16 +390,17 @@ impl<'a, 'l> Judge<'a, 'l> {
     /// Whether kprobe_events refuse a symbol without an ftrace site. A symbol with a suffix is judged by the symbol
     /// named up to the first dot (`within_notrace_func`, trace_kprobe.c).
     fn notrace(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
-        let is_traced = held.record.has(SymbolRecord::TRACED)
-            || self
-                .base(object, self.view.string(held.record.name))
-                .is_some_and(|(_, base)| base.has(SymbolRecord::TRACED));
-        if is_traced {
+        let is_traced = |symbol: &SymbolRecord| symbol.has(SymbolRecord::TRACED);
+        if is_traced(held.record) {
             return None;
         }
+        let name = self.view.string(held.record.name);
+        let of_base = self.of_base(object, name, |_, base| is_traced(base).then_some(()));
         match self.kernel {
+            _ if of_base == Ok(Some(())) => None,
             Some(_) if self.flags & ObjectRecord::REFUSES_NOTRACE == 0 => None,
-            Some(_) => Reason::of(self.lacks_ftrace_table(object)).or(Some(Reason::NoFtraceSite)),
+            Some(_) => Reason::of(self.lacks_ftrace_table(object).and(of_base.err().unwrap_or_default()))
+                .or(Some(Reason::NoFtraceSite)),
             None => Some(Reason::Undecided(Unknown::KERNEL)),
         }
     }
@@ -417,19 +428,6 @@ impl<'a, 'l> Judge<'a, 'l> {
             Some(record) => Unknown::tables(record.unread().filtered(|table| table == CodeTable::Ftrace)),
             None => Unknown::SITE,
         }
-    }
-
-    /// The symbol that the kernel finds for a name up to its first dot: in vmlinux, else in the module
-    /// (`kallsyms_lookup_name`). `None` for a name without a dot.
-    fn base(&self, object: ObjectId, name: &[u8]) -> Option<(ObjectId, &'a SymbolRecord)> {
-        let dot = memchr::memchr(b'.', name)?;
-        let name = self.view.name(&name[..dot])?;
-        self.kernel.into_iter().chain([object]).find_map(|object| {
-            let mut symbols = functions::symbols_named(&self.view, object, name);
-            let symbol = symbols
-                .find_map(|s| functions::symbol(&self.view, s).filter(|s| s.has(SymbolRecord::KEPT)))?;
-            Some((object, symbol))
-        })
     }
 
     /// If the address counts as the entry of the symbol, how far after it the probe goes (`arch_adjust_kprobe_addr`,

@@ -2,7 +2,7 @@
 use probeidx_format::record::{CodeTable, TableSet};
 
 /// The bits used for tables.
-const TABLES: u32 = (1 << 26) - 1;
+const TABLES: u32 = (1 << 25) - 1;
 
 /// What would decide a verdict but is not known. Never empty for an undecided verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,13 +24,17 @@ impl Unknown {
     /// The kind of a site: the index has an undefined number for it.
     pub const SITE: Self = Self(1 << 26);
 
-    const OTHERS: [(Self, &'static str); 6] = [
+    /// Which modules are loaded, on which the symbol depends that the kernel finds for a name without its suffix.
+    pub const MODULES: Self = Self(1 << 25);
+
+    const OTHERS: [(Self, &'static str); 7] = [
         (Self::ARCHITECTURE, "the rules of this architecture"),
         (Self::CODE, "the machine code"),
         (Self::KERNEL, "vmlinux, which is not indexed"),
         (Self::KPROBES, "CONFIG_KPROBES, which is not set"),
         (Self::SYMBOL, "where instructions start outside of all symbols"),
         (Self::SITE, "a kind of site in the index"),
+        (Self::MODULES, "which modules are loaded"),
     ];
 
     /// These tables.
@@ -50,6 +54,10 @@ impl Unknown {
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         if self.is_nothing() { other } else { self }
+    }
+    /// What the index lacks. A capture of a running kernel tells the rest.
+    pub fn of_index(self) -> Self {
+        Self(self.0 & !Self::MODULES.0)
     }
     /// Whether everything is known.
     pub fn is_nothing(self) -> bool {

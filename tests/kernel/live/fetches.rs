@@ -175,9 +175,9 @@ pub const CASES: &[Case] = &[
     Case {
         kind: "the name of a cache, whatever its variable is called",
         at: At::Renamed { spec: "kmem_cache_alloc_noprof", before: "kmem_cache_alloc" },
-        arguments: &["name=s->name:string", "size=s->object_size"],
+        arguments: &["name=s->name:string"],
         action: "mkdir",
-        expect: r#"name="names_cache" size=4096"#,
+        expect: r#"name="names_cache""#,
     },
     Case {
         kind: "members of a struct that is passed by pointer",

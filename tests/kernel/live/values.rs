@@ -74,7 +74,9 @@ fn values_hold(kernel: &Kernel) {
             expected.iter_mut().for_each(|field| *field = field.replace("=shmem_", "=generic_"));
         }
         let has = |line: &String| {
-            if kernel.is_own_build() { has_some(line, &expected) } else { has(line, &expected) }
+            // GCC of riscv64 says that `optval` of sk_setsockopt is in the frame, which is not there yet.
+            let keeps_less = kernel.is_own_build() || kernel.architecture == Architecture::Riscv64;
+            if keeps_less { has_some(line, &expected) } else { has(line, &expected) }
         };
         if answer.errno == 0 && answer.traced.iter().any(has) {
             proved += 1;

@@ -93,6 +93,19 @@ fn modules_that_are_not_loaded_are_told() {
 }
 
 #[test]
+fn the_loaded_modules_decide_for_names_with_a_suffix() {
+    let says = |spec: &str, mechanism: &str, modules: &str| {
+        let place = places(&OLDER, spec, &Machine::new(&[], modules).whole()).remove(0);
+        text(&place["attach"], mechanism).to_owned()
+    };
+    let loaded = "places 16384 0 - Live 0xffffffffc0000000\n";
+    assert_eq!(says("module_plain.isra.0", "kprobe_events", ""), "no-ftrace-site");
+    assert_eq!(says("module_plain.isra.0", "kprobe_events", loaded), "ok");
+    assert_eq!(says("module_blocked.isra.0", "kprobe", ""), "ok");
+    assert_eq!(says("module_blocked.isra.0", "kprobe", loaded), "blacklist");
+}
+
+#[test]
 fn what_the_kernel_refuses_there_is_refused() {
     let machine = Machine::new(&[], "");
     let place = &places(&OLDER, "vmlinux:plain", &machine.whole())[0];

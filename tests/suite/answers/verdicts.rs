@@ -196,6 +196,33 @@ fn kprobe_events_want_an_ftrace_site() {
     assert_eq!(without.says("__pfx_with_endbr", "kprobe"), "ok");
 }
 
+/// A function with a suffix is judged by the name without it, which the kernel looks up in loaded modules too.
+/// (`within_notrace_func`, kernel/trace/trace_kprobe.c; seen on 7.3: `node_copy.isra.0` and dm_persistent_data)
+#[test]
+fn the_name_before_a_suffix_may_be_that_of_a_module() {
+    let kprobe = [
+        ("module_plain.isra.0", "ok"),
+        ("module_blocked.isra.0", "undecided"),
+        ("module_untraced.isra.0", "ok"),
+        // Refused whatever is loaded.
+        ("module_blocked.isra.0+3", "unsupported-instruction"),
+        ("module_blocked.isra.0+1", "not-boundary"),
+    ];
+    assert_all(&OLDER, &kprobe, "kprobe");
+    let events = [
+        ("module_plain.isra.0", "undecided"),
+        ("module_blocked.isra.0", "undecided"),
+        ("module_untraced.isra.0", "no-ftrace-site"),
+        ("module_plain.isra.0+3", "unsupported-instruction"),
+    ];
+    assert_all(&OLDER, &events, "kprobe_events");
+    let place = OLDER.place("module_plain.isra.0");
+    assert_eq!(place["because"], json!(["which modules are loaded"]));
+    // What a capture tells is no fault of the index.
+    let stats = OLDER.json(&["stats"]).remove(0);
+    assert_eq!(stats["verdicts"]["undecided"], 0, "{stats}");
+}
+
 #[test]
 fn return_probes_and_ftrace_take_entries() {
     let returns = [
