@@ -74,8 +74,9 @@ pub enum When {
     Never,
 }
 
-/// The commands there are.
+/// The commands there are. Only the definition of the one that is named is made.
 #[derive(Clone, Debug, Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     /// Index kernels and modules
     Build(Build),

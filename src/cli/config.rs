@@ -63,9 +63,10 @@ impl Config {
 
     /// The kernel that is used without having been chosen among several, and their number.
     pub fn unchosen(&self) -> Option<(&str, usize)> {
-        let running = self.running.as_deref().filter(|_| self.kernel.is_none() && self.db.is_dir())?;
-        let there = self.releases().ok()?;
-        (there.len() > 1 && there.iter().any(|release| release == running)).then_some((running, there.len()))
+        let running = self.running.as_deref().filter(|_| self.kernel.is_none())?;
+        let is_there = self.db.join(format!("{running}.pidx")).is_file();
+        let count = is_there.then(|| self.releases().ok()).flatten()?.len();
+        (count > 1).then_some((running, count))
     }
 
     /// Opens an index, or returns the open one.
