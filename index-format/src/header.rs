@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The start of the file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -147,9 +147,6 @@ sections! {
     TapsetTrees = "tapset_trees",
     /// The texts of all tapsets, including those for other kernels: [`SourcesMeta`](crate::tapset::SourcesMeta).
     TapsetSources = "tapset_sources",
-    /// An fst map from the names of functions and function symbols to their `NameId`s, without the padding symbols
-    /// before functions (`__pfx_`, `__cfi_`).
-    NameFst = "name_fst",
 }
 
 /// CRC-32 as in Ethernet, gzip and zip, used for all checksums of the file: it detects every change of up to 32

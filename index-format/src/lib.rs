@@ -18,7 +18,7 @@
 //!
 //! Opening reads these first bytes, and the records of objects and units, whose ranges must be consecutive: walks
 //! over all of them are then bounded by the tables' lengths. The checksum of a section is compared by `verify`, and
-//! once before its bytes are passed to code that cannot handle damaged input (`meta`, `name_fst`). All other readers
+//! once before its bytes are passed to code that cannot handle damaged input (`meta`). All other readers
 //! accept any bytes: an invalid id gives an empty answer.
 //!
 //! ## References
@@ -164,6 +164,7 @@
 //! | 4 | user objects: `segments`, a flag of objects, their names in `meta`; locations of parameters at the entry, as an empty range |
 //! | 5 | `tracepoints`, `event_fields`, `labels`; SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration`; units of BTF, objects with names only |
 //! | 6 | which tables about its code an object lacks (`unread`), and sites that may be in one of them; instructions that raise exceptions |
+//! | 7 | without `name_fst`, which nobody read; bits of the hash in `name_hash`; bounds of the code that can be probed in `objects` |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 

@@ -1,4 +1,7 @@
-//! Maps an exact name to its rank, with two memory accesses.
+//! Maps an exact name to its rank.
+//!
+//! A slot has the rank plus one in its low bits, as many as the length of the table takes, and low bits of the hash in
+//! the others: names that share a slot are told apart without a look at their strings.
 use zerocopy::byteorder::little_endian::U32;
 
 /// The hash of a name: FNV-1a over eight bytes at a time, then mixed. It is part of the format.
@@ -19,33 +22,44 @@ pub fn hash(name: &[u8]) -> u32 {
     (state ^ state >> 32) as u32
 }
 
-/// The hash table for these names, two thirds full: `NameId` plus one, in the first free slot from that of the hash
-/// on.
+/// The hash table for these names, two thirds full. Each is in the first free slot from that of its hash on; a free
+/// slot is 0.
 pub fn table<'a>(names: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<U32> {
     let mut table = vec![U32::ZERO; names.len() * 3 / 2 + 1];
+    let ranks = ranks(&table);
     for (id, name) in names.enumerate() {
-        let mut at = slot(&table, name);
+        let hash = hash(name);
+        let mut at = slot(&table, hash);
         while table[at] != U32::ZERO {
             at = after(&table, at);
         }
-        table[at] = U32::new(id as u32 + 1);
+        table[at] = U32::new(hash & !ranks | (id as u32 + 1));
     }
     table
 }
 
 /// The ranks that may be this name's; the caller compares the names. Terminates even if the table is damaged.
 pub fn candidates<'a>(table: &'a [U32], name: &[u8]) -> impl Iterator<Item = u32> + 'a {
-    let mut at = slot(table, name);
-    (0..table.len()).map_while(move |_| {
-        let found = table.get(at)?.get().checked_sub(1);
+    let (hash, ranks) = (hash(name), ranks(table));
+    let mut at = slot(table, hash);
+    let slots = (0..table.len()).map_while(move |_| {
+        let found = table.get(at)?.get();
         at = after(table, at);
-        found
-    })
+        (found != 0).then_some(found)
+    });
+    slots
+        .filter(move |found| (found ^ hash) & !ranks == 0)
+        .filter_map(move |found| (found & ranks).checked_sub(1))
 }
 
-/// The first slot for a name: the hash, scaled from 2^32 to the table's length.
-fn slot(table: &[U32], name: &[u8]) -> usize {
-    ((u64::from(hash(name)) * table.len() as u64) >> 32) as usize
+/// The first slot for a hash, scaled from 2^32 to the table's length: by its high bits.
+fn slot(table: &[U32], hash: u32) -> usize {
+    ((u64::from(hash) * table.len() as u64) >> 32) as usize
+}
+
+/// The bits of a slot that hold a rank plus one.
+fn ranks(table: &[U32]) -> u32 {
+    (1u32 << (usize::BITS - table.len().leading_zeros()).min(31)) - 1
 }
 
 fn after(table: &[U32], at: usize) -> usize {

@@ -18,7 +18,7 @@ macro_rules! records {
 records! {
     /// vmlinux, a module, or a user object. `first_*` are the starts of its ranges in other tables; each range ends
     /// where that of the next record starts, and there is one record more than objects.
-    ObjectRecord = 80 {
+    ObjectRecord = 88 {
         /// The kernel's name of the module (`kvm_amd`); empty for vmlinux. For a user object, the last component of
         /// its path.
         name: StrId,
@@ -50,6 +50,10 @@ records! {
         flags: U32,
         /// The tables about its code that are missing or damaged: a [`TableSet`].
         unread: U32,
+        /// vmlinux: `_stext`, where code starts that can be probed; 0 if it has no such symbol.
+        core_start: Pc,
+        /// vmlinux: `_etext`, the end of that code; `u32::MAX` if it has no such symbol.
+        core_end: Pc,
     }
     /// An allocated section of an object.
     SectionRecord = 32 {

@@ -337,7 +337,7 @@ impl<'a> View<'a> {
         self.unit_files(unit).get(file as usize).copied().unwrap_or(StrId::new(0))
     }
 
-    /// The rank of an exact name. Cost: two or three cache misses.
+    /// The rank of an exact name. Cost: three cache misses, or one for a name that is not there.
     pub fn name(&self, name: &[u8]) -> Option<NameId> {
         names::candidates(self.name_hash, name)
             .find(|&id| self.names.get(id as usize).is_some_and(|n| self.string(n.name) == name))

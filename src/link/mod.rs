@@ -10,7 +10,6 @@ use crate::load::symbols::{self, Kept, Symbol};
 use crate::merge::blank;
 use crate::merge::intern::{GlobalStr, Interner, StringIds};
 use crate::merge::{Functions, Places};
-use crate::symbol_name::is_prefix;
 use object::Endianness;
 use probeidx_format::id::{FunctionId, Pc, StrId, SymbolId};
 use probeidx_format::names;
@@ -144,8 +143,6 @@ pub struct Linked {
 pub struct Names {
     pub records: Vec<NameRecord>,
     pub hash: Vec<U32>,
-    /// The names of functions and function symbols, with their ranks.
-    pub of_functions: Vec<(StrId, u64)>,
     pub symbols: Vec<SymbolId>,
 }
 
@@ -231,12 +228,25 @@ pub fn link(
         kernel.flags = U32::new(inlined_rules(kernel.flags.get(), strings, functions, is_configured));
     }
     let by_name = symbols_by_name(symbols);
-    let is_function: Vec<bool> = symbols.iter().map(SymbolRecord::is_function).collect();
     let (names, ()) = rayon::join(
-        || names(&by_name, &is_function, strings, functions),
+        || names(&by_name, strings, functions),
         || mark_described(objects, symbols, functions, places),
     );
+    bound_core(&mut linked, &names, strings);
     Linked { names, ..linked }
+}
+
+/// Marks the code of vmlinux that can be probed (`core_kernel_text`, kernel/extable.c).
+fn bound_core(linked: &mut Linked, names: &Names, strings: &[u8]) {
+    let Linked { objects, symbols, .. } = linked;
+    let [kernel, next, ..] = &mut objects[..] else { return };
+    let bound = |name| {
+        let first = names.symbols_of(name, strings).first()?.index();
+        (first < next.first_symbol.get() as usize).then(|| symbols[first].pc)
+    };
+    let is_kernel = kernel.name == StrId::new(0);
+    kernel.core_start = bound(b"_stext").filter(|_| is_kernel).unwrap_or(Pc::new(0));
+    kernel.core_end = bound(b"_etext").filter(|_| is_kernel).unwrap_or(Pc::new(u32::MAX));
 }
 
 /// Whether a section contains code.
@@ -331,9 +341,8 @@ fn symbols_by_name(symbols: &[SymbolRecord]) -> Vec<u64> {
 }
 
 /// Builds the tables of names.
-fn names(by_name: &[u64], is_function: &[bool], strings: &[u8], functions: &Functions) -> Names {
+fn names(by_name: &[u64], strings: &[u8], functions: &Functions) -> Names {
     let mut records = vec![];
-    let mut of_functions = vec![];
     let declared = &functions.records[..functions.records.len() - 1];
     let (mut function, mut symbol) = (0, 0);
     loop {
@@ -347,13 +356,6 @@ fn names(by_name: &[u64], is_function: &[bool], strings: &[u8], functions: &Func
         while by_name.get(symbol).is_some_and(|s| (s >> 32) as u32 == name.get()) {
             symbol += 1;
         }
-        let bears = |at: &u64| is_function[*at as u32 as usize];
-        // Since 6.6, kernels have as many symbols of padding as of functions.
-        let is_of_function =
-            || by_name[first.1..symbol].iter().any(bears) && !is_prefix(string_at(strings, name));
-        if function > first.0 || is_of_function() {
-            of_functions.push((name, records.len() as u64));
-        }
         records.push(NameRecord {
             name,
             first_function: FunctionId::new(first.0 as u32),
@@ -366,18 +368,16 @@ fn names(by_name: &[u64], is_function: &[bool], strings: &[u8], functions: &Func
         first_symbol: U32::new(symbol as u32),
         ..blank()
     });
-    Names { records, hash, of_functions, symbols: by_name.iter().map(|s| SymbolId::new(*s as u32)).collect() }
+    Names { records, hash, symbols: by_name.iter().map(|s| SymbolId::new(*s as u32)).collect() }
 }
 
 impl Names {
-    /// An fst map from the names of functions and function symbols to their ranks, without the padding before
-    /// functions.
-    pub fn fst(&self, strings: &[u8]) -> Vec<u8> {
-        let mut builder = fst::MapBuilder::memory();
-        for &(name, rank) in &self.of_functions {
-            builder.insert(string_at(strings, name), rank).expect("names are sorted and distinct");
-        }
-        builder.into_inner().expect("memory does not fail")
+    /// The symbols of a name.
+    fn symbols_of(&self, name: &[u8], strings: &[u8]) -> &[SymbolId] {
+        let named = |record: &NameRecord| string_at(strings, record.name).cmp(name);
+        let found = self.records[..self.records.len() - 1].binary_search_by(named);
+        let first = |at: usize| self.records[at].first_symbol.get() as usize;
+        found.map_or(&[], |at| &self.symbols[first(at)..first(at + 1)])
     }
 }
 

@@ -35,11 +35,7 @@ pub fn write(
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
-    // Building the fst takes as long as writing everything else: do both at once.
-    let (fst, writer) = rayon::join(
-        || linked.names.fst(&model.strings),
-        || write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked),
-    );
+    let writer = write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked);
     let finish = |mut writer: Writer<_>| {
         let Evaluated { configuration, tables, sources } = evaluated;
         let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
@@ -50,7 +46,6 @@ pub fn write(
         one(S::TapsetDefinitions, tables.definitions.as_bytes())?;
         one(S::TapsetTrees, &tables.trees)?;
         one(S::TapsetSources, sources)?;
-        one(S::NameFst, &fst)?;
         writer.finish(meta.machine, model.release)
     };
     let length = writer.and_then(finish).map_err(io)?;
@@ -60,7 +55,7 @@ pub fn write(
     Ok(length)
 }
 
-/// Writes all sections except the fst, configuration and tapsets.
+/// Writes all sections except the configuration and tapsets.
 fn write_to<W: std::io::Write + std::io::Seek>(
     out: W,
     meta: &Meta,

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mapping::Mapping;
 use probeidx_format::id::ObjectId;
 
-use probeidx_format::{SectionName, View};
+use probeidx_format::View;
 use std::path::{Path, PathBuf};
 
 /// An index file, mapped into memory. Opening takes some ten microseconds, depending on the number of modules. It stays
@@ -35,20 +35,6 @@ impl Index {
     /// The tables of the index. Cost: a microsecond.
     pub fn view(&self) -> Result<View<'_>> {
         View::open(self.mapping.bytes()).map_err(|e| self.error(e))
-    }
-    /// The names of functions and function symbols with their ranks, to search with an automaton (a Levenshtein
-    /// distance, a DFA of [`Pattern::to_regex`](crate::pattern::Pattern::to_regex)). The padding before functions
-    /// (`__pfx_`, `__cfi_`) is not included. Cost: its checksum, because a damaged map cannot be searched.
-    pub fn name_map(&self) -> Result<fst::Map<&[u8]>> {
-        let bytes = self.view()?.checked(SectionName::NameFst).map_err(|e| self.error(e))?;
-        fst::Map::new(bytes).map_err(|_| {
-            let what = "the map of names cannot be read";
-            self.error(probeidx_format::Error::Section {
-                section: SectionName::NameFst.text(),
-                offset: 0,
-                what,
-            })
-        })
     }
     /// Checks that no byte has changed since it was written, and that its tables follow the format. Cost: reads the
     /// file.

@@ -16,7 +16,7 @@ use super::index::symbols::{self, Held};
 use super::runtime::overlay::Overlay;
 use crate::symbol_name::is_prefix;
 use mechanism::{ByMechanism, Mechanism};
-use probeidx_format::id::{ObjectId, StrId};
+use probeidx_format::id::ObjectId;
 use probeidx_format::record::{
     CodeTable, ObjectRecord, RefusedBy, SectionRecord, SiteKind, SiteRecord, SymbolRecord, TableSet,
 };
@@ -132,30 +132,20 @@ pub struct Judge<'a, 'l> {
     flags: u32,
     /// From `_stext` to `_etext` of vmlinux.
     core: (u32, u32),
-    /// The name of the one function whose returns cannot be probed.
-    never_returns: Option<StrId>,
     /// The running kernel, if there is a capture: its own lists override what the index predicts.
     running: Option<&'l Overlay<'l>>,
 }
 
 impl<'a, 'l> Judge<'a, 'l> {
-    /// Determines which rules the kernel has. Cost: a few name lookups.
+    /// Determines which rules the kernel has. Cost: none to speak of.
     pub fn new(view: View<'a>) -> Self {
         let kernel = kernel(&view);
         let record = kernel.and_then(|k| view.objects.get(k.index()));
         // In an index without vmlinux, it is unknown whether the kernel has these rules; assuming them loses nothing.
         const TAKEN: u32 = ObjectRecord::REFUSES_PREFIXES | ObjectRecord::REFUSES_TRAPS;
         let flags = record.map_or(TAKEN, |o| o.flags.get());
-        let bound = |name: &[u8]| {
-            let symbol = functions::symbols_named(&view, kernel?, view.name(name)?).next()?;
-            Some(functions::symbol(&view, symbol)?.pc.get())
-        };
-        let core = (bound(b"_stext").unwrap_or(0), bound(b"_etext").unwrap_or(u32::MAX));
-        // kretprobe_blacklist, arch/x86/kernel/kprobes/core.c; arm64's is empty.
-        let is_x86 = [machine::X86_64, machine::I386].contains(&view.machine());
-        let switch = is_x86.then(|| view.name(b"__switch_to")).flatten();
-        let never_returns = switch.and_then(|n| Some(view.names.get(n.index())?.name));
-        Self { view, kernel, flags, core, never_returns, running: None }
+        let core = record.map_or((0, u32::MAX), |o| (o.core_start.get(), o.core_end.get()));
+        Self { view, kernel, flags, core, running: None }
     }
 
     /// Judges for a running kernel.
@@ -189,11 +179,10 @@ impl<'a, 'l> Judge<'a, 'l> {
         let entry = self.entry_shift(held).filter(|_| self.is_function(held));
         let at_entry = || Verdict::from(entry.is_none().then_some(Reason::NotEntry));
         let inline = Verdict::from(is_inline.then_some(Reason::Inline));
-        let kretprobe = inline.or(|| kprobe_events).or(at_entry).or(|| {
-            let returns_elsewhere =
-                Some(held.record.name) == self.never_returns && Some(object) == self.kernel;
-            returns_elsewhere.then_some(Reason::KretprobeBlacklist).into()
-        });
+        let kretprobe = inline
+            .or(|| kprobe_events)
+            .or(at_entry)
+            .or(|| self.returns_elsewhere(object, held).then_some(Reason::KretprobeBlacklist).into());
         let fentry = inline.or(at_entry).or(|| self.traced_at_entry(object, held).into());
         let by = ByMechanism::new(false, |mechanism| match mechanism {
             Mechanism::KprobeEvents => kprobe_events,
@@ -403,6 +392,13 @@ impl<'a, 'l> Judge<'a, 'l> {
                 .or(Some(Reason::NoFtraceSite)),
             None => Some(Reason::Undecided(Unknown::KERNEL)),
         }
+    }
+
+    /// Whether it is the one function whose returns cannot be probed (`kretprobe_blacklist`,
+    /// arch/x86/kernel/kprobes/core.c; arm64's is empty).
+    fn returns_elsewhere(&self, object: ObjectId, held: Held<'_>) -> bool {
+        let is_x86 = [machine::X86_64, machine::I386].contains(&self.view.machine());
+        is_x86 && Some(object) == self.kernel && self.view.string(held.record.name) == b"__switch_to"
     }
 
     fn traced_at_entry(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {

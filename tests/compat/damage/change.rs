@@ -25,7 +25,7 @@ pub struct Subject {
 pub const SECTIONS: usize = size_of::<Header>() + SectionName::ALL.len() * size_of::<DirectoryEntry>();
 
 /// The sections whose checksums are compared before they are read.
-const COMPARED: [SectionName; 3] = [SectionName::Meta, SectionName::TapsetSources, SectionName::NameFst];
+const COMPARED: [SectionName; 2] = [SectionName::Meta, SectionName::TapsetSources];
 
 impl Subject {
     /// Copies an index into a folder.

@@ -452,17 +452,3 @@ fn what_a_list_attaches_with_is_what_is_judged() {
     let taken = || json!({});
     assert_eq!(refused, [taken(), no_site.clone(), no_site.clone(), no_site, taken(), taken()], "{json}");
 }
-
-/// Who searches the names with an automaton of their own finds functions, and not as many symbols of padding again.
-#[test]
-fn padding_is_not_among_the_names_to_be_searched() {
-    let file = NEWER.db.path().join(format!("{}.pidx", NEW.release));
-    let index = probeidx::query::Index::open(&file).unwrap();
-    let names = index.name_map().unwrap();
-    assert!(names.contains_key("with_endbr") && !names.contains_key("__pfx_with_endbr"));
-    let text = |rank: u64| {
-        let view = index.view().unwrap();
-        view.string(view.names[rank as usize].name).to_owned()
-    };
-    assert_eq!(text(names.get("with_endbr").unwrap()), b"with_endbr");
-}
