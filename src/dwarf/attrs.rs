@@ -1,6 +1,6 @@
 //! The values of attributes, with the strings and blocks that they refer to.
 use super::abbrev::{SLOTS, Slot};
-use super::cursor::Cursor;
+use super::cursor::{Cursor, length_to_nul};
 use super::header::Fault;
 use super::sections::Sections;
 use gimli::constants::*;
@@ -111,7 +111,7 @@ impl StrRef {
     /// The string's bytes; `None` if there are more than `most`. Looks at no more than that.
     pub fn bytes_within<'d>(self, sections: &Sections<'d>, most: usize) -> Option<&'d [u8]> {
         let rest = self.section(sections).get((self.0 & Self::OFFSET) as usize..).unwrap_or_default();
-        match memchr::memchr(0, &rest[..rest.len().min(most + 1)]) {
+        match length_to_nul(&rest[..rest.len().min(most + 1)]) {
             Some(length) => Some(&rest[..length]),
             None => (rest.len() <= most).then_some(&[]),
         }

@@ -154,7 +154,7 @@ impl<'d, E: Endian> Cursor<'d, E> {
     #[inline]
     pub fn c_string(&mut self) -> &'d [u8] {
         let rest = self.data.get(self.pos..).unwrap_or_default();
-        match memchr::memchr(0, rest) {
+        match length_to_nul(rest) {
             Some(length) => {
                 self.pos += length + 1;
                 &rest[..length]
@@ -163,6 +163,43 @@ impl<'d, E: Endian> Cursor<'d, E> {
                 self.end();
                 &[]
             }
+        }
+    }
+}
+
+/// The number of bytes before the first NUL. Most names are so short that starting `memchr` costs more than they do:
+/// the first 32 bytes are searched here, eight at a time.
+#[inline]
+pub fn length_to_nul(bytes: &[u8]) -> Option<usize> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = LOW << 7;
+    let (words, _) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().take(4).enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest bit that is set is in the first byte that is 0.
+        let zeros = word.wrapping_sub(LOW) & !word & HIGH;
+        if zeros != 0 {
+            return Some(8 * at + zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    let searched = 8 * words.len().min(4);
+    memchr::memchr(0, &bytes[searched..]).map(|more| searched + more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_of_any_length_end_at_their_first_nul() {
+        for length in 0..70 {
+            for behind in 0..20 {
+                let mut bytes = vec![b'\x80'; length];
+                bytes.push(0);
+                bytes.extend((0..behind).map(|n| n % 3));
+                assert_eq!(length_to_nul(&bytes), Some(length), "{bytes:?}");
+            }
+            assert_eq!(length_to_nul(&vec![1; length]), None);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Merges functions: one record per distinct name, place of declaration and variables.
-use super::intern::StringIds;
 use super::types::Types;
-use super::{Extracted, FirstSeen, blank};
+use super::{FirstSeen, Resolved, blank};
 use crate::dwarf::facts::{FunctionFacts, VariableFacts};
 use crate::dwarf::strings::Key;
 use probeidx_format::id::{FunctionId, StrId, TypeId};
@@ -27,6 +26,10 @@ impl Functions {
     pub fn id(&self, batch: usize, local: u32) -> FunctionId {
         self.ids[batch][local as usize]
     }
+    /// Sets where the postings of each function start.
+    pub(super) fn set_postings(&mut self, starts: &[U32]) {
+        self.records.iter_mut().zip(starts).for_each(|(record, start)| record.postings = *start);
+    }
 }
 
 struct Sorted {
@@ -39,12 +42,13 @@ struct Sorted {
     local: u32,
 }
 
-pub(super) fn merge(
-    batches: &[Extracted],
-    ids: &StringIds,
-    types: &Types,
-    first_seen: FirstSeen,
-) -> Functions {
+/// The functions of all batches in their final order, and for each batch the final ids of its functions.
+pub(super) struct InOrder {
+    all: Vec<Sorted>,
+    ids: Vec<Vec<FunctionId>>,
+}
+
+pub(super) fn sort(batches: &[Resolved<'_>], first_seen: FirstSeen) -> InOrder {
     let mut all: Vec<Sorted> = first_seen
         .into_all()
         .into_par_iter()
@@ -52,8 +56,8 @@ pub(super) fn merge(
             let extracted = &batches[batch as usize];
             let facts = &extracted.batch.functions[local as usize];
             Sorted {
-                name: extracted.string(ids, facts.name),
-                file: extracted.string(ids, facts.file),
+                name: extracted.string(facts.name),
+                file: extracted.string(facts.file),
                 line: facts.line,
                 flags: facts.flags,
                 key,
@@ -65,12 +69,20 @@ pub(super) fn merge(
     all.par_sort_unstable_by_key(|f| (f.name, f.file, f.line, f.flags, f.key));
     let by_key: FxHashMap<Key, FunctionId> =
         all.iter().enumerate().map(|(at, f)| (f.key, FunctionId::new(at as u32))).collect();
-    let local_ids =
+    let ids =
         batches.par_iter().map(|b| b.batch.functions.iter().map(|f| by_key[&f.key]).collect()).collect();
+    InOrder { all, ids }
+}
+
+pub(super) fn merge(
+    batches: &[Resolved<'_>],
+    types: &Types,
+    InOrder { all, ids: local_ids }: InOrder,
+) -> Functions {
     let mut functions = Functions { records: vec![], details: vec![], variables: vec![], ids: local_ids };
-    let ranks = rank_variables(batches, ids, types, &all, &mut functions.variables);
+    let ranks = rank_variables(batches, types, &all, &mut functions.variables);
     let encoded: Vec<(Vec<FunctionRecord>, Vec<u8>)> =
-        all.par_chunks(CHUNK).map(|chunk| encode(batches, ids, types, chunk, &ranks)).collect();
+        all.par_chunks(CHUNK).map(|chunk| encode(batches, types, chunk, &ranks)).collect();
     for (mut records, details) in encoded {
         let base = functions.details.len() as u32;
         for record in &mut records {
@@ -91,22 +103,20 @@ type Pair = (StrId, TypeId);
 
 /// The variables of a function, with their final names and types.
 fn variables<'b>(
-    extracted: &'b Extracted,
+    extracted: &'b Resolved<'_>,
     batch: usize,
     facts: &FunctionFacts,
-    ids: &'b StringIds,
     types: &'b Types,
 ) -> impl Iterator<Item = (Pair, &'b VariableFacts)> {
     let first = facts.first_variable as usize;
     extracted.batch.variables[first..first + usize::from(facts.variables)]
         .iter()
-        .map(move |v| ((extracted.string(ids, v.name), types.id(batch, v.type_id)), v))
+        .map(move |v| ((extracted.string(v.name), types.id(batch, v.type_id)), v))
 }
 
 /// Ranks the pairs of name and type of variables by frequency: the most frequent gets the shortest number.
 fn rank_variables(
-    batches: &[Extracted],
-    ids: &StringIds,
+    batches: &[Resolved<'_>],
     types: &Types,
     all: &[Sorted],
     table: &mut Vec<VariableRecord>,
@@ -117,7 +127,7 @@ fn rank_variables(
             for f in chunk {
                 let extracted = &batches[f.batch as usize];
                 let facts = &extracted.batch.functions[f.local as usize];
-                for (pair, _) in variables(extracted, f.batch as usize, facts, ids, types) {
+                for (pair, _) in variables(extracted, f.batch as usize, facts, types) {
                     *counts.entry(pair).or_default() += 1;
                 }
             }
@@ -137,8 +147,7 @@ fn rank_variables(
 }
 
 fn encode(
-    batches: &[Extracted],
-    ids: &StringIds,
+    batches: &[Resolved<'_>],
     types: &Types,
     chunk: &[Sorted],
     ranks: &FxHashMap<Pair, u32>,
@@ -158,9 +167,9 @@ fn encode(
             ..blank()
         });
         let return_type = types.id(batch, facts.return_type).some();
-        format::put_head(&mut details, return_type, extracted.string(ids, facts.linkage_name));
+        format::put_head(&mut details, return_type, extracted.string(facts.linkage_name));
         let mut due = sorted.line;
-        for (pair, v) in variables(extracted, batch, facts, ids, types) {
+        for (pair, v) in variables(extracted, batch, facts, types) {
             format::put(&mut details, &mut due, ranks[&pair], v.line, v.parameter, v.nested);
         }
     }

@@ -9,9 +9,10 @@ mod types;
 mod users;
 
 use crate::dwarf::facts::Batch;
-use crate::dwarf::strings::Key;
+use crate::dwarf::strings::{Key, LocalStr};
 use intern::{GlobalStr, Interner, StringIds};
 use probeidx_format::id::StrId;
+use rayon::prelude::*;
 use std::sync::Mutex;
 
 pub use functions::Functions;
@@ -95,10 +96,14 @@ pub fn merge(
     let release = interner.intern(release.as_bytes());
     let (strings, ids) = interner.finish();
     let release = ids.get(release);
-    let types = types::merge(batches, &ids, first_types);
-    let mut functions = functions::merge(batches, &ids, &types, first_functions);
-    let users = users::merge(&types, &functions);
-    let places = places::merge(batches, &ids, &mut functions);
+    let batches: Vec<Resolved<'_>> = batches.par_iter().map(|batch| Resolved::new(batch, &ids)).collect();
+    let batches = &batches[..];
+    let (types, sorted) =
+        rayon::join(|| types::merge(batches, first_types), || functions::sort(batches, first_functions));
+    let mut functions = functions::merge(batches, &types, sorted);
+    let (users, (places, starts)) =
+        rayon::join(|| users::merge(&types, &functions), || places::merge(batches, &functions));
+    functions.set_postings(&starts);
     (Model { strings, release, types, functions, users, places }, ids)
 }
 
@@ -109,10 +114,24 @@ impl Extracted {
         types.add(number, described.map(|(position, t)| (position, t.key)));
         functions.add(number, (0..).zip(self.batch.functions.iter().map(|f| f.key)));
     }
+}
+
+/// A batch with the final ids of its strings.
+struct Resolved<'b> {
+    batch: &'b Batch,
+    strings: Vec<StrId>,
+    first_object: u32,
+}
+
+impl<'b> Resolved<'b> {
+    fn new(extracted: &'b Extracted, ids: &StringIds) -> Self {
+        let strings = extracted.strings.iter().map(|string| ids.get(*string)).collect();
+        Self { batch: &extracted.batch, strings, first_object: extracted.first_object }
+    }
     /// The final id of a string of the batch.
     #[inline]
-    fn string(&self, ids: &StringIds, string: crate::dwarf::strings::LocalStr) -> StrId {
-        ids.get(self.strings[string.0 as usize])
+    fn string(&self, string: LocalStr) -> StrId {
+        self.strings[string.0 as usize]
     }
 }
 

@@ -1,8 +1,7 @@
 //! Concatenates placements, units, ranges and line sequences, adjusts their references, and sorts them by address
 //! where the format requires it.
 use super::functions::Functions;
-use super::intern::StringIds;
-use super::{Extracted, bases, blank};
+use super::{Resolved, bases, blank};
 use crate::dwarf::facts::NO_PLACE;
 use probeidx_format::id::{Pc, PlaceId, StrId, UnitId};
 use probeidx_format::labels::{self as format, Label};
@@ -32,7 +31,8 @@ pub struct Places {
     pub frame_objects: Vec<u32>,
 }
 
-pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Functions) -> Places {
+/// Merges them; returns where the postings of each function start, too.
+pub(super) fn merge(batches: &[Resolved<'_>], functions: &Functions) -> (Places, Vec<U32>) {
     let place_bases = bases(batches.iter().map(|b| b.batch.places.len()));
     let unit_bases = bases(batches.iter().map(|b| b.batch.units.len()));
     let file_bases = bases(batches.iter().map(|b| b.batch.files.len()));
@@ -45,7 +45,6 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         .enumerate()
         .flat_map_iter(|(at, b)| {
             let detail_base = detail_bases[at];
-            let functions = &*functions;
             b.batch.places.iter().map(move |p| PlaceRecord {
                 function: functions.id(at, p.function),
                 entry: Pc::new(p.entry),
@@ -58,8 +57,8 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
     for (at, b) in batches.iter().enumerate() {
         for u in &b.batch.units {
             units.push(UnitRecord {
-                name: b.string(ids, u.name),
-                producer: b.string(ids, u.producer),
+                name: b.string(u.name),
+                producer: b.string(u.producer),
                 first_place: U32::new(u.first_place + place_bases[at]),
                 first_file: U32::new(u.first_file + file_bases[at]),
                 language: U16::new(u.language),
@@ -70,42 +69,43 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         }
     }
     let unit_files: Vec<StrId> =
-        batches.iter().flat_map(|b| b.batch.files.iter().map(|f| b.string(ids, *f))).collect();
+        batches.iter().flat_map(|b| b.batch.files.iter().map(|f| b.string(*f))).collect();
     units.push(UnitRecord {
         first_place: U32::new(places.len() as u32),
         first_file: U32::new(unit_files.len() as u32),
         ..blank()
     });
 
-    let mut ranges: Vec<(u32, u32, u32, u32)> = batches
-        .iter()
-        .enumerate()
-        .flat_map(|(at, b)| {
-            let base = place_bases[at];
-            b.batch.ranges.iter().map(move |r| (r.object + b.first_object, r.start, r.end, r.place + base))
-        })
-        .collect();
-    ranges.par_sort_unstable();
-    let mut sequences: Vec<(u32, u32, u32, u32, u32)> = batches
-        .iter()
-        .enumerate()
-        .flat_map(|(at, b)| {
-            let (units, lines) = (unit_bases[at], line_bases[at]);
-            b.batch
-                .sequences
-                .iter()
-                .map(move |s| (s.object + b.first_object, s.start, s.end, s.unit + units, s.rows + lines))
-        })
-        .collect();
-    sequences.par_sort_unstable();
-    let mut frames: Vec<(u32, u32, u32, u32)> = batches
-        .iter()
-        .zip(&row_bases)
-        .flat_map(|(b, base)| {
-            b.batch.frames.iter().map(move |f| (f.object + b.first_object, f.start, f.end, f.rows + base))
-        })
-        .collect();
-    frames.par_sort_unstable();
+    let ranges = || {
+        let mut ranges: Vec<(u32, u32, u32, u32)> = vec![];
+        for (at, b) in batches.iter().enumerate() {
+            let (object, place) = (b.first_object, place_bases[at]);
+            ranges
+                .extend(b.batch.ranges.iter().map(|r| (r.object + object, r.start, r.end, r.place + place)));
+        }
+        ranges.par_sort_unstable();
+        ranges
+    };
+    let sequences = || {
+        let mut sequences: Vec<(u32, u32, u32, u32, u32)> = vec![];
+        for (at, b) in batches.iter().enumerate() {
+            let (object, unit, rows) = (b.first_object, unit_bases[at], line_bases[at]);
+            let own = b.batch.sequences.iter();
+            sequences.extend(own.map(|s| (s.object + object, s.start, s.end, s.unit + unit, s.rows + rows)));
+        }
+        sequences.par_sort_unstable();
+        sequences
+    };
+    let frames = || {
+        let mut frames: Vec<(u32, u32, u32, u32)> = vec![];
+        for (at, b) in batches.iter().enumerate() {
+            let (object, rows) = (b.first_object, row_bases[at]);
+            frames.extend(b.batch.frames.iter().map(|f| (f.object + object, f.start, f.end, f.rows + rows)));
+        }
+        frames.par_sort_unstable();
+        frames
+    };
+    let (ranges, (sequences, frames)) = rayon::join(ranges, || rayon::join(sequences, frames));
     let range = |&(_, start, end, place): &_| RangeRecord {
         start: Pc::new(start),
         end: Pc::new(end),
@@ -122,13 +122,15 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         end: Pc::new(end),
         rows: U32::new(rows),
     };
-    Places {
-        postings: postings(&places, functions),
+    let ((postings, starts), labels) =
+        rayon::join(|| postings(&places, functions), || labels(batches, functions, &places, &place_bases));
+    let merged = Places {
+        postings,
         out_of_line: batches
             .iter()
             .flat_map(|b| b.batch.places.iter().map(|p| p.outer == NO_PLACE))
             .collect(),
-        labels: labels(batches, ids, functions, &places, &place_bases),
+        labels,
         places,
         units,
         unit_files,
@@ -139,24 +141,19 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, functions: &mut Func
         ranges: ranges.iter().map(range).collect(),
         sequences: sequences.iter().map(sequence).collect(),
         unit_objects,
-    }
+    };
+    (merged, starts)
 }
 
 /// The labels of all batches, by placement and address.
-fn labels(
-    batches: &[Extracted],
-    ids: &StringIds,
-    functions: &Functions,
-    places: &[PlaceRecord],
-    bases: &[u32],
-) -> Vec<u8> {
+fn labels(batches: &[Resolved<'_>], functions: &Functions, places: &[PlaceRecord], bases: &[u32]) -> Vec<u8> {
     let mut labels = vec![];
     for (b, base) in batches.iter().zip(bases) {
         labels.extend(b.batch.labels.iter().map(|l| {
             let place = &places[(l.place + base) as usize];
             let line = l.line.wrapping_sub(functions.records[place.function.index()].line.get()) as i32;
             let distance = l.pc.wrapping_sub(place.entry.get()) as i32;
-            let name = b.string(ids, l.name);
+            let name = b.string(l.name);
             Label { place: PlaceId::new(l.place + base), name, line, distance, block: l.block }
         }));
     }
@@ -166,8 +163,8 @@ fn labels(
     out
 }
 
-/// The placements by function, ascending; sets in each function where its own start.
-fn postings(places: &[PlaceRecord], functions: &mut Functions) -> Vec<u8> {
+/// The placements by function, ascending, and where those of each function start.
+fn postings(places: &[PlaceRecord], functions: &Functions) -> (Vec<u8>, Vec<U32>) {
     let mut next = vec![0u32; functions.records.len()];
     for place in places {
         next[place.function.index()] += 1;
@@ -185,13 +182,14 @@ fn postings(places: &[PlaceRecord], functions: &mut Functions) -> Vec<u8> {
         *slot += 1;
     }
     let mut postings = Vec::with_capacity(places.len() * 2);
-    for ((record, start), end) in functions.records.iter_mut().zip(starts).zip(next) {
-        record.postings = U32::new(postings.len() as u32);
+    let mut offsets = Vec::with_capacity(starts.len());
+    for (start, end) in starts.into_iter().zip(next) {
+        offsets.push(U32::new(postings.len() as u32));
         let mut last = 0;
         for &place in &sorted[start as usize..end as usize] {
             varint::put(&mut postings, (place - last).into());
             last = place;
         }
     }
-    postings
+    (postings, offsets)
 }

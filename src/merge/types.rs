@@ -1,6 +1,5 @@
 //! Merges types: one record each, named ones first; references to declarations lead to the definition.
-use super::intern::StringIds;
-use super::{Extracted, FirstSeen, blank};
+use super::{FirstSeen, Resolved, blank};
 use crate::dwarf::facts::NO_TYPE;
 use crate::dwarf::strings::Key;
 use probeidx_format::id::{StrId, TypeId};
@@ -51,7 +50,7 @@ fn definition(all: &[Sorted], at: usize) -> Option<TypeId> {
     (definitions == 1).then(|| TypeId::new(first as u32))
 }
 
-pub(super) fn merge(batches: &[Extracted], ids: &StringIds, first_seen: FirstSeen) -> Types {
+pub(super) fn merge(batches: &[Resolved<'_>], first_seen: FirstSeen) -> Types {
     let mut all: Vec<Sorted> = first_seen
         .into_all()
         .into_par_iter()
@@ -59,10 +58,10 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, first_seen: FirstSee
             let extracted = &batches[batch as usize];
             let facts = &extracted.batch.types[local as usize];
             Sorted {
-                name: extracted.string(ids, facts.name),
+                name: extracted.string(facts.name),
                 kind: facts.kind,
                 declared: facts.declared,
-                file: extracted.string(ids, facts.file),
+                file: extracted.string(facts.file),
                 line: facts.line,
                 key,
                 batch,
@@ -100,7 +99,7 @@ pub(super) fn merge(batches: &[Extracted], ids: &StringIds, first_seen: FirstSee
         let first = facts.first_member as usize;
         for member in &extracted.batch.members[first..first + facts.members as usize] {
             let record = MemberRecord {
-                name: extracted.string(ids, member.name),
+                name: extracted.string(member.name),
                 target: types.id(batch, member.target),
                 value: I64::new(member.value),
             };

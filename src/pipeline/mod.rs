@@ -243,9 +243,9 @@ fn build_kernel(
     };
     let mut modules = read_modules()?;
     modules.sort_by_key(|(g, _)| *g);
+    let first = batches.len();
+    modules.par_iter().for_each(|(g, group)| group.extracted.register((first + g) as u32, types, functions));
     for (_, group) in modules {
-        let number = batches.len() as u32;
-        group.extracted.register(number, types, functions);
         batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
         inputs.extend(group.inputs);
         parts.extend(group.parts);
