@@ -98,11 +98,10 @@ no_debuginfo() {
     fail "no kernel debuginfo below /usr/lib/debug. Install $package, then run this again"
 }
 
-# The release binary. Linked statically where the C library allows it: a third of a millisecond less to start.
+# The release binary.
 build_release() {
     has cargo || fail "no cargo: get a Rust toolchain from https://rustup.rs"
     has cc || { has apt-get && need_packages gcc libc6-dev; } || fail "no C linker: install gcc"
-    cargo rustc --locked --quiet --release --bin probeidx -- -C target-feature=+crt-static 2>/dev/null ||
-        cargo build --locked --release --bin probeidx
+    cargo build --locked --quiet --release --bin probeidx
     probeidx=$target/release/probeidx
 }
