@@ -73,8 +73,9 @@ impl Trial {
             // EINVAL within a return that was patched: the bytes behind it are breakpoints (up to v6.8).
             "not-boundary" => &[EILSEQ, EINVAL],
             // What nothing reaches may be padding, which is breakpoints.
-            // ENOSPC: an instruction of 15 bytes (`prepare_singlestep`, arch/x86/kernel/kprobes/core.c).
-            "dead-code" | "discarded" => &[EILSEQ, EINVAL, ENOSPC],
+            // ENOSPC: an instruction of 15 bytes (`prepare_singlestep`, arch/x86/kernel/kprobes/core.c). ENOENT: a symbol at the end
+            // of init code, which only CONFIG_KALLSYMS_ALL keeps.
+            "dead-code" | "discarded" => &[EILSEQ, EINVAL, ENOSPC, ENOENT],
             // The symbol is gone with the code; without CONFIG_KALLSYMS_ALL exit code had none.
             "init-text" | "exit-text" => &[ENOENT, EINVAL],
             "unsupported-instruction" => &[EINVAL, EILSEQ, EOPNOTSUPP, ENOSPC],
