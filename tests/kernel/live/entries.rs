@@ -70,11 +70,12 @@ pub fn places(
             found.entry((kind.to_owned(), is_module)).or_default().push(place);
         }
     }
-    let (kind, instructions): (&str, fn(&Elf<'_>, &Code<'_>) -> Vec<Place>) = match kernel.architecture {
-        Architecture::Arm64 => ("exclusive loads and stores", exclusives),
-        _ => ("longest no-ops", longest_no_ops),
+    let code = Code::of(view, objects[0]);
+    let (kind, instructions) = match kernel.architecture {
+        Architecture::Arm64 => ("exclusive loads and stores", exclusives(&vmlinux, &code)),
+        _ => ("longest no-ops", longest_no_ops(&vmlinux, &code)),
     };
-    found.insert((kind.to_owned(), false), instructions(&vmlinux, &Code::of(view, objects[0])));
+    found.insert((kind.to_owned(), false), instructions);
     let mut kinds = Kinds::new();
     for ((kind, is_module), mut places) in found {
         places.sort_unstable();
