@@ -18,8 +18,8 @@
 //!
 //! Opening reads these first bytes, and the records of objects and units, whose ranges must be consecutive: walks
 //! over all of them are then bounded by the tables' lengths. The checksum of a section is compared by `verify`, and
-//! once before its bytes are passed to code that cannot handle damaged input (`meta`). All other readers
-//! accept any bytes: an invalid id gives an empty answer.
+//! once before its bytes are passed to code that cannot handle damaged input (`meta`). All other readers accept any
+//! bytes: an invalid id gives an empty answer.
 //!
 //! ## References
 //!

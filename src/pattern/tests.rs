@@ -7,7 +7,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     Pattern::new(pattern).unwrap().matches(text.as_bytes())
 }
 
-/// Whether the regular expression of a pattern matches, asked the way an fst asks: byte by byte.
+/// Whether the regular expression of a pattern matches, by an automaton that takes one byte after the other.
 fn regex_matches(pattern: &Pattern, text: &[u8]) -> bool {
     let syntax = syntax::Config::new().utf8(false);
     let dfa = dense::Builder::new().syntax(syntax).build(&pattern.to_regex()).unwrap();
