@@ -65,7 +65,7 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
         if reaches(out, offset_of!(Summary, inline_instances)) {
             let meta = view.meta().map_err(|e| open.index().error(e))?;
             let ids = (0u32..).map(PlaceId::new).zip(view.places);
-            inline = ids.filter(|(id, p)| view.outer(*id, p).is_some()).count() as u64;
+            inline = ids.filter(|(id, place)| view.outer(*id, *place).is_some()).count() as u64;
             labels = view.labels().count() as u64;
             skipped = meta.skipped.len() as u64;
             put(&mut written_by, &meta.written_by);

@@ -54,7 +54,7 @@ pub extern "C" fn probeidx_lines(
             for listing in line_listing::lines(view, &line_listing::asked(&spec)?) {
                 listing.lines.iter().filter(|l| !l.points.is_empty()).try_for_each(|line| {
                     let mut texts = Texts::new(view.strings());
-                    let place = |p: &Point<'_>| Place {
+                    let place = |p: &Point| Place {
                         address: symbols::address(view, listing.object, p.row.pc),
                         object: listing.object.get(),
                         pc: p.row.pc,
@@ -63,7 +63,7 @@ pub extern "C" fn probeidx_lines(
                     };
                     let places: Vec<Place> = line.points.iter().map(place).collect();
                     let best = line_listing::best(view, &judge, listing.object, &line.points);
-                    let is_best = |p: &Point<'_>| best.is_some_and(|best| std::ptr::eq(best, p));
+                    let is_best = |p: &Point| best.is_some_and(|best| std::ptr::eq(best, p));
                     each.call(&Line {
                         size: size_of::<Line>(),
                         module: texts.of(lookup.object_name(listing.object)),

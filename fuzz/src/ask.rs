@@ -44,7 +44,7 @@ pub fn lines(spec: String) -> Command {
 
 /// `type`, or `type --users`.
 pub fn type_of(name: String, users: bool) -> Command {
-    Command::Type(Type { name, users })
+    Command::Type(Type { name: vec![name], users })
 }
 
 /// What came of a question.

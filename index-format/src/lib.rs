@@ -1,4 +1,4 @@
-//! # The index file, version 6
+//! # The index file, version 8
 //!
 //! Converts bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -165,6 +165,7 @@
 //! | 5 | `tracepoints`, `event_fields`, `labels`; SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration`; units of BTF, objects with names only |
 //! | 6 | which tables about its code an object lacks (`unread`), and sites that may be in one of them; instructions that raise exceptions |
 //! | 7 | without `name_fst`, which nobody read; bits of the hash in `name_hash`; bounds of the code that can be probed in `objects` |
+//! | 8 | a third smaller: tables packed ([`table`]) |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 
@@ -184,6 +185,7 @@ pub mod order;
 mod parts;
 pub mod record;
 mod sites;
+pub mod table;
 pub mod tapset;
 pub mod types;
 pub mod users;
@@ -196,5 +198,6 @@ pub use error::{Error, Result};
 pub use header::{SectionName, VERSION};
 pub use order::ByteOrder;
 pub use parts::Left;
+pub use table::Table;
 pub use view::View;
 pub use zerocopy;

@@ -46,7 +46,13 @@ impl View<'_> {
     /// table, except in a forged file, where only the owners in [`check_owners`](Self::check_owners) are checked in
     /// advance.
     pub fn left(&self, section: SectionName) -> Left {
-        Left(self.length(section))
+        Left(match section {
+            SectionName::Functions => self.functions.len(),
+            SectionName::SymbolNames => self.symbol_names.len(),
+            SectionName::Members => self.members.len(),
+            // An encoded entry has a bit at least.
+            _ => self.length(section).saturating_mul(8),
+        })
     }
 
     fn must(&self, section: SectionName, holds: bool) -> Result<()> {
@@ -59,20 +65,22 @@ impl View<'_> {
     }
 }
 
-/// The unread rest of a section in a walk, in bytes; a record or an encoded entry has at least one.
+/// The unread rest of a section in a walk, in records or encoded entries: at most what it can hold.
 #[derive(Debug)]
 pub struct Left(usize);
 
 impl Left {
-    /// Takes this many bytes; returns whether they were left. After a failure, nothing is left.
-    pub fn take(&mut self, bytes: usize) -> bool {
-        let left = self.0.checked_sub(bytes);
+    /// Takes this many entries; returns whether they were left. After a failure, nothing is left.
+    pub fn take(&mut self, entries: usize) -> bool {
+        let left = self.0.checked_sub(entries);
         self.0 = left.unwrap_or(0);
         left.is_some()
     }
 }
 
 /// Whether no range starts before the previous one, or past the end of its table.
-fn rises<T>(owners: &[T], first: fn(&T) -> u32, table: usize) -> bool {
-    owners.is_sorted_by_key(first) && owners.last().is_none_or(|last| first(last) as usize <= table)
+fn rises<T>(owners: impl IntoIterator<Item = T>, first: impl Fn(T) -> u32, table: usize) -> bool {
+    let mut last = 0;
+    let rises = owners.into_iter().map(first).all(|start| last <= std::mem::replace(&mut last, start));
+    rises && last as usize <= table
 }

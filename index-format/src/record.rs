@@ -1,7 +1,7 @@
 //! The fixed records of the tables. Little-endian, alignment 1, no padding; their sizes are asserted below.
 pub use crate::sites::{CodeTable, RefusedBy, SiteKind, TableSet};
 
-use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, TypeId, UnitId};
+use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, SymbolId, TypeId, UnitId};
 use zerocopy::byteorder::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -13,6 +13,42 @@ macro_rules! records {
         pub struct $name { $($(#[$field_doc])* pub $field: $type,)* }
         const _: () = assert!(size_of::<$name>() == $size);
     )*};
+}
+
+/// The same, and as tables packed.
+macro_rules! packed {
+    ($($(#[$doc:meta])* $name:ident = $size:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
+        records! { $($(#[$doc])* $name = $size { $($(#[$field_doc])* $field: $type,)* })* }
+        $(impl Record for $name {
+            const COLUMNS: &'static [usize] = {
+                const ALL: ([usize; 16], usize) = columns(&[$(size_of::<$type>()),*]);
+                ALL.0.split_at(ALL.1).0
+            };
+        })*
+    };
+}
+
+/// The columns for fields of these sizes: see [`table`](crate::table).
+const fn columns(fields: &[usize]) -> ([usize; 16], usize) {
+    let (mut columns, mut count, mut at) = ([0; 16], 0, 0);
+    while at < fields.len() {
+        if fields[at] == 8 {
+            columns[count] = 6;
+            columns[count + 1] = 2;
+            count += 2;
+        } else {
+            columns[count] = fields[at];
+            count += 1;
+        }
+        at += 1;
+    }
+    (columns, count)
+}
+
+/// What a [`Table`](crate::table::Table) consists of.
+pub trait Record: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned + Copy {
+    /// The bytes of each column.
+    const COLUMNS: &'static [usize];
 }
 
 records! {
@@ -79,21 +115,6 @@ records! {
         /// `p_filesz`.
         size: U64,
     }
-    /// A symbol of the object's `.symtab` with a name and a section, except section and file symbols; in a module,
-    /// also except those of its exports and of the texts in `.modinfo` and `__versions`. Sorted by address, then in
-    /// the order of the kernel's own table.
-    SymbolRecord = 16 {
-        /// Its name with all suffixes (`do_open.isra.0`).
-        name: StrId,
-        /// Its address.
-        pc: Pc,
-        /// `st_size`.
-        size: U32,
-        /// The position in the object's sections, or [`SymbolRecord::ABSOLUTE`].
-        section: U16,
-        /// See the `SymbolRecord::…` constants.
-        flags: U16,
-    }
     /// A compilation unit. Ends where the next one starts; the table has one record more than there are units.
     UnitRecord = 24 {
         /// `DW_AT_name`.
@@ -110,6 +131,74 @@ records! {
         version: U16,
         /// See the `UnitRecord::…` constants.
         flags: U32,
+    }
+    /// A struct, union, class or enum that functions take or return. Ends where the next one starts; the table has one
+    /// record more.
+    TypeUsersRecord = 8 {
+        /// The type.
+        type_id: TypeId,
+        /// Into `type_uses`.
+        first_use: U32,
+    }
+    /// A range of addresses in the kernel's own kprobe blacklist.
+    RefusedRecord = 12 {
+        /// The first address.
+        start: Pc,
+        /// One past the last address.
+        end: Pc,
+        /// A [`RefusedBy`].
+        source: U32,
+    }
+    /// A tracepoint of an object: a `struct tracepoint`, and its trace event, if it has one.
+    TracepointRecord = 28 {
+        /// Its name (`sched_switch`), which is the event's too.
+        name: StrId,
+        /// The event's system (`sched`); empty if unknown.
+        system: StrId,
+        /// The object that contains it.
+        object: ObjectId,
+        /// The address of its `struct tracepoint`.
+        pc: Pc,
+        /// A function with its parameters, preceded by one named `__data`; none if unknown. The function's file and
+        /// line are those of the declaration.
+        prototype: FunctionId,
+        /// Into `event_fields`.
+        first_field: U32,
+        /// The number of its event's fields, without those common to all events.
+        fields: U16,
+        /// See the `TracepointRecord::…` constants.
+        flags: U16,
+    }
+    /// A field of an event's record (tracefs, `events/SYSTEM/EVENT/format`).
+    EventFieldRecord = 16 {
+        /// Its name.
+        name: StrId,
+        /// Its type as the kernel spells it: `pid_t`, `char[16]`, `__data_loc char[]`.
+        type_name: StrId,
+        /// In bytes from the start of the record.
+        offset: U16,
+        /// In bytes.
+        size: U16,
+        /// See the `EventFieldRecord::…` constants.
+        flags: U32,
+    }
+}
+
+packed! {
+    /// A symbol of the object's `.symtab` with a name and a section, except section and file symbols; in a module,
+    /// also except those of its exports and of the texts in `.modinfo` and `__versions`. Sorted by address, then in
+    /// the order of the kernel's own table.
+    SymbolRecord = 16 {
+        /// Its name with all suffixes (`do_open.isra.0`).
+        name: StrId,
+        /// Its address.
+        pc: Pc,
+        /// `st_size`.
+        size: U32,
+        /// The position in the object's sections, or [`SymbolRecord::ABSOLUTE`].
+        section: U16,
+        /// See the `SymbolRecord::…` constants.
+        flags: U16,
     }
     /// A function declaration, continued in `function_details` at `details`. Its placements are the range of
     /// `postings` at `postings`, which ends where the next one starts; the table has one record more.
@@ -197,14 +286,6 @@ records! {
         /// elements, -1 if unknown.
         value: I64,
     }
-    /// A struct, union, class or enum that functions take or return. Ends where the next one starts; the table has one
-    /// record more.
-    TypeUsersRecord = 8 {
-        /// The type.
-        type_id: TypeId,
-        /// Into `type_uses`.
-        first_use: U32,
-    }
     /// An address with other rules than its code suggests: other code at run time, or refused by the kernel. Sites
     /// may overlap.
     SiteRecord = 6 {
@@ -214,15 +295,6 @@ records! {
         length: u8,
         /// A [`SiteKind`], or [`MAY_BE`](SiteRecord::MAY_BE) plus the number of an unreadable table.
         kind: u8,
-    }
-    /// A range of addresses in the kernel's own kprobe blacklist.
-    RefusedRecord = 12 {
-        /// The first address.
-        start: Pc,
-        /// One past the last address.
-        end: Pc,
-        /// A [`RefusedBy`].
-        source: U32,
     }
     /// A run of line rows with ascending addresses. Sorted by start within the object.
     SequenceRecord = 16 {
@@ -235,39 +307,6 @@ records! {
         /// Its rows: an offset into `lines`.
         rows: U32,
     }
-    /// A tracepoint of an object: a `struct tracepoint`, and its trace event, if it has one.
-    TracepointRecord = 28 {
-        /// Its name (`sched_switch`), which is the event's too.
-        name: StrId,
-        /// The event's system (`sched`); empty if unknown.
-        system: StrId,
-        /// The object that contains it.
-        object: ObjectId,
-        /// The address of its `struct tracepoint`.
-        pc: Pc,
-        /// A function with its parameters, preceded by one named `__data`; none if unknown. The function's file and
-        /// line are those of the declaration.
-        prototype: FunctionId,
-        /// Into `event_fields`.
-        first_field: U32,
-        /// The number of its event's fields, without those common to all events.
-        fields: U16,
-        /// See the `TracepointRecord::…` constants.
-        flags: U16,
-    }
-    /// A field of an event's record (tracefs, `events/SYSTEM/EVENT/format`).
-    EventFieldRecord = 16 {
-        /// Its name.
-        name: StrId,
-        /// Its type as the kernel spells it: `pid_t`, `char[16]`, `__data_loc char[]`.
-        type_name: StrId,
-        /// In bytes from the start of the record.
-        offset: U16,
-        /// In bytes.
-        size: U16,
-        /// See the `EventFieldRecord::…` constants.
-        flags: U32,
-    }
     /// A range of addresses with frame rules. Sorted by start within the object.
     FrameRecord = 12 {
         /// The first address.
@@ -277,6 +316,10 @@ records! {
         /// Its rules: an offset into `frame_rows`.
         rows: U32,
     }
+}
+
+impl Record for SymbolId {
+    const COLUMNS: &'static [usize] = &[size_of::<Self>()];
 }
 
 impl ObjectRecord {

@@ -6,6 +6,7 @@
 //! `variables`; and its line less that of the previous variable (the first: less the function's; signed).
 use crate::id::{StrId, TypeId};
 use crate::record::VariableRecord;
+use crate::table::Table;
 use crate::varint::{self, Reader};
 
 /// A variable declaration.
@@ -36,22 +37,42 @@ pub fn put(out: &mut Vec<u8>, due: &mut u32, rank: u32, line: u32, parameter: bo
     *due = line;
 }
 
+/// The table of variables, packed or not.
+pub trait Ranked: Copy {
+    /// The name and type of this rank.
+    fn ranked(&self, rank: usize) -> Option<VariableRecord>;
+}
+
+impl Ranked for Table<'_, VariableRecord> {
+    #[inline]
+    fn ranked(&self, rank: usize) -> Option<VariableRecord> {
+        self.get(rank)
+    }
+}
+
+impl Ranked for &[VariableRecord] {
+    #[inline]
+    fn ranked(&self, rank: usize) -> Option<VariableRecord> {
+        self.get(rank).copied()
+    }
+}
+
 /// The return type of a function, and an iterator over its variables.
-#[derive(Clone, Copy, Debug)]
-pub struct Variables<'a> {
+#[derive(Clone, Copy)]
+pub struct Variables<'a, T = Table<'a, VariableRecord>> {
     /// `DW_AT_type` of the function, or none for void.
     pub return_type: Option<TypeId>,
     /// `DW_AT_linkage_name`, or the empty string.
     pub linkage_name: StrId,
-    table: &'a [VariableRecord],
+    table: T,
     reader: Reader<'a>,
     left: u16,
     line: u32,
 }
 
-impl<'a> Variables<'a> {
+impl<'a, T: Ranked> Variables<'a, T> {
     /// Reads `count` variables of a function with this line, from the bytes at its offset.
-    pub fn read(table: &'a [VariableRecord], bytes: &'a [u8], count: u16, line: u32) -> Self {
+    pub fn read(table: T, bytes: &'a [u8], count: u16, line: u32) -> Self {
         let mut reader = Reader::new(bytes);
         let return_type = reader.number32().checked_sub(1).map(TypeId::new);
         let linkage_name = StrId::new(reader.number32());
@@ -59,7 +80,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-impl Iterator for Variables<'_> {
+impl<T: Ranked> Iterator for Variables<'_, T> {
     type Item = Variable;
 
     #[inline]
@@ -70,7 +91,7 @@ impl Iterator for Variables<'_> {
         self.left -= 1;
         let head = self.reader.number();
         self.line = self.line.wrapping_add(self.reader.signed() as u32);
-        let record = self.table.get((head >> 2) as usize);
+        let record = self.table.ranked((head >> 2) as usize);
         Some(Variable {
             name: record.map_or(StrId::new(0), |r| r.name),
             type_id: record.and_then(|r| r.type_id.some()),
@@ -96,7 +117,7 @@ mod tests {
         let mut due = 100;
         put(&mut out, &mut due, 1, 100, true, false);
         put(&mut out, &mut due, 0, 98, false, true);
-        let read = Variables::read(&table, &out, 2, 100);
+        let read = Variables::read(&table[..], &out, 2, 100);
         assert_eq!((read.return_type, read.linkage_name), (None, StrId::new(7)));
         let all: Vec<_> =
             read.map(|v| (v.name.get(), v.type_id.is_some(), v.line, v.parameter, v.nested)).collect();

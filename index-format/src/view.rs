@@ -11,6 +11,7 @@ use crate::meta::Meta;
 use crate::names;
 use crate::order::ByteOrder;
 use crate::record::*;
+use crate::table::Table;
 use crate::tapset::{self, SourcesMeta, Tapset};
 use crate::users::Uses;
 use crate::variables::Variables;
@@ -36,34 +37,34 @@ pub struct View<'a> {
     pub units: &'a [UnitRecord],
     pub(crate) unit_files: &'a [StrId],
     /// Sorted; one record more than names.
-    pub names: &'a [NameRecord],
+    pub names: Table<'a, NameRecord>,
     name_hash: &'a [U32],
     /// Sorted by name, file and line; one record more than functions.
-    pub functions: &'a [FunctionRecord],
+    pub functions: Table<'a, FunctionRecord>,
     function_details: &'a [u8],
-    variables: &'a [VariableRecord],
+    variables: Table<'a, VariableRecord>,
     pub(crate) postings: &'a [u8],
     /// By object, in the order of the debug information.
-    pub places: &'a [PlaceRecord],
+    pub places: Table<'a, PlaceRecord>,
     place_details: &'a [u8],
     /// By object, sorted.
-    pub ranges: &'a [RangeRecord],
+    pub ranges: Table<'a, RangeRecord>,
     /// By object, sorted.
-    pub symbols: &'a [SymbolRecord],
-    pub(crate) symbol_names: &'a [SymbolId],
+    pub symbols: Table<'a, SymbolRecord>,
+    pub(crate) symbol_names: Table<'a, SymbolId>,
     /// Named ones first; one record more than types.
-    pub types: &'a [TypeRecord],
-    pub(crate) members: &'a [MemberRecord],
+    pub types: Table<'a, TypeRecord>,
+    pub(crate) members: Table<'a, MemberRecord>,
     /// By object, sorted.
-    pub sequences: &'a [SequenceRecord],
+    pub sequences: Table<'a, SequenceRecord>,
     lines: &'a [u8],
-    pub(crate) sites: &'a [SiteRecord],
+    pub(crate) sites: Table<'a, SiteRecord>,
     segments: &'a [SegmentRecord],
     pub(crate) refused: &'a [RefusedRecord],
     boundaries: &'a [u8],
     pub(crate) type_users: &'a [TypeUsersRecord],
     pub(crate) type_uses: &'a [u8],
-    pub(crate) frames: &'a [FrameRecord],
+    pub(crate) frames: Table<'a, FrameRecord>,
     frame_rows: &'a [u8],
     /// Sorted by name, system and object.
     pub tracepoints: &'a [TracepointRecord],
@@ -93,28 +94,28 @@ impl<'a> View<'a> {
             sections: records(file, directory, S::Sections)?,
             units: records(file, directory, S::Units)?,
             unit_files: records(file, directory, S::UnitFiles)?,
-            names: records(file, directory, S::Names)?,
+            names: table(file, directory, S::Names)?,
             name_hash: records(file, directory, S::NameHash)?,
-            functions: records(file, directory, S::Functions)?,
+            functions: table(file, directory, S::Functions)?,
             function_details: bytes(file, directory, S::FunctionDetails)?,
-            variables: records(file, directory, S::Variables)?,
+            variables: table(file, directory, S::Variables)?,
             postings: bytes(file, directory, S::Postings)?,
-            places: records(file, directory, S::Places)?,
+            places: table(file, directory, S::Places)?,
             place_details: bytes(file, directory, S::PlaceDetails)?,
-            ranges: records(file, directory, S::Ranges)?,
-            symbols: records(file, directory, S::Symbols)?,
-            symbol_names: records(file, directory, S::SymbolNames)?,
-            types: records(file, directory, S::Types)?,
-            members: records(file, directory, S::Members)?,
-            sequences: records(file, directory, S::Sequences)?,
+            ranges: table(file, directory, S::Ranges)?,
+            symbols: table(file, directory, S::Symbols)?,
+            symbol_names: table(file, directory, S::SymbolNames)?,
+            types: table(file, directory, S::Types)?,
+            members: table(file, directory, S::Members)?,
+            sequences: table(file, directory, S::Sequences)?,
             lines: bytes(file, directory, S::Lines)?,
-            sites: records(file, directory, S::Sites)?,
+            sites: table(file, directory, S::Sites)?,
             segments: records(file, directory, S::Segments)?,
             refused: records(file, directory, S::Refused)?,
             boundaries: bytes(file, directory, S::Boundaries)?,
             type_users: records(file, directory, S::TypeUsers)?,
             type_uses: bytes(file, directory, S::TypeUses)?,
-            frames: records(file, directory, S::Frames)?,
+            frames: table(file, directory, S::Frames)?,
             frame_rows: bytes(file, directory, S::FrameRows)?,
             tracepoints: records(file, directory, S::Tracepoints)?,
             event_fields: records(file, directory, S::EventFields)?,
@@ -227,7 +228,8 @@ impl<'a> View<'a> {
     }
     /// An object's range of a table with `length` entries, given `first`.
     fn part(&self, object: ObjectId, first: impl Fn(&ObjectRecord) -> U32, length: usize) -> Range<usize> {
-        self.part_of(self.objects, object.index(), |o| first(o).get() as usize, length)
+        let first = |at: usize| self.objects.get(at).map(|o| first(o).get() as usize);
+        between(first(object.index()), first(object.index() + 1), length)
     }
     /// The positions of an object's placements.
     pub fn places_of(&self, object: ObjectId) -> Range<usize> {
@@ -249,19 +251,20 @@ impl<'a> View<'a> {
     }
     /// The positions of the placements of a unit.
     pub fn places_of_unit(&self, unit: UnitId) -> Range<usize> {
-        self.part_of(self.units, unit.index(), |u| u.first_place.get() as usize, self.places.len())
+        let first = |at: usize| self.units.get(at).map(|u| u.first_place.get() as usize);
+        between(first(unit.index()), first(unit.index() + 1), self.places.len())
     }
     /// An object's ranges.
-    pub fn ranges_of(&self, object: ObjectId) -> &'a [RangeRecord] {
-        self.ranges.get(self.part(object, |o| o.first_range, self.ranges.len())).unwrap_or_default()
+    pub fn ranges_of(&self, object: ObjectId) -> Table<'a, RangeRecord> {
+        self.ranges.part(self.part(object, |o| o.first_range, self.ranges.len()))
     }
     /// An object's line sequences.
-    pub fn sequences_of(&self, object: ObjectId) -> &'a [SequenceRecord] {
-        self.sequences.get(self.part(object, |o| o.first_sequence, self.sequences.len())).unwrap_or_default()
+    pub fn sequences_of(&self, object: ObjectId) -> Table<'a, SequenceRecord> {
+        self.sequences.part(self.part(object, |o| o.first_sequence, self.sequences.len()))
     }
     /// An object's sites.
-    pub fn sites_of(&self, object: ObjectId) -> &'a [SiteRecord] {
-        self.sites.get(self.part(object, |o| o.first_site, self.sites.len())).unwrap_or_default()
+    pub fn sites_of(&self, object: ObjectId) -> Table<'a, SiteRecord> {
+        self.sites.part(self.part(object, |o| o.first_site, self.sites.len()))
     }
     /// Whether an object is a program or shared library.
     pub fn is_user(&self, object: ObjectId) -> bool {
@@ -279,11 +282,11 @@ impl<'a> View<'a> {
         self.refused.get(self.part(object, |o| o.first_refused, self.refused.len())).unwrap_or_default()
     }
     /// The ranges of an object with frame rules.
-    pub fn frames_of(&self, object: ObjectId) -> &'a [FrameRecord] {
-        self.frames.get(self.part(object, |o| o.first_frame, self.frames.len())).unwrap_or_default()
+    pub fn frames_of(&self, object: ObjectId) -> Table<'a, FrameRecord> {
+        self.frames.part(self.part(object, |o| o.first_frame, self.frames.len()))
     }
     /// The frame rules of a range.
-    pub fn frame_rows(&self, frame: &FrameRecord) -> frames::Rows<'a> {
+    pub fn frame_rows(&self, frame: FrameRecord) -> frames::Rows<'a> {
         let rows = self.frame_rows.get(frame.rows.get() as usize..).unwrap_or_default();
         frames::Rows::read(rows, frame.start.get())
     }
@@ -304,7 +307,7 @@ impl<'a> View<'a> {
         Labels::read(self.labels)
     }
     /// Whether an instruction starts at an offset within a section; `None` if its code was not read.
-    pub fn is_boundary(&self, section: &SectionRecord, offset: u32) -> Option<bool> {
+    pub fn is_boundary(&self, section: SectionRecord, offset: u32) -> Option<bool> {
         let first = section.boundaries.get();
         if first == SectionRecord::NO_BOUNDARIES {
             return None;
@@ -329,8 +332,8 @@ impl<'a> View<'a> {
     }
     /// The paths of a unit's files.
     pub fn unit_files(&self, unit: UnitId) -> &'a [StrId] {
-        let first = |u: &UnitRecord| u.first_file.get() as usize;
-        &self.unit_files[self.part_of(self.units, unit.index(), first, self.unit_files.len())]
+        let first = |at: usize| self.units.get(at).map(|u| u.first_file.get() as usize);
+        &self.unit_files[between(first(unit.index()), first(unit.index() + 1), self.unit_files.len())]
     }
     /// The path of a unit's file.
     pub fn unit_file(&self, unit: UnitId, file: u32) -> StrId {
@@ -345,37 +348,32 @@ impl<'a> View<'a> {
     }
     /// The functions of a name.
     pub fn functions_named(&self, name: NameId) -> Range<usize> {
-        self.part_of(self.names, name.index(), |n| n.first_function.index(), self.functions.len())
+        owned(self.names, name.index(), |n| n.first_function.index(), self.functions.len())
     }
     /// The symbols of a name, by object and address.
-    pub fn symbols_named(&self, name: NameId) -> &'a [SymbolId] {
-        let range = self.part_of(
-            self.names,
-            name.index(),
-            |n| n.first_symbol.get() as usize,
-            self.symbol_names.len(),
-        );
-        &self.symbol_names[range]
+    pub fn symbols_named(&self, name: NameId) -> Table<'a, SymbolId> {
+        let first = |n: NameRecord| n.first_symbol.get() as usize;
+        self.symbol_names.part(owned(self.names, name.index(), first, self.symbol_names.len()))
     }
     /// The placements of a function, ascending. Cost: a byte or two each.
     pub fn places_of_function(&self, function: FunctionId) -> Postings<'a> {
-        let first = |f: &FunctionRecord| f.postings.get() as usize;
-        let range = self.part_of(self.functions, function.index(), first, self.postings.len());
+        let first = |f: FunctionRecord| f.postings.get() as usize;
+        let range = owned(self.functions, function.index(), first, self.postings.len());
         Postings { reader: Reader::new(&self.postings[range]), last: 0 }
     }
     /// The return type of a function, and its variables.
-    pub fn variables(&self, function: &FunctionRecord) -> Variables<'a> {
+    pub fn variables(&self, function: FunctionRecord) -> Variables<'a> {
         let bytes = self.function_details.get(function.details.get() as usize..).unwrap_or_default();
         Variables::read(self.variables, bytes, function.variables.get(), function.line.get())
     }
     /// The details of a placement.
-    pub fn details(&self, place: &PlaceRecord) -> Details<'a> {
+    pub fn details(&self, place: PlaceRecord) -> Details<'a> {
         let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
         Details::read(bytes, place.entry)
     }
     /// The placement that this one is inlined into. It always precedes this one.
     #[inline]
-    pub fn outer(&self, id: PlaceId, place: &PlaceRecord) -> Option<PlaceId> {
+    pub fn outer(&self, id: PlaceId, place: PlaceRecord) -> Option<PlaceId> {
         let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
         match details::read_outer(&mut Reader::new(bytes)).0 {
             0 => None,
@@ -383,40 +381,43 @@ impl<'a> View<'a> {
         }
     }
     /// The members of a type.
-    pub fn members(&self, type_id: TypeId) -> &'a [MemberRecord] {
-        let first = |t: &TypeRecord| t.first_member.get() as usize;
-        &self.members[self.part_of(self.types, type_id.index(), first, self.members.len())]
+    pub fn members(&self, type_id: TypeId) -> Table<'a, MemberRecord> {
+        let first = |t: TypeRecord| t.first_member.get() as usize;
+        self.members.part(owned(self.types, type_id.index(), first, self.members.len()))
     }
     /// The functions that take or return a struct, union, class or enum. Cost: a binary search, and one to three
     /// bytes each.
     pub fn users(&self, type_id: TypeId) -> Uses<'a> {
         let at = self.type_users.partition_point(|u| u.type_id < type_id);
         let found = self.type_users.get(at).is_some_and(|u| u.type_id == type_id);
-        let first = |u: &TypeUsersRecord| u.first_use.get() as usize;
-        let range = self.part_of(self.type_users, at, first, self.type_uses.len());
+        let first = |at: usize| self.type_users.get(at).map(|u| u.first_use.get() as usize);
+        let range = between(first(at), first(at + 1), self.type_uses.len());
         Uses::read(if found { &self.type_uses[range] } else { &[] })
     }
     /// The rows of a line sequence.
-    pub fn rows(&self, sequence: &SequenceRecord) -> Rows<'a> {
+    pub fn rows(&self, sequence: SequenceRecord) -> Rows<'a> {
         Rows::read(self.lines.get(sequence.rows.get() as usize..).unwrap_or_default(), sequence.start.get())
     }
+}
 
-    /// The range of the `index`th owner in a table of `length` entries, given the start of each owner's range.
-    #[inline]
-    fn part_of<T>(
-        &self,
-        owners: &[T],
-        index: usize,
-        first: impl Fn(&T) -> usize,
-        length: usize,
-    ) -> Range<usize> {
-        match owners.get(index..).unwrap_or_default() {
-            [owner, next, ..] if first(owner) <= first(next) && first(next) <= length => {
-                first(owner)..first(next)
-            }
-            _ => 0..0,
-        }
+/// The range that starts here and ends where the next one starts, of a table of this length; empty if it is damaged.
+#[inline]
+fn between(start: Option<usize>, end: Option<usize>, length: usize) -> Range<usize> {
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= length => start..end,
+        _ => 0..0,
     }
+}
+
+/// The range of an owner in a table of this length, given the start of each owner's range.
+#[inline]
+fn owned<R: Record>(
+    owners: Table<'_, R>,
+    at: usize,
+    first: impl Fn(R) -> usize,
+    length: usize,
+) -> Range<usize> {
+    between(owners.get(at).map(&first), owners.get(at + 1).map(first), length)
 }
 
 /// The placements of a function.
@@ -467,5 +468,17 @@ where
         section: name.text(),
         offset: directory[name as usize].offset.get(),
         what: "its length is no multiple of its records' size",
+    })
+}
+
+fn table<'a, R: Record>(
+    file: &'a [u8],
+    directory: &[DirectoryEntry],
+    name: SectionName,
+) -> Result<Table<'a, R>> {
+    Table::open(bytes(file, directory, name)?).ok_or(Error::Section {
+        section: name.text(),
+        offset: directory[name as usize].offset.get(),
+        what: "it has fewer blocks than its records need",
     })
 }

@@ -20,12 +20,12 @@ fn the_golden_index_is_whole_and_says_what_it_said() {
     let name = view.name(b"walk").unwrap();
     let functions = view.functions_named(name);
     assert_eq!(functions.len(), 1);
-    let function = &view.functions[functions.start];
+    let function = view.functions.get(functions.start).unwrap();
     let variables: Vec<_> = view.variables(function).map(|v| view.string(v.name)).collect();
     assert!(variables.starts_with(&[b"first", b"count"]), "{variables:?}");
     let places: Vec<_> = view.places_of_function(FunctionId::new(functions.start as u32)).collect();
     assert_eq!(places.len(), 1);
-    let place = &view.places[places[0].index()];
+    let place = view.places.get(places[0].index()).unwrap();
     let ranges: Vec<_> = view.details(place).ranges.collect();
     assert!(ranges[0].start == place.entry.get() && ranges[0].start < ranges[0].end, "{ranges:?}");
 

@@ -48,7 +48,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
         let inline = (0u32..)
             .map(PlaceId::new)
             .zip(view.places)
-            .filter(|(id, p)| view.outer(*id, p).is_some())
+            .filter(|(id, p)| view.outer(*id, *p).is_some())
             .count();
         let counts = [
             ("objects", count(view.objects.len())),
@@ -100,7 +100,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                         "changed": c.changed});
                 }
                 if args.btf {
-                    let difference = |f: &FunctionRecord| {
+                    let difference = |f: FunctionRecord| {
                         json!({"name": text(f.name), "file": text(f.file), "line": f.line.get(),
                             "btf": btf_vs_dwarf::name(f.in_btf())})
                     };

@@ -65,7 +65,7 @@ struct Shown<'a, 'c> {
 }
 
 impl<'a> Shown<'a, '_> {
-    fn listing(&mut self, listing: &Listing<'a>, out: &mut dyn Write) -> Result<()> {
+    fn listing(&mut self, listing: &Listing, out: &mut dyn Write) -> Result<()> {
         if self.config.json {
             return listing.lines.iter().try_for_each(|line| self.json(listing, line, out));
         }
@@ -84,7 +84,7 @@ impl<'a> Shown<'a, '_> {
                 }
             }
             due = line.number.checked_add(1);
-            let shown: Vec<&Point<'a>> = match self.config.verbose {
+            let shown: Vec<&Point> = match self.config.verbose {
                 0 => line_listing::best(&view, &self.describer.judge, listing.object, &line.points)
                     .into_iter()
                     .collect(),
@@ -101,7 +101,7 @@ impl<'a> Shown<'a, '_> {
         Ok(())
     }
 
-    fn json(&mut self, listing: &Listing<'a>, line: &Line<'a>, out: &mut dyn Write) -> Result<()> {
+    fn json(&mut self, listing: &Listing, line: &Line, out: &mut dyn Write) -> Result<()> {
         let view = self.view;
         let sources: Vec<_> =
             line_listing::sources(&view, &self.describer.judge, listing.object, line).map(Some).collect();
@@ -114,7 +114,7 @@ impl<'a> Shown<'a, '_> {
         Ok(())
     }
 
-    fn described(&mut self, listing: &Listing<'a>, point: &Point<'a>) -> Result<Option<Placement<'a>>> {
+    fn described(&mut self, listing: &Listing, point: &Point) -> Result<Option<Placement<'a>>> {
         match point.placed {
             Some(placed) => self.describer.statement(listing.object, placed, point.row.pc),
             None => Ok(self.describer.within_symbol(listing.object, point.row.pc)),
@@ -122,16 +122,16 @@ impl<'a> Shown<'a, '_> {
     }
 
     /// The placements inlined at a line, each at the start of its first copy.
-    fn inlined(&mut self, listing: &Listing<'a>, line: &Line<'a>) -> Result<Vec<Placement<'a>>> {
+    fn inlined(&mut self, listing: &Listing, line: &Line) -> Result<Vec<Placement<'a>>> {
         let mut found = vec![];
-        for placed in line.inlined.iter().filter(|p: &&Placed<'_>| p.record.entry.get() != 0) {
+        for placed in line.inlined.iter().filter(|p: &&Placed| p.record.entry.get() != 0) {
             found.extend(self.describer.statement(listing.object, *placed, placed.record.entry.get())?);
         }
         Ok(found)
     }
 
     /// The text of the listing's file, read once for all objects with code of it.
-    fn source(&mut self, listing: &Listing<'_>) -> Option<Rc<Source>> {
+    fn source(&mut self, listing: &Listing) -> Option<Rc<Source>> {
         let Self { view, places, config, .. } = &*self;
         let read = || match places.read(view, listing.file) {
             Ok(source) => source.map(Rc::new),

@@ -81,7 +81,7 @@ impl Shapes<'_> {
         let record = &functions.records[function.index()];
         let details = functions.details.get(record.details.get() as usize..).unwrap_or_default();
         let variables =
-            Variables::read(&functions.variables, details, record.variables.get(), record.line.get());
+            Variables::read(&functions.variables[..], details, record.variables.get(), record.line.get());
         let returned = self.of(variables.return_type, 0);
         let parameters: Vec<_> = variables
             .filter(|v| v.parameter)

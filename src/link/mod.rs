@@ -328,7 +328,7 @@ fn mark_described(
 fn symbol_name(functions: &Functions, function: FunctionId) -> StrId {
     let record = &functions.records[function.index()];
     let details = functions.details.get(record.details.get() as usize..).unwrap_or_default();
-    let known = Variables::read(&functions.variables, details, 0, 0);
+    let known = Variables::read(&functions.variables[..], details, 0, 0);
     if known.linkage_name == StrId::new(0) { record.name } else { known.linkage_name }
 }
 

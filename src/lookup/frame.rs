@@ -29,7 +29,7 @@ impl<'a> Line<'a> {
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
     lookup: Lookup<'a>,
-    placed: Placed<'a>,
+    placed: Placed,
 }
 
 impl<'a> Frame<'a> {
@@ -56,7 +56,7 @@ impl<'a> Frame<'a> {
     pub fn is_inlined(&self) -> bool {
         self.placed.is_inline(&self.lookup.view)
     }
-    fn record(&self) -> Option<&'a FunctionRecord> {
+    fn record(&self) -> Option<FunctionRecord> {
         functions::function(&self.lookup.view, self.placed.record)
     }
 }
@@ -65,7 +65,7 @@ impl<'a> Frame<'a> {
 #[derive(Clone, Copy)]
 pub struct Frames<'a> {
     lookup: Lookup<'a>,
-    next: Option<Placed<'a>>,
+    next: Option<Placed>,
 }
 
 impl<'a> Frames<'a> {
@@ -73,7 +73,7 @@ impl<'a> Frames<'a> {
         Self::from_placed(lookup, functions::holding(&lookup.view, object, pc))
     }
     /// The frames from a placement outwards.
-    pub(super) fn from_placed(lookup: Lookup<'a>, next: Option<Placed<'a>>) -> Self {
+    pub(super) fn from_placed(lookup: Lookup<'a>, next: Option<Placed>) -> Self {
         Self { lookup, next }
     }
 }

@@ -17,7 +17,7 @@ use probeidx_format::record::FunctionRecord;
 #[derive(Clone, Copy)]
 pub struct Placement<'a> {
     pub(super) lookup: Lookup<'a>,
-    pub(super) placed: Placed<'a>,
+    pub(super) placed: Placed,
     object: ObjectId,
     pc: u32,
     instance: Instance,
@@ -25,13 +25,13 @@ pub struct Placement<'a> {
 
 impl<'a> Placement<'a> {
     /// The entry of a placement of the index.
-    pub(super) fn entry(lookup: Lookup<'a>, placed: Placed<'a>) -> Self {
+    pub(super) fn entry(lookup: Lookup<'a>, placed: Placed) -> Self {
         let instance = if placed.is_inline(&lookup.view) { Instance::Inline } else { Instance::OutOfLine };
         let object = lookup.view.object_of_place(placed.id);
         Self { lookup, placed, object, pc: placed.record.entry.get(), instance }
     }
     /// An address within a placement.
-    pub(super) fn statement(lookup: Lookup<'a>, placed: Placed<'a>, address: Address) -> Self {
+    pub(super) fn statement(lookup: Lookup<'a>, placed: Placed, address: Address) -> Self {
         let Address { object, pc } = address;
         Self { lookup, placed, object, pc, instance: Instance::Statement }
     }
@@ -134,11 +134,11 @@ impl<'a> Placement<'a> {
         Values::new(self.lookup.view).argument(place, argument)
     }
 
-    pub(super) fn place(&self) -> Place<'a> {
+    pub(super) fn place(&self) -> Place {
         let Self { object, placed, pc, .. } = *self;
         Place { object, placed, pc, at_return: false, with_lines: false }
     }
-    fn record(&self) -> Option<&'a FunctionRecord> {
+    fn record(&self) -> Option<FunctionRecord> {
         functions::function(&self.lookup.view, self.placed.record)
     }
 }

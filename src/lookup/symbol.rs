@@ -10,7 +10,7 @@ use probeidx_format::record::SymbolRecord;
 pub struct Symbol<'a> {
     lookup: Lookup<'a>,
     object: ObjectId,
-    record: &'a SymbolRecord,
+    record: SymbolRecord,
     offset: u32,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Symbol<'a> {
 #[derive(Clone)]
 pub struct Symbols<'a> {
     lookup: Lookup<'a>,
-    ids: std::slice::Iter<'a, SymbolId>,
+    ids: probeidx_format::table::Iter<'a, SymbolId>,
 }
 
 impl<'a> Symbols<'a> {
@@ -73,7 +73,7 @@ impl<'a> Iterator for Symbols<'a> {
 
     fn next(&mut self) -> Option<Symbol<'a>> {
         let lookup = self.lookup;
-        self.ids.find_map(|&id| {
+        self.ids.find_map(|id| {
             let record = functions::symbol(&lookup.view, id)?;
             Some(Symbol { lookup, object: lookup.view.object_of_symbol(id), record, offset: 0 })
         })

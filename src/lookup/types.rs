@@ -15,7 +15,7 @@ use probeidx_format::types::TypeKind;
 pub struct Type<'a> {
     lookup: Lookup<'a>,
     id: TypeId,
-    record: &'a TypeRecord,
+    record: TypeRecord,
 }
 
 impl<'a> Type<'a> {
@@ -89,7 +89,7 @@ impl<'a> Type<'a> {
 #[derive(Clone, Copy)]
 pub struct Member<'a> {
     of: Type<'a>,
-    record: &'a MemberRecord,
+    record: MemberRecord,
 }
 
 impl<'a> Member<'a> {
@@ -118,7 +118,7 @@ impl<'a> Member<'a> {
 #[derive(Clone)]
 pub struct Members<'a> {
     of: Type<'a>,
-    records: std::slice::Iter<'a, MemberRecord>,
+    records: probeidx_format::table::Iter<'a, MemberRecord>,
 }
 
 impl<'a> Iterator for Members<'a> {

@@ -29,7 +29,7 @@ pub(super) fn merge(types: &Types, functions: &Functions) -> Users {
         .flat_map_iter(|(at, record)| {
             let bytes = &functions.details[record.details.get() as usize..];
             let (count, line) = (record.variables.get(), record.line.get());
-            let variables = Variables::read(&functions.variables, bytes, count, line);
+            let variables = Variables::read(&functions.variables[..], bytes, count, line);
             let returned = std::iter::once(variables.return_type);
             let parameters = variables.filter(|v| v.parameter && !v.nested).map(|v| v.type_id);
             let ends = &ends;

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Writes the heading of a listing.
 pub fn heading(
     view: &View<'_>,
-    listing: &Listing<'_>,
+    listing: &Listing,
     source: Option<&Path>,
     style: Style,
     out: &mut dyn Write,
@@ -30,7 +30,7 @@ pub fn heading(
 /// Writes a line that has code: its text if known, some of its addresses, and what is inlined there. `declared` is the
 /// line to count relative lines from, or 0.
 pub fn line(
-    line: &Line<'_>,
+    line: &Line,
     declared: u32,
     points: &[Placement<'_>],
     inlined: &[Placement<'_>],

@@ -31,7 +31,7 @@ pub fn layout(view: &View<'_>, layout: &Layout<'_>, objects: &[String], out: &mu
             let word = next.and_then(|d| c_declaration::keyword(d.kind)).unwrap_or_default();
             return content(layout, &format!("typedef {word}"), &format!(" {}", text(definition.name)), out);
         }
-        let target = view.types[definition.type_id.index()].target.some();
+        let target = view.types.at(definition.type_id.index()).target.some();
         let declared = declare(view, target, &String::from_utf8_lossy(definition.name));
         let size = lookup::size_of(view, definition.type_id);
         let is_last = next.is_none_or(|d| d.kind != TypeKind::Typedef && matches!(layout.body, Body::Plain));
@@ -156,7 +156,7 @@ pub fn spelled(view: &View<'_>, walked: &Walked) -> String {
     }
     let array = lookup::strip(view, type_id).unwrap_or(type_id);
     let element = view.types.get(array.index()).and_then(|t| t.target.some());
-    let rest = view.members(array).get(walked.indexed..).unwrap_or_default();
+    let rest = view.members(array).from(walked.indexed);
     let dimensions: String = rest.iter().map(|d| format!("[{}]", d.value.get())).collect();
     declare(view, element, &dimensions)
 }
@@ -165,7 +165,7 @@ pub fn spelled(view: &View<'_>, walked: &Walked) -> String {
 pub fn size(view: &View<'_>, walked: &Walked) -> Option<u64> {
     let size = lookup::size_of(view, walked.type_id?)?;
     let array = lookup::strip(view, walked.type_id?)?;
-    let gone = view.members(array).get(..walked.indexed)?.iter().map(|d| d.value.get().max(1) as u64);
+    let gone = view.members(array).up_to(walked.indexed).iter().map(|d| d.value.get().max(1) as u64);
     Some(size / gone.fold(1, u64::saturating_mul))
 }
 

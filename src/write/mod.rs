@@ -9,6 +9,7 @@ pub use build_lock::BuildLock;
 use build_lock::UNFINISHED;
 use probeidx_format::SectionName as S;
 use probeidx_format::meta::Meta;
+use probeidx_format::table::pack;
 use probeidx_format::writer::Writer;
 use probeidx_format::zerocopy::IntoBytes;
 use std::fs::{File, Permissions};
@@ -55,6 +56,46 @@ pub fn write(
     Ok(length)
 }
 
+/// The packed tables.
+#[derive(Default)]
+struct Packed {
+    names: Vec<u8>,
+    functions: Vec<u8>,
+    variables: Vec<u8>,
+    places: Vec<u8>,
+    ranges: Vec<u8>,
+    symbols: Vec<u8>,
+    symbol_names: Vec<u8>,
+    types: Vec<u8>,
+    members: Vec<u8>,
+    sequences: Vec<u8>,
+    sites: Vec<u8>,
+    frames: Vec<u8>,
+}
+
+impl Packed {
+    /// Packs all tables. The largest come first, so that threads end at the same time.
+    fn new(model: &Model, linked: &Linked) -> Self {
+        let Model { functions, places, types, .. } = model;
+        let mut packed = Self::default();
+        rayon::scope(|s| {
+            s.spawn(|_| packed.places = pack(&places.places));
+            s.spawn(|_| packed.functions = pack(&functions.records));
+            s.spawn(|_| packed.symbols = pack(&linked.symbols));
+            s.spawn(|_| packed.members = pack(&types.members));
+            s.spawn(|_| packed.names = pack(&linked.names.records));
+            s.spawn(|_| packed.types = pack(&types.records));
+            s.spawn(|_| packed.sites = pack(&linked.sites));
+            s.spawn(|_| packed.variables = pack(&functions.variables));
+            s.spawn(|_| packed.ranges = pack(&places.ranges));
+            s.spawn(|_| packed.frames = pack(&places.frames));
+            s.spawn(|_| packed.symbol_names = pack(&linked.names.symbols));
+            s.spawn(|_| packed.sequences = pack(&places.sequences));
+        });
+        packed
+    }
+}
+
 /// Writes all sections except the configuration and tapsets.
 fn write_to<W: std::io::Write + std::io::Seek>(
     out: W,
@@ -63,6 +104,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     model: &Model,
     linked: &Linked,
 ) -> std::io::Result<Writer<W>> {
+    let packed = Packed::new(model, linked);
     let mut writer = Writer::new(out)?;
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
     one(S::Meta, &meta.to_bytes())?;
@@ -71,30 +113,30 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::Sections, linked.sections.as_bytes())?;
     one(S::Units, model.places.units.as_bytes())?;
     one(S::UnitFiles, model.places.unit_files.as_bytes())?;
-    one(S::Names, linked.names.records.as_bytes())?;
+    one(S::Names, &packed.names)?;
     one(S::NameHash, linked.names.hash.as_bytes())?;
-    one(S::Functions, model.functions.records.as_bytes())?;
+    one(S::Functions, &packed.functions)?;
     one(S::FunctionDetails, &model.functions.details)?;
-    one(S::Variables, model.functions.variables.as_bytes())?;
+    one(S::Variables, &packed.variables)?;
     one(S::Postings, &model.places.postings)?;
-    one(S::Places, model.places.places.as_bytes())?;
+    one(S::Places, &packed.places)?;
     writer.section(S::PlaceDetails, batches.iter().map(|b| &b.batch.details[..]))?;
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
-    one(S::Ranges, model.places.ranges.as_bytes())?;
-    one(S::Symbols, linked.symbols.as_bytes())?;
-    one(S::SymbolNames, linked.names.symbols.as_bytes())?;
-    one(S::Types, model.types.records.as_bytes())?;
-    one(S::Members, model.types.members.as_bytes())?;
-    one(S::Sequences, model.places.sequences.as_bytes())?;
+    one(S::Ranges, &packed.ranges)?;
+    one(S::Symbols, &packed.symbols)?;
+    one(S::SymbolNames, &packed.symbol_names)?;
+    one(S::Types, &packed.types)?;
+    one(S::Members, &packed.members)?;
+    one(S::Sequences, &packed.sequences)?;
     writer.section(S::Lines, batches.iter().map(|b| &b.batch.lines[..]))?;
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
-    one(S::Sites, linked.sites.as_bytes())?;
+    one(S::Sites, &packed.sites)?;
     one(S::Segments, linked.segments.as_bytes())?;
     one(S::Refused, linked.refused.as_bytes())?;
     one(S::Boundaries, &linked.boundaries)?;
     one(S::TypeUsers, model.users.records.as_bytes())?;
     one(S::TypeUses, &model.users.uses)?;
-    one(S::Frames, model.places.frames.as_bytes())?;
+    one(S::Frames, &packed.frames)?;
     writer.section(S::FrameRows, batches.iter().map(|b| &b.batch.frame_rows[..]))?;
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
     one(S::Tracepoints, linked.tracepoints.as_bytes())?;

@@ -74,7 +74,7 @@ struct Counted {
 fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut Counted) {
     let Some(object) = functions::kernel(view) else { panic!("vmlinux is indexed") };
     let sections: Vec<&SectionRecord> =
-        view.sections_of(object).iter().filter(|s| symbols::is_executable(s)).collect();
+        view.sections_of(object).iter().filter(|s| symbols::is_executable(**s)).collect();
     let size: u64 = sections.iter().map(|s| s.size.get()).sum();
     let mut pcs = vec![];
     for _ in 0..OF_VMLINUX {
@@ -95,8 +95,8 @@ fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut 
     for (at, pc) in pcs.iter().enumerate() {
         let place = cursor.at(object, *pc);
         let ours = levels(place);
-        let own = &view.symbols[view.symbols_of(object)];
-        let at_symbol = |s: &&SymbolRecord| place.symbol.is_some_and(|(held, _)| held.record.pc == s.pc);
+        let own = view.symbols.part(view.symbols_of(object));
+        let at_symbol = |s: &SymbolRecord| place.symbol.is_some_and(|(held, _)| held.record.pc == s.pc);
         let names: Vec<String> = own.iter().filter(at_symbol).map(|s| text(view.string(s.name))).collect();
         let same_as_llvm = llvm.as_ref().map(|llvm| is_same(&ours, &llvm[at], &names));
         let theirs = elfutils.get(at / SLOW).filter(|_| at.is_multiple_of(SLOW));
@@ -130,12 +130,14 @@ fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut 
 
 fn of_module(view: &View<'_>, object: ObjectId, random: &mut Random, counted: &mut Counted) {
     let path = text(view.string(view.objects[object.index()].path));
-    let sections = view.sections_of(object).iter().filter(|s| symbols::is_executable(s) && s.size.get() > 0);
+    let sections =
+        view.sections_of(object).iter().filter(|s| symbols::is_executable(**s) && s.size.get() > 0);
     let mut cursor = Cursor::new(*view);
     // elfutils calls padding as any symbol close to it, be it data.
     let reaches = |level: &Level, pc: u32| {
         let holds = |s: &SymbolRecord| pc.checked_sub(s.pc.get()).is_some_and(|offset| offset < s.size.get());
-        let mut own = view.symbols[view.symbols_of(object)].iter().filter(|s| s.is_function() && holds(s));
+        let mut own =
+            view.symbols.part(view.symbols_of(object)).iter().filter(|s| s.is_function() && holds(s));
         own.any(|s| view.string(s.name) == level.function.as_bytes())
     };
     for section in sections {

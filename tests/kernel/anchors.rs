@@ -55,8 +55,9 @@ fn anchors_differ(kernel: &Kernel) {
 
 /// Where placements and functions of the symbol table start.
 fn addresses(view: &View<'_>, object: ObjectId) -> BTreeSet<u32> {
-    let entries = view.places[view.places_of(object)].iter().map(|p| p.entry.get()).filter(|pc| *pc != 0);
-    let own = &view.symbols[view.symbols_of(object)];
+    let entries =
+        view.places.part(view.places_of(object)).iter().map(|p| p.entry.get()).filter(|pc| *pc != 0);
+    let own = view.symbols.part(view.symbols_of(object));
     let functions = own.iter().filter(|s| s.has(SymbolRecord::KEPT) && s.is_function()).map(|s| s.pc.get());
     entries.chain(functions).collect()
 }
@@ -64,7 +65,7 @@ fn addresses(view: &View<'_>, object: ObjectId) -> BTreeSet<u32> {
 /// How many names several functions of vmlinux bear.
 fn repeated_names(view: &View<'_>) -> usize {
     let Some(kernel) = functions::kernel(view) else { return 0 };
-    let is_function = |s| functions::symbol(view, s).is_some_and(SymbolRecord::is_function);
+    let is_function = |s| functions::symbol(view, s).is_some_and(|s| s.is_function());
     let names = (0..view.names.len() as u32 - 1).map(NameId::new);
     names
         .filter(|n| functions::symbols_named(view, kernel, *n).filter(|s| is_function(*s)).count() > 1)

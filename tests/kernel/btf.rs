@@ -101,7 +101,7 @@ fn moved(view: &View<'_>, object: ObjectId, other: &View<'_>, in_other: ObjectId
 
 type Parameter = (String, Option<String>);
 
-fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<Parameter> {
+fn parameters(view: &View<'_>, placed: Placed) -> Vec<Parameter> {
     let Some(function) = functions::function(view, placed.record) else { return vec![] };
     let all = view.variables(function).filter(|v| v.parameter);
     all.map(|v| {
@@ -117,7 +117,7 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
     for object in without.object_ids().take(1).chain(modules) {
         let Some(twin) = other(&without, &with, object) else { continue };
         for at in without.places_of(object) {
-            let placed = Placed { id: PlaceId::new(at as u32), record: &without.places[at] };
+            let placed = Placed { id: PlaceId::new(at as u32), record: without.places.at(at) };
             if provenance::of_place(&without, placed) != Provenance::Btf {
                 continue;
             }
@@ -144,7 +144,8 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
                     .name(name)
                     .into_iter()
                     .flat_map(|n| functions::symbols_named(&without, object, n));
-                let functions = symbols.filter(|s| without.symbols[s.index()].is_function()).count();
+                let functions =
+                    symbols.filter(|s| without.symbols.get(s.index()).unwrap().is_function()).count();
                 ranges.filter(|r| r.start == entry).count() > 1 || functions > 1
             };
             let class = match own == others {
@@ -172,14 +173,14 @@ fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
 /// Where functions of the kernel start, and anywhere, half of it in the kernel.
 fn addresses(view: &View<'_>, random: &mut Random) -> Vec<(ObjectId, u32)> {
     let objects: Vec<ObjectId> = view.object_ids().collect();
-    let functions = view.symbols[view.symbols_of(objects[0])].iter().filter(|s| s.is_function());
+    let functions = view.symbols.part(view.symbols_of(objects[0])).iter().filter(|s| s.is_function());
     let mut all: Vec<_> = functions.map(|s| (objects[0], s.pc.get())).collect();
     for number in 0..ADDRESSES {
         let object = match number % 2 {
             0 => objects[0],
             _ => objects[random.below(objects.len() as u64) as usize],
         };
-        let code: Vec<_> = view.sections_of(object).iter().filter(|s| symbols::is_executable(s)).collect();
+        let code: Vec<_> = view.sections_of(object).iter().filter(|s| symbols::is_executable(**s)).collect();
         if code.is_empty() {
             continue;
         }

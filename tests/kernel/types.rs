@@ -179,7 +179,7 @@ fn users_are_those_whose_parameters_and_results_say_so() {
     let ends: Vec<_> = (0..count).map(|t| end(&view, TypeId::new(t))).collect();
     let mut found: BTreeMap<TypeId, Vec<(FunctionId, u32, u32)>> = BTreeMap::new();
     for at in 0..view.functions.len() as u32 - 1 {
-        let variables = view.variables(&view.functions[at as usize]);
+        let variables = view.variables(view.functions.at(at as usize));
         let mut types = vec![variables.return_type];
         types.extend(variables.filter(|v| v.parameter && !v.nested).map(|v| v.type_id));
         for (position, type_id) in (0..).zip(types) {
@@ -204,7 +204,7 @@ fn users_are_those_whose_parameters_and_results_say_so() {
 
 /// The struct, union or enum that a type is or points to, and through how many pointers.
 fn end(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, u32)> {
-    let record = &view.types[type_id.index()];
+    let record = view.types.get(type_id.index()).unwrap();
     let next = || end(view, record.target.some()?);
     match TypeKind::from_u8(record.kind) {
         TypeKind::Struct | TypeKind::Union | TypeKind::Enum => Some((type_id, 0)),

@@ -42,15 +42,15 @@ pub fn types(view: &View<'_>, typed: &str) -> Vec<Candidate> {
 /// The names of types, of one kind or all, with this prefix; or the prefixes that many of them share.
 fn names(view: &View<'_>, kind: Option<TypeKind>, typed: &str) -> Vec<Candidate> {
     let all = lookup::all_named(view);
-    let name = |at: usize| view.string(view.types[at].name);
+    let name = |at: usize| view.string(view.types.at(at).name);
     let first =
-        all.start + view.types[all.clone()].partition_point(|t| view.string(t.name) < typed.as_bytes());
-    let starts = |t: &TypeRecord| view.string(t.name).starts_with(typed.as_bytes());
-    let end = first + view.types[first..all.end].partition_point(starts);
+        all.start + view.types.part(all.clone()).partition_point(|t| view.string(t.name) < typed.as_bytes());
+    let starts = |t: TypeRecord| view.string(t.name).starts_with(typed.as_bytes());
+    let end = first + view.types.part(first..all.end).partition_point(starts);
     let text = |at: usize| std::str::from_utf8(name(at)).unwrap_or_default();
     let wanted = |at: usize| {
         // If several types share a name, the first one.
-        let is_kind = |at: usize| kind.is_none_or(|kind| TypeKind::from_u8(view.types[at].kind) == kind);
+        let is_kind = |at: usize| kind.is_none_or(|kind| TypeKind::from_u8(view.types.at(at).kind) == kind);
         let before = (first..at).rev().take_while(|before| name(*before) == name(at));
         !text(at).is_empty() && is_kind(at) && !before.into_iter().any(is_kind)
     };

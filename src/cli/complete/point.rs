@@ -30,7 +30,7 @@ pub fn lines(view: &View<'_>, typed: &str) -> Vec<Candidate> {
 pub fn addresses(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     if let Some((module, name)) = typed.split_once(':') {
         let Some(object) = functions::module(view, module.as_bytes()) else { return vec![] };
-        let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
+        let symbols = view.symbols.part(view.symbols_of(object));
         let names = symbols.iter().map(|symbol| view.string(symbol.name));
         return starting(names, name)
             .map(|name| Candidate::going_on(format!("{module}:{name}"), ""))
@@ -147,7 +147,7 @@ fn systemtap(view: &View<'_>, typed: &str) -> Vec<Candidate> {
 /// The wanted names with this prefix, or the prefixes that many of them share.
 fn names(view: &View<'_>, typed: &str, is_wanted: impl Fn(NameId) -> bool) -> Vec<Candidate> {
     let all = functions::names_starting(view, typed.as_bytes());
-    let text = |at: usize| std::str::from_utf8(view.string(view.names[at].name)).unwrap_or_default();
+    let text = |at: usize| std::str::from_utf8(view.string(view.names.at(at).name)).unwrap_or_default();
     let wanted = |at: usize| !text(at).is_empty() && is_wanted(NameId::new(at as u32));
     let chosen = bounded::choose(all, typed.len(), text, wanted).into_iter();
     chosen
@@ -175,7 +175,7 @@ fn has_code(view: &View<'_>, name: NameId, scope: Option<ObjectId>) -> bool {
 /// The functions that run in an object. Cost: linear in its placements.
 fn functions_in<'a>(view: &View<'a>, object: ObjectId, typed: &str) -> FxHashSet<&'a str> {
     let view = *view;
-    let places = view.places.get(view.places_of(object)).unwrap_or_default();
+    let places = view.places.part(view.places_of(object));
     let functions: FxHashSet<u32> = places.iter().map(|place| place.function.get()).collect();
     let names = functions
         .into_iter()
@@ -209,7 +209,7 @@ fn files_of<'a>(
 /// folder.
 fn files<'a>(view: &View<'a>, typed: &str) -> impl Iterator<Item = String> + use<'a> {
     let view = *view;
-    let functions = &view.functions[..view.functions.len().saturating_sub(1)];
+    let functions = view.functions.owners();
     let known: FxHashSet<StrId> = functions.iter().map(|f| f.file).collect();
     let paths = || known.iter().filter_map(|file| std::str::from_utf8(view.string(*file)).ok());
     let whole = paths().filter(|path| path.starts_with(typed)).map(|path| {

@@ -71,5 +71,5 @@ pub(super) fn close_to(view: &View<'_>, name: &str) -> Vec<String> {
     }
     let names = (0..view.names.len().saturating_sub(1))
         .filter(|id| !view.functions_named(NameId::new(*id as u32)).is_empty());
-    nearest::nearest(name, names.map(|id| view.string(view.names[id].name)), MOST)
+    nearest::nearest(name, names.map(|id| view.string(view.names.at(id).name)), MOST)
 }

@@ -32,7 +32,7 @@ pub fn compared(view: &View<'_>) -> Option<Compared> {
 }
 
 /// The functions whose BTF differs, by name.
-pub fn differences<'a>(view: &View<'a>) -> impl Iterator<Item = (FunctionId, &'a FunctionRecord)> + use<'a> {
+pub fn differences<'a>(view: &View<'a>) -> impl Iterator<Item = (FunctionId, FunctionRecord)> + use<'a> {
     let all = (0..).map(FunctionId::new).zip(view.functions);
     all.filter(|(_, f)| matches!(f.in_btf(), InBtf::Missing | InBtf::Ambiguous | InBtf::Changed))
 }

@@ -51,7 +51,7 @@ pub fn compare<'a, E>(
 
 /// Splits the names of two kernels into halves, so that a name is in the same half for both.
 pub fn halves(views: [View<'_>; 2]) -> [[Range<u32>; 2]; 2] {
-    let names = views.each_ref().map(|view| &view.names[..view.names.len().saturating_sub(1)]);
+    let names = views.each_ref().map(|view| view.names.owners());
     let middle = names[0].get(names[0].len() / 2).map_or(&b""[..], |record| views[0].string(record.name));
     let at = [0, 1].map(|number| {
         names[number].partition_point(|record| views[number].string(record.name) < middle) as u32
@@ -87,7 +87,7 @@ fn names<'a>(
 struct Function<'a> {
     home: Home<'a>,
     /// `None` if only a symbol describes it.
-    record: Option<&'a FunctionRecord>,
+    record: Option<FunctionRecord>,
     /// The number of out-of-line placements, and of inlined ones.
     entries: u32,
     copies: u32,
@@ -111,7 +111,7 @@ fn functions<'a>(side: &Side<'a, '_>, name: NameId) -> Vec<Function<'a>> {
 fn described<'a>(
     side: &Side<'a, '_>,
     declaration: &Declaration,
-    scratch: &mut Vec<functions::Placed<'a>>,
+    scratch: &mut Vec<functions::Placed>,
 ) -> Option<Function<'a>> {
     let view = &side.view;
     let mut function = Function {
@@ -142,11 +142,11 @@ fn described<'a>(
 /// is compared by its own name.
 fn by_symbol<'a>(side: &Side<'a, '_>, name: NameId) -> Option<Function<'a>> {
     let view = &side.view;
-    if view.string(view.names[name.index()].name).contains(&b'.') {
+    if view.string(view.names.at(name.index()).name).contains(&b'.') {
         return None;
     }
     let mut entries = view.symbols_named(name).iter().filter_map(|id| {
-        let (object, symbol) = (view.object_of_symbol(*id), functions::symbol(view, *id)?);
+        let (object, symbol) = (view.object_of_symbol(id), functions::symbol(view, id)?);
         let is_one = side.scope.contains(object)
             && symbol.is_function()
             && symbol.has(SymbolRecord::KEPT)
@@ -165,10 +165,10 @@ fn by_symbol<'a>(side: &Side<'a, '_>, name: NameId) -> Option<Function<'a>> {
 
 /// The number of symbols of a name in the kernel and its modules.
 fn kept(side: &Side<'_, '_>, name: NameId) -> u32 {
-    let is_kept = |symbol: &SymbolRecord| symbol.has(SymbolRecord::KEPT);
+    let is_kept = |symbol: SymbolRecord| symbol.has(SymbolRecord::KEPT);
     let symbols = side.view.symbols_named(name).iter();
-    let own = symbols.filter(|id| side.scope.contains(side.view.object_of_symbol(**id)));
-    own.filter(|id| functions::symbol(&side.view, **id).is_some_and(is_kept)).count() as u32
+    let own = symbols.filter(|id| side.scope.contains(side.view.object_of_symbol(*id)));
+    own.filter(|id| functions::symbol(&side.view, *id).is_some_and(is_kept)).count() as u32
 }
 
 fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u32; 2]) -> Vec<Change> {

@@ -52,7 +52,7 @@ fn named<'a>(side: &Side<'a, '_>, asked: &Asked) -> impl Iterator<Item = ((&'a [
     let view = side.view;
     let types = lookup::all_named(&view).map(|at| TypeId::new(at as u32));
     types.filter_map(move |id| {
-        let record = &view.types[id.index()];
+        let record = view.types.at(id.index());
         let keyword = keyword(TypeKind::from_u8(record.kind))?;
         let name = view.string(record.name);
         let is_asked = !lookup::is_declared(&view, id)
@@ -64,7 +64,7 @@ fn named<'a>(side: &Side<'a, '_>, asked: &Asked) -> impl Iterator<Item = ((&'a [
 }
 
 fn home<'a>(side: &Side<'a, '_>, id: TypeId) -> Home<'a> {
-    let record = &side.view.types[id.index()];
+    let record = side.view.types.at(id.index());
     Home { module: None, file: side.view.string(record.file), line: record.line.get() }
 }
 
@@ -80,7 +80,7 @@ fn differences(sides: [&Side<'_, '_>; 2], ids: [TypeId; 2], changes: &mut Vec<Ch
             after: state(other),
         });
     }
-    if sides[0].view.types[ids[0].index()].kind == TypeKind::Enum as u8 {
+    if sides[0].view.types.at(ids[0].index()).kind == TypeKind::Enum as u8 {
         enumerators(sides, ids, changes);
         return;
     }

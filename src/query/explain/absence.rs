@@ -45,14 +45,14 @@ pub fn absence(
     if functions.is_empty() {
         return Absence::SymbolOnly;
     }
-    let placed: Vec<(ObjectId, Placed<'_>)> = functions
+    let placed: Vec<(ObjectId, Placed)> = functions
         .flat_map(|f| view.places_of_function(FunctionId::new(f as u32)))
         .filter_map(|id| {
             Some((view.object_of_place(id), Placed { id, record: view.places.get(id.index())? }))
         })
         .collect();
     if placed.is_empty() {
-        let symbols = view.symbols_named(name).iter().filter_map(|s| functions::symbol(view, *s));
+        let symbols = view.symbols_named(name).iter().filter_map(|s| functions::symbol(view, s));
         return if symbols.into_iter().any(|s| s.is_function()) { Absence::Merged } else { Absence::NoCode };
     }
     let asked = Scope::new(view, scope);
@@ -74,7 +74,7 @@ pub fn absence(
         );
     }
     let is_meant =
-        |placed: &Placed<'_>| declarations.iter().any(|d| d.functions().any(|f| f == placed.record.function));
+        |placed: &Placed| declarations.iter().any(|d| d.functions().any(|f| f == placed.record.function));
     let own: Vec<_> = own.into_iter().filter(|(_, placed)| is_meant(placed)).collect();
     let Some((object, first)) = own.first() else { return Absence::NoCode };
     let files = || declarations.iter().map(|d| view.string(d.file));
@@ -89,9 +89,9 @@ pub fn absence(
     if is_blocked {
         return Absence::Refused;
     }
-    let section = |object, placed: &Placed<'_>| symbols::section(view, object, placed.record.entry.get());
+    let section = |object, placed: &Placed| symbols::section(view, object, placed.record.entry.get());
     let judge = Judge::new(*view);
-    let is_gone = |object, placed: &Placed<'_>| {
+    let is_gone = |object, placed: &Placed| {
         judge.kprobe(object, placed.record.entry.get()).reason().is_some_and(|r| r < Reason::DeadCode)
     };
     if own.iter().all(|(object, placed)| is_gone(*object, placed)) {

@@ -20,8 +20,8 @@ pub fn is_fixed(view: &View<'_>, object: ObjectId, pc: u32) -> bool {
     first.is_some() && rules.all(|rule| rule == first)
 }
 
-fn frame<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a FrameRecord> {
+fn frame<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<FrameRecord> {
     let frames = view.frames_of(object);
     let after = frames.partition_point(|f| f.start.get() <= pc);
-    frames[..after].last().filter(|f| pc < f.end.get())
+    frames.up_to(after).last().filter(|f| pc < f.end.get())
 }

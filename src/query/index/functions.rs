@@ -54,7 +54,7 @@ impl Declaration {
 /// The names that a pattern matches, in order. Cost: a look-up for a literal; for a pattern with a literal prefix, a
 /// comparison with each name with that prefix; otherwise a search for its longest literal through all strings.
 pub fn names(view: &View<'_>, pattern: &Pattern) -> Vec<NameId> {
-    let matches = |id: &NameId| pattern.matches(view.string(view.names[id.index()].name));
+    let matches = |id: &NameId| pattern.matches(view.string(view.names.at(id.index()).name));
     let prefix = match pattern {
         Pattern::Literal(name) => return view.name(name.as_bytes()).into_iter().collect(),
         Pattern::Glob(_) => pattern.literal_prefix(),
@@ -76,8 +76,8 @@ fn leave_out_shared(view: &View<'_>, names: &mut Vec<NameId>) {
         [SectionName::Functions, SectionName::SymbolNames, SectionName::Postings].map(|s| view.left(s));
     names.retain(|name| {
         let own = view.functions_named(*name);
-        functions.take(own.len() * size_of::<FunctionRecord>())
-            && symbols.take(size_of_val(view.symbols_named(*name)))
+        functions.take(own.len())
+            && symbols.take(view.symbols_named(*name).len())
             && own
                 .into_iter()
                 .all(|f| postings.take(view.places_of_function(FunctionId::new(f as u32)).size()))
@@ -90,14 +90,14 @@ const WORTH_SEARCHING: usize = 2;
 /// The names that contain this text, in order.
 fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
     let strings = view.strings();
-    let names = &view.names[..view.names.len().saturating_sub(1)];
+    let names = view.names.owners();
     let mut found: Vec<NameId> = vec![];
     // The strings are sorted, so that each search resumes at the last match.
     let (mut at, mut done) = (0, 0);
     while let Some(hit) = strings.get(at..).and_then(|rest| memchr::memmem::find(rest, text)) {
         let start = memchr::memrchr(0, &strings[..at + hit]).map_or(0, |nul| nul + 1);
         let id = StrId::new(start as u32);
-        done += names[done..].partition_point(|n| n.name < id);
+        done += names.from(done).partition_point(|n| n.name < id);
         if names.get(done).is_some_and(|n| n.name == id) {
             found.push(NameId::new(done as u32));
         }
@@ -108,9 +108,9 @@ fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
 
 /// The ranks of the names with this prefix.
 pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
-    let names = &view.names[..view.names.len().saturating_sub(1)];
+    let names = view.names.owners();
     let start = names.partition_point(|n| view.string(n.name) < prefix);
-    let length = names[start..].partition_point(|n| view.string(n.name).starts_with(prefix));
+    let length = names.from(start).partition_point(|n| view.string(n.name).starts_with(prefix));
     start..start + length
 }
 
@@ -138,9 +138,9 @@ impl Iterator for Declarations<'_> {
     type Item = Declaration;
 
     fn next(&mut self) -> Option<Declaration> {
-        let functions = self.view.functions.get(self.rest.clone())?;
+        let functions = self.view.functions.part(self.rest.clone());
         let first = functions.first()?;
-        let is_same = |f: &&FunctionRecord| f.file == first.file && f.line == first.line;
+        let is_same = |f: &FunctionRecord| f.file == first.file && f.line == first.line;
         let start = self.rest.start;
         self.rest.start += functions.iter().take_while(is_same).count();
         Some(Declaration {
@@ -155,20 +155,20 @@ impl Iterator for Declarations<'_> {
 
 /// The name and line of the functions declared in a file. Cost: linear in all functions.
 pub fn declared_in<'a>(view: &View<'a>, file: StrId) -> impl Iterator<Item = (StrId, u32)> + use<'a> {
-    let functions = &view.functions[..view.functions.len().saturating_sub(1)];
+    let functions = view.functions.owners();
     functions.iter().filter(move |f| f.file == file).map(|f| (f.name, f.line.get()))
 }
 
 /// A placement with its record.
 #[derive(Clone, Copy, Debug)]
-pub struct Placed<'a> {
+pub struct Placed {
     /// Its number in the index.
     pub id: PlaceId,
     /// The record in the index.
-    pub record: &'a PlaceRecord,
+    pub record: PlaceRecord,
 }
 
-impl<'a> Placed<'a> {
+impl<'a> Placed {
     /// Whether it is an inline instance.
     pub fn is_inline(&self, view: &View<'a>) -> bool {
         view.outer(self.id, self.record).is_some()
@@ -275,8 +275,8 @@ pub fn places<'a>(
     view: &View<'a>,
     declaration: &Declaration,
     scope: &Scope,
-    scratch: &mut Vec<Placed<'a>>,
-    mut each: impl FnMut(ObjectId, &[Placed<'a>]),
+    scratch: &mut Vec<Placed>,
+    mut each: impl FnMut(ObjectId, &[Placed]),
 ) {
     scratch.clear();
     for function in declaration.functions() {
@@ -314,7 +314,7 @@ pub fn passes(filter: Filter, is_inline: bool) -> bool {
 /// Whether SystemTap considers a function of this name exported: the first symbol of the name is a function and not
 /// local (`dwflpp::func_is_exported`). Local symbols come first in a symbol table.
 pub fn is_exported(view: &View<'_>, object: ObjectId, name: NameId) -> bool {
-    let mut own = symbols_named(view, object, name).map(|s| &view.symbols[s.index()]).peekable();
+    let mut own = symbols_named(view, object, name).map(|s| view.symbols.at(s.index())).peekable();
     own.peek().is_some() && own.all(|s| s.is_function() && s.binding() != 0)
 }
 
@@ -328,16 +328,16 @@ pub fn symbols_named<'a>(
     let (start, end) = (within.start as u32, within.end as u32);
     let all = view.symbols_named(name);
     let first = all.partition_point(|s| s.get() < start);
-    all[first..].iter().copied().take_while(move |s| s.get() < end)
+    all.from(first).iter().take_while(move |s| s.get() < end)
 }
 
 /// The function of a placement.
-pub fn function<'a>(view: &View<'a>, place: &PlaceRecord) -> Option<&'a FunctionRecord> {
+pub fn function<'a>(view: &View<'a>, place: PlaceRecord) -> Option<FunctionRecord> {
     view.functions.get(place.function.index())
 }
 
 /// The out-of-line placement that contains this one.
-pub fn root<'a>(view: &View<'a>, mut place: Placed<'a>) -> Placed<'a> {
+pub fn root<'a>(view: &View<'a>, mut place: Placed) -> Placed {
     // Terminates because a placement follows the one into which it is inlined.
     while let Some(outer) = place.outer(view) {
         place = outer;
@@ -351,31 +351,31 @@ pub fn is_by_name_only(spec: &FunctionSpec) -> bool {
 }
 
 /// A symbol with its record.
-pub fn symbol<'a>(view: &View<'a>, id: SymbolId) -> Option<&'a SymbolRecord> {
+pub fn symbol<'a>(view: &View<'a>, id: SymbolId) -> Option<SymbolRecord> {
     view.symbols.get(id.index())
 }
 
 /// The out-of-line function that starts at an address. Cost: a binary search.
-pub fn entry_at<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<'a>> {
+pub fn entry_at<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed> {
     let ranges = view.ranges_of(object);
     let first = ranges.partition_point(|r| r.start.get() < pc);
-    let at_entry = |r: &RangeRecord| {
+    let at_entry = |r: RangeRecord| {
         let record = view.places.get(r.place.index()).filter(|p| p.entry.get() == pc)?;
         Some(Placed { id: r.place, record })
     };
-    ranges[first..].iter().take_while(|r| r.start.get() == pc).find_map(at_entry)
+    ranges.from(first).iter().take_while(|r| r.start.get() == pc).find_map(at_entry)
 }
 
 /// The innermost placement that holds an address. Cost: a binary search, then linear in the inline instances of the
 /// function.
-pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed<'a>> {
+pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed> {
     let ranges = view.ranges_of(object);
     let after = ranges.partition_point(|r| r.start.get() <= pc);
-    let range = ranges[..after].last().filter(|r| pc < r.end.get())?;
+    let range = ranges.up_to(after).last().filter(|r| pc < r.end.get())?;
     let record = view.places.get(range.place.index())?;
     let mut innermost = Placed { id: range.place, record };
     for at in range.place.index() + 1..view.places_of(object).end {
-        let inner = Placed { id: PlaceId::new(at as u32), record: &view.places[at] };
+        let inner = Placed { id: PlaceId::new(at as u32), record: view.places.at(at) };
         let Some(outer) = view.outer(inner.id, inner.record) else { break };
         if outer == innermost.id && view.details(inner.record).ranges.any(|r| r.contains(pc)) {
             innermost = inner;

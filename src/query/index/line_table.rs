@@ -37,10 +37,10 @@ pub fn at(view: &View<'_>, object: ObjectId, pc: u32) -> Option<Row> {
 }
 
 /// The sequence that holds an address. Cost: a binary search.
-pub fn sequence<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a SequenceRecord> {
+pub fn sequence<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<SequenceRecord> {
     let sequences = view.sequences_of(object);
     let after = sequences.partition_point(|s| s.start.get() <= pc);
-    sequences[..after].iter().rev().take(OVERLAPPING).find(|s| pc < s.end.get())
+    sequences.up_to(after).iter().rev().take(OVERLAPPING).find(|s| pc < s.end.get())
 }
 
 /// Sequences in valid debug information do not overlap, except for empty ones and merged functions.
@@ -55,7 +55,7 @@ pub fn by_unit(
     left: &mut Left,
     mut each: impl FnMut(UnitId, &[Row]),
 ) {
-    let mut own: FxHashMap<UnitId, Vec<&SequenceRecord>> = units.iter().map(|unit| (*unit, vec![])).collect();
+    let mut own: FxHashMap<UnitId, Vec<SequenceRecord>> = units.iter().map(|unit| (*unit, vec![])).collect();
     for sequence in view.sequences_of(object) {
         if let Some(own) = own.get_mut(&sequence.unit) {
             own.push(sequence);
@@ -65,7 +65,7 @@ pub fn by_unit(
     for &unit in units {
         rows.clear();
         for sequence in &own[&unit] {
-            let own = view.rows(sequence).take_while(|_| left.take(1));
+            let own = view.rows(*sequence).take_while(|_| left.take(1));
             rows.extend(own.map(|row| Row::new(view, unit, row)));
         }
         each(unit, &rows);

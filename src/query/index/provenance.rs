@@ -29,7 +29,7 @@ impl Provenance {
 }
 
 /// The provenance of a placement. Cost: a binary search.
-pub fn of_place(view: &View<'_>, placed: Placed<'_>) -> Provenance {
+pub fn of_place(view: &View<'_>, placed: Placed) -> Provenance {
     let unit = view.units.get(view.unit_of_place(placed.id).index());
     of_unit(unit)
 }
@@ -52,7 +52,7 @@ fn of_unit(unit: Option<&UnitRecord>) -> Provenance {
 }
 
 /// Why BTF does not determine the location of a parameter; `None` if the placement is not from BTF.
-pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed<'_>, found: &Found<'_>) -> Option<String> {
+pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed, found: &Found<'_>) -> Option<String> {
     if !found.is_parameter || of_place(view, placed) != Provenance::Btf {
         return None;
     }
@@ -61,7 +61,7 @@ pub fn unplaced(view: &View<'_>, object: ObjectId, placed: Placed<'_>, found: &F
     let first = ranges.partition_point(|r| r.start < entry);
     let name_of = |place: PlaceId| Some(functions::function(view, view.places.get(place.index())?)?.name);
     let own = name_of(placed.id);
-    let here = ranges[first..].iter().take_while(|r| r.start == entry);
+    let here = ranges.from(first).iter().take_while(|r| r.start == entry);
     let prototypes = here.filter(|r| name_of(r.place) == own).count();
     if prototypes > 1 {
         return Some(format!(

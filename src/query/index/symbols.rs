@@ -7,16 +7,16 @@ use probeidx_format::record::{ObjectRecord, SectionRecord, SymbolRecord};
 
 /// A symbol that holds an address, and the offset of the address in it.
 #[derive(Clone, Copy, Debug)]
-pub struct Held<'a> {
+pub struct Held {
     /// The symbol.
-    pub record: &'a SymbolRecord,
+    pub record: SymbolRecord,
     /// The offset in bytes from the symbol's start.
     pub offset: u32,
 }
 
 /// The symbol that the kernel prints for an address: the one with the greatest address up to it, the first in the
 /// kernel's table if there are several. (`kallsyms_lookup`; `find_kallsyms_symbol`.) Cost: a binary search.
-pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Held<'a>> {
+pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Held> {
     holding_in(view, object, section(view, object, pc)?, pc)
 }
 
@@ -24,15 +24,15 @@ pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Held<'a
 pub(crate) fn holding_in<'a>(
     view: &View<'a>,
     object: ObjectId,
-    section: &SectionRecord,
+    section: SectionRecord,
     pc: u32,
-) -> Option<Held<'a>> {
-    let symbols = view.symbols.get(view.symbols_of(object))?;
+) -> Option<Held> {
+    let symbols = view.symbols.part(view.symbols_of(object));
     let after = symbols.partition_point(|s| s.pc.get() <= pc);
-    let at = symbols[..after].iter().rposition(is_printed)?;
-    let address = symbols[at].pc;
-    let first = symbols[..=at].partition_point(|s| s.pc < address);
-    let record = symbols[first..=at].iter().find(|s| is_printed(s))?;
+    let at = symbols.up_to(after).iter().rposition(is_printed)?;
+    let address = symbols.at(at).pc;
+    let first = symbols.up_to(at).partition_point(|s| s.pc < address);
+    let record = symbols.part(first..at + 1).iter().find(|s| is_printed(*s))?;
     let same_section = address.get() >= section.pc.get();
     // In a damaged, unsorted table, the search finds an arbitrary symbol.
     let offset = pc.checked_sub(address.get())?;
@@ -43,21 +43,21 @@ pub(crate) fn holding_in<'a>(
 pub(crate) fn holding_while_loading<'a>(
     view: &View<'a>,
     object: ObjectId,
-    section: &SectionRecord,
+    section: SectionRecord,
     pc: u32,
-) -> Option<Held<'a>> {
+) -> Option<Held> {
     if Some(object) == kernel(view) || !view.string(section.name).starts_with(b".init") {
         return None;
     }
-    let symbols = view.symbols.get(view.symbols_of(object))?;
+    let symbols = view.symbols.part(view.symbols_of(object));
     let after = symbols.partition_point(|s| s.pc.get() <= pc);
-    let is_own = |s: &&SymbolRecord| s.pc >= section.pc && s.section.get() != SymbolRecord::ABSOLUTE;
-    let record = symbols[..after].last().filter(is_own)?;
+    let is_own = |s: &SymbolRecord| s.pc >= section.pc && s.section.get() != SymbolRecord::ABSOLUTE;
+    let record = symbols.up_to(after).last().filter(is_own)?;
     Some(Held { record, offset: pc.wrapping_sub(record.pc.get()) })
 }
 
 /// Whether the kernel uses the symbol to print addresses.
-fn is_printed(symbol: &SymbolRecord) -> bool {
+fn is_printed(symbol: SymbolRecord) -> bool {
     symbol.has(SymbolRecord::KEPT) && symbol.section.get() != SymbolRecord::ABSOLUTE
 }
 
@@ -73,12 +73,12 @@ pub struct Reach {
 
 /// The extent of a symbol (`get_symbol_pos`; `find_kallsyms_symbol`). Module code that exists only while the module
 /// loads has all its symbols then. Cost: a binary search.
-pub fn reach(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> Reach {
-    let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
+pub fn reach(view: &View<'_>, object: ObjectId, symbol: SymbolRecord) -> Reach {
+    let symbols = view.symbols.part(view.symbols_of(object));
     let is_kept = symbol.has(SymbolRecord::KEPT);
-    let counts = |s: &&SymbolRecord| if is_kept { is_printed(s) } else { s.section == symbol.section };
+    let counts = |s: &SymbolRecord| if is_kept { is_printed(*s) } else { s.section == symbol.section };
     let after = symbols.partition_point(|s| s.pc <= symbol.pc);
-    let next = symbols[after..].iter().find(counts);
+    let next = symbols.from(after).iter().find(counts);
     let end = section(view, object, symbol.pc.get())
         .map(|s| u64::from(s.pc.get()).saturating_add(s.size.get()))
         .filter(|_| Some(object) != kernel(view));
@@ -92,13 +92,13 @@ pub fn reach(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> Reach 
 }
 
 /// The allocated section that holds an address.
-pub fn section<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<&'a SectionRecord> {
+pub fn section<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<SectionRecord> {
     let holds = |s: &&SectionRecord| pc.checked_sub(s.pc.get()).is_some_and(|o| u64::from(o) < s.size.get());
-    view.sections_of(object).iter().find(holds)
+    view.sections_of(object).iter().find(holds).copied()
 }
 
 /// Whether a symbol names code: a function, an indirect function resolved at load time, or an untyped assembly label.
-pub fn is_code(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> bool {
+pub fn is_code(view: &View<'_>, object: ObjectId, symbol: SymbolRecord) -> bool {
     let untyped = symbol.flags.get() & SymbolRecord::TYPE == 0;
     symbol.is_function()
         || symbol.is_indirect()
@@ -111,7 +111,7 @@ pub fn is_prefix_name(view: &View<'_>, name: NameId) -> bool {
 }
 
 /// Whether a section holds code.
-pub fn is_executable(section: &SectionRecord) -> bool {
+pub fn is_executable(section: SectionRecord) -> bool {
     const SHF_EXECINSTR: u32 = 4;
     section.flags.get() & SHF_EXECINSTR != 0
 }
@@ -119,12 +119,12 @@ pub fn is_executable(section: &SectionRecord) -> bool {
 /// Whether an address is within a symbol, rather than in the gap after it, which holds padding or a function that lost
 /// to another of its name. An assembly label has no size and extends to the next symbol; but what follows the end
 /// marker of a linker section (`__kprobes_text_end`) is padding. Cost: linear in the symbols close to it.
-pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
+pub fn covers(view: &View<'_>, object: ObjectId, held: Held) -> bool {
     let pc = held.record.pc.get().wrapping_add(held.offset);
-    let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
+    let symbols = view.symbols.part(view.symbols_of(object));
     let own = symbols.partition_point(|s| s.pc < held.record.pc);
-    let reaches = |s: &SymbolRecord| pc.checked_sub(s.pc.get()).is_some_and(|into| into < s.size.get());
-    let at_its_address = || symbols[own..].iter().take_while(|s| s.pc == held.record.pc);
+    let reaches = |s: SymbolRecord| pc.checked_sub(s.pc.get()).is_some_and(|into| into < s.size.get());
+    let at_its_address = || symbols.from(own).iter().take_while(|s| s.pc == held.record.pc);
     // A label within a larger function hides it; the function is a few symbols before.
     const NEAR: usize = 64;
     let is_label = || {
@@ -133,7 +133,7 @@ pub fn covers(view: &View<'_>, object: ObjectId, held: Held<'_>) -> bool {
     };
     is_label()
         || at_its_address().any(reaches)
-        || symbols[own.saturating_sub(NEAR)..own].iter().rev().any(reaches)
+        || symbols.part(own.saturating_sub(NEAR)..own).iter().rev().any(reaches)
 }
 
 /// Whether an object has no addresses: its address values only distinguish symbols.
@@ -166,7 +166,7 @@ pub struct Uniqueness {
 pub fn uniqueness(view: &View<'_>, object: ObjectId, name: StrId) -> Uniqueness {
     let mut own = 0;
     let mut others = vec![];
-    for &id in name_id(view, name).map(|n| view.symbols_named(n)).unwrap_or_default() {
+    for id in name_id(view, name).map(|n| view.symbols_named(n)).unwrap_or_default() {
         if functions::symbol(view, id).is_some_and(|s| s.has(SymbolRecord::KEPT)) {
             match view.object_of_symbol(id) {
                 o if o == object => own += 1,
@@ -258,14 +258,15 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
         });
     }
     let section = section(view, object, pc)?;
-    let symbols = view.symbols.get(view.symbols_of(object))?;
+    let symbols = view.symbols.part(view.symbols_of(object));
     let after = symbols.partition_point(|s| s.pc.get() <= pc);
     // Init code has symbols only while the module loads; a definition made before that finds them.
     let while_loading = view.string(section.name).starts_with(b".init");
-    let usable = |s: &&SymbolRecord| s.is_function() && is_unique_in(view, object, s.name, while_loading);
-    let closest = symbols[..after].iter().rposition(|s| s.pc >= section.pc && usable(&s))?;
-    let first = symbols[..closest].partition_point(|s| s.pc < symbols[closest].pc);
-    let record = symbols[first..=closest].iter().find(usable)?;
+    let usable = |s: &SymbolRecord| s.is_function() && is_unique_in(view, object, s.name, while_loading);
+    let closest = symbols.up_to(after).iter().rposition(|s| s.pc >= section.pc && usable(&s))?;
+    let pc_of_closest = symbols.at(closest).pc;
+    let first = symbols.up_to(closest).partition_point(|s| s.pc < pc_of_closest);
+    let record = symbols.part(first..closest + 1).iter().find(usable)?;
     let module = view.string(view.objects.get(object.index())?.name);
     Some(Anchor::Symbol {
         module: Some(module),
@@ -276,7 +277,7 @@ pub fn anchor<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Anchor<'
 
 /// Whether a name is unique in an object: among the kept symbols or, while it loads, among all.
 fn is_unique_in(view: &View<'_>, object: ObjectId, name: StrId, while_loading: bool) -> bool {
-    let is_there = |s: &&SymbolRecord| while_loading || s.has(SymbolRecord::KEPT);
+    let is_there = |s: &SymbolRecord| while_loading || s.has(SymbolRecord::KEPT);
     let count = |n| {
         let named = functions::symbols_named(view, object, n).filter_map(|s| functions::symbol(view, s));
         named.filter(is_there).count()
@@ -286,6 +287,6 @@ fn is_unique_in(view: &View<'_>, object: ObjectId, name: StrId, while_loading: b
 
 /// The rank of a name given as a string.
 fn name_id(view: &View<'_>, name: StrId) -> Option<NameId> {
-    let at = view.names[..view.names.len().saturating_sub(1)].binary_search_by_key(&name, |n| n.name).ok()?;
+    let at = view.names.owners().binary_search_by(|n| n.name.cmp(&name)).ok()?;
     Some(NameId::new(at as u32))
 }

@@ -58,7 +58,7 @@ pub(super) fn resolve<'a>(
 fn label<'a>(
     view: View<'a>,
     object: ObjectId,
-    label: &Labelled<'a>,
+    label: &Labelled,
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
@@ -70,7 +70,7 @@ fn label<'a>(
 fn callee<'a>(
     view: View<'a>,
     object: ObjectId,
-    found: Inlined<'a>,
+    found: Inlined,
     filter: Filter,
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The lines of a function, or of a file, in one object.
 #[derive(Clone, Debug)]
-pub struct Listing<'a> {
+pub struct Listing {
     /// The object that holds the code.
     pub object: ObjectId,
     /// The function, if the spec names functions.
@@ -21,7 +21,7 @@ pub struct Listing<'a> {
     /// The file.
     pub file: StrId,
     /// The lines that have code, in rising order.
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<Line>,
 }
 
 /// How a function is declared.
@@ -37,29 +37,29 @@ pub struct Declared {
 
 /// A line that has code.
 #[derive(Clone, Debug, Default)]
-pub struct Line<'a> {
+pub struct Line {
     /// From 1.
     pub number: u32,
     /// The addresses at which rows of the line start, in rising order, without duplicates.
-    pub points: Vec<Point<'a>>,
+    pub points: Vec<Point>,
     /// The functions that are called on the line and inlined, each once; their code has lines of its own.
-    pub inlined: Vec<Placed<'a>>,
+    pub inlined: Vec<Placed>,
 }
 
 /// An address of a line.
 #[derive(Clone, Copy, Debug)]
-pub struct Point<'a> {
+pub struct Point {
     /// The innermost placement that contains it; `None` in assembly.
-    pub placed: Option<Placed<'a>>,
+    pub placed: Option<Placed>,
     /// The row of the line table.
     pub row: Row,
 }
 
 /// The lines of each function that a spec names, or else of each of its files, limited to the lines that the spec
 /// selects. Cost: linear in the rows and placements of the units that contain the code.
-pub fn lines<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Listing<'a>> {
+pub fn lines<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<Listing> {
     let asked = spec.lines.as_ref().unwrap_or(&Lines::All);
-    let mut gathered: BTreeMap<_, BTreeMap<u32, Line<'a>>> = BTreeMap::new();
+    let mut gathered: BTreeMap<_, BTreeMap<u32, Line>> = BTreeMap::new();
     for Found { object, row, owner } in statement::addresses(view, spec, asked) {
         if row.line == 0 {
             continue;
@@ -118,9 +118,9 @@ pub fn best<'p, 'a>(
     view: &View<'a>,
     judge: &Judge<'_, '_>,
     object: ObjectId,
-    points: &'p [Point<'a>],
-) -> Option<&'p Point<'a>> {
-    let is_inline = |p: &Point<'a>| p.placed.is_some_and(|p| p.is_inline(view));
+    points: &'p [Point],
+) -> Option<&'p Point> {
+    let is_inline = |p: &Point| p.placed.is_some_and(|p| p.is_inline(view));
     points
         .iter()
         .min_by_key(|p| (!judge.kprobe(object, p.row.pc).is_ok(), is_inline(p), !p.row.is_stmt, p.row.pc))
@@ -131,7 +131,7 @@ pub fn sources<'a>(
     view: &View<'a>,
     judge: &Judge<'_, '_>,
     object: ObjectId,
-    line: &Line<'a>,
+    line: &Line,
 ) -> impl Iterator<Item = Source<'a>> {
     let best = best(view, judge, object, &line.points).map(|point| point.row.pc);
     let mut addresses: Vec<u32> = line.points.iter().map(|point| point.row.pc).collect();
@@ -143,7 +143,7 @@ pub fn sources<'a>(
     })
 }
 
-fn declared<'a>(view: &View<'a>, placed: Placed<'a>) -> Option<Declared> {
+fn declared<'a>(view: &View<'a>, placed: Placed) -> Option<Declared> {
     let function = functions::function(view, placed.record)?;
     Some(Declared { name: function.name, file: function.file, line: function.line.get() })
 }
@@ -154,7 +154,7 @@ fn add_inlined<'a>(
     object: ObjectId,
     function: Declared,
     asked: &Lines,
-    lines: &mut BTreeMap<u32, Line<'a>>,
+    lines: &mut BTreeMap<u32, Line>,
 ) {
     let copies: BTreeSet<PlaceId> =
         lines.values().flat_map(|l| &l.points).filter_map(|p| p.placed).map(|p| p.id).collect();
@@ -178,7 +178,7 @@ fn inlined_into<'a>(
     view: &View<'a>,
     object: ObjectId,
     outer: PlaceId,
-) -> impl Iterator<Item = Placed<'a>> + use<'a> {
+) -> impl Iterator<Item = Placed> + use<'a> {
     let view = *view;
     let places = outer.index() + 1..view.places_of(object).end;
     let inner = places.map_while(move |at| {

@@ -128,7 +128,7 @@ fn resolve_symbols<'a>(
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
-    for &id in view.symbols_named(name) {
+    for id in view.symbols_named(name) {
         let object = view.object_of_symbol(id);
         // An untyped label is matched only by its exact name: a wildcard asks for functions.
         let is_code = functions::symbol(&view, id).is_some_and(|s| {
@@ -140,7 +140,7 @@ fn resolve_symbols<'a>(
         let described = match spec.offset {
             None => describer.symbol(object, id)?,
             Some(offset) => {
-                let symbol = &view.symbols[id.index()];
+                let symbol = view.symbols.at(id.index());
                 let length = u64::from(symbol.size.get());
                 if length > 0 && offset >= length {
                     return Err(beyond(&view, object, symbol.pc.get(), offset, length));
@@ -175,7 +175,7 @@ fn is_meant(declaration: &Declaration, spec: &FunctionSpec) -> bool {
 fn resolve_in<'a>(
     view: View<'a>,
     object: ObjectId,
-    own: &[Placed<'a>],
+    own: &[Placed],
     spec: &FunctionSpec,
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,

@@ -67,7 +67,7 @@ pub enum Within<'a> {
         line: u32,
     },
     /// As a callee: the function into which it is inlined.
-    Caller(&'a FunctionRecord),
+    Caller(FunctionRecord),
 }
 
 /// One address at which a function runs.
@@ -167,7 +167,7 @@ impl<'a, 'w> Describer<'a, 'w> {
     pub fn placement(
         &mut self,
         object: ObjectId,
-        placed: Placed<'a>,
+        placed: Placed,
         coverage: Rc<Coverage>,
     ) -> Result<Option<Placement<'a>>> {
         let instance = if placed.is_inline(&self.view) { Instance::Inline } else { Instance::OutOfLine };
@@ -198,7 +198,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         Some(self.with_instead(Placement { values: self.raw_values(false), ..plain }, None))
     }
 
-    fn with_instead(&self, p: Placement<'a>, placed: Option<Placed<'a>>) -> Placement<'a> {
+    fn with_instead(&self, p: Placement<'a>, placed: Option<Placed>) -> Placement<'a> {
         let refusal = Refusal {
             object: p.object,
             pc: p.pc,
@@ -264,19 +264,14 @@ impl<'a, 'w> Describer<'a, 'w> {
     }
 
     /// An address within a placement.
-    pub fn statement(
-        &mut self,
-        object: ObjectId,
-        placed: Placed<'a>,
-        pc: u32,
-    ) -> Result<Option<Placement<'a>>> {
+    pub fn statement(&mut self, object: ObjectId, placed: Placed, pc: u32) -> Result<Option<Placement<'a>>> {
         self.describe(object, placed, pc, Instance::Statement)
     }
 
     fn describe(
         &mut self,
         object: ObjectId,
-        placed: Placed<'a>,
+        placed: Placed,
         pc: u32,
         instance: Instance,
     ) -> Result<Option<Placement<'a>>> {
@@ -303,7 +298,7 @@ impl<'a, 'w> Describer<'a, 'w> {
     }
 
     /// The requested values at an address of the placement, or all its variables.
-    fn values(&mut self, object: ObjectId, placed: Placed<'a>, pc: u32) -> Result<Vec<ValueAt>> {
+    fn values(&mut self, object: ObjectId, placed: Placed, pc: u32) -> Result<Vec<ValueAt>> {
         let place = Place { object, placed, pc, at_return: self.returns, with_lines: self.wanted.lines };
         if self.wanted.arguments.is_empty() {
             return Ok(self.values.variables(place, self.wanted.locals));
@@ -331,7 +326,7 @@ fn fitting(mut values: Vec<ValueAt>) -> Vec<ValueAt> {
 }
 
 /// The calls through which a placement is inlined, innermost first.
-fn inline_calls<'a>(view: &View<'a>, mut placed: Placed<'a>) -> Vec<InlineCall<'a>> {
+fn inline_calls<'a>(view: &View<'a>, mut placed: Placed) -> Vec<InlineCall<'a>> {
     let unit = view.unit_of_place(placed.id);
     let mut calls = vec![];
     while let Some(outer) = placed.outer(view) {

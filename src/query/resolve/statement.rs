@@ -52,14 +52,14 @@ pub(super) fn resolve<'a>(
 
 /// An address of a line.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<'a> {
+pub(crate) struct Found {
     pub object: ObjectId,
     pub row: Row,
     /// The function or copy that the line belongs to; `None` if the debug information has no function there.
-    pub owner: Option<Placed<'a>>,
+    pub owner: Option<Placed>,
 }
 
-impl Found<'_> {
+impl Found {
     /// The name, file and line of the function's declaration.
     fn declared(&self, view: &View<'_>) -> Option<(StrId, StrId, u32)> {
         let function = functions::function(view, self.owner?.record)?;
@@ -76,7 +76,7 @@ impl Found<'_> {
 /// Describes the addresses of one line in one copy of a function, and marks the best.
 fn describe<'a>(
     view: &View<'a>,
-    line: &[Found<'a>],
+    line: &[Found],
     lowest: Option<u32>,
     coverage: Option<&Rc<Coverage>>,
     describer: &mut Describer<'a, '_>,
@@ -114,7 +114,7 @@ fn describe<'a>(
 
 /// The address that SystemTap chooses from the sorted addresses of a line: the lowest within the copy, even if it lies
 /// within another copy inlined into that.
-pub(super) fn lowest(view: &View<'_>, copy: Option<Placed<'_>>, addresses: &[u32]) -> Option<u32> {
+pub(super) fn lowest(view: &View<'_>, copy: Option<Placed>, addresses: &[u32]) -> Option<u32> {
     let first = |r: Range| {
         let behind = addresses.partition_point(|pc| *pc < r.start);
         addresses.get(behind).copied().filter(|pc| *pc < r.end)
@@ -127,7 +127,7 @@ fn coverage<'a>(
     view: &View<'a>,
     describer: &Describer<'a, '_>,
     object: ObjectId,
-    placed: Placed<'a>,
+    placed: Placed,
 ) -> Option<Rc<Coverage>> {
     let function = functions::function(view, placed.record)?;
     let name = view.name(view.string(function.name))?;
@@ -141,7 +141,7 @@ fn coverage<'a>(
 }
 
 /// The addresses of these lines, ordered by function, object, file, line, copy of the function and address.
-pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines) -> Vec<Found<'a>> {
+pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines) -> Vec<Found> {
     let mut files = spec.file.as_ref().map(Files::new);
     let name = spec.function.as_ref().filter(|name| !name.matches_all());
     // A function declared in another file has lines in this one only if the spec names the file.
@@ -153,7 +153,7 @@ pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
     let mut found = vec![];
     let mut left = view.left(SectionName::Lines);
     for object in Scope::new(view, &spec.module).objects() {
-        let is_asked = |f: &FunctionRecord| name.is_some_and(|name| name.matches(view.string(f.name)));
+        let is_asked = |f: FunctionRecord| name.is_some_and(|name| name.matches(view.string(f.name)));
         by_unit(view, spec, object, &mut left, is_asked, |rows, copies| {
             let declared: FxHashSet<_> = copies.iter().map(Copy::declared).collect();
             for row in rows {
@@ -196,7 +196,7 @@ fn is_padding(view: &View<'_>, object: ObjectId, pc: u32) -> bool {
 
 /// The function or inlined copy that a row's line belongs to. Of those that hold its address, it is the one declared
 /// closest before the line, else the innermost. The start of a copy also has rows of the caller.
-fn owner<'a>(view: &View<'a>, object: ObjectId, row: &Row) -> Option<Placed<'a>> {
+fn owner<'a>(view: &View<'a>, object: ObjectId, row: &Row) -> Option<Placed> {
     let innermost = functions::holding(view, object, row.pc)?;
     let chain = std::iter::successors(Some(innermost), |p| p.outer(view));
     let declared = chain.filter_map(|p| {
@@ -292,18 +292,18 @@ fn absolute(view: &View<'_>, spec: &StatementSpec, file: StrId) -> Vec<RangeIncl
 }
 
 /// An out-of-line or inlined copy of a function that a spec names.
-pub struct Copy<'a> {
+pub struct Copy {
     /// The placement.
-    pub placed: Placed<'a>,
+    pub placed: Placed,
     /// The function, as declared.
-    pub function: &'a FunctionRecord,
+    pub function: FunctionRecord,
     /// Whether it is inlined.
     pub is_inline: bool,
     /// The ranges of its code, in rising order.
     pub ranges: Vec<Range>,
 }
 
-impl Copy<'_> {
+impl Copy {
     /// The file and line of the function's declaration.
     pub fn declared(&self) -> (StrId, u32) {
         (self.function.file, self.function.line.get())
@@ -323,8 +323,8 @@ pub fn by_unit<'a>(
     spec: &StatementSpec,
     object: ObjectId,
     left: &mut Left,
-    mut is_asked: impl FnMut(&FunctionRecord) -> bool,
-    mut each: impl FnMut(&[Row], Vec<Copy<'a>>),
+    mut is_asked: impl FnMut(FunctionRecord) -> bool,
+    mut each: impl FnMut(&[Row], Vec<Copy>),
 ) {
     let units = match (&spec.file, &spec.function) {
         (Some(file), _) => Files::new(file).units(view, object),
@@ -335,7 +335,7 @@ pub fn by_unit<'a>(
     line_table::by_unit(view, object, &units, left, |unit, rows| {
         let mut copies = vec![];
         for at in view.places_of_unit(unit) {
-            let placed = Placed { id: PlaceId::new(at as u32), record: &view.places[at] };
+            let placed = Placed { id: PlaceId::new(at as u32), record: view.places.at(at) };
             let Some(function) = functions::function(view, placed.record) else { continue };
             let is_asked = *known.entry(placed.record.function).or_insert_with(|| is_asked(function));
             if is_asked && placed.record.entry.get() != 0 {

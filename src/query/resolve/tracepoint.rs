@@ -78,7 +78,7 @@ impl<'a> Tracepoint<'a> {
     pub fn declared(&self) -> Option<(&'a [u8], u32)> {
         self.function().map(|f| (self.view.string(f.file), f.line.get()))
     }
-    fn function(&self) -> Option<&'a FunctionRecord> {
+    fn function(&self) -> Option<FunctionRecord> {
         self.view.functions.get(self.prototype()?.index())
     }
 

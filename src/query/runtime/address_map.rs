@@ -101,7 +101,7 @@ impl Loaded {
             };
             for (name, start) in &module.sections {
                 let is_named = |s: &&SectionRecord| view.string(s.name) == name.as_bytes();
-                if let Some(section) = view.sections_of(object).iter().find(is_named) {
+                if let Some(section) = view.sections_of(object).iter().find(is_named).copied() {
                     own.add(object, section, *start);
                 }
             }
@@ -131,7 +131,7 @@ impl Loaded {
         let base = view.objects[object.index()].base.get();
         // Per-CPU variables are linked at 0, and are elsewhere for each CPU.
         for section in view.sections_of(object).iter().filter(|s| s.address.get() >= base) {
-            self.add(object, section, section.address.get().wrapping_add(slide));
+            self.add(object, *section, section.address.get().wrapping_add(slide));
         }
         self.spans.sort_unstable_by_key(|s| s.start);
     }
@@ -155,12 +155,12 @@ impl Loaded {
         }
         for (section, starts) in sections.iter().zip(starts) {
             if let Some((start, _)) = starts.into_iter().max_by_key(|(start, count)| (*count, *start)) {
-                self.add(object, section, start);
+                self.add(object, *section, start);
             }
         }
     }
 
-    fn add(&mut self, object: ObjectId, section: &SectionRecord, start: u64) {
+    fn add(&mut self, object: ObjectId, section: SectionRecord, start: u64) {
         if section.size.get() > 0 {
             self.spans.push(Span { start, size: section.size.get(), object, pc: section.pc.get() });
         }
@@ -175,7 +175,7 @@ pub fn slide(view: &View<'_>, address: u64, pc: u32) -> Option<u64> {
 }
 
 /// Like [`slide`], if only the symbol that holds the address is known.
-pub fn slide_within(view: &View<'_>, address: u64, symbol: &SymbolRecord, size: u32) -> Option<u64> {
+pub fn slide_within(view: &View<'_>, address: u64, symbol: SymbolRecord, size: u32) -> Option<u64> {
     let distance = address.wrapping_sub(symbols::address(view, kernel(view)?, symbol.pc.get()));
     let slide = distance & !(step(view) - 1);
     (is_slide(view, slide) && distance - slide < size.into()).then_some(slide)

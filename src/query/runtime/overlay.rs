@@ -99,7 +99,7 @@ impl<'l> Overlay<'l> {
         strangers: &mut Vec<String>,
     ) -> Uniqueness {
         let (mut own, mut is_kernels) = (0, false);
-        for &id in view.name(name).map(|n| view.symbols_named(n)).unwrap_or_default() {
+        for id in view.name(name).map(|n| view.symbols_named(n)).unwrap_or_default() {
             if functions::symbol(view, id).is_some_and(|s| s.has(SymbolRecord::KEPT)) {
                 let holder = view.object_of_symbol(id);
                 own += u32::from(holder == object);

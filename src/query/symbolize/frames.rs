@@ -21,9 +21,9 @@ pub struct Where<'a> {
     /// The kind of content at the address.
     pub ground: Ground,
     /// The section that holds it.
-    pub section: Option<&'a SectionRecord>,
+    pub section: Option<SectionRecord>,
     /// The symbol that the kernel prints for it.
-    pub symbol: Option<(Held<'a>, Reach)>,
+    pub symbol: Option<(Held, Reach)>,
     /// The functions that the code belongs to: the innermost first, each inlined into the next. For a function that is
     /// only in the symbol table, only the name is known.
     pub chain: Vec<Level<'a>>,
@@ -67,12 +67,12 @@ pub struct Level<'a> {
 pub struct Cursor<'a> {
     view: View<'a>,
     judge: Judge<'a, 'static>,
-    section: Near<&'a SectionRecord>,
-    symbol: Near<(&'a SymbolRecord, Reach)>,
-    sequence: Near<&'a SequenceRecord>,
-    root: Near<Placed<'a>>,
+    section: Near<SectionRecord>,
+    symbol: Near<(SymbolRecord, Reach)>,
+    sequence: Near<SequenceRecord>,
+    root: Near<Placed>,
     walk: Option<Walk<'a>>,
-    function: Option<Function<'a>>,
+    function: Option<Function>,
     found: Where<'a>,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Cursor<'a> {
         &self.found
     }
 
-    fn symbol(&mut self, object: ObjectId, section: &SectionRecord, pc: u32) -> Option<(Held<'a>, Reach)> {
+    fn symbol(&mut self, object: ObjectId, section: SectionRecord, pc: u32) -> Option<(Held, Reach)> {
         let view = self.view;
         let (record, reach) = self.symbol.at(object, pc, || {
             let held = symbols::holding_in(&view, object, section, pc)
@@ -164,7 +164,7 @@ impl<'a> Cursor<'a> {
             Some((sequence, pc..sequence.end.get().min(next)))
         })?;
         let walk = match &mut self.walk {
-            Some(walk) if std::ptr::eq(walk.sequence, sequence) && !walk.is_past(pc) => walk,
+            Some(walk) if walk.is_of(sequence) && !walk.is_past(pc) => walk,
             none => none.insert(Walk::new(&view, sequence)),
         };
         Some(Row::new(&view, sequence.unit, walk.to(pc)?))
@@ -176,7 +176,7 @@ impl<'a> Cursor<'a> {
         let root = self.root.at(object, pc, || {
             let ranges = view.ranges_of(object);
             let after = ranges.partition_point(|r| r.start.get() <= pc);
-            let range = ranges[..after].last().filter(|r| pc < r.end.get())?;
+            let range = ranges.up_to(after).last().filter(|r| pc < r.end.get())?;
             let root = Placed { id: range.place, record: view.places.get(range.place.index())? };
             let next = ranges.get(after).map_or(u32::MAX, |r| r.start.get());
             Some((root, pc..range.end.get().min(next)))
@@ -190,7 +190,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn pcs_of(section: &SectionRecord) -> std::ops::Range<u32> {
+fn pcs_of(section: SectionRecord) -> std::ops::Range<u32> {
     let start = section.pc.get();
     start..u32::try_from(u64::from(start).saturating_add(section.size.get())).unwrap_or(u32::MAX)
 }
@@ -228,15 +228,18 @@ impl<T: Copy> Near<T> {
 
 /// The position in the rows of a sequence.
 struct Walk<'a> {
-    sequence: &'a SequenceRecord,
+    sequence: SequenceRecord,
     rows: Rows<'a>,
     /// The last row that was passed.
     last: Option<lines::Row>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(view: &View<'a>, sequence: &'a SequenceRecord) -> Self {
+    fn new(view: &View<'a>, sequence: SequenceRecord) -> Self {
         Self { sequence, rows: view.rows(sequence), last: None }
+    }
+    fn is_of(&self, sequence: SequenceRecord) -> bool {
+        (self.sequence.start, self.sequence.rows) == (sequence.start, sequence.rows)
     }
     /// Advances to the row of an address.
     fn to(&mut self, pc: u32) -> Option<lines::Row> {
@@ -251,16 +254,16 @@ impl<'a> Walk<'a> {
 }
 
 /// An out-of-line function with everything inlined into it.
-struct Function<'a> {
-    root: Placed<'a>,
+struct Function {
+    root: Placed,
     unit: UnitId,
-    instances: Vec<Instance<'a>>,
+    instances: Vec<Instance>,
     ranges: Vec<Range>,
 }
 
 /// An inlined copy, in preorder.
-struct Instance<'a> {
-    placed: Placed<'a>,
+struct Instance {
+    placed: Placed,
     call: Option<CallSite>,
     /// The position of its caller among the function's placements; 0 is the function itself.
     outer: u32,
@@ -270,11 +273,11 @@ struct Instance<'a> {
     end: u32,
 }
 
-impl<'a> Function<'a> {
-    fn read(view: &View<'a>, object: ObjectId, root: Placed<'a>) -> Self {
+impl Function {
+    fn read(view: &View<'_>, object: ObjectId, root: Placed) -> Self {
         let mut own = Self { root, unit: view.unit_of_place(root.id), instances: vec![], ranges: vec![] };
         let first = root.id.index() + 1;
-        let places = view.places.get(first..view.places_of(object).end).unwrap_or_default();
+        let places = view.places.part(first..view.places_of(object).end);
         for (record, id) in places.iter().zip(first as u32..) {
             let details = view.details(record);
             let position = own.instances.len() as u32 + 1;
@@ -300,7 +303,7 @@ impl<'a> Function<'a> {
     }
 
     /// Of sibling copies that hold the address, the first counts.
-    fn levels(&self, view: &View<'a>, pc: u32, chain: &mut Vec<Level<'a>>) {
+    fn levels<'a>(&self, view: &View<'a>, pc: u32, chain: &mut Vec<Level<'a>>) {
         let (mut innermost, mut at, mut end) = (0, 0, self.instances.len());
         while at < end {
             let instance = &self.instances[at];
@@ -326,7 +329,7 @@ impl<'a> Function<'a> {
     }
 }
 
-fn level<'a>(view: &View<'a>, placed: Placed<'a>, (file, line, column): (StrId, u32, u32)) -> Level<'a> {
+fn level<'a>(view: &View<'a>, placed: Placed, (file, line, column): (StrId, u32, u32)) -> Level<'a> {
     let function = functions::function(view, placed.record);
     let file = if line == 0 { &[] } else { view.string(file) };
     Level {

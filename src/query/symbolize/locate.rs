@@ -59,7 +59,7 @@ fn locate_symbol(view: &View<'_>, asked: &Symbolic<'_>) -> Result<Vec<Spot>, Abs
     }
     let name = view.name(asked.name).ok_or(Absent::Symbol)?;
     let (mut found, mut possible, mut why) = (vec![], vec![], Absent::Symbol);
-    let mut consider = |object: ObjectId, symbol: &SymbolRecord| match place(view, object, symbol, asked) {
+    let mut consider = |object: ObjectId, symbol: SymbolRecord| match place(view, object, symbol, asked) {
         Ok((pc, true)) => found.push((object, pc)),
         Ok((pc, false)) => possible.push((object, pc)),
         Err(reason) => why = reason,
@@ -70,8 +70,8 @@ fn locate_symbol(view: &View<'_>, asked: &Symbolic<'_>) -> Result<Vec<Spot>, Abs
             .for_each(|s| consider(object, s)),
         None => {
             for id in view.symbols_named(name) {
-                if let Some(symbol) = functions::symbol(view, *id) {
-                    consider(view.object_of_symbol(*id), symbol);
+                if let Some(symbol) = functions::symbol(view, id) {
+                    consider(view.object_of_symbol(id), symbol);
                 }
             }
         }
@@ -94,7 +94,7 @@ pub fn module(view: &View<'_>, name: &[u8]) -> Option<ObjectId> {
 fn place(
     view: &View<'_>,
     object: ObjectId,
-    symbol: &SymbolRecord,
+    symbol: SymbolRecord,
     asked: &Symbolic<'_>,
 ) -> Result<(u32, bool), Absent> {
     if symbol.section.get() == SymbolRecord::ABSOLUTE {
@@ -117,10 +117,10 @@ fn place(
     Ok((pc, fits))
 }
 
-fn to_next_function(view: &View<'_>, object: ObjectId, symbol: &SymbolRecord) -> u32 {
-    let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
+fn to_next_function(view: &View<'_>, object: ObjectId, symbol: SymbolRecord) -> u32 {
+    let symbols = view.symbols.part(view.symbols_of(object));
     let after = symbols.partition_point(|s| s.pc <= symbol.pc);
-    let next = symbols[after..].iter().find(|s| s.is_function());
+    let next = symbols.from(after).iter().find(|s| s.is_function());
     next.map_or(0, |next| next.pc.get().saturating_sub(symbol.pc.get()))
 }
 

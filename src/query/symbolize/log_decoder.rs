@@ -146,7 +146,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// The symbol of vmlinux with this name, if it is unique.
-    fn only_one(&self, name: &[u8]) -> Option<&'a SymbolRecord> {
+    fn only_one(&self, name: &[u8]) -> Option<SymbolRecord> {
         let view = self.view;
         let mut own = functions::symbols_named(&view, kernel(&view)?, view.name(name)?);
         let only = own.next().and_then(|s| functions::symbol(&view, s))?;

@@ -65,7 +65,7 @@ pub fn put_label(
 pub fn put_callee(
     view: &View<'_>,
     object: ObjectId,
-    caller: &FunctionRecord,
+    caller: FunctionRecord,
     (name, file, line): (&[u8], &[u8], u32),
     filter: Filter,
     out: &mut Vec<u8>,

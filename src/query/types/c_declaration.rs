@@ -39,7 +39,7 @@ fn declarator(
     if depth > DEEPEST {
         return named(qualifiers, "...", &inner);
     }
-    let record = &view.types[id.index()];
+    let record = view.types.at(id.index());
     let target = record.target.some();
     let further = |qualifiers: &str, inner| declarator(view, target, qualifiers, inner, depth + 1);
     let name = String::from_utf8_lossy(view.string(record.name));

@@ -122,7 +122,7 @@ pub fn layout<'a>(view: &View<'a>, type_id: TypeId) -> Option<Layout<'a>> {
             | TypeKind::Const
             | TypeKind::Volatile
             | TypeKind::Restrict
-            | TypeKind::Atomic => view.types[definition.type_id.index()].target.some(),
+            | TypeKind::Atomic => view.types.at(definition.type_id.index()).target.some(),
             _ => None,
         };
         chain.push(definition);
@@ -153,7 +153,7 @@ pub fn layout<'a>(view: &View<'a>, type_id: TypeId) -> Option<Layout<'a>> {
 
 fn define<'a>(view: &View<'a>, type_id: TypeId) -> Option<Definition<'a>> {
     let kind = lookup::kind(view, type_id)?;
-    let record = &view.types[type_id.index()];
+    let record = view.types.at(type_id.index());
     let spelled = match kind {
         TypeKind::Typedef => declare(view, record.target.some(), ""),
         _ => declare(view, Some(type_id), ""),
@@ -179,7 +179,7 @@ fn aggregate<'a>(view: &View<'a>, type_id: TypeId, base: u64, depth: u32, left: 
     Aggregate { kind, size, members, holes, padding }
 }
 
-fn member<'a>(view: &View<'a>, record: &MemberRecord, base: u64, depth: u32, left: &mut usize) -> Member<'a> {
+fn member<'a>(view: &View<'a>, record: MemberRecord, base: u64, depth: u32, left: &mut usize) -> Member<'a> {
     let place = position(view, record);
     let offset = base.wrapping_add(place.offset);
     let type_id = record.target.some();

@@ -26,23 +26,25 @@ pub fn find(view: &View<'_>, name: &str) -> Vec<TypeId> {
 /// All types of this name and kind, including those that are only declared.
 pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId> {
     let all = all_named(view);
-    let types = &view.types[all];
+    let types = view.types.part(all);
     let first = types.partition_point(|t| view.string(t.name) < name);
-    let same = types[first..].iter().take_while(|t| view.string(t.name) == name);
+    let same = types.from(first).iter().take_while(|t| view.string(t.name) == name);
     let ids = (first as u32..).map(TypeId::new).zip(same);
-    let asked = |t: &TypeRecord| kind.is_none_or(|kind| TypeKind::from_u8(t.kind) == kind);
+    let asked = |t: TypeRecord| kind.is_none_or(|kind| TypeKind::from_u8(t.kind) == kind);
     // If the definitions of a name have more members than the index, they share members: the index is forged.
     let mut members = view.left(SectionName::Members);
-    ids.filter(|(_, t)| !name.is_empty() && asked(t))
+    ids.filter(|(_, t)| !name.is_empty() && asked(*t))
         .map(|(id, _)| id)
-        .take_while(|id| members.take(size_of_val(view.members(*id))))
+        .take_while(|id| members.take(view.members(*id).len()))
         .collect()
 }
 
 /// The sorted names of all types, or of all types of a kind, to find similar ones.
 pub fn names<'a>(view: &View<'a>, kind: Option<TypeKind>) -> impl Iterator<Item = &'a str> {
     let view = *view;
-    let asked = view.types[all_named(&view)]
+    let asked = view
+        .types
+        .part(all_named(&view))
         .iter()
         .filter(move |t| kind.is_none_or(|kind| TypeKind::from_u8(t.kind) == kind));
     asked.filter_map(move |t| std::str::from_utf8(view.string(t.name)).ok())
@@ -71,7 +73,7 @@ pub fn strip(view: &View<'_>, type_id: TypeId) -> Option<TypeId> {
             | TypeKind::Const
             | TypeKind::Volatile
             | TypeKind::Restrict
-            | TypeKind::Atomic => at = view.types[at.index()].target.some()?,
+            | TypeKind::Atomic => at = view.types.at(at.index()).target.some()?,
             _ => return Some(at),
         }
     }
@@ -105,7 +107,7 @@ fn size_at(view: &View<'_>, type_id: TypeId, depth: u32) -> Option<u64> {
 
 /// The kind of a type; `None` if there is no such type.
 pub fn kind(view: &View<'_>, type_id: TypeId) -> Option<TypeKind> {
-    let types = view.types.get(..view.types.len().saturating_sub(1))?;
+    let types = view.types.owners();
     types.get(type_id.index()).map(|t| TypeKind::from_u8(t.kind))
 }
 
@@ -116,7 +118,7 @@ pub fn is_declared(view: &View<'_>, type_id: TypeId) -> bool {
 
 /// The positions of the named types, sorted by name.
 pub fn all_named(view: &View<'_>) -> Range<usize> {
-    let types = &view.types[..view.types.len().saturating_sub(1)];
+    let types = view.types.owners();
     0..types.partition_point(|t| t.name.get() != 0)
 }
 

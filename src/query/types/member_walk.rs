@@ -120,7 +120,7 @@ impl Walked {
 
     /// Reads the pointer, and moves to the `n`th element of what it points to.
     fn follow(&mut self, view: &View<'_>, n: i64) -> Result<(), Failure> {
-        let target = self.type_id.and_then(|t| view.types[lookup::strip(view, t)?.index()].target.some());
+        let target = self.type_id.and_then(|t| view.types.at(lookup::strip(view, t)?.index()).target.some());
         if target.is_none_or(|t| lookup::strip(view, t).is_none()) {
             return failure(format!("{} is a void pointer", self.spelled(view)), CAST);
         }
@@ -138,9 +138,9 @@ impl Walked {
         if n < 0 || (length > 1 && n >= length) {
             return failure(format!("{} has {length} elements", self.spelled(view)), "");
         }
-        let element = view.types[array.index()].target.some();
+        let element = view.types.at(array.index()).target.some();
         self.indexed += 1;
-        let within = dimensions.get(self.indexed..).unwrap_or_default();
+        let within = dimensions.from(self.indexed);
         let count = within.iter().fold(1u64, |all, d| all.wrapping_mul(d.value.get().max(0) as u64));
         self.advance(view, n.wrapping_mul(count as i64), element)?;
         if within.is_empty() {
@@ -199,7 +199,7 @@ pub struct Position {
 }
 
 /// The position of a member in its struct.
-pub(crate) fn position(view: &View<'_>, member: &MemberRecord) -> Position {
+pub(crate) fn position(view: &View<'_>, member: MemberRecord) -> Position {
     let bit = member.value.get() as u64 & 0xffff_ffff_ffff;
     let width = (member.value.get() as u64 >> 48) as u32;
     if width == 0 {
@@ -218,7 +218,7 @@ const MOST_ANONYMOUS: usize = 1024;
 
 /// The members of a struct or union, then those of its anonymous members, each with the offset in bytes of the
 /// containing struct.
-fn members<'a>(view: &View<'a>, aggregate: TypeId) -> impl Iterator<Item = (u64, &'a MemberRecord)> {
+fn members<'a>(view: &View<'a>, aggregate: TypeId) -> impl Iterator<Item = (u64, MemberRecord)> {
     let mut open = vec![];
     let mut next = 0;
     let (mut base, mut within) = (0, view.members(aggregate).iter());

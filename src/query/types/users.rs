@@ -132,7 +132,7 @@ fn search(view: &View<'_>, wanted: &[TypeId]) -> Vec<Use> {
         (0..view.types.len() as u32).map(|t| depth(view, wanted, TypeId::new(t))).collect();
     let mut uses = vec![];
     let count = view.functions.len().saturating_sub(1);
-    for (function, record) in (0..).map(FunctionId::new).zip(&view.functions[..count]) {
+    for (function, record) in (0..).map(FunctionId::new).zip(view.functions.up_to(count)) {
         let variables = view.variables(record);
         let returned = std::iter::once(variables.return_type);
         let parameters = variables.filter(|v| v.parameter && !v.nested).map(|v| v.type_id);
@@ -157,7 +157,7 @@ fn depth(view: &View<'_>, wanted: &[TypeId], type_id: TypeId) -> Option<u32> {
             TypeKind::Function => return None,
             _ => {}
         }
-        at = view.types[at.index()].target.some()?;
+        at = view.types.at(at.index()).target.some()?;
     }
     None
 }

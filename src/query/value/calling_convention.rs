@@ -68,7 +68,7 @@ fn stack_arguments(machine: u16) -> (i64, i64) {
 
 /// The parameters of an out-of-line function, with their positions among its variables. Empty for machines whose
 /// convention is not known. Cost: linear in the function's variables and their locations.
-pub fn parameters(view: &View<'_>, placed: Placed<'_>) -> Vec<(u32, Parameter)> {
+pub fn parameters(view: &View<'_>, placed: Placed) -> Vec<(u32, Parameter)> {
     let registers = machine::argument_registers(view.machine());
     let Some(function) = functions::function(view, placed.record) else { return vec![] };
     let pc = placed.record.entry.get();

@@ -302,7 +302,7 @@ impl Target<'_> {
             TypeKind::Struct | TypeKind::Class
                 if matches!(size, 1 | 2 | 4 | 8) && view.members(stripped).len() == 1 =>
             {
-                let only = view.members(stripped)[0].target.some();
+                let only = view.members(stripped).at(0).target.some();
                 let plan = Plan { type_id: only, ..plan.clone() };
                 let (plan, text) = self.natural(&plan)?;
                 Ok((Cow::Owned(plan.into_owned()), text))

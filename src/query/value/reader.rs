@@ -28,11 +28,11 @@ pub struct Values<'a> {
 
 /// Where values are read.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct Place {
     /// The object that holds the address.
     pub object: ObjectId,
     /// The placement that holds the address.
-    pub placed: Placed<'a>,
+    pub placed: Placed,
     /// As a [`Pc`](probeidx_format::id::Pc).
     pub pc: u32,
     /// Read at the return of the function instead of at the address.
@@ -45,7 +45,7 @@ pub struct Place<'a> {
 ///
 /// # Errors
 /// Why there is no plan.
-pub fn plan_of<'a>(view: &View<'a>, place: Place<'a>, found: &Found<'a>) -> Result<Plan, Missing> {
+pub fn plan_of<'a>(view: &View<'a>, place: Place, found: &Found<'a>) -> Result<Plan, Missing> {
     let later = later(view, place);
     let is_entry = later.is_some() || is_at_entry(view, place);
     let at = |pc| {
@@ -58,12 +58,12 @@ pub fn plan_of<'a>(view: &View<'a>, place: Place<'a>, found: &Found<'a>) -> Resu
 }
 
 /// The address after the call to `__fentry__`, if the place is an entry.
-fn later(view: &View<'_>, place: Place<'_>) -> Option<u32> {
+fn later(view: &View<'_>, place: Place) -> Option<u32> {
     let is_start = place.pc == place.placed.record.entry.get();
     is_start.then(|| after_fentry(view, place.placed)).flatten()
 }
 
-fn is_at_entry(view: &View<'_>, place: Place<'_>) -> bool {
+fn is_at_entry(view: &View<'_>, place: Place) -> bool {
     functions::root(view, place.placed).record.entry.get() == place.pc
 }
 
@@ -74,7 +74,7 @@ impl<'a> Values<'a> {
     }
 
     /// The variables in scope, parameters first, locals only if requested. At a return, the return value precedes them.
-    pub fn variables(&mut self, place: Place<'a>, with_locals: bool) -> Vec<ValueAt> {
+    pub fn variables(&mut self, place: Place, with_locals: bool) -> Vec<ValueAt> {
         let mut scope: Vec<Found<'a>> = in_scope(self.view, place.placed, place.pc).collect();
         scope.retain(|f| f.is_parameter || with_locals);
         scope.sort_by_key(|f| !f.is_parameter);
@@ -91,7 +91,7 @@ impl<'a> Values<'a> {
     ///
     /// # Errors
     /// Those of the path through the types.
-    pub fn argument(&mut self, place: Place<'a>, argument: &Argument) -> Result<ValueAt> {
+    pub fn argument(&mut self, place: Place, argument: &Argument) -> Result<ValueAt> {
         let value = self.asked(place, argument)?;
         Ok(ValueAt { is_asked: true, ..value.unwrap_or_else(|| self.absent(argument)) })
     }
@@ -105,7 +105,7 @@ impl<'a> Values<'a> {
         ValueAt { is_asked: true, ..value }
     }
 
-    fn asked(&mut self, place: Place<'a>, argument: &Argument) -> Result<Option<ValueAt>> {
+    fn asked(&mut self, place: Place, argument: &Argument) -> Result<Option<ValueAt>> {
         match &argument.source {
             Source::Raw(text) if text.contains("$arg") && self.view.is_user(place.object) => {
                 let why = Some("uprobes do not know the arguments by number");
@@ -132,7 +132,7 @@ impl<'a> Values<'a> {
     }
 
     /// The variable of a name; the innermost one hides the others.
-    fn named(&mut self, place: Place<'a>, name: &[u8]) -> Option<Found<'a>> {
+    fn named(&mut self, place: Place, name: &[u8]) -> Option<Found<'a>> {
         let at = Some((place.placed.id, place.pc));
         if self.scope_at != at {
             self.scope_at = at;
@@ -145,7 +145,7 @@ impl<'a> Values<'a> {
     /// Continues from the value of a variable to the requested part of it.
     fn part(
         &mut self,
-        place: Place<'a>,
+        place: Place,
         mut value: ValueAt,
         access: &Access,
         argument: &Argument,
@@ -207,7 +207,7 @@ impl<'a> Values<'a> {
 
     /// With an argument, only finds the plan: [`part`](Self::part) continues from it, and looks up the type's name and
     /// lowers the result.
-    fn variable(&mut self, place: Place<'a>, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
+    fn variable(&mut self, place: Place, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
         let view = self.view;
         let plan = plan_of(&view, place, found);
         let name = String::from_utf8_lossy(view.string(found.name));
@@ -258,7 +258,7 @@ impl<'a> Values<'a> {
     }
 
     /// The parameter's value at the entry, read at the return, if the kernel saves it.
-    fn passed(&self, place: Place<'a>, found: &Found<'a>) -> Result<Plan, Missing> {
+    fn passed(&self, place: Place, found: &Found<'a>) -> Result<Plan, Missing> {
         let others = |why: &str| {
             Missing::Unsupported(format!("registers and stack are others when the function returns{why}"))
         };
@@ -275,7 +275,7 @@ impl<'a> Values<'a> {
         Ok(Plan::of_argument(number, found.type_id))
     }
 
-    fn returned(&mut self, place: Place<'a>, argument: Option<&Argument>) -> Option<ValueAt> {
+    fn returned(&mut self, place: Place, argument: Option<&Argument>) -> Option<ValueAt> {
         let function = functions::function(&self.view, place.placed.record)?;
         let type_id = self.view.variables(function).return_type?;
         let plan = Plan::of_return(type_id);
@@ -353,7 +353,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    fn parameters(&self, place: Place<'a>) -> Vec<(u32, Parameter)> {
+    fn parameters(&self, place: Place) -> Vec<(u32, Parameter)> {
         let is_entry = place.pc == place.placed.record.entry.get() && !place.placed.is_inline(&self.view);
         if is_entry { calling_convention::parameters(&self.view, place.placed) } else { vec![] }
     }

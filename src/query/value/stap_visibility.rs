@@ -13,7 +13,7 @@ const FENTRY_CALL: u32 = 5;
 
 /// Calls `each` with the position of every variable in the outermost scope of the placement that has a location at its
 /// entry, in the order of the debug information. (`dwarf_derived_probe::saveargs`, tapsets.cxx of SystemTap 4.8.)
-pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
+pub fn visible(view: &View<'_>, placed: Placed, mut each: impl FnMut(u32)) {
     let mut there = There::new(view, placed, placed.record.entry.get());
     for (index, location) in view.details(placed.record).items.outermost() {
         if there.is(location) {
@@ -26,7 +26,7 @@ pub fn visible(view: &View<'_>, placed: Placed<'_>, mut each: impl FnMut(u32)) {
 /// innermost lexical block that holds the address outwards. Of sibling blocks, the first that holds it counts
 /// (`dwflpp::inner_die_containing_pc`). `start` is the number of the block to start from, as for a label: it and the
 /// blocks around it count even if they do not hold the address. With [`OUTERMOST`], no block counts.
-pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, start: u32, each: impl FnMut(u32)) {
+pub fn visible_within(view: &View<'_>, placed: Placed, pc: u32, start: u32, each: impl FnMut(u32)) {
     let path = path_to(view, placed, start);
     let mut goes_inwards = start != OUTERMOST;
     let mut number = 0;
@@ -65,7 +65,7 @@ pub fn visible_within(view: &View<'_>, placed: Placed<'_>, pc: u32, start: u32, 
 }
 
 /// Whether a variable of a placement has a location at an address within it.
-pub fn is_there(view: &View<'_>, placed: Placed<'_>, pc: u32, location: Location<'_>) -> bool {
+pub fn is_there(view: &View<'_>, placed: Placed, pc: u32, location: Location<'_>) -> bool {
     There::new(view, placed, pc).is(location)
 }
 
@@ -73,7 +73,7 @@ pub fn is_there(view: &View<'_>, placed: Placed<'_>, pc: u32, location: Location
 pub const OUTERMOST: u32 = u32::MAX;
 
 /// The numbers of a block and of those around it, outermost first.
-fn path_to(view: &View<'_>, placed: Placed<'_>, block: u32) -> Vec<u32> {
+fn path_to(view: &View<'_>, placed: Placed, block: u32) -> Vec<u32> {
     let (mut open, mut number) = (vec![], 0);
     if block != 0 && block != OUTERMOST {
         for item in view.details(placed.record).items {
@@ -96,13 +96,13 @@ fn path_to(view: &View<'_>, placed: Placed<'_>, block: u32) -> Vec<u32> {
 /// Checks whether variables have a location at an address.
 struct There<'v, 'a> {
     view: &'v View<'a>,
-    placed: Placed<'a>,
+    placed: Placed,
     pc: u32,
     later: Option<Option<u32>>,
 }
 
 impl<'v, 'a> There<'v, 'a> {
-    fn new(view: &'v View<'a>, placed: Placed<'a>, pc: u32) -> Self {
+    fn new(view: &'v View<'a>, placed: Placed, pc: u32) -> Self {
         Self { view, placed, pc, later: None }
     }
 
@@ -125,11 +125,11 @@ impl<'v, 'a> There<'v, 'a> {
 
 /// Another address at which a variable counts as readable: with `-mfentry`, GCC starts location lists after the call to
 /// `__fentry__` at a function's entry, which changes nothing (SystemTap PR15123).
-pub fn after_fentry(view: &View<'_>, placed: Placed<'_>) -> Option<u32> {
+pub fn after_fentry(view: &View<'_>, placed: Placed) -> Option<u32> {
     after_fentry_at(view, placed, placed.record.entry.get())
 }
 
-fn after_fentry_at(view: &View<'_>, placed: Placed<'_>, pc: u32) -> Option<u32> {
+fn after_fentry_at(view: &View<'_>, placed: Placed, pc: u32) -> Option<u32> {
     let unit = view.units.get(view.unit_of_place(placed.id).index())?;
     let at_entry = functions::root(view, placed).record.entry.get() == pc;
     let applies = unit.flags.get() & UnitRecord::GCC_MFENTRY != 0 && at_entry;

@@ -52,7 +52,7 @@ pub struct Refusal<'a> {
     /// The out-of-line function into which the placement is inlined.
     pub outermost: Option<&'a [u8]>,
     /// The inlined copy that starts at the address.
-    pub copy: Option<Placed<'a>>,
+    pub copy: Option<Placed>,
     /// Whether a return probe is requested.
     pub wants_return: bool,
 }
@@ -101,7 +101,7 @@ fn nearest<'a>(view: &View<'a>, judge: &Judge<'a, '_>, refusal: &Refusal<'a>) ->
     let own = symbols::holding(view, object, refused)?.record.pc;
     let takes = |pc: &u32| judge.kprobe(object, *pc).is_ok();
     let is_near = |pc: &u32| symbols::holding(view, object, *pc).is_some_and(|h| h.record.pc == own);
-    let within = |placed: Placed<'a>| {
+    let within = |placed: Placed| {
         let ranges = view.details(placed.record).ranges;
         let holds = |pc: &u32| ranges.into_iter().any(|r| r.contains(*pc));
         let starts = ranges.map(|r| r.start.max(refused)).filter(holds);

@@ -57,7 +57,7 @@ impl Reached {
 
 impl Coverage {
     /// The coverage of a function with these placements in one object. Cost: judges each placement.
-    pub fn of(view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, places: &[Placed<'_>]) -> Self {
+    pub fn of(view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, places: &[Placed]) -> Self {
         let mut callers: FxHashSet<FunctionId> = FxHashSet::default();
         let mut addresses: Vec<(u32, bool)> = Vec::with_capacity(places.len());
         for place in places {
@@ -144,9 +144,8 @@ pub fn of_spec<'a>(view: &View<'a>, spec: &FunctionSpec) -> Vec<Covered<'a>> {
 }
 
 /// Whether a placement lies within another placement of the same function.
-pub fn is_nested(view: &View<'_>, place: Placed<'_>) -> bool {
-    let function =
-        |p: &Placed<'_>| functions::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));
+pub fn is_nested(view: &View<'_>, place: Placed) -> bool {
+    let function = |p: &Placed| functions::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));
     let own = function(&place);
     std::iter::successors(place.outer(view), |o| o.outer(view)).any(|o| function(&o) == own)
 }

@@ -40,7 +40,7 @@ impl Decided {
             if !is_all && !lacks(view, object) {
                 continue;
             }
-            let own = view.places.get(places.clone()).unwrap_or_default();
+            let own = view.places.part(places.clone());
             for (number, place) in (places.start as u32..).zip(own) {
                 let id = PlaceId::new(number);
                 let is_inline = view.outer(id, place).is_some();

@@ -233,7 +233,7 @@ impl<'a, 'l> Judge<'a, 'l> {
     }
 
     /// The symbol that holds the address, if its code is present in a running kernel and ever runs.
-    fn running(&self, object: ObjectId, pc: u32) -> Result<Held<'a>, Reason> {
+    fn running(&self, object: ObjectId, pc: u32) -> Result<Held, Reason> {
         let section = symbols::section(&self.view, object, pc);
         let held = section.and_then(|s| symbols::holding_in(&self.view, object, s, pc));
         match (self.gone(object, pc, section, held), held) {
@@ -242,7 +242,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         }
     }
 
-    fn registered(&self, object: ObjectId, pc: u32, held: Held<'_>) -> Verdict {
+    fn registered(&self, object: ObjectId, pc: u32, held: Held) -> Verdict {
         let refused = Verdict::from(self.refused(object, pc, held));
         let code = || Verdict::from(self.code(object, pc.saturating_add(self.shift(held))));
         match refused {
@@ -260,8 +260,8 @@ impl<'a, 'l> Judge<'a, 'l> {
         &self,
         object: ObjectId,
         pc: u32,
-        section: Option<&SectionRecord>,
-        held: Option<Held<'_>>,
+        section: Option<SectionRecord>,
+        held: Option<Held>,
     ) -> Option<Reason> {
         let view = &self.view;
         let Some(section) = section else { return Some(Reason::NoSymbol) };
@@ -283,7 +283,7 @@ impl<'a, 'l> Judge<'a, 'l> {
 
     /// The kernel's blacklist, by address and, for `foo.cold` and the like, by the address of `foo`
     /// (`within_kprobe_blacklist`); and its refusal of prefix symbols.
-    fn refused(&self, object: ObjectId, pc: u32, held: Held<'_>) -> Option<Reason> {
+    fn refused(&self, object: ObjectId, pc: u32, held: Held) -> Option<Reason> {
         let listed = |object: ObjectId, pc: u32| {
             let holds = |start: u32, end: u32| start <= pc && pc < end;
             let mut refused = self.view.refused_of(object).iter();
@@ -306,12 +306,12 @@ impl<'a, 'l> Judge<'a, 'l> {
         let view = &self.view;
         let sites = view.sites_of(object);
         let first = sites.partition_point(|s| s.start.get().saturating_add(LONGEST) < pc);
-        let holding = sites[first..]
-            .iter()
-            .take_while(|s| s.start.get() <= pc)
-            .filter(|s| pc.checked_sub(s.start.get()).is_some_and(|into| into < s.length.into()));
-        let at_start = |s: &SiteRecord| s.start.get() == pc;
-        let reason = |s: &SiteRecord| match SiteKind::from_number(s.kind) {
+        let holding =
+            sites.from(first).iter().take_while(|s| s.start.get() <= pc).filter(|s: &SiteRecord| {
+                pc.checked_sub(s.start.get()).is_some_and(|into| into < s.length.into())
+            });
+        let at_start = |s: SiteRecord| s.start.get() == pc;
+        let reason = |s: SiteRecord| match SiteKind::from_number(s.kind) {
             Some(SiteKind::JumpLabel) => Some(Reason::JumpLabel),
             Some(SiteKind::StaticCall) => Some(Reason::StaticCall),
             Some(SiteKind::Bug) => Some(if at_start(s) { Reason::BugSite } else { Reason::NotBoundary }),
@@ -344,7 +344,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         if unread.is_empty() {
             return known;
         }
-        let may_be = |s: &SiteRecord| {
+        let may_be = |s: SiteRecord| {
             s.may_be_of().filter(|table| match is_of_file {
                 true => table.is_of_patches(),
                 false => !table.is_of_patches() || !at_start(s),
@@ -378,8 +378,8 @@ impl<'a, 'l> Judge<'a, 'l> {
 
     /// Whether kprobe_events refuse a symbol without an ftrace site. A symbol with a suffix is judged by the symbol
     /// named up to the first dot (`within_notrace_func`, trace_kprobe.c).
-    fn notrace(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
-        let is_traced = |symbol: &SymbolRecord| symbol.has(SymbolRecord::TRACED);
+    fn notrace(&self, object: ObjectId, held: Held) -> Option<Reason> {
+        let is_traced = |symbol: SymbolRecord| symbol.has(SymbolRecord::TRACED);
         if is_traced(held.record) {
             return None;
         }
@@ -396,12 +396,12 @@ impl<'a, 'l> Judge<'a, 'l> {
 
     /// Whether it is the one function whose returns cannot be probed (`kretprobe_blacklist`,
     /// arch/x86/kernel/kprobes/core.c; arm64's is empty).
-    fn returns_elsewhere(&self, object: ObjectId, held: Held<'_>) -> bool {
+    fn returns_elsewhere(&self, object: ObjectId, held: Held) -> bool {
         let is_x86 = [machine::X86_64, machine::I386].contains(&self.view.machine());
         is_x86 && Some(object) == self.kernel && self.view.string(held.record.name) == b"__switch_to"
     }
 
-    fn traced_at_entry(&self, object: ObjectId, held: Held<'_>) -> Option<Reason> {
+    fn traced_at_entry(&self, object: ObjectId, held: Held) -> Option<Reason> {
         // Without code, it is not known whether `endbr64` precedes the site.
         let unknown = || {
             let lacks_code =
@@ -428,7 +428,7 @@ impl<'a, 'l> Judge<'a, 'l> {
 
     /// If the address counts as the entry of the symbol, how far after it the probe goes (`arch_adjust_kprobe_addr`,
     /// arch/x86/kernel/kprobes/core.c, 5.18).
-    fn entry_shift(&self, held: Held<'_>) -> Option<u32> {
+    fn entry_shift(&self, held: Held) -> Option<u32> {
         const ENDBR64: u32 = 4;
         let skips = self.flags & ObjectRecord::SKIPS_ENDBR != 0 && held.record.has(SymbolRecord::ENDBR);
         match held.offset {
@@ -439,13 +439,13 @@ impl<'a, 'l> Judge<'a, 'l> {
         }
     }
 
-    fn shift(&self, held: Held<'_>) -> u32 {
+    fn shift(&self, held: Held) -> u32 {
         self.entry_shift(held).unwrap_or(0)
     }
 
     /// Whether a function starts with the symbol. False for a split-off part, where the kernel would look for a return
     /// address and find none, and for the padding before a function.
-    fn is_function(&self, held: Held<'_>) -> bool {
+    fn is_function(&self, held: Held) -> bool {
         let name = self.view.string(held.record.name);
         memchr::memmem::find(name, b".cold").is_none() && !is_prefix(name)
     }

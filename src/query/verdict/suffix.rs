@@ -18,12 +18,12 @@ impl Judge<'_, '_> {
         &self,
         object: ObjectId,
         name: &[u8],
-        property: impl Fn(ObjectId, &SymbolRecord) -> Option<T>,
+        property: impl Fn(ObjectId, SymbolRecord) -> Option<T>,
     ) -> Result<Option<T>, Unknown> {
         let view = &self.view;
         let base = memchr::memchr(b'.', name).and_then(|dot| view.name(&name[..dot]));
-        let symbols = base.map_or(&[][..], |base| view.symbols_named(base)).iter();
-        let found = symbols.filter_map(|&id| {
+        let symbols = base.map(|base| view.symbols_named(base)).unwrap_or_default().iter();
+        let found = symbols.filter_map(|id| {
             let symbol = functions::symbol(view, id).filter(|s| s.has(SymbolRecord::KEPT))?;
             Some((view.object_of_symbol(id), symbol))
         });

@@ -18,7 +18,7 @@ pub fn questions(view: &View, random: &mut Random, of_each: usize, script: &Path
     let functions = random.choose((0..view.functions.len() as u32 - 1).filter(placed).collect(), of_each);
     let mut log = String::new();
     for id in functions {
-        let f = &view.functions[id as usize];
+        let f = view.functions.at(id as usize);
         let (name, file) = (text(f.name), text(f.file));
         let place = view.places_of_function(FunctionId::new(id)).next().unwrap();
         let root = match text(view.objects[view.object_of_place(place).index()].name) {
@@ -65,9 +65,9 @@ pub fn questions(view: &View, random: &mut Random, of_each: usize, script: &Path
     all.push(json!({"method": "decode", "params": {"json": false}, "input": decoded}));
 
     let named =
-        (0..view.types.len() as u32 - 1).filter(|id| view.types[*id as usize].name.get() != 0).collect();
+        (0..view.types.len() as u32 - 1).filter(|id| view.types.at(*id as usize).name.get() != 0).collect();
     for id in random.choose(named, of_each) {
-        let name = text(view.types[id as usize].name);
+        let name = text(view.types.at(id as usize).name);
         let members = view.members(TypeId::new(id));
         let member = members.first().map_or(String::new(), |member| text(member.name));
         all.extend([

@@ -105,7 +105,7 @@ impl<'a> Code<'a> {
         let stays = |s: &&SectionRecord| {
             let name = view.string(s.name);
             let goes = [&b".init"[..], b".exit", b".altinstr"].iter().any(|goes| name.starts_with(goes));
-            symbols::is_executable(s) && !goes
+            symbols::is_executable(**s) && !goes
         };
         Self { view, object, sections: view.sections_of(object).iter().filter(stays).collect() }
     }
@@ -218,7 +218,7 @@ fn of_module(object: &Elf<'_>, code: &Code<'_>) -> Vec<(String, Place)> {
 
 /// Trampolines of static calls, and the padding behind functions.
 fn of_symbols(view: &View<'_>, object: ObjectId) -> Vec<(&'static str, Place)> {
-    let own = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
+    let own = view.symbols.part(view.symbols_of(object));
     let place = |pc| Place { object, pc, is_inline: false };
     let mut found = vec![];
     for (i, symbol) in own.iter().enumerate().filter(|(_, s)| s.has(SymbolRecord::KEPT)) {
@@ -230,7 +230,7 @@ fn of_symbols(view: &View<'_>, object: ObjectId) -> Vec<(&'static str, Place)> {
             found.push(("trampolines", place(symbol.pc.get())));
         }
         let end = symbol.pc.get() + symbol.size.get();
-        let next = own[i + 1..].iter().find(|s| s.pc > symbol.pc).map(|s| s.pc.get());
+        let next = own.from(i + 1).iter().find(|s| s.pc > symbol.pc).map(|s| s.pc.get());
         if symbol.size.get() > 0 && next.is_some_and(|next| next > end) {
             found.push(("padding", place(end)));
         }

@@ -34,10 +34,10 @@ pub fn places(view: &View<'_>, objects: &[ObjectId], count: Option<usize>, seed:
     chosen
 }
 
-fn code<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = &'a SymbolRecord> + use<'a> {
+fn code<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = SymbolRecord> + use<'a> {
     let view = *view;
-    let symbols = view.symbols.get(view.symbols_of(object)).unwrap_or_default();
-    symbols.iter().filter(move |s| s.has(SymbolRecord::KEPT) && symbols::is_code(&view, object, s))
+    let symbols = view.symbols.part(view.symbols_of(object));
+    symbols.iter().filter(move |s| s.has(SymbolRecord::KEPT) && symbols::is_code(&view, object, *s))
 }
 
 fn symbol_entries(view: &View<'_>, object: ObjectId, _: &mut Random) -> Vec<Place> {
@@ -121,7 +121,7 @@ pub fn ends_the_text(view: &View<'_>, place: Place) -> bool {
         symbols::section(view, place.object, pc)
             .is_some_and(|s| symbols::is_executable(s) && !view.string(s.name).starts_with(b".init"))
     };
-    let own = view.symbols.get(view.symbols_of(place.object)).unwrap_or_default();
+    let own = view.symbols.part(view.symbols_of(place.object));
     let last = own.iter().rev().find(|s| s.has(SymbolRecord::KEPT) && is_text(s.pc.get()));
     is_module && last.is_some_and(|last| last.pc.get() <= place.pc)
 }

@@ -31,7 +31,7 @@ pub fn is_listed(kernel: &Kernel, view: &View<'_>, objects: &[ObjectId], answers
     for object in objects {
         let module = view.objects.get(object.index()).map_or(&[][..], |o| view.string(o.name));
         let mut last = None;
-        for symbol in view.symbols.get(view.symbols_of(*object)).unwrap_or_default() {
+        for symbol in view.symbols.part(view.symbols_of(*object)) {
             let pc = symbol.pc.get();
             if !symbol.has(SymbolRecord::TRACED) || last == Some(pc) || !judge.is_running(*object, pc) {
                 continue;

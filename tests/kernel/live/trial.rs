@@ -106,7 +106,7 @@ impl Trial {
 fn to_site(view: &View<'_>, place: Place) -> u32 {
     let sites = view.sites_of(place.object);
     let first = sites.partition_point(|site| site.start.get() < place.pc);
-    let mut near = sites[first..].iter().take_while(|site| site.start.get() < place.pc + ENTRY);
+    let mut near = sites.from(first).iter().take_while(|site| site.start.get() < place.pc + ENTRY);
     near.find(|site| site.kind == SiteKind::Ftrace as u8).map_or(0, |site| site.start.get() - place.pc)
 }
 

@@ -150,7 +150,7 @@ fn functions(view: &View<'_>) -> Vec<Function> {
 }
 
 fn is_clear(view: &View<'_>, placement: &Placement<'_>) -> bool {
-    let symbols = &view.symbols[view.symbols_of(placement.object)];
+    let symbols = view.symbols.part(view.symbols_of(placement.object));
     let first = symbols.partition_point(|s| s.pc.get() < placement.pc);
     let is_alone = symbols.get(first + 1).is_none_or(|next| next.pc.get() != placement.pc);
     is_alone
@@ -162,7 +162,8 @@ fn is_clear(view: &View<'_>, placement: &Placement<'_>) -> bool {
 
 fn parameters(view: &View<'_>, placement: Placement<'_>) -> Vec<Parameter> {
     let Some(placed) = entry_at(view, placement.object, placement.pc) else { return vec![] };
-    let variables: Vec<_> = view.variables(&view.functions[placed.record.function.index()]).collect();
+    let variables: Vec<_> =
+        view.variables(view.functions.get(placed.record.function.index()).unwrap()).collect();
     let places = [Some(placement.pc), after_fentry(view, placed)];
     let operations = |location: Location<'_>| {
         let expr = match location {

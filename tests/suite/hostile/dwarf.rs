@@ -94,7 +94,7 @@ fn more_variables_than_an_index_counts() {
     let what = "a function has more than 65535 variables, and the rest is left out";
     assert_eq!(skipped, [format!("part of hostile.ko: section .debug_info at {last:#x}: {what}")]);
     let view = index.view();
-    let of = |f: &FunctionRecord| (view.string(f.name) == b"many").then(|| f.variables.get());
+    let of = |f: FunctionRecord| (view.string(f.name) == b"many").then(|| f.variables.get());
     assert_eq!(view.functions.iter().filter_map(of).collect::<Vec<_>>(), [65_535]);
 }
 

@@ -16,7 +16,7 @@ fn places(name: &str) -> Vec<String> {
 /// The function symbols whose names begin so, with name and flags.
 fn symbols(prefix: &str) -> Vec<(String, SymbolRecord)> {
     let reader = Reader { v: INDEX.view() };
-    let named = reader.v.symbols.iter().map(|s| (reader.s(s.name), *s));
+    let named = reader.v.symbols.iter().map(|s| (reader.s(s.name), s));
     named.filter(|(name, s)| name.starts_with(prefix) && s.is_function()).collect()
 }
 
@@ -24,7 +24,7 @@ fn symbols(prefix: &str) -> Vec<(String, SymbolRecord)> {
 fn functions_of_one_name_stay_apart() {
     let reader = Reader { v: INDEX.view() };
     let id = reader.v.name(b"do_open").unwrap();
-    let functions = &reader.v.functions[reader.v.functions_named(id)];
+    let functions = reader.v.functions.part(reader.v.functions_named(id));
     let files: Vec<_> =
         functions.iter().map(|f| reader.s(f.file).rsplit('/').next().unwrap().to_owned()).collect();
     assert_eq!(files, ["alpha_main.c", "core.c", "fs.c"]);
@@ -61,11 +61,13 @@ fn clones_are_placements_of_the_function_that_they_are_clones_of() {
 fn inline_instances_nest_and_repeat() {
     let reader = Reader { v: INDEX.view() };
     let v = reader.v;
-    let name =
-        |p| reader.s(v.functions[v.places[probeidx_format::id::PlaceId::index(p)].function.index()].name);
+    let name = |p| {
+        let place = v.places.get(probeidx_format::id::PlaceId::index(p)).unwrap();
+        reader.s(v.functions.get(place.function.index()).unwrap().name)
+    };
     let chain = |mut place| {
         let mut names = vec![name(place)];
-        while let Some(outer) = v.outer(place, &v.places[place.index()]) {
+        while let Some(outer) = v.outer(place, v.places.get(place.index()).unwrap()) {
             names.push(name(outer));
             place = outer;
         }

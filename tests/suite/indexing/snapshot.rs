@@ -137,7 +137,7 @@ fn a_small_index() {
     let mut text = String::from("placements\n");
     for place in 0..reader.v.places.len() {
         let place = PlaceId::new(place as u32);
-        let inlined = reader.v.outer(place, &reader.v.places[place.index()]).is_some();
+        let inlined = reader.v.outer(place, reader.v.places.at(place.index())).is_some();
         text += &reader.place(place, usize::from(inlined));
     }
     text += "\nfunctions\n";

@@ -77,7 +77,7 @@ impl Index {
         let types = reader.v.types.len() - 1;
         facts.types = (0..types as u32).filter_map(|t| reader.definition(TypeId::new(t))).collect();
         let functions = reader.v.functions.len() - 1;
-        facts.declared = (0..functions).map(|f| reader.declared(&reader.v.functions[f])).collect();
+        facts.declared = (0..functions).map(|f| reader.declared(reader.v.functions.at(f))).collect();
         facts
     }
 }
@@ -104,10 +104,10 @@ impl Reader<'_> {
                 section.size.get()
             ));
         }
-        for symbol in &v.symbols[v.symbols_of(id)] {
+        for symbol in v.symbols.part(v.symbols_of(id)) {
             facts.symbols.push(self.symbol(id, symbol));
         }
-        assert!(v.symbols[v.symbols_of(id)].is_sorted_by_key(|s| s.pc), "symbols by address");
+        assert!(v.symbols.part(v.symbols_of(id)).iter().is_sorted_by_key(|s| s.pc), "symbols by address");
         for sequence in v.sequences_of(id) {
             let mut text = format!("{:#x}-{:#x}", sequence.start.get(), sequence.end.get());
             for row in v.rows(sequence) {
@@ -118,12 +118,12 @@ impl Reader<'_> {
             }
             facts.sequences.push(text);
         }
-        assert!(v.sequences_of(id).is_sorted_by_key(|s| s.start), "sequences by address");
+        assert!(v.sequences_of(id).iter().is_sorted_by_key(|s| s.start), "sequences by address");
         let mut ranges = vec![];
         let mut places = v.places_of(id).peekable();
         while let Some(at) = places.next() {
-            let place = &v.places[at];
-            let outer = |at: usize| v.outer(PlaceId::new(at as u32), &v.places[at]);
+            let place = v.places.at(at);
+            let outer = |at: usize| v.outer(PlaceId::new(at as u32), v.places.at(at));
             assert!(outer(at).is_none(), "an out-of-line function comes first");
             let mut tree = self.place(PlaceId::new(at as u32), 0);
             ranges.extend(
@@ -147,7 +147,7 @@ impl Reader<'_> {
         facts
     }
 
-    fn symbol(&self, object: ObjectId, s: &SymbolRecord) -> String {
+    fn symbol(&self, object: ObjectId, s: SymbolRecord) -> String {
         let section = match s.section.get() {
             SymbolRecord::ABSOLUTE => "*ABS*".to_owned(),
             section => self.s(self.v.sections_of(object)[usize::from(section)].name),
@@ -165,9 +165,9 @@ impl Reader<'_> {
     /// A placement and its variables, indented by its depth.
     pub fn place(&self, id: PlaceId, depth: usize) -> String {
         let v = &self.v;
-        let place = &v.places[id.index()];
+        let place = v.places.get(id.index()).unwrap();
         let details = v.details(place);
-        let function = &v.functions[place.function.index()];
+        let function = v.functions.get(place.function.index()).unwrap();
         let indent = "  ".repeat(depth);
         let mut text = format!("{indent}{} at {}", self.head(function), pc(place.entry));
         if let Some(call) = details.call {
@@ -223,7 +223,7 @@ impl Reader<'_> {
         }
     }
 
-    pub fn head(&self, f: &FunctionRecord) -> String {
+    pub fn head(&self, f: FunctionRecord) -> String {
         let mut text =
             format!("{} {}:{} inline{}", self.s(f.name), self.s(f.file), f.line.get(), f.flags.get() & 3);
         for (flag, name) in [
@@ -238,7 +238,7 @@ impl Reader<'_> {
         format!("{text} -> {}", self.spell(self.v.variables(f).return_type.unwrap_or(TypeId::NONE), 0))
     }
 
-    fn declared(&self, f: &FunctionRecord) -> Declared {
+    fn declared(&self, f: FunctionRecord) -> Declared {
         let nested = |nested: bool| if nested { " nested" } else { "" };
         let variables = self.v.variables(f).map(|v| format!("{}{}", self.variable(&v), nested(v.nested)));
         Declared { head: self.head(f), variables: variables.collect() }
@@ -246,15 +246,15 @@ impl Reader<'_> {
 
     /// The definition of a named type, in full.
     fn definition(&self, id: TypeId) -> Option<String> {
-        let t = &self.v.types[id.index()];
+        let t = self.v.types.get(id.index()).unwrap();
         let is_definition = t.name.get() != 0 && t.flags.get() & 1 == 0;
         is_definition.then(|| format!("{} size {} {}", self.spell(id, 0), t.size.get(), self.inside(id, 0)))
     }
 
     fn inside(&self, id: TypeId, depth: usize) -> String {
-        let t = &self.v.types[id.index()];
+        let t = self.v.types.get(id.index()).unwrap();
         let kind = TypeKind::from_u8(t.kind);
-        let member = |m: &probeidx_format::record::MemberRecord| {
+        let member = |m: probeidx_format::record::MemberRecord| {
             let name = self.s(m.name);
             let value = m.value.get();
             match kind {
@@ -276,7 +276,7 @@ impl Reader<'_> {
     /// A type by its name and place, or by what it is made of.
     pub fn spell(&self, id: TypeId, depth: usize) -> String {
         let Some(id) = id.some() else { return "void".to_owned() };
-        let t = &self.v.types[id.index()];
+        let t = self.v.types.get(id.index()).unwrap();
         let kind = format!("{:?}", TypeKind::from_u8(t.kind)).to_lowercase();
         if t.name.get() != 0 {
             let place = if t.file.get() == 0 {

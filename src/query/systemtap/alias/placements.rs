@@ -53,7 +53,7 @@ impl<'a, 'w> Placements<'a, 'w> {
     }
 
     /// The coverage of a placement's function: of all functions with the same declaration.
-    fn coverage(&mut self, object: ObjectId, placed: Placed<'a>) -> Rc<Coverage> {
+    fn coverage(&mut self, object: ObjectId, placed: Placed) -> Rc<Coverage> {
         let Self { view, at_entry, coverage, .. } = self;
         let own = coverage.entry((object, placed.record.function));
         Rc::clone(own.or_insert_with(|| {

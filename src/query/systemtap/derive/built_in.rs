@@ -144,7 +144,7 @@ fn kprobe(view: View<'_>, components: &[Component], system_map: bool, each: &mut
     }
     for name in names(&view, &function)? {
         if let Some(place) = place(kernel, name) {
-            let name = String::from_utf8_lossy(view.string(view.names[name.index()].name));
+            let name = String::from_utf8_lossy(view.string(view.names.at(name.index()).name));
             each(format!("kprobe.function(\"{name}\"){behind}").as_bytes(), place)?;
         }
     }

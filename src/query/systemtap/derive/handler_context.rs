@@ -13,7 +13,7 @@ use crate::tapset::context::{Absent, Context, Detail, Value};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{ObjectId, StrId, TypeId};
-use probeidx_format::record::{SymbolRecord, TypeRecord};
+use probeidx_format::record::SymbolRecord;
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable as Parameter;
 use std::cell::{Cell, RefCell};
@@ -85,7 +85,7 @@ impl<'a> HandlerContext<'a> {
         &self,
         asked: Asked<'a, '_>,
         object: ObjectId,
-        seen: Seen<'a>,
+        seen: Seen,
         returns: bool,
         name: &str,
     ) -> Result<Value, Absent> {
@@ -121,7 +121,7 @@ impl<'a> HandlerContext<'a> {
 
     /// A variable of the function: that of the innermost block that declares the name, whether it has a location or
     /// not.
-    fn local(&self, asked: Asked<'a, '_>, seen: Seen<'a>, name: &str) -> Result<Option<Reached>, Absent> {
+    fn local(&self, asked: Asked<'a, '_>, seen: Seen, name: &str) -> Result<Option<Reached>, Absent> {
         let view = self.view;
         let entry = seen.placed.record.entry.get();
         let Some(function) = functions::function(&view, seen.placed.record) else { return Ok(None) };
@@ -168,7 +168,7 @@ impl<'a> HandlerContext<'a> {
     }
 
     /// The names of the function's variables.
-    fn names(&self, seen: Seen<'a>) -> Vec<String> {
+    fn names(&self, seen: Seen) -> Vec<String> {
         let mut names = vec![];
         let Some(function) = functions::function(&self.view, seen.placed.record) else { return names };
         let variables: Vec<_> = self.view.variables(function).collect();
@@ -187,18 +187,17 @@ impl<'a> HandlerContext<'a> {
     fn enumerator(&self, name: &str) -> Option<Reached> {
         let view = self.view;
         let name = string(&view, name.as_bytes())?;
-        let types = &view.types[..view.types.len().saturating_sub(1)];
-        let is_enum = |t: &TypeRecord| TypeKind::from_u8(t.kind) == TypeKind::Enum;
-        let mut all = types.iter().enumerate().filter(|(_, t)| is_enum(t));
-        let found =
-            all.find(|(at, _)| view.members(TypeId::new(*at as u32)).iter().any(|m| m.name == name))?;
-        Some(Reached::of(TypeId::new(found.0 as u32)))
+        let is_enum = |kind: u8| kind == TypeKind::Enum as u8;
+        let kinds = (0..).map(TypeId::new).zip(view.types.owners().iter().map(|t| t.kind));
+        let mut enums = kinds.filter(|(_, kind)| is_enum(*kind));
+        let (found, _) = enums.find(|(id, _)| view.members(*id).iter().any(|m| m.name == name))?;
+        Some(Reached::of(found))
     }
 
     /// Whether there is a data symbol with this name.
     fn has_data(&self, object: ObjectId, name: &str) -> bool {
         let Some(name) = self.view.name(name.as_bytes()) else { return false };
-        let is_data = |s: &SymbolRecord| !s.is_function();
+        let is_data = |s: SymbolRecord| !s.is_function();
         functions::symbols_named(&self.view, object, name)
             .any(|id| functions::symbol(&self.view, id).is_some_and(is_data))
     }

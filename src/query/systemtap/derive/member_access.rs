@@ -59,7 +59,7 @@ impl Value {
         }
         let stripped = lookup::strip(view, type_id)?;
         let is_pointer = matches!(lookup::kind(view, stripped)?, TypeKind::Pointer | TypeKind::Array);
-        let target = view.types[stripped.index()].target.some().filter(|_| is_pointer)?;
+        let target = view.types.at(stripped.index()).target.some().filter(|_| is_pointer)?;
         Some(Self::pointed_to(target))
     }
 
@@ -138,7 +138,7 @@ impl Position {
             Step::Member(name) => {
                 // Pointers to pointers are followed to the struct.
                 while let Some((pointer, TypeKind::Pointer | TypeKind::Reference)) = self.kind(view) {
-                    let target = view.types[pointer.index()].target.some();
+                    let target = view.types.at(pointer.index()).target.some();
                     let Some(target) = target.filter(|t| lookup::strip(view, *t).is_some()) else {
                         return Err(("a void pointer leads to no members".to_owned(), vec![]));
                     };
@@ -174,7 +174,7 @@ impl Position {
 
     /// Replaces a declaration by its definition; if there are several, by one that has the member.
     fn define(&mut self, view: &View<'_>, aggregate: TypeId, kind: TypeKind, member: &str) {
-        let name = view.string(view.types[aggregate.index()].name);
+        let name = view.string(view.types.at(aggregate.index()).name);
         let defined = lookup::named(view, name, Some(kind));
         let mut defined = defined.into_iter().filter(|t| !lookup::is_declared(view, *t)).peekable();
         let first = defined.peek().copied();

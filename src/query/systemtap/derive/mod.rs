@@ -55,7 +55,7 @@ pub enum Place<'q> {
         /// The object that contains it.
         object: ObjectId,
         /// The placement in the debug information.
-        seen: Seen<'q>,
+        seen: Seen,
         /// Whether it runs when the function returns.
         returns: bool,
     },

@@ -12,7 +12,7 @@ impl<'a> Probed<'a> {
     pub(super) fn aliases(&self, name: NameId, asked: Asked<'_>, each: &mut Each<'_, 'a>) -> Result<()> {
         let Asked { spec, kind, scope } = asked;
         let view = self.view;
-        for &id in view.symbols_named(name) {
+        for id in view.symbols_named(name) {
             let Some(symbol) = functions::symbol(&view, id) else { continue };
             let object = view.object_of_symbol(id);
             if !symbol.is_function() || !symbol.has(SymbolRecord::DESCRIBED) || !scope.contains(object) {
@@ -47,7 +47,7 @@ impl<'a> Probed<'a> {
     }
 
     /// The name of the function's symbol: its linkage name, if it has one.
-    fn symbol_name(&self, function: &FunctionRecord) -> &'a [u8] {
+    fn symbol_name(&self, function: FunctionRecord) -> &'a [u8] {
         match self.view.string(self.view.variables(function).linkage_name) {
             [] => self.view.string(function.name),
             linkage => linkage,

@@ -12,7 +12,7 @@ use probeidx_format::id::ObjectId;
 use std::collections::BTreeMap;
 
 /// The places of each line of the listing, by its text.
-type Grouped<'a> = BTreeMap<Vec<u8>, (ObjectId, Vec<Seen<'a>>)>;
+type Grouped<'a> = BTreeMap<Vec<u8>, (ObjectId, Vec<Seen>)>;
 
 impl<'a> Probed<'a> {
     /// A point for each label, or for each pair of a caller and an inlined callee.
@@ -26,7 +26,7 @@ impl<'a> Probed<'a> {
             for declaration in functions::declarations(&view, name, spec.declared.file.as_ref()) {
                 functions::places(&view, &declaration, &scope, &mut places, |object, own| {
                     // With a suffix, SystemTap only searches out-of-line callers (`query_dwarf_func`).
-                    let is_asked = |p: &&Placed<'a>| match p.is_inline(&view) {
+                    let is_asked = |p: &&Placed| match p.is_inline(&view) {
                         true => spec.filter == Filter::Any,
                         false => !self.is_part(object, p),
                     };
@@ -53,13 +53,7 @@ impl<'a> Probed<'a> {
         Ok(())
     }
 
-    fn add_label(
-        &self,
-        object: ObjectId,
-        label: &Labelled<'a>,
-        spec: &FunctionSpec,
-        grouped: &mut Grouped<'a>,
-    ) {
+    fn add_label(&self, object: ObjectId, label: &Labelled, spec: &FunctionSpec, grouped: &mut Grouped<'a>) {
         let view = self.view;
         let Some(function) = functions::function(&view, label.placed.record) else { return };
         let (name, file) = (view.string(function.name), view.string(function.file));
@@ -78,7 +72,7 @@ impl<'a> Probed<'a> {
     fn add_callee(
         &self,
         object: ObjectId,
-        found: Inlined<'a>,
+        found: Inlined,
         asked: &Callee,
         filter: Filter,
         grouped: &mut Grouped<'a>,
@@ -104,7 +98,7 @@ impl<'a> Probed<'a> {
 }
 
 /// The start of a copy, if it is in one piece.
-fn only_start(view: &View<'_>, placed: &Placed<'_>) -> Option<u32> {
+fn only_start(view: &View<'_>, placed: &Placed) -> Option<u32> {
     let mut ranges = view.details(placed.record).ranges;
     let first = ranges.next()?;
     ranges.next().is_none().then_some(first.start)

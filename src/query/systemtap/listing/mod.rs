@@ -115,7 +115,7 @@ impl<'a> Variables<'a> {
     ///
     /// SystemTap counts how often each text occurs over all placements, and prints those that occur as often as there
     /// are placements (`printscript`, main.cxx), in the order of first occurrence.
-    fn put(&mut self, met: &Met<'_, '_>, out: &mut Vec<u8>) {
+    fn put(&mut self, met: &Met<'_>, out: &mut Vec<u8>) {
         self.counts.clear();
         for seen in met.seen {
             self.keys_of(*seen, met.filter);
@@ -133,7 +133,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Calls `each` with `$name:type` of every variable of a placement, in SystemTap's order.
-    pub fn each(&mut self, seen: Seen<'_>, filter: Filter, mut each: impl FnMut(String)) {
+    pub fn each(&mut self, seen: Seen, filter: Filter, mut each: impl FnMut(String)) {
         self.keys_of(seen, filter);
         for key in &self.keys {
             let mut text = vec![];
@@ -160,7 +160,7 @@ impl<'a> Variables<'a> {
         });
     }
 
-    fn keys_of(&mut self, Seen { placed, pc, block }: Seen<'_>, filter: Filter) {
+    fn keys_of(&mut self, Seen { placed, pc, block }: Seen, filter: Filter) {
         let Self { view, spellings, keys, .. } = self;
         keys.clear();
         spellings.enter(placed.record.function);

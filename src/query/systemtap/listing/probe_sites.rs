@@ -22,16 +22,16 @@ pub struct Probed<'a> {
     is_user: bool,
     /// Cached, because tapsets use it often.
     kernel: Rc<Scope>,
-    pub(super) places: Vec<Placed<'a>>,
-    kept: Vec<Seen<'a>>,
+    pub(super) places: Vec<Placed>,
+    kept: Vec<Seen>,
 }
 
 /// A probe point and its placements: one line of SystemTap's listing.
-pub struct Met<'a, 's> {
+pub struct Met<'s> {
     /// The object that holds the placements.
     pub object: ObjectId,
     /// The placements in SystemTap's order; empty if only the symbol table has the function.
-    pub seen: &'s [Seen<'a>],
+    pub seen: &'s [Seen],
     /// The symbol, if nothing else is known.
     pub symbol: Option<SymbolId>,
     /// The part of the function that is probed: its call, inline instances, and so on.
@@ -39,7 +39,7 @@ pub struct Met<'a, 's> {
     pub(super) put: &'s dyn Fn(&mut Vec<u8>),
 }
 
-impl Met<'_, '_> {
+impl Met<'_> {
     /// Writes the point as SystemTap spells it: `kernel.function("vfs_read@fs/read_write.c:450")`.
     pub fn put(&self, out: &mut Vec<u8>) {
         (self.put)(out);
@@ -48,24 +48,24 @@ impl Met<'_, '_> {
 
 /// An address at which variables are looked up.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct Seen {
     /// The placement.
-    pub placed: Placed<'a>,
+    pub placed: Placed,
     /// An address within the placement; `None` is its entry, where lexical blocks do not count.
     pub pc: Option<u32>,
     /// The lexical block to start from: see [`visible_within`](crate::query::value::stap_visibility::visible_within).
     pub block: u32,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Seen {
     /// The entry of a placement.
-    pub(super) fn at_entry(placed: Placed<'a>) -> Self {
+    pub(super) fn at_entry(placed: Placed) -> Self {
         Self { placed, pc: None, block: 0 }
     }
 }
 
 /// Called with each probe point.
-pub(super) type Each<'e, 'a> = dyn FnMut(&Met<'a, '_>) -> Result<()> + 'e;
+pub(super) type Each<'e, 'a> = dyn FnMut(&Met<'_>) -> Result<()> + 'e;
 
 /// The options common to all functions of a search.
 #[derive(Clone, Copy)]
@@ -89,7 +89,7 @@ impl<'a> Probed<'a> {
             let address = |name: &[u8]| {
                 let id = view.name(name)?;
                 let symbol = functions::symbols_named(&view, kernel, id).next()?;
-                Some(view.symbols[symbol.index()].pc.get())
+                Some(view.symbols.at(symbol.index()).pc.get())
             };
             if let (Some(start), Some(end)) =
                 (address(b"__kprobes_text_start"), address(b"__kprobes_text_end"))
@@ -201,7 +201,7 @@ impl<'a> Probed<'a> {
     fn symbols(&mut self, name: NameId, asked: Asked<'_>, each: &mut Each<'_, 'a>) -> Result<()> {
         let Asked { spec, kind, scope } = asked;
         let view = self.view;
-        for &id in view.symbols_named(name) {
+        for id in view.symbols_named(name) {
             let Some(symbol) = view.symbols.get(id.index()) else { continue };
             if !symbol.is_function() || symbol.has(SymbolRecord::DESCRIBED) {
                 continue;
@@ -237,13 +237,13 @@ impl<'a> Probed<'a> {
         let view = self.view;
         view.functions_named(name).any(|at| {
             let id = FunctionId::new(at as u32);
-            !view.functions[at].is_inlined() && view.places_of_function(id).next().is_none()
+            !view.functions.at(at).is_inlined() && view.places_of_function(id).next().is_none()
         })
     }
 
     /// Whether SystemTap lists another symbol at the same address instead, the first of the table; or none, as for the
     /// weak stubs of system calls that are not built in.
-    fn is_alias(&self, object: ObjectId, id: u32, symbol: &SymbolRecord) -> bool {
+    fn is_alias(&self, object: ObjectId, id: u32, symbol: SymbolRecord) -> bool {
         let start = self.view.symbols_of(object).start as u32;
         let before = (start..id).rev().map_while(|at| self.view.symbols.get(at as usize));
         before.take_while(|s| s.pc == symbol.pc).any(|s| s.is_function())
@@ -286,11 +286,12 @@ impl<'a> Probed<'a> {
     }
 
     /// Whether it is the tail of a partially inlined function, which is not an entry of the function.
-    pub(super) fn is_part(&self, object: ObjectId, placed: &Placed<'_>) -> bool {
+    pub(super) fn is_part(&self, object: ObjectId, placed: &Placed) -> bool {
         let range = self.view.symbols_of(object);
-        let symbols = self.view.symbols.get(range).unwrap_or_default();
+        let symbols = self.view.symbols.part(range);
         let first = symbols.partition_point(|s| s.pc < placed.record.entry);
-        symbols[first..]
+        symbols
+            .from(first)
             .iter()
             .take_while(|s| s.pc == placed.record.entry)
             .any(|s| self.view.string(s.name).windows(6).any(|w| w == b".part."))

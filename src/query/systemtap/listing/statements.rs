@@ -24,10 +24,10 @@ impl<'a> Probed<'a> {
         let view = self.view;
         let mut left = view.left(SectionName::Lines);
         for object in Scope::new(&view, &spec.module).objects() {
-            let mut points: FxHashMap<Printed, Vec<Seen<'a>>> = FxHashMap::default();
+            let mut points: FxHashMap<Printed, Vec<Seen>> = FxHashMap::default();
             let (mut entries, mut inlined) = (FxHashSet::default(), FxHashSet::default());
             let mut files = spec.file.as_ref().map(Files::new);
-            let is_asked = |f: &FunctionRecord| {
+            let is_asked = |f: FunctionRecord| {
                 files.as_mut().is_none_or(|files| files.contain(&view, f.file))
                     && spec.function.as_ref().is_none_or(|name| name.matches(view.string(f.name)))
             };
@@ -90,7 +90,7 @@ impl<'a> Probed<'a> {
         Ok(())
     }
 
-    fn is_refused(&self, object: ObjectId, function: &FunctionRecord, pc: u32) -> bool {
+    fn is_refused(&self, object: ObjectId, function: FunctionRecord, pc: u32) -> bool {
         let [name, file] = [function.name, function.file].map(|text| self.view.string(text));
         self.is_closed(object, pc) || self.is_blocked(name, file, Filter::Any)
     }
@@ -100,13 +100,13 @@ impl<'a> Probed<'a> {
 /// counts for all copies that hold it: an inlined line is also one of the enclosing function.
 fn for_each_point<'a>(
     rows: &[Row],
-    copies: &[Copy<'a>],
+    copies: &[Copy],
     spec: &StatementSpec,
-    mut each: impl FnMut(&Copy<'a>, u32, u32),
+    mut each: impl FnMut(&Copy, u32, u32),
 ) {
     let files: BTreeSet<StrId> = copies.iter().map(|c| c.function.file).collect();
     for file in files {
-        let own: Vec<&Copy<'a>> = copies.iter().filter(|c| c.function.file == file).collect();
+        let own: Vec<&Copy> = copies.iter().filter(|c| c.function.file == file).collect();
         let mut claims = Unit::new(rows, file).claims(&own, spec);
         // An address belongs to the line that claims it first.
         claims.sort_by_key(|(pc, _)| *pc);
@@ -123,7 +123,7 @@ fn for_each_point<'a>(
 }
 
 /// The line to print: with `.nearest` the requested one, unless the spec has a list of lines.
-fn printed(spec: &StatementSpec, copy: &Copy<'_>, line: u32) -> u32 {
+fn printed(spec: &StatementSpec, copy: &Copy, line: u32) -> u32 {
     match (&spec.lines, spec.nearest) {
         (Some(spec::Lines::Absolute(ranges)), true) if is_single(ranges) => *ranges[0].start(),
         (Some(spec::Lines::Relative(ranges)), true) if is_single(ranges) => {
@@ -154,7 +154,7 @@ impl<'r> Unit<'r> {
     }
 
     /// The addresses with their lines, in SystemTap's order (`iterate_over_srcfile_lines`).
-    fn claims(&self, copies: &[&Copy<'_>], spec: &StatementSpec) -> Vec<(u32, u32)> {
+    fn claims(&self, copies: &[&Copy], spec: &StatementSpec) -> Vec<(u32, u32)> {
         let mut claims = vec![];
         match &spec.lines {
             None | Some(spec::Lines::All) => {
@@ -206,7 +206,7 @@ impl<'r> Unit<'r> {
     }
 
     /// The line closest to one without rows that has rows in the copies.
-    fn near(&self, line: u32, copies: &[&Copy<'_>], spec: &StatementSpec) -> Option<u32> {
+    fn near(&self, line: u32, copies: &[&Copy], spec: &StatementSpec) -> Option<u32> {
         let around = line.saturating_sub(statement::NEAR)..=line.saturating_add(statement::NEAR);
         let has_some = |line: &u32| copies.iter().any(|c| self.lowest(*line, c).is_some());
         let lines = around.filter(|l| spec.nearest && *l != line).filter(has_some).collect();
@@ -214,14 +214,14 @@ impl<'r> Unit<'r> {
     }
 
     /// Claims the address of a line in each of the copies. Returns whether there was one.
-    fn claim(&self, line: u32, copies: &[&Copy<'_>], claims: &mut Vec<(u32, u32)>) -> bool {
+    fn claim(&self, line: u32, copies: &[&Copy], claims: &mut Vec<(u32, u32)>) -> bool {
         let before = claims.len();
         claims.extend(copies.iter().filter_map(|c| Some((self.lowest(line, c)?, line))));
         claims.len() > before
     }
 
     /// The lowest address of a line within a copy, regardless of `is_stmt`.
-    fn lowest(&self, line: u32, copy: &Copy<'_>) -> Option<u32> {
+    fn lowest(&self, line: u32, copy: &Copy) -> Option<u32> {
         let first = self.by_line.partition_point(|(l, _)| *l < line);
         let own = self.by_line[first..].iter().take_while(|(l, _)| *l == line);
         own.map(|(_, pc)| *pc).find(|pc| copy.holds(*pc))
@@ -229,7 +229,7 @@ impl<'r> Unit<'r> {
 
     /// Claims the lines of a copy from that of its first row, whatever file that is in, up to the first line of the
     /// file without an address in the copy (`add_matching_lines_in_func`).
-    fn walk(&self, copy: &Copy<'_>, claims: &mut Vec<(u32, u32)>) {
+    fn walk(&self, copy: &Copy, claims: &mut Vec<(u32, u32)>) {
         let Some(mut line) = self.first_line(copy) else { return };
         while let Some(pc) = self.lowest(line, copy) {
             claims.push((pc, line));
@@ -242,7 +242,7 @@ impl<'r> Unit<'r> {
     }
 
     /// The line of the last row at a copy's entry, or else of the first row within the copy (`get_func_first_line`).
-    fn first_line(&self, copy: &Copy<'_>) -> Option<u32> {
+    fn first_line(&self, copy: &Copy) -> Option<u32> {
         let entry = copy.placed.record.entry.get();
         let after = self.rows.partition_point(|row| row.pc <= entry);
         let at_entry = self.rows[..after].last().filter(|row| row.pc == entry);

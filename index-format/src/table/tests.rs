@@ -1,0 +1,78 @@
+use super::*;
+use crate::id::{StrId, TypeId};
+use crate::record::{MemberRecord, PlaceRecord, SymbolRecord};
+use proptest::prelude::*;
+use zerocopy::IntoBytes;
+use zerocopy::byteorder::little_endian::I64;
+
+fn member(name: u32, target: u32, value: i64) -> MemberRecord {
+    MemberRecord { name: StrId::new(name), target: TypeId::new(target), value: I64::new(value) }
+}
+
+fn bytes<R: Record>(records: impl IntoIterator<Item = R>) -> Vec<u8> {
+    records.into_iter().flat_map(|record| record.as_bytes().to_vec()).collect()
+}
+
+prop_compose! {
+    fn members()(length in 0usize..150, near: bool, seed: u64) -> Vec<MemberRecord> {
+        let mut state = seed | 1;
+        let mut next = move || { state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1); state >> 20 };
+        (0..length).map(|at| {
+            let value = if near { at as i64 * 8 } else { next() as i64 ^ -((next() & 1) as i64) };
+            member(next() as u32 % 9000, if next() % 3 == 0 { u32::MAX } else { next() as u32 % 70_000 }, value)
+        }).collect()
+    }
+}
+
+proptest! {
+    #[test]
+    fn records_are_read_as_they_were_written(records in members(), cut in 0usize..160) {
+        let packed = pack(&records);
+        let table = Table::<MemberRecord>::open(&packed).expect("it is whole");
+        prop_assert_eq!(table.len(), records.len());
+        prop_assert_eq!(bytes(table), bytes(records.iter().copied()));
+        let cut = cut.min(records.len());
+        prop_assert_eq!(bytes(table.from(cut)), bytes(records[cut..].iter().copied()));
+        prop_assert_eq!(bytes(table.up_to(cut).iter().rev()), bytes(records[..cut].iter().rev().copied()));
+        let one = table.get(cut).map(|r| r.as_bytes().to_vec());
+        prop_assert_eq!(one, records.get(cut).map(|r| r.as_bytes().to_vec()));
+    }
+
+    #[test]
+    fn a_part_is_searched_as_a_slice(
+        mut values in prop::collection::vec(0i64..300, 0..200),
+        wanted in 0i64..301,
+        (start, end) in (0usize..200, 0usize..200),
+    ) {
+        values.sort_unstable();
+        let (start, end) = (start.min(values.len()), end.min(values.len()));
+        let packed = pack(&values.iter().map(|v| member(0, 0, *v)).collect::<Vec<_>>());
+        let part = Table::<MemberRecord>::open(&packed).expect("it is whole").part(start..end.max(start));
+        let expected = values[start..end.max(start)].partition_point(|v| *v < wanted);
+        prop_assert_eq!(part.partition_point(|m| m.value.get() < wanted), expected);
+    }
+
+    #[test]
+    fn damaged_tables_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        if let Some(table) = Table::<SymbolRecord>::open(&bytes) {
+            prop_assert!(table.len() <= bytes.len() * BLOCK / 4);
+            prop_assert_eq!(table.iter().count(), table.len());
+            table.partition_point(|symbol| symbol.size.get() < 9);
+        }
+    }
+}
+
+#[test]
+fn no_id_costs_no_bits() {
+    let none = [member(5, u32::MAX, 0), member(5, 3, 0), member(5, 0, 0)];
+    // Four columns: bases, widths, then three rows of three bits.
+    assert_eq!(pack(&none).len(), 4 + 4 + 16 + 4 + 2 + PADDING);
+}
+
+#[test]
+fn what_is_missing_is_zeros() {
+    let packed = pack::<PlaceRecord>(&[]);
+    let table = Table::<PlaceRecord>::open(&packed).expect("an empty table");
+    assert!(table.is_empty() && table.get(0).is_none() && table.at(7).entry.get() == 0);
+    assert!(Table::<PlaceRecord>::open(&[1, 0, 0, 0]).is_none());
+}
