@@ -29,7 +29,7 @@ pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize
             let room = max_size.saturating_sub(size);
             let section = &mut parts.sections[chosen];
             let length = section.len();
-            // Mutations that keep the length keep the records of the table whole.
+            // Mutations that keep the length keep tables of unpacked records whole.
             let most = if seed & 0x800 == 0 { length } else { length + room.min(64) };
             section.resize(most.max(1), 0);
             let most = section.len();

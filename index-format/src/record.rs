@@ -447,6 +447,8 @@ impl UnitRecord {
 }
 
 impl TypeRecord {
+    /// The column of kinds.
+    pub const KIND: usize = 6;
     /// Only declared: its members and size are unknown.
     pub const DECLARED: u16 = 1;
 }
@@ -468,6 +470,8 @@ pub enum InBtf {
 }
 
 impl FunctionRecord {
+    /// The column of files.
+    pub const FILE_COLUMN: usize = 1;
     /// Mask of `DW_AT_inline`: 0 not, 1 inlined, 2 declared but not inlined, 3 declared and inlined.
     pub const INLINE: u16 = 3;
     /// `DW_AT_external`.

@@ -56,7 +56,7 @@ impl<R> Default for Table<'_, R> {
 
 impl<'a, R: Record> Table<'a, R> {
     /// Reads the number of records; `None` if the blocks cannot lie in these bytes.
-    pub(crate) fn open(bytes: &'a [u8]) -> Option<Self> {
+    pub fn open(bytes: &'a [u8]) -> Option<Self> {
         let len = u32::from_le_bytes(*bytes.first_chunk()?);
         let front = 4 + 4 * (len as usize).div_ceil(BLOCK) + PADDING;
         (front <= bytes.len()).then_some(Self { bytes, first: 0, len, record: PhantomData })
@@ -118,6 +118,20 @@ impl<'a, R: Record> Table<'a, R> {
     #[inline]
     pub fn iter(&self) -> Iter<'a, R> {
         Iter { table: *self, front: None, at: 0, end: self.len() }
+    }
+    /// The positions of the records with this number in a column (see [`Record::COLUMNS`]), ascending. Cost: a look at
+    /// the base and width of each block, and at the rows of those that may have it.
+    pub fn positions(self, column: usize, number: u64) -> impl Iterator<Item = usize> + use<'a, R> {
+        let (first, end) = (self.first as usize, self.first as usize + self.len());
+        let holding = (first / BLOCK..end.div_ceil(BLOCK)).filter_map(move |block| {
+            let start = Block::<R>::find(self.bytes, block)?;
+            Some((block, start, start.beyond(column, number)?))
+        });
+        holding.flat_map(move |(number, block, wanted)| {
+            let rows = number * BLOCK..(number * BLOCK + BLOCK).min(end);
+            rows.filter(move |at| *at >= first && block.number(at % BLOCK, column) == wanted)
+                .map(move |at| at - first)
+        })
     }
     /// The number of records up to the first one that does not satisfy this; those that do must come first. Cost: a
     /// binary search.
@@ -270,6 +284,18 @@ impl<'a, R: Record> Block<'a, R> {
             at += bytes;
         }
         record
+    }
+    /// How far a number is beyond the base of a column; `None` if no row of this width reaches it.
+    fn beyond(&self, column: usize, number: u64) -> Option<u64> {
+        let (at, bytes) = (R::COLUMNS[..column].iter().sum::<usize>(), R::COLUMNS[column]);
+        let base = number_of(&self.bases[at..at + bytes]);
+        let beyond = number.wrapping_sub(base) & (u64::MAX >> (64 - 8 * bytes));
+        (beyond >> (self.widths[column] & 63) == 0).then_some(beyond)
+    }
+    /// How far a row is beyond the base of a column.
+    fn number(&self, row: usize, column: usize) -> u64 {
+        let before: usize = self.widths[..column].iter().map(|width| usize::from(*width)).sum();
+        self.bits(row * self.stride + before, self.widths[column])
     }
     /// The number of this width at this bit; 0 past the end.
     #[inline(always)]

@@ -53,11 +53,22 @@ proptest! {
     }
 
     #[test]
+    fn positions_of_a_number_are_found(records in members(), start in 0usize..150, wanted in 0usize..150) {
+        let packed = pack(&records);
+        let start = start.min(records.len());
+        let part = Table::<MemberRecord>::open(&packed).expect("it is whole").from(start);
+        let wanted = records.get(wanted).map_or(TypeId::NONE, |r| r.target);
+        let expected = (0..).zip(&records[start..]).filter(|(_, r)| r.target == wanted).map(|(at, _)| at);
+        prop_assert_eq!(part.positions(1, wanted.get().into()).collect::<Vec<_>>(), expected.collect::<Vec<usize>>());
+    }
+
+    #[test]
     fn damaged_tables_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         if let Some(table) = Table::<SymbolRecord>::open(&bytes) {
             prop_assert!(table.len() <= bytes.len() * BLOCK / 4);
             prop_assert_eq!(table.iter().count(), table.len());
             table.partition_point(|symbol| symbol.size.get() < 9);
+            prop_assert!(table.positions(2, 9).count() <= table.len());
         }
     }
 }

@@ -156,7 +156,8 @@ impl Iterator for Declarations<'_> {
 /// The name and line of the functions declared in a file. Cost: linear in all functions.
 pub fn declared_in<'a>(view: &View<'a>, file: StrId) -> impl Iterator<Item = (StrId, u32)> + use<'a> {
     let functions = view.functions.owners();
-    functions.iter().filter(move |f| f.file == file).map(|f| (f.name, f.line.get()))
+    let found = functions.positions(FunctionRecord::FILE_COLUMN, file.get().into());
+    found.map(move |at| functions.at(at)).map(|f| (f.name, f.line.get()))
 }
 
 /// A placement with its record.

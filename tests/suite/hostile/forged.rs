@@ -1,10 +1,12 @@
 //! Indexes that someone changed who can compute checksums: every question has an answer or an error, and ends.
+use super::owners::{count, packed};
 use crate::support::parts::Parts;
 use crate::support::program::KERNEL;
 use probeidx::cli::args::{self, Command, Request};
 use probeidx::cli::config::Config;
 use probeidx::cli::session::{self, Session};
 use probeidx_format::SectionName;
+use probeidx_format::id::Pc;
 use probeidx_format::record::{ObjectRecord, PlaceRecord, SymbolRecord};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -86,14 +88,12 @@ fn what_is_whole_is_answered() {
 /// Searches in a table that is in no order find anything: what is found may lie behind what is asked for.
 #[test]
 fn symbols_in_no_order() {
-    let count = section(&mut whole(), SectionName::Symbols).len() / size_of::<SymbolRecord>();
+    let count = count(&mut whole(), SectionName::Symbols);
     for at in (0..count).step_by(3) {
         for pc in [0u32, u32::MAX] {
             let mut parts = whole();
-            let record = at * size_of::<SymbolRecord>();
-            // Of a symbol the name comes first, then the address.
-            section(&mut parts, SectionName::Symbols)[record + 4..record + 8]
-                .copy_from_slice(&pc.to_le_bytes());
+            let move_one = |symbols: &mut [SymbolRecord]| symbols[at].pc = Pc::new(pc);
+            packed(&mut parts, SectionName::Symbols, move_one);
             unanswered(&parts);
         }
     }
@@ -121,10 +121,11 @@ fn a_variable_at_the_last_position() {
     let at = details.len() as u32;
     // Out of line, one range of 16 bytes; a variable that is nowhere, at 0 - 1; the end.
     details.extend([1, 16 << 1, 1 << 3 | 2, 0]);
-    for place in section(&mut parts, SectionName::Places).chunks_exact_mut(size_of::<PlaceRecord>()) {
-        // Function, entry, details.
-        place[8..12].copy_from_slice(&at.to_le_bytes());
-    }
+    packed(&mut parts, SectionName::Places, |places: &mut [PlaceRecord]| {
+        for place in places {
+            place.details = at.into();
+        }
+    });
     let unanswered = unanswered(&parts);
     // Nothing is inlined any more, so that nothing has callees.
     assert!(matches!(unanswered[..], [Command::Find(_)]), "{unanswered:?}");

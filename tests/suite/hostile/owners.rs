@@ -5,9 +5,10 @@ use crate::support::parts::Parts;
 use probeidx::cli::args::{self, Command, Request};
 use probeidx_format::id::FunctionId;
 use probeidx_format::record::*;
+use probeidx_format::table::pack;
 use probeidx_format::types::TypeKind;
 use probeidx_format::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
-use probeidx_format::{Error, SectionName, View};
+use probeidx_format::{Error, SectionName, Table, View};
 
 /// A rule: the parts that the records of one table own of another follow one another, and end with it.
 struct Rule {
@@ -19,36 +20,44 @@ struct Rule {
     start: fn(&mut Parts, usize, u32),
 }
 
-/// A table as records.
-fn records<T: FromBytes + IntoBytes + Immutable + KnownLayout>(
+/// Changes the records of a table.
+fn plain<R: FromBytes + IntoBytes + Immutable + KnownLayout>(
     parts: &mut Parts,
     name: SectionName,
-) -> &mut [T] {
-    <[T]>::mut_from_bytes(section(parts, name)).expect("whole records")
+    change: impl FnOnce(&mut [R]),
+) {
+    change(<[R]>::mut_from_bytes(section(parts, name)).expect("whole records"));
+}
+
+/// Changes the records of a packed table.
+pub fn packed<R: Record>(parts: &mut Parts, name: SectionName, change: impl FnOnce(&mut [R])) {
+    let bytes = section(parts, name);
+    let mut records: Vec<R> = Table::open(bytes).expect("a table").iter().collect();
+    change(&mut records);
+    *bytes = pack(&records);
 }
 
 macro_rules! rules {
-    ($($when:literal $table:ident: $record:ident { $($field:ident),* })*) => {&[$($(Rule {
+    ($($when:literal $how:ident $table:ident: $record:ident { $($field:ident),* })*) => {&[$($(Rule {
         name: stringify!($table.$field),
         owners: SectionName::$table,
         at_opening: $when,
         start: |parts, at, value| {
-            let all: &mut [$record] = records(parts, SectionName::$table);
-            all[at].$field = value.into();
+            $how(parts, SectionName::$table, |all: &mut [$record]| all[at].$field = value.into());
         },
     },)*)*]};
 }
 
 const RULES: &[Rule] = rules! {
-    true Objects: ObjectRecord {
+    true plain Objects: ObjectRecord {
         first_section, first_symbol, first_unit, first_place, first_range, first_sequence, first_site, first_refused,
         first_frame
     }
-    true Units: UnitRecord { first_place, first_file }
-    false Names: NameRecord { first_symbol }
-    false Functions: FunctionRecord { postings }
-    false Types: TypeRecord { first_member }
-    false TypeUsers: TypeUsersRecord { first_use }
+    true plain Units: UnitRecord { first_place, first_file }
+    false packed Names: NameRecord { first_symbol }
+    false packed Functions: FunctionRecord { postings }
+    false packed Types: TypeRecord { first_member }
+    false plain TypeUsers: TypeUsersRecord { first_use }
 };
 
 /// The field of an id of functions, which no number becomes.
@@ -57,24 +66,20 @@ const FIRST_FUNCTION: Rule = Rule {
     owners: SectionName::Names,
     at_opening: false,
     start: |parts, at, value| {
-        let all: &mut [NameRecord] = records(parts, SectionName::Names);
-        all[at].first_function = FunctionId::new(value);
+        let change_one = |all: &mut [NameRecord]| all[at].first_function = FunctionId::new(value);
+        packed(parts, SectionName::Names, change_one);
     },
 };
 
 /// How many records own parts, with the one that ends the last.
-fn count(parts: &mut Parts, owners: SectionName) -> usize {
-    let bytes = section(parts, owners).len();
-    bytes
-        / match owners {
-            SectionName::Objects => size_of::<ObjectRecord>(),
-            SectionName::Units => size_of::<UnitRecord>(),
-            SectionName::Names => size_of::<NameRecord>(),
-            SectionName::Functions => size_of::<FunctionRecord>(),
-            SectionName::Types => size_of::<TypeRecord>(),
-            SectionName::TypeUsers => size_of::<TypeUsersRecord>(),
-            other => panic!("{other:?} own nothing"),
-        }
+pub fn count(parts: &mut Parts, owners: SectionName) -> usize {
+    let bytes = &section(parts, owners)[..];
+    match owners {
+        SectionName::Objects => bytes.len() / size_of::<ObjectRecord>(),
+        SectionName::Units => bytes.len() / size_of::<UnitRecord>(),
+        SectionName::TypeUsers => bytes.len() / size_of::<TypeUsersRecord>(),
+        _ => u32::from_le_bytes(*bytes.first_chunk().expect("the number of records")) as usize,
+    }
 }
 
 #[test]
@@ -138,15 +143,16 @@ fn types_of_one_name_that_share_their_members() {
     let mut parts = whole();
     let file = parts.file();
     let view = View::open(&file).unwrap();
-    let all = section(&mut parts, SectionName::Members).len() / size_of::<MemberRecord>();
+    let all = count(&mut parts, SectionName::Members);
     let (mut name, mut at) = (None, 0);
-    let types: &mut [TypeRecord] = records(&mut parts, SectionName::Types);
-    for record in types.iter_mut().filter(|record| !view.string(record.name).is_empty()) {
-        record.name = *name.get_or_insert(record.name);
-        record.kind = TypeKind::Struct as u8;
-        record.first_member = if at % 2 == 0 { 0 } else { all as u32 }.into();
-        at += 1;
-    }
+    packed(&mut parts, SectionName::Types, |types: &mut [TypeRecord]| {
+        for record in types.iter_mut().filter(|record| !view.string(record.name).is_empty()) {
+            record.name = *name.get_or_insert(record.name);
+            record.kind = TypeKind::Struct as u8;
+            record.first_member = if at % 2 == 0 { 0 } else { all as u32 }.into();
+            at += 1;
+        }
+    });
     let name = String::from_utf8_lossy(view.string(name.unwrap())).into_owned();
     assert!(at > 20 && all > 20, "{at} types, {all} members");
     let Ok(Request::Run(args)) = args::parse(["probeidx", "type", &name, "--json"]) else { panic!("{name}") };

@@ -13,7 +13,7 @@ use crate::tapset::context::{Absent, Context, Detail, Value};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{ObjectId, StrId, TypeId};
-use probeidx_format::record::SymbolRecord;
+use probeidx_format::record::{SymbolRecord, TypeRecord};
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable as Parameter;
 use std::cell::{Cell, RefCell};
@@ -187,10 +187,9 @@ impl<'a> HandlerContext<'a> {
     fn enumerator(&self, name: &str) -> Option<Reached> {
         let view = self.view;
         let name = string(&view, name.as_bytes())?;
-        let is_enum = |kind: u8| kind == TypeKind::Enum as u8;
-        let kinds = (0..).map(TypeId::new).zip(view.types.owners().iter().map(|t| t.kind));
-        let mut enums = kinds.filter(|(_, kind)| is_enum(*kind));
-        let (found, _) = enums.find(|(id, _)| view.members(*id).iter().any(|m| m.name == name))?;
+        let enums = view.types.owners().positions(TypeRecord::KIND, TypeKind::Enum as u64);
+        let has_it = |id: &TypeId| view.members(*id).iter().any(|m| m.name == name);
+        let found = enums.map(|at| TypeId::new(at as u32)).find(has_it)?;
         Some(Reached::of(found))
     }
 
