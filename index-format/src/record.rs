@@ -91,21 +91,6 @@ records! {
         /// vmlinux: `_etext`, the end of that code; `u32::MAX` if it has no such symbol.
         core_end: Pc,
     }
-    /// An allocated section of an object.
-    SectionRecord = 32 {
-        /// `.text`, `.init.text` …
-        name: StrId,
-        /// `sh_flags`.
-        flags: U32,
-        /// `sh_addr`; 0 in a module.
-        address: U64,
-        /// `sh_size`.
-        size: U64,
-        /// Its start in the object's address space.
-        pc: Pc,
-        /// The start of its bits in `boundaries`; [`SectionRecord::NO_BOUNDARIES`] if none of its code was read.
-        boundaries: U32,
-    }
     /// A mapped part of a user object's file (`PT_LOAD`): uprobes use offsets in the file.
     SegmentRecord = 24 {
         /// `p_vaddr`.
@@ -169,6 +154,9 @@ records! {
         /// See the `TracepointRecord::…` constants.
         flags: U16,
     }
+}
+
+packed! {
     /// A field of an event's record (tracefs, `events/SYSTEM/EVENT/format`).
     EventFieldRecord = 16 {
         /// Its name.
@@ -182,9 +170,21 @@ records! {
         /// See the `EventFieldRecord::…` constants.
         flags: U32,
     }
-}
-
-packed! {
+    /// An allocated section of an object.
+    SectionRecord = 32 {
+        /// `.text`, `.init.text` …
+        name: StrId,
+        /// `sh_flags`.
+        flags: U32,
+        /// `sh_addr`; 0 in a module.
+        address: U64,
+        /// `sh_size`.
+        size: U64,
+        /// Its start in the object's address space.
+        pc: Pc,
+        /// The start of its bits in `boundaries`; [`SectionRecord::NO_BOUNDARIES`] if none of its code was read.
+        boundaries: U32,
+    }
     /// A symbol of the object's `.symtab` with a name and a section, except section and file symbols; in a module,
     /// also except those of its exports and of the texts in `.modinfo` and `__versions`. Sorted by address, then in
     /// the order of the kernel's own table.

@@ -32,7 +32,7 @@ pub struct View<'a> {
     /// vmlinux, then the modules by name; one record more than objects.
     pub objects: &'a [ObjectRecord],
     /// By object.
-    pub sections: &'a [SectionRecord],
+    pub sections: Table<'a, SectionRecord>,
     /// By object; one record more than units.
     pub units: &'a [UnitRecord],
     pub(crate) unit_files: &'a [StrId],
@@ -68,7 +68,7 @@ pub struct View<'a> {
     frame_rows: &'a [u8],
     /// Sorted by name, system and object.
     pub tracepoints: &'a [TracepointRecord],
-    event_fields: &'a [EventFieldRecord],
+    event_fields: Table<'a, EventFieldRecord>,
     labels: &'a [u8],
     configuration: &'a [u8],
     /// The tapsets as they apply to this kernel.
@@ -91,7 +91,7 @@ impl<'a> View<'a> {
             release: header.release,
             strings: bytes(file, directory, S::Strings)?,
             objects: records(file, directory, S::Objects)?,
-            sections: records(file, directory, S::Sections)?,
+            sections: table(file, directory, S::Sections)?,
             units: records(file, directory, S::Units)?,
             unit_files: records(file, directory, S::UnitFiles)?,
             names: table(file, directory, S::Names)?,
@@ -118,7 +118,7 @@ impl<'a> View<'a> {
             frames: table(file, directory, S::Frames)?,
             frame_rows: bytes(file, directory, S::FrameRows)?,
             tracepoints: records(file, directory, S::Tracepoints)?,
-            event_fields: records(file, directory, S::EventFields)?,
+            event_fields: table(file, directory, S::EventFields)?,
             labels: bytes(file, directory, S::Labels)?,
             configuration: bytes(file, directory, S::Configuration)?,
             tapset: Tapset {
@@ -240,8 +240,8 @@ impl<'a> View<'a> {
         self.part(object, |o| o.first_symbol, self.symbols.len())
     }
     /// An object's sections.
-    pub fn sections_of(&self, object: ObjectId) -> &'a [SectionRecord] {
-        self.sections.get(self.part(object, |o| o.first_section, self.sections.len())).unwrap_or_default()
+    pub fn sections_of(&self, object: ObjectId) -> Table<'a, SectionRecord> {
+        self.sections.part(self.part(object, |o| o.first_section, self.sections.len()))
     }
     /// The units of an object.
     pub fn units_of(&self, object: ObjectId) -> impl Iterator<Item = UnitId> + use<> {
@@ -297,10 +297,10 @@ impl<'a> View<'a> {
         &rest[..rest.partition_point(|t| self.string(t.name) == name)]
     }
     /// The fields of a tracepoint's event, without those common to all events.
-    pub fn event_fields(&self, tracepoint: &TracepointRecord) -> &'a [EventFieldRecord] {
+    pub fn event_fields(&self, tracepoint: &TracepointRecord) -> Table<'a, EventFieldRecord> {
         let first = tracepoint.first_field.get() as usize;
         let end = first.saturating_add(tracepoint.fields.get().into());
-        self.event_fields.get(first..end).unwrap_or_default()
+        self.event_fields.part(first..end)
     }
     /// All labels, by placement and address.
     pub fn labels(&self) -> Labels<'a> {

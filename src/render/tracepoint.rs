@@ -72,7 +72,7 @@ struct Field {
 }
 
 impl Field {
-    fn new(view: &View<'_>, f: &EventFieldRecord) -> Self {
+    fn new(view: &View<'_>, f: EventFieldRecord) -> Self {
         Self {
             name: text(view.string(f.name)),
             type_name: text(view.string(f.type_name)),

@@ -59,6 +59,8 @@ pub fn write(
 /// The packed tables.
 #[derive(Default)]
 struct Packed {
+    sections: Vec<u8>,
+    event_fields: Vec<u8>,
     names: Vec<u8>,
     functions: Vec<u8>,
     variables: Vec<u8>,
@@ -91,6 +93,8 @@ impl Packed {
             s.spawn(|_| packed.frames = pack(&places.frames));
             s.spawn(|_| packed.symbol_names = pack(&linked.names.symbols));
             s.spawn(|_| packed.sequences = pack(&places.sequences));
+            s.spawn(|_| packed.sections = pack(&linked.sections));
+            s.spawn(|_| packed.event_fields = pack(&linked.event_fields));
         });
         packed
     }
@@ -110,7 +114,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::Meta, &meta.to_bytes())?;
     one(S::Strings, &model.strings)?;
     one(S::Objects, linked.objects.as_bytes())?;
-    one(S::Sections, linked.sections.as_bytes())?;
+    one(S::Sections, &packed.sections)?;
     one(S::Units, model.places.units.as_bytes())?;
     one(S::UnitFiles, model.places.unit_files.as_bytes())?;
     one(S::Names, &packed.names)?;
@@ -140,7 +144,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     writer.section(S::FrameRows, batches.iter().map(|b| &b.batch.frame_rows[..]))?;
     let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
     one(S::Tracepoints, linked.tracepoints.as_bytes())?;
-    one(S::EventFields, linked.event_fields.as_bytes())?;
+    one(S::EventFields, &packed.event_fields)?;
     one(S::Labels, &model.places.labels)?;
     Ok(writer)
 }

@@ -73,8 +73,8 @@ struct Counted {
 
 fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut Counted) {
     let Some(object) = functions::kernel(view) else { panic!("vmlinux is indexed") };
-    let sections: Vec<&SectionRecord> =
-        view.sections_of(object).iter().filter(|s| symbols::is_executable(**s)).collect();
+    let sections: Vec<SectionRecord> =
+        view.sections_of(object).iter().filter(|s| symbols::is_executable(*s)).collect();
     let size: u64 = sections.iter().map(|s| s.size.get()).sum();
     let mut pcs = vec![];
     for _ in 0..OF_VMLINUX {
@@ -130,8 +130,7 @@ fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut 
 
 fn of_module(view: &View<'_>, object: ObjectId, random: &mut Random, counted: &mut Counted) {
     let path = text(view.string(view.objects[object.index()].path));
-    let sections =
-        view.sections_of(object).iter().filter(|s| symbols::is_executable(**s) && s.size.get() > 0);
+    let sections = view.sections_of(object).iter().filter(|s| symbols::is_executable(*s) && s.size.get() > 0);
     let mut cursor = Cursor::new(*view);
     // elfutils calls padding as any symbol close to it, be it data.
     let reaches = |level: &Level, pc: u32| {

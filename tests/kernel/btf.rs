@@ -94,7 +94,7 @@ fn moved(view: &View<'_>, object: ObjectId, other: &View<'_>, in_other: ObjectId
     }
     let section = symbols::section(view, object, pc)?;
     let name = view.string(section.name);
-    let same = |s: &&SectionRecord| other.string(s.name) == name && s.size == section.size;
+    let same = |s: &SectionRecord| other.string(s.name) == name && s.size == section.size;
     let there = other.sections_of(in_other).iter().find(same)?;
     Some(there.pc.get() + (pc - section.pc.get()))
 }
@@ -180,7 +180,7 @@ fn addresses(view: &View<'_>, random: &mut Random) -> Vec<(ObjectId, u32)> {
             0 => objects[0],
             _ => objects[random.below(objects.len() as u64) as usize],
         };
-        let code: Vec<_> = view.sections_of(object).iter().filter(|s| symbols::is_executable(**s)).collect();
+        let code: Vec<_> = view.sections_of(object).iter().filter(|s| symbols::is_executable(*s)).collect();
         if code.is_empty() {
             continue;
         }

@@ -232,7 +232,7 @@ fn values_hold(kernel: &Kernel, cases: &[Case]) {
 }
 
 /// `f_show`, kernel/trace/trace_events.c: the number of elements stands behind the name.
-fn as_tracefs_prints(view: &View<'_>, field: &EventFieldRecord) -> String {
+fn as_tracefs_prints(view: &View<'_>, field: EventFieldRecord) -> String {
     let [name, kind] =
         [field.name, field.type_name].map(|s| String::from_utf8_lossy(view.string(s)).into_owned());
     let declared = match kind.split_once('[').filter(|_| !kind.starts_with("__data_loc")) {

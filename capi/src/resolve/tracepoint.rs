@@ -72,7 +72,7 @@ impl Written {
     }
 }
 
-fn field(view: &View<'_>, field: &EventFieldRecord, texts: &mut Texts) -> Field {
+fn field(view: &View<'_>, field: EventFieldRecord, texts: &mut Texts) -> Field {
     Field {
         size: size_of::<Field>(),
         name: texts.of(view.string(field.name)),

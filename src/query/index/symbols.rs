@@ -93,8 +93,8 @@ pub fn reach(view: &View<'_>, object: ObjectId, symbol: SymbolRecord) -> Reach {
 
 /// The allocated section that holds an address.
 pub fn section<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<SectionRecord> {
-    let holds = |s: &&SectionRecord| pc.checked_sub(s.pc.get()).is_some_and(|o| u64::from(o) < s.size.get());
-    view.sections_of(object).iter().find(holds).copied()
+    let holds = |s: &SectionRecord| pc.checked_sub(s.pc.get()).is_some_and(|o| u64::from(o) < s.size.get());
+    view.sections_of(object).iter().find(holds)
 }
 
 /// Whether a symbol names code: a function, an indirect function resolved at load time, or an untyped assembly label.

@@ -2,10 +2,10 @@
 use crate::nearest;
 use crate::query::index::symbols;
 use crate::query::spec::TraceSpec;
-use probeidx_format::View;
 use probeidx_format::id::{FunctionId, ObjectId};
 use probeidx_format::record::{EventFieldRecord, FunctionRecord, TracepointRecord};
 use probeidx_format::variables::Variable;
+use probeidx_format::{Table, View};
 
 /// A tracepoint of an object.
 #[derive(Clone, Copy)]
@@ -60,7 +60,7 @@ impl<'a> Tracepoint<'a> {
         self.record.has(TracepointRecord::EVENT)
     }
     /// The fields of the event's record, without the common ones; `None` if not all are known.
-    pub fn fields(&self) -> Option<&'a [EventFieldRecord]> {
+    pub fn fields(&self) -> Option<Table<'a, EventFieldRecord>> {
         self.record.has(TracepointRecord::FIELDS).then(|| self.view.event_fields(self.record))
     }
     /// A function that has its parameters, if one is known.

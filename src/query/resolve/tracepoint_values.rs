@@ -179,7 +179,7 @@ fn value(
 /// number of its size, or a string.
 fn field_type(
     view: &View<'_>,
-    field: &EventFieldRecord,
+    field: EventFieldRecord,
     cast: Option<&Cast>,
 ) -> std::result::Result<String, String> {
     let bits = u32::from(field.size.get()) * 8;

@@ -100,8 +100,8 @@ impl Loaded {
                 continue;
             };
             for (name, start) in &module.sections {
-                let is_named = |s: &&SectionRecord| view.string(s.name) == name.as_bytes();
-                if let Some(section) = view.sections_of(object).iter().find(is_named).copied() {
+                let is_named = |s: &SectionRecord| view.string(s.name) == name.as_bytes();
+                if let Some(section) = view.sections_of(object).iter().find(is_named) {
                     own.add(object, section, *start);
                 }
             }
@@ -131,7 +131,7 @@ impl Loaded {
         let base = view.objects[object.index()].base.get();
         // Per-CPU variables are linked at 0, and are elsewhere for each CPU.
         for section in view.sections_of(object).iter().filter(|s| s.address.get() >= base) {
-            self.add(object, *section, section.address.get().wrapping_add(slide));
+            self.add(object, section, section.address.get().wrapping_add(slide));
         }
         self.spans.sort_unstable_by_key(|s| s.start);
     }
@@ -155,7 +155,7 @@ impl Loaded {
         }
         for (section, starts) in sections.iter().zip(starts) {
             if let Some((start, _)) = starts.into_iter().max_by_key(|(start, count)| (*count, *start)) {
-                self.add(object, *section, start);
+                self.add(object, section, start);
             }
         }
     }

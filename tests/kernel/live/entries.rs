@@ -97,15 +97,15 @@ pub fn places(
 struct Code<'a> {
     view: &'a View<'a>,
     object: ObjectId,
-    sections: Vec<&'a SectionRecord>,
+    sections: Vec<SectionRecord>,
 }
 
 impl<'a> Code<'a> {
     fn of(view: &'a View<'a>, object: ObjectId) -> Self {
-        let stays = |s: &&SectionRecord| {
+        let stays = |s: &SectionRecord| {
             let name = view.string(s.name);
             let goes = [&b".init"[..], b".exit", b".altinstr"].iter().any(|goes| name.starts_with(goes));
-            symbols::is_executable(**s) && !goes
+            symbols::is_executable(*s) && !goes
         };
         Self { view, object, sections: view.sections_of(object).iter().filter(stays).collect() }
     }
@@ -117,8 +117,7 @@ impl<'a> Code<'a> {
     }
 
     fn in_section(&self, name: &str, offset: u64) -> Option<Place> {
-        let is_it =
-            |s: &&&SectionRecord| self.view.string(s.name) == name.as_bytes() && offset < s.size.get();
+        let is_it = |s: &&SectionRecord| self.view.string(s.name) == name.as_bytes() && offset < s.size.get();
         self.sections.iter().find(is_it).map(|s| self.place(s, offset))
     }
 

@@ -308,8 +308,8 @@ type Refusals = BTreeMap<(String, u32), Verdict>;
 fn refusals(view: View<'_>) -> Refusals {
     const SHF_EXECINSTR: u32 = 4;
     let judge = Judge::new(view);
-    let is_code = |s: &&SectionRecord| s.flags.get() & SHF_EXECINSTR != 0;
-    let pcs = |s: &SectionRecord| s.pc.get()..s.pc.get() + s.size.get() as u32;
+    let is_code = |s: &SectionRecord| s.flags.get() & SHF_EXECINSTR != 0;
+    let pcs = |s: SectionRecord| s.pc.get()..s.pc.get() + s.size.get() as u32;
     let of = |object: ObjectId| {
         let name = String::from_utf8_lossy(view.string(view.objects[object.index()].name)).into_owned();
         let all = view.sections_of(object).iter().filter(is_code).flat_map(pcs);

@@ -150,7 +150,7 @@ impl Reader<'_> {
     fn symbol(&self, object: ObjectId, s: SymbolRecord) -> String {
         let section = match s.section.get() {
             SymbolRecord::ABSOLUTE => "*ABS*".to_owned(),
-            section => self.s(self.v.sections_of(object)[usize::from(section)].name),
+            section => self.s(self.v.sections_of(object).at(usize::from(section)).name),
         };
         let exported = if s.has(SymbolRecord::EXPORTED) { " exported" } else { "" };
         let (kind, binding) = (s.flags.get() & SymbolRecord::TYPE, s.binding());
