@@ -22,10 +22,10 @@ pub fn hash(name: &[u8]) -> u32 {
     (state ^ state >> 32) as u32
 }
 
-/// The hash table for these names, two thirds full. Each is in the first free slot from that of its hash on; a free
-/// slot is 0.
+/// The hash table for these names, seven eighths full: a name that is not there is compared with the hashes of some
+/// twenty neighbours. Each is in the first free slot from that of its hash on; a free slot is 0.
 pub fn table<'a>(names: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<U32> {
-    let mut table = vec![U32::ZERO; names.len() * 3 / 2 + 1];
+    let mut table = vec![U32::ZERO; names.len() * 8 / 7 + 1];
     let ranks = ranks(&table);
     for (id, name) in names.enumerate() {
         let hash = hash(name);
