@@ -169,6 +169,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 
+mod bits;
+mod codes;
 pub mod config;
 pub mod details;
 mod error;
@@ -190,6 +192,8 @@ pub mod tapset;
 pub mod types;
 pub mod users;
 pub mod variables;
+#[cfg(feature = "train")]
+pub use codes::train;
 pub mod varint;
 pub mod view;
 pub mod writer;

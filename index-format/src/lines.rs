@@ -1,22 +1,33 @@
-//! Line rows: about two bytes each.
+//! Line rows: about ten bits each.
 //!
 //! The rows of a sequence are at `SequenceRecord::rows`, starting with their number. The state is initially address =
 //! the sequence's start, file 0, line 0, column 0, and zeros in three memories: the last 12 positions written in
-//! full; the last line of 16 files, by the lowest four bits of the file number; and for 1024 positions the one that
+//! full; the last line of 64 files, by the lowest six bits of the file number; and for 1024 positions the one that
 //! followed them last. The slot of a position is the upper ten bits of (file × `9e3779b1` ^ line × `85ebca6b` ^
-//! column × `c2b2ae35`) × `9e3779b1`, each in 32 bits. Code that is inlined twice repeats its rows. Then a byte per
-//! row:
+//! column × `c2b2ae35`) × `9e3779b1`, each in 32 bits. Code that is inlined twice repeats its rows. A row is, in bits
+//! ([`bits`](crate::bits)):
+//! 1. a symbol (context `HEAD`): 32 if its address is not that of the previous row, plus 16 if it `is_stmt`, plus its code
+//! 2. if the address is another, the advance less one
 //!
-//! | bits | meaning |
+//! | code | the position |
 //! | --- | --- |
-//! | 7 | `is_stmt` |
-//! | 6–4 | the advance of the address; 7: a number to add follows |
-//! | 3–0 | 0: the position (file, line, column) of the previous row; 1: line and column follow; 2: file, line and column follow; 3: the position that last followed that of the previous row; 4–15: one of the last 12, at this number less 4 |
+//! | 0 | that of the previous row |
+//! | 1 | line and column follow |
+//! | 2 | file, line and column follow |
+//! | 3 | the one that last followed that of the previous row |
+//! | 4–15 | one of the last 12, the newest first |
 //!
-//! Line and column are a byte: the upper three bits are the line less the file's last one as zigzag (7: a number to
-//! add follows), the lower five the column (31: a number to add follows). Such a position replaces the oldest of the
-//! last 12.
-use crate::varint::{self, Reader};
+//! The line is less the file's last one, signed. A position that follows replaces the oldest of the last 12.
+//!
+//! Contexts: `HEAD` by four times the previous code (at most 4), plus 2 if that row was a statement, plus 1 if it had
+//! another address than the row before; `ADVANCE` by 8 if this row is a statement, 4 if the previous one was, 2 if this
+//! code is 0, and 1 if the previous one was; `LINE` by 4 if this row is a statement, 2 if the previous one was, and 1 if the code is 2; `LINE_COLUMN` by
+//! twice the line's distance as zigzag, at most 5, plus 1 if it is a statement. Before the first row, the code is 0, no
+//! statement and no other address. The head takes 3.5 bits on average, the advance 1.5; line and column 8, for half of
+//! the rows.
+use crate::bits::{BitWriter, Bits};
+use crate::codes::{self, Context};
+use crate::varint::{unzigzag, zigzag};
 
 /// A row of a line table (DWARF 5, section 6.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,18 +52,47 @@ pub struct Position {
 }
 
 const RECENT: usize = 12;
-const FILES: usize = 16;
+const FILES: usize = 64;
 const FOLLOWERS: usize = 1024;
 
-const SAME: u8 = 0;
-const LINE_AND_COLUMN: u8 = 1;
-const FILE_TOO: u8 = 2;
-const FOLLOWER: u8 = 3;
-const FIRST_RECENT: u8 = 4;
+const SAME: u32 = 0;
+const LINE_AND_COLUMN: u32 = 1;
+const FILE_TOO: u32 = 2;
+const FOLLOWER: u32 = 3;
+const FIRST_RECENT: u32 = 4;
 
-const ADVANCE_FOLLOWS: u32 = 7;
-const LINE_FOLLOWS: u64 = 7;
-const COLUMN_FOLLOWS: u64 = 31;
+const IS_STMT: u32 = 16;
+const ADVANCES: u32 = 32;
+
+/// The head of the previous row, for the contexts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    code: u32,
+    is_stmt: u32,
+    /// Whether its address is another.
+    advances: u32,
+}
+
+impl Before {
+    #[inline]
+    fn head(self) -> Context {
+        codes::HEAD.at(self.code.min(FIRST_RECENT) * 4 + self.is_stmt * 2 + self.advances)
+    }
+    #[inline]
+    fn advance(self, now: Self) -> Context {
+        let same = u32::from(now.code == SAME) * 2 + u32::from(self.code == SAME);
+        codes::ADVANCE.at(now.is_stmt * 8 + self.is_stmt * 4 + same)
+    }
+    #[inline]
+    fn line(self, now: Self) -> Context {
+        codes::LINE.at(now.is_stmt * 4 + self.is_stmt * 2 + u32::from(now.code == FILE_TOO))
+    }
+    /// For a line at this distance.
+    #[inline]
+    fn column(now: Self, line: u64) -> Context {
+        codes::LINE_COLUMN.at(line.min(5) as u32 * 2 + now.is_stmt)
+    }
+}
 
 /// The state shared by reader and writer.
 #[derive(Clone, Debug)]
@@ -88,7 +128,21 @@ impl Memory {
     }
     fn remember(&mut self, position: Position) {
         self.recent[self.oldest] = position;
-        self.oldest = (self.oldest + 1) % RECENT;
+        self.oldest = if self.oldest + 1 < RECENT { self.oldest + 1 } else { 0 };
+    }
+    /// The slot of the `age`th newest of the last ones, or the age of a slot.
+    #[inline]
+    fn recent(&self, age: usize) -> usize {
+        let at = self.oldest + RECENT - 1 - age;
+        if at < RECENT { at } else { at - RECENT }
+    }
+    /// The age of a position among the last ones, given their keys.
+    #[inline]
+    fn find(&self, keys: &[u32; RECENT], position: Position, key: u32) -> Option<usize> {
+        // All are compared at once, which compiles to a few instructions.
+        let equal = (0..RECENT).fold(0u32, |bits, at| bits | u32::from(keys[at] == key) << at);
+        let at = equal.trailing_zeros() as usize;
+        self.recent.get(at).filter(|p| **p == position).map(|_| self.recent(at))
     }
     /// Moves to another position with this key.
     #[inline]
@@ -110,96 +164,83 @@ fn key(position: Position) -> u32 {
 
 /// Appends the rows of one sequence that starts at `start`. Their addresses must not decrease.
 pub fn put(out: &mut Vec<u8>, start: u32, rows: &[Row]) {
-    varint::put(out, rows.len() as u64);
+    let mut bits = BitWriter::new(std::mem::take(out));
+    bits.number(codes::ROWS, rows.len() as u64);
     let mut memory = Memory::new();
     let mut keys = [0; RECENT];
     let mut pc = start;
+    let mut last = Before::default();
     for row in rows {
         let advance = row.pc.wrapping_sub(pc);
         pc = row.pc;
         let position = row.position;
         let before = memory.position;
-        let head = u8::from(row.is_stmt) << 7 | (advance.min(ADVANCE_FOLLOWS) as u8) << 4;
-        let put_advance = |out: &mut Vec<u8>| {
-            if advance >= ADVANCE_FOLLOWS {
-                varint::put(out, (advance - ADVANCE_FOLLOWS).into());
-            }
-        };
-        if position == before {
-            out.push(head | SAME);
-            put_advance(out);
-            continue;
-        }
-        let key = key(position);
-        let foretold = *memory.follower() == position;
-        let known = || {
-            // All are compared at once, which compiles to a few instructions.
-            let equal = (0..RECENT).fold(0u32, |bits, at| bits | u32::from(keys[at] == key) << at);
-            let at = equal.trailing_zeros() as usize;
-            memory.recent.get(at).filter(|p| **p == position).map(|_| at)
-        };
-        let code = if foretold {
+        let key = if position == before { memory.key } else { key(position) };
+        let code = if position == before {
+            SAME
+        } else if *memory.follower() == position {
             FOLLOWER
-        } else if let Some(at) = known() {
-            FIRST_RECENT + at as u8
+        } else if let Some(age) = memory.find(&keys, position, key) {
+            FIRST_RECENT + age as u32
         } else if position.file == before.file {
             LINE_AND_COLUMN
         } else {
             FILE_TOO
         };
-        out.push(head | code);
-        put_advance(out);
-        if matches!(code, LINE_AND_COLUMN | FILE_TOO) {
+        let now = Before { code, is_stmt: row.is_stmt.into(), advances: u32::from(advance != 0) };
+        bits.symbol(last.head(), now.advances * ADVANCES + now.is_stmt * IS_STMT + code);
+        if let Some(more) = advance.checked_sub(1) {
+            bits.number(last.advance(now), more.into());
+        }
+        if let LINE_AND_COLUMN | FILE_TOO = code {
             if code == FILE_TOO {
-                varint::put(out, position.file.into());
+                bits.number(codes::FILE, position.file.into());
             }
-            let due = *memory.line(position.file);
-            let line = varint::zigzag(i64::from(position.line) - i64::from(due));
-            let column = u64::from(position.column);
-            out.push((line.min(LINE_FOLLOWS) << 5 | column.min(COLUMN_FOLLOWS)) as u8);
-            if line >= LINE_FOLLOWS {
-                varint::put(out, line - LINE_FOLLOWS);
-            }
-            if column >= COLUMN_FOLLOWS {
-                varint::put(out, column - COLUMN_FOLLOWS);
-            }
+            let line = zigzag(i64::from(position.line) - i64::from(*memory.line(position.file)));
+            bits.number(last.line(now), line);
+            bits.column(Before::column(now, line), position.column);
             keys[memory.oldest] = key;
             memory.remember(position);
         }
-        memory.go(position, key);
+        if code != SAME {
+            memory.go(position, key);
+        }
+        last = now;
     }
+    *out = bits.finish();
 }
 
 /// The rows of one sequence by address. Cost: linear in what is read.
 #[derive(Clone, Debug)]
 pub struct Rows<'a> {
-    reader: Reader<'a>,
+    bits: Bits<'a>,
     left: u32,
     pc: u32,
+    last: Before,
     memory: Memory,
 }
 
 impl<'a> Rows<'a> {
     /// Reads a sequence that starts at this address from the bytes at its offset.
     pub fn read(bytes: &'a [u8], start: u32) -> Self {
-        let mut reader = Reader::new(bytes);
-        let left = reader.number32();
-        Self { reader, left, pc: start, memory: Memory::new() }
+        let mut bits = Bits::new(bytes);
+        let left = bits.number32(codes::ROWS);
+        Self { bits, left, pc: start, last: Before::default(), memory: Memory::new() }
     }
 
     /// Moves to the last row at or before an address, and returns whether it is a statement; `None` if no row was
     /// passed. Faster than iterating.
     pub fn pass(&mut self, pc: u32) -> Option<bool> {
         let mut is_stmt = None;
-        while self.left > 0 && !self.reader.ended() {
-            let before = self.reader;
-            let (byte, advance) = self.head();
+        while self.left > 0 && !self.bits.ended() {
+            let before = self.bits;
+            let (now, advance) = self.head();
             if self.pc.wrapping_add(advance) > pc {
-                self.reader = before;
+                self.bits = before;
                 break;
             }
-            self.body(byte, advance);
-            is_stmt = Some(byte & 0x80 != 0);
+            self.body(now, advance);
+            is_stmt = Some(now.is_stmt != 0);
         }
         is_stmt
     }
@@ -210,39 +251,34 @@ impl<'a> Rows<'a> {
     }
 
     #[inline]
-    fn head(&mut self) -> (u8, u32) {
-        let byte = self.reader.byte();
-        let mut advance = u32::from(byte >> 4 & 7);
-        if advance == ADVANCE_FOLLOWS {
-            advance = advance.wrapping_add(self.reader.number32());
-        }
-        (byte, advance)
+    fn head(&mut self) -> (Before, u32) {
+        let head = self.bits.symbol(self.last.head());
+        let (code, is_stmt, advances) = (head % IS_STMT, head / IS_STMT % 2, head / ADVANCES);
+        let now = Before { code, is_stmt, advances };
+        let advance =
+            if advances == 0 { 0 } else { self.bits.number32(self.last.advance(now)).wrapping_add(1) };
+        (now, advance)
     }
 
     #[inline]
-    fn body(&mut self, byte: u8, advance: u32) {
+    fn body(&mut self, now: Before, advance: u32) {
         self.left -= 1;
-        let Self { reader, memory, .. } = self;
+        let Self { bits, memory, .. } = self;
         self.pc = self.pc.wrapping_add(advance);
-        let position = match byte & 15 {
+        let last = std::mem::replace(&mut self.last, now);
+        let position = match now.code {
             SAME => return,
             code @ (LINE_AND_COLUMN | FILE_TOO) => {
-                let file = if code == FILE_TOO { reader.number32() } else { memory.position.file };
-                let byte = reader.byte();
-                let (mut line, mut column) = (u64::from(byte >> 5), u64::from(byte & 31));
-                if line == LINE_FOLLOWS {
-                    line = line.wrapping_add(reader.number());
-                }
-                if column == COLUMN_FOLLOWS {
-                    column = column.wrapping_add(reader.number());
-                }
-                let line = memory.line(file).wrapping_add(varint::unzigzag(line) as u32);
-                let position = Position { file, line, column: column as u32 };
+                let file = if code == FILE_TOO { bits.number32(codes::FILE) } else { memory.position.file };
+                let line = bits.number(last.line(now));
+                let column = bits.column(Before::column(now, line));
+                let line = memory.line(file).wrapping_add(unzigzag(line) as u32);
+                let position = Position { file, line, column };
                 memory.remember(position);
                 position
             }
             FOLLOWER => *memory.follower(),
-            code => memory.recent[usize::from(code - FIRST_RECENT)],
+            code => memory.recent[memory.recent((code - FIRST_RECENT) as usize)],
         };
         if position != memory.position {
             memory.go(position, key(position));
@@ -255,12 +291,12 @@ impl Iterator for Rows<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Row> {
-        if self.left == 0 || self.reader.ended() {
+        if self.left == 0 || self.bits.ended() {
             return None;
         }
-        let (byte, advance) = self.head();
-        self.body(byte, advance);
-        Some(self.passed(byte & 0x80 != 0))
+        let (now, advance) = self.head();
+        self.body(now, advance);
+        Some(self.passed(now.is_stmt != 0))
     }
 }
 
@@ -309,7 +345,7 @@ mod tests {
 
         #[test]
         fn damaged_rows_end(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            prop_assert!(Rows::read(&bytes, 1).count() <= bytes.len() + 1);
+            prop_assert!(Rows::read(&bytes, 1).count() <= 4 * bytes.len() + 1);
         }
     }
 }

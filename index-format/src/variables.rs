@@ -1,13 +1,20 @@
 //! The return type of a function, and its variables: parameters and locals of all its blocks, in the order of the
 //! debug information.
 //!
-//! A stream of numbers: the return type's `TypeId` plus one, or 0 for void; the linkage name's `StrId`; then for each
-//! variable a number: bit 0 marks a parameter, bit 1 a variable in a lexical block, the rest is its rank in
-//! `variables`; and its line less that of the previous variable (the first: less the function's; signed).
+//! Bits ([`bits`](crate::bits)): the return type's `TypeId` plus one, or 0 for void; the linkage name's `StrId`; then for
+//! each variable
+//! 1. a symbol (context `VARIABLE_FLAGS`): 1 for a parameter, plus 2 for a variable in a lexical block; the context is by
+//!    the symbol of the previous one, 4 for the first
+//! 2. its rank in `variables`, by its symbol
+//! 3. its line less that of the previous variable (the first: less the function's), signed; the context is five times its
+//!    symbol, plus that of the previous one
+//!
+//! The head takes about 4 bytes, a variable two to three.
+use crate::bits::{BitWriter, Bits};
+use crate::codes;
 use crate::id::{StrId, TypeId};
 use crate::record::VariableRecord;
 use crate::table::Table;
-use crate::varint::{self, Reader};
 
 /// A variable declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,17 +31,37 @@ pub struct Variable {
     pub nested: bool,
 }
 
-/// Appends the numbers before the variables.
-pub fn put_head(out: &mut Vec<u8>, return_type: Option<TypeId>, linkage_name: StrId) {
-    varint::put(out, return_type.map_or(0, |t| u64::from(t.get()) + 1));
-    varint::put(out, linkage_name.get().into());
+/// In place of the previous variable's symbol.
+const NO_VARIABLE: u32 = 4;
+
+/// Writes the return type of a function, and its variables.
+pub struct Writer {
+    bits: BitWriter,
+    symbol: u32,
+    line: u32,
 }
 
-/// Appends a variable by its rank; `due` is the line of the previous one, or the function's.
-pub fn put(out: &mut Vec<u8>, due: &mut u32, rank: u32, line: u32, parameter: bool, nested: bool) {
-    varint::put(out, u64::from(rank) << 2 | u64::from(nested) << 1 | u64::from(parameter));
-    varint::put_signed(out, i64::from(line) - i64::from(*due));
-    *due = line;
+impl Writer {
+    /// Appends to these bytes; for a function with this line.
+    pub fn new(out: Vec<u8>, return_type: Option<TypeId>, linkage_name: StrId, line: u32) -> Self {
+        let mut bits = BitWriter::new(out);
+        bits.number(codes::RETURN_TYPE, return_type.map_or(0, |t| u64::from(t.get()) + 1));
+        bits.number(codes::LINKAGE_NAME, linkage_name.get().into());
+        Self { bits, symbol: NO_VARIABLE, line }
+    }
+    /// Appends a variable by its rank.
+    pub fn put(&mut self, rank: u32, line: u32, parameter: bool, nested: bool) {
+        let symbol = u32::from(nested) << 1 | u32::from(parameter);
+        self.bits.symbol(codes::VARIABLE_FLAGS.at(self.symbol), symbol);
+        self.bits.number(codes::VARIABLE_RANK.at(symbol), rank.into());
+        let distance = i64::from(line) - i64::from(self.line);
+        self.bits.signed(codes::VARIABLE_LINE.at(symbol * 5 + self.symbol), distance);
+        (self.symbol, self.line) = (symbol, line);
+    }
+    /// All bytes.
+    pub fn finish(self) -> Vec<u8> {
+        self.bits.finish()
+    }
 }
 
 /// The table of variables, packed or not.
@@ -65,7 +92,8 @@ pub struct Variables<'a, T = Table<'a, VariableRecord>> {
     /// `DW_AT_linkage_name`, or the empty string.
     pub linkage_name: StrId,
     table: T,
-    reader: Reader<'a>,
+    bits: Bits<'a>,
+    symbol: u32,
     left: u16,
     line: u32,
 }
@@ -73,10 +101,10 @@ pub struct Variables<'a, T = Table<'a, VariableRecord>> {
 impl<'a, T: Ranked> Variables<'a, T> {
     /// Reads `count` variables of a function with this line, from the bytes at its offset.
     pub fn read(table: T, bytes: &'a [u8], count: u16, line: u32) -> Self {
-        let mut reader = Reader::new(bytes);
-        let return_type = reader.number32().checked_sub(1).map(TypeId::new);
-        let linkage_name = StrId::new(reader.number32());
-        Self { return_type, linkage_name, table, reader, left: count, line }
+        let mut bits = Bits::new(bytes);
+        let return_type = bits.number32(codes::RETURN_TYPE).checked_sub(1).map(TypeId::new);
+        let linkage_name = StrId::new(bits.number32(codes::LINKAGE_NAME));
+        Self { return_type, linkage_name, table, bits, symbol: NO_VARIABLE, left: count, line }
     }
 }
 
@@ -85,19 +113,22 @@ impl<T: Ranked> Iterator for Variables<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<Variable> {
-        if self.left == 0 || self.reader.ended() {
+        if self.left == 0 || self.bits.ended() {
             return None;
         }
         self.left -= 1;
-        let head = self.reader.number();
-        self.line = self.line.wrapping_add(self.reader.signed() as u32);
-        let record = self.table.ranked((head >> 2) as usize);
+        let symbol = self.bits.symbol(codes::VARIABLE_FLAGS.at(self.symbol));
+        let rank = self.bits.number32(codes::VARIABLE_RANK.at(symbol));
+        let distance = self.bits.signed(codes::VARIABLE_LINE.at(symbol * 5 + self.symbol));
+        self.line = self.line.wrapping_add(distance as u32);
+        self.symbol = symbol;
+        let record = self.table.ranked(rank as usize);
         Some(Variable {
             name: record.map_or(StrId::new(0), |r| r.name),
             type_id: record.and_then(|r| r.type_id.some()),
             line: self.line,
-            parameter: head & 1 != 0,
-            nested: head & 2 != 0,
+            parameter: symbol & 1 != 0,
+            nested: symbol & 2 != 0,
         })
     }
 }
@@ -112,11 +143,10 @@ mod tests {
             VariableRecord { name: StrId::new(9), type_id: TypeId::new(3) },
             VariableRecord { name: StrId::new(4), type_id: TypeId::NONE },
         ];
-        let mut out = vec![];
-        put_head(&mut out, None, StrId::new(7));
-        let mut due = 100;
-        put(&mut out, &mut due, 1, 100, true, false);
-        put(&mut out, &mut due, 0, 98, false, true);
+        let mut writer = Writer::new(vec![], None, StrId::new(7), 100);
+        writer.put(1, 100, true, false);
+        writer.put(0, 98, false, true);
+        let out = writer.finish();
         let read = Variables::read(&table[..], &out, 2, 100);
         assert_eq!((read.return_type, read.linkage_name), (None, StrId::new(7)));
         let all: Vec<_> =

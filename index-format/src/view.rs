@@ -375,7 +375,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn outer(&self, id: PlaceId, place: PlaceRecord) -> Option<PlaceId> {
         let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
-        match details::read_outer(&mut Reader::new(bytes)).0 {
+        match details::read_outer(bytes) {
             0 => None,
             distance => id.get().checked_sub(distance).map(PlaceId::new),
         }

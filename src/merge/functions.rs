@@ -167,11 +167,12 @@ fn encode(
             ..blank()
         });
         let return_type = types.id(batch, facts.return_type).some();
-        format::put_head(&mut details, return_type, extracted.string(facts.linkage_name));
-        let mut due = sorted.line;
+        let name = extracted.string(facts.linkage_name);
+        let mut writer = format::Writer::new(details, return_type, name, sorted.line);
         for (pair, v) in variables(extracted, batch, facts, types) {
-            format::put(&mut details, &mut due, ranks[&pair], v.line, v.parameter, v.nested);
+            writer.put(ranks[&pair], v.line, v.parameter, v.nested);
         }
+        details = writer.finish();
     }
     (records, details)
 }

@@ -93,17 +93,17 @@ proptest! {
     #[test]
     fn damaged_details_end(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         let details = Details::read(&bytes, Pc::new(1));
-        prop_assert!(details.ranges.count() <= bytes.len() + 1);
+        prop_assert!(details.ranges.count() <= 8 * bytes.len() + 1);
         let mut items = 0;
         for item in details.items {
             items += 1;
             match item {
-                Item::Variable(_, Location::List(list)) => prop_assert!(list.count() <= bytes.len() + 1),
-                Item::Block(ranges) => prop_assert!(ranges.count() <= bytes.len() + 1),
+                Item::Variable(_, Location::List(list)) => prop_assert!(list.count() <= 8 * bytes.len() + 1),
+                Item::Block(ranges) => prop_assert!(ranges.count() <= 8 * bytes.len() + 1),
                 _ => {}
             }
         }
-        prop_assert!(items <= bytes.len() + 1);
+        prop_assert!(items <= 8 * bytes.len() + 1);
     }
 }
 
@@ -113,7 +113,7 @@ fn damaged_bytes_end_and_do_not_panic() {
         for length in 0..6 {
             let bytes = vec![byte; length];
             let details = Details::read(&bytes, Pc::new(1));
-            assert!(details.items.count() <= length + 1);
+            assert!(details.items.count() <= 8 * length + 1);
         }
     }
 }

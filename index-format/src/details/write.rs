@@ -1,32 +1,37 @@
 //! Writes a placement's details.
+use super::ranges::{Cursor, How, length_context, start_context};
 use super::{
-    BLOCK, BYTES, CONSTANT, CallSite, END, EVERYWHERE, KNOWN, LIST, MORE, NOWHERE, OF_LAST, OF_PLACEMENT,
-    Range, WHOLE,
+    BLOCK, BYTES, CONSTANT, CallSite, END, EVERYWHERE, KNOWN, LIST, NOWHERE, OF_LAST, OF_PLACEMENT, Range,
+    FIRST_ITEM, WHOLE, kind_context, list_context, variable_context,
 };
-use crate::expr::{self, FrameBase};
-use crate::varint;
+use crate::bits::{BitWriter, Mark};
+use crate::codes;
+use crate::expr::{self, FrameBase, Place};
+use crate::varint::zigzag;
 
 /// The reusable memory of a [`DetailWriter`].
 #[derive(Default)]
 pub struct Buffer {
-    bytes: Vec<u8>,
+    bits: BitWriter,
     ranges: Vec<Range>,
     /// Empty before the first list.
     last: Vec<Range>,
-    earlier: expr::Earlier,
+    expressions: expr::Written,
 }
 
 impl Buffer {
     /// The details written last.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.bits.bytes()
     }
 }
 
-/// An open lexical block: the start of its bytes, and of its items.
+/// An open lexical block: the start of its bits, and of its items.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    start: usize,
+    start: Mark,
+    /// The kind of the item before it.
+    after: u32,
     items: usize,
 }
 
@@ -37,6 +42,11 @@ pub struct DetailWriter<'a> {
     due: u32,
     base: FrameBase,
     blocks: u32,
+    /// The kind of the last item.
+    kind: u32,
+    depth: u32,
+    /// The encoded number of the previous list's ranges.
+    count: u64,
 }
 
 impl<'a> DetailWriter<'a> {
@@ -49,42 +59,41 @@ impl<'a> DetailWriter<'a> {
         ranges: &[Range],
         inlined: Option<(u32, CallSite)>,
     ) -> Self {
-        let Buffer { bytes: out, ranges: own, last, earlier } = buffer;
+        let Buffer { bits: out, ranges: own, last, expressions } = buffer;
         out.clear();
-        earlier.clear();
+        expressions.clear();
         last.clear();
         own.clear();
         own.extend_from_slice(ranges);
-        let outer = inlined.map_or(0, |(outer, _)| u64::from(outer));
-        let count = ranges.len();
-        varint::put(out, outer << 2 | if count < 4 { count as u64 } else { 0 });
-        if !(1..4).contains(&count) {
-            varint::put(out, count as u64);
-        }
-        put_ranges(out, entry, ranges.iter().copied());
+        out.number(codes::OUTER, inlined.map_or(0, |(outer, _)| outer.into()));
+        put_place_ranges(out, entry, ranges, inlined.is_some());
         if let Some((_, call)) = inlined {
             call.put(out);
         }
-        Self { buffer, entry, due: 0, base, blocks: 0 }
+        Self { buffer, entry, due: 0, base, blocks: 0, kind: FIRST_ITEM, depth: 0, count: super::NO_LIST }
     }
     /// Starts a lexical block with these ranges.
     pub fn block(&mut self, ranges: &[Range]) -> Block {
-        let start = self.buffer.bytes.len();
+        let (start, after) = (self.buffer.bits.mark(), self.kind);
         self.blocks += 1;
+        self.item(BLOCK);
+        self.depth += 1;
         let count = self.count(ranges.iter().copied());
-        self.buffer.bytes.push(in_tag(count) << 6 | BLOCK);
-        self.counted(count, ranges.iter().copied());
-        Block { start, items: self.buffer.bytes.len() }
+        self.buffer.bits.number(codes::BLOCK_RANGES, count);
+        self.counted(count, ranges.iter().copied(), true);
+        Block { start, after, items: self.buffer.bits.position() }
     }
     /// Ends the innermost open lexical block. A block without variables is dropped; returns whether it was kept.
     pub fn end_block(&mut self, block: Block) -> bool {
-        let is_kept = self.buffer.bytes.len() > block.items;
+        let is_kept = self.buffer.bits.position() > block.items;
         if is_kept {
-            self.buffer.bytes.push(END);
+            self.item(END);
         } else {
-            self.buffer.bytes.truncate(block.start);
+            self.buffer.bits.back(block.start);
+            self.kind = block.after;
             self.blocks -= 1;
         }
+        self.depth = self.depth.wrapping_sub(1);
         is_kept
     }
     /// The number of lexical blocks so far, which is the number of the one started last, from 1.
@@ -92,8 +101,9 @@ impl<'a> DetailWriter<'a> {
         self.blocks
     }
     /// Ends the placement.
-    pub fn end(self) {
-        self.buffer.bytes.push(END);
+    pub fn end(mut self) {
+        self.item(END);
+        self.buffer.bits.align();
     }
     /// The placement's entry.
     #[inline]
@@ -107,23 +117,23 @@ impl<'a> DetailWriter<'a> {
     }
     /// A variable without location.
     pub fn nowhere(&mut self, index: u32) {
-        self.variable(index, NOWHERE, 0);
+        self.variable(index, NOWHERE);
     }
     /// A variable with one expression, given as DWARF operations.
     pub fn everywhere(&mut self, index: u32, operations: &[u8]) {
-        self.variable(index, EVERYWHERE, 0);
-        self.expression(operations);
+        self.variable(index, EVERYWHERE);
+        self.expression(operations, Place::Only);
     }
     /// A variable with a constant number as value.
     pub fn constant(&mut self, index: u32, value: i64) {
-        self.variable(index, CONSTANT, 0);
-        varint::put_signed(&mut self.buffer.bytes, value);
+        self.variable(index, CONSTANT);
+        self.buffer.bits.signed(codes::CONSTANT_VALUE, value);
     }
     /// A variable with constant bytes as value.
     pub fn bytes(&mut self, index: u32, value: &[u8]) {
-        self.variable(index, BYTES, 0);
-        varint::put(&mut self.buffer.bytes, value.len() as u64);
-        self.buffer.bytes.extend_from_slice(value);
+        self.variable(index, BYTES);
+        self.buffer.bits.number(codes::VERBATIM_LENGTH, value.len() as u64);
+        self.buffer.bits.raw(value);
     }
     /// A variable with a location list: ranges and DWARF operations.
     #[inline]
@@ -131,86 +141,105 @@ impl<'a> DetailWriter<'a> {
         match entries {
             [] => self.nowhere(index),
             [(range, operations)] if Some(range) == self.buffer.ranges.first() => {
-                self.variable(index, WHOLE, 0);
-                self.expression(operations);
+                self.variable(index, WHOLE);
+                self.expression(operations, Place::Only);
             }
             _ => {
                 let ranges = entries.iter().map(|e| e.0);
                 let count = self.count(ranges.clone());
-                self.variable(index, LIST, in_tag(count));
+                self.variable(index, LIST);
+                self.buffer.bits.number(list_context(self.count), count);
+                self.count = count;
                 if count != OF_LAST {
                     self.buffer.last.clear();
                     self.buffer.last.extend(ranges.clone());
                 }
-                self.counted(count, ranges);
+                self.counted(count, ranges, false);
+                let mut place = Place::of_first(entries.len());
                 for (_, operations) in entries {
-                    self.expression(operations);
+                    self.expression(operations, place);
+                    place = Place::Later;
                 }
             }
         }
     }
 
     #[inline]
-    fn variable(&mut self, index: u32, kind: u8, count: u8) {
-        let which = varint::zigzag(i64::from(index as i32).wrapping_sub(i64::from(self.due as i32)));
-        self.due = index.wrapping_add(1);
-        let out = &mut self.buffer.bytes;
-        out.push(count << 6 | (which.min(MORE) as u8) << 3 | kind);
-        if which >= MORE {
-            varint::put(out, which - MORE);
-        }
+    fn item(&mut self, kind: u32) {
+        self.buffer.bits.symbol(kind_context(self.kind, self.depth), kind);
+        self.kind = kind;
     }
     #[inline]
-    fn expression(&mut self, operations: &[u8]) {
-        expr::put(&mut self.buffer.bytes, operations, self.base, &mut self.buffer.earlier);
+    fn variable(&mut self, index: u32, kind: u32) {
+        let context = variable_context(self.kind);
+        self.item(kind);
+        let distance = i64::from(index as i32).wrapping_sub(i64::from(self.due as i32));
+        self.due = index.wrapping_add(1);
+        self.buffer.bits.signed(context, distance);
+    }
+    #[inline]
+    fn expression(&mut self, operations: &[u8], place: Place) {
+        let Buffer { bits, expressions, .. } = &mut *self.buffer;
+        expr::put(bits, operations, self.base, place, expressions);
     }
     /// The count that encodes these ranges.
     #[inline]
-    fn count(&self, ranges: impl ExactSizeIterator<Item = Range> + Clone) -> u32 {
+    fn count(&self, ranges: impl ExactSizeIterator<Item = Range> + Clone) -> u64 {
         let are = |known: &[Range]| {
             known.len() == ranges.len()
                 && known.iter().zip(ranges.clone()).all(|(known, range)| *known == range)
         };
-        match ranges.len() as u32 {
+        match ranges.len() as u64 {
             _ if are(&self.buffer.ranges) => OF_PLACEMENT,
             count if count != 0 && are(&self.buffer.last) => OF_LAST,
             count => count + KNOWN,
         }
     }
     #[inline]
-    fn counted(&mut self, count: u32, ranges: impl Iterator<Item = Range>) {
-        let out = &mut self.buffer.bytes;
-        if in_tag(count) == 0 {
-            varint::put(out, count.into());
+    fn counted(&mut self, count: u64, ranges: impl Iterator<Item = Range>, of_block: bool) {
+        if count < KNOWN {
+            return;
         }
-        if count >= KNOWN {
-            put_ranges(out, self.entry, ranges);
+        let Buffer { bits: out, ranges: own, .. } = &mut *self.buffer;
+        let mut cursor = Cursor::new(own.iter().copied());
+        let mut due = self.entry;
+        let mut left = count - KNOWN;
+        let (is_only, mut is_first, mut after_end) = (left == 1, true, false);
+        for range in ranges {
+            left -= 1;
+            let how = match range.start.wrapping_sub(due) as i32 {
+                0 => How::Next,
+                _ if cursor.is_next(range.start) => How::InNext,
+                shift => How::Shift(shift),
+            };
+            let number = match how {
+                How::Next => 0,
+                How::InNext => 1,
+                How::Shift(shift) => zigzag(shift.into()) + 1,
+            };
+            out.number(start_context(of_block, is_only, is_first, after_end), number);
+            let end = cursor.go(how, range.start);
+            after_end = end == Some(range.end);
+            let length = if after_end { 0 } else { u64::from(range.end.wrapping_sub(range.start)) + 1 };
+            out.number(length_context(of_block, how, is_first, left == 0), length);
+            due = range.end;
+            is_first = false;
         }
     }
 }
 
-/// The count of ranges as stored in an item's byte, or 0 if there is no room.
-fn in_tag(count: u32) -> u8 {
-    match count.saturating_sub(KNOWN) {
-        few @ 1..=3 => few as u8,
-        _ => 0,
-    }
-}
-
-#[inline(always)]
-fn put_ranges(out: &mut Vec<u8>, entry: u32, ranges: impl Iterator<Item = Range>) {
+fn put_place_ranges(out: &mut BitWriter, entry: u32, ranges: &[Range], inlined: bool) {
+    let has_shift = ranges.first().is_some_and(|range| range.start != entry);
+    let of = u32::from(inlined);
+    out.number(codes::PLACE_RANGES.at(of), (ranges.len() as u64) << 1 | u64::from(has_shift));
     let mut due = entry;
-    for range in ranges {
-        put_range(out, due, range);
+    for (at, range) in ranges.iter().enumerate() {
+        if at > 0 || has_shift {
+            let shift = i64::from(range.start.wrapping_sub(due) as i32);
+            out.signed(codes::PLACE_SHIFT.at(u32::from(at > 0)), shift);
+        }
+        let which = if ranges.len() == 1 { 0 } else { 1 + u32::from(at > 0) };
+        out.number(codes::PLACE_LENGTH.at(which * 2 + of), range.end.wrapping_sub(range.start).into());
         due = range.end;
-    }
-}
-
-#[inline]
-fn put_range(out: &mut Vec<u8>, due: u32, range: Range) {
-    let shift = i64::from(range.start.wrapping_sub(due) as i32);
-    varint::put(out, u64::from(range.end.wrapping_sub(range.start)) << 1 | u64::from(shift != 0));
-    if shift != 0 {
-        varint::put_signed(out, shift);
     }
 }

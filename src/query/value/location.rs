@@ -43,7 +43,7 @@ pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missi
         Expr::Address(address) => (vec![Op::Address(address)], false),
         Expr::Verbatim(operations) => {
             let word = view.address_size();
-            return dwarf_expr::run(operations, at.is_entry, view.order(), word);
+            return dwarf_expr::run(&operations.to_vec(), at.is_entry, view.order(), word);
         }
     };
     Ok(Plan::of(ops, in_memory, None))

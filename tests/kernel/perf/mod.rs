@@ -170,7 +170,7 @@ fn parameters(view: &View<'_>, placement: Placement<'_>) -> Vec<Parameter> {
             Location::Everywhere(expr) => Some(expr),
             list => places.iter().flatten().find_map(|pc| list.at(*pc)),
         };
-        expr.map_or(vec![], |e| e.operations().into_owned())
+        expr.map_or(vec![], |e| e.operations())
     };
     let parameter = |value: ValueAt| {
         let mut own = view.details(placed.record).items.outermost().filter_map(|(at, location)| {

@@ -23,7 +23,7 @@ pub(super) fn refusal(
             let version = view.units.get(view.unit_of_place(place).index()).map_or(5, |u| u.version.get());
             (version >= 5).then_some(ENTRY_VALUE)
         }
-        Expr::Verbatim(operations) => of_operations(operations),
+        Expr::Verbatim(operations) => of_operations(&operations.to_vec()),
         _ => None,
     }
 }

@@ -1,0 +1,110 @@
+//! Finds the lengths of the codes (`src/codes/lengths.rs`) for what is in some indexes, each of which counts as much as
+//! the others. Reads everything that has codes, and writes it again, which also shows that the same bytes come out.
+//!
+//! ```text
+//! cargo run --release -p probeidx-format --features train --example train -- *.pidx > lengths.rs
+//! mv lengths.rs index-format/src/codes/lengths.rs
+//! ```
+//!
+//! New lengths make a new version of the format.
+use probeidx_format::details::{Block, Buffer, DetailWriter, Details, Item, Location};
+use probeidx_format::expr::FrameBase;
+use probeidx_format::record::{FunctionRecord, PlaceRecord};
+use probeidx_format::variables::{Variable, Variables};
+use probeidx_format::zerocopy::FromBytes;
+use probeidx_format::{SectionName, View, lines, train, variables};
+use std::collections::BTreeMap;
+
+/// What the symbols of an index count together.
+const WEIGHT: f64 = 1e8;
+
+fn main() {
+    let mut weighted: Vec<u64> = vec![];
+    let mut before = train::counts();
+    for path in std::env::args().skip(1) {
+        let file = std::fs::read(&path).unwrap();
+        let view = View::open(&file).unwrap();
+        let changed = [details(&view), rows(&view), functions(&view)];
+        let counts = train::counts();
+        let own: Vec<u64> = counts.iter().zip(&before).map(|(now, before)| now - before).collect();
+        eprintln!("{path}: {changed:?} records of details, lines, functions change");
+        for (name, symbols, bytes) in train::sizes(&own) {
+            eprintln!("    {name:16} {symbols:10} symbols {bytes:10} bytes");
+        }
+        let scale = WEIGHT / own.iter().sum::<u64>() as f64;
+        weighted.resize(own.len(), 0);
+        weighted.iter_mut().zip(own).for_each(|(sum, own)| *sum += (own as f64 * scale) as u64);
+        before = counts;
+    }
+    print!("{}", train::lengths_file(&weighted));
+}
+
+/// Writes the details of all placements; returns how many are not as they were.
+fn details(view: &View<'_>) -> usize {
+    let places = <[PlaceRecord]>::ref_from_bytes(view.checked(SectionName::Places).unwrap()).unwrap();
+    let bytes = view.checked(SectionName::PlaceDetails).unwrap();
+    // Equal details are stored once.
+    let distinct: BTreeMap<u32, &PlaceRecord> = places.iter().map(|p| (p.details.get(), p)).collect();
+    let mut buffer = Buffer::default();
+    let changed = distinct.into_iter().filter(|(at, place)| {
+        rewrite(&mut buffer, view.details(place), place.entry.get());
+        !bytes[*at as usize..].starts_with(buffer.bytes())
+    });
+    changed.count()
+}
+
+fn rewrite(buffer: &mut Buffer, details: Details<'_>, entry: u32) {
+    let ranges: Vec<_> = details.ranges.collect();
+    let inlined = details.call.map(|call| (details.outer, call));
+    let mut writer = DetailWriter::new(buffer, entry, FrameBase::Cfa, &ranges, inlined);
+    let mut blocks: Vec<Block> = vec![];
+    for item in details.items {
+        match item {
+            Item::Block(ranges) => blocks.push(writer.block(&ranges.collect::<Vec<_>>())),
+            Item::End => drop(writer.end_block(blocks.pop().unwrap())),
+            Item::Variable(index, Location::None) => writer.nowhere(index),
+            Item::Variable(index, Location::Everywhere(expr)) => writer.everywhere(index, &expr.operations()),
+            Item::Variable(index, Location::Constant(value)) => writer.constant(index, value),
+            Item::Variable(index, Location::Bytes(value)) => writer.bytes(index, value),
+            Item::Variable(index, Location::Within(range, expr)) => {
+                writer.list(index, &[(range, &expr.operations())]);
+            }
+            Item::Variable(index, Location::List(list)) => {
+                let entries: Vec<_> = list.map(|(range, expr)| (range, expr.operations())).collect();
+                writer.list(index, &entries.iter().map(|(range, expr)| (*range, &**expr)).collect::<Vec<_>>());
+            }
+        }
+    }
+    writer.end();
+}
+
+fn rows(view: &View<'_>) -> usize {
+    let bytes = view.checked(SectionName::Lines).unwrap();
+    let sequences = view.object_ids().flat_map(|object| view.sequences_of(object));
+    let changed = sequences.filter(|sequence| {
+        let rows: Vec<_> = view.rows(sequence).collect();
+        let mut out = vec![];
+        lines::put(&mut out, sequence.start.get(), &rows);
+        !bytes[sequence.rows.get() as usize..].starts_with(&out)
+    });
+    changed.count()
+}
+
+fn functions(view: &View<'_>) -> usize {
+    let functions = <[FunctionRecord]>::ref_from_bytes(view.checked(SectionName::Functions).unwrap()).unwrap();
+    let bytes = view.checked(SectionName::FunctionDetails).unwrap();
+    let ranks: BTreeMap<_, u32> =
+        view.variables.iter().zip(0..).map(|(v, rank)| ((v.name.get(), v.type_id.get()), rank)).collect();
+    let rank = |v: &Variable| ranks[&(v.name.get(), v.type_id.map_or(u32::MAX, |t| t.get()))];
+    // The last record only ends the one before it.
+    let (_, functions) = functions.split_last().unwrap();
+    let changed = functions.iter().filter(|function| {
+        let read: Variables<'_> = view.variables(function);
+        let mut writer = variables::Writer::new(vec![], read.return_type, read.linkage_name, function.line.get());
+        for variable in read {
+            writer.put(rank(&variable), variable.line, variable.parameter, variable.nested);
+        }
+        !bytes[function.details.get() as usize..].starts_with(&writer.finish())
+    });
+    changed.count()
+}
