@@ -94,10 +94,13 @@ impl Gathered {
     pub fn facts(&mut self) -> &mut Batch {
         &mut self.batch
     }
-    /// Finishes the batch.
-    pub fn finish(mut self) -> Batch {
-        self.batch.strings.freeze();
-        self.batch
+    /// Finishes the batch; what remains is empty and keeps its memory for the next batch.
+    pub fn finish(&mut self) -> Batch {
+        let mut batch = std::mem::take(&mut self.batch);
+        self.batch.strings.reuse(batch.strings.freeze());
+        self.types.clear();
+        self.functions.clear();
+        batch
     }
 }
 

@@ -33,6 +33,15 @@ pub struct KnownInBatch {
     met: FxHashSet<u64>,
 }
 
+impl KnownInBatch {
+    /// Empties it; its memory is kept.
+    pub(super) fn clear(&mut self) {
+        self.by_key.clear();
+        self.by_offset.clear();
+        self.met.clear();
+    }
+}
+
 /// The state of types while a batch is read.
 pub struct Types<'d, E> {
     known: KnownInBatch,

@@ -9,7 +9,7 @@ mod types;
 mod users;
 
 use crate::dwarf::facts::Batch;
-use crate::dwarf::strings::{Key, LocalStr};
+use crate::dwarf::strings::{Key, LocalStr, Strings};
 use intern::{GlobalStr, Interner, StringIds};
 use probeidx_format::id::StrId;
 use rayon::prelude::*;
@@ -23,7 +23,7 @@ pub use users::Users;
 /// A batch with its strings interned for the whole build.
 pub struct Extracted {
     pub batch: Batch,
-    /// The strings of the batch.
+    /// The strings of the batch. Their texts are in the batch until [`Self::forget_texts`].
     pub strings: Vec<GlobalStr>,
     /// The index's number for the first object of the batch.
     pub first_object: u32,
@@ -108,6 +108,10 @@ pub fn merge(
 }
 
 impl Extracted {
+    /// Drops the texts of the batch's strings, which the interner has too.
+    pub fn forget_texts(&mut self) {
+        self.batch.strings = Strings::default();
+    }
     /// Registers the types and functions described in this batch.
     pub fn register(&self, number: u32, types: &FirstSeen, functions: &FirstSeen) {
         let described = (0..).zip(&self.batch.types).filter(|(_, t)| !t.known);

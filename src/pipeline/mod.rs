@@ -3,6 +3,7 @@ mod account;
 mod description;
 mod modules;
 mod open;
+mod pool;
 mod tapset;
 mod unchanged;
 mod units;
@@ -22,6 +23,7 @@ pub use crate::version::version;
 use crate::write::BuildLock;
 use account::{from_skipped_meta, input_meta, skipped_meta};
 use modules::Group;
+use pool::Pool;
 use probeidx_format::machine::address_size;
 use probeidx_format::meta::{Meta, SkippedMeta};
 use rayon::prelude::*;
@@ -236,8 +238,12 @@ fn build_kernel(
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
         let (release, fallback) = (&kernel.release, &fallback);
+        let memory = Pool::default();
         let read = |g: usize| {
-            Ok((g, modules::read(groups[g], release, types, &known, fallback, interner, observer)?))
+            let read = |memory: &mut _| {
+                modules::read(groups[g], release, types, &known, fallback, interner, memory, observer)
+            };
+            Ok((g, memory.lend(read)?))
         };
         order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };

@@ -5,7 +5,7 @@ use super::description::{self, Description};
 use super::units::source;
 use crate::build_id::hex;
 use crate::code;
-use crate::debug_files::{DebugSections, Files};
+use crate::debug_files::{Buffers, DebugSections, Files};
 use crate::discover::Input;
 use crate::dwarf::{ObjectSource, SourceTree, Units};
 use crate::error::{Error, ErrorKind, Result};
@@ -22,10 +22,11 @@ pub fn open<T>(
     number: u32,
     may_lack_dwarf: bool,
     tree: Option<&SourceTree>,
+    buffers: &mut Buffers,
     read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let image = input.unpacked.take(&input.path)?;
-    let found = open_in(&image, input, number, may_lack_dwarf, tree, read);
+    let found = open_in(&image, input, number, may_lack_dwarf, tree, buffers, read);
     image.unchanged(&input.path)?;
     found
 }
@@ -36,6 +37,7 @@ fn open_in<T>(
     number: u32,
     may_lack_dwarf: bool,
     tree: Option<&SourceTree>,
+    buffers: &mut Buffers,
     read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let in_file = |e: Error| e.at(&input.path);
@@ -46,7 +48,7 @@ fn open_in<T>(
         Some(table) => object.with_symbols(table),
         None => object,
     };
-    let mut debug = DebugSections::load(&object, &mut errors).map_err(in_file)?;
+    let mut debug = DebugSections::load(&object, buffers, &mut errors).map_err(in_file)?;
     debug.add_supplement(&object, &input.path).unwrap_or_else(|e| errors.push(e));
     let mut units = Units::of(&debug.sections(&Units::default()));
     debug.add_split(&mut units, &object, &[&input.path], &mut errors);
@@ -95,6 +97,7 @@ fn open_in<T>(
     let part = |e: Error| Skipped::part(in_file(e), 1);
     let mut skipped: Vec<Skipped> = errors.into_iter().map(part).collect();
     let files = debug.files(&input.path);
+    debug.release(buffers);
     skipped.extend(units.faults.iter().map(|f| Skipped::part(from_fault(&files.parts[f.part], f), 1)));
     Ok((found, files, skipped))
 }

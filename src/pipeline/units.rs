@@ -1,4 +1,5 @@
 //! Reads the units of an object into batches of facts, in parallel.
+use super::pool::Pool;
 use crate::dwarf::{self, Gathered, ObjectSource, Sections, SourceTree, UnitHeader};
 use crate::load::elf::Elf;
 use crate::merge::intern::Interner;
@@ -17,8 +18,12 @@ pub fn whole(
     types: &FirstSeen,
     functions: &FirstSeen,
 ) -> Vec<Extracted> {
+    let memory = Pool::<Gathered>::default();
     let read = |(number, batch): (usize, &&[UnitHeader])| {
-        let batch = dwarf::read_units(Gathered::default(), source, batch, &()).finish();
+        let batch = memory.lend(|gathered| {
+            *gathered = dwarf::read_units(std::mem::take(gathered), source, batch, &());
+            gathered.finish()
+        });
         let extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
         extracted.register(number as u32, types, functions);
         extracted
