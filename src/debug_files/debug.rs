@@ -105,9 +105,8 @@ impl<'d> DebugSections<'d> {
         buffers: &mut Buffers,
         faults: &mut Vec<Error>,
     ) -> Result<Self> {
-        let mut read = |index: usize, buffer: usize| {
-            Self::read(object, index, &mut buffers.spare[buffer], faults)
-        };
+        let mut read =
+            |index: usize, buffer: usize| Self::read(object, index, &mut buffers.spare[buffer], faults);
         let mut loaded = Self::none(object.order, object.address_size);
         // Sections with units, with type units of DWARF 5, and with type units of DWARF 4.
         let (mut units, mut types, mut old_types) = (vec![], vec![], vec![]);

@@ -1,6 +1,7 @@
 //! The state shared while the units of a batch are read: strings, paths, and other units that references lead to.
 use super::abbrev::Abbrevs;
 use super::attrs::{Attrs, StrRef};
+use super::cursor::Cursor;
 use super::facts::Batch;
 use super::functions::UnitFunctions;
 use super::header::{Encoding, Fault, Role, UnitHeader};
@@ -257,6 +258,16 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         let abbrevs = self.abbreviations(header.abbrev, header.encoding)?;
         let unit = Unit::read(header, self.object.sections, self.order, abbrevs, companion.as_ref())?;
         Ok((unit, companion.filter(|_| header.role == Role::Split)))
+    }
+
+    /// A unit of which only its own entry can be read. Cost: a look at one abbreviation.
+    pub(super) fn heading(&mut self, header: UnitHeader) -> Result<Unit<'d, E>, Fault> {
+        if header.companion.is_some() {
+            return Ok(self.unit(header)?.0);
+        }
+        let code = Cursor::new(self.object.sections.info, header.entries, self.order).uleb();
+        let abbrevs = Rc::new(self.abbreviations_until(header.abbrev, header.encoding, Some(code))?);
+        Unit::read(header, self.object.sections, self.order, abbrevs, None)
     }
 
     /// Reclaims the memory of a finished unit.

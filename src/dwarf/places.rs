@@ -6,11 +6,10 @@ use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{LabelFacts, NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, UnitVariable};
-use super::header::{Fault, Role};
+use super::header::{Fault, Role, UnitHeader};
 use super::read_budget::LIST_ENTRY;
 use super::sections::Sections;
 use super::strings::{LocalStr, content_hash};
-use super::types;
 use super::unit::Unit;
 use super::{has_functions_in_types, lists};
 use gimli::constants::*;
@@ -262,13 +261,13 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                     }
                 }
                 DW_TAG_subprogram => self.nested_function(unit, offset, cursor, abbrev, frame),
-                tag if has_members(unit, abbrev, tag) && frame.depth < DEEPEST_SCOPE => {
+                _ if has_members(unit, abbrev) && frame.depth < DEEPEST_SCOPE => {
                     unit.skip_attrs(cursor, abbrev);
                     self.walk_members(unit, cursor, frame);
                 }
-                tag if abbrev.has_name && types::kind(tag).is_some() => {
+                _ if abbrev.has_name && abbrev.kind.is_some() => {
                     let mut attrs = std::mem::take(&mut self.attrs);
-                    self.meet_type_within(source, offset, cursor, abbrev, &mut attrs);
+                    self.pass_type(source, offset, cursor, abbrev, &mut attrs);
                     self.attrs = attrs;
                 }
                 _ => unit.skip_entry(cursor, abbrev),
@@ -282,7 +281,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             match abbrev.tag {
                 DW_TAG_subprogram => self.nested_function(unit, offset, cursor, abbrev, frame),
-                tag if has_members(unit, abbrev, tag) && frame.depth < DEEPEST_SCOPE => {
+                _ if has_members(unit, abbrev) && frame.depth < DEEPEST_SCOPE => {
                     unit.skip_attrs(cursor, abbrev);
                     self.walk_members(unit, cursor, frame);
                 }
@@ -376,16 +375,17 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         number
     }
 
-    /// Clears the file numbers of the previous unit.
-    pub(super) fn enter_unit(&mut self) {
+    /// Forgets what is valid for the previous unit only.
+    pub(super) fn enter_unit(&mut self, unit: &UnitHeader) {
+        self.types.enter(unit);
         self.scratch.file_numbers.clear();
         self.scratch.numbers_of_paths.clear();
     }
 }
 
 /// Whether an entry is a type in which functions may be described.
-fn has_members(unit: &Unit<'_, impl Endian>, abbrev: &Abbrev, tag: DwTag) -> bool {
-    abbrev.has_children && types::kind(tag).is_some() && has_functions_in_types(unit.language)
+fn has_members(unit: &Unit<'_, impl Endian>, abbrev: &Abbrev) -> bool {
+    abbrev.has_children && abbrev.kind.is_some() && has_functions_in_types(unit.language)
 }
 
 /// The frame base of a function, to which its variables are relative.

@@ -12,6 +12,7 @@ use crate::discover::{Input, UNKNOWN_RELEASE};
 use crate::dwarf::{self, Gathered, KnownTypes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::ObjectFacts;
+use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::load::object_kind::ObjectKind;
 use crate::merge::Extracted;
@@ -102,46 +103,49 @@ fn attempt(
     let (mut objects, mut inputs, mut parts, mut skipped) = (vec![], vec![], vec![], vec![]);
     for (number, (input, changed)) in modules.iter().zip(changed).enumerate() {
         let object_number = objects.len() as u32;
-        let read =
-            |object: &Elf<'_>, code: &Elf<'_>, description: Description<'_>, faults: &mut Vec<Error>| {
-                check_release(object, release)?;
-                let name = input.name.as_deref().unwrap_or_default();
-                match (description, fallback) {
-                    (Description::Dwarf(source), _) => {
-                        let units = source.own();
-                        let read = dwarf::read_units(std::mem::take(gathered), *source, &units, known);
-                        *gathered = dwarf::read_frames(read, *source);
-                    }
-                    (Description::Btf(data), Fallback::Btf(base)) => {
-                        description::module(base, gathered.facts(), data, object, object_number, name);
-                    }
-                    _ => {}
+        let read = |object: &Elf<'_>,
+                    code: &Elf<'_>,
+                    description: Description<'_>,
+                    _: &Image,
+                    faults: &mut Vec<Error>| {
+            check_release(object, release)?;
+            let name = input.name.as_deref().unwrap_or_default();
+            match (description, fallback) {
+                (Description::Dwarf(source), _) => {
+                    let units = source.own();
+                    let read = dwarf::read_units(std::mem::take(gathered), *source, &units, known);
+                    *gathered = dwarf::read_frames(read, *source);
                 }
-                let path = input.path.display().to_string();
-                // Without vmlinux, each module supplies its own structs.
-                let own_shapes;
-                let (shapes, layout) = if of_kernel.shapes.is_empty() {
-                    own_shapes = layout::shapes(std::iter::once(gathered.so_far()));
-                    (&own_shapes, Layout::of(&own_shapes))
-                } else {
-                    (&of_kernel.shapes, of_kernel.layout)
-                };
-                let version = version::version(release);
-                let kernel = Kernel { version, config: None, shapes, evidence: of_kernel.evidence };
-                let kind = ObjectKind::Module(name);
-                let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
-                if let (Description::Dwarf(_), Fallback::Nothing(Some(base))) = (description, fallback) {
-                    facts.prototypes = description::prototypes(base, &[object, code], interner, faults);
+                (Description::Btf(data), Fallback::Btf(base)) => {
+                    description::module(base, gathered.facts(), data, object, object_number, name);
                 }
-                if code.section("__tracepoints").is_none() {
-                    return Ok(facts);
-                }
-                Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
+                _ => {}
+            }
+            let path = input.path.display().to_string();
+            // Without vmlinux, each module supplies its own structs.
+            let own_shapes;
+            let (shapes, layout) = if of_kernel.shapes.is_empty() {
+                own_shapes = layout::shapes(std::iter::once(gathered.so_far()));
+                (&own_shapes, Layout::of(&own_shapes))
+            } else {
+                (&of_kernel.shapes, of_kernel.layout)
             };
-        match changed
-            .clone()
-            .map_or_else(|| open(input, object_number, may_lack_dwarf, Some(&of_kernel.tree), buffers, read), Err)
-        {
+            let version = version::version(release);
+            let kernel = Kernel { version, config: None, shapes, evidence: of_kernel.evidence };
+            let kind = ObjectKind::Module(name);
+            let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
+            if let (Description::Dwarf(_), Fallback::Nothing(Some(base))) = (description, fallback) {
+                facts.prototypes = description::prototypes(base, &[object, code], interner, faults);
+            }
+            if code.section("__tracepoints").is_none() {
+                return Ok(facts);
+            }
+            Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
+        };
+        match changed.clone().map_or_else(
+            || open(input, object_number, may_lack_dwarf, Some(&of_kernel.tree), buffers, read),
+            Err,
+        ) {
             Ok((facts, files, faults)) => {
                 inputs.push(input_meta(input, Some(&facts)));
                 parts.extend(part_metas(&files));
@@ -162,16 +166,9 @@ fn attempt(
     }
     let batch = gathered.finish();
     skipped.extend(count_faults(&batch.faults, |object| &objects[object as usize].1));
-    let mut extracted =
-        Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+    let mut extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
     extracted.forget_texts();
-    Ok(Group {
-        extracted,
-        objects: objects.into_iter().map(|o| o.0).collect(),
-        inputs,
-        parts,
-        skipped,
-    })
+    Ok(Group { extracted, objects: objects.into_iter().map(|o| o.0).collect(), inputs, parts, skipped })
 }
 
 /// Checks the kernel release in `.modinfo` (`vermagic`).

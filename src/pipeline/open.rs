@@ -14,7 +14,7 @@ use crate::load::elf::Elf;
 use std::path::Path;
 
 /// Opens a file and passes `read` the object, the object with its code (another file if this is a debug file without
-/// code), its description, and a list for errors. An object without DWARF is an error unless `may_lack_dwarf`. Source
+/// code), its description, the image of the file, and a list for errors. An object without DWARF is an error unless `may_lack_dwarf`. Source
 /// paths are relative to `tree`, or without one to the source tree of the object itself. Also returns the files that
 /// hold its debug information, and what could not be read.
 pub fn open<T>(
@@ -23,7 +23,7 @@ pub fn open<T>(
     may_lack_dwarf: bool,
     tree: Option<&SourceTree>,
     buffers: &mut Buffers,
-    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &mut Vec<Error>) -> Result<T>,
+    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &Image, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let image = input.unpacked.take(&input.path)?;
     let found = open_in(&image, input, number, may_lack_dwarf, tree, buffers, read);
@@ -38,7 +38,7 @@ fn open_in<T>(
     may_lack_dwarf: bool,
     tree: Option<&SourceTree>,
     buffers: &mut Buffers,
-    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &mut Vec<Error>) -> Result<T>,
+    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &Image, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let in_file = |e: Error| e.at(&input.path);
     let mut errors = vec![];
@@ -69,9 +69,13 @@ fn open_in<T>(
     let with_bytes = shipped.as_ref().unwrap_or(&object);
     let bodies = code::bodies(with_bytes, input.name.is_some());
     let bodies = Some(&bodies).filter(|bodies| !bodies.is_empty());
-    let untouched = code::untouched(with_bytes, input.name.is_some());
+    let untouched = || code::untouched(with_bytes, input.name.is_some());
     let source = source(&object, number, debug.sections(&units), &units.headers, bodies);
-    let own_tree = if tree.is_none() { SourceTree::of(source) } else { Default::default() };
+    // Modules are read side by side, and have the tree of vmlinux.
+    let (untouched, own_tree) = match tree {
+        None => rayon::join(untouched, || SourceTree::of(source)),
+        Some(_) => (untouched(), SourceTree::default()),
+    };
     let source = ObjectSource { untouched: Some(&untouched), tree: tree.unwrap_or(&own_tree), ..source };
     let description = match Description::without_dwarf(&object) {
         _ if !units.headers.is_empty() => Description::Dwarf(&source),
@@ -89,7 +93,8 @@ fn open_in<T>(
             }));
         }
     };
-    let found = read(&object, shipped.as_ref().unwrap_or(&object), description, &mut errors).map_err(in_file);
+    let found =
+        read(&object, shipped.as_ref().unwrap_or(&object), description, image, &mut errors).map_err(in_file);
     if let (Some(image), Some(path)) = (&with_code, path) {
         image.unchanged(path)?;
     }

@@ -157,7 +157,7 @@ fn read_in(
                 &mut faults,
             )
         },
-        || units::whole(source, interner, types, functions),
+        || units::whole(source, interner, types, functions, debug_image.unwrap_or(image)),
     );
     skipped.extend(faults.into_iter().map(|e| Skipped::part(e.at(debug_path), 1)));
     for batch in &batches {

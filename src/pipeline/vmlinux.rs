@@ -69,7 +69,7 @@ pub fn read<T: Send>(
     evaluate: impl Fn(u16, Option<&KernelConfig>) -> T + Sync,
 ) -> Result<Vmlinux<T>> {
     let ((facts, evaluated, extracted, known, fallback), files, mut skipped) =
-        open(input, 0, true, None, &mut Buffers::default(), |object, code, description, faults| {
+        open(input, 0, true, None, &mut Buffers::default(), |object, code, description, image, faults| {
             let path = input.path.display().to_string();
             let facts = |shapes: &Shapes, faults: &mut Vec<Error>| {
                 // A debug file may lie anywhere; the configuration lies beside the installed kernel.
@@ -92,7 +92,7 @@ pub fn read<T: Send>(
             };
             let extract = || match description {
                 Description::Dwarf(source) => {
-                    (units::whole(*source, interner, types, functions), Fallback::Nothing(None))
+                    (units::whole(*source, interner, types, functions, image), Fallback::Nothing(None))
                 }
                 Description::Btf(data) => {
                     let (batch, base) = description::kernel(data, object);
