@@ -67,6 +67,7 @@ pub struct Abbrevs {
     steps: Vec<Step>,
     constants: Vec<i64>,
     plans: Vec<TypePlan>,
+    sizes: Sizes,
 }
 
 impl Abbrevs {
@@ -89,6 +90,7 @@ impl Abbrevs {
         self.steps.clear();
         self.constants.clear();
         self.plans.clear();
+        self.sizes.enter(encoding);
         // The table consists of bytes and LEB128 numbers, so the byte order does not matter.
         let mut cursor = Cursor::new(section, offset, Endianness::Little);
         let mut count = 0;
@@ -149,7 +151,7 @@ impl Abbrevs {
         let mut fixed_so_far = Some(0u32);
         let kind = types::kind(tag);
         let wanted = wanted(tag);
-        let mut plan = kind.map(|_| TypePlan::default());
+        let (mut plan, mut is_planned) = (TypePlan::default(), kind.is_some());
         loop {
             let at = DwAt(cursor.uleb() as u16);
             let form = DwForm(cursor.uleb() as u16);
@@ -161,7 +163,7 @@ impl Abbrevs {
                 sibling = fixed_so_far.and_then(|o| u16::try_from(o).ok()).unwrap_or(NO_SIBLING);
             }
             has_name |= at == DW_AT_name;
-            let size = fixed_size(form, encoding);
+            let size = self.sizes.of(form);
             let offset = fixed_so_far;
             fixed_so_far = fixed_so_far.zip(size).map(|(sum, size): (u32, u32)| sum.saturating_add(size));
             let mut slot = slot(wanted, at);
@@ -173,8 +175,7 @@ impl Abbrevs {
             }
             seen |= bit;
             is_declared |= slot == Slot::Declaration && form == DW_FORM_flag_present;
-            plan =
-                plan.zip(offset).and_then(|(plan, offset)| plan.with(slot, form, offset, constant, encoding));
+            is_planned = is_planned && offset.is_some_and(|at| plan.add(slot, form, at, constant, encoding));
             match (slot, size) {
                 (Slot::Skip, Some(0)) => {}
                 (Slot::Skip, Some(size)) => match self.steps[first_step as usize..].last_mut() {
@@ -191,10 +192,13 @@ impl Abbrevs {
             }
         }
         let length = fixed_so_far.and_then(|size| u16::try_from(size).ok()).unwrap_or(NO_LENGTH);
-        let plan = plan.filter(|plan| length != NO_LENGTH && plan.has_name()).map_or(NO_PLAN, |plan| {
-            self.plans.push(plan);
-            self.plans.len() as u32 - 1
-        });
+        let plan = match is_planned && length != NO_LENGTH && plan.has_name() {
+            true => {
+                self.plans.push(plan);
+                self.plans.len() as u32 - 1
+            }
+            false => NO_PLAN,
+        };
         let has = |slot: Slot| seen >> slot as u8 & 1 != 0;
         let is_declaration = is_declared && ![Slot::LowPc, Slot::Ranges, Slot::EntryPc].into_iter().any(has);
         let end_step = self.steps.len() as u32;
@@ -237,6 +241,36 @@ impl Abbrevs {
     #[inline]
     pub fn constant(&self, step: &Step) -> i64 {
         self.constants.get(step.size as usize).copied().unwrap_or(0)
+    }
+}
+
+/// The sizes of the values of all usual forms in an encoding.
+struct Sizes {
+    encoding: Option<Encoding>,
+    sizes: [Option<u8>; 0x30],
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { encoding: None, sizes: [None; 0x30] }
+    }
+}
+
+impl Sizes {
+    fn enter(&mut self, encoding: Encoding) {
+        if self.encoding != Some(encoding) {
+            self.encoding = Some(encoding);
+            let size = |form| fixed_size(DwForm(form), encoding).map(|size| size as u8);
+            self.sizes = std::array::from_fn(|form| size(form as u16));
+        }
+    }
+    /// The size of a form's values, if it is fixed.
+    #[inline]
+    fn of(&self, form: DwForm) -> Option<u32> {
+        match self.sizes.get(usize::from(form.0)) {
+            Some(size) => size.map(u32::from),
+            None => fixed_size(form, self.encoding?),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The state shared while the units of a batch are read: strings, paths, and other units that references lead to.
 use super::abbrev::Abbrevs;
-use super::attrs::{Attrs, StrRef};
+use super::attrs::{SpareAttrs, StrRef};
 use super::cursor::Cursor;
 use super::facts::Batch;
 use super::functions::UnitFunctions;
@@ -95,14 +95,58 @@ impl Gathered {
     pub fn facts(&mut self) -> &mut Batch {
         &mut self.batch
     }
-    /// Finishes the batch; what remains is empty and keeps its memory for the next batch.
+    /// Finishes the batch; what remains is empty and keeps its memory for the next batch. The batch lives long: it has
+    /// memory of its own, of exactly its size.
     pub fn finish(&mut self) -> Batch {
-        let mut batch = std::mem::take(&mut self.batch);
-        self.batch.strings.reuse(batch.strings.freeze());
+        let Batch {
+            strings,
+            types,
+            members,
+            functions,
+            variables,
+            units,
+            files,
+            places,
+            details,
+            ranges,
+            sequences,
+            lines,
+            labels,
+            frames,
+            frame_rows,
+            faults,
+        } = &mut self.batch;
+        let table = strings.freeze();
+        let batch = Batch {
+            strings: std::mem::take(strings),
+            types: own(types),
+            members: own(members),
+            functions: own(functions),
+            variables: own(variables),
+            units: own(units),
+            files: own(files),
+            places: own(places),
+            details: own(details),
+            ranges: own(ranges),
+            sequences: own(sequences),
+            lines: own(lines),
+            labels: own(labels),
+            frames: own(frames),
+            frame_rows: own(frame_rows),
+            faults: own(faults),
+        };
+        strings.reuse(table);
         self.types.clear();
         self.functions.clear();
         batch
     }
+}
+
+/// A copy of a list, which is emptied.
+fn own<T: Clone>(list: &mut Vec<T>) -> Vec<T> {
+    let own = list.clone();
+    list.clear();
+    own
 }
 
 /// Types that need not be described again.
@@ -127,7 +171,7 @@ pub struct Extractor<'d, 'k, E> {
     pub(super) types: Types<'d, E>,
     pub(super) functions: UnitFunctions,
     pub(super) scratch: Scratch<'d>,
-    pub(super) attrs: Attrs,
+    pub(super) spare_attrs: SpareAttrs,
     strings: FxHashMap<u64, LocalStr>,
     paths: FxHashMap<(u64, u64), LocalStr>,
     foreign: FxHashMap<usize, Option<Rc<Source<'d, E>>>>,
@@ -153,7 +197,7 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
             types: Types::new(gathered.types),
             functions: UnitFunctions::new(gathered.functions),
             scratch: Scratch::default(),
-            attrs: Attrs::default(),
+            spare_attrs: SpareAttrs::default(),
             strings: gathered.strings,
             paths: gathered.paths,
             foreign: FxHashMap::default(),

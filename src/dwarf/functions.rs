@@ -194,7 +194,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         depth: u32,
     ) {
         let unit = &source.unit;
-        let mut attrs = Attrs::default();
+        let mut attrs = self.spare_attrs.take();
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             if self.functions.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len()) {
                 self.fault(Fault::new(".debug_info", offset, "functions are nested too deep, or overlap"));
@@ -226,6 +226,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 }
             }
         }
+        self.spare_attrs.put(attrs);
     }
 
     /// Reads a variable from its entry.

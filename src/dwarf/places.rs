@@ -132,11 +132,11 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         abbrev: &Abbrev,
         outer: Frame,
     ) {
-        let mut attrs = std::mem::take(&mut self.attrs);
+        let mut attrs = self.spare_attrs.take();
         source.unit.attrs(cursor, abbrev, &mut attrs);
         let function = attrs.get(Slot::Origin).and_then(|origin| self.function_at(source, origin));
         let Some(function) = function.filter(|_| outer.depth < DEEPEST_SCOPE) else {
-            self.attrs = attrs;
+            self.spare_attrs.put(attrs);
             self.fault(Fault::new(
                 ".debug_info",
                 cursor.pos,
@@ -150,7 +150,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         let (entry, found) = self.entry_and_ranges(&source.unit, &attrs);
         let number = |slot| attrs.get(slot).unwrap_or(0) as u32;
         let (file, line, column) = (number(Slot::CallFile), number(Slot::CallLine), number(Slot::CallColumn));
-        self.attrs = attrs;
+        self.spare_attrs.put(attrs);
         let call = CallSite { file: self.file_number(source, file), line, column };
         let place = self.batch.places.len() as u32;
         let entry = entry.unwrap_or(0);
@@ -222,11 +222,11 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             match abbrev.tag {
                 DW_TAG_formal_parameter | DW_TAG_variable => {
-                    let mut attrs = std::mem::take(&mut self.attrs);
+                    let mut attrs = self.spare_attrs.take();
                     unit.attrs(cursor, abbrev, &mut attrs);
                     let parameter = abbrev.tag == DW_TAG_formal_parameter;
                     self.place_variable(source, offset, &attrs, parameter, writer, frame);
-                    self.attrs = attrs;
+                    self.spare_attrs.put(attrs);
                     if abbrev.has_children {
                         unit.skip_children(cursor);
                     }
@@ -235,10 +235,10 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 DW_TAG_lexical_block | DW_TAG_try_block | DW_TAG_catch_block
                     if abbrev.has_children && frame.depth < DEEPEST_SCOPE =>
                 {
-                    let mut attrs = std::mem::take(&mut self.attrs);
+                    let mut attrs = self.spare_attrs.take();
                     unit.attrs(cursor, abbrev, &mut attrs);
                     let (_, found) = self.entry_and_ranges(unit, &attrs);
-                    self.attrs = attrs;
+                    self.spare_attrs.put(attrs);
                     let block = writer.block(&found);
                     self.scratch.ranges = found;
                     let inner =
@@ -252,10 +252,10 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                     }
                 }
                 DW_TAG_label => {
-                    let mut attrs = std::mem::take(&mut self.attrs);
+                    let mut attrs = self.spare_attrs.take();
                     unit.attrs(cursor, abbrev, &mut attrs);
                     self.label(source, (frame.place, frame.block), &attrs);
-                    self.attrs = attrs;
+                    self.spare_attrs.put(attrs);
                     if abbrev.has_children {
                         unit.skip_children(cursor);
                     }
@@ -266,9 +266,9 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                     self.walk_members(unit, cursor, frame);
                 }
                 _ if abbrev.has_name && abbrev.kind.is_some() => {
-                    let mut attrs = std::mem::take(&mut self.attrs);
+                    let mut attrs = self.spare_attrs.take();
                     self.pass_type(source, offset, cursor, abbrev, &mut attrs);
-                    self.attrs = attrs;
+                    self.spare_attrs.put(attrs);
                 }
                 _ => unit.skip_entry(cursor, abbrev),
             }

@@ -97,7 +97,7 @@ pub fn content_hash(bytes: &[u8]) -> u64 {
 
 /// Identifies a type or function by its content, in every batch. 128 bits, so that accidental collisions are out of
 /// the question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(pub u64, pub u64);
 
 impl Key {

@@ -14,6 +14,7 @@ pub struct TypePlan {
     line: Field,
     size: Field,
     declared: bool,
+    has_more: bool,
 }
 
 /// A number in an entry: the four bytes at a position under a mask, plus a constant.
@@ -57,32 +58,41 @@ pub struct Named {
     pub size: u32,
     /// Whether it is only declared.
     pub declared: bool,
+    /// Whether it has no other attribute of importance: no encoding and no signature.
+    pub is_common: bool,
 }
 
 impl TypePlan {
-    /// The plan with another attribute; `None` if that is not at a fixed position or has an unusual form. `constant`
-    /// is the value of an implicit constant.
-    pub fn with(
-        self,
+    /// Adds an attribute; false if it is not at a fixed position or has an unusual form. `constant` is the value of an
+    /// implicit constant.
+    pub fn add(
+        &mut self,
         slot: Slot,
         form: DwForm,
         at: u32,
         constant: Option<i64>,
         encoding: Encoding,
-    ) -> Option<Self> {
-        let at = u16::try_from(at).ok()?;
-        let field = || Field::of(form, at, constant);
-        Some(match slot {
-            Slot::Name if form == DW_FORM_strp && encoding.offset_size == 4 => {
-                Self { name: Some(at), ..self }
+    ) -> bool {
+        let Ok(at) = u16::try_from(at) else { return false };
+        let field = |to: &mut Field| Field::of(form, at, constant).map(|field| *to = field).is_some();
+        match slot {
+            Slot::Name => {
+                self.name = Some(at);
+                form == DW_FORM_strp && encoding.offset_size == 4
             }
-            Slot::DeclFile => Self { file: Some(field()?), ..self },
-            Slot::DeclLine => Self { line: field()?, ..self },
-            Slot::ByteSize => Self { size: field()?, ..self },
-            Slot::Declaration if form == DW_FORM_flag_present => Self { declared: true, ..self },
-            Slot::Name | Slot::Declaration => return None,
-            _ => self,
-        })
+            Slot::DeclFile => field(self.file.get_or_insert_default()),
+            Slot::DeclLine => field(&mut self.line),
+            Slot::ByteSize => field(&mut self.size),
+            Slot::Declaration => {
+                self.declared = true;
+                form == DW_FORM_flag_present
+            }
+            Slot::Encoding | Slot::Signature => {
+                self.has_more = true;
+                true
+            }
+            _ => true,
+        }
     }
     /// Whether entries have a name.
     pub fn has_name(&self) -> bool {
@@ -102,6 +112,7 @@ impl TypePlan {
             line: self.line.read(bytes)?,
             size: self.size.read(bytes)?,
             declared: self.declared,
+            is_common: !self.has_more,
         })
     }
 }

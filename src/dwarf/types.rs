@@ -10,6 +10,7 @@ use super::extractor::{Extractor, Source};
 use super::facts::{MemberFacts, NO_TYPE, TypeFacts};
 use super::header::{Fault, UnitHeader};
 use super::strings::{Key, LocalStr, content_hash};
+use super::type_plan::Named;
 use gimli::constants::*;
 use object::Endian;
 use probeidx_format::types::TypeKind;
@@ -141,10 +142,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             Some(named) => {
                 cursor.skip(abbrev.length.into());
                 if !named.declared {
-                    let file = named.file.map_or(LocalStr::EMPTY, |file| self.path(source, file.into()));
-                    let name = unit.str(named.name.into()).0;
-                    let identity = identity_of(abbrev.tag, name, file, named.line.into(), named.size.into());
-                    self.meet(source, offset, identity);
+                    self.meet_planned(source, offset, abbrev, &named);
                 }
             }
             None => {
@@ -157,6 +155,29 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             None if abbrev.has_children => unit.skip_children(cursor),
             None => {}
         }
+    }
+
+    /// Like [`Self::meet_type`], for an entry read by a plan.
+    fn meet_planned(&mut self, source: &Rc<Source<'d, E>>, offset: usize, abbrev: &Abbrev, named: &Named) {
+        let file = named.file.map_or(LocalStr::EMPTY, |file| self.path(source, file.into()));
+        let name = source.unit.str(named.name.into());
+        let identity = identity_of(abbrev.tag, name.0, file, named.line.into(), named.size.into());
+        if self.types.known.met.contains_key(&identity) {
+            return;
+        }
+        // Most are in the batch, from another object.
+        if let Some(kind) = abbrev.kind.filter(|kind| has_inside(*kind) && named.is_common) {
+            let bytes = self.name_bytes(name);
+            let place = (self.batch.strings.hash(file), named.line);
+            let key = with_place(described_key(kind, bytes, named.size, 0, false), place);
+            if !bytes.is_empty()
+                && let Some(&known) = self.types.known.by_key.get(&key)
+            {
+                self.types.known.met.insert(identity, known);
+                return;
+            }
+        }
+        self.meet(source, offset, identity);
     }
 
     #[inline]
@@ -200,7 +221,9 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             return NO_TYPE;
         }
         self.types.depth += 1;
-        let described = self.describe_entry(&source, offset as usize).unwrap_or(NO_TYPE);
+        let mut attrs = self.spare_attrs.take();
+        let described = self.describe_entry(&source, offset as usize, &mut attrs).unwrap_or(NO_TYPE);
+        self.spare_attrs.put(attrs);
         self.types.by_offset(offset).insert(offset as u32, described);
         self.types.depth -= 1;
         if self.types.depth == 0 {
@@ -213,26 +236,27 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         described
     }
 
-    fn describe_entry(&mut self, source: &Rc<Source<'d, E>>, offset: usize) -> Option<u32> {
+    fn describe_entry(
+        &mut self,
+        source: &Rc<Source<'d, E>>,
+        offset: usize,
+        attrs: &mut Attrs,
+    ) -> Option<u32> {
         let mut cursor = source.unit.cursor(offset);
         let abbrev = *source.unit.abbrevs.get(cursor.uleb())?;
-        let kind = kind(abbrev.tag)?;
-        let mut attrs = Attrs::default();
-        source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
+        let kind = abbrev.kind?;
+        source.unit.attrs(&mut cursor, &abbrev, attrs);
         // The type has a unit of its own; this entry only refers to it.
         if let Some(described) = attrs.get(Slot::Signature) {
             self.types.by_offset(offset as u64).insert(offset as u32, NO_TYPE);
             return Some(self.type_at(source, described));
         }
-        let has_inside = matches!(
-            kind,
-            TypeKind::Struct | TypeKind::Union | TypeKind::Class | TypeKind::Enum | TypeKind::Typedef
-        );
+        let has_inside = has_inside(kind);
         let name = attrs.string(Slot::Name);
         let declared = attrs.flag(Slot::Declaration);
         let file = attrs.get(Slot::DeclFile).map_or(LocalStr::EMPTY, |file| self.path(source, file));
         let is_common = has_inside && !declared && attrs.get(Slot::Encoding).is_none();
-        let identity = name.filter(|_| is_common).map(|name| identity(abbrev.tag, name.0, file, &attrs));
+        let identity = name.filter(|_| is_common).map(|name| identity(abbrev.tag, name.0, file, attrs));
         if let Some(identity) = identity
             && let Some(&known) = self.types.known.met.get(&identity)
             && known != NO_TYPE
@@ -243,7 +267,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         let name_bytes = name.map(|name| self.name_bytes(name)).unwrap_or_default();
         let named = !name_bytes.is_empty();
         let mut facts = TypeFacts {
-            key: Key::new(kind as u64),
+            key: Key::default(),
             kind,
             encoding: attrs.get(Slot::Encoding).unwrap_or(0) as u8,
             declared,
@@ -256,12 +280,9 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             first_member: self.batch.members.len() as u32,
             members: 0,
         };
-        facts.key = facts
-            .key
-            .with(content_hash(name_bytes))
-            .with(u64::from(facts.size) << 32 | u64::from(facts.encoding) << 1 | u64::from(declared));
+        facts.key = described_key(kind, name_bytes, facts.size, facts.encoding, declared);
         if named && (has_inside || kind == TypeKind::Base) {
-            facts.key = facts.key.with(self.batch.strings.hash(facts.file)).with(facts.line.into());
+            facts.key = with_place(facts.key, (self.batch.strings.hash(facts.file), facts.line));
             if let Some(&known) = self.types.known.by_key.get(&facts.key) {
                 self.types.known.met.extend(identity.map(|identity| (identity, known)));
                 return Some(known);
@@ -288,7 +309,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             facts.key = facts.key.with(name).with(member.value as u64).and(self.type_key(member.target));
         }
         if has_inside {
-            facts.key = facts.key.with(self.batch.strings.hash(facts.file)).with(facts.line.into());
+            facts.key = with_place(facts.key, (self.batch.strings.hash(facts.file), facts.line));
         } else {
             facts.file = LocalStr::EMPTY;
             facts.line = 0;
@@ -307,9 +328,10 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     fn describe_inside(&mut self, source: &Rc<Source<'d, E>>, offset: usize, described: u32) {
         let mut cursor = source.unit.cursor(offset);
         let Some(&abbrev) = source.unit.abbrevs.get(cursor.uleb()) else { return };
-        let mut attrs = Attrs::default();
+        let mut attrs = self.spare_attrs.take();
         source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
         let target = attrs.get(Slot::Type).map_or(NO_TYPE, |target| self.type_at(source, target));
+        self.spare_attrs.put(attrs);
         let mut facts = self.batch.types[described as usize];
         let members = self.read_members(source, &mut cursor, abbrev.has_children, facts.kind);
         facts.target = target;
@@ -339,7 +361,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     ) -> Vec<MemberFacts> {
         let mut members = vec![];
         let unit = &source.unit;
-        let mut attrs = Attrs::default();
+        let mut attrs = self.spare_attrs.take();
         let first = cursor.pos;
         while has_children && let Some((_, abbrev)) = unit.next_entry(cursor) {
             let wanted = match kind {
@@ -384,8 +406,25 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             }
         }
         self.types.passed_over += cursor.pos - first;
+        self.spare_attrs.put(attrs);
         members
     }
+}
+
+/// Whether types of this kind have members, or a target that their names stand for.
+fn has_inside(kind: TypeKind) -> bool {
+    matches!(kind, TypeKind::Struct | TypeKind::Union | TypeKind::Class | TypeKind::Enum | TypeKind::Typedef)
+}
+
+/// The start of a type's key: what its own entry says of it.
+fn described_key(kind: TypeKind, name: &[u8], size: u32, encoding: u8, declared: bool) -> Key {
+    let numbers = u64::from(size) << 32 | u64::from(encoding) << 1 | u64::from(declared);
+    Key::new(kind as u64).with(content_hash(name)).with(numbers)
+}
+
+/// The key with the hash of the file and the line.
+fn with_place(key: Key, (file, line): (u64, u32)) -> Key {
+    key.with(file).with(line.into())
 }
 
 /// A hash of what identifies a named type within an object: its tag, name, file, line and size.

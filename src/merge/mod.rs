@@ -85,9 +85,9 @@ pub struct Model {
     pub places: Places,
 }
 
-/// Merges all batches, given in order.
+/// Merges all batches, given in order. Types and functions leave them.
 pub fn merge(
-    batches: &[Extracted],
+    extracted: &mut [Extracted],
     release: &str,
     interner: Interner,
     first_types: FirstSeen,
@@ -96,13 +96,17 @@ pub fn merge(
     let release = interner.intern(release.as_bytes());
     let (strings, ids) = interner.finish();
     let release = ids.get(release);
-    let batches: Vec<Resolved<'_>> = batches.par_iter().map(|batch| Resolved::new(batch, &ids)).collect();
-    let batches = &batches[..];
+    let batches: Vec<Resolved<'_>> = extracted.par_iter().map(|batch| Resolved::new(batch, &ids)).collect();
     let (types, sorted) =
-        rayon::join(|| types::merge(batches, first_types), || functions::sort(batches, first_functions));
-    let mut functions = functions::merge(batches, &types, sorted);
+        rayon::join(|| types::merge(&batches, first_types), || functions::sort(&batches, first_functions));
+    let mut functions = functions::merge(&batches, &types, sorted);
+    // The tables of places take the memory of what was merged.
+    let local: Vec<Vec<StrId>> = batches.into_iter().map(|batch| batch.strings).collect();
+    extracted.iter_mut().for_each(|extracted| extracted.batch.forget_described());
+    let resolved = |(extracted, strings)| Resolved::with(extracted, strings);
+    let batches: Vec<Resolved<'_>> = extracted.iter().zip(local).map(resolved).collect();
     let (users, (places, starts)) =
-        rayon::join(|| users::merge(&types, &functions), || places::merge(batches, &functions));
+        rayon::join(|| users::merge(&types, &functions), || places::merge(&batches, &functions));
     functions.set_postings(&starts);
     (Model { strings, release, types, functions, users, places }, ids)
 }
@@ -129,7 +133,9 @@ struct Resolved<'b> {
 
 impl<'b> Resolved<'b> {
     fn new(extracted: &'b Extracted, ids: &StringIds) -> Self {
-        let strings = extracted.strings.iter().map(|string| ids.get(*string)).collect();
+        Self::with(extracted, extracted.strings.iter().map(|string| ids.get(*string)).collect())
+    }
+    fn with(extracted: &'b Extracted, strings: Vec<StrId>) -> Self {
         Self { batch: &extracted.batch, strings, first_object: extracted.first_object }
     }
     /// The final id of a string of the batch.

@@ -300,8 +300,8 @@ struct Read {
 impl Read {
     /// Merges, links and writes the index.
     fn write(self, index: PathBuf, meta: &Meta, lap: impl Fn(&'static str)) -> Result<Built> {
-        let Self { interner, types, functions, objects, batches, evaluated } = self;
-        let (mut model, ids) = merge::merge(&batches, &meta.release, interner, types, functions);
+        let Self { interner, types, functions, objects, mut batches, evaluated } = self;
+        let (mut model, ids) = merge::merge(&mut batches, &meta.release, interner, types, functions);
         lap("merge");
         let linked = link::link(&objects, &ids, &model.strings, &model.functions, &model.places);
         link::btf::mark(&mut model, &linked, &objects, &ids);
