@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{OnFault, Watched};
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -58,6 +58,17 @@ impl Watching {
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         self.mapping.bytes()
+    }
+    /// Removes a part of the file from the process's memory until it is read again.
+    pub fn forget(&self, part: &[u8]) {
+        let Some(map) = &self.mapping.map else { return };
+        let at = part.as_ptr().addr().wrapping_sub(map.as_ptr().addr());
+        if at.checked_add(part.len()).is_some_and(|end| end <= map.len()) {
+            // SAFETY: the mapping is private and nobody writes to it, so its pages are those of the file, and those
+            // that `faults` put in place of unreadable ones are zeros: dropped, they come back with the same bytes.
+            // A file that changes meanwhile is in `Mapping::of`'s argument already. Failure costs only memory.
+            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, part.len()) };
+        }
     }
     /// Checks that the file has not changed since it was opened. Replacing or removing a file does not change it: its
     /// name then belongs to another file.

@@ -22,6 +22,13 @@ pub struct DebugSections<'d> {
     pub(super) read: Vec<Input>,
 }
 
+/// Memory for relocated sections, reused from module to module: fresh pages cost as much as the copies themselves.
+#[derive(Default)]
+pub struct Buffers {
+    /// By section, so that one soon is as large as the section of most modules; the last is for `.eh_frame`.
+    spare: [Vec<u8>; NAMES.len() + 1],
+}
+
 /// The files that debug information came from.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
@@ -49,6 +56,7 @@ const INFO: usize = 0;
 const ADDR: usize = 6;
 const RANGES: usize = 8;
 const FRAME: usize = NAMES.len() - 1;
+const EH_FRAME: usize = NAMES.len();
 
 /// Offsets into sections are kept in this size.
 const MOST_BYTES: usize = u32::MAX as usize;
@@ -70,17 +78,35 @@ impl<'d> DebugSections<'d> {
     }
 
     /// Finds, inflates and relocates the debug sections of an object. Relocations that cannot be applied are reported
-    /// in `faults`.
-    pub fn load(object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
-        Self::load_named(object, "", PartKind::Object, faults)
+    /// in `faults`. Copies of sections are in the memory of `buffers`; [`Self::release`] returns it.
+    pub fn load(object: &Elf<'d>, buffers: &mut Buffers, faults: &mut Vec<Error>) -> Result<Self> {
+        Self::load_named(object, "", PartKind::Object, buffers, faults)
+    }
+
+    /// Returns the memory of sections to `buffers`.
+    pub fn release(self, buffers: &mut Buffers) {
+        let sections = self.sections.into_iter().chain([self.eh_frame]);
+        for (spare, section) in buffers.spare.iter_mut().zip(sections) {
+            if let Cow::Owned(section) = section {
+                *spare = section;
+            }
+        }
     }
 
     /// Finds and inflates the sections of split DWARF, whose names end with `.dwo`.
     pub(super) fn load_split(file: &Elf<'d>) -> Result<Self> {
-        Self::load_named(file, ".dwo", PartKind::Split, &mut vec![])
+        Self::load_named(file, ".dwo", PartKind::Split, &mut Buffers::default(), &mut vec![])
     }
 
-    fn load_named(object: &Elf<'d>, suffix: &str, kind: PartKind, faults: &mut Vec<Error>) -> Result<Self> {
+    fn load_named(
+        object: &Elf<'d>,
+        suffix: &str,
+        kind: PartKind,
+        buffers: &mut Buffers,
+        faults: &mut Vec<Error>,
+    ) -> Result<Self> {
+        let mut read =
+            |index: usize, buffer: usize| Self::read(object, index, &mut buffers.spare[buffer], faults);
         let mut loaded = Self::none(object.order, object.address_size);
         // Sections with units, with type units of DWARF 5, and with type units of DWARF 4.
         let (mut units, mut types, mut old_types) = (vec![], vec![], vec![]);
@@ -90,7 +116,7 @@ impl<'d> DebugSections<'d> {
         for (index, section) in object.sections.iter().enumerate().filter(|(_, s)| !s.raw().is_empty()) {
             if section.name == ".eh_frame" && !has_frame && !has_eh_frame && kind == PartKind::Object {
                 has_eh_frame = true;
-                loaded.eh_frame = Self::read(object, index, faults)?;
+                loaded.eh_frame = read(index, EH_FRAME)?;
                 loaded.eh_frame_address = address(object, section);
                 continue;
             }
@@ -107,7 +133,7 @@ impl<'d> DebugSections<'d> {
                 Some(name) if !section.is_in_group() => {
                     let at = NAMES.iter().position(|n| *n == name).filter(|at| *at != INFO);
                     if let Some(at) = at.filter(|at| !std::mem::replace(&mut found[*at], true)) {
-                        loaded.sections[at] = Self::read(object, index, faults)?;
+                        loaded.sections[at] = read(index, at)?;
                     }
                 }
                 _ => {}
@@ -120,11 +146,11 @@ impl<'d> DebugSections<'d> {
         }
         let info = &mut loaded.sections[INFO];
         for index in units {
-            Self::put_behind(info, Self::read(object, index, faults)?)?;
+            Self::put_behind(info, read(index, INFO)?)?;
         }
         let types = info.len();
         for index in old_types {
-            Self::put_behind(info, Self::read(object, index, faults)?)?;
+            Self::put_behind(info, read(index, INFO)?)?;
         }
         loaded.parts = vec![Part { kind, start: Origin::default(), types, end: info.len() }];
         loaded.origins = vec![Origin::default()];
@@ -147,7 +173,7 @@ impl<'d> DebugSections<'d> {
     pub fn with_frames_of(mut self, object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
         if let Some(index) = object.sections.iter().position(|s| s.name == ".eh_frame" && !s.raw().is_empty())
         {
-            self.eh_frame = Self::read(object, index, faults)?;
+            self.eh_frame = Self::read(object, index, &mut vec![], faults)?;
             self.eh_frame_address = address(object, &object.sections[index]);
             self.sections[FRAME] = Cow::Borrowed(&[]);
         }
@@ -202,14 +228,25 @@ impl<'d> DebugSections<'d> {
         Ok(self.parts.len() - 1)
     }
 
-    /// The section at this index. Cost: for a module, a copy and its relocations; all modules have 3 MB of
-    /// `.debug_frame`.
-    fn read(object: &Elf<'d>, index: usize, faults: &mut Vec<Error>) -> Result<Cow<'d, [u8]>> {
+    /// The section at this index; a copy is in the memory of `spare`. Cost: for a module, a copy and its relocations;
+    /// all modules have 3 MB of `.debug_frame`.
+    fn read(
+        object: &Elf<'d>,
+        index: usize,
+        spare: &mut Vec<u8>,
+        faults: &mut Vec<Error>,
+    ) -> Result<Cow<'d, [u8]>> {
         let section = &object.sections[index];
         let mut data = section.data()?;
         if object.is_relocatable
             && let Some(relocations) = object.relocations(index)?
         {
+            if let Cow::Borrowed(bytes) = data {
+                let mut copy = std::mem::take(spare);
+                copy.clear();
+                copy.extend_from_slice(bytes);
+                data = Cow::Owned(copy);
+            }
             relocate(object, section, data.to_mut(), relocations, faults)?;
         }
         Ok(data)

@@ -4,4 +4,4 @@ mod package;
 mod split;
 mod supplement;
 
-pub(crate) use debug::{DebugSections, Files};
+pub(crate) use debug::{Buffers, DebugSections, Files};

@@ -1,5 +1,5 @@
 //! Supplementary files, to which `dwz -m` moves what the debug files of several objects have in common.
-use super::DebugSections;
+use super::{Buffers, DebugSections};
 use crate::build_id::{DEBUG_ROOT, debug_file};
 use crate::discover::Input;
 use crate::dwarf::{Part, PartKind};
@@ -50,7 +50,7 @@ impl<'d> DebugSections<'d> {
             let hint = "install the debug packages of one version";
             return Err(Error::new(ErrorKind::Mismatch, what).hint(hint));
         }
-        let mut loaded = DebugSections::load(&file, &mut vec![])?;
+        let mut loaded = DebugSections::load(&file, &mut Buffers::default(), &mut vec![])?;
         loaded.parts.iter_mut().for_each(|part| *part = Part { kind: PartKind::Supplementary, ..*part });
         self.append(path, &loaded)?;
         Ok(())

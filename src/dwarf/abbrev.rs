@@ -4,62 +4,13 @@
 //! 5, section 7.5.3).
 use super::cursor::Cursor;
 use super::header::Encoding;
+pub use super::slot::{SLOTS, Slot};
+use super::slot::{slot, wanted};
+use super::type_plan::TypePlan;
+use super::types;
 use gimli::constants::*;
 use object::Endianness;
-
-/// A wanted attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Slot {
-    /// Not wanted: the value is skipped.
-    Skip,
-    Name,
-    LinkageName,
-    DeclFile,
-    DeclLine,
-    Type,
-    LowPc,
-    HighPc,
-    EntryPc,
-    Ranges,
-    Inline,
-    External,
-    Declaration,
-    Noreturn,
-    Prototyped,
-    Origin,
-    Specification,
-    CallFile,
-    CallLine,
-    CallColumn,
-    Location,
-    FrameBase,
-    ConstValue,
-    ByteSize,
-    BitSize,
-    BitOffset,
-    DataBitOffset,
-    MemberLocation,
-    Encoding,
-    Count,
-    UpperBound,
-    StmtList,
-    CompDir,
-    Producer,
-    Language,
-    StrOffsetsBase,
-    AddrBase,
-    LoclistsBase,
-    RnglistsBase,
-    DwoName,
-    DwoId,
-    Signature,
-    Import,
-    Sibling,
-}
-
-/// Number of slots.
-pub const SLOTS: usize = Slot::Sibling as usize + 1;
+use probeidx_format::types::TypeKind;
 
 /// One step of a plan: read a value of this form into this slot, or skip it.
 #[derive(Clone, Copy, Debug)]
@@ -82,16 +33,30 @@ pub struct Abbrev {
     pub has_children: bool,
     /// Whether it has a `DW_AT_name`.
     pub has_name: bool,
+    /// Whether it has a `DW_AT_declaration`, and no code.
+    pub is_declaration: bool,
+    /// The kind of type that it describes, if any.
+    pub kind: Option<TypeKind>,
+    /// An index into [`Abbrevs::plans`], or [`NO_PLAN`].
+    plan: u32,
     /// The position after the code of an entry of a `DW_AT_sibling` of four bytes; [`NO_SIBLING`] if it has none at a
     /// fixed position.
     pub sibling: u16,
+    /// The bytes of all its attributes; [`NO_LENGTH`] if they differ from entry to entry.
+    pub length: u16,
     first_step: u32,
     /// One past the last step.
     end_step: u32,
 }
 
+/// See [`Abbrev::plan`].
+const NO_PLAN: u32 = u32::MAX;
+
 /// See [`Abbrev::sibling`].
 pub const NO_SIBLING: u16 = u16::MAX;
+
+/// See [`Abbrev::length`].
+pub const NO_LENGTH: u16 = u16::MAX;
 
 /// The abbreviations of a unit, by code.
 #[derive(Default)]
@@ -101,16 +66,31 @@ pub struct Abbrevs {
     sparse: Vec<(u64, Abbrev)>,
     steps: Vec<Step>,
     constants: Vec<i64>,
+    plans: Vec<TypePlan>,
+    sizes: Sizes,
 }
 
 impl Abbrevs {
     /// Compiles the table at this offset into `self`, reusing its memory. Returns the offset after it, or that of an
     /// error.
     pub fn read(&mut self, section: &[u8], offset: usize, encoding: Encoding) -> Result<usize, usize> {
+        self.read_until(section, offset, encoding, None)
+    }
+
+    /// Like [`Self::read`], but stops after the abbreviation of the code `last`.
+    pub fn read_until(
+        &mut self,
+        section: &[u8],
+        offset: usize,
+        encoding: Encoding,
+        last: Option<u64>,
+    ) -> Result<usize, usize> {
         self.by_code.clear();
         self.sparse.clear();
         self.steps.clear();
         self.constants.clear();
+        self.plans.clear();
+        self.sizes.enter(encoding);
         // The table consists of bytes and LEB128 numbers, so the byte order does not matter.
         let mut cursor = Cursor::new(section, offset, Endianness::Little);
         let mut count = 0;
@@ -139,6 +119,10 @@ impl Abbrevs {
             } else {
                 self.sparse.push((code, abbrev));
             }
+            if last == Some(code) {
+                self.sort_sparse();
+                return Ok(cursor.pos);
+            }
         }
     }
 
@@ -162,8 +146,12 @@ impl Abbrevs {
         let first_step = self.steps.len() as u32;
         let mut sibling = NO_SIBLING;
         let mut has_name = false;
+        let mut is_declared = false;
         let mut seen = 0u64;
         let mut fixed_so_far = Some(0u32);
+        let kind = types::kind(tag);
+        let wanted = wanted(tag);
+        let (mut plan, mut is_planned) = (TypePlan::default(), kind.is_some());
         loop {
             let at = DwAt(cursor.uleb() as u16);
             let form = DwForm(cursor.uleb() as u16);
@@ -175,9 +163,10 @@ impl Abbrevs {
                 sibling = fixed_so_far.and_then(|o| u16::try_from(o).ok()).unwrap_or(NO_SIBLING);
             }
             has_name |= at == DW_AT_name;
-            let size = fixed_size(form, encoding);
+            let size = self.sizes.of(form);
+            let offset = fixed_so_far;
             fixed_so_far = fixed_so_far.zip(size).map(|(sum, size): (u32, u32)| sum.saturating_add(size));
-            let mut slot = slot(tag, at);
+            let mut slot = slot(wanted, at);
             // A repeated attribute is ignored. It may have no bytes in the entry, and would then cost time out of
             // proportion to the file.
             let bit = 1 << slot as u64;
@@ -185,6 +174,8 @@ impl Abbrevs {
                 slot = Slot::Skip;
             }
             seen |= bit;
+            is_declared |= slot == Slot::Declaration && form == DW_FORM_flag_present;
+            is_planned = is_planned && offset.is_some_and(|at| plan.add(slot, form, at, constant, encoding));
             match (slot, size) {
                 (Slot::Skip, Some(0)) => {}
                 (Slot::Skip, Some(size)) => match self.steps[first_step as usize..].last_mut() {
@@ -200,7 +191,29 @@ impl Abbrevs {
                 }
             }
         }
-        Abbrev { tag, has_children, has_name, sibling, first_step, end_step: self.steps.len() as u32 }
+        let length = fixed_so_far.and_then(|size| u16::try_from(size).ok()).unwrap_or(NO_LENGTH);
+        let plan = match is_planned && length != NO_LENGTH && plan.has_name() {
+            true => {
+                self.plans.push(plan);
+                self.plans.len() as u32 - 1
+            }
+            false => NO_PLAN,
+        };
+        let has = |slot: Slot| seen >> slot as u8 & 1 != 0;
+        let is_declaration = is_declared && ![Slot::LowPc, Slot::Ranges, Slot::EntryPc].into_iter().any(has);
+        let end_step = self.steps.len() as u32;
+        Abbrev {
+            tag,
+            has_children,
+            has_name,
+            is_declaration,
+            kind,
+            plan,
+            sibling,
+            length,
+            first_step,
+            end_step,
+        }
     }
 
     /// The abbreviation of this code.
@@ -214,6 +227,11 @@ impl Abbrevs {
             }
         }
     }
+    /// How to read what identifies the named type in an entry of this abbreviation, if that is at fixed positions.
+    #[inline]
+    pub fn type_plan(&self, abbrev: &Abbrev) -> Option<&TypePlan> {
+        self.plans.get(abbrev.plan as usize)
+    }
     /// The steps to read an entry of this abbreviation.
     #[inline]
     pub fn steps(&self, abbrev: &Abbrev) -> &[Step] {
@@ -223,6 +241,36 @@ impl Abbrevs {
     #[inline]
     pub fn constant(&self, step: &Step) -> i64 {
         self.constants.get(step.size as usize).copied().unwrap_or(0)
+    }
+}
+
+/// The sizes of the values of all usual forms in an encoding.
+struct Sizes {
+    encoding: Option<Encoding>,
+    sizes: [Option<u8>; 0x30],
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { encoding: None, sizes: [None; 0x30] }
+    }
+}
+
+impl Sizes {
+    fn enter(&mut self, encoding: Encoding) {
+        if self.encoding != Some(encoding) {
+            self.encoding = Some(encoding);
+            let size = |form| fixed_size(DwForm(form), encoding).map(|size| size as u8);
+            self.sizes = std::array::from_fn(|form| size(form as u16));
+        }
+    }
+    /// The size of a form's values, if it is fixed.
+    #[inline]
+    fn of(&self, form: DwForm) -> Option<u32> {
+        match self.sizes.get(usize::from(form.0)) {
+            Some(size) => size.map(u32::from),
+            None => fixed_size(form, self.encoding?),
+        }
     }
 }
 
@@ -250,123 +298,6 @@ fn fixed_size(form: DwForm, encoding: Encoding) -> Option<u32> {
         }
         _ => return None,
     })
-}
-
-/// The slot of this attribute in an entry with this tag.
-fn slot(tag: DwTag, at: DwAt) -> Slot {
-    let slot = match at {
-        DW_AT_name => Slot::Name,
-        DW_AT_decl_file => Slot::DeclFile,
-        DW_AT_decl_line => Slot::DeclLine,
-        DW_AT_type => Slot::Type,
-        DW_AT_declaration => Slot::Declaration,
-        DW_AT_abstract_origin => Slot::Origin,
-        DW_AT_specification => Slot::Specification,
-        DW_AT_low_pc => Slot::LowPc,
-        DW_AT_high_pc => Slot::HighPc,
-        DW_AT_ranges => Slot::Ranges,
-        DW_AT_byte_size => Slot::ByteSize,
-        DW_AT_linkage_name | DW_AT_MIPS_linkage_name => Slot::LinkageName,
-        DW_AT_entry_pc => Slot::EntryPc,
-        DW_AT_inline => Slot::Inline,
-        DW_AT_external => Slot::External,
-        DW_AT_noreturn => Slot::Noreturn,
-        DW_AT_prototyped => Slot::Prototyped,
-        DW_AT_call_file => Slot::CallFile,
-        DW_AT_call_line => Slot::CallLine,
-        DW_AT_call_column => Slot::CallColumn,
-        DW_AT_location => Slot::Location,
-        DW_AT_frame_base => Slot::FrameBase,
-        DW_AT_const_value => Slot::ConstValue,
-        DW_AT_bit_size => Slot::BitSize,
-        DW_AT_bit_offset => Slot::BitOffset,
-        DW_AT_data_bit_offset => Slot::DataBitOffset,
-        DW_AT_data_member_location => Slot::MemberLocation,
-        DW_AT_encoding => Slot::Encoding,
-        DW_AT_count => Slot::Count,
-        DW_AT_upper_bound => Slot::UpperBound,
-        DW_AT_stmt_list => Slot::StmtList,
-        DW_AT_comp_dir => Slot::CompDir,
-        DW_AT_producer => Slot::Producer,
-        DW_AT_language => Slot::Language,
-        DW_AT_str_offsets_base => Slot::StrOffsetsBase,
-        DW_AT_addr_base | DW_AT_GNU_addr_base => Slot::AddrBase,
-        DW_AT_loclists_base => Slot::LoclistsBase,
-        DW_AT_rnglists_base | DW_AT_GNU_ranges_base => Slot::RnglistsBase,
-        DW_AT_dwo_name | DW_AT_GNU_dwo_name => Slot::DwoName,
-        DW_AT_GNU_dwo_id => Slot::DwoId,
-        DW_AT_signature => Slot::Signature,
-        DW_AT_import => Slot::Import,
-        DW_AT_sibling => Slot::Sibling,
-        _ => Slot::Skip,
-    };
-    use Slot::*;
-    let wanted = match tag {
-        DW_TAG_subprogram => matches!(
-            slot,
-            Name | LinkageName
-                | DeclFile
-                | DeclLine
-                | Type
-                | LowPc
-                | HighPc
-                | EntryPc
-                | Ranges
-                | Inline
-                | External
-                | Declaration
-                | Noreturn
-                | Prototyped
-                | Origin
-                | Specification
-                | FrameBase
-                | Sibling
-        ),
-        DW_TAG_inlined_subroutine => {
-            matches!(slot, Origin | LowPc | HighPc | EntryPc | Ranges | CallFile | CallLine | CallColumn)
-        }
-        DW_TAG_formal_parameter | DW_TAG_variable => {
-            matches!(
-                slot,
-                Name | DeclLine | Type | Location | ConstValue | Origin | Specification | Declaration
-            )
-        }
-        DW_TAG_lexical_block | DW_TAG_try_block | DW_TAG_catch_block => {
-            matches!(slot, LowPc | HighPc | Ranges)
-        }
-        DW_TAG_label => matches!(slot, Name | DeclLine | LowPc | Origin),
-        DW_TAG_compile_unit | DW_TAG_partial_unit | DW_TAG_skeleton_unit | DW_TAG_type_unit => true,
-        DW_TAG_member | DW_TAG_inheritance => {
-            matches!(slot, Name | Type | MemberLocation | BitSize | BitOffset | DataBitOffset | ByteSize)
-        }
-        DW_TAG_enumerator => matches!(slot, Name | ConstValue),
-        DW_TAG_subrange_type => matches!(slot, Count | UpperBound),
-        DW_TAG_unspecified_parameters => false,
-        DW_TAG_imported_unit => slot == Import,
-        DW_TAG_namespace | DW_TAG_module => slot == Name,
-        // Types and their parts.
-        DW_TAG_structure_type
-        | DW_TAG_union_type
-        | DW_TAG_class_type
-        | DW_TAG_enumeration_type
-        | DW_TAG_typedef
-        | DW_TAG_base_type
-        | DW_TAG_pointer_type
-        | DW_TAG_array_type
-        | DW_TAG_const_type
-        | DW_TAG_volatile_type
-        | DW_TAG_restrict_type
-        | DW_TAG_atomic_type
-        | DW_TAG_subroutine_type
-        | DW_TAG_reference_type
-        | DW_TAG_rvalue_reference_type
-        | DW_TAG_unspecified_type => matches!(
-            slot,
-            Name | DeclFile | DeclLine | Type | ByteSize | Encoding | Declaration | Specification | Signature
-        ),
-        _ => false,
-    };
-    if wanted { slot } else { Skip }
 }
 
 #[cfg(test)]

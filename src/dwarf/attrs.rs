@@ -18,6 +18,23 @@ impl Default for Attrs {
     }
 }
 
+/// Values of attributes that are not in use: clearing or moving all of them costs more than reading an entry.
+#[derive(Default)]
+pub struct SpareAttrs(Vec<Box<Attrs>>);
+
+impl SpareAttrs {
+    /// Takes one out.
+    #[inline]
+    pub fn take(&mut self) -> Box<Attrs> {
+        self.0.pop().unwrap_or_default()
+    }
+    /// Puts one back.
+    #[inline]
+    pub fn put(&mut self, attrs: Box<Attrs>) {
+        self.0.push(attrs);
+    }
+}
+
 impl Attrs {
     /// The attribute's value: a number, an address, an absolute offset into `.debug_info`, a [`StrRef`], or the start
     /// and length of a block for [`block`].

@@ -24,6 +24,11 @@ impl<'d, E: Endian> Cursor<'d, E> {
     pub fn is_empty(&self) -> bool {
         self.pos >= self.data.len() || self.ended
     }
+    /// The bytes that are left.
+    #[inline(always)]
+    pub fn rest(&self) -> &'d [u8] {
+        self.data.get(self.pos..).unwrap_or_default()
+    }
     #[inline(always)]
     fn array<const N: usize>(&mut self) -> [u8; N] {
         match self.data.get(self.pos..).and_then(|d| d.first_chunk::<N>()) {

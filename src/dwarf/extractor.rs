@@ -1,6 +1,7 @@
 //! The state shared while the units of a batch are read: strings, paths, and other units that references lead to.
 use super::abbrev::Abbrevs;
-use super::attrs::{Attrs, StrRef};
+use super::attrs::{SpareAttrs, StrRef};
+use super::cursor::Cursor;
 use super::facts::Batch;
 use super::functions::UnitFunctions;
 use super::header::{Encoding, Fault, Role, UnitHeader};
@@ -94,11 +95,58 @@ impl Gathered {
     pub fn facts(&mut self) -> &mut Batch {
         &mut self.batch
     }
-    /// Finishes the batch.
-    pub fn finish(mut self) -> Batch {
-        self.batch.strings.freeze();
-        self.batch
+    /// Finishes the batch; what remains is empty and keeps its memory for the next batch. The batch lives long: it has
+    /// memory of its own, of exactly its size.
+    pub fn finish(&mut self) -> Batch {
+        let Batch {
+            strings,
+            types,
+            members,
+            functions,
+            variables,
+            units,
+            files,
+            places,
+            details,
+            ranges,
+            sequences,
+            lines,
+            labels,
+            frames,
+            frame_rows,
+            faults,
+        } = &mut self.batch;
+        let table = strings.freeze();
+        let batch = Batch {
+            strings: std::mem::take(strings),
+            types: own(types),
+            members: own(members),
+            functions: own(functions),
+            variables: own(variables),
+            units: own(units),
+            files: own(files),
+            places: own(places),
+            details: own(details),
+            ranges: own(ranges),
+            sequences: own(sequences),
+            lines: own(lines),
+            labels: own(labels),
+            frames: own(frames),
+            frame_rows: own(frame_rows),
+            faults: own(faults),
+        };
+        strings.reuse(table);
+        self.types.clear();
+        self.functions.clear();
+        batch
     }
+}
+
+/// A copy of a list, which is emptied.
+fn own<T: Clone>(list: &mut Vec<T>) -> Vec<T> {
+    let own = list.clone();
+    list.clear();
+    own
 }
 
 /// Types that need not be described again.
@@ -123,7 +171,7 @@ pub struct Extractor<'d, 'k, E> {
     pub(super) types: Types<'d, E>,
     pub(super) functions: UnitFunctions,
     pub(super) scratch: Scratch<'d>,
-    pub(super) attrs: Attrs,
+    pub(super) spare_attrs: SpareAttrs,
     strings: FxHashMap<u64, LocalStr>,
     paths: FxHashMap<(u64, u64), LocalStr>,
     foreign: FxHashMap<usize, Option<Rc<Source<'d, E>>>>,
@@ -149,7 +197,7 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
             types: Types::new(gathered.types),
             functions: UnitFunctions::new(gathered.functions),
             scratch: Scratch::default(),
-            attrs: Attrs::default(),
+            spare_attrs: SpareAttrs::default(),
             strings: gathered.strings,
             paths: gathered.paths,
             foreign: FxHashMap::default(),
@@ -254,6 +302,16 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
         let abbrevs = self.abbreviations(header.abbrev, header.encoding)?;
         let unit = Unit::read(header, self.object.sections, self.order, abbrevs, companion.as_ref())?;
         Ok((unit, companion.filter(|_| header.role == Role::Split)))
+    }
+
+    /// A unit of which only its own entry can be read. Cost: a look at one abbreviation.
+    pub(super) fn heading(&mut self, header: UnitHeader) -> Result<Unit<'d, E>, Fault> {
+        if header.companion.is_some() {
+            return Ok(self.unit(header)?.0);
+        }
+        let code = Cursor::new(self.object.sections.info, header.entries, self.order).uleb();
+        let abbrevs = Rc::new(self.abbreviations_until(header.abbrev, header.encoding, Some(code))?);
+        Unit::read(header, self.object.sections, self.order, abbrevs, None)
     }
 
     /// Reclaims the memory of a finished unit.

@@ -37,6 +37,16 @@ pub struct Batch {
     pub faults: Vec<(u32, Fault)>,
 }
 
+impl Batch {
+    /// Drops the types and functions, and all that only they refer to.
+    pub fn forget_described(&mut self) {
+        self.types = vec![];
+        self.members = vec![];
+        self.functions = vec![];
+        self.variables = vec![];
+    }
+}
+
 /// A type. Types with the same key are the same, in all batches.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeFacts {

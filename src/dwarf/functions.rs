@@ -9,7 +9,7 @@ use super::extractor::{Extractor, Source};
 use super::facts::{FunctionFacts, NO_TYPE, VariableFacts};
 use super::header::Fault;
 use super::strings::{Key, LocalStr};
-use super::types::{self, MOST_PASSED_OVER};
+use super::types::MOST_PASSED_OVER;
 use gimli::constants::*;
 use object::Endian;
 use probeidx_format::record::FunctionRecord;
@@ -194,7 +194,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         depth: u32,
     ) {
         let unit = &source.unit;
-        let mut attrs = Attrs::default();
+        let mut attrs = self.spare_attrs.take();
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             if self.functions.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len()) {
                 self.fault(Fault::new(".debug_info", offset, "functions are nested too deep, or overlap"));
@@ -217,8 +217,8 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                     self.collect_variables(source, cursor, out, depth + 1);
                 }
                 _ => {
-                    if abbrev.has_name && types::kind(abbrev.tag).is_some() {
-                        self.meet_type_within(source, offset, cursor, abbrev, &mut attrs);
+                    if abbrev.has_name && abbrev.kind.is_some() {
+                        self.pass_type(source, offset, cursor, abbrev, &mut attrs);
                     } else {
                         unit.skip_entry(cursor, abbrev);
                     }
@@ -226,6 +226,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 }
             }
         }
+        self.spare_attrs.put(attrs);
     }
 
     /// Reads a variable from its entry.

@@ -83,10 +83,8 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                         } else if let (Some(start), Some(end)) = (object.pc(e.start), object.pc(e.end)) {
                             // If no value changed since the entry, the first range is valid there too.
                             let is_first = parameter && !std::mem::replace(&mut has_more, true);
-                            let start = match object.begins(start) {
-                                Some(begin) if is_first && begin == entry => entry,
-                                _ => start,
-                            };
+                            let is_entry = is_first && object.begins(start) == Some(entry);
+                            let start = if is_entry { entry } else { start };
                             // If assignments precede the first instruction, GCC (8 and later, with location views)
                             // puts the passed value into an empty range, and the assigned one into the next range.
                             let is_passed = is_first && (start, end) == (entry, entry);

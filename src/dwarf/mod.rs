@@ -18,9 +18,11 @@ mod locations;
 mod places;
 mod read_budget;
 mod sections;
+mod slot;
 mod source_tree;
 mod split;
 pub mod strings;
+mod type_plan;
 mod types;
 mod unit;
 
@@ -91,7 +93,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             first_place: self.batch.places.len() as u32,
             first_file: self.batch.files.len() as u32,
         });
-        self.enter_unit();
+        self.enter_unit(&header);
         let first_sequence = self.batch.sequences.len();
         self.read_lines(&source);
         let mut with_code = vec![];
@@ -125,9 +127,11 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         depth: u32,
     ) {
         let unit = &source.unit;
+        let has_functions_in_types = has_functions_in_types(unit.language);
         let mut attrs = Attrs::default();
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             match abbrev.tag {
+                DW_TAG_subprogram if abbrev.is_declaration => unit.skip_entry(cursor, abbrev),
                 DW_TAG_subprogram => {
                     unit.attrs(cursor, abbrev, &mut attrs);
                     let has_code =
@@ -148,25 +152,18 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                         self.abstract_function(source, offset, cursor, abbrev.has_children, &attrs);
                     }
                 }
-                tag if types::kind(tag).is_some()
-                    && (abbrev.has_name || has_functions_in_types(unit.language)) =>
-                {
-                    let mut inside = *cursor;
-                    let sibling = unit.sibling(cursor, abbrev).filter(|_| abbrev.has_children);
+                _ if abbrev.kind.is_some() && abbrev.has_name && !has_functions_in_types => {
+                    self.pass_type(source, offset, cursor, abbrev, &mut attrs);
+                }
+                tag if abbrev.kind.is_some() && has_functions_in_types => {
                     unit.attrs(cursor, abbrev, &mut attrs);
                     self.meet_type(source, offset, tag, &attrs);
-                    if !abbrev.has_children {
-                        continue;
-                    }
-                    match sibling {
-                        _ if has_functions_in_types(unit.language) && depth < functions::DEEPEST_SCOPE => {
-                            inside.pos = cursor.pos;
-                            self.read_entries(source, &mut inside, with_code, depth + 1);
-                            cursor.pos = inside.pos;
-                            cursor.ended |= inside.ended;
+                    match abbrev.has_children {
+                        true if depth < functions::DEEPEST_SCOPE => {
+                            self.read_entries(source, cursor, with_code, depth + 1);
                         }
-                        Some(sibling) => cursor.pos = sibling,
-                        None => unit.skip_children(cursor),
+                        true => unit.skip_children(cursor),
+                        false => {}
                     }
                 }
                 DW_TAG_namespace | DW_TAG_module

@@ -6,11 +6,10 @@ use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{LabelFacts, NO_PLACE, PlaceFacts, RangeFacts};
 use super::functions::{DEEPEST_SCOPE, UnitVariable};
-use super::header::{Fault, Role};
+use super::header::{Fault, Role, UnitHeader};
 use super::read_budget::LIST_ENTRY;
 use super::sections::Sections;
 use super::strings::{LocalStr, content_hash};
-use super::types;
 use super::unit::Unit;
 use super::{has_functions_in_types, lists};
 use gimli::constants::*;
@@ -133,11 +132,11 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         abbrev: &Abbrev,
         outer: Frame,
     ) {
-        let mut attrs = std::mem::take(&mut self.attrs);
+        let mut attrs = self.spare_attrs.take();
         source.unit.attrs(cursor, abbrev, &mut attrs);
         let function = attrs.get(Slot::Origin).and_then(|origin| self.function_at(source, origin));
         let Some(function) = function.filter(|_| outer.depth < DEEPEST_SCOPE) else {
-            self.attrs = attrs;
+            self.spare_attrs.put(attrs);
             self.fault(Fault::new(
                 ".debug_info",
                 cursor.pos,
@@ -151,7 +150,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         let (entry, found) = self.entry_and_ranges(&source.unit, &attrs);
         let number = |slot| attrs.get(slot).unwrap_or(0) as u32;
         let (file, line, column) = (number(Slot::CallFile), number(Slot::CallLine), number(Slot::CallColumn));
-        self.attrs = attrs;
+        self.spare_attrs.put(attrs);
         let call = CallSite { file: self.file_number(source, file), line, column };
         let place = self.batch.places.len() as u32;
         let entry = entry.unwrap_or(0);
@@ -223,11 +222,11 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             match abbrev.tag {
                 DW_TAG_formal_parameter | DW_TAG_variable => {
-                    let mut attrs = std::mem::take(&mut self.attrs);
+                    let mut attrs = self.spare_attrs.take();
                     unit.attrs(cursor, abbrev, &mut attrs);
                     let parameter = abbrev.tag == DW_TAG_formal_parameter;
                     self.place_variable(source, offset, &attrs, parameter, writer, frame);
-                    self.attrs = attrs;
+                    self.spare_attrs.put(attrs);
                     if abbrev.has_children {
                         unit.skip_children(cursor);
                     }
@@ -236,10 +235,10 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 DW_TAG_lexical_block | DW_TAG_try_block | DW_TAG_catch_block
                     if abbrev.has_children && frame.depth < DEEPEST_SCOPE =>
                 {
-                    let mut attrs = std::mem::take(&mut self.attrs);
+                    let mut attrs = self.spare_attrs.take();
                     unit.attrs(cursor, abbrev, &mut attrs);
                     let (_, found) = self.entry_and_ranges(unit, &attrs);
-                    self.attrs = attrs;
+                    self.spare_attrs.put(attrs);
                     let block = writer.block(&found);
                     self.scratch.ranges = found;
                     let inner =
@@ -253,23 +252,23 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                     }
                 }
                 DW_TAG_label => {
-                    let mut attrs = std::mem::take(&mut self.attrs);
+                    let mut attrs = self.spare_attrs.take();
                     unit.attrs(cursor, abbrev, &mut attrs);
                     self.label(source, (frame.place, frame.block), &attrs);
-                    self.attrs = attrs;
+                    self.spare_attrs.put(attrs);
                     if abbrev.has_children {
                         unit.skip_children(cursor);
                     }
                 }
                 DW_TAG_subprogram => self.nested_function(unit, offset, cursor, abbrev, frame),
-                tag if has_members(unit, abbrev, tag) && frame.depth < DEEPEST_SCOPE => {
+                _ if has_members(unit, abbrev) && frame.depth < DEEPEST_SCOPE => {
                     unit.skip_attrs(cursor, abbrev);
                     self.walk_members(unit, cursor, frame);
                 }
-                tag if abbrev.has_name && types::kind(tag).is_some() => {
-                    let mut attrs = std::mem::take(&mut self.attrs);
-                    self.meet_type_within(source, offset, cursor, abbrev, &mut attrs);
-                    self.attrs = attrs;
+                _ if abbrev.has_name && abbrev.kind.is_some() => {
+                    let mut attrs = self.spare_attrs.take();
+                    self.pass_type(source, offset, cursor, abbrev, &mut attrs);
+                    self.spare_attrs.put(attrs);
                 }
                 _ => unit.skip_entry(cursor, abbrev),
             }
@@ -282,7 +281,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             match abbrev.tag {
                 DW_TAG_subprogram => self.nested_function(unit, offset, cursor, abbrev, frame),
-                tag if has_members(unit, abbrev, tag) && frame.depth < DEEPEST_SCOPE => {
+                _ if has_members(unit, abbrev) && frame.depth < DEEPEST_SCOPE => {
                     unit.skip_attrs(cursor, abbrev);
                     self.walk_members(unit, cursor, frame);
                 }
@@ -376,16 +375,17 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         number
     }
 
-    /// Clears the file numbers of the previous unit.
-    pub(super) fn enter_unit(&mut self) {
+    /// Forgets what is valid for the previous unit only.
+    pub(super) fn enter_unit(&mut self, unit: &UnitHeader) {
+        self.types.enter(unit);
         self.scratch.file_numbers.clear();
         self.scratch.numbers_of_paths.clear();
     }
 }
 
 /// Whether an entry is a type in which functions may be described.
-fn has_members(unit: &Unit<'_, impl Endian>, abbrev: &Abbrev, tag: DwTag) -> bool {
-    abbrev.has_children && types::kind(tag).is_some() && has_functions_in_types(unit.language)
+fn has_members(unit: &Unit<'_, impl Endian>, abbrev: &Abbrev) -> bool {
+    abbrev.has_children && abbrev.kind.is_some() && has_functions_in_types(unit.language)
 }
 
 /// The frame base of a function, to which its variables are relative.

@@ -53,22 +53,32 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         if let Some(known) = self.shared_abbrevs.read_again.get(&key) {
             return Ok(known.clone());
         }
+        let abbrevs = Rc::new(self.abbreviations_until(offset, encoding, None)?);
+        if !self.shared_abbrevs.read_once.insert(key) {
+            self.shared_abbrevs.read_again.insert(key, abbrevs.clone());
+        }
+        Ok(abbrevs)
+    }
+
+    /// The abbreviations at this offset, up to the one of the code `last`.
+    pub(super) fn abbreviations_until(
+        &mut self,
+        offset: usize,
+        encoding: Encoding,
+        last: Option<u64>,
+    ) -> Result<Abbrevs, Fault> {
         let section = self.object.sections.abbrev;
         let fault = |offset, what| Err(Fault::new(".debug_abbrev", offset, what));
         if is_too_much(self.read_budget.abbrevs, section.len()) {
             return fault(offset, "abbreviations are read more than 32 times: they overlap");
         }
         let mut abbrevs = std::mem::take(&mut self.spare_abbrevs);
-        match abbrevs.read(section, offset, encoding) {
+        match abbrevs.read_until(section, offset, encoding, last) {
             Ok(end) => self.read_budget.abbrevs += end - offset,
             Err(at) => {
                 self.read_budget.abbrevs += at.saturating_sub(offset);
                 return fault(at, "the abbreviations are damaged");
             }
-        }
-        let abbrevs = Rc::new(abbrevs);
-        if !self.shared_abbrevs.read_once.insert(key) {
-            self.shared_abbrevs.read_again.insert(key, abbrevs.clone());
         }
         Ok(abbrevs)
     }

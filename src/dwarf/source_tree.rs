@@ -42,7 +42,7 @@ impl SourceTree {
         let mut builds = BTreeSet::new();
         for header in source.headers.iter().filter(|unit| unit.role == Role::Own) {
             // Errors are reported later, when the unit itself is read.
-            let Ok((unit, _)) = extractor.unit(source.with_entries(*header)) else { continue };
+            let Ok(unit) = extractor.heading(source.with_entries(*header)) else { continue };
             let mut text = |at: Option<StrRef>| {
                 let text = at
                     .and_then(|at| at.bytes_within(&unit.sections, LONGEST_PATH.min(left)))

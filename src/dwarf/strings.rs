@@ -10,6 +10,9 @@ impl LocalStr {
     pub const EMPTY: Self = Self(0);
 }
 
+/// The memory of the hash table of [`Strings`].
+pub struct Table(HashTable<u32>);
+
 /// Distinct strings.
 pub struct Strings {
     arena: Vec<u8>,
@@ -64,9 +67,18 @@ impl Strings {
     pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
         (0..self.count()).map(|i| (self.hashes[i], self.get(LocalStr(i as u32))))
     }
-    /// Frees the hash table, which only adding strings needs.
-    pub fn freeze(&mut self) {
-        self.table = HashTable::new();
+    /// Takes away the hash table, which only adding strings needs.
+    pub fn freeze(&mut self) -> Table {
+        let mut table = std::mem::take(&mut self.table);
+        table.clear();
+        Table(table)
+    }
+    /// Goes on with the memory of another table.
+    pub fn reuse(&mut self, table: Table) {
+        let own = std::mem::replace(&mut self.table, table.0);
+        for string in own {
+            self.table.insert_unique(self.hashes[string as usize], string, |&i| self.hashes[i as usize]);
+        }
     }
 }
 
@@ -85,7 +97,7 @@ pub fn content_hash(bytes: &[u8]) -> u64 {
 
 /// Identifies a type or function by its content, in every batch. 128 bits, so that accidental collisions are out of
 /// the question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(pub u64, pub u64);
 
 impl Key {

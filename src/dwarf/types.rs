@@ -8,12 +8,15 @@ use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, block};
 use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{MemberFacts, NO_TYPE, TypeFacts};
-use super::header::Fault;
+use super::header::{Fault, UnitHeader};
 use super::strings::{Key, LocalStr, content_hash};
+use super::type_plan::Named;
 use gimli::constants::*;
 use object::Endian;
 use probeidx_format::types::TypeKind;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Deeper chains of types are cut: no program has them.
@@ -27,15 +30,34 @@ pub(super) const MOST_PASSED_OVER: usize = 32;
 #[derive(Default)]
 pub struct KnownInBatch {
     by_key: FxHashMap<Key, u32>,
-    /// By offset in `.debug_info`.
+    /// By offset in `.debug_info`: those of the unit that is read. It stays small, and so in the processor's caches.
     by_offset: FxHashMap<u32, u32>,
-    /// Named types of the object already met, by a hash of tag, name, file, line and size.
-    met: FxHashSet<u64>,
+    /// By offset in `.debug_info`: those of other units.
+    by_offset_elsewhere: FxHashMap<u32, u32>,
+    /// Named types of the object already met, by [`identity`]. Those without a number here are found by their key.
+    met: FxHashMap<u64, u32>,
+}
+
+impl KnownInBatch {
+    /// Empties it; its memory is kept.
+    pub(super) fn clear(&mut self) {
+        self.by_key.clear();
+        self.leave_object();
+    }
+
+    /// Forgets what is valid for one object only.
+    fn leave_object(&mut self) {
+        self.by_offset.clear();
+        self.by_offset_elsewhere.clear();
+        self.met.clear();
+    }
 }
 
 /// The state of types while a batch is read.
 pub struct Types<'d, E> {
     known: KnownInBatch,
+    /// The offsets of the unit that is read.
+    unit: Range<u32>,
     /// Named types whose content remains to be read.
     pending: Vec<(Rc<Source<'d, E>>, usize, u32)>,
     depth: u32,
@@ -46,13 +68,25 @@ pub struct Types<'d, E> {
 impl<E> Types<'_, E> {
     /// Starts with the types already in the batch.
     pub(super) fn new(known: KnownInBatch) -> Self {
-        Self { known, pending: vec![], depth: 0, passed_over: 0 }
+        Self { known, unit: 0..0, pending: vec![], depth: 0, passed_over: 0 }
     }
     /// The types in the batch.
     pub(super) fn into_known(mut self) -> KnownInBatch {
-        self.known.by_offset.clear();
-        self.known.met.clear();
+        self.known.leave_object();
         self.known
+    }
+    /// Begins a unit.
+    pub(super) fn enter(&mut self, unit: &UnitHeader) {
+        self.unit = unit.start as u32..unit.end as u32;
+        self.known.by_offset.clear();
+    }
+    /// The types by offset, where this offset belongs.
+    #[inline(always)]
+    fn by_offset(&mut self, offset: u64) -> &mut FxHashMap<u32, u32> {
+        match self.unit.contains(&(offset as u32)) {
+            true => &mut self.known.by_offset,
+            false => &mut self.known.by_offset_elsewhere,
+        }
     }
 }
 
@@ -82,26 +116,18 @@ pub fn kind(tag: DwTag) -> Option<TypeKind> {
 impl<'d, E: Endian> Extractor<'d, '_, E> {
     /// Meets a type among a unit's entries; `attrs` are its attributes. Only a named type not met before costs more
     /// than a lookup.
-    #[inline]
     pub(super) fn meet_type(&mut self, source: &Rc<Source<'d, E>>, offset: usize, tag: DwTag, attrs: &Attrs) {
         let Some(name) = attrs.get(Slot::Name) else { return };
         if attrs.flag(Slot::Declaration) {
             return;
         }
         let file = attrs.get(Slot::DeclFile).map_or(LocalStr::EMPTY, |file| self.path(source, file));
-        let line = attrs.get(Slot::DeclLine).unwrap_or(0);
-        let size = attrs.get(Slot::ByteSize).unwrap_or(0);
-        let place = u64::from(file.0) << 32 | line & 0xffff_ffff;
-        let identity = Key::new(size << 16 | u64::from(tag.0)).with(name).with(place);
-        if self.types.known.met.insert(identity.0) {
-            self.type_at(source, offset as u64);
-        }
+        self.meet(source, offset, identity(tag, name, file, attrs));
     }
 
-    /// Meets a named type among the entries of a function, where it may have no other reference, and skips its
-    /// content.
-    #[cold]
-    pub(super) fn meet_type_within(
+    /// Like [`Self::meet_type`], with the entry's attributes still to be read; skips its children.
+    #[inline]
+    pub(super) fn pass_type(
         &mut self,
         source: &Rc<Source<'d, E>>,
         offset: usize,
@@ -111,8 +137,19 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     ) {
         let unit = &source.unit;
         let sibling = unit.sibling(cursor, abbrev).filter(|_| abbrev.has_children);
-        unit.attrs(cursor, abbrev, attrs);
-        self.meet_type(source, offset, abbrev.tag, attrs);
+        let plan = unit.abbrevs.type_plan(abbrev).filter(|_| !unit.order.is_big_endian());
+        match plan.and_then(|plan| plan.read(cursor.rest())) {
+            Some(named) => {
+                cursor.skip(abbrev.length.into());
+                if !named.declared {
+                    self.meet_planned(source, offset, abbrev, &named);
+                }
+            }
+            None => {
+                unit.attrs(cursor, abbrev, attrs);
+                self.meet_type(source, offset, abbrev.tag, attrs);
+            }
+        }
         match sibling {
             Some(sibling) => cursor.pos = sibling,
             None if abbrev.has_children => unit.skip_children(cursor),
@@ -120,10 +157,41 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         }
     }
 
+    /// Like [`Self::meet_type`], for an entry read by a plan.
+    fn meet_planned(&mut self, source: &Rc<Source<'d, E>>, offset: usize, abbrev: &Abbrev, named: &Named) {
+        let file = named.file.map_or(LocalStr::EMPTY, |file| self.path(source, file.into()));
+        let name = source.unit.str(named.name.into());
+        let identity = identity_of(abbrev.tag, name.0, file, named.line.into(), named.size.into());
+        if self.types.known.met.contains_key(&identity) {
+            return;
+        }
+        // Most are in the batch, from another object.
+        if let Some(kind) = abbrev.kind.filter(|kind| has_inside(*kind) && named.is_common) {
+            let bytes = self.name_bytes(name);
+            let place = (self.batch.strings.hash(file), named.line);
+            let key = with_place(described_key(kind, bytes, named.size, 0, false), place);
+            if !bytes.is_empty()
+                && let Some(&known) = self.types.known.by_key.get(&key)
+            {
+                self.types.known.met.insert(identity, known);
+                return;
+            }
+        }
+        self.meet(source, offset, identity);
+    }
+
+    #[inline]
+    fn meet(&mut self, source: &Rc<Source<'d, E>>, offset: usize, identity: u64) {
+        if let Entry::Vacant(new) = self.types.known.met.entry(identity) {
+            new.insert(NO_TYPE);
+            self.type_at(source, offset as u64);
+        }
+    }
+
     /// The type at this offset of `.debug_info`, in any unit.
     #[inline]
     pub(super) fn type_at(&mut self, source: &Rc<Source<'d, E>>, offset: u64) -> u32 {
-        match self.types.known.by_offset.get(&(offset as u32)) {
+        match self.types.by_offset(offset).get(&(offset as u32)) {
             Some(&known) => known,
             None => self.describe(source, offset),
         }
@@ -145,18 +213,18 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             };
             self.fault(Fault::new(".debug_info", at, what));
             // Further references to it are not reported again.
-            self.types.known.by_offset.insert(offset as u32, NO_TYPE);
+            self.types.by_offset(offset).insert(offset as u32, NO_TYPE);
             return NO_TYPE;
         };
         if self.types.depth >= DEEPEST {
             self.fault(Fault::new(".debug_info", offset as usize, "types are nested too deep"));
             return NO_TYPE;
         }
-        // A reference back to it while it is being described has no type.
-        self.types.known.by_offset.insert(offset as u32, NO_TYPE);
         self.types.depth += 1;
-        let described = self.describe_entry(&source, offset as usize).unwrap_or(NO_TYPE);
-        self.types.known.by_offset.insert(offset as u32, described);
+        let mut attrs = self.spare_attrs.take();
+        let described = self.describe_entry(&source, offset as usize, &mut attrs).unwrap_or(NO_TYPE);
+        self.spare_attrs.put(attrs);
+        self.types.by_offset(offset).insert(offset as u32, described);
         self.types.depth -= 1;
         if self.types.depth == 0 {
             while let Some((source, offset, described)) = self.types.pending.pop() {
@@ -168,24 +236,38 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         described
     }
 
-    fn describe_entry(&mut self, source: &Rc<Source<'d, E>>, offset: usize) -> Option<u32> {
+    fn describe_entry(
+        &mut self,
+        source: &Rc<Source<'d, E>>,
+        offset: usize,
+        attrs: &mut Attrs,
+    ) -> Option<u32> {
         let mut cursor = source.unit.cursor(offset);
         let abbrev = *source.unit.abbrevs.get(cursor.uleb())?;
-        let kind = kind(abbrev.tag)?;
-        let mut attrs = Attrs::default();
-        source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
+        let kind = abbrev.kind?;
+        source.unit.attrs(&mut cursor, &abbrev, attrs);
         // The type has a unit of its own; this entry only refers to it.
         if let Some(described) = attrs.get(Slot::Signature) {
+            self.types.by_offset(offset as u64).insert(offset as u32, NO_TYPE);
             return Some(self.type_at(source, described));
         }
-        // Most types are found by their key; only a new one adds its name to the strings of the batch.
+        let has_inside = has_inside(kind);
         let name = attrs.string(Slot::Name);
-        let name_bytes = name.map(|name| self.name_bytes(name)).unwrap_or_default();
         let declared = attrs.flag(Slot::Declaration);
-        let named = !name_bytes.is_empty();
         let file = attrs.get(Slot::DeclFile).map_or(LocalStr::EMPTY, |file| self.path(source, file));
+        let is_common = has_inside && !declared && attrs.get(Slot::Encoding).is_none();
+        let identity = name.filter(|_| is_common).map(|name| identity(abbrev.tag, name.0, file, attrs));
+        if let Some(identity) = identity
+            && let Some(&known) = self.types.known.met.get(&identity)
+            && known != NO_TYPE
+        {
+            return Some(known);
+        }
+        // Most types are found by their key; only a new one adds its name to the strings of the batch.
+        let name_bytes = name.map(|name| self.name_bytes(name)).unwrap_or_default();
+        let named = !name_bytes.is_empty();
         let mut facts = TypeFacts {
-            key: Key::new(kind as u64),
+            key: Key::default(),
             kind,
             encoding: attrs.get(Slot::Encoding).unwrap_or(0) as u8,
             declared,
@@ -198,17 +280,11 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             first_member: self.batch.members.len() as u32,
             members: 0,
         };
-        facts.key = facts
-            .key
-            .with(content_hash(name_bytes))
-            .with(u64::from(facts.size) << 32 | u64::from(facts.encoding) << 1 | u64::from(declared));
-        let has_inside = matches!(
-            kind,
-            TypeKind::Struct | TypeKind::Union | TypeKind::Class | TypeKind::Enum | TypeKind::Typedef
-        );
+        facts.key = described_key(kind, name_bytes, facts.size, facts.encoding, declared);
         if named && (has_inside || kind == TypeKind::Base) {
-            facts.key = facts.key.with(self.batch.strings.hash(facts.file)).with(facts.line.into());
+            facts.key = with_place(facts.key, (self.batch.strings.hash(facts.file), facts.line));
             if let Some(&known) = self.types.known.by_key.get(&facts.key) {
+                self.types.known.met.extend(identity.map(|identity| (identity, known)));
                 return Some(known);
             }
             facts.known = self.known.contains(facts.key);
@@ -216,11 +292,14 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 facts.name = name.map_or(LocalStr::EMPTY, |name| self.string(name));
             }
             let described = self.add_type(facts);
+            self.types.known.met.extend(identity.map(|identity| (identity, described)));
             if has_inside && !declared && !facts.known {
                 self.types.pending.push((source.clone(), offset, described));
             }
             return Some(described);
         }
+        // A reference back to it while it is being described has no type.
+        self.types.by_offset(offset as u64).insert(offset as u32, NO_TYPE);
         facts.name = name.map_or(LocalStr::EMPTY, |name| self.string(name));
         facts.target = attrs.get(Slot::Type).map_or(NO_TYPE, |target| self.type_at(source, target));
         let members = self.read_members(source, &mut cursor, abbrev.has_children, kind);
@@ -230,7 +309,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             facts.key = facts.key.with(name).with(member.value as u64).and(self.type_key(member.target));
         }
         if has_inside {
-            facts.key = facts.key.with(self.batch.strings.hash(facts.file)).with(facts.line.into());
+            facts.key = with_place(facts.key, (self.batch.strings.hash(facts.file), facts.line));
         } else {
             facts.file = LocalStr::EMPTY;
             facts.line = 0;
@@ -249,9 +328,10 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     fn describe_inside(&mut self, source: &Rc<Source<'d, E>>, offset: usize, described: u32) {
         let mut cursor = source.unit.cursor(offset);
         let Some(&abbrev) = source.unit.abbrevs.get(cursor.uleb()) else { return };
-        let mut attrs = Attrs::default();
+        let mut attrs = self.spare_attrs.take();
         source.unit.attrs(&mut cursor, &abbrev, &mut attrs);
         let target = attrs.get(Slot::Type).map_or(NO_TYPE, |target| self.type_at(source, target));
+        self.spare_attrs.put(attrs);
         let mut facts = self.batch.types[described as usize];
         let members = self.read_members(source, &mut cursor, abbrev.has_children, facts.kind);
         facts.target = target;
@@ -281,7 +361,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     ) -> Vec<MemberFacts> {
         let mut members = vec![];
         let unit = &source.unit;
-        let mut attrs = Attrs::default();
+        let mut attrs = self.spare_attrs.take();
         let first = cursor.pos;
         while has_children && let Some((_, abbrev)) = unit.next_entry(cursor) {
             let wanted = match kind {
@@ -326,8 +406,37 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             }
         }
         self.types.passed_over += cursor.pos - first;
+        self.spare_attrs.put(attrs);
         members
     }
+}
+
+/// Whether types of this kind have members, or a target that their names stand for.
+fn has_inside(kind: TypeKind) -> bool {
+    matches!(kind, TypeKind::Struct | TypeKind::Union | TypeKind::Class | TypeKind::Enum | TypeKind::Typedef)
+}
+
+/// The start of a type's key: what its own entry says of it.
+fn described_key(kind: TypeKind, name: &[u8], size: u32, encoding: u8, declared: bool) -> Key {
+    let numbers = u64::from(size) << 32 | u64::from(encoding) << 1 | u64::from(declared);
+    Key::new(kind as u64).with(content_hash(name)).with(numbers)
+}
+
+/// The key with the hash of the file and the line.
+fn with_place(key: Key, (file, line): (u64, u32)) -> Key {
+    key.with(file).with(line.into())
+}
+
+/// A hash of what identifies a named type within an object: its tag, name, file, line and size.
+fn identity(tag: DwTag, name: u64, file: LocalStr, attrs: &Attrs) -> u64 {
+    let number = |slot| attrs.get(slot).unwrap_or(0);
+    identity_of(tag, name, file, number(Slot::DeclLine), number(Slot::ByteSize))
+}
+
+#[inline(always)]
+fn identity_of(tag: DwTag, name: u64, file: LocalStr, line: u64, size: u64) -> u64 {
+    let place = u64::from(file.0) << 32 | line & 0xffff_ffff;
+    Key::new(size << 16 | u64::from(tag.0)).with(name).with(place).0
 }
 
 /// The number of elements of an array's dimension; -1 if known only at run time.

@@ -1,5 +1,5 @@
 //! Units: their headers, abbreviations, and attribute values.
-use super::abbrev::{Abbrev, Abbrevs, NO_SIBLING, Slot, Step};
+use super::abbrev::{Abbrev, Abbrevs, NO_LENGTH, NO_SIBLING, Slot, Step};
 use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, StrRef};
 use super::cursor::Cursor;
 use super::header::{Fault, Role, UnitHeader};
@@ -161,6 +161,9 @@ impl<'d, E: Endian> Unit<'d, E> {
     /// Skips the attributes of an entry.
     #[inline]
     pub fn skip_attrs(&self, cursor: &mut Cursor<'d, E>, abbrev: &Abbrev) {
+        if abbrev.length != NO_LENGTH {
+            return cursor.skip(abbrev.length.into());
+        }
         for step in self.abbrevs.steps(abbrev) {
             match step.form {
                 Step::FIXED => cursor.skip(step.size.into()),

@@ -53,6 +53,12 @@ impl Image {
         let inflated = decompress::decompress(kind, bytes, decompress::most(bytes.len() as u64))?;
         Ok(Some(image::unpack(&inflated)?.unwrap_or(inflated)))
     }
+    /// Removes a part of the object from the process's memory until it is read again, if the file has it as it is.
+    pub fn forget(&self, part: &[u8]) {
+        if let Self::Mapped(mapping) = self {
+            mapping.forget(part);
+        }
+    }
     /// Checks that the file has not changed since it was opened.
     ///
     /// # Errors

@@ -73,14 +73,21 @@ fn apply(
 ) -> Result<()> {
     let kinds = Kinds::of(object.machine);
     let mut unknown = None;
+    // Neighbours refer to the same few symbols, those of the debug sections.
+    let mut recent = [(u64::MAX, 0); 8];
     for relocation in relocations {
         let offset = relocation.r_offset.get(order) as usize;
         let info = relocation.r_info.get(order);
         let kind = info as u32;
         let addend = relocation.r_addend.get(order);
-        let value = || {
-            let symbol = object.symbols.get((info >> 32) as usize)?;
-            let value = object.symbol_address_in(order, symbol).wrapping_add(addend as u64);
+        let mut value = || {
+            let number = info >> 32;
+            let (known, symbol) = &mut recent[number as usize % 8];
+            if *known != number {
+                *symbol = object.symbol_address_in(order, object.symbols.get(number as usize)?);
+                *known = number;
+            }
+            let value = symbol.wrapping_add(addend as u64);
             let place = || address(object, section).wrapping_add(offset as u64);
             Some(if kind == kinds.relative { value.wrapping_sub(place()) } else { value })
         };

@@ -9,7 +9,7 @@ mod types;
 mod users;
 
 use crate::dwarf::facts::Batch;
-use crate::dwarf::strings::{Key, LocalStr};
+use crate::dwarf::strings::{Key, LocalStr, Strings};
 use intern::{GlobalStr, Interner, StringIds};
 use probeidx_format::id::StrId;
 use rayon::prelude::*;
@@ -23,7 +23,7 @@ pub use users::Users;
 /// A batch with its strings interned for the whole build.
 pub struct Extracted {
     pub batch: Batch,
-    /// The strings of the batch.
+    /// The strings of the batch. Their texts are in the batch until [`Self::forget_texts`].
     pub strings: Vec<GlobalStr>,
     /// The index's number for the first object of the batch.
     pub first_object: u32,
@@ -85,9 +85,9 @@ pub struct Model {
     pub places: Places,
 }
 
-/// Merges all batches, given in order.
+/// Merges all batches, given in order. Types and functions leave them.
 pub fn merge(
-    batches: &[Extracted],
+    extracted: &mut [Extracted],
     release: &str,
     interner: Interner,
     first_types: FirstSeen,
@@ -96,18 +96,26 @@ pub fn merge(
     let release = interner.intern(release.as_bytes());
     let (strings, ids) = interner.finish();
     let release = ids.get(release);
-    let batches: Vec<Resolved<'_>> = batches.par_iter().map(|batch| Resolved::new(batch, &ids)).collect();
-    let batches = &batches[..];
+    let batches: Vec<Resolved<'_>> = extracted.par_iter().map(|batch| Resolved::new(batch, &ids)).collect();
     let (types, sorted) =
-        rayon::join(|| types::merge(batches, first_types), || functions::sort(batches, first_functions));
-    let mut functions = functions::merge(batches, &types, sorted);
+        rayon::join(|| types::merge(&batches, first_types), || functions::sort(&batches, first_functions));
+    let mut functions = functions::merge(&batches, &types, sorted);
+    // The tables of places take the memory of what was merged.
+    let local: Vec<Vec<StrId>> = batches.into_iter().map(|batch| batch.strings).collect();
+    extracted.iter_mut().for_each(|extracted| extracted.batch.forget_described());
+    let resolved = |(extracted, strings)| Resolved::with(extracted, strings);
+    let batches: Vec<Resolved<'_>> = extracted.iter().zip(local).map(resolved).collect();
     let (users, (places, starts)) =
-        rayon::join(|| users::merge(&types, &functions), || places::merge(batches, &functions));
+        rayon::join(|| users::merge(&types, &functions), || places::merge(&batches, &functions));
     functions.set_postings(&starts);
     (Model { strings, release, types, functions, users, places }, ids)
 }
 
 impl Extracted {
+    /// Drops the texts of the batch's strings, which the interner has too.
+    pub fn forget_texts(&mut self) {
+        self.batch.strings = Strings::default();
+    }
     /// Registers the types and functions described in this batch.
     pub fn register(&self, number: u32, types: &FirstSeen, functions: &FirstSeen) {
         let described = (0..).zip(&self.batch.types).filter(|(_, t)| !t.known);
@@ -125,7 +133,9 @@ struct Resolved<'b> {
 
 impl<'b> Resolved<'b> {
     fn new(extracted: &'b Extracted, ids: &StringIds) -> Self {
-        let strings = extracted.strings.iter().map(|string| ids.get(*string)).collect();
+        Self::with(extracted, extracted.strings.iter().map(|string| ids.get(*string)).collect())
+    }
+    fn with(extracted: &'b Extracted, strings: Vec<StrId>) -> Self {
         Self { batch: &extracted.batch, strings, first_object: extracted.first_object }
     }
     /// The final id of a string of the batch.

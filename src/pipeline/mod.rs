@@ -3,6 +3,7 @@ mod account;
 mod description;
 mod modules;
 mod open;
+mod pool;
 mod tapset;
 mod unchanged;
 mod units;
@@ -22,6 +23,7 @@ pub use crate::version::version;
 use crate::write::BuildLock;
 use account::{from_skipped_meta, input_meta, skipped_meta};
 use modules::Group;
+use pool::Pool;
 use probeidx_format::machine::address_size;
 use probeidx_format::meta::{Meta, SkippedMeta};
 use rayon::prelude::*;
@@ -236,8 +238,12 @@ fn build_kernel(
     order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
     let read_modules = || {
         let (release, fallback) = (&kernel.release, &fallback);
+        let memory = Pool::default();
         let read = |g: usize| {
-            Ok((g, modules::read(groups[g], release, types, &known, fallback, interner, observer)?))
+            let read = |memory: &mut _| {
+                modules::read(groups[g], release, types, &known, fallback, interner, memory, observer)
+            };
+            Ok((g, memory.lend(read)?))
         };
         order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
     };
@@ -294,8 +300,8 @@ struct Read {
 impl Read {
     /// Merges, links and writes the index.
     fn write(self, index: PathBuf, meta: &Meta, lap: impl Fn(&'static str)) -> Result<Built> {
-        let Self { interner, types, functions, objects, batches, evaluated } = self;
-        let (mut model, ids) = merge::merge(&batches, &meta.release, interner, types, functions);
+        let Self { interner, types, functions, objects, mut batches, evaluated } = self;
+        let (mut model, ids) = merge::merge(&mut batches, &meta.release, interner, types, functions);
         lap("merge");
         let linked = link::link(&objects, &ids, &model.strings, &model.functions, &model.places);
         link::btf::mark(&mut model, &linked, &objects, &ids);

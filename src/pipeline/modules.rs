@@ -7,10 +7,12 @@ use super::units::cut;
 use super::vmlinux::{Fallback, KernelFacts};
 use crate::code::Kernel;
 use crate::code::layout::{self, Layout};
+use crate::debug_files::Buffers;
 use crate::discover::{Input, UNKNOWN_RELEASE};
 use crate::dwarf::{self, Gathered, KnownTypes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::ObjectFacts;
+use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::load::object_kind::ObjectKind;
 use crate::merge::Extracted;
@@ -37,6 +39,13 @@ pub struct Group {
     pub skipped: Vec<Skipped>,
 }
 
+/// Working memory to read a group of modules.
+#[derive(Default)]
+pub struct Memory {
+    gathered: Gathered,
+    buffers: Buffers,
+}
+
 /// Reads modules one after another into one batch; each file is dropped before the next is opened. `of_kernel` is
 /// what vmlinux yielded, empty without vmlinux. If a module changes while it is read, the attempt is discarded and
 /// the other modules are read again without it.
@@ -50,6 +59,7 @@ pub fn read(
     of_kernel: &KernelFacts,
     fallback: &Fallback,
     interner: &Interner,
+    memory: &mut Memory,
     observer: &dyn Observer,
 ) -> Result<Group> {
     let mut changed: Vec<Option<Error>> = vec![None; modules.len()];
@@ -61,7 +71,7 @@ pub fn read(
                 done += 1;
             }
         };
-        match attempt(modules, &changed, release, known, of_kernel, fallback, interner, observe) {
+        match attempt(modules, &changed, release, known, of_kernel, fallback, interner, memory, observe) {
             Ok(group) => return Ok(group),
             Err((number, error)) if error.kind() == ErrorKind::Changed => changed[number] = Some(error),
             Err((_, error)) => return Err(error),
@@ -83,53 +93,59 @@ fn attempt(
     of_kernel: &KernelFacts,
     fallback: &Fallback,
     interner: &Interner,
+    memory: &mut Memory,
     mut observe: impl FnMut(usize, &Input),
 ) -> Result<Group, (usize, Error)> {
     let may_lack_dwarf = !matches!(fallback, Fallback::Nothing(_));
-    let mut gathered = Gathered::default();
+    let Memory { gathered, buffers } = memory;
+    // What an attempt before this one left.
+    gathered.finish();
     let (mut objects, mut inputs, mut parts, mut skipped) = (vec![], vec![], vec![], vec![]);
     for (number, (input, changed)) in modules.iter().zip(changed).enumerate() {
         let object_number = objects.len() as u32;
-        let read =
-            |object: &Elf<'_>, code: &Elf<'_>, description: Description<'_>, faults: &mut Vec<Error>| {
-                check_release(object, release)?;
-                let name = input.name.as_deref().unwrap_or_default();
-                match (description, fallback) {
-                    (Description::Dwarf(source), _) => {
-                        let units = source.own();
-                        let read = dwarf::read_units(std::mem::take(&mut gathered), *source, &units, known);
-                        gathered = dwarf::read_frames(read, *source);
-                    }
-                    (Description::Btf(data), Fallback::Btf(base)) => {
-                        description::module(base, gathered.facts(), data, object, object_number, name);
-                    }
-                    _ => {}
+        let read = |object: &Elf<'_>,
+                    code: &Elf<'_>,
+                    description: Description<'_>,
+                    _: &Image,
+                    faults: &mut Vec<Error>| {
+            check_release(object, release)?;
+            let name = input.name.as_deref().unwrap_or_default();
+            match (description, fallback) {
+                (Description::Dwarf(source), _) => {
+                    let units = source.own();
+                    let read = dwarf::read_units(std::mem::take(gathered), *source, &units, known);
+                    *gathered = dwarf::read_frames(read, *source);
                 }
-                let path = input.path.display().to_string();
-                // Without vmlinux, each module supplies its own structs.
-                let own_shapes;
-                let (shapes, layout) = if of_kernel.shapes.is_empty() {
-                    own_shapes = layout::shapes(std::iter::once(gathered.so_far()));
-                    (&own_shapes, Layout::of(&own_shapes))
-                } else {
-                    (&of_kernel.shapes, of_kernel.layout)
-                };
-                let version = version::version(release);
-                let kernel = Kernel { version, config: None, shapes, evidence: of_kernel.evidence };
-                let kind = ObjectKind::Module(name);
-                let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
-                if let (Description::Dwarf(_), Fallback::Nothing(Some(base))) = (description, fallback) {
-                    facts.prototypes = description::prototypes(base, &[object, code], interner, faults);
+                (Description::Btf(data), Fallback::Btf(base)) => {
+                    description::module(base, gathered.facts(), data, object, object_number, name);
                 }
-                if code.section("__tracepoints").is_none() {
-                    return Ok(facts);
-                }
-                Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
+                _ => {}
+            }
+            let path = input.path.display().to_string();
+            // Without vmlinux, each module supplies its own structs.
+            let own_shapes;
+            let (shapes, layout) = if of_kernel.shapes.is_empty() {
+                own_shapes = layout::shapes(std::iter::once(gathered.so_far()));
+                (&own_shapes, Layout::of(&own_shapes))
+            } else {
+                (&of_kernel.shapes, of_kernel.layout)
             };
-        match changed
-            .clone()
-            .map_or_else(|| open(input, object_number, may_lack_dwarf, Some(&of_kernel.tree), read), Err)
-        {
+            let version = version::version(release);
+            let kernel = Kernel { version, config: None, shapes, evidence: of_kernel.evidence };
+            let kind = ObjectKind::Module(name);
+            let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
+            if let (Description::Dwarf(_), Fallback::Nothing(Some(base))) = (description, fallback) {
+                facts.prototypes = description::prototypes(base, &[object, code], interner, faults);
+            }
+            if code.section("__tracepoints").is_none() {
+                return Ok(facts);
+            }
+            Ok(facts.with_tracepoints(object, code, kind, layout.as_ref(), interner, faults))
+        };
+        match changed.clone().map_or_else(
+            || open(input, object_number, may_lack_dwarf, Some(&of_kernel.tree), buffers, read),
+            Err,
+        ) {
             Ok((facts, files, faults)) => {
                 inputs.push(input_meta(input, Some(&facts)));
                 parts.extend(part_metas(&files));
@@ -150,13 +166,9 @@ fn attempt(
     }
     let batch = gathered.finish();
     skipped.extend(count_faults(&batch.faults, |object| &objects[object as usize].1));
-    Ok(Group {
-        extracted: Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 },
-        objects: objects.into_iter().map(|o| o.0).collect(),
-        inputs,
-        parts,
-        skipped,
-    })
+    let mut extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+    extracted.forget_texts();
+    Ok(Group { extracted, objects: objects.into_iter().map(|o| o.0).collect(), inputs, parts, skipped })
 }
 
 /// Checks the kernel release in `.modinfo` (`vermagic`).

@@ -5,7 +5,7 @@ use super::description::{self, Description};
 use super::units::source;
 use crate::build_id::hex;
 use crate::code;
-use crate::debug_files::{DebugSections, Files};
+use crate::debug_files::{Buffers, DebugSections, Files};
 use crate::discover::Input;
 use crate::dwarf::{ObjectSource, SourceTree, Units};
 use crate::error::{Error, ErrorKind, Result};
@@ -14,7 +14,7 @@ use crate::load::elf::Elf;
 use std::path::Path;
 
 /// Opens a file and passes `read` the object, the object with its code (another file if this is a debug file without
-/// code), its description, and a list for errors. An object without DWARF is an error unless `may_lack_dwarf`. Source
+/// code), its description, the image of the file, and a list for errors. An object without DWARF is an error unless `may_lack_dwarf`. Source
 /// paths are relative to `tree`, or without one to the source tree of the object itself. Also returns the files that
 /// hold its debug information, and what could not be read.
 pub fn open<T>(
@@ -22,10 +22,11 @@ pub fn open<T>(
     number: u32,
     may_lack_dwarf: bool,
     tree: Option<&SourceTree>,
-    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &mut Vec<Error>) -> Result<T>,
+    buffers: &mut Buffers,
+    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &Image, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let image = input.unpacked.take(&input.path)?;
-    let found = open_in(&image, input, number, may_lack_dwarf, tree, read);
+    let found = open_in(&image, input, number, may_lack_dwarf, tree, buffers, read);
     image.unchanged(&input.path)?;
     found
 }
@@ -36,7 +37,8 @@ fn open_in<T>(
     number: u32,
     may_lack_dwarf: bool,
     tree: Option<&SourceTree>,
-    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &mut Vec<Error>) -> Result<T>,
+    buffers: &mut Buffers,
+    read: impl FnOnce(&Elf<'_>, &Elf<'_>, Description<'_>, &Image, &mut Vec<Error>) -> Result<T>,
 ) -> Result<(T, Files, Vec<Skipped>)> {
     let in_file = |e: Error| e.at(&input.path);
     let mut errors = vec![];
@@ -46,7 +48,7 @@ fn open_in<T>(
         Some(table) => object.with_symbols(table),
         None => object,
     };
-    let mut debug = DebugSections::load(&object, &mut errors).map_err(in_file)?;
+    let mut debug = DebugSections::load(&object, buffers, &mut errors).map_err(in_file)?;
     debug.add_supplement(&object, &input.path).unwrap_or_else(|e| errors.push(e));
     let mut units = Units::of(&debug.sections(&Units::default()));
     debug.add_split(&mut units, &object, &[&input.path], &mut errors);
@@ -67,9 +69,13 @@ fn open_in<T>(
     let with_bytes = shipped.as_ref().unwrap_or(&object);
     let bodies = code::bodies(with_bytes, input.name.is_some());
     let bodies = Some(&bodies).filter(|bodies| !bodies.is_empty());
-    let untouched = code::untouched(with_bytes, input.name.is_some());
+    let untouched = || code::untouched(with_bytes, input.name.is_some());
     let source = source(&object, number, debug.sections(&units), &units.headers, bodies);
-    let own_tree = if tree.is_none() { SourceTree::of(source) } else { Default::default() };
+    // Modules are read side by side, and have the tree of vmlinux.
+    let (untouched, own_tree) = match tree {
+        None => rayon::join(untouched, || SourceTree::of(source)),
+        Some(_) => (untouched(), SourceTree::default()),
+    };
     let source = ObjectSource { untouched: Some(&untouched), tree: tree.unwrap_or(&own_tree), ..source };
     let description = match Description::without_dwarf(&object) {
         _ if !units.headers.is_empty() => Description::Dwarf(&source),
@@ -87,7 +93,8 @@ fn open_in<T>(
             }));
         }
     };
-    let found = read(&object, shipped.as_ref().unwrap_or(&object), description, &mut errors).map_err(in_file);
+    let found =
+        read(&object, shipped.as_ref().unwrap_or(&object), description, image, &mut errors).map_err(in_file);
     if let (Some(image), Some(path)) = (&with_code, path) {
         image.unchanged(path)?;
     }
@@ -95,6 +102,7 @@ fn open_in<T>(
     let part = |e: Error| Skipped::part(in_file(e), 1);
     let mut skipped: Vec<Skipped> = errors.into_iter().map(part).collect();
     let files = debug.files(&input.path);
+    debug.release(buffers);
     skipped.extend(units.faults.iter().map(|f| Skipped::part(from_fault(&files.parts[f.part], f), 1)));
     Ok((found, files, skipped))
 }

@@ -1,5 +1,7 @@
 //! Reads the units of an object into batches of facts, in parallel.
+use super::pool::Pool;
 use crate::dwarf::{self, Gathered, ObjectSource, Sections, SourceTree, UnitHeader};
+use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::merge::intern::Interner;
 use crate::merge::{Extracted, FirstSeen};
@@ -10,15 +12,26 @@ use rustc_hash::FxHashMap;
 /// stay busy to the end. The bytes of an index depend on it, so it must not depend on the machine.
 const BATCH: u64 = 4 << 20;
 
-/// Reads one object, its units in batches in parallel.
+/// Reads one object, its units in batches in parallel. What was read of `image`, which has the debug information, is
+/// removed from memory.
 pub fn whole(
     source: ObjectSource<'_>,
     interner: &Interner,
     types: &FirstSeen,
     functions: &FirstSeen,
+    image: &Image,
 ) -> Vec<Extracted> {
-    let read = |(number, batch): (usize, &&[UnitHeader])| {
-        let batch = dwarf::read_units(Gathered::default(), source, batch, &()).finish();
+    // The walk over the headers of the units has mapped most of it.
+    image.forget(source.sections.info);
+    let memory = Pool::<Gathered>::default();
+    let read = |(number, units): (usize, &&[UnitHeader])| {
+        let batch = memory.lend(|gathered| {
+            *gathered = dwarf::read_units(std::mem::take(gathered), source, units, &());
+            gathered.finish()
+        });
+        if let (Some(first), Some(last)) = (units.first(), units.last()) {
+            image.forget(source.sections.info.get(first.start..last.end).unwrap_or_default());
+        }
         let extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
         extracted.register(number as u32, types, functions);
         extracted

@@ -4,7 +4,7 @@ use super::unchanged::unchanged;
 use super::units;
 use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_locked, skipped_meta, threads};
 use crate::code::{Evidence, Kernel};
-use crate::debug_files::DebugSections;
+use crate::debug_files::{Buffers, DebugSections};
 use crate::discover::{self, UserObject};
 use crate::dwarf::Units;
 use crate::error::{Error, ErrorKind, Result};
@@ -120,7 +120,7 @@ fn read_in(
         });
     let with_debug = debug_file.as_ref().unwrap_or(&object);
     let mut faults: Vec<Error> = vec![];
-    let mut sections = DebugSections::load(with_debug, &mut faults)
+    let mut sections = DebugSections::load(with_debug, &mut Buffers::default(), &mut faults)
         .and_then(|sections| sections.with_frames_of(&object, &mut faults))
         .unwrap_or_else(|e| {
             lost(e.at(debug_path));
@@ -157,7 +157,7 @@ fn read_in(
                 &mut faults,
             )
         },
-        || units::whole(source, interner, types, functions),
+        || units::whole(source, interner, types, functions, debug_image.unwrap_or(image)),
     );
     skipped.extend(faults.into_iter().map(|e| Skipped::part(e.at(debug_path), 1)));
     for batch in &batches {

@@ -6,6 +6,7 @@ use super::{Skipped, units};
 use crate::btf;
 use crate::code::layout::{self, Layout};
 use crate::code::{Evidence, Kernel};
+use crate::debug_files::Buffers;
 use crate::discover::Input;
 use crate::dwarf::SourceTree;
 use crate::error::{Error, Result};
@@ -68,7 +69,7 @@ pub fn read<T: Send>(
     evaluate: impl Fn(u16, Option<&KernelConfig>) -> T + Sync,
 ) -> Result<Vmlinux<T>> {
     let ((facts, evaluated, extracted, known, fallback), files, mut skipped) =
-        open(input, 0, true, None, |object, code, description, faults| {
+        open(input, 0, true, None, &mut Buffers::default(), |object, code, description, image, faults| {
             let path = input.path.display().to_string();
             let facts = |shapes: &Shapes, faults: &mut Vec<Error>| {
                 // A debug file may lie anywhere; the configuration lies beside the installed kernel.
@@ -91,7 +92,7 @@ pub fn read<T: Send>(
             };
             let extract = || match description {
                 Description::Dwarf(source) => {
-                    (units::whole(*source, interner, types, functions), Fallback::Nothing(None))
+                    (units::whole(*source, interner, types, functions, image), Fallback::Nothing(None))
                 }
                 Description::Btf(data) => {
                     let (batch, base) = description::kernel(data, object);
@@ -105,13 +106,14 @@ pub fn read<T: Send>(
             let of_batches = |extracted: &[Extracted]| layout::shapes(extracted.iter().map(|e| &e.batch));
             // BTF yields the table structs at once; DWARF only once the units are read.
             let mut shapes = description::shapes(&[object, code]);
-            let ((mut facts, evaluated), (extracted, mut fallback)) = if shapes.is_empty() {
+            let ((mut facts, evaluated), (mut extracted, mut fallback)) = if shapes.is_empty() {
                 let (extracted, fallback) = extract();
                 shapes = of_batches(&extracted);
                 (facts(&shapes, faults), (extracted, fallback))
             } else {
                 rayon::join(|| facts(&shapes, faults), extract)
             };
+            extracted.iter_mut().for_each(Extracted::forget_texts);
             if let Description::Dwarf(_) = description {
                 let base = description::of_prototypes(&[object, code], faults);
                 facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
