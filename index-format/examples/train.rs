@@ -71,7 +71,8 @@ fn rewrite(buffer: &mut Buffer, details: Details<'_>, entry: u32) {
             }
             Item::Variable(index, Location::List(list)) => {
                 let entries: Vec<_> = list.map(|(range, expr)| (range, expr.operations())).collect();
-                writer.list(index, &entries.iter().map(|(range, expr)| (*range, &**expr)).collect::<Vec<_>>());
+                writer
+                    .list(index, &entries.iter().map(|(range, expr)| (*range, &**expr)).collect::<Vec<_>>());
             }
         }
     }
@@ -91,7 +92,8 @@ fn rows(view: &View<'_>) -> usize {
 }
 
 fn functions(view: &View<'_>) -> usize {
-    let functions = <[FunctionRecord]>::ref_from_bytes(view.checked(SectionName::Functions).unwrap()).unwrap();
+    let functions =
+        <[FunctionRecord]>::ref_from_bytes(view.checked(SectionName::Functions).unwrap()).unwrap();
     let bytes = view.checked(SectionName::FunctionDetails).unwrap();
     let ranks: BTreeMap<_, u32> =
         view.variables.iter().zip(0..).map(|(v, rank)| ((v.name.get(), v.type_id.get()), rank)).collect();
@@ -100,7 +102,8 @@ fn functions(view: &View<'_>) -> usize {
     let (_, functions) = functions.split_last().unwrap();
     let changed = functions.iter().filter(|function| {
         let read: Variables<'_> = view.variables(function);
-        let mut writer = variables::Writer::new(vec![], read.return_type, read.linkage_name, function.line.get());
+        let mut writer =
+            variables::Writer::new(vec![], read.return_type, read.linkage_name, function.line.get());
         for variable in read {
             writer.put(rank(&variable), variable.line, variable.parameter, variable.nested);
         }

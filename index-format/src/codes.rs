@@ -101,6 +101,8 @@ groups! {
     VARIABLE_RANK = 4 of NUMBER,
     /// The line of a variable, by its flags and those of the previous one.
     VARIABLE_LINE = 20 of NUMBER,
+    /// An instruction: after one of 1 byte, 2, 3, 4, 5, more; after a gap; after a repetition.
+    INSTRUCTION = 8 of 17,
 }
 
 /// The number of contexts before a group.
@@ -189,7 +191,8 @@ const fn tables() -> Tables {
             code <<= 1;
             let before = code;
             if length > LOOKED_UP {
-                decoder.bases[(length - LOOKED_UP - 1) as usize] = (position as u16).wrapping_sub(code as u16);
+                decoder.bases[(length - LOOKED_UP - 1) as usize] =
+                    (position as u16).wrapping_sub(code as u16);
             }
             let mut symbol = 0;
             while symbol < count {

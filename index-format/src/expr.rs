@@ -282,7 +282,9 @@ fn coded(operations: &[u8], base: FrameBase) -> Option<Coded> {
                 && let Some(number) = whole_sleb(rest) =>
         {
             match base {
-                FrameBase::Register(register) => Coded { kind: BASED + value, register: register & 0x1f, number },
+                FrameBase::Register(register) => {
+                    Coded { kind: BASED + value, register: register & 0x1f, number }
+                }
                 _ => Coded { kind: FRAME + value, register: 0, number },
             }
         }
@@ -569,7 +571,8 @@ mod tests {
     #[test]
     fn an_expression_that_comes_again_is_a_reference() {
         let verbatim = [0x70, 0x00, 0x06, 0x23, 0x08];
-        let all = [&verbatim[..], &[0x77, 0x08], &[0x55], &[0x77, 0x08], &[0x77, 0x08], &[0x31, 0x9f], &verbatim];
+        let all =
+            [&verbatim[..], &[0x77, 0x08], &[0x55], &[0x77, 0x08], &[0x77, 0x08], &[0x31, 0x9f], &verbatim];
         let (once, _) = written(&all[..3], FrameBase::Cfa);
         let (bits, out) = written(&all, FrameBase::Cfa);
         assert!(bits < once + 40, "{bits} bits, {once} of them for those that differ");

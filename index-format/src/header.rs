@@ -116,7 +116,7 @@ sections! {
     Segments = "segments",
     /// `RefusedRecord`s, by object, in the order of the kernel's own list.
     Refused = "refused",
-    /// For each section of x86 and arm64 code a bit per byte, the lowest first: whether an instruction starts there.
+    /// For each section of code that was read, where its instructions start: see [`boundaries`](crate::boundaries).
     Boundaries = "boundaries",
     /// `TypeUsersRecord`s, sorted.
     TypeUsers = "type_users",

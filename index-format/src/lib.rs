@@ -165,11 +165,12 @@
 //! | 5 | `tracepoints`, `event_fields`, `labels`; SystemTap's tapsets: `tapset`, `tapset_names`, `tapset_strings`, `tapset_definitions`, `tapset_trees`, `tapset_sources`; the kernel's `configuration`; units of BTF, objects with names only |
 //! | 6 | which tables about its code an object lacks (`unread`), and sites that may be in one of them; instructions that raise exceptions |
 //! | 7 | without `name_fst`, which nobody read; bits of the hash in `name_hash`; bounds of the code that can be probed in `objects` |
-//! | 8 | a third smaller: tables packed ([`table`]) |
+//! | 8 | three fifths of the size: tables packed ([`table`]); details, line rows, variables and boundaries as bits ([`bits`], [`codes`]) |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 
 mod bits;
+pub mod boundaries;
 mod codes;
 pub mod config;
 pub mod details;

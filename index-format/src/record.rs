@@ -182,7 +182,7 @@ packed! {
         size: U64,
         /// Its start in the object's address space.
         pc: Pc,
-        /// The start of its bits in `boundaries`; [`SectionRecord::NO_BOUNDARIES`] if none of its code was read.
+        /// Where its instructions start: an offset into `boundaries`; [`SectionRecord::NO_BOUNDARIES`] if none of its code was read.
         boundaries: U32,
     }
     /// A symbol of the object's `.symtab` with a name and a section, except section and file symbols; in a module,

@@ -1,4 +1,5 @@
 //! An index as typed slices. Opening it takes the header and a bounds check per section, whatever the file's size.
+use crate::boundaries;
 use crate::config;
 use crate::details::{self, Details};
 use crate::error::{Error, Result};
@@ -312,8 +313,7 @@ impl<'a> View<'a> {
         if first == SectionRecord::NO_BOUNDARIES {
             return None;
         }
-        let byte = self.boundaries.get((first as usize).checked_add(offset as usize / 8)?)?;
-        Some(byte >> (offset % 8) & 1 != 0)
+        boundaries::is_start(self.boundaries.get(first as usize..)?, offset)
     }
     /// The object that a placement belongs to. Cost: a binary search over the objects.
     pub fn object_of_place(&self, place: PlaceId) -> ObjectId {

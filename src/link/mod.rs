@@ -12,10 +12,10 @@ use crate::merge::intern::{GlobalStr, Interner, StringIds};
 use crate::merge::{Functions, Places};
 use object::Endianness;
 use probeidx_format::id::{FunctionId, Pc, StrId, SymbolId};
-use probeidx_format::names;
 use probeidx_format::record::*;
 use probeidx_format::variables::Variables;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32, U64};
+use probeidx_format::{boundaries, names};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tracepoints::TracepointFacts;
@@ -81,6 +81,9 @@ impl ObjectFacts {
             ObjectKind::Vmlinux => code::read(with_code, &mut symbols, false, kernel, faults),
             ObjectKind::Module(_) => code::read(with_code, &mut symbols, true, kernel, faults),
         };
+        for (_, starts) in &mut code.boundaries {
+            *starts = boundaries::encode(starts);
+        }
         if object.order == Endianness::Big {
             code.flags |= ObjectRecord::BIG_ENDIAN;
         }

@@ -68,7 +68,8 @@ fn lengths(counts: &[u64]) -> Vec<u32> {
 }
 
 fn huffman(counts: impl Iterator<Item = u64>) -> Vec<u32> {
-    let mut heap: BinaryHeap<_> = counts.enumerate().map(|(symbol, count)| Reverse((count, symbol))).collect();
+    let mut heap: BinaryHeap<_> =
+        counts.enumerate().map(|(symbol, count)| Reverse((count, symbol))).collect();
     let symbols = heap.len();
     let mut parents = vec![0; symbols];
     while let (Some(Reverse(a)), Some(Reverse(b))) = (heap.pop(), heap.pop()) {
