@@ -93,9 +93,9 @@
 //! 3. None of the 396 [`RefusedRecord`](record::RefusedRecord)s of vmlinux contains it.
 //! 4. [`SiteRecord`](record::SiteRecord) 36,500 starts there: `ac 1c a1 00  05  01`, 5 bytes of a jump label.
 //!    Refused.
-//! 5. Otherwise `boundaries` would decide. The section's bits start at 0, the address is byte 0xa10cac of it: bit 4
-//!    of byte 0x142195. The bytes from the previous one on are `82 10 02 29`: instructions start 11 and 5 bytes
-//!    before the address, at it, and 5 and 12 bytes after it, as `objdump -d` shows.
+//! 5. Otherwise `boundaries` would decide. The section's blocks start at 0, and the address is byte 172 of block
+//!    10,307. Of its symbols, `… 6 5 5 7 …` are the ones around it: instructions start 11 and 5 bytes before the
+//!    address, at it, and 5 and 12 bytes after it, as `objdump -d` shows.
 //!
 //! ## A frame rule, worked by hand
 //!

@@ -117,14 +117,6 @@ records! {
         /// See the `UnitRecord::…` constants.
         flags: U32,
     }
-    /// A struct, union, class or enum that functions take or return. Ends where the next one starts; the table has one
-    /// record more.
-    TypeUsersRecord = 8 {
-        /// The type.
-        type_id: TypeId,
-        /// Into `type_uses`.
-        first_use: U32,
-    }
     /// A range of addresses in the kernel's own kprobe blacklist.
     RefusedRecord = 12 {
         /// The first address.
@@ -157,6 +149,14 @@ records! {
 }
 
 packed! {
+    /// A struct, union, class or enum that functions take or return. Ends where the next one starts; the table has one
+    /// record more.
+    TypeUsersRecord = 8 {
+        /// The type.
+        type_id: TypeId,
+        /// Into `type_uses`.
+        first_use: U32,
+    }
     /// A field of an event's record (tracefs, `events/SYSTEM/EVENT/format`).
     EventFieldRecord = 16 {
         /// Its name.
@@ -316,6 +316,10 @@ packed! {
         /// Its rules: an offset into `frame_rows`.
         rows: U32,
     }
+}
+
+impl Record for StrId {
+    const COLUMNS: &'static [usize] = &[size_of::<Self>()];
 }
 
 impl Record for SymbolId {

@@ -36,7 +36,7 @@ pub struct View<'a> {
     pub sections: Table<'a, SectionRecord>,
     /// By object; one record more than units.
     pub units: &'a [UnitRecord],
-    pub(crate) unit_files: &'a [StrId],
+    pub(crate) unit_files: Table<'a, StrId>,
     /// Sorted; one record more than names.
     pub names: Table<'a, NameRecord>,
     name_hash: &'a [U32],
@@ -63,7 +63,7 @@ pub struct View<'a> {
     segments: &'a [SegmentRecord],
     pub(crate) refused: &'a [RefusedRecord],
     boundaries: &'a [u8],
-    pub(crate) type_users: &'a [TypeUsersRecord],
+    pub(crate) type_users: Table<'a, TypeUsersRecord>,
     pub(crate) type_uses: &'a [u8],
     pub(crate) frames: Table<'a, FrameRecord>,
     frame_rows: &'a [u8],
@@ -94,7 +94,7 @@ impl<'a> View<'a> {
             objects: records(file, directory, S::Objects)?,
             sections: table(file, directory, S::Sections)?,
             units: records(file, directory, S::Units)?,
-            unit_files: records(file, directory, S::UnitFiles)?,
+            unit_files: table(file, directory, S::UnitFiles)?,
             names: table(file, directory, S::Names)?,
             name_hash: records(file, directory, S::NameHash)?,
             functions: table(file, directory, S::Functions)?,
@@ -114,7 +114,7 @@ impl<'a> View<'a> {
             segments: records(file, directory, S::Segments)?,
             refused: records(file, directory, S::Refused)?,
             boundaries: bytes(file, directory, S::Boundaries)?,
-            type_users: records(file, directory, S::TypeUsers)?,
+            type_users: table(file, directory, S::TypeUsers)?,
             type_uses: bytes(file, directory, S::TypeUses)?,
             frames: table(file, directory, S::Frames)?,
             frame_rows: bytes(file, directory, S::FrameRows)?,
@@ -331,13 +331,13 @@ impl<'a> View<'a> {
         UnitId::new(after.saturating_sub(1) as u32)
     }
     /// The paths of a unit's files.
-    pub fn unit_files(&self, unit: UnitId) -> &'a [StrId] {
+    pub fn unit_files(&self, unit: UnitId) -> Table<'a, StrId> {
         let first = |at: usize| self.units.get(at).map(|u| u.first_file.get() as usize);
-        &self.unit_files[between(first(unit.index()), first(unit.index() + 1), self.unit_files.len())]
+        self.unit_files.part(between(first(unit.index()), first(unit.index() + 1), self.unit_files.len()))
     }
     /// The path of a unit's file.
     pub fn unit_file(&self, unit: UnitId, file: u32) -> StrId {
-        self.unit_files(unit).get(file as usize).copied().unwrap_or(StrId::new(0))
+        self.unit_files(unit).at(file as usize)
     }
 
     /// The rank of an exact name. Cost: three cache misses, or one for a name that is not there.

@@ -61,6 +61,8 @@ pub fn write(
 struct Packed {
     sections: Vec<u8>,
     event_fields: Vec<u8>,
+    unit_files: Vec<u8>,
+    type_users: Vec<u8>,
     names: Vec<u8>,
     functions: Vec<u8>,
     variables: Vec<u8>,
@@ -94,6 +96,8 @@ impl Packed {
             s.spawn(|_| packed.symbol_names = pack(&linked.names.symbols));
             s.spawn(|_| packed.sequences = pack(&places.sequences));
             s.spawn(|_| packed.sections = pack(&linked.sections));
+            s.spawn(|_| packed.unit_files = pack(&places.unit_files));
+            s.spawn(|_| packed.type_users = pack(&model.users.records));
             s.spawn(|_| packed.event_fields = pack(&linked.event_fields));
         });
         packed
@@ -116,7 +120,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::Objects, linked.objects.as_bytes())?;
     one(S::Sections, &packed.sections)?;
     one(S::Units, model.places.units.as_bytes())?;
-    one(S::UnitFiles, model.places.unit_files.as_bytes())?;
+    one(S::UnitFiles, &packed.unit_files)?;
     one(S::Names, &packed.names)?;
     one(S::NameHash, linked.names.hash.as_bytes())?;
     one(S::Functions, &packed.functions)?;
@@ -138,7 +142,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(S::Segments, linked.segments.as_bytes())?;
     one(S::Refused, linked.refused.as_bytes())?;
     one(S::Boundaries, &linked.boundaries)?;
-    one(S::TypeUsers, model.users.records.as_bytes())?;
+    one(S::TypeUsers, &packed.type_users)?;
     one(S::TypeUses, &model.users.uses)?;
     one(S::Frames, &packed.frames)?;
     writer.section(S::FrameRows, batches.iter().map(|b| &b.batch.frame_rows[..]))?;

@@ -197,7 +197,7 @@ fn no_file(view: &View<'_>, file: &Pattern) -> Missing {
     // Compare as many trailing path components as the pattern has.
     let depth = name.matches('/').count();
     let units = view.object_ids().flat_map(|o| view.units_of(o)).collect::<Vec<_>>();
-    let all: BTreeSet<StrId> = units.into_iter().flat_map(|unit| view.unit_files(unit)).copied().collect();
+    let all: BTreeSet<StrId> = units.into_iter().flat_map(|unit| view.unit_files(unit)).collect();
     let paths = all.iter().filter_map(|f| std::str::from_utf8(view.string(*f)).ok());
     let tails: BTreeSet<&str> =
         paths.map(|p| p.rmatch_indices('/').nth(depth).map_or(p, |(at, _)| &p[at + 1..])).collect();

@@ -90,7 +90,7 @@ impl<'p> Files<'p> {
 
     /// The units of an object that have code of these files. Cost: linear in the files of all its units.
     pub fn units(&mut self, view: &View<'_>, object: ObjectId) -> Vec<UnitId> {
-        let has_some = |unit: &UnitId| view.unit_files(*unit).iter().any(|f| self.contain(view, *f));
+        let has_some = |unit: &UnitId| view.unit_files(*unit).iter().any(|f| self.contain(view, f));
         view.units_of(object).filter(has_some).collect()
     }
 }

@@ -214,7 +214,7 @@ pub fn files<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<&'a [u8]> {
     let mut files = Files::new(pattern);
     let units = Scope::new(view, &spec.module).objects().flat_map(|o| view.units_of(o)).collect::<Vec<_>>();
     let all = units.into_iter().flat_map(|unit| view.unit_files(unit));
-    let own: BTreeSet<StrId> = all.copied().filter(|f| files.contain(view, *f)).collect();
+    let own: BTreeSet<StrId> = all.filter(|f| files.contain(view, *f)).collect();
     own.into_iter().map(|f| view.string(f)).collect()
 }
 

@@ -57,7 +57,7 @@ const RULES: &[Rule] = rules! {
     false packed Names: NameRecord { first_symbol }
     false packed Functions: FunctionRecord { postings }
     false packed Types: TypeRecord { first_member }
-    false plain TypeUsers: TypeUsersRecord { first_use }
+    false packed TypeUsers: TypeUsersRecord { first_use }
 };
 
 /// The field of an id of functions, which no number becomes.
@@ -77,7 +77,6 @@ pub fn count(parts: &mut Parts, owners: SectionName) -> usize {
     match owners {
         SectionName::Objects => bytes.len() / size_of::<ObjectRecord>(),
         SectionName::Units => bytes.len() / size_of::<UnitRecord>(),
-        SectionName::TypeUsers => bytes.len() / size_of::<TypeUsersRecord>(),
         _ => u32::from_le_bytes(*bytes.first_chunk().expect("the number of records")) as usize,
     }
 }
