@@ -57,10 +57,10 @@
 //! line 3633, 10 variables, flags `0x11` (inlined, prototyped). At its `details`:
 //!
 //! ```text
-//! bb 56           return type: TypeId 11066 (int), plus one
-//! 00              no linkage name
-//! a1 40 00        0x2021: bit 0 a parameter; rank 0x808 of `variables` (nd, struct nameidata *); line 3633 + 0
-//! cd 01 02        0xcd: a parameter; rank 0x33 (file, struct file *); line 3633 + 1
+//! 11067           return type: TypeId 11066 (int), plus one
+//! 0               no linkage name
+//! 1  0x808  0     a parameter; its rank in `variables` (nd, struct nameidata *); line 3633 + 0
+//! 1  0x33  +1     a parameter; its rank (file, struct file *); line 3633 + 1
 //! …               op, and seven locals
 //! ```
 //!
@@ -68,18 +68,20 @@
 //! details }`: the link address less the base, which is that of `.text` less 4096. At its `details`:
 //!
 //! ```text
-//! bc 02           316: inlined into the placement 79 before it, path_openat; the number of ranges follows
-//! 0e              14 ranges
-//! ec 02           364: 182 bytes, starting at the entry
-//! 79 8e 1c        121: 60 bytes, and a distance follows: 1799 bytes after the end of the previous range
+//! 79              inlined into the placement 79 before it, path_openat
+//! 14              ranges; the first starts at the entry
+//! 182             bytes of it
+//! 1799  60        the second starts 1799 bytes after the first ends; 60 bytes
 //! …               12 more ranges
-//! 0c fe 1d        file 0 of the unit and column 12; line 3838: the call site
-//! 26 0e           a location list of the variable 2 after the expected one (op), 14 less 2 ranges
-//! ec 02           as above, 182 bytes, starting at the entry
-//! …               11 more ranges
-//! 0c 0c 0c a4 …   an expression for each: %r12 in the first three, in the fourth the value of %rsi at the function's entry
-//! …               nd and file, a block with the locals, 00
+//! 0  12  3838     the call site: file 0 of the unit, column 12, line
+//! list, +2        a location list of the variable 2 after the expected one (op)
+//! 14              its ranges: as many as the placement's, so that starts and ends are near those
+//! …
+//! %r12 ×3, entry value of %rsi, …   an expression for each
+//! …               nd and file, a block with the locals, the end
 //! ```
+//!
+//! Each number is a code of its context: [`details`] and [`expr`] tell which, `codes.rs` which bits.
 //!
 //! ## A verdict, worked by hand
 //!
@@ -169,9 +171,9 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 
-mod bits;
+pub mod bits;
 pub mod boundaries;
-mod codes;
+pub mod codes;
 pub mod config;
 pub mod details;
 mod error;
