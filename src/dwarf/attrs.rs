@@ -20,6 +20,7 @@ impl Default for Attrs {
 
 /// Values of attributes that are not in use: clearing or moving all of them costs more than reading an entry.
 #[derive(Default)]
+#[expect(clippy::vec_box, reason = "they are handed out without being moved")]
 pub struct SpareAttrs(Vec<Box<Attrs>>);
 
 impl SpareAttrs {

@@ -52,6 +52,7 @@ pub struct Memory {
 ///
 /// # Errors
 /// [`ErrorKind::Exhausted`] if memory or files ran out.
+#[expect(clippy::too_many_arguments, reason = "what a build has beside the modules")]
 pub fn read(
     modules: &[Input],
     release: &str,

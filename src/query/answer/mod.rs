@@ -9,6 +9,7 @@ use crate::error::Result;
 use probeidx_format::View;
 
 /// One match of a spec.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 #[non_exhaustive]
 pub enum Answer<'p, 'a> {
     /// An address of code, and the kind of places the spec selects.

@@ -82,7 +82,7 @@ pub fn labels<'a>(view: &View<'a>, name: &Pattern) -> Vec<Labelled> {
 }
 
 /// The labels of one placement.
-pub fn labels_of<'l, 'a>(labels: &'l [Labelled], placed: &Placed) -> &'l [Labelled] {
+pub fn labels_of<'l>(labels: &'l [Labelled], placed: &Placed) -> &'l [Labelled] {
     let first = labels.partition_point(|l| l.placed.id < placed.id);
     let rest = &labels[first..];
     &rest[..rest.partition_point(|l| l.placed.id == placed.id)]

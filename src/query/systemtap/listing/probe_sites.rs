@@ -57,7 +57,7 @@ pub struct Seen {
     pub block: u32,
 }
 
-impl<'a> Seen {
+impl Seen {
     /// The entry of a placement.
     pub(super) fn at_entry(placed: Placed) -> Self {
         Self { placed, pc: None, block: 0 }

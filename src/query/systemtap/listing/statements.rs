@@ -98,7 +98,7 @@ impl<'a> Probed<'a> {
 
 /// Calls `each` with every copy, address and printed line that SystemTap finds in a unit. The address of one copy
 /// counts for all copies that hold it: an inlined line is also one of the enclosing function.
-fn for_each_point<'a>(
+fn for_each_point(
     rows: &[Row],
     copies: &[Copy],
     spec: &StatementSpec,
