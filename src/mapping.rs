@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{OnFault, Watched};
-use memmap2::{Mmap, UncheckedAdvice};
+use memmap2::Mmap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -67,7 +67,7 @@ impl Watching {
             // SAFETY: the mapping is private and nobody writes to it, so its pages are those of the file, and those
             // that `faults` put in place of unreadable ones are zeros: dropped, they come back with the same bytes.
             // A file that changes meanwhile is in `Mapping::of`'s argument already. Failure costs only memory.
-            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, part.len()) };
+            let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, at, part.len()) };
         }
     }
     /// Checks that the file has not changed since it was opened. Replacing or removing a file does not change it: its
