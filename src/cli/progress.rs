@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::When;
+use super::memory;
 use crate::observer::Observer;
 use crate::render::printable;
 
@@ -117,6 +118,10 @@ impl Observer for Progress {
     }
 
     fn stage(&self, name: &'static str, seconds: f64) {
+        // The tables that follow are larger than what reading left in pieces.
+        if name == "modules" {
+            memory::give_back();
+        }
         if self.with_stages {
             let _ = writeln!(std::io::stderr().lock(), "probeidx: {seconds:7.3} s {name}");
         }

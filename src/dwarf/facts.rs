@@ -45,6 +45,16 @@ impl Batch {
         self.functions = vec![];
         self.variables = vec![];
     }
+    /// Drops the placements and what refers to addresses; their details and rows are kept.
+    pub fn forget_places(&mut self) {
+        self.units = vec![];
+        self.files = vec![];
+        self.places = vec![];
+        self.ranges = vec![];
+        self.sequences = vec![];
+        self.labels = vec![];
+        self.frames = vec![];
+    }
 }
 
 /// A type. Types with the same key are the same, in all batches.

@@ -217,6 +217,11 @@ pub fn run(
     let step = u64::from(header.minimum_instruction_length);
     let (line_base, line_range) = (i32::from(header.line_base), header.line_range);
     let constant_advance = u64::from((255 - header.opcode_base) / line_range) * step;
+    // A division for each row would take as long as all else.
+    let special: [(u64, i32); 256] = std::array::from_fn(|opcode| {
+        let adjusted = (opcode as u8).wrapping_sub(header.opcode_base);
+        (u64::from(adjusted / line_range) * step, line_base + i32::from(adjusted % line_range))
+    });
     rows.clear();
     macro_rules! row {
         () => {
@@ -226,9 +231,9 @@ pub fn run(
     while !cursor.is_empty() {
         let opcode = cursor.u8();
         if opcode >= header.opcode_base {
-            let special = opcode - header.opcode_base;
-            address = address.wrapping_add(u64::from(special / line_range) * step);
-            position.line = position.line.wrapping_add_signed(line_base + i32::from(special % line_range));
+            let (addresses, lines) = special[usize::from(opcode)];
+            address = address.wrapping_add(addresses);
+            position.line = position.line.wrapping_add_signed(lines);
             row!();
             continue;
         }

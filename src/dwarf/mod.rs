@@ -15,6 +15,7 @@ mod labels;
 mod line;
 mod lists;
 mod locations;
+mod members;
 mod places;
 mod read_budget;
 mod sections;
@@ -237,13 +238,18 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 return;
             };
             kept.clear();
+            let mut last = None;
             for &(address, row) in sequence.rows {
                 let Some(pc) = self.pc(address) else { continue };
-                let position =
-                    lines::Position { file: self.file_number(source, row.position.file), ..row.position };
+                let file = match last {
+                    Some((file, number)) if file == row.position.file => number,
+                    _ => self.file_number(source, row.position.file),
+                };
+                last = Some((row.position.file, file));
+                let position = lines::Position { file, ..row.position };
                 let row = Row { pc, position, ..row };
                 // Rows that differ only in their view number add nothing.
-                if kept.last() != Some(&row) {
+                if kept.last().is_none_or(|last| last.pc != pc || *last != row) {
                     kept.push(row);
                 }
             }

@@ -10,6 +10,7 @@ use probeidx_format::record::{FunctionRecord, InBtf, ObjectRecord};
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variables;
 use probeidx_format::zerocopy::byteorder::little_endian::{U16, U32};
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The prototypes in the BTF of an object, by name; `None` for a name with several different ones.
@@ -31,39 +32,65 @@ impl Prototypes {
 /// a function in several objects, the worst status counts. Cost: one look at each placement, and at the types in
 /// prototypes.
 pub fn mark(model: &mut Model, linked: &Linked, facts: &[ObjectFacts], ids: &StringIds) {
-    let mut shapes = Shapes { model, known: FxHashMap::default() };
+    let of_object = |(object, bounds): (&ObjectFacts, &[ObjectRecord])| match &object.prototypes {
+        Some(prototypes) => statuses(model, linked, prototypes, bounds, ids),
+        None => vec![],
+    };
+    let all: Vec<(FunctionId, InBtf)> =
+        facts.par_iter().zip(linked.objects.par_windows(2)).flat_map(of_object).collect();
     let mut found: FxHashMap<FunctionId, InBtf> = FxHashMap::default();
-    for (object, bounds) in facts.iter().zip(linked.objects.windows(2)) {
-        let Some(prototypes) = &object.prototypes else { continue };
-        let keys: FxHashMap<StrId, Option<Key>> =
-            prototypes.0.iter().map(|(name, key)| (ids.get(*name), *key)).collect();
-        let part =
-            |of: fn(&ObjectRecord) -> U32| of(&bounds[0]).get() as usize..of(&bounds[1]).get() as usize;
-        let functions = linked.symbols[part(|o| o.first_symbol)].iter().filter(|s| s.is_function());
-        let symbols: FxHashSet<_> = functions.map(|s| (s.pc, s.name)).collect();
-        for at in part(|o| o.first_place).filter(|at| model.places.out_of_line[*at]) {
-            let place = &model.places.places[at];
-            let name = symbol_name(&model.functions, place.function);
-            // Functions from assembly debug information have no prototype.
-            let has_prototype =
-                model.functions.records[place.function.index()].has(FunctionRecord::PROTOTYPED);
-            if !has_prototype || !symbols.contains(&(place.entry, name)) {
-                continue;
-            }
-            let status = match keys.get(&name) {
-                None => InBtf::Missing,
-                Some(None) => InBtf::Ambiguous,
-                Some(Some(key)) if *key == shapes.prototype(place.function) => InBtf::Same,
-                Some(Some(_)) => InBtf::Changed,
-            };
-            let worst = found.entry(place.function).or_insert(status);
-            *worst = status.max(*worst);
-        }
+    for (function, status) in all {
+        let worst = found.entry(function).or_insert(status);
+        *worst = status.max(*worst);
     }
     for (function, status) in found {
         let flags = &mut model.functions.records[function.index()].flags;
         *flags = U16::new(flags.get() | (status as u16) << FunctionRecord::IN_BTF_SHIFT);
     }
+}
+
+/// Number of placements that a thread takes at a time: it computes the keys of their types itself.
+const CHUNK: usize = 1 << 17;
+
+/// The BTF status of the function of each placement with a symbol, in one object.
+fn statuses(
+    model: &Model,
+    linked: &Linked,
+    prototypes: &Prototypes,
+    bounds: &[ObjectRecord],
+    ids: &StringIds,
+) -> Vec<(FunctionId, InBtf)> {
+    let keys: FxHashMap<StrId, Option<Key>> =
+        prototypes.0.iter().map(|(name, key)| (ids.get(*name), *key)).collect();
+    let part = |of: fn(&ObjectRecord) -> U32| of(&bounds[0]).get() as usize..of(&bounds[1]).get() as usize;
+    let functions = linked.symbols[part(|o| o.first_symbol)].iter().filter(|s| s.is_function());
+    let symbols: FxHashSet<_> = functions.map(|s| (s.pc, s.name)).collect();
+    let status = |shapes: &mut Shapes<'_>, at: usize| {
+        let place = &model.places.places[at];
+        let name = symbol_name(&model.functions, place.function);
+        // Functions from assembly debug information have no prototype.
+        let has_prototype = model.functions.records[place.function.index()].has(FunctionRecord::PROTOTYPED);
+        if !model.places.out_of_line[at] || !has_prototype || !symbols.contains(&(place.entry, name)) {
+            return None;
+        }
+        let status = match keys.get(&name) {
+            None => InBtf::Missing,
+            Some(None) => InBtf::Ambiguous,
+            Some(Some(key)) if *key == shapes.prototype(place.function) => InBtf::Same,
+            Some(Some(_)) => InBtf::Changed,
+        };
+        Some((place.function, status))
+    };
+    let new = || (Shapes { model, known: FxHashMap::default() }, vec![]);
+    part(|o| o.first_place)
+        .into_par_iter()
+        .with_min_len(CHUNK)
+        .fold(new, |(mut shapes, mut found), at| {
+            found.extend(status(&mut shapes, at));
+            (shapes, found)
+        })
+        .flat_map_iter(|(_, found)| found)
+        .collect()
 }
 
 /// Assigns types of the debug information the same keys as those of BTF.

@@ -73,23 +73,43 @@ impl Interner {
         let shards: Vec<Shard> =
             self.shards.into_iter().map(|s| s.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
         let mut all: Vec<(u64, &[u8], u32, u32)> = shards
-            .iter()
+            .par_iter()
             .enumerate()
-            .flat_map(|(s, shard)| (0..shard.ends.len() as u32).map(move |i| (s as u32, i, shard.get(i))))
+            .flat_map_iter(|(s, shard)| {
+                (0..shard.ends.len() as u32).map(move |i| (s as u32, i, shard.get(i)))
+            })
             .map(|(shard, index, bytes)| (prefix(bytes), bytes, shard, index))
             .filter(|(_, bytes, _, _)| !bytes.is_empty())
             .collect();
         all.par_sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
-        let mut section = vec![0];
         let mut ids: Vec<Vec<u32>> = shards.iter().map(|s| vec![0; s.ends.len()]).collect();
-        for (_, bytes, shard, index) in all {
-            ids[shard as usize][index as usize] = section.len() as u32;
-            section.extend_from_slice(bytes);
-            section.push(0);
+        let mut length = 1;
+        for (_, bytes, shard, index) in &all {
+            ids[*shard as usize][*index as usize] = length;
+            length += bytes.len() as u32 + 1;
         }
+        let mut section = vec![0; length as usize];
+        let mut rest = &mut section[1..];
+        let mut pieces = vec![];
+        for chunk in all.chunks(CHUNK) {
+            let length = chunk.iter().map(|(_, bytes, _, _)| bytes.len() + 1).sum();
+            let (piece, after) = rest.split_at_mut(length);
+            pieces.push((chunk, piece));
+            rest = after;
+        }
+        pieces.into_par_iter().for_each(|(chunk, mut piece)| {
+            for (_, bytes, _, _) in chunk {
+                let (own, after) = piece.split_at_mut(bytes.len() + 1);
+                own[..bytes.len()].copy_from_slice(bytes);
+                piece = after;
+            }
+        });
         (section, StringIds(ids))
     }
 }
+
+/// Number of strings that a thread takes at a time.
+const CHUNK: usize = 8192;
 
 /// The first eight bytes as a number with the same order: most comparisons end there.
 fn prefix(bytes: &[u8]) -> u64 {

@@ -85,7 +85,7 @@ pub struct Model {
     pub places: Places,
 }
 
-/// Merges all batches, given in order. Types and functions leave them.
+/// Merges all batches, given in order. What is merged leaves them: only encoded bytes stay.
 pub fn merge(
     extracted: &mut [Extracted],
     release: &str,
@@ -108,6 +108,7 @@ pub fn merge(
     let (users, (places, starts)) =
         rayon::join(|| users::merge(&types, &functions), || places::merge(&batches, &functions));
     functions.set_postings(&starts);
+    extracted.iter_mut().for_each(|extracted| extracted.batch.forget_places());
     (Model { strings, release, types, functions, users, places }, ids)
 }
 

@@ -88,7 +88,12 @@ pub fn read<T: Send>(
                         description::without_image(faults);
                     }
                 }
-                (facts, evaluated)
+                let mut base = None;
+                if let Description::Dwarf(_) = description {
+                    base = description::of_prototypes(&[object, code], faults);
+                    facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
+                }
+                (facts, evaluated, base)
             };
             let extract = || match description {
                 Description::Dwarf(source) => {
@@ -106,7 +111,7 @@ pub fn read<T: Send>(
             let of_batches = |extracted: &[Extracted]| layout::shapes(extracted.iter().map(|e| &e.batch));
             // BTF yields the table structs at once; DWARF only once the units are read.
             let mut shapes = description::shapes(&[object, code]);
-            let ((mut facts, evaluated), (mut extracted, mut fallback)) = if shapes.is_empty() {
+            let ((facts, evaluated, base), (mut extracted, mut fallback)) = if shapes.is_empty() {
                 let (extracted, fallback) = extract();
                 shapes = of_batches(&extracted);
                 (facts(&shapes, faults), (extracted, fallback))
@@ -115,8 +120,6 @@ pub fn read<T: Send>(
             };
             extracted.iter_mut().for_each(Extracted::forget_texts);
             if let Description::Dwarf(_) = description {
-                let base = description::of_prototypes(&[object, code], faults);
-                facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
                 fallback = Fallback::Nothing(base);
             }
             let layout = Layout::of(&shapes);
