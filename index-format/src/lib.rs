@@ -54,31 +54,39 @@
 //! Debian's 6.1.192: `do_open` of `fs/namei.c:3633` is inlined into `path_openat` at line 3838, at `0xffffffff8136139d`.
 //!
 //! `names` has `do_open`, and its `first_function` is the [`FunctionRecord`](record::FunctionRecord): name, file,
-//! line 3633, 10 variables, flags `0x11` (inlined, prototyped). At its `details`:
+//! line 3633, 10 variables, flags `0x11` (inlined, prototyped). At its `details` are bits, the highest of each byte first:
+//! the code of each symbol by its context ([`variables`], [`codes`]), and the bits that follow it ([`bits`]).
 //!
 //! ```text
-//! bb 56           return type: TypeId 11066 (int), plus one
-//! 00              no linkage name
-//! a1 40 00        0x2021: bit 0 a parameter; rank 0x808 of `variables` (nd, struct nameidata *); line 3633 + 0
-//! cd 01 02        0xcd: a parameter; rank 0x33 (file, struct file *); line 3633 + 1
-//! …               op, and seven locals
+//! 010 01100111100         symbol 53, 10240 to 12287: plus 828, which is TypeId 11067 (int), plus one
+//! 0                       no linkage name
+//! 0                       a parameter
+//! 01011 000001000         symbol 44, 2048 to 2559: plus 8, rank 2056 of `variables` (nd, struct nameidata *)
+//! 0                       line 3633 + 0
+//! 0 100100 011 10         a parameter; symbol 22, rank 48 + 3 (file, struct file *); 2 is zigzag, line 3633 + 1
+//! …                       op, and seven locals
 //! ```
 //!
 //! Its only posting is placement 145,139 with the [`PlaceRecord`](record::PlaceRecord) `{ function, entry: 0x36239d,
 //! details }`: the link address less the base, which is that of `.text` less 4096. At its `details`:
 //!
 //! ```text
-//! bc 02           316: inlined into the placement 79 before it, path_openat; the number of ranges follows
-//! 0e              14 ranges
-//! ec 02           364: 182 bytes, starting at the entry
-//! 79 8e 1c        121: 60 bytes, and a distance follows: 1799 bytes after the end of the previous range
-//! …               12 more ranges
-//! 0c fe 1d        file 0 of the unit and column 12; line 3838: the call site
-//! 26 0e           a location list of the variable 2 after the expected one (op), 14 less 2 ranges
-//! ec 02           as above, 182 bytes, starting at the entry
-//! …               11 more ranges
-//! 0c 0c 0c a4 …   an expression for each: %r12 in the first three, in the fourth the value of %rsi at the function's entry
-//! …               nd and file, a block with the locals, 00
+//! 11111011 1111           64 + 15: inlined into the placement 79 before it, path_openat
+//! 111111110110 00         28: 14 ranges, the first starts at the entry
+//! 11111100 10110          160 + 22 bytes
+//! 11110111 000001110      3584 + 14 is zigzag: starts 1799 bytes after the end of the previous range
+//! 111010 100              56 + 4 bytes
+//! …                       12 more ranges
+//! 0 110100                file 0 of the unit, column 12 (the code for calls in file 0)
+//! 111010 011111110        line 3584 + 254: the call site
+//! 0                       the first item is a location list …
+//! 110                     … of the variable 2 after the expected one (op)
+//! 111111010               14 less 2 ranges
+//! 0 000                   starts at the entry, and ends where the placement's first range does
+//! 0 0                     the whole second range of the placement
+//! …                       10 more ranges
+//! 110001 00 00 10010 …    an expression for each: %r12, the same, the same, the value of %rsi at the function's entry
+//! …                       nd and file, a block with the locals, and the end
 //! ```
 //!
 //! ## A verdict, worked by hand
@@ -168,8 +176,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 
-mod bits;
-mod codes;
+pub mod bits;
+pub mod codes;
 pub mod config;
 pub mod details;
 mod error;
@@ -190,8 +198,6 @@ pub mod tapset;
 pub mod types;
 pub mod users;
 pub mod variables;
-#[cfg(feature = "train")]
-pub use codes::train;
 pub mod varint;
 pub mod view;
 pub mod writer;

@@ -1,8 +1,8 @@
 //! Writes a placement's details.
 use super::ranges::{Cursor, How, length_context, start_context};
 use super::{
-    BLOCK, BYTES, CONSTANT, CallSite, END, EVERYWHERE, KNOWN, LIST, NOWHERE, OF_LAST, OF_PLACEMENT, Range,
-    FIRST_ITEM, WHOLE, kind_context, list_context, variable_context,
+    BLOCK, BYTES, CONSTANT, CallSite, END, EVERYWHERE, FIRST_ITEM, KNOWN, LIST, NOWHERE, OF_LAST,
+    OF_PLACEMENT, Range, WHOLE, kind_context, list_context, variable_context,
 };
 use crate::bits::{BitWriter, Mark};
 use crate::codes;
