@@ -43,7 +43,7 @@ const fn coarse(direct: u32) -> u32 {
 #[derive(Debug, Default)]
 pub(crate) struct BitWriter {
     out: Vec<u8>,
-    /// The last `count` bits are not in `out` yet.
+    /// The last `count` bits, fewer than 32, are not in `out` yet.
     pending: u64,
     count: u32,
 }
@@ -154,6 +154,7 @@ impl BitWriter {
             self.coarse(context, value, coarse(DIRECT), large(DIRECT));
         }
     }
+    #[inline(never)]
     fn coarse(&mut self, context: Context, value: u64, first: u32, large: u32) {
         let exponent = value.ilog2();
         if exponent < LARGE {
@@ -195,10 +196,10 @@ impl<'a> Bits<'a> {
         self.at > self.bytes.len() * 8
     }
     /// The next 57 bits or more, from the highest bit on.
-    #[inline]
+    #[inline(always)]
     fn word(&self) -> u64 {
         let first = self.at / 8;
-        let word = match self.bytes.get(first..).and_then(|rest| rest.first_chunk()) {
+        let word = match self.bytes.get(first..first + 8).and_then(<[u8]>::first_chunk) {
             Some(word) => u64::from_be_bytes(*word),
             None => self.last_word(),
         };
@@ -237,7 +238,7 @@ impl<'a> Bits<'a> {
         Self { bytes: &[], at: 1 }
     }
     /// The next symbol.
-    #[inline]
+    #[inline(always)]
     pub fn symbol(&mut self, context: Context) -> u32 {
         let (symbol, count) = codes::decode(context, self.word());
         self.at += count as usize;
@@ -247,6 +248,17 @@ impl<'a> Bits<'a> {
     #[inline]
     pub fn number(&mut self, context: Context) -> u64 {
         self.scaled::<4>(context)
+    }
+    /// Passes over a number, and returns what it is: 0, 1 or 2 for any other.
+    #[inline]
+    pub fn skip_number(&mut self, context: Context) -> u32 {
+        let symbol = self.symbol(context);
+        if symbol >= coarse(4) {
+            self.coarse(symbol - coarse(4));
+        } else if symbol >= 16 {
+            self.at += (symbol / 4 - 2) as usize;
+        }
+        symbol.min(2)
     }
     /// The low 32 bits of the next number.
     #[inline]
@@ -263,7 +275,7 @@ impl<'a> Bits<'a> {
     pub fn column(&mut self, context: Context) -> u32 {
         self.scaled::<6>(context) as u32
     }
-    #[inline]
+    #[inline(always)]
     fn scaled<const DIRECT: u32>(&mut self, context: Context) -> u64 {
         let word = self.word();
         let (symbol, count) = codes::decode(context, word);
@@ -280,6 +292,7 @@ impl<'a> Bits<'a> {
         }
         self.coarse(symbol - coarse(DIRECT))
     }
+    #[inline(never)]
     fn coarse(&mut self, symbol: u32) -> u64 {
         let mut exponent = symbol + COARSE;
         if exponent >= LARGE {
@@ -313,11 +326,16 @@ mod tests {
             writer.raw(&bytes);
             let out = writer.finish();
             let mut reader = Bits::new(&out[2..]);
+            let mut skipping = reader;
             for (unsigned, signed, column) in numbers {
+                prop_assert_eq!(skipping.skip_number(codes::OUTER), unsigned.min(2) as u32);
+                skipping.skip_number(codes::CALL_LINE);
+                skipping.column(codes::CALL_COLUMN);
                 prop_assert_eq!(reader.number(codes::OUTER), unsigned);
                 prop_assert_eq!(reader.signed(codes::CALL_LINE), signed as i64);
                 prop_assert_eq!(reader.column(codes::CALL_COLUMN), column);
             }
+            prop_assert_eq!(skipping.position(), reader.position());
             prop_assert_eq!(reader.raw(3), bytes);
             prop_assert!(!reader.ended());
             reader.symbol(codes::OUTER);

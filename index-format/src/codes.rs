@@ -132,7 +132,7 @@ pub(crate) fn verbatim(previous: Option<u8>) -> Context {
 }
 
 /// Bits that the first look-up of a code decides.
-const LOOKED_UP: u32 = 8;
+const LOOKED_UP: u32 = 7;
 /// The longest code.
 const LONGEST: u32 = 15;
 
@@ -165,9 +165,9 @@ const SYMBOL_COUNT: usize = STARTS[CONTEXTS] as usize;
 
 struct Tables {
     decoders: [Decoder; CONTEXTS],
-    /// By context, length of the code, symbol.
+    /// Ordered by context, length of the code, symbol.
     symbols: [u8; SYMBOL_COUNT],
-    /// By context and symbol: 16 times the code, plus its length.
+    /// Ordered by context, symbol: 16 times the code, plus its length.
     codes: [u32; SYMBOL_COUNT],
 }
 
@@ -189,7 +189,6 @@ const fn tables() -> Tables {
         let (mut code, mut position, mut length) = (0u32, start, 1);
         while length <= LONGEST {
             code <<= 1;
-            let before = code;
             if length > LOOKED_UP {
                 decoder.bases[(length - LOOKED_UP - 1) as usize] =
                     (position as u16).wrapping_sub(code as u16);
@@ -214,7 +213,6 @@ const fn tables() -> Tables {
             if length > LOOKED_UP {
                 decoder.limits[(length - LOOKED_UP - 1) as usize] = code << (16 - length);
             }
-            assert!(before <= code);
             length += 1;
         }
         assert!(code == 1 << LONGEST, "the code is not complete");
@@ -247,7 +245,7 @@ pub(crate) fn encode(context: Context, symbol: u32) -> (u64, u32) {
 }
 
 /// The first symbol of a word, from its highest bit on, and the length of its code.
-#[inline]
+#[inline(always)]
 pub(crate) fn decode(context: Context, word: u64) -> (u32, u32) {
     let decoder = &DECODERS[usize::from(context.0)];
     let short = decoder.short[(word >> (64 - LOOKED_UP)) as usize];

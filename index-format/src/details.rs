@@ -1,6 +1,6 @@
 //! The details of a placement beyond its record: ranges, call site, variables.
 //!
-//! Bits ([`bits`](crate::bits)), with a context for each number (`codes.rs` has those that are not given here):
+//! Bits ([`bits`](crate::bits)), with a context for each number ([`codes`](crate::codes)):
 //! 1. the distance in the table to the preceding placement that it is inlined into, 0 if it is out of line
 //! 2. twice the number of its ranges, plus one if the first does not start at the entry
 //! 3. its ranges: for each, the signed distance from the end of the previous one (for the first only as above, from the
@@ -33,7 +33,7 @@
 //!   the start, the one after it. There is none after the last
 //! * the length: 0 if the end is that of the placement's current range, else the length plus one
 //!
-//! A kernel's placement takes 21 bytes on average: 2.5 are its own ranges, 2 the call site, 7 the ranges and 7 the
+//! A kernel's placement takes 21 bytes on average: 2 are its own ranges, 2 the call site, 6 the ranges and 7 the
 //! expressions of its variables. Equal details are stored once.
 mod ranges;
 mod write;
@@ -42,8 +42,8 @@ use crate::bits::{BitWriter, Bits};
 use crate::codes::{self, Context};
 use crate::expr::{self, Expr, Place};
 use crate::id::Pc;
-use ranges::Own;
 pub use ranges::Ranges;
+use ranges::{Cursor, Own};
 pub use write::{Block, Buffer, DetailWriter};
 
 /// Addresses from `start` to below `end`.
@@ -200,12 +200,12 @@ impl<'a> Details<'a> {
         let mut bits = Bits::new(bytes);
         let entry = entry.get();
         let outer = bits.number32(codes::OUTER);
-        let own = Own::read(&mut bits, entry, outer != 0);
+        let (own, cursor) = Own::read(&mut bits, entry, outer != 0);
         let call = (outer != 0).then(|| CallSite::read(&mut bits));
         let ranges = Ranges::of_placement(own);
         let reader = expr::Reader::new(bits);
-        let items =
-            Items { reader, entry, own, last: ranges, count: NO_LIST, due: 0, kind: FIRST_ITEM, depth: 0 };
+        let (count, kind) = (NO_LIST, FIRST_ITEM);
+        let items = Items { reader, entry, own, cursor, last: ranges, count, due: 0, kind, depth: 0 };
         Self { outer, ranges, call, items }
     }
 }
@@ -222,6 +222,8 @@ pub struct Items<'a> {
     reader: expr::Reader<'a>,
     entry: u32,
     own: Own<'a>,
+    /// At the first of them.
+    cursor: Cursor<Own<'a>>,
     /// The ranges of the previous list.
     last: Ranges<'a>,
     /// The encoded number of the previous list's ranges.
@@ -253,9 +255,13 @@ impl<'a> Items<'a> {
         match count {
             OF_PLACEMENT => Ranges::of_placement(self.own),
             OF_LAST => self.last,
-            count => {
-                Ranges::counted(&mut self.reader.bits, (count - KNOWN) as u32, self.entry, self.own, of_block)
-            }
+            count => Ranges::counted(
+                &mut self.reader.bits,
+                (count - KNOWN) as u32,
+                self.entry,
+                self.cursor,
+                of_block,
+            ),
         }
     }
 }
@@ -307,7 +313,7 @@ impl<'a> Iterator for Items<'a> {
                 Location::List(list)
             }
             WHOLE => {
-                let first = self.own.clone().next().unwrap_or(Range { start: 0, end: 0 });
+                let first = self.cursor.current().unwrap_or(Range { start: 0, end: 0 });
                 Location::Within(first, self.reader.read(Place::Only))
             }
             _ => Location::None,

@@ -54,34 +54,40 @@
 //! Debian's 6.1.192: `do_open` of `fs/namei.c:3633` is inlined into `path_openat` at line 3838, at `0xffffffff8136139d`.
 //!
 //! `names` has `do_open`, and its `first_function` is the [`FunctionRecord`](record::FunctionRecord): name, file,
-//! line 3633, 10 variables, flags `0x11` (inlined, prototyped). At its `details`:
+//! line 3633, 10 variables, flags `0x11` (inlined, prototyped). At its `details` are bits, the highest of each byte first:
+//! the code of each symbol by its context ([`variables`], [`codes`]), and the bits that follow it ([`bits`]).
 //!
 //! ```text
-//! 11067           return type: TypeId 11066 (int), plus one
-//! 0               no linkage name
-//! 1  0x808  0     a parameter; its rank in `variables` (nd, struct nameidata *); line 3633 + 0
-//! 1  0x33  +1     a parameter; its rank (file, struct file *); line 3633 + 1
-//! …               op, and seven locals
+//! 010 01100111100         symbol 53, 10240 to 12287: plus 828, which is TypeId 11067 (int), plus one
+//! 0                       no linkage name
+//! 0                       a parameter
+//! 01011 000001000         symbol 44, 2048 to 2559: plus 8, rank 2056 of `variables` (nd, struct nameidata *)
+//! 0                       line 3633 + 0
+//! 0 100100 011 10         a parameter; symbol 22, rank 48 + 3 (file, struct file *); 2 is zigzag, line 3633 + 1
+//! …                       op, and seven locals
 //! ```
 //!
 //! Its only posting is placement 145,139 with the [`PlaceRecord`](record::PlaceRecord) `{ function, entry: 0x36239d,
 //! details }`: the link address less the base, which is that of `.text` less 4096. At its `details`:
 //!
 //! ```text
-//! 79              inlined into the placement 79 before it, path_openat
-//! 14              ranges; the first starts at the entry
-//! 182             bytes of it
-//! 1799  60        the second starts 1799 bytes after the first ends; 60 bytes
-//! …               12 more ranges
-//! 0  12  3838     the call site: file 0 of the unit, column 12, line
-//! list, +2        a location list of the variable 2 after the expected one (op)
-//! 14              its ranges: as many as the placement's, so that starts and ends are near those
-//! …
-//! %r12 ×3, entry value of %rsi, …   an expression for each
-//! …               nd and file, a block with the locals, the end
+//! 11111011 1111           64 + 15: inlined into the placement 79 before it, path_openat
+//! 111111110110 00         28: 14 ranges, the first starts at the entry
+//! 11111100 10110          160 + 22 bytes
+//! 11110111 000001110      3584 + 14 is zigzag: starts 1799 bytes after the end of the previous range
+//! 111010 100              56 + 4 bytes
+//! …                       12 more ranges
+//! 0 110100                file 0 of the unit, column 12 (the code for calls in file 0)
+//! 111010 011111110        line 3584 + 254: the call site
+//! 0                       the first item is a location list …
+//! 110                     … of the variable 2 after the expected one (op)
+//! 111111010               14 less 2 ranges
+//! 0 000                   starts at the entry, and ends where the placement's first range does
+//! 0 0                     the whole second range of the placement
+//! …                       10 more ranges
+//! 110001 00 00 10010 …    an expression for each: %r12, the same, the same, the value of %rsi at the function's entry
+//! …                       nd and file, a block with the locals, and the end
 //! ```
-//!
-//! Each number is a code of its context: [`details`] and [`expr`] tell which, `codes.rs` which bits.
 //!
 //! ## A verdict, worked by hand
 //!
@@ -195,8 +201,6 @@ pub mod tapset;
 pub mod types;
 pub mod users;
 pub mod variables;
-#[cfg(feature = "train")]
-pub use codes::train;
 pub mod varint;
 pub mod view;
 pub mod writer;

@@ -1,5 +1,5 @@
 //! Counts the symbols that are written, and finds the lengths of their codes.
-use super::{CONTEXTS, GROUPS, LONGEST, STARTS, SYMBOL_COUNT};
+use super::{GROUPS, LONGEST, SYMBOL_COUNT};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
@@ -23,34 +23,29 @@ pub fn lengths_file(counts: &[u64]) -> String {
         "//! The length of each symbol's code, as a hexadecimal digit: a line per context. Written by `examples/train.rs`.\n\
          pub(super) const LENGTHS: [&str; super::CONTEXTS] = [\n",
     );
-    let mut context = 0;
-    for (name, contexts, _) in GROUPS {
+    let mut rest = counts;
+    for &(name, contexts, symbols) in GROUPS {
         writeln!(text, "    // {name}").unwrap();
-        for _ in 0..*contexts {
-            let own = &counts[usize::from(STARTS[context])..usize::from(STARTS[context + 1])];
+        for _ in 0..contexts {
+            let (own, others) = rest.split_at(symbols);
             let digits: String = lengths(own).iter().map(|l| char::from_digit(*l, 16).unwrap()).collect();
             writeln!(text, "    \"{digits}\",").unwrap();
-            context += 1;
+            rest = others;
         }
     }
-    assert_eq!(context, CONTEXTS);
     text + "];\n"
 }
 
-/// What the groups take with these lengths: bytes of their codes, without the bits that follow.
+/// For these counts, each group's name, number of symbols, and bytes of their codes, without the bits that follow.
 pub fn sizes(counts: &[u64]) -> Vec<(&'static str, u64, u64)> {
-    let mut context = 0;
-    let mut sizes = vec![];
-    for (name, contexts, _) in GROUPS {
-        let (mut symbols, mut bits) = (0, 0);
-        for at in usize::from(STARTS[context])..usize::from(STARTS[context + contexts]) {
-            symbols += counts[at];
-            bits += counts[at] * u64::from(super::CODES[at] & 15);
-        }
-        sizes.push((*name, symbols, bits / 8));
-        context += contexts;
-    }
-    sizes
+    let mut rest = counts.iter().zip(&super::CODES);
+    let of_group = |&(name, contexts, symbols): &(&'static str, usize, usize)| {
+        let own = rest.by_ref().take(contexts * symbols);
+        let (count, bits) =
+            own.fold((0, 0), |(all, bits), (count, code)| (all + count, bits + count * u64::from(code & 15)));
+        (name, count, bits / 8)
+    };
+    GROUPS.iter().map(of_group).collect()
 }
 
 /// The lengths of a Huffman code, at most [`LONGEST`].

@@ -58,17 +58,18 @@ struct Counted<'a> {
 }
 
 impl<'a> Own<'a> {
-    /// Those of a placement with this entry; `bits` is moved to what follows them.
+    /// Those of a placement with this entry, and a cursor at the first; `bits` is moved to what follows them.
     #[inline]
-    pub fn read(bits: &mut Bits<'a>, entry: u32, inlined: bool) -> Self {
+    pub fn read(bits: &mut Bits<'a>, entry: u32, inlined: bool) -> (Self, Cursor<Self>) {
         let head = bits.number(codes::PLACE_RANGES.at(u32::from(inlined)));
         let left = (head >> 1) as u32;
         let state = State { bits: *bits, left, due: entry, is_only: left == 1, is_first: true };
         let own = Self { state, has_shift: head & 1 != 0, inlined };
-        let mut all = own;
-        while all.next().is_some() {}
-        *bits = all.state.bits;
-        own
+        let cursor = Cursor::new(own);
+        let mut others = cursor.rest;
+        while others.next().is_some() {}
+        *bits = others.state.bits;
+        (own, cursor)
     }
 }
 
@@ -97,15 +98,31 @@ impl<'a> Ranges<'a> {
     pub(super) fn of_placement(own: Own<'a>) -> Self {
         Self(Kind::Own(own))
     }
-    /// As many counted ranges; `bits` is moved to what follows them.
+    /// As many counted ranges, given the start of the placement's; `bits` is moved to what follows them.
     #[inline]
-    pub(super) fn counted(bits: &mut Bits<'a>, left: u32, entry: u32, own: Own<'a>, of_block: bool) -> Self {
+    pub(super) fn counted(
+        bits: &mut Bits<'a>,
+        left: u32,
+        entry: u32,
+        cursor: Cursor<Own<'a>>,
+        of_block: bool,
+    ) -> Self {
         let state = State { bits: *bits, left, due: entry, is_only: left == 1, is_first: true };
-        let counted = Counted { state, of_block, after_end: false, cursor: Cursor::new(own) };
-        let mut all = counted;
-        while all.next().is_some() {}
-        *bits = all.state.bits;
-        Self(Kind::Counted(counted))
+        // The contexts do not depend on the addresses.
+        let (mut is_first, mut after_end) = (true, false);
+        for left in (0..left).rev() {
+            if bits.ended() {
+                break;
+            }
+            let how = match bits.skip_number(start_context(of_block, state.is_only, is_first, after_end)) {
+                0 => How::Next,
+                1 => How::InNext,
+                _ => How::Shift(1),
+            };
+            after_end = bits.skip_number(length_context(of_block, how, is_first, left == 0)) == 0;
+            is_first = false;
+        }
+        Self(Kind::Counted(Counted { state, of_block, after_end: false, cursor }))
     }
     /// The number of them, unless they are damaged.
     #[inline]
@@ -204,6 +221,11 @@ impl<I: Iterator<Item = Range>> Cursor<I> {
     #[inline]
     pub fn new(mut rest: I) -> Self {
         Self { current: rest.next(), next: rest.next(), rest }
+    }
+    /// The current range.
+    #[inline]
+    pub fn current(&self) -> Option<Range> {
+        self.current
     }
     /// Whether the next range starts here.
     #[inline]
