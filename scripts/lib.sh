@@ -56,6 +56,22 @@ vmlinux_files() {
     done | awk '!seen[$0]++'
 }
 
+# The kernels with debuginfo, one a line: release, vmlinux and the folder of its modules' debug files, tabs between them. Those
+# below the folders of $PROBEIDX_KERNELS, as tests/kernel reads it; else those installed and those that scripts/kernels unpacked.
+debug_kernels() {
+    local folders=() root file release modules
+    if [ -n "${PROBEIDX_KERNELS:-}" ]; then IFS=: read -ra folders <<<"$PROBEIDX_KERNELS"; else folders=(/ "$target"/tmp/kernels/*); fi
+    for root in "${folders[@]%/}"; do
+        for file in "$root"/usr/lib/debug/boot/vmlinux-* "$root"/usr/lib/debug/lib/modules/*/vmlinux; do
+            [ -f "$file" ] || continue
+            release=$(release_of "$file")
+            modules=$root/usr/lib/debug/lib/modules/$release
+            [ -d "$modules" ] || modules=$root/usr/lib/debug/usr/lib/modules/$release
+            printf '%s\t%s\t%s\n' "$release" "$file" "$modules"
+        done
+    done | awk -F '\t' '!seen[$1]++'
+}
+
 release_of() {
     case $1 in
         */vmlinux) basename "$(dirname "$1")" ;;
