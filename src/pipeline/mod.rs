@@ -1,6 +1,8 @@
 //! The whole build: discover, load, dwarf, merge, link, write.
 mod account;
 mod description;
+mod in_turn;
+mod kernel;
 mod modules;
 mod open;
 mod pool;
@@ -11,28 +13,22 @@ mod user;
 mod vmlinux;
 
 pub use crate::code::PROVEN;
-use crate::discover::{self, Discovery, KernelInputs};
+use crate::discover::{self, Discovery};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{self, ObjectFacts};
-use crate::load::config::KernelConfig;
 use crate::merge::intern::Interner;
 use crate::merge::{self, Extracted, FirstSeen};
 use crate::observer::Observer;
 use crate::tapset::evaluated::Evaluated;
 pub use crate::version::version;
 use crate::write::BuildLock;
-use account::{from_skipped_meta, input_meta, skipped_meta};
-use modules::Group;
-use pool::Pool;
-use probeidx_format::machine::address_size;
+use account::{from_skipped_meta, skipped_meta};
+use in_turn::InTurn;
+use kernel::{Started, start};
 use probeidx_format::meta::{Meta, SkippedMeta};
-use rayon::prelude::*;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
-use tapset::{Prediction, Tapsets};
+use tapset::Tapsets;
 pub use user::build_user;
-use vmlinux::{Fallback, KernelFacts};
 
 /// Options of a build.
 #[derive(Clone, Debug)]
@@ -127,20 +123,31 @@ pub fn build_found(found: Discovery, options: &Options, observer: &dyn Observer)
     observer.started(inputs().count(), inputs().map(|i| i.size).sum());
     let pool = threads(options)?;
     let mut lock = BuildLock::new(options.db.clone());
-    for kernel in &found.kernels {
-        let index = index_file(&options.db, &kernel.release)?;
-        let inputs = || kernel.vmlinux.iter().chain(&kernel.modules);
-        let known = || unchanged::unchanged(&index, inputs(), &tapsets.sources, options);
-        if let Some((built, skipped)) = known_or_locked(&mut lock, options, observer, known)? {
-            report.built.push(built);
-            report.skipped.extend(skipped.iter().map(from_skipped_meta));
-            continue;
-        }
-        let (built, skipped) = pool.install(|| build_kernel(kernel, index, &tapsets, options, observer))?;
-        if built.is_some() || !found.spare.contains(&kernel.release) {
+    let mut last: Option<Started> = None;
+    // While a kernel is merged and written, the next one is read: neither keeps all processors busy to its end. Two
+    // kernels are in memory at most, and one with a single thread, which takes one after the other.
+    for kernel in found.kernels.iter().map(Some).chain([None]) {
+        let in_turn = InTurn::new(observer, matches!(last, Some(Started::Read(_))));
+        let finish = |last: Started| {
+            let finished = last.finish(observer);
+            in_turn.begin();
+            finished
+        };
+        let (finished, next) = pool.install(|| {
+            rayon::join(
+                || last.take().map(finish).transpose(),
+                || kernel.map(|kernel| start(kernel, &mut lock, &tapsets, options, &in_turn)).transpose(),
+            )
+        });
+        // The error of the earlier kernel counts.
+        if let Some((built, skipped)) = finished? {
+            report.built.extend(built);
             report.skipped.extend(skipped);
         }
-        report.built.extend(built);
+        last = match next? {
+            Some(Started::Done(None, _)) if kernel.is_some_and(|k| found.spare.contains(&k.release)) => None,
+            next => next,
+        };
     }
     observer.finished();
     Ok(report)
@@ -181,109 +188,6 @@ fn known_or_locked(
         None if lock.take(observer)? => Ok(known()),
         found => Ok(found),
     }
-}
-
-fn build_kernel(
-    kernel: &KernelInputs,
-    index: PathBuf,
-    tapsets: &Tapsets,
-    options: &Options,
-    observer: &dyn Observer,
-) -> Result<(Option<Built>, Vec<Skipped>)> {
-    let start = Instant::now();
-    let lap = |stage| observer.stage(stage, start.elapsed().as_secs_f64());
-    let mut read = Read::default();
-    let Read { interner, types, functions, objects, batches, .. } = &mut read;
-    let (mut inputs, mut parts) = (vec![], vec![]);
-    let mut skipped = vec![];
-    let (mut known, mut evaluated, mut fallback) = (KernelFacts::default(), None, Fallback::Nothing(None));
-    let prediction = Mutex::new(None);
-    let evaluate = |machine: u16, config: Option<&KernelConfig>| {
-        let predicted = prediction.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let predicted = predicted
-            .filter(|prediction: &Prediction| prediction.holds_for(machine, config))
-            .map(Prediction::evaluated);
-        predicted.unwrap_or_else(|| tapsets.evaluate(&kernel.release, machine, config))
-    };
-    if let Some(input) = &kernel.vmlinux {
-        // Unpacking a boot image leaves the other processors idle.
-        let (_, predicted) = rayon::join(
-            || input.unpacked.look(&input.path, |_| ()),
-            || tapsets.predict(&input.path, &kernel.release),
-        );
-        *prediction.lock().unwrap_or_else(PoisonError::into_inner) = predicted;
-        match vmlinux::read(input, &kernel.release, interner, types, functions, evaluate) {
-            Ok(vmlinux) => {
-                evaluated = Some(vmlinux.evaluated);
-                objects.push(vmlinux.facts);
-                batches.extend(vmlinux.extracted);
-                known = vmlinux.known;
-                fallback = vmlinux.fallback;
-                skipped.extend(vmlinux.skipped);
-                parts = vmlinux.parts;
-            }
-            Err(error) if error.kind() == ErrorKind::Exhausted => return Err(error),
-            // vmlinux was there and may come back: an index of only modules must not replace a whole one.
-            Err(error) if matches!(error.kind(), ErrorKind::Changed | ErrorKind::Io) => {
-                return Ok((None, vec![Skipped::object(error)]));
-            }
-            Err(error) => skipped.push(Skipped::object(error)),
-        }
-        inputs.push(input_meta(input, objects.first()));
-        observer.object_done(&input.path, input.size);
-    }
-    lap("vmlinux");
-    let groups = modules::groups(&kernel.modules);
-    let mut order: Vec<usize> = (0..groups.len()).collect();
-    order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
-    let read_modules = || {
-        let (release, fallback) = (&kernel.release, &fallback);
-        let memory = Pool::default();
-        let read = |g: usize| {
-            let read = |memory: &mut _| {
-                modules::read(groups[g], release, types, &known, fallback, interner, memory, observer)
-            };
-            Ok((g, memory.lend(read)?))
-        };
-        order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
-    };
-    let mut modules = read_modules()?;
-    modules.sort_by_key(|(g, _)| *g);
-    let first = batches.len();
-    modules.par_iter().for_each(|(g, group)| group.extracted.register((first + g) as u32, types, functions));
-    for (_, group) in modules {
-        batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
-        inputs.extend(group.inputs);
-        parts.extend(group.parts);
-        objects.extend(group.objects);
-        skipped.extend(group.skipped);
-    }
-    lap("modules");
-    inputs.extend(parts);
-    let Some(machine) = objects.first().map(|o| o.machine) else { return Ok((None, skipped)) };
-    // Without vmlinux the first module determines the machine.
-    let (evaluated, lost) = evaluated.unwrap_or_else(|| evaluate(machine, None));
-    skipped.extend(lost);
-    let meta = Meta {
-        release: kernel.release.clone(),
-        written_by: env!("CARGO_PKG_VERSION").to_owned(),
-        machine,
-        address_size: address_size(machine),
-        inputs,
-        skipped: skipped.iter().map(skipped_meta).collect(),
-        without_modules: !options.modules,
-        user: None,
-    };
-    read.evaluated = evaluated;
-    if !options.force
-        && !matches!(fallback, Fallback::Nothing(_))
-        && let Some(kept) = unchanged::better(&index)
-    {
-        let what = "an index from debug information is there, and kept: what was found has none";
-        let error = Error::new(ErrorKind::NoDebugInfo, what).at(&index);
-        return Ok((Some(kept), vec![Skipped::part(error.hint("replace it with --force"), 1)]));
-    }
-    Ok((Some(read.write(index, &meta, lap)?), skipped))
 }
 
 /// Everything read from a kernel or a user object.

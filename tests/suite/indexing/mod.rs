@@ -16,6 +16,7 @@ pub mod frames;
 #[cfg(feature = "cli")]
 pub mod kernel_structs;
 pub mod packaging;
+pub mod several;
 pub mod snapshot;
 pub mod split;
 pub mod supplement;

@@ -1,0 +1,174 @@
+//! Builds the index of one kernel, in two parts: it is read, then merged, linked and written.
+use super::account::{from_skipped_meta, input_meta, skipped_meta};
+use super::modules::{self, Group};
+use super::pool::Pool;
+use super::tapset::{Prediction, Tapsets};
+use super::vmlinux::{self, Fallback, KernelFacts};
+use super::{Built, Options, Read, Skipped, index_file, known_or_locked, unchanged};
+use crate::discover::KernelInputs;
+use crate::error::{Error, ErrorKind, Result};
+use crate::load::config::KernelConfig;
+use crate::merge::Extracted;
+use crate::observer::Observer;
+use crate::write::BuildLock;
+use probeidx_format::machine::address_size;
+use probeidx_format::meta::Meta;
+use rayon::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// A kernel after the first part of its build.
+pub enum Started {
+    /// There is nothing to write: the index was up to date or better, or the kernel could not be read.
+    Done(Option<Built>, Vec<Skipped>),
+    /// It was read.
+    Read(Box<ToWrite>),
+}
+
+/// Everything read from a kernel, to be written.
+pub struct ToWrite {
+    read: Read,
+    index: PathBuf,
+    meta: Meta,
+    skipped: Vec<Skipped>,
+    since: Instant,
+}
+
+/// The first part of a kernel's build: reads it unless its index is up to date. Takes the lock before reading.
+pub fn start(
+    kernel: &KernelInputs,
+    lock: &mut BuildLock,
+    tapsets: &Tapsets,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Started> {
+    let index = index_file(&options.db, &kernel.release)?;
+    let inputs = || kernel.vmlinux.iter().chain(&kernel.modules);
+    let known = || unchanged::unchanged(&index, inputs(), &tapsets.sources, options);
+    match known_or_locked(lock, options, observer, known)? {
+        Some((built, skipped)) => {
+            Ok(Started::Done(Some(built), skipped.iter().map(from_skipped_meta).collect()))
+        }
+        None => read(kernel, index, tapsets, options, observer),
+    }
+}
+
+impl Started {
+    /// The second part: merges, links and writes what was read. Returns what was built, and what was left out.
+    pub fn finish(self, observer: &dyn Observer) -> Result<(Option<Built>, Vec<Skipped>)> {
+        match self {
+            Self::Done(built, skipped) => Ok((built, skipped)),
+            Self::Read(kernel) => {
+                let ToWrite { read, index, meta, skipped, since } = *kernel;
+                let lap = |stage| observer.stage(stage, since.elapsed().as_secs_f64());
+                Ok((Some(read.write(index, &meta, lap)?), skipped))
+            }
+        }
+    }
+}
+
+/// Reads vmlinux and the modules.
+fn read(
+    kernel: &KernelInputs,
+    index: PathBuf,
+    tapsets: &Tapsets,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Started> {
+    let since = Instant::now();
+    let lap = |stage| observer.stage(stage, since.elapsed().as_secs_f64());
+    let mut read = Read::default();
+    let Read { interner, types, functions, objects, batches, .. } = &mut read;
+    let (mut inputs, mut parts) = (vec![], vec![]);
+    let mut skipped = vec![];
+    let (mut known, mut evaluated, mut fallback) = (KernelFacts::default(), None, Fallback::Nothing(None));
+    let prediction = Mutex::new(None);
+    let evaluate = |machine: u16, config: Option<&KernelConfig>| {
+        let predicted = prediction.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let predicted = predicted
+            .filter(|prediction: &Prediction| prediction.holds_for(machine, config))
+            .map(Prediction::evaluated);
+        predicted.unwrap_or_else(|| tapsets.evaluate(&kernel.release, machine, config))
+    };
+    if let Some(input) = &kernel.vmlinux {
+        // Unpacking a boot image leaves the other processors idle.
+        let (_, predicted) = rayon::join(
+            || input.unpacked.look(&input.path, |_| ()),
+            || tapsets.predict(&input.path, &kernel.release),
+        );
+        *prediction.lock().unwrap_or_else(PoisonError::into_inner) = predicted;
+        match vmlinux::read(input, &kernel.release, interner, types, functions, evaluate) {
+            Ok(vmlinux) => {
+                evaluated = Some(vmlinux.evaluated);
+                objects.push(vmlinux.facts);
+                batches.extend(vmlinux.extracted);
+                known = vmlinux.known;
+                fallback = vmlinux.fallback;
+                skipped.extend(vmlinux.skipped);
+                parts = vmlinux.parts;
+            }
+            Err(error) if error.kind() == ErrorKind::Exhausted => return Err(error),
+            // vmlinux was there and may come back: an index of only modules must not replace a whole one.
+            Err(error) if matches!(error.kind(), ErrorKind::Changed | ErrorKind::Io) => {
+                return Ok(Started::Done(None, vec![Skipped::object(error)]));
+            }
+            Err(error) => skipped.push(Skipped::object(error)),
+        }
+        inputs.push(input_meta(input, objects.first()));
+        observer.object_done(&input.path, input.size);
+    }
+    lap("vmlinux");
+    let groups = modules::groups(&kernel.modules);
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_by_key(|g| std::cmp::Reverse(groups[*g].iter().map(|i| i.size).sum::<u64>()));
+    let read_modules = || {
+        let (release, fallback) = (&kernel.release, &fallback);
+        let memory = Pool::default();
+        let read = |g: usize| {
+            let read = |memory: &mut _| {
+                modules::read(groups[g], release, types, &known, fallback, interner, memory, observer)
+            };
+            Ok((g, memory.lend(read)?))
+        };
+        order.into_par_iter().with_max_len(1).map(read).collect::<Result<Vec<(usize, Group)>>>()
+    };
+    let mut modules = read_modules()?;
+    modules.sort_by_key(|(g, _)| *g);
+    let first = batches.len();
+    modules.par_iter().for_each(|(g, group)| group.extracted.register((first + g) as u32, types, functions));
+    for (_, group) in modules {
+        batches.push(Extracted { first_object: objects.len() as u32, ..group.extracted });
+        inputs.extend(group.inputs);
+        parts.extend(group.parts);
+        objects.extend(group.objects);
+        skipped.extend(group.skipped);
+    }
+    lap("modules");
+    inputs.extend(parts);
+    let Some(machine) = objects.first().map(|o| o.machine) else { return Ok(Started::Done(None, skipped)) };
+    // Without vmlinux the first module determines the machine.
+    let (evaluated, lost) = evaluated.unwrap_or_else(|| evaluate(machine, None));
+    skipped.extend(lost);
+    let meta = Meta {
+        release: kernel.release.clone(),
+        written_by: env!("CARGO_PKG_VERSION").to_owned(),
+        machine,
+        address_size: address_size(machine),
+        inputs,
+        skipped: skipped.iter().map(skipped_meta).collect(),
+        without_modules: !options.modules,
+        user: None,
+    };
+    read.evaluated = evaluated;
+    if !options.force
+        && !matches!(fallback, Fallback::Nothing(_))
+        && let Some(kept) = unchanged::better(&index)
+    {
+        let what = "an index from debug information is there, and kept: what was found has none";
+        let error = Error::new(ErrorKind::NoDebugInfo, what).at(&index);
+        let skipped = vec![Skipped::part(error.hint("replace it with --force"), 1)];
+        return Ok(Started::Done(Some(kept), skipped));
+    }
+    Ok(Started::Read(Box::new(ToWrite { read, index, meta, skipped, since })))
+}
