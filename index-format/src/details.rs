@@ -1,6 +1,6 @@
 //! The details of a placement beyond its record: ranges, call site, variables.
 //!
-//! Bits ([`bits`](crate::bits)), with a context for each number ([`codes`](crate::codes)):
+//! Bits ([`bits`](crate::bits)), with a context for each number ([`codes`]):
 //! 1. the distance in the table to the preceding placement that it is inlined into, 0 if it is out of line
 //! 2. twice the number of its ranges, plus one if the first does not start at the entry
 //! 3. its ranges: for each, the signed distance from the end of the previous one (for the first only as above, from the

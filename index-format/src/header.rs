@@ -45,8 +45,11 @@ pub struct DirectoryEntry {
     pub checksum: U32,
     /// Its [`SectionName`], as a check.
     pub name: U32,
+    /// The number of records of a packed table; 0 of any other section. It is here so that opening a file touches no
+    /// section.
+    pub records: U32,
 }
-const _: () = assert!(size_of::<DirectoryEntry>() == 24);
+const _: () = assert!(size_of::<DirectoryEntry>() == 28);
 
 macro_rules! sections {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {

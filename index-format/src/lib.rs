@@ -12,7 +12,7 @@
 //!
 //! ```text
 //! 0     Header            magic, version, machine, length, release, checksums         36 bytes
-//! 36    DirectoryEntry[n] offset, length, CRC-32 and number of each section           24 bytes each
+//! 36    DirectoryEntry[n] offset, length, CRC-32, number and records of each section  28 bytes each
 //! …     the sections, in the order of SectionName, without gaps
 //! ```
 //!

@@ -1,7 +1,8 @@
 //! Maps an exact name to its rank.
 //!
-//! A slot has the rank plus one in its low bits, as many as the length of the table takes, and low bits of the hash in
-//! the others: names that share a slot are told apart without a look at their strings.
+//! A slot has the rank plus one in its low bits, as many as the length of the table takes, and the lowest bits of the
+//! hash in the others. Its highest bits choose the slot, and are nearly the same for all neighbours: the lowest tell names
+//! apart without a look at their strings.
 use zerocopy::byteorder::little_endian::U32;
 
 /// The hash of a name: FNV-1a over eight bytes at a time, then mixed. It is part of the format.
@@ -33,7 +34,7 @@ pub fn table<'a>(names: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<U32> {
         while table[at] != U32::ZERO {
             at = after(&table, at);
         }
-        table[at] = U32::new(hash & !ranks | (id as u32 + 1));
+        table[at] = U32::new(tag(hash, ranks) | (id as u32 + 1));
     }
     table
 }
@@ -48,7 +49,7 @@ pub fn candidates<'a>(table: &'a [U32], name: &[u8]) -> impl Iterator<Item = u32
         (found != 0).then_some(found)
     });
     slots
-        .filter(move |found| (found ^ hash) & !ranks == 0)
+        .filter(move |found| found & !ranks == tag(hash, ranks))
         .filter_map(move |found| (found & ranks).checked_sub(1))
 }
 
@@ -60,6 +61,11 @@ fn slot(table: &[U32], hash: u32) -> usize {
 /// The bits of a slot that hold a rank plus one.
 fn ranks(table: &[U32]) -> u32 {
     (1u32 << (usize::BITS - table.len().leading_zeros()).min(31)) - 1
+}
+
+/// The lowest bits of a hash, in the bits of a slot that hold no rank.
+fn tag(hash: u32, ranks: u32) -> u32 {
+    hash << ranks.count_ones()
 }
 
 fn after(table: &[U32], at: usize) -> usize {
@@ -80,5 +86,7 @@ mod tests {
         }
         assert_eq!(find("function_"), None);
         assert_eq!(candidates(&[], b"x").count(), 0);
+        let all = names.iter().map(|name| candidates(&table, name.as_bytes()).count()).sum::<usize>();
+        assert!(all < names.len() + 10, "{all} strings are looked at for {} names", names.len());
     }
 }

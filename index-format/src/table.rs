@@ -1,10 +1,11 @@
 //! Tables of records, packed: about two fifths of the records' own size.
 //!
 //! ```text
-//! 0             U32       the number of records
-//! 4             U32[b]    where each block of 32 records starts, from the start of the section
-//! 4 + 4 b       …         the blocks, the last one with the records that are left, then 8 zero bytes
+//! 0             U32[b]    where each block of 32 records starts, from the start of the section
+//! 4 b           …         the blocks, the last one with the records that are left, then 8 zero bytes
 //! ```
+//!
+//! The directory has the number of records.
 //!
 //! A block has a base for each column, of as many bytes as the column; the width of each column in bits, a byte each;
 //! then the rows one after another, the columns of a row one after another, each a number of its width, from the
@@ -21,7 +22,7 @@ mod write;
 use crate::record::Record;
 use std::marker::PhantomData;
 use std::ops::Range;
-pub use write::pack;
+pub use write::{Packed, pack};
 
 /// Records per block.
 const BLOCK: usize = 32;
@@ -55,11 +56,10 @@ impl<R> Default for Table<'_, R> {
 }
 
 impl<'a, R: Record> Table<'a, R> {
-    /// Reads the number of records; `None` if the blocks cannot lie in these bytes.
-    pub fn open(bytes: &'a [u8]) -> Option<Self> {
-        let len = u32::from_le_bytes(*bytes.first_chunk()?);
-        let front = 4 + 4 * (len as usize).div_ceil(BLOCK) + PADDING;
-        (front <= bytes.len()).then_some(Self { bytes, first: 0, len, record: PhantomData })
+    /// The table of so many records; `None` if their blocks cannot lie in these bytes. Reads none of them.
+    pub fn open(bytes: &'a [u8], records: u32) -> Option<Self> {
+        let front = 4 * (records as usize).div_ceil(BLOCK) + PADDING;
+        (front <= bytes.len()).then_some(Self { bytes, first: 0, len: records, record: PhantomData })
     }
     /// The number of records.
     #[inline]
@@ -262,7 +262,7 @@ impl<'a, R: Record> Block<'a, R> {
     /// The block of this number; `None` if it does not lie in the table.
     #[inline(always)]
     fn find(table: &'a [u8], number: usize) -> Option<Self> {
-        let start = table.get(4 + 4 * number..8 + 4 * number)?;
+        let start = table.get(4 * number..4 * number + 4)?;
         let start = u32::from_le_bytes([start[0], start[1], start[2], start[3]]) as usize;
         let (bases, rest) = table.get(start..)?.split_at_checked(size_of::<R>())?;
         let (widths, rows) = rest.split_at_checked(R::COLUMNS.len())?;

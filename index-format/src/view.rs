@@ -476,7 +476,8 @@ fn table<'a, R: Record>(
     directory: &[DirectoryEntry],
     name: SectionName,
 ) -> Result<Table<'a, R>> {
-    Table::open(bytes(file, directory, name)?).ok_or(Error::Section {
+    let records = directory[name as usize].records.get();
+    Table::open(bytes(file, directory, name)?, records).ok_or(Error::Section {
         section: name.text(),
         offset: directory[name as usize].offset.get(),
         what: "it has fewer blocks than its records need",

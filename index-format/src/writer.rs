@@ -1,6 +1,7 @@
 //! Writes the file: the sections in order, then the header in front of them.
 use crate::header::{self, DirectoryEntry, Header, MAGIC, SectionName, VERSION};
 use crate::id::StrId;
+use crate::table::Packed;
 use std::io::{Result, Seek, SeekFrom, Write};
 use zerocopy::IntoBytes;
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
@@ -32,6 +33,23 @@ impl<W: Write + Seek> Writer<W> {
         name: SectionName,
         parts: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<()> {
+        self.put(name, 0, parts)
+    }
+
+    /// Writes the next section, a packed table.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn table(&mut self, name: SectionName, table: &Packed) -> Result<()> {
+        self.put(name, table.records, [&table.bytes[..]])
+    }
+
+    fn put<'a>(
+        &mut self,
+        name: SectionName,
+        records: u32,
+        parts: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<()> {
         assert_eq!(SectionName::ALL.get(self.directory.len()), Some(&name), "sections are written in order");
         let mut checksum = crc32fast::Hasher::new();
         let mut length = 0;
@@ -45,6 +63,7 @@ impl<W: Write + Seek> Writer<W> {
             length: U64::new(length),
             checksum: U32::new(checksum.finalize()),
             name: U32::new(name as u32),
+            records: U32::new(records),
         });
         self.at += length;
         Ok(())

@@ -9,7 +9,7 @@ pub use build_lock::BuildLock;
 use build_lock::UNFINISHED;
 use probeidx_format::SectionName as S;
 use probeidx_format::meta::Meta;
-use probeidx_format::table::pack;
+use probeidx_format::table::{Packed, pack};
 use probeidx_format::writer::Writer;
 use probeidx_format::zerocopy::IntoBytes;
 use std::fs::{File, Permissions};
@@ -56,28 +56,28 @@ pub fn write(
     Ok(length)
 }
 
-/// The packed tables.
+/// The tables that are packed.
 #[derive(Default)]
-struct Packed {
-    sections: Vec<u8>,
-    event_fields: Vec<u8>,
-    unit_files: Vec<u8>,
-    type_users: Vec<u8>,
-    names: Vec<u8>,
-    functions: Vec<u8>,
-    variables: Vec<u8>,
-    places: Vec<u8>,
-    ranges: Vec<u8>,
-    symbols: Vec<u8>,
-    symbol_names: Vec<u8>,
-    types: Vec<u8>,
-    members: Vec<u8>,
-    sequences: Vec<u8>,
-    sites: Vec<u8>,
-    frames: Vec<u8>,
+struct Tables {
+    sections: Packed,
+    event_fields: Packed,
+    unit_files: Packed,
+    type_users: Packed,
+    names: Packed,
+    functions: Packed,
+    variables: Packed,
+    places: Packed,
+    ranges: Packed,
+    symbols: Packed,
+    symbol_names: Packed,
+    types: Packed,
+    members: Packed,
+    sequences: Packed,
+    sites: Packed,
+    frames: Packed,
 }
 
-impl Packed {
+impl Tables {
     /// Packs all tables. The largest come first, so that threads end at the same time.
     fn new(model: &Model, linked: &Linked) -> Self {
         let Model { functions, places, types, .. } = model;
@@ -112,43 +112,40 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     model: &Model,
     linked: &Linked,
 ) -> std::io::Result<Writer<W>> {
-    let packed = Packed::new(model, linked);
+    let packed = Tables::new(model, linked);
     let mut writer = Writer::new(out)?;
-    let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
-    one(S::Meta, &meta.to_bytes())?;
-    one(S::Strings, &model.strings)?;
-    one(S::Objects, linked.objects.as_bytes())?;
-    one(S::Sections, &packed.sections)?;
-    one(S::Units, model.places.units.as_bytes())?;
-    one(S::UnitFiles, &packed.unit_files)?;
-    one(S::Names, &packed.names)?;
-    one(S::NameHash, linked.names.hash.as_bytes())?;
-    one(S::Functions, &packed.functions)?;
-    one(S::FunctionDetails, &model.functions.details)?;
-    one(S::Variables, &packed.variables)?;
-    one(S::Postings, &model.places.postings)?;
-    one(S::Places, &packed.places)?;
+    let one = |writer: &mut Writer<W>, name, bytes: &[u8]| writer.section(name, [bytes]);
+    one(&mut writer, S::Meta, &meta.to_bytes())?;
+    one(&mut writer, S::Strings, &model.strings)?;
+    one(&mut writer, S::Objects, linked.objects.as_bytes())?;
+    writer.table(S::Sections, &packed.sections)?;
+    one(&mut writer, S::Units, model.places.units.as_bytes())?;
+    writer.table(S::UnitFiles, &packed.unit_files)?;
+    writer.table(S::Names, &packed.names)?;
+    one(&mut writer, S::NameHash, linked.names.hash.as_bytes())?;
+    writer.table(S::Functions, &packed.functions)?;
+    one(&mut writer, S::FunctionDetails, &model.functions.details)?;
+    writer.table(S::Variables, &packed.variables)?;
+    one(&mut writer, S::Postings, &model.places.postings)?;
+    writer.table(S::Places, &packed.places)?;
     writer.section(S::PlaceDetails, batches.iter().map(|b| &b.batch.details[..]))?;
-    let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
-    one(S::Ranges, &packed.ranges)?;
-    one(S::Symbols, &packed.symbols)?;
-    one(S::SymbolNames, &packed.symbol_names)?;
-    one(S::Types, &packed.types)?;
-    one(S::Members, &packed.members)?;
-    one(S::Sequences, &packed.sequences)?;
+    writer.table(S::Ranges, &packed.ranges)?;
+    writer.table(S::Symbols, &packed.symbols)?;
+    writer.table(S::SymbolNames, &packed.symbol_names)?;
+    writer.table(S::Types, &packed.types)?;
+    writer.table(S::Members, &packed.members)?;
+    writer.table(S::Sequences, &packed.sequences)?;
     writer.section(S::Lines, batches.iter().map(|b| &b.batch.lines[..]))?;
-    let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
-    one(S::Sites, &packed.sites)?;
-    one(S::Segments, linked.segments.as_bytes())?;
-    one(S::Refused, linked.refused.as_bytes())?;
-    one(S::Boundaries, &linked.boundaries)?;
-    one(S::TypeUsers, &packed.type_users)?;
-    one(S::TypeUses, &model.users.uses)?;
-    one(S::Frames, &packed.frames)?;
+    writer.table(S::Sites, &packed.sites)?;
+    one(&mut writer, S::Segments, linked.segments.as_bytes())?;
+    one(&mut writer, S::Refused, linked.refused.as_bytes())?;
+    one(&mut writer, S::Boundaries, &linked.boundaries)?;
+    writer.table(S::TypeUsers, &packed.type_users)?;
+    one(&mut writer, S::TypeUses, &model.users.uses)?;
+    writer.table(S::Frames, &packed.frames)?;
     writer.section(S::FrameRows, batches.iter().map(|b| &b.batch.frame_rows[..]))?;
-    let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
-    one(S::Tracepoints, linked.tracepoints.as_bytes())?;
-    one(S::EventFields, &packed.event_fields)?;
-    one(S::Labels, &model.places.labels)?;
+    one(&mut writer, S::Tracepoints, linked.tracepoints.as_bytes())?;
+    writer.table(S::EventFields, &packed.event_fields)?;
+    one(&mut writer, S::Labels, &model.places.labels)?;
     Ok(writer)
 }

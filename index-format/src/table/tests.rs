@@ -9,6 +9,10 @@ fn member(name: u32, target: u32, value: i64) -> MemberRecord {
     MemberRecord { name: StrId::new(name), target: TypeId::new(target), value: I64::new(value) }
 }
 
+fn open<R: Record>(packed: &Packed) -> Option<Table<'_, R>> {
+    Table::open(&packed.bytes, packed.records)
+}
+
 fn bytes<R: Record>(records: impl IntoIterator<Item = R>) -> Vec<u8> {
     records.into_iter().flat_map(|record| record.as_bytes().to_vec()).collect()
 }
@@ -28,7 +32,7 @@ proptest! {
     #[test]
     fn records_are_read_as_they_were_written(records in members(), cut in 0usize..160) {
         let packed = pack(&records);
-        let table = Table::<MemberRecord>::open(&packed).expect("it is whole");
+        let table = open::<MemberRecord>(&packed).expect("it is whole");
         prop_assert_eq!(table.len(), records.len());
         prop_assert_eq!(bytes(table), bytes(records.iter().copied()));
         let cut = cut.min(records.len());
@@ -47,7 +51,7 @@ proptest! {
         values.sort_unstable();
         let (start, end) = (start.min(values.len()), end.min(values.len()));
         let packed = pack(&values.iter().map(|v| member(0, 0, *v)).collect::<Vec<_>>());
-        let part = Table::<MemberRecord>::open(&packed).expect("it is whole").part(start..end.max(start));
+        let part = open::<MemberRecord>(&packed).expect("it is whole").part(start..end.max(start));
         let expected = values[start..end.max(start)].partition_point(|v| *v < wanted);
         prop_assert_eq!(part.partition_point(|m| m.value.get() < wanted), expected);
     }
@@ -56,15 +60,15 @@ proptest! {
     fn positions_of_a_number_are_found(records in members(), start in 0usize..150, wanted in 0usize..150) {
         let packed = pack(&records);
         let start = start.min(records.len());
-        let part = Table::<MemberRecord>::open(&packed).expect("it is whole").from(start);
+        let part = open::<MemberRecord>(&packed).expect("it is whole").from(start);
         let wanted = records.get(wanted).map_or(TypeId::NONE, |r| r.target);
         let expected = (0..).zip(&records[start..]).filter(|(_, r)| r.target == wanted).map(|(at, _)| at);
         prop_assert_eq!(part.positions(1, wanted.get().into()).collect::<Vec<_>>(), expected.collect::<Vec<usize>>());
     }
 
     #[test]
-    fn damaged_tables_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Some(table) = Table::<SymbolRecord>::open(&bytes) {
+    fn damaged_tables_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200), records in 0u32..2000) {
+        if let Some(table) = Table::<SymbolRecord>::open(&bytes, records) {
             prop_assert!(table.len() <= bytes.len() * BLOCK / 4);
             prop_assert_eq!(table.iter().count(), table.len());
             table.partition_point(|symbol| symbol.size.get() < 9);
@@ -77,13 +81,13 @@ proptest! {
 fn no_id_costs_no_bits() {
     let none = [member(5, u32::MAX, 0), member(5, 3, 0), member(5, 0, 0)];
     // Four columns: bases, widths, then three rows of three bits.
-    assert_eq!(pack(&none).len(), 4 + 4 + 16 + 4 + 2 + PADDING);
+    assert_eq!(pack(&none).bytes.len(), 4 + 16 + 4 + 2 + PADDING);
 }
 
 #[test]
 fn what_is_missing_is_zeros() {
     let packed = pack::<PlaceRecord>(&[]);
-    let table = Table::<PlaceRecord>::open(&packed).expect("an empty table");
+    let table = open::<PlaceRecord>(&packed).expect("an empty table");
     assert!(table.is_empty() && table.get(0).is_none() && table.at(7).entry.get() == 0);
-    assert!(Table::<PlaceRecord>::open(&[1, 0, 0, 0]).is_none());
+    assert!(Table::<PlaceRecord>::open(&[0; 11], 1).is_none());
 }

@@ -2,19 +2,27 @@
 use super::{BLOCK, COLUMNS, PADDING, number_of};
 use crate::record::Record;
 
-/// The bytes of a table of these records. Cost: some nanoseconds for each column of a record.
-pub fn pack<R: Record>(records: &[R]) -> Vec<u8> {
+/// A packed table.
+#[derive(Clone, Debug, Default)]
+pub struct Packed {
+    /// The number of records.
+    pub records: u32,
+    /// The section.
+    pub bytes: Vec<u8>,
+}
+
+/// Packs records into a table. Cost: some nanoseconds for each column of a record.
+pub fn pack<R: Record>(records: &[R]) -> Packed {
     let blocks = records.len().div_ceil(BLOCK);
-    let mut out = Vec::with_capacity(4 + 4 * blocks + size_of_val(records) / 2 + PADDING);
-    out.extend((records.len() as u32).to_le_bytes());
-    out.resize(4 + 4 * blocks, 0);
+    let mut out = Vec::with_capacity(4 * blocks + size_of_val(records) / 2 + PADDING);
+    out.resize(4 * blocks, 0);
     for (number, block) in records.chunks(BLOCK).enumerate() {
         let start = out.len() as u32;
-        out[4 + 4 * number..][..4].copy_from_slice(&start.to_le_bytes());
+        out[4 * number..][..4].copy_from_slice(&start.to_le_bytes());
         put(&mut out, block);
     }
     out.extend([0; PADDING]);
-    out
+    Packed { records: records.len() as u32, bytes: out }
 }
 
 /// Appends a block.

@@ -31,10 +31,13 @@ fn plain<R: FromBytes + IntoBytes + Immutable + KnownLayout>(
 
 /// Changes the records of a packed table.
 pub fn packed<R: Record>(parts: &mut Parts, name: SectionName, change: impl FnOnce(&mut [R])) {
+    let count = parts.records[name as usize];
     let bytes = section(parts, name);
-    let mut records: Vec<R> = Table::open(bytes).expect("a table").iter().collect();
+    let mut records: Vec<R> = Table::open(bytes, count).expect("a table").iter().collect();
     change(&mut records);
-    *bytes = pack(&records);
+    let packed = pack(&records);
+    *bytes = packed.bytes;
+    parts.records[name as usize] = packed.records;
 }
 
 macro_rules! rules {

@@ -5,6 +5,7 @@
 use probeidx_format::SectionName;
 use probeidx_format::header::Header;
 use probeidx_format::id::StrId;
+use probeidx_format::table::Packed;
 use probeidx_format::writer::Writer;
 use std::io::Cursor;
 
@@ -14,6 +15,8 @@ pub struct Parts {
     pub release: StrId,
     /// In the order of [`SectionName::ALL`].
     pub sections: Vec<Vec<u8>>,
+    /// As many; the numbers of records of those that are packed tables.
+    pub records: Vec<u32>,
 }
 
 impl Parts {
@@ -23,7 +26,8 @@ impl Parts {
         let bytes = |offset: u64, length: u64| file.get(offset as usize..)?.get(..length as usize);
         let sections: Option<Vec<Vec<u8>>> =
             directory.iter().map(|e| Some(bytes(e.offset.get(), e.length.get())?.to_vec())).collect();
-        Some(Self { machine: header.machine.get(), release: header.release, sections: sections? })
+        let records = directory.iter().map(|e| e.records.get()).collect();
+        Some(Self { machine: header.machine.get(), release: header.release, sections: sections?, records })
     }
 
     /// Makes one byte of a section another.
@@ -40,8 +44,9 @@ impl Parts {
     pub fn file(&self) -> Vec<u8> {
         let mut file = vec![];
         let mut writer = Writer::new(Cursor::new(&mut file)).expect("memory");
-        for (name, bytes) in SectionName::ALL.iter().zip(&self.sections) {
-            writer.section(*name, [&bytes[..]]).expect("memory");
+        for ((name, bytes), records) in SectionName::ALL.iter().zip(&self.sections).zip(&self.records) {
+            let table = Packed { records: *records, bytes: bytes.clone() };
+            writer.table(*name, &table).expect("memory");
         }
         writer.finish(self.machine, self.release).expect("memory");
         file
