@@ -450,6 +450,11 @@ impl UnitRecord {
     }
 }
 
+impl MemberRecord {
+    /// The column of names.
+    pub const NAME: usize = 0;
+}
+
 impl TypeRecord {
     /// The column of kinds.
     pub const KIND: usize = 6;

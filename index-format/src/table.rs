@@ -59,7 +59,12 @@ impl<'a, R: Record> Table<'a, R> {
     /// The table of so many records; `None` if their blocks cannot lie in these bytes. Reads none of them.
     pub fn open(bytes: &'a [u8], records: u32) -> Option<Self> {
         let front = 4 * (records as usize).div_ceil(BLOCK) + PADDING;
-        (front <= bytes.len()).then_some(Self { bytes, first: 0, len: records, record: PhantomData })
+        (records == 0 || front <= bytes.len()).then_some(Self {
+            bytes,
+            first: 0,
+            len: records,
+            record: PhantomData,
+        })
     }
     /// The number of records.
     #[inline]
@@ -124,13 +129,12 @@ impl<'a, R: Record> Table<'a, R> {
     pub fn positions(self, column: usize, number: u64) -> impl Iterator<Item = usize> + use<'a, R> {
         let (first, end) = (self.first as usize, self.first as usize + self.len());
         let holding = (first / BLOCK..end.div_ceil(BLOCK)).filter_map(move |block| {
-            let start = Block::<R>::find(self.bytes, block)?;
-            Some((block, start, start.beyond(column, number)?))
+            let rows = Block::<R>::find(self.bytes, block)?;
+            Some((block * BLOCK, rows.column(column), rows.beyond(column, number)?))
         });
-        holding.flat_map(move |(number, block, wanted)| {
-            let rows = number * BLOCK..(number * BLOCK + BLOCK).min(end);
-            rows.filter(move |at| *at >= first && block.number(at % BLOCK, column) == wanted)
-                .map(move |at| at - first)
+        holding.flat_map(move |(start, column, wanted)| {
+            let rows = start.max(first)..(start + BLOCK).min(end);
+            rows.filter(move |at| column.number(at - start) == wanted).map(move |at| at - first)
         })
     }
     /// The number of records up to the first one that does not satisfy this; those that do must come first. Cost: a
@@ -277,8 +281,11 @@ impl<'a, R: Record> Block<'a, R> {
         let out = record.as_mut_bytes();
         let (mut bit, mut at) = (row * self.stride, 0);
         for (column, &bytes) in R::COLUMNS.iter().enumerate() {
-            let value =
-                number_of(&self.bases[at..at + bytes]).wrapping_add(self.bits(bit, self.widths[column]));
+            let value = number_of(&self.bases[at..at + bytes]).wrapping_add(bits(
+                self.rows,
+                bit,
+                self.widths[column],
+            ));
             out[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
             bit += usize::from(self.widths[column]);
             at += bytes;
@@ -292,21 +299,40 @@ impl<'a, R: Record> Block<'a, R> {
         let beyond = number.wrapping_sub(base) & (u64::MAX >> (64 - 8 * bytes));
         (beyond >> (self.widths[column] & 63) == 0).then_some(beyond)
     }
-    /// How far a row is beyond the base of a column.
-    fn number(&self, row: usize, column: usize) -> u64 {
-        let before: usize = self.widths[..column].iter().map(|width| usize::from(*width)).sum();
-        self.bits(row * self.stride + before, self.widths[column])
+    /// A column.
+    fn column(&self, column: usize) -> Column<'a> {
+        let first = self.widths[..column].iter().map(|width| usize::from(*width)).sum();
+        Column { rows: self.rows, first, stride: self.stride, width: self.widths[column] }
     }
-    /// The number of this width at this bit; 0 past the end.
-    #[inline(always)]
-    fn bits(&self, bit: usize, width: u8) -> u64 {
-        let word = match self.rows.get(bit / 8..bit / 8 + 8) {
-            Some(bytes) => number_of(bytes),
-            None => 0,
-        };
-        // Wider ones are damaged.
-        word >> (bit % 8) & ((1 << (width & 63)) - 1)
+}
+
+/// A column of a block.
+struct Column<'a> {
+    rows: &'a [u8],
+    /// Its bit in the first row.
+    first: usize,
+    /// The bits of a row.
+    stride: usize,
+    width: u8,
+}
+
+impl Column<'_> {
+    /// How far a row is beyond the column's base.
+    #[inline]
+    fn number(&self, row: usize) -> u64 {
+        bits(self.rows, row * self.stride + self.first, self.width)
     }
+}
+
+/// The number of this width at this bit; 0 past the end.
+#[inline(always)]
+fn bits(rows: &[u8], bit: usize, width: u8) -> u64 {
+    let word = match rows.get(bit / 8..bit / 8 + 8) {
+        Some(bytes) => number_of(bytes),
+        None => 0,
+    };
+    // Wider ones are damaged.
+    word >> (bit % 8) & ((1 << (width & 63)) - 1)
 }
 
 /// A record of a block, or zeros if the table has no such block.

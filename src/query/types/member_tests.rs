@@ -4,10 +4,11 @@ use crate::error::{ErrorKind, Result};
 use crate::query::spec::member_path::{Path, Step, parse};
 use probeidx_format::id::{StrId, TypeId};
 use probeidx_format::record::{MemberRecord, TypeRecord};
+use probeidx_format::table::pack;
 use probeidx_format::types::TypeKind;
 use probeidx_format::writer::Writer;
+use probeidx_format::zerocopy::FromZeros;
 use probeidx_format::zerocopy::byteorder::little_endian::{I64, U16, U32};
-use probeidx_format::zerocopy::{FromZeros, IntoBytes};
 use probeidx_format::{SectionName, View};
 use std::io::Cursor;
 
@@ -59,13 +60,13 @@ impl Made {
         let mut out = Cursor::new(vec![]);
         let mut writer = Writer::new(&mut out).unwrap();
         for &name in SectionName::ALL {
-            let bytes = match name {
-                SectionName::Strings => &self.strings[..],
-                SectionName::Types => self.types.as_bytes(),
-                SectionName::Members => self.members.as_bytes(),
-                _ => &[],
-            };
-            writer.section(name, [bytes]).unwrap();
+            match name {
+                SectionName::Strings => writer.section(name, [&self.strings[..]]),
+                SectionName::Types => writer.table(name, &pack(&self.types)),
+                SectionName::Members => writer.table(name, &pack(&self.members)),
+                _ => writer.section(name, []),
+            }
+            .unwrap();
         }
         writer.finish(62, StrId::new(0)).unwrap();
         out.into_inner()

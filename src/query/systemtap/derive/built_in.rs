@@ -43,6 +43,9 @@ pub(super) fn each<'a>(
 pub(super) fn absent(view: &View<'_>, components: &[Component]) -> Error {
     let of_code = matches!(components, [head, ..] if head.name == "kernel" || head.name == "module");
     let spec = of_code.then(|| spec::of_components(components).ok()).flatten();
+    if let Some(Point::Trace(asked)) = spec.as_ref().map(|spec| &spec.point) {
+        return no_match(tracepoint::absence(view, asked));
+    }
     let reasons = spec.map(|spec| why_not(view, &[spec])).unwrap_or_default();
     let function = components.iter().find(|c| c.name == "function").and_then(|c| c.argument.as_ref());
     match (&reasons[..], function) {
@@ -96,14 +99,12 @@ fn code<'a>(
 fn trace(view: View<'_>, components: &[Component], each: &mut Each<'_>) -> Result<()> {
     let Point::Trace(asked) = spec::of_components(components)?.point else { return Ok(()) };
     let mut point = vec![];
-    let mut found = false;
     for tracepoint in tracepoint::matching(&view, &asked) {
-        found = true;
         point.clear();
         tracepoint.put(&mut point);
         each(&point, Place::Trace(&tracepoint))?;
     }
-    if found { Ok(()) } else { Err(no_match(tracepoint::absence(&view, &asked))) }
+    Ok(())
 }
 
 /// `kprobe.function("NAME")`: functions by symbol, in vmlinux or, without a check, in a module

@@ -13,7 +13,7 @@ use crate::tapset::context::{Absent, Context, Detail, Value};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{ObjectId, StrId, TypeId};
-use probeidx_format::record::{SymbolRecord, TypeRecord};
+use probeidx_format::record::{MemberRecord, SymbolRecord, TypeRecord};
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable as Parameter;
 use std::cell::{Cell, RefCell};
@@ -183,13 +183,15 @@ impl<'a> HandlerContext<'a> {
         names
     }
 
-    /// A constant of an enumeration. Cost: if the index has the name as a string, linear in all constants.
+    /// A constant of an enumeration. Cost: if the index has the name as a string, a look at the kind of each type and the
+    /// name of each constant.
     fn enumerator(&self, name: &str) -> Option<Reached> {
         let view = self.view;
         let name = string(&view, name.as_bytes())?;
         let enums = view.types.owners().positions(TypeRecord::KIND, TypeKind::Enum as u64);
-        let has_it = |id: &TypeId| view.members(*id).iter().any(|m| m.name == name);
-        let found = enums.map(|at| TypeId::new(at as u32)).find(has_it)?;
+        let mut ids = enums.map(|at| TypeId::new(at as u32));
+        let named = |id| view.members(id).positions(MemberRecord::NAME, name.get().into());
+        let found = ids.find(|id| named(*id).next().is_some())?;
         Some(Reached::of(found))
     }
 
