@@ -81,6 +81,6 @@ impl Left {
 /// Whether no range starts before the previous one, or past the end of its table.
 fn rises<T>(owners: impl IntoIterator<Item = T>, first: impl Fn(T) -> u32, table: usize) -> bool {
     let mut last = 0;
-    let rises = owners.into_iter().map(first).all(|start| last <= std::mem::replace(&mut last, start));
+    let rises = owners.into_iter().map(first).all(|start| std::mem::replace(&mut last, start) <= start);
     rises && last as usize <= table
 }

@@ -6,6 +6,8 @@ use probeidx::cli::args::{self, Command, Request};
 use probeidx::cli::config::Config;
 use probeidx::cli::session::{self, Session};
 use probeidx_format::SectionName;
+use probeidx_format::details::{Buffer, DetailWriter, Range};
+use probeidx_format::expr::FrameBase;
 use probeidx_format::id::Pc;
 use probeidx_format::record::{ObjectRecord, PlaceRecord, SymbolRecord};
 use std::path::Path;
@@ -119,8 +121,12 @@ fn a_variable_at_the_last_position() {
     let mut parts = whole();
     let details = section(&mut parts, SectionName::PlaceDetails);
     let at = details.len() as u32;
-    // Out of line, one range of 16 bytes; a variable that is nowhere, at 0 - 1; the end.
-    details.extend([1, 16 << 1, 1 << 3 | 2, 0]);
+    // Out of line, one range of 16 bytes from the entry on; a variable that is nowhere, at 0 - 1.
+    let (mut buffer, range) = (Buffer::default(), Range { start: 0, end: 16 });
+    let mut writer = DetailWriter::new(&mut buffer, range.start, FrameBase::default(), &[range], None);
+    writer.nowhere(u32::MAX);
+    writer.end();
+    details.extend(buffer.bytes());
     packed(&mut parts, SectionName::Places, |places: &mut [PlaceRecord]| {
         for place in places {
             place.details = at.into();

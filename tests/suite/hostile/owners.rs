@@ -76,11 +76,10 @@ const FIRST_FUNCTION: Rule = Rule {
 
 /// How many records own parts, with the one that ends the last.
 pub fn count(parts: &mut Parts, owners: SectionName) -> usize {
-    let bytes = &section(parts, owners)[..];
     match owners {
-        SectionName::Objects => bytes.len() / size_of::<ObjectRecord>(),
-        SectionName::Units => bytes.len() / size_of::<UnitRecord>(),
-        _ => u32::from_le_bytes(*bytes.first_chunk().expect("the number of records")) as usize,
+        SectionName::Objects => section(parts, owners).len() / size_of::<ObjectRecord>(),
+        SectionName::Units => section(parts, owners).len() / size_of::<UnitRecord>(),
+        _ => parts.records[owners as usize] as usize,
     }
 }
 
@@ -95,7 +94,7 @@ fn each_rule_is_found_broken() {
             (rule.start)(&mut parts, at, value);
             let file = parts.file();
             let view = View::open(&file).unwrap();
-            let found = view.whole().unwrap_err();
+            let found = view.whole().expect_err(rule.name);
             let Error::Section { section, what, .. } = found else { panic!("{}: {found}", rule.name) };
             let expected = (rule.owners.text(), "the parts that its records own do not follow one another");
             assert_eq!((section, what), expected, "{} at {at}", rule.name);

@@ -294,7 +294,7 @@ fn a_build_that_is_killed_leaves_the_old_index_in_place() {
     let index = db.path().join("6.1.0-test.pidx");
     pipeline::build(&[WHOLE.path()], &options(db.path(), 2), &()).unwrap();
     let before = fs::read(&index).unwrap();
-    assert!(before.len() > 16 << 10, "{}", before.len());
+    assert!(before.len() > 8 << 10, "{}", before.len());
     let mut c = Command::new("sh");
     let itself = std::env::current_exe().unwrap();
     c.args(["-c", "ulimit -f 8; exec \"$0\" \"$@\""]).arg(itself);
