@@ -49,6 +49,29 @@
 //!   has only symbols.
 //! * Strings are byte offsets into `strings`, which is sorted: comparing ids compares strings.
 //!
+//! ## What each byte costs
+//!
+//! Debian's 6.1.192 cloud kernel with its 1,121 modules takes 59.9 MB:
+//!
+//! | sections | MB | each |
+//! | --- | --- | --- |
+//! | `place_details` | 15.1 | 18.9 bytes a placement, of 801,405 |
+//! | `lines` | 9.8 | 7.8 bits a row of the debug information |
+//! | `strings` | 8.5 | as they are, with a NUL: 243,000 names, and paths |
+//! | `places`, `ranges`, `postings` | 6.6 | a record of 5.9 bytes a placement; 5.2 an out-of-line range; a difference of 1.6 a placement |
+//! | `functions`, `function_details`, `variables` | 4.2 | a function: 9.5 bytes a record, 13.9 of details; 3.8 a pair of name and type |
+//! | `tapset`… | 3.9 | 3.0 of them the trees of 7,712 definitions, 0.6 their texts |
+//! | `boundaries` | 2.8 | about 3 bits an instruction |
+//! | `symbols`, `symbol_names` | 2.0 | 7.3 and 2.2 bytes a symbol, of 208,636 |
+//! | `names`, `name_hash` | 1.8 | 3.0 and 4.6 bytes a name |
+//! | `types`, `members`, `type_users`, `type_uses` | 2.0 | 6.5 bytes a type, 6.4 a member; one to three a use |
+//! | `frames`, `frame_rows` | 1.4 | 5.6 bytes a frame, and 7.9 of rows |
+//! | `sites` | 0.4 | 1.8 bytes a site, of 232,846 |
+//! | `labels` | 0.4 | 9.0 bytes a label, of 42,731 |
+//! | all others | 1.1 | |
+//!
+//! `benches/table` prints the length of an index, and `probeidx stats` those of its sections.
+//!
 //! ## A placement, worked by hand
 //!
 //! Debian's 6.1.192: `do_open` of `fs/namei.c:3633` is inlined into `path_openat` at line 3838, at `0xffffffff8136139d`.
