@@ -296,7 +296,8 @@ packed! {
         /// A [`SiteKind`], or [`MAY_BE`](SiteRecord::MAY_BE) plus the number of an unreadable table.
         kind: u8,
     }
-    /// A run of line rows with ascending addresses. Sorted by start within the object.
+    /// A run of line rows with ascending addresses, or a piece of a long one, which another continues. Sorted by start
+    /// within the object.
     SequenceRecord = 16 {
         /// The first address.
         start: Pc,

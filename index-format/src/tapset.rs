@@ -13,6 +13,9 @@
 //! * `tapset_names` is sorted by kind, then by name component by component ([`order`]), so that all names that start
 //!   with `syscall.` are together; then by definition. An alias with several names has several records; a definition
 //!   without a name has one with the empty name.
+//! * `tapset_trees` has all trees one after another, in blocks of 16 KiB, each compressed by zlib. First, for each block,
+//!   a `U32`: where it ends, from the start of the section; the first one starts where these end. The offsets in
+//!   `tapset_definitions` are those before compression.
 //! * A tree is one `Definition` of the crate `probeidx`, serialized by serde with bincode 2 (its standard
 //!   configuration) by the rules of `probeidx::tapset::stored`: places as differences, operators as numbers.
 //! * `tapset` is a [`TapsetMeta`], empty if no tapsets were indexed. `tapset_sources` is a [`SourcesMeta`].
@@ -22,6 +25,9 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The bytes of a block of `tapset_trees` before compression; the last one is shorter.
+pub const BLOCK: usize = 16 << 10;
 
 /// The kind of a definition. It is part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -123,7 +129,7 @@ pub struct Tables {
     pub strings: Vec<u8>,
     /// `tapset_definitions`.
     pub definitions: Vec<U32>,
-    /// `tapset_trees`.
+    /// `tapset_trees`; of a library that is in no index, not compressed.
     pub trees: Vec<u8>,
 }
 
@@ -177,14 +183,31 @@ impl<'a> Tapset<'a> {
     pub fn definition(&self, position: usize) -> usize {
         self.names.get(position).map_or(usize::MAX, |record| record.definition.get() as usize)
     }
-    /// The bytes of a definition's tree.
-    pub fn tree(&self, definition: usize) -> &'a [u8] {
+    /// Where a definition's tree lies among all trees; empty if it has none.
+    pub fn tree(&self, definition: usize) -> Range<usize> {
         match self.definitions.get(definition..) {
-            Some([start, end, ..]) => {
-                self.trees.get(start.get() as usize..end.get() as usize).unwrap_or_default()
-            }
-            _ => &[],
+            Some([start, end, ..]) if start.get() <= end.get() => start.get() as usize..end.get() as usize,
+            _ => 0..0,
         }
+    }
+    /// The bytes at this place among the trees of a library that is in no index; none past the end.
+    pub fn plain(&self, tree: Range<usize>) -> &'a [u8] {
+        self.trees.get(tree).unwrap_or_default()
+    }
+    /// The number of blocks of trees.
+    pub fn blocks(&self) -> usize {
+        let length = self.definitions.last().map_or(0, |end| end.get() as usize);
+        // Each has an offset.
+        length.div_ceil(BLOCK).min(self.trees.len() / 4)
+    }
+    /// The compressed bytes of a block of trees; none if it is not there.
+    pub fn block(&self, number: usize) -> &'a [u8] {
+        let end = |number: usize| {
+            let end = self.trees.get(4 * number..4 * number + 4)?;
+            Some(u32::from_le_bytes([end[0], end[1], end[2], end[3]]) as usize)
+        };
+        let range = || Some(number.checked_sub(1).map_or(Some(4 * self.blocks()), end)?..end(number)?);
+        range().and_then(|range| self.trees.get(range)).unwrap_or_default()
     }
 }
 
@@ -242,8 +265,9 @@ mod tests {
         assert_eq!(tapset.of_kind(DefinitionKind::Global), 4..4);
         let found = tapset.named(DefinitionKind::Alias, b"b");
         assert_eq!(found, 1..2);
-        assert_eq!(tapset.tree(tapset.definition(found.start)), b"xyz");
-        assert_eq!(tapset.tree(tapset.definition(2)), b"");
+        assert_eq!(tapset.plain(tapset.tree(tapset.definition(found.start))), b"xyz");
+        assert_eq!(tapset.plain(tapset.tree(tapset.definition(2))), b"");
+        assert_eq!(tapset.plain(4..6), b"");
         assert_eq!((tapset.name(3), tapset.name(9)), (&b""[..], &b""[..]));
         assert_eq!(decode::<TapsetMeta>(b"\xff\xff"), None);
     }

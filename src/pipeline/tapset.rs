@@ -6,6 +6,7 @@ use crate::load::image;
 use crate::query::Index;
 use crate::tapset::evaluated::Evaluated;
 use crate::tapset::sources::Sources;
+use crate::tapset::stored::pack;
 use crate::tapset::{Library, Target, target};
 use std::fs::File;
 use std::io::Read;
@@ -75,7 +76,8 @@ impl Tapsets {
         let system_map = has_system_map(release);
         let target = Target { system_map, ..Target::new(target::of_machine(machine), release, &option) };
         let library = Library::read(&self.sources, &target);
-        let tables = library.tables(&target);
+        let mut tables = library.tables(&target);
+        tables.trees = pack(&tables.trees);
         let skipped = library.errors.into_iter().map(Skipped::object).collect();
         (Evaluated { configuration, tables, sources: self.packed().to_owned() }, skipped)
     }

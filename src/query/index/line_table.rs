@@ -36,7 +36,16 @@ pub fn at(view: &View<'_>, object: ObjectId, pc: u32) -> Option<Row> {
     Some(Row::new(view, sequence.unit, row))
 }
 
-/// The sequence that holds an address. Cost: a binary search.
+/// The address of the first row after an address, in its sequence or one that continues it. Cost: as [`at`].
+pub fn after(view: &View<'_>, object: ObjectId, pc: u32) -> Option<u32> {
+    let sequence = sequence(view, object, pc)?;
+    let later = view.rows(sequence).map(|row| row.pc).find(|next| *next > pc);
+    // A long sequence is stored in pieces.
+    let continued = || self::sequence(view, object, sequence.end.get()).map(|next| next.start.get());
+    later.or_else(|| continued().filter(|start| *start == sequence.end.get()))
+}
+
+/// The sequence, or the piece of a long one, that holds an address. Cost: a binary search.
 pub fn sequence<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<SequenceRecord> {
     let sequences = view.sequences_of(object);
     let after = sequences.partition_point(|s| s.start.get() <= pc);

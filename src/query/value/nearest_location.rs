@@ -44,9 +44,8 @@ pub fn nearest(
 /// prologue. The second line row marks the end of the prologue (gdb's manual, "Set Breaks"; `resolve_prologue_endings`,
 /// dwflpp.cxx of SystemTap). Cost: linear in the rows up to there.
 pub fn behind_prologue(view: &View<'_>, object: ObjectId, entry: u32, with_line: bool) -> Option<Elsewhere> {
-    let sequence = line_table::sequence(view, object, entry)?;
-    let second = view.rows(sequence).find(|row| row.pc > entry)?;
-    Some(Elsewhere::at(view, object, second.pc, with_line))
+    let second = line_table::after(view, object, entry)?;
+    Some(Elsewhere::at(view, object, second, with_line))
 }
 
 impl Elsewhere {

@@ -1,6 +1,10 @@
 //! Definitions in an index: found by name, decoded individually on demand.
+mod blocks;
 pub(super) mod tree;
 mod write;
+
+#[cfg(feature = "build")]
+pub use blocks::pack;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::ast::{Alias, Embedded, Function, Global, Probe};
 use super::macros::{Macro, Macros};
 use crate::error::{Error, ErrorKind, Result};
+use blocks::Blocks;
 
 /// A definition of any kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,7 +70,7 @@ pub(super) struct Stored<'v> {
 
 #[derive(Debug)]
 enum Source<'v> {
-    Index(Tapset<'v>),
+    Index(Tapset<'v>, Blocks),
     Library(Tables),
 }
 
@@ -78,12 +83,12 @@ impl<'v> Stored<'v> {
         let meta = tapset
             .meta()
             .map_err(|e| Error::new(ErrorKind::IndexDamaged, e.to_string()).section("tapset").hint(REMEDY))?;
-        Ok(Self::new(Source::Index(tapset), meta))
+        Ok(Self::new(Source::Index(tapset, Blocks::of(tapset)), meta))
     }
 
     fn new(tables: Source<'v>, meta: TapsetMeta) -> Self {
         let count = match &tables {
-            Source::Index(tapset) => tapset.definitions(),
+            Source::Index(tapset, _) => tapset.definitions(),
             Source::Library(tables) => tables.as_tapset().definitions(),
         };
         Self {
@@ -102,7 +107,7 @@ impl<'v> Stored<'v> {
 
     fn tapset(&self) -> Tapset<'_> {
         match &self.tables {
-            Source::Index(tapset) => *tapset,
+            Source::Index(tapset, _) => *tapset,
             Source::Library(tables) => tables.as_tapset(),
         }
     }
@@ -121,13 +126,23 @@ impl<'v> Stored<'v> {
         self.definition(self.tapset().definition(position), of)
     }
     fn definition<'s, T>(&'s self, number: usize, of: Part<'s, T>) -> Option<&'s T> {
-        let decode = || tree::decode::<Definition>(self.tapset().tree(number)).map(Box::new);
+        let decode = || tree::decode::<Definition>(&self.tree(number)).map(Box::new);
         let found =
             self.decoded.get(number).and_then(|slot| slot.get_or_init(decode).as_deref()).and_then(of);
         if found.is_none() {
             let _ = self.damaged.set(number);
         }
         found
+    }
+    /// The bytes of a definition's tree.
+    fn tree(&self, number: usize) -> Cow<'_, [u8]> {
+        match &self.tables {
+            Source::Index(tapset, blocks) => blocks.read(*tapset, tapset.tree(number)),
+            Source::Library(tables) => {
+                let tapset = tables.as_tapset();
+                Cow::Borrowed(tapset.plain(tapset.tree(number)))
+            }
+        }
     }
     /// The definitions with this name.
     pub fn of_name<'s, T>(&'s self, kind: Kind, name: &str, of: Part<'s, T>) -> impl Iterator<Item = &'s T> {
