@@ -163,9 +163,8 @@ fn one_line_table_for_many_units() {
     let many = info.repeat(MANY as usize);
     let (found, skipped) = index(&sections(&many, &line_table(b"", &program)));
     assert_eq!(skipped, [] as [&str; 0]);
-    let pieces = &found.facts().objects["hostile"].sequences;
-    let ends: Vec<_> = pieces.iter().map(|piece| (piece.start, piece.end)).collect();
-    assert!(ends.is_sorted_by(|before, after| before.1 <= after.0), "a program is run once: {ends:x?}");
+    // A program is run once. Its rows are in pieces of 2048.
+    assert_eq!(found.facts().objects["hostile"].sequences.len(), (MANY as usize).div_ceil(2048));
     let (_, skipped) = index(&sections(&many, &line_table(&files, &[])));
     says(&skipped, "line tables are read more than 32 times: they overlap");
 }
