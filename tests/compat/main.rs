@@ -1,4 +1,4 @@
-//! Index files as they come: of every version of the format, from other hosts, and damaged. `v1` to `v5` hold a golden file
+//! Index files as they come: of every version of the format, from other hosts, and damaged. `v1`, `v2` … hold a golden file
 //! of each version, which is never made again; `golden` is what the last one was made from.
 mod damage;
 mod golden;
