@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{OnFault, Watched};
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapOptions};
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -23,7 +23,12 @@ impl Mapping {
     }
 
     fn of(file: &Opened, path: &Path, on_fault: OnFault) -> Result<Self> {
-        if file.stamp.length == 0 {
+        let length = file
+            .stamp
+            .length
+            .try_into()
+            .map_err(|_| Error::new(ErrorKind::Io, "too long to map").at(path))?;
+        if length == 0 {
             return Ok(Self { watched: None, map: None });
         }
         // SAFETY: the mapping is private and read-only, and all its readers accept any bytes, so a change of the
@@ -31,7 +36,8 @@ impl Mapping {
         // `faults` handles if the program asked for it, and which otherwise kills the process. Indexes are replaced
         // by renaming a new file over the old one, never written in place, and package managers install debug
         // information in the same way.
-        let map = unsafe { Mmap::map(&file.file) }.map_err(|e| Error::io(path, "read", e))?;
+        let map = unsafe { MmapOptions::new().len(length).map(&file.file) }
+            .map_err(|e| Error::io(path, "read", e))?;
         Ok(Self { watched: Watched::new(&map, on_fault, path, lost), map: Some(map) })
     }
 

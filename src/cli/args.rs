@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args as _, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
@@ -143,9 +143,28 @@ Exit codes:
   3  the index or an input cannot be read
   4  a build left objects out";
 
+type Augment = fn(clap::Command) -> clap::Command;
+
+/// The commands that may be called many times a second, with what adds their arguments.
+const QUESTIONS: [(&str, Augment); 8] = [
+    ("find", Find::augment_args),
+    ("resolve", Resolve::augment_args),
+    ("lines", Lines::augment_args),
+    ("addr", Addr::augment_args),
+    ("type", Type::augment_args),
+    ("tapset", Tapset::augment_args),
+    ("check", Check::augment_args),
+    ("complete", Complete::augment_args),
+];
+
 /// The command line up to the command.
 #[derive(Parser)]
-#[command(name = "probeidx", version, subcommand_required = true)]
+#[command(
+    name = "probeidx",
+    subcommand_required = true,
+    disable_help_flag = true,
+    disable_help_subcommand = true
+)]
 struct Root {
     #[command(flatten)]
     _global: Global,
@@ -163,12 +182,13 @@ pub fn parse(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Requ
     }
 }
 
-/// Parses a command line with the definition of the one command that it seems to name: a third of the cost. `None` for
-/// whatever this does not read: help, and mistakes.
+/// Parses a command line with the definition of the one command that it seems to name: a fraction of the cost. `None`
+/// for whatever this does not read: other commands, help, and mistakes.
 fn parse_quickly(argv: &[OsString]) -> Option<Args> {
-    let commands = Command::augment_subcommands(clap::Command::new("probeidx"));
-    let named = argv.iter().skip(1).find_map(|word| commands.find_subcommand(word))?;
-    let matches = Root::command().subcommand(named.clone()).try_get_matches_from(argv).ok()?;
+    let (name, augment) =
+        argv.iter().skip(1).find_map(|word| QUESTIONS.iter().find(|(name, _)| word == name))?;
+    let named = augment(clap::Command::new(*name));
+    let matches = Root::command().subcommand(named).try_get_matches_from(argv).ok()?;
     Args::from_arg_matches(&matches).ok()
 }
 

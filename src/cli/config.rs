@@ -20,7 +20,7 @@ pub struct Config {
     pub is_default_db: bool,
     /// The requested release, which may have wildcards.
     pub kernel: Option<String>,
-    /// The running release; only set if none is requested.
+    /// The running release; only set if none is requested and `db` is not one index.
     pub running: Option<String>,
     /// Print results as JSON Lines and errors as JSON objects.
     pub json: bool,
@@ -42,7 +42,12 @@ impl Config {
     /// # Errors
     /// [`ErrorKind::Usage`] if the folder of the index cannot be determined.
     pub fn new(global: &Global) -> Result<Self> {
-        Self::merge(global, Environment::of_process(global.kernel.is_none()))
+        let mut config = Self::merge(global, Environment::of_process())?;
+        if config.kernel.is_none() && !config.db.is_file() {
+            let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();
+            config.running = release.map(|text| text.trim().to_owned());
+        }
+        Ok(config)
     }
 
     /// The index files to ask: see [`choose`].
@@ -97,7 +102,7 @@ impl Config {
     }
 
     fn merge(global: &Global, environment: Environment) -> Result<Self> {
-        let Environment { db, cache, home, no_color, running, terminal } = environment;
+        let Environment { db, cache, home, no_color, terminal } = environment;
         let given = |value: Option<OsString>| value.filter(|v| !v.is_empty()).map(PathBuf::from);
         let cache = given(cache).filter(|path| path.is_absolute());
         let named = global.db.clone().or_else(|| given(db));
@@ -119,7 +124,7 @@ impl Config {
             db,
             is_default_db,
             kernel: global.kernel.clone(),
-            running,
+            running: None,
             json: global.json,
             color,
             terminal,
@@ -153,21 +158,17 @@ struct Environment {
     cache: Option<OsString>,
     home: Option<OsString>,
     no_color: Option<OsString>,
-    running: Option<String>,
     terminal: bool,
 }
 
 impl Environment {
-    /// The running release is read from a file, and only if needed.
-    fn of_process(release_matters: bool) -> Self {
+    fn of_process() -> Self {
         let variable = std::env::var_os;
-        let release = || std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();
         Self {
             db: variable("PROBEIDX_DB"),
             cache: variable("XDG_CACHE_HOME"),
             home: variable("HOME"),
             no_color: variable("NO_COLOR"),
-            running: release_matters.then(release).flatten().map(|text| text.trim().to_owned()),
             terminal: std::io::stdout().is_terminal() && std::io::stderr().is_terminal(),
         }
     }

@@ -26,6 +26,7 @@ mod processes;
 mod resolve;
 mod serve;
 mod source;
+mod streams;
 mod tapset;
 mod types;
 mod why_not;
@@ -37,6 +38,7 @@ use escaped::{Escaped, Passing};
 use exit::Outcome;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+pub use streams::standard_streams;
 
 /// Runs a command line, starting with the name of the program, and returns the exit code.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
