@@ -167,17 +167,32 @@ impl<'a> Tapset<'a> {
     pub fn named(&self, kind: DefinitionKind, name: &[u8]) -> Range<usize> {
         let Range { start, end } = self.of_kind(kind);
         let of_kind = &self.names[start..end];
-        let before = of_kind.partition_point(|n| order(self.string(n), name).is_lt());
-        let same = of_kind[before..].partition_point(|n| order(self.string(n), name).is_le());
+        let before = of_kind.partition_point(|n| compare(self.from(n), name).is_lt());
+        let same = of_kind[before..].partition_point(|n| compare(self.from(n), name).is_le());
         start + before..start + before + same
     }
     /// The name at a position; empty past the end.
     pub fn name(&self, position: usize) -> &'a [u8] {
         self.names.get(position).map_or(&[], |record| self.string(record))
     }
+    /// How the component that starts after `length` bytes of the name at a position compares with another one. It comes
+    /// first if the name ends before it.
+    pub fn compare_component(&self, position: usize, length: usize, other: &[u8]) -> Ordering {
+        let name = self.names.get(position).map_or(&[][..], |record| self.from(record));
+        let ends_before =
+            length.checked_sub(1).is_some_and(|last| name.get(last).is_none_or(|byte| *byte == 0));
+        match name.get(length..).filter(|_| !ends_before) {
+            None => Ordering::Less,
+            Some(rest) => compare_until(rest, other, |byte| matches!(byte, 0 | b'.')),
+        }
+    }
     fn string(&self, record: &TapsetNameRecord) -> &'a [u8] {
-        let rest = self.strings.get(record.name.get() as usize..).unwrap_or_default();
+        let rest = self.from(record);
         &rest[..rest.iter().position(|b| *b == 0).unwrap_or(rest.len())]
+    }
+    /// The strings from that of the record on: to find its end costs more than most comparisons.
+    fn from(&self, record: &TapsetNameRecord) -> &'a [u8] {
+        self.strings.get(record.name.get() as usize..).unwrap_or_default()
     }
     /// The definition of the name at a position.
     pub fn definition(&self, position: usize) -> usize {
@@ -213,11 +228,27 @@ impl<'a> Tapset<'a> {
 
 /// The order of names, component by component.
 pub fn order(left: &[u8], right: &[u8]) -> Ordering {
+    compare(left, right)
+}
+
+/// The [`order`] of two names, of which the left one ends at a NUL if there is one.
+fn compare(left: &[u8], right: &[u8]) -> Ordering {
+    compare_until(left, right, |byte| byte == 0)
+}
+
+fn compare_until(left: &[u8], right: &[u8], is_end: impl Fn(u8) -> bool) -> Ordering {
     // A dot ends a component, so it sorts before every other byte.
-    let rank = |byte: &u8| if *byte == b'.' { 0 } else { u16::from(*byte) + 1 };
-    match left.iter().zip(right).find(|(l, r)| l != r) {
-        Some((l, r)) => rank(l).cmp(&rank(r)),
-        None => left.len().cmp(&right.len()),
+    let rank = |byte: u8| if byte == b'.' { 0 } else { u16::from(byte) + 1 };
+    for (at, &byte) in right.iter().enumerate() {
+        match left.get(at) {
+            Some(&other) if other == byte => {}
+            Some(&other) if !is_end(other) => return rank(other).cmp(&rank(byte)),
+            _ => return Ordering::Less,
+        }
+    }
+    match left.get(right.len()) {
+        Some(&more) if !is_end(more) => Ordering::Greater,
+        _ => Ordering::Equal,
     }
 }
 

@@ -5,6 +5,7 @@
 //! not tried. A suffix after the name of an alias is appended to each of its points: `vm.brk.return` is an alias that
 //! nobody wrote.
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -232,10 +233,12 @@ impl<'d> Node<'d> {
 
     /// The aliases with this next component.
     fn below(&self, component: &[u8]) -> Option<Self> {
-        let next = |name: &'d [u8]| next_component(name, self.length);
-        let stored = narrow(self.stored.clone(), |at| next(self.stored_name(at)), component);
-        let own = narrow(self.own.clone(), |at| next(self.own_name(at)), component);
-        let length = self.length + component.len() + 1;
+        let Self { length, .. } = *self;
+        let stored =
+            narrow(self.stored.clone(), |at| self.all.stored.compare_component(at, length, component));
+        let own =
+            narrow(self.own.clone(), |at| next_component(self.own_name(at), length).cmp(&Some(component)));
+        let length = length + component.len() + 1;
         (!stored.is_empty() || !own.is_empty()).then_some(Self { all: self.all, stored, own, length })
     }
 
@@ -347,30 +350,25 @@ fn next_component(name: &[u8], length: usize) -> Option<&[u8]> {
     name.get(length..)?.split(|byte| *byte == b'.').next()
 }
 
-/// The part of the range with this next component. The names are sorted by it.
-fn narrow<'n>(
-    range: Range<usize>,
-    next: impl Fn(usize) -> Option<&'n [u8]>,
-    component: &[u8],
-) -> Range<usize> {
-    let first = |range: Range<usize>, is_before: &dyn Fn(Option<&[u8]>) -> bool| {
+/// The part of a range that compares as equal. It is sorted by what is compared.
+fn narrow(range: Range<usize>, compare: impl Fn(usize) -> Ordering) -> Range<usize> {
+    let first = |range: Range<usize>, is_before: &dyn Fn(Ordering) -> bool| {
         let Range { mut start, mut end } = range;
         while start < end {
             let middle = start + (end - start) / 2;
-            if is_before(next(middle)) { start = middle + 1 } else { end = middle }
+            if is_before(compare(middle)) { start = middle + 1 } else { end = middle }
         }
         start
     };
     let Range { start, end } = range;
-    let start = first(start..end, &|found| found < Some(component));
+    let start = first(start..end, &|found| found.is_lt());
     // Few are equal: the end is near.
-    let is_it = |found: Option<&[u8]>| found <= Some(component);
     let (mut from, mut step) = (start, 1);
-    while from + step < end && is_it(next(from + step)) {
+    while from + step < end && compare(from + step).is_le() {
         from += step;
         step *= 2;
     }
-    start..first(from..end.min(from + step), &is_it)
+    start..first(from..end.min(from + step), &|found| found.is_le())
 }
 
 fn wrong(message: String) -> Error {

@@ -7,6 +7,7 @@ mod write;
 pub use blocks::pack;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -119,6 +120,10 @@ impl<'v> Stored<'v> {
     /// The name at a position.
     pub fn name(&self, position: usize) -> &[u8] {
         self.tapset().name(position)
+    }
+    /// See [`Tapset::compare_component`].
+    pub fn compare_component(&self, position: usize, length: usize, other: &[u8]) -> Ordering {
+        self.tapset().compare_component(position, length, other)
     }
     /// The definition of the name at a position, as the expected kind; `None` if its bytes are damaged: see
     /// [`Self::whole`].
