@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use probeidx_format::tapset::DefinitionKind;
+use rustc_hash::FxHashMap;
 
 use super::Definitions;
 use super::ast::{Alias, Component, Expression, Point};
@@ -57,6 +58,8 @@ struct Walk<'l, 'v> {
     visit: &'v mut dyn FnMut(Met<'_>) -> bool,
     chain: Chain<'l>,
     steps: usize,
+    /// What was found below the root: thousands of points start with `kernel` or `syscall`.
+    firsts: FxHashMap<String, Option<Node<'l>>>,
 }
 
 #[derive(Default)]
@@ -128,7 +131,8 @@ impl<'l> Definitions<'l> {
     /// # Errors
     /// As for [`Self::expand`].
     pub fn walk(&self, point: &Point, mut visit: impl FnMut(Met<'_>) -> bool) -> Result<bool> {
-        let mut walk = Walk { visit: &mut visit, chain: Chain::default(), steps: 0 };
+        let mut walk =
+            Walk { visit: &mut visit, chain: Chain::default(), steps: 0, firsts: FxHashMap::default() };
         self.point(point, &[], &mut walk).map_err(|(Stop::Loop(error) | Stop::Beyond(error))| error)
     }
 
@@ -242,6 +246,19 @@ impl<'d> Node<'d> {
         (!stored.is_empty() || !own.is_empty()).then_some(Self { all: self.all, stored, own, length })
     }
 
+    /// Like [`Self::below`], remembering what is below the root.
+    fn named(&self, component: &str, walk: &mut Walk<'d, '_>) -> Option<Self> {
+        if self.length > 0 {
+            return self.below(component.as_bytes());
+        }
+        if let Some(found) = walk.firsts.get(component) {
+            return found.clone();
+        }
+        let found = self.below(component.as_bytes());
+        walk.firsts.insert(component.to_owned(), found.clone());
+        found
+    }
+
     /// All next components.
     fn components(&self) -> Vec<&'d [u8]> {
         let next = |name: &'d [u8]| next_component(name, self.length);
@@ -293,7 +310,7 @@ impl<'d> Node<'d> {
         } else if component.name.contains('*') {
             (found, known) = self.matching(components, at, walk)?;
         } else if component.argument.is_none()
-            && let Some(below) = self.below(component.name.as_bytes())
+            && let Some(below) = self.named(&component.name, walk)
         {
             return below.find(components, at + 1, walk);
         }

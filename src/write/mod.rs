@@ -1,5 +1,6 @@
 //! Writes the tables to a file, which appears atomically.
 mod build_lock;
+mod pieces;
 
 use crate::error::{Error, Result};
 use crate::link::Linked;
@@ -7,13 +8,13 @@ use crate::merge::{Extracted, Model};
 use crate::tapset::evaluated::Evaluated;
 pub use build_lock::BuildLock;
 use build_lock::UNFINISHED;
+use pieces::Pieces;
 use probeidx_format::SectionName as S;
 use probeidx_format::meta::Meta;
 use probeidx_format::table::{Packed, pack};
 use probeidx_format::writer::Writer;
 use probeidx_format::zerocopy::IntoBytes;
 use std::fs::{File, Permissions};
-use std::io::BufWriter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -36,7 +37,7 @@ pub fn write(
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
-    let writer = write_to(BufWriter::with_capacity(1 << 20, file.as_file()), meta, batches, model, linked);
+    let writer = write_to(Pieces::new(file.as_file()), meta, batches, model, linked);
     let finish = |mut writer: Writer<_>| {
         let Evaluated { configuration, tables, sources } = evaluated;
         let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
