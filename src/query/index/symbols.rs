@@ -31,7 +31,8 @@ pub(crate) fn holding_in<'a>(
     let after = symbols.partition_point(|s| s.pc.get() <= pc);
     let at = symbols.up_to(after).iter().rposition(is_printed)?;
     let address = symbols.at(at).pc;
-    let first = symbols.up_to(at).partition_point(|s| s.pc < address);
+    let is_first = at.checked_sub(1).is_none_or(|before| symbols.at(before).pc < address);
+    let first = if is_first { at } else { symbols.up_to(at).partition_point(|s| s.pc < address) };
     let record = symbols.part(first..at + 1).iter().find(|s| is_printed(*s))?;
     let same_section = address.get() >= section.pc.get();
     // In a damaged, unsorted table, the search finds an arbitrary symbol.
@@ -120,6 +121,9 @@ pub fn is_executable(section: SectionRecord) -> bool {
 /// to another of its name. An assembly label has no size and extends to the next symbol; but what follows the end
 /// marker of a linker section (`__kprobes_text_end`) is padding. Cost: linear in the symbols close to it.
 pub fn covers(view: &View<'_>, object: ObjectId, held: Held) -> bool {
+    if held.offset < held.record.size.get() {
+        return true;
+    }
     let pc = held.record.pc.get().wrapping_add(held.offset);
     let symbols = view.symbols.part(view.symbols_of(object));
     let own = symbols.partition_point(|s| s.pc < held.record.pc);
