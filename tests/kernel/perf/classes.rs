@@ -84,9 +84,14 @@ fn is_known_later(difference: &Difference<'_>) -> bool {
 }
 
 fn is_entry_value(difference: &Difference<'_>) -> bool {
-    let Parameter { value, operations, .. } = difference.parameter;
-    let is_one = operations.first().is_some_and(|op| ENTRY_VALUES.contains(op));
+    let Parameter { value, operations, is_at_entry, .. } = difference.parameter;
+    let is_one = is_of_entry(operations) || *is_at_entry && difference.parameter.is_in_register();
     is_one && difference.theirs.is_none() && value.state == State::Readable
+}
+
+/// Whether an expression says what a register held at the entry.
+pub fn is_of_entry(operations: &[u8]) -> bool {
+    operations.first().is_some_and(|op| ENTRY_VALUES.contains(op))
 }
 
 fn is_constant(difference: &Difference<'_>) -> bool {

@@ -20,7 +20,7 @@
 //! | aggregate as number | A struct or union of up to 8 bytes, as a number: `qid` of `quota_send_warning`. | both: perf's is where we say that it is, and we ask for a member |
 //! | sign of the only member | A struct of one signed number, `pm_message_t`: perf takes structs for unsigned. | we: `state` of `pm_dev_dbg` is an `int` |
 //! | known from later on | Nothing is said of the parameter at the entry. perf takes the next place behind it, whatever has happened by then: `customMem` of `ZSTD_customMalloc` in `%ax`. | we; perf by chance (`flags` of `native_set_fixmap` in `%dx`, as passed) |
-//! | as at the entry | What a register held at the entry (`DW_OP_entry_value`), which perf does not know: `data` of `__irq_get_irqchip_state`. | we: at the entry the register still holds it |
+//! | as at the entry | What a register held at the entry (`DW_OP_entry_value`), which perf does not know: `data` of `__irq_get_irqchip_state`, and `lruvec` of `workingset_age_nonresident`, which starts with a loop that changes it. | we: at the entry the register still holds it |
 //! | constant | perf reads no constants. | we |
 mod classes;
 mod peer;
@@ -76,6 +76,8 @@ struct Parameter {
     operations: Vec<u8>,
     /// It says more: in an empty range what was passed, and in the next one what assignments leave of it.
     is_assigned: bool,
+    /// Somewhere it is what a register held at the entry.
+    is_at_entry: bool,
 }
 
 impl Parameter {
@@ -182,10 +184,16 @@ fn parameters(view: &View<'_>, placement: Placement<'_>) -> Vec<Parameter> {
         let is_aggregate = matches!(kind, Some(TypeKind::Struct | TypeKind::Union));
         let location = own.next();
         let is_assigned = location.is_some_and(|l| l.at_start(placement.pc) != l.at(placement.pc));
+        let is_at_entry = location.is_some_and(is_at_entry);
         let operations = location.map_or(vec![], operations);
-        Parameter { operations, is_assigned, size, is_aggregate, value }
+        Parameter { operations, is_assigned, is_at_entry, size, is_aggregate, value }
     };
     placement.values.into_iter().filter(|v| v.role == Role::Parameter).map(parameter).collect()
+}
+
+fn is_at_entry(location: Location<'_>) -> bool {
+    let Location::List(mut list) = location else { return false };
+    list.any(|(_, expr)| classes::is_of_entry(&expr.operations()))
 }
 
 /// Asks perf, on all processors.
