@@ -134,6 +134,12 @@ impl StrRef {
             None => (rest.len() <= most).then_some(&[]),
         }
     }
+    /// Whether the string is this one. Looks at no more than its length.
+    #[inline(always)]
+    pub fn is(self, text: &[u8], sections: &Sections<'_>) -> bool {
+        let rest = self.section(sections).get((self.0 & Self::OFFSET) as usize..).unwrap_or_default();
+        rest.get(text.len()) == Some(&0) && rest.starts_with(text)
+    }
     /// A fault at the string.
     pub fn fault(self, what: &'static str) -> Fault {
         let section = match self.0 & !Self::OFFSET {
@@ -143,6 +149,7 @@ impl StrRef {
         };
         Fault::new(section, (self.0 & Self::OFFSET) as usize, what)
     }
+    #[inline(always)]
     fn section<'d>(self, sections: &Sections<'d>) -> &'d [u8] {
         match self.0 & !Self::OFFSET {
             Self::STR => sections.str,

@@ -8,6 +8,7 @@ mod attrs;
 mod cursor;
 mod extractor;
 pub mod facts;
+mod followers;
 mod frames;
 mod functions;
 mod header;

@@ -4,10 +4,11 @@
 //! by kind, name, file, line and size, so all copies but the first are skipped without being read; a type without a
 //! name is identified by its content.
 use super::abbrev::{Abbrev, Slot};
-use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT};
+use super::attrs::{Attrs, IN_OTHER_FILE, IN_TYPE_UNIT, StrRef};
 use super::cursor::Cursor;
 use super::extractor::{Extractor, Source};
 use super::facts::{MemberFacts, NO_TYPE, TypeFacts};
+use super::followers::Followers;
 use super::header::{Fault, UnitHeader};
 use super::strings::{Key, LocalStr, content_hash};
 use super::type_plan::Named;
@@ -36,12 +37,14 @@ pub struct KnownInBatch {
     by_offset_elsewhere: FxHashMap<u32, u32>,
     /// Named types of the object already met, by [`identity`]. Those without a number here are found by their key.
     met: FxHashMap<u64, u32>,
+    followers: Followers,
 }
 
 impl KnownInBatch {
     /// Empties it; its memory is kept.
     pub(super) fn clear(&mut self) {
         self.by_key.clear();
+        self.followers.clear();
         self.leave_object();
     }
 
@@ -50,6 +53,7 @@ impl KnownInBatch {
         self.by_offset.clear();
         self.by_offset_elsewhere.clear();
         self.met.clear();
+        self.followers.leave_object();
     }
 }
 
@@ -161,12 +165,17 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     fn meet_planned(&mut self, source: &Rc<Source<'d, E>>, offset: usize, abbrev: &Abbrev, named: &Named) {
         let file = named.file.map_or(LocalStr::EMPTY, |file| self.path(source, file.into()));
         let name = source.unit.str(named.name.into());
+        let kind = abbrev.kind.filter(|kind| has_inside(*kind) && named.is_common);
+        if kind.is_some_and(|kind| self.is_expected(kind, file, name, named)) {
+            return;
+        }
         let identity = identity_of(abbrev.tag, name.0, file, named.line.into(), named.size.into());
-        if self.types.known.met.contains_key(&identity) {
+        if let Some(&known) = self.types.known.met.get(&identity) {
+            self.types.known.followers.met(known);
             return;
         }
         // Most are in the batch, from another object.
-        if let Some(kind) = abbrev.kind.filter(|kind| has_inside(*kind) && named.is_common) {
+        if let Some(kind) = kind {
             let bytes = self.name_bytes(name);
             let place = (self.batch.strings.hash(file), named.line);
             let key = with_place(described_key(kind, bytes, named.size, 0, false), place);
@@ -174,17 +183,31 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 && let Some(&known) = self.types.known.by_key.get(&key)
             {
                 self.types.known.met.insert(identity, known);
+                self.types.known.followers.met(known);
                 return;
             }
         }
         self.meet(source, offset, identity);
     }
 
+    /// Whether the next type of the unit is the one that followed the last time.
+    #[inline(always)]
+    fn is_expected(&mut self, kind: TypeKind, file: LocalStr, name: StrRef, named: &Named) -> bool {
+        let followers = &mut self.types.known.followers;
+        let Some(number) = followers.expected() else { return false };
+        let Some(facts) = self.batch.types.get(number as usize) else { return false };
+        facts.kind == kind
+            && (facts.file, facts.line, facts.size) == (file, named.line, named.size)
+            && (facts.declared, facts.encoding) == (false, 0)
+            && followers.confirm(number, name, |text| name.is(text, &self.object.sections))
+    }
+
     #[inline]
     fn meet(&mut self, source: &Rc<Source<'d, E>>, offset: usize, identity: u64) {
         if let Entry::Vacant(new) = self.types.known.met.entry(identity) {
             new.insert(NO_TYPE);
-            self.type_at(source, offset as u64);
+            let described = self.type_at(source, offset as u64);
+            self.types.known.followers.met(described);
         }
     }
 
@@ -292,6 +315,9 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 facts.name = name.map_or(LocalStr::EMPTY, |name| self.string(name));
             }
             let described = self.add_type(facts);
+            if has_inside {
+                self.types.known.followers.name(described, name_bytes);
+            }
             self.types.known.met.extend(identity.map(|identity| (identity, described)));
             if has_inside && !declared && !facts.known {
                 self.types.pending.push((source.clone(), offset, described));

@@ -21,8 +21,9 @@ use crate::observer::Observer;
 use crate::version;
 use probeidx_format::meta::InputMeta;
 
-/// Bytes of module files per batch.
-const GROUP: u64 = 24 << 20;
+/// Bytes of module files per batch: enough that most types that modules share are described once in many of them, few
+/// enough that all threads stay busy to the end. The bytes of an index depend on it, so it must not depend on the machine.
+const GROUP: u64 = 48 << 20;
 
 /// Cuts the modules into groups, each read into one batch.
 pub fn groups(modules: &[Input]) -> Vec<&[Input]> {
