@@ -22,7 +22,8 @@ pub fn whole(
     image: &Image,
 ) -> Vec<Extracted> {
     // The walk over the headers of the units has mapped most of it.
-    image.forget(source.sections.info);
+    let Sections { info, abbrev, line, rnglists, ranges, loclists, loc, .. } = source.sections;
+    image.forget(info);
     let memory = Pool::<Gathered>::default();
     let read = |(number, units): (usize, &&[UnitHeader])| {
         let extracted = memory.lend(|gathered| {
@@ -30,7 +31,11 @@ pub fn whole(
             stores.finish(gathered)
         });
         if let (Some(first), Some(last)) = (units.first(), units.last()) {
-            image.forget(source.sections.info.get(first.start..last.end).unwrap_or_default());
+            image.forget(info.get(first.start..last.end).unwrap_or_default());
+        }
+        // Linkers leave these in the order of the units: what other threads are about to need is little.
+        for section in [abbrev, line, rnglists, ranges, loclists, loc] {
+            image.forget(section);
         }
         extracted.register(number as u32, types, functions);
         extracted
