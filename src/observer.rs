@@ -9,6 +9,8 @@ pub trait Observer: Sync {
     fn object_done(&self, path: &Path, bytes: u64);
     /// A stage of a kernel's build is done, `seconds` after that build began.
     fn stage(&self, _name: &'static str, _seconds: f64) {}
+    /// Much memory was freed in small pieces, and large tables follow: the program may return it to the system.
+    fn freed(&self) {}
     /// This build waits for another one that writes into this folder, with this process id if known.
     fn waits(&self, _folder: &Path, _builder: Option<u32>) {}
     /// All objects are done. Called once, last.

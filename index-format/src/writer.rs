@@ -33,7 +33,19 @@ impl<W: Write + Seek> Writer<W> {
         name: SectionName,
         parts: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<()> {
-        self.put(name, 0, parts)
+        self.put(name, 0, |pass| parts.into_iter().try_for_each(pass))
+    }
+
+    /// Writes the next section, as what `write` passes on, part after part.
+    ///
+    /// # Errors
+    /// Those of `write` and of writing.
+    pub fn section_by(
+        &mut self,
+        name: SectionName,
+        write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        self.put(name, 0, write)
     }
 
     /// Writes the next section, a packed table.
@@ -41,23 +53,24 @@ impl<W: Write + Seek> Writer<W> {
     /// # Errors
     /// Those of writing.
     pub fn table(&mut self, name: SectionName, table: &Packed) -> Result<()> {
-        self.put(name, table.records, [&table.bytes[..]])
+        self.put(name, table.records, |pass| pass(&table.bytes))
     }
 
-    fn put<'a>(
+    fn put(
         &mut self,
         name: SectionName,
         records: u32,
-        parts: impl IntoIterator<Item = &'a [u8]>,
+        write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         assert_eq!(SectionName::ALL.get(self.directory.len()), Some(&name), "sections are written in order");
         let mut checksum = crc32fast::Hasher::new();
         let mut length = 0;
-        for part in parts {
+        write(&mut |part| {
             self.out.write_all(part)?;
             checksum.update(part);
             length += part.len() as u64;
-        }
+            Ok(())
+        })?;
         self.directory.push(DirectoryEntry {
             offset: U64::new(self.at),
             length: U64::new(length),

@@ -118,13 +118,13 @@ impl Observer for Progress {
     }
 
     fn stage(&self, name: &'static str, seconds: f64) {
-        // The tables that follow are larger than what reading left in pieces.
-        if name == "modules" {
-            memory::give_back();
-        }
         if self.with_stages {
             let _ = writeln!(std::io::stderr().lock(), "probeidx: {seconds:7.3} s {name}");
         }
+    }
+
+    fn freed(&self) {
+        memory::give_back();
     }
 
     fn waits(&self, folder: &Path, builder: Option<u32>) {

@@ -2,9 +2,11 @@
 use crate::discover::Input;
 use crate::dwarf::{Origin, Part, PartKind, Sections, Units};
 use crate::error::{Error, ErrorKind, Result};
+use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::load::relocate::{address, relocate};
 use object::Endianness;
+use object::elf::Rela64;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +60,13 @@ const RANGES: usize = 8;
 const FRAME: usize = NAMES.len() - 1;
 const EH_FRAME: usize = NAMES.len();
 
+/// The longest section whose memory is all kept for a shorter one: a few modules, which come first, have far longer
+/// ones than all others.
+const SPARE: usize = 8 << 20;
+
+/// Bytes of a file after which what was copied or applied is removed from memory.
+const PIECE: usize = 3 << 19;
+
 /// Offsets into sections are kept in this size.
 const MOST_BYTES: usize = u32::MAX as usize;
 
@@ -78,9 +87,15 @@ impl<'d> DebugSections<'d> {
     }
 
     /// Finds, inflates and relocates the debug sections of an object. Relocations that cannot be applied are reported
-    /// in `faults`. Copies of sections are in the memory of `buffers`; [`Self::release`] returns it.
-    pub fn load(object: &Elf<'d>, buffers: &mut Buffers, faults: &mut Vec<Error>) -> Result<Self> {
-        Self::load_named(object, "", PartKind::Object, buffers, faults)
+    /// in `faults`. Copies of sections are in the memory of `buffers`; [`Self::release`] returns it. What was copied of
+    /// `image`, which has the object, is removed from memory.
+    pub fn load(
+        object: &Elf<'d>,
+        image: &Image,
+        buffers: &mut Buffers,
+        faults: &mut Vec<Error>,
+    ) -> Result<Self> {
+        Self::load_named(object, "", PartKind::Object, Some(image), buffers, faults)
     }
 
     /// Returns the memory of sections to `buffers`.
@@ -95,18 +110,20 @@ impl<'d> DebugSections<'d> {
 
     /// Finds and inflates the sections of split DWARF, whose names end with `.dwo`.
     pub(super) fn load_split(file: &Elf<'d>) -> Result<Self> {
-        Self::load_named(file, ".dwo", PartKind::Split, &mut Buffers::default(), &mut vec![])
+        Self::load_named(file, ".dwo", PartKind::Split, None, &mut Buffers::default(), &mut vec![])
     }
 
     fn load_named(
         object: &Elf<'d>,
         suffix: &str,
         kind: PartKind,
+        image: Option<&Image>,
         buffers: &mut Buffers,
         faults: &mut Vec<Error>,
     ) -> Result<Self> {
-        let mut read =
-            |index: usize, buffer: usize| Self::read(object, index, &mut buffers.spare[buffer], faults);
+        let mut read = |index: usize, buffer: usize| {
+            Self::read(object, index, image, &mut buffers.spare[buffer], faults)
+        };
         let mut loaded = Self::none(object.order, object.address_size);
         // Sections with units, with type units of DWARF 5, and with type units of DWARF 4.
         let (mut units, mut types, mut old_types) = (vec![], vec![], vec![]);
@@ -173,7 +190,7 @@ impl<'d> DebugSections<'d> {
     pub fn with_frames_of(mut self, object: &Elf<'d>, faults: &mut Vec<Error>) -> Result<Self> {
         if let Some(index) = object.sections.iter().position(|s| s.name == ".eh_frame" && !s.raw().is_empty())
         {
-            self.eh_frame = Self::read(object, index, &mut vec![], faults)?;
+            self.eh_frame = Self::read(object, index, None, &mut vec![], faults)?;
             self.eh_frame_address = address(object, &object.sections[index]);
             self.sections[FRAME] = Cow::Borrowed(&[]);
         }
@@ -233,6 +250,7 @@ impl<'d> DebugSections<'d> {
     fn read(
         object: &Elf<'d>,
         index: usize,
+        image: Option<&Image>,
         spare: &mut Vec<u8>,
         faults: &mut Vec<Error>,
     ) -> Result<Cow<'d, [u8]>> {
@@ -241,13 +259,29 @@ impl<'d> DebugSections<'d> {
         if object.is_relocatable
             && let Some(relocations) = object.relocations(index)?
         {
+            let forget = |bytes: &[u8]| {
+                if let Some(image) = image.filter(|_| bytes.len() == PIECE) {
+                    image.forget(bytes);
+                }
+            };
             if let Cow::Borrowed(bytes) = data {
                 let mut copy = std::mem::take(spare);
                 copy.clear();
-                copy.extend_from_slice(bytes);
+                copy.shrink_to(bytes.len().max(SPARE));
+                copy.reserve_exact(bytes.len());
+                for piece in bytes.chunks(PIECE) {
+                    copy.extend_from_slice(piece);
+                    forget(piece);
+                }
                 data = Cow::Owned(copy);
             }
-            relocate(object, section, data.to_mut(), relocations, faults)?;
+            // A section has one fault at most, however many pieces its relocations are applied in.
+            let most = faults.len() + 1;
+            for piece in relocations.chunks(PIECE / size_of::<Rela64<Endianness>>()) {
+                relocate(object, section, data.to_mut(), piece, faults)?;
+                faults.truncate(most);
+                forget(object::pod::bytes_of_slice(piece));
+            }
         }
         Ok(data)
     }

@@ -50,7 +50,7 @@ impl<'d> DebugSections<'d> {
             let hint = "install the debug packages of one version";
             return Err(Error::new(ErrorKind::Mismatch, what).hint(hint));
         }
-        let mut loaded = DebugSections::load(&file, &mut Buffers::default(), &mut vec![])?;
+        let mut loaded = DebugSections::load(&file, &image, &mut Buffers::default(), &mut vec![])?;
         loaded.parts.iter_mut().for_each(|part| *part = Part { kind: PartKind::Supplementary, ..*part });
         self.append(path, &loaded)?;
         Ok(())

@@ -38,10 +38,13 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Drops the types and functions, and all that only they refer to.
-    pub fn forget_described(&mut self) {
+    /// Drops the types with their members.
+    pub fn forget_types(&mut self) {
         self.types = vec![];
         self.members = vec![];
+    }
+    /// Drops the functions with their variables.
+    pub fn forget_functions(&mut self) {
         self.functions = vec![];
         self.variables = vec![];
     }

@@ -47,7 +47,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use strings::LocalStr;
 
-/// Resumes a batch with these units of an object.
+/// Resumes a batch with these units of an object; `passed` is called with each once it is read.
 ///
 /// Cost: most of the time of a build. Therefore little-endian objects have specialized code, which never checks the
 /// byte order.
@@ -56,10 +56,11 @@ pub fn read_units(
     object: ObjectSource<'_>,
     units: &[UnitHeader],
     known: &dyn KnownTypes,
+    passed: &dyn Fn(&UnitHeader),
 ) -> Gathered {
     match object.sections.order {
-        Endianness::Little => Extractor::new(gathered, object, LittleEndian, known).read_all(units),
-        order @ Endianness::Big => Extractor::new(gathered, object, order, known).read_all(units),
+        Endianness::Little => Extractor::new(gathered, object, LittleEndian, known).read_all(units, passed),
+        order @ Endianness::Big => Extractor::new(gathered, object, order, known).read_all(units, passed),
     }
 }
 
@@ -69,8 +70,11 @@ pub fn read_frames(gathered: Gathered, object: ObjectSource<'_>) -> Gathered {
 }
 
 impl<'d, E: Endian> Extractor<'d, '_, E> {
-    fn read_all(mut self, units: &[UnitHeader]) -> Gathered {
-        units.iter().for_each(|header| self.read(*header));
+    fn read_all(mut self, units: &[UnitHeader], passed: &dyn Fn(&UnitHeader)) -> Gathered {
+        for header in units {
+            self.read(*header);
+            passed(header);
+        }
         self.leave()
     }
 

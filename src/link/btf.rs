@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The prototypes in the BTF of an object, by name; `None` for a name with several different ones.
-pub struct Prototypes(FxHashMap<GlobalStr, Option<Key>>);
+pub struct Prototypes(Vec<(GlobalStr, Option<Key>)>);
 
 impl Prototypes {
     /// Collects them by name.
@@ -24,7 +24,7 @@ impl Prototypes {
             let known = prototypes.entry(interner.intern(name)).or_insert(Some(*key));
             *known = known.filter(|known| known == key);
         }
-        Self(prototypes)
+        Self(prototypes.into_iter().collect())
     }
 }
 

@@ -83,6 +83,7 @@ impl ObjectFacts {
         };
         for (_, starts) in &mut code.boundaries {
             *starts = boundaries::encode(starts);
+            starts.shrink_to_fit();
         }
         if object.order == Endianness::Big {
             code.flags |= ObjectRecord::BIG_ENDIAN;
@@ -149,14 +150,15 @@ pub struct Names {
     pub symbols: Vec<SymbolId>,
 }
 
-/// Links objects, in order, with their debug information.
+/// Links objects, in order, with their debug information. Their symbols and code facts leave them.
 pub fn link(
-    facts: &[ObjectFacts],
+    facts: &mut [ObjectFacts],
     ids: &StringIds,
     strings: &[u8],
     functions: &Functions,
     places: &Places,
 ) -> Linked {
+    let keeps_data = facts.first().is_none_or(|first| first.kept.has_data);
     let mut linked = Linked::default();
     let first = |owners: &[u32], object: usize| owners.partition_point(|o| *o < object as u32);
     for number in 0..=facts.len() {
@@ -173,7 +175,7 @@ pub fn link(
             first_frame: U32::new(first(&places.frame_objects, number) as u32),
             ..blank()
         };
-        if let Some(object) = facts.get(number) {
+        if let Some(object) = facts.get_mut(number) {
             record.name = ids.get(object.name);
             record.path = ids.get(object.path);
             record.base = U64::new(object.base);
@@ -181,11 +183,11 @@ pub fn link(
             record.flags = U32::new(object.code.flags);
             record.unread = U32::new(object.code.unread.0);
             let mut boundaries: FxHashMap<u32, u32> = FxHashMap::default();
-            for (start, bits) in &object.code.boundaries {
-                boundaries.insert(*start, linked.boundaries.len() as u32);
+            for (start, bits) in std::mem::take(&mut object.code.boundaries) {
+                boundaries.insert(start, linked.boundaries.len() as u32);
                 linked.boundaries.extend(bits);
             }
-            linked.sites.extend(object.code.sites.iter().map(|s| SiteRecord {
+            linked.sites.extend(std::mem::take(&mut object.code.sites).iter().map(|s| SiteRecord {
                 start: Pc::new(s.start),
                 length: s.length,
                 kind: s.kind,
@@ -208,9 +210,9 @@ pub fn link(
                 pc: Pc::new(s.pc),
                 boundaries: U32::new(boundaries.get(&s.pc).copied().unwrap_or(SectionRecord::NO_BOUNDARIES)),
             }));
-            let keeps_data = facts.first().is_none_or(|first| first.kept.has_data) || number == 0;
+            let keeps_data = keeps_data || number == 0;
             let is_data = |s: &SymbolFacts| !object.sections.get(usize::from(s.section)).is_some_and(is_code);
-            linked.symbols.extend(object.symbols.iter().map(|s| {
+            linked.symbols.extend(std::mem::take(&mut object.symbols).iter().map(|s| {
                 let lost = if keeps_data || !is_data(s) { 0 } else { SymbolRecord::KEPT };
                 SymbolRecord {
                     name: ids.get(s.name),

@@ -21,7 +21,8 @@ pub struct Interner {
 struct Shard {
     arena: Vec<u8>,
     ends: Vec<u32>,
-    table: HashTable<(u64, u32)>,
+    /// Half of the hash of each string, and its position: enough for the strings of a shard, in half of the memory.
+    table: HashTable<(u32, u32)>,
 }
 
 impl Shard {
@@ -35,15 +36,21 @@ impl Shard {
             let start = if i == 0 { 0 } else { ends[i as usize - 1] };
             &arena[start as usize..ends[i as usize] as usize]
         };
-        if let Some(&(_, known)) = table.find(hash, |&(h, i)| h == hash && get(i) == bytes) {
+        let half = hash as u32;
+        if let Some(&(_, known)) = table.find(spread(half), |&(h, i)| h == half && get(i) == bytes) {
             return known;
         }
         let new = ends.len() as u32;
         arena.extend_from_slice(bytes);
         ends.push(arena.len() as u32);
-        table.insert_unique(hash, (hash, new), |&(h, _)| h);
+        table.insert_unique(spread(half), (half, new), |&(h, _)| spread(h));
         new
     }
+}
+
+/// A number with the highest and the lowest bits that a hash table looks at.
+fn spread(half: u32) -> u64 {
+    u64::from(half).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Default for Interner {
@@ -62,25 +69,34 @@ impl Interner {
         strings.iter().map(|(hash, bytes)| self.intern_hashed(hash, bytes)).collect()
     }
     fn intern_hashed(&self, hash: u64, bytes: &[u8]) -> GlobalStr {
-        // The table of a shard uses the high and low bits of the hash; the bits in between select the shard.
+        // The table of a shard uses the lower half of the hash; bits of the upper half select the shard.
         let shard = (hash >> 40) as u32 & ((1 << SHARD_BITS) - 1);
         let index =
             self.shards[shard as usize].lock().unwrap_or_else(PoisonError::into_inner).intern(hash, bytes);
         GlobalStr(shard << INDEX_BITS | index)
     }
+    /// Drops what only adding strings needs: it takes as much memory as the strings.
+    pub fn seal(self) -> Sealed {
+        let shards = self.shards.into_iter().map(|s| s.into_inner().unwrap_or_else(PoisonError::into_inner));
+        Sealed(shards.map(|shard| Shard { table: HashTable::new(), ..shard }).collect())
+    }
+}
+
+/// All strings of a build.
+pub struct Sealed(Vec<Shard>);
+
+impl Sealed {
     /// Sorts the strings; returns the bytes of the section, and the id of each string.
     pub fn finish(self) -> (Vec<u8>, StringIds) {
-        let shards: Vec<Shard> =
-            self.shards.into_iter().map(|s| s.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
-        let mut all: Vec<(u64, &[u8], u32, u32)> = shards
-            .par_iter()
-            .enumerate()
-            .flat_map_iter(|(s, shard)| {
-                (0..shard.ends.len() as u32).map(move |i| (s as u32, i, shard.get(i)))
-            })
-            .map(|(shard, index, bytes)| (prefix(bytes), bytes, shard, index))
-            .filter(|(_, bytes, _, _)| !bytes.is_empty())
-            .collect();
+        let Self(shards) = self;
+        // Collected side by side, the list would be in memory twice.
+        let mut all: Vec<(u64, &[u8], u32, u32)> =
+            Vec::with_capacity(shards.iter().map(|s| s.ends.len()).sum());
+        for (number, shard) in (0..).zip(&shards) {
+            let strings = (0..shard.ends.len() as u32).map(|index| (shard.get(index), index));
+            let strings = strings.filter(|(bytes, _)| !bytes.is_empty());
+            all.extend(strings.map(|(bytes, index)| (prefix(bytes), bytes, number, index)));
+        }
         all.par_sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
         let mut ids: Vec<Vec<u32>> = shards.iter().map(|s| vec![0; s.ends.len()]).collect();
         let mut length = 1;
@@ -140,7 +156,7 @@ mod tests {
         let words = ["do_open", "", "do_op", "vfs_read", "do_open.isra.0", "do_open", "\u{e9}t\u{e9}"];
         let numbers: Vec<_> = words.iter().map(|w| interner.intern(w.as_bytes())).collect();
         assert_eq!(numbers[0], numbers[5]);
-        let (section, ids) = interner.finish();
+        let (section, ids) = interner.seal().finish();
         for (a, &x) in words.iter().zip(&numbers) {
             let at = ids.get(x).index();
             assert!(section[at..].starts_with(a.as_bytes()) && section[at + a.len()] == 0);

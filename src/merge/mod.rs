@@ -23,10 +23,27 @@ pub use users::Users;
 /// A batch with its strings interned for the whole build.
 pub struct Extracted {
     pub batch: Batch,
-    /// The strings of the batch. Their texts are in the batch until [`Self::forget_texts`].
+    /// The strings of the batch, until it is merged. Their texts are in the batch until [`Self::forget_texts`].
     pub strings: Vec<GlobalStr>,
+    /// What the batch had in the form of the index, and no longer has.
+    pub encoded: Encoded,
     /// The index's number for the first object of the batch.
     pub first_object: u32,
+}
+
+/// What of a batch is in the form of the index.
+#[derive(Clone, Copy, Default)]
+pub struct Encoded {
+    pub details: Piece,
+    pub lines: Piece,
+    pub frame_rows: Piece,
+}
+
+/// A piece of a file.
+#[derive(Clone, Copy, Default)]
+pub struct Piece {
+    pub at: u64,
+    pub length: u64,
 }
 
 /// The first description of each type or function, by key.
@@ -85,26 +102,35 @@ pub struct Model {
     pub places: Places,
 }
 
-/// Merges all batches, given in order. What is merged leaves them: only encoded bytes stay.
+/// Merges all batches, given in order. What is merged leaves them at once, and `freed` is called: the tables take its
+/// memory.
 pub fn merge(
     extracted: &mut [Extracted],
     release: &str,
     interner: Interner,
     first_types: FirstSeen,
     first_functions: FirstSeen,
+    freed: &dyn Fn(),
 ) -> (Model, StringIds) {
     let release = interner.intern(release.as_bytes());
+    let interner = interner.seal();
+    freed();
     let (strings, ids) = interner.finish();
     let release = ids.get(release);
-    let batches: Vec<Resolved<'_>> = extracted.par_iter().map(|batch| Resolved::new(batch, &ids)).collect();
+    let local: Vec<Vec<StrId>> = extracted
+        .par_iter_mut()
+        .map(|e| std::mem::take(&mut e.strings).into_iter().map(|string| ids.get(string)).collect())
+        .collect();
+    freed();
+    let batches = resolved(extracted, &local);
     let (types, sorted) =
         rayon::join(|| types::merge(&batches, first_types), || functions::sort(&batches, first_functions));
-    let mut functions = functions::merge(&batches, &types, sorted);
-    // The tables of places take the memory of what was merged.
-    let local: Vec<Vec<StrId>> = batches.into_iter().map(|batch| batch.strings).collect();
-    extracted.iter_mut().for_each(|extracted| extracted.batch.forget_described());
-    let resolved = |(extracted, strings)| Resolved::with(extracted, strings);
-    let batches: Vec<Resolved<'_>> = extracted.iter().zip(local).map(resolved).collect();
+    extracted.iter_mut().for_each(|extracted| extracted.batch.forget_types());
+    freed();
+    let mut functions = functions::merge(&resolved(extracted, &local), &types, sorted);
+    extracted.iter_mut().for_each(|extracted| extracted.batch.forget_functions());
+    freed();
+    let batches = resolved(extracted, &local);
     let (users, (places, starts)) =
         rayon::join(|| users::merge(&types, &functions), || places::merge(&batches, &functions));
     functions.set_postings(&starts);
@@ -128,17 +154,22 @@ impl Extracted {
 /// A batch with the final ids of its strings.
 struct Resolved<'b> {
     batch: &'b Batch,
-    strings: Vec<StrId>,
+    encoded: Encoded,
+    strings: &'b [StrId],
     first_object: u32,
 }
 
-impl<'b> Resolved<'b> {
-    fn new(extracted: &'b Extracted, ids: &StringIds) -> Self {
-        Self::with(extracted, extracted.strings.iter().map(|string| ids.get(*string)).collect())
-    }
-    fn with(extracted: &'b Extracted, strings: Vec<StrId>) -> Self {
-        Self { batch: &extracted.batch, strings, first_object: extracted.first_object }
-    }
+fn resolved<'b>(extracted: &'b [Extracted], strings: &'b [Vec<StrId>]) -> Vec<Resolved<'b>> {
+    let resolve = |(e, strings): (&'b Extracted, &'b Vec<StrId>)| Resolved {
+        batch: &e.batch,
+        encoded: e.encoded,
+        strings,
+        first_object: e.first_object,
+    };
+    extracted.iter().zip(strings).map(resolve).collect()
+}
+
+impl Resolved<'_> {
     /// The final id of a string of the batch.
     #[inline]
     fn string(&self, string: LocalStr) -> StrId {

@@ -36,9 +36,9 @@ pub(super) fn merge(batches: &[Resolved<'_>], functions: &Functions) -> (Places,
     let place_bases = bases(batches.iter().map(|b| b.batch.places.len()));
     let unit_bases = bases(batches.iter().map(|b| b.batch.units.len()));
     let file_bases = bases(batches.iter().map(|b| b.batch.files.len()));
-    let detail_bases = bases(batches.iter().map(|b| b.batch.details.len()));
-    let line_bases = bases(batches.iter().map(|b| b.batch.lines.len()));
-    let row_bases = bases(batches.iter().map(|b| b.batch.frame_rows.len()));
+    let detail_bases = bases(batches.iter().map(|b| b.encoded.details.length as usize));
+    let line_bases = bases(batches.iter().map(|b| b.encoded.lines.length as usize));
+    let row_bases = bases(batches.iter().map(|b| b.encoded.frame_rows.length as usize));
 
     let places: Vec<PlaceRecord> = batches
         .par_iter()

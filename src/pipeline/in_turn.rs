@@ -42,6 +42,9 @@ impl Observer for InTurn<'_> {
             None => self.observer.stage(name, seconds),
         }
     }
+    fn freed(&self) {
+        self.observer.freed();
+    }
     fn waits(&self, folder: &Path, builder: Option<u32>) {
         self.observer.waits(folder, builder);
     }

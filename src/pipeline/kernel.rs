@@ -1,5 +1,6 @@
 //! Builds the index of one kernel, in two parts: it is read, then merged, linked and written.
 use super::account::{from_skipped_meta, input_meta, skipped_meta};
+use super::batch::Stores;
 use super::modules::{self, Group};
 use super::pool::Pool;
 use super::tapset::{Prediction, Tapsets};
@@ -62,7 +63,7 @@ impl Started {
             Self::Read(kernel) => {
                 let ToWrite { read, index, meta, skipped, since } = *kernel;
                 let lap = |stage| observer.stage(stage, since.elapsed().as_secs_f64());
-                Ok((Some(read.write(index, &meta, lap)?), skipped))
+                Ok((Some(read.write(index, &meta, observer, lap)?), skipped))
             }
         }
     }
@@ -78,8 +79,9 @@ fn read(
 ) -> Result<Started> {
     let since = Instant::now();
     let lap = |stage| observer.stage(stage, since.elapsed().as_secs_f64());
-    let mut read = Read::default();
-    let Read { interner, types, functions, objects, batches, .. } = &mut read;
+    let mut read = Read::new(&options.db)?;
+    let Read { interner, aside, types, functions, objects, batches, .. } = &mut read;
+    let stores = Stores { interner, aside };
     let (mut inputs, mut parts) = (vec![], vec![]);
     let mut skipped = vec![];
     let (mut known, mut evaluated, mut fallback) = (KernelFacts::default(), None, Fallback::Nothing(None));
@@ -98,7 +100,7 @@ fn read(
             || tapsets.predict(&input.path, &kernel.release),
         );
         *prediction.lock().unwrap_or_else(PoisonError::into_inner) = predicted;
-        match vmlinux::read(input, &kernel.release, interner, types, functions, evaluate) {
+        match vmlinux::read(input, &kernel.release, stores, types, functions, evaluate) {
             Ok(vmlinux) => {
                 evaluated = Some(vmlinux.evaluated);
                 objects.push(vmlinux.facts);
@@ -127,7 +129,7 @@ fn read(
         let memory = Pool::default();
         let read = |g: usize| {
             let read = |memory: &mut _| {
-                modules::read(groups[g], release, types, &known, fallback, interner, memory, observer)
+                modules::read(groups[g], release, types, &known, fallback, stores, memory, observer)
             };
             Ok((g, memory.lend(read)?))
         };

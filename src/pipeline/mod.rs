@@ -1,5 +1,6 @@
 //! The whole build: discover, load, dwarf, merge, link, write.
 mod account;
+mod batch;
 mod description;
 mod in_turn;
 mod kernel;
@@ -21,7 +22,7 @@ use crate::merge::{self, Extracted, FirstSeen};
 use crate::observer::Observer;
 use crate::tapset::evaluated::Evaluated;
 pub use crate::version::version;
-use crate::write::BuildLock;
+use crate::write::{Aside, BuildLock};
 use account::{from_skipped_meta, skipped_meta};
 use in_turn::InTurn;
 use kernel::{Started, start};
@@ -191,9 +192,9 @@ fn known_or_locked(
 }
 
 /// Everything read from a kernel or a user object.
-#[derive(Default)]
 struct Read {
     interner: Interner,
+    aside: Aside,
     types: FirstSeen,
     functions: FirstSeen,
     objects: Vec<ObjectFacts>,
@@ -202,15 +203,35 @@ struct Read {
 }
 
 impl Read {
-    /// Merges, links and writes the index.
-    fn write(self, index: PathBuf, meta: &Meta, lap: impl Fn(&'static str)) -> Result<Built> {
-        let Self { interner, types, functions, objects, mut batches, evaluated } = self;
-        let (mut model, ids) = merge::merge(&mut batches, &meta.release, interner, types, functions);
+    /// Nothing yet; its index will be in this folder.
+    fn new(folder: &Path) -> Result<Self> {
+        Ok(Self {
+            interner: Interner::default(),
+            aside: Aside::new(folder)?,
+            types: FirstSeen::default(),
+            functions: FirstSeen::default(),
+            objects: vec![],
+            batches: vec![],
+            evaluated: Evaluated::default(),
+        })
+    }
+
+    /// Merges, links and writes the index. `lap` is called after each stage.
+    fn write(
+        self,
+        index: PathBuf,
+        meta: &Meta,
+        observer: &dyn Observer,
+        lap: impl Fn(&'static str),
+    ) -> Result<Built> {
+        let Self { interner, aside, types, functions, mut objects, mut batches, evaluated } = self;
+        let freed = || observer.freed();
+        let (mut model, ids) = merge::merge(&mut batches, &meta.release, interner, types, functions, &freed);
         lap("merge");
-        let linked = link::link(&objects, &ids, &model.strings, &model.functions, &model.places);
+        let linked = link::link(&mut objects, &ids, &model.strings, &model.functions, &model.places);
         link::btf::mark(&mut model, &linked, &objects, &ids);
         lap("link");
-        let size = crate::write::write(&index, meta, &batches, &model, &linked, &evaluated)?;
+        let size = crate::write::write(&index, meta, &batches, &aside, &model, &linked, &evaluated)?;
         lap("write");
         Ok(Built {
             release: meta.release.clone(),

@@ -1,6 +1,7 @@
 //! Reads modules into batches of facts, a group of modules into each.
 use super::Skipped;
 use super::account::{count_faults, input_meta, part_metas};
+use super::batch::Stores;
 use super::description::{self, Description};
 use super::open::open;
 use super::units::cut;
@@ -9,21 +10,25 @@ use crate::code::Kernel;
 use crate::code::layout::{self, Layout};
 use crate::debug_files::Buffers;
 use crate::discover::{Input, UNKNOWN_RELEASE};
-use crate::dwarf::{self, Gathered, KnownTypes};
+use crate::dwarf::{self, Gathered, KnownTypes, UnitHeader};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::ObjectFacts;
 use crate::load::Image;
 use crate::load::elf::Elf;
 use crate::load::object_kind::ObjectKind;
 use crate::merge::Extracted;
-use crate::merge::intern::Interner;
 use crate::observer::Observer;
 use crate::version;
 use probeidx_format::meta::InputMeta;
+use std::cell::Cell;
 
 /// Bytes of module files per batch: enough that most types that modules share are described once in many of them, few
 /// enough that all threads stay busy to the end. The bytes of an index depend on it, so it must not depend on the machine.
 const GROUP: u64 = 48 << 20;
+
+/// Bytes of `.debug_info` after which the pages of a module that were read are removed from memory. Linkers leave the
+/// strings of each unit in a module, one unit after the other: few pages are read again.
+const FORGOTTEN: usize = 4 << 20;
 
 /// Cuts the modules into groups, each read into one batch.
 pub fn groups(modules: &[Input]) -> Vec<&[Input]> {
@@ -60,7 +65,7 @@ pub fn read(
     known: &dyn KnownTypes,
     of_kernel: &KernelFacts,
     fallback: &Fallback,
-    interner: &Interner,
+    stores: Stores<'_>,
     memory: &mut Memory,
     observer: &dyn Observer,
 ) -> Result<Group> {
@@ -73,8 +78,14 @@ pub fn read(
                 done += 1;
             }
         };
-        match attempt(modules, &changed, release, known, of_kernel, fallback, interner, memory, observe) {
-            Ok(group) => return Ok(group),
+        match attempt(modules, &changed, release, known, of_kernel, fallback, stores, memory, observe) {
+            Ok(group) => {
+                // The memory that a very large module took is too much for all others.
+                if modules.iter().map(|module| module.size).sum::<u64>() > 2 * GROUP {
+                    memory.gathered = Gathered::default();
+                }
+                return Ok(group);
+            }
             Err((number, error)) if error.kind() == ErrorKind::Changed => changed[number] = Some(error),
             Err((_, error)) => return Err(error),
         }
@@ -94,12 +105,13 @@ fn attempt(
     known: &dyn KnownTypes,
     of_kernel: &KernelFacts,
     fallback: &Fallback,
-    interner: &Interner,
+    stores: Stores<'_>,
     memory: &mut Memory,
     mut observe: impl FnMut(usize, &Input),
 ) -> Result<Group, (usize, Error)> {
     let may_lack_dwarf = !matches!(fallback, Fallback::Nothing(_));
     let Memory { gathered, buffers } = memory;
+    let interner = stores.interner;
     // What an attempt before this one left.
     gathered.finish();
     let (mut objects, mut inputs, mut parts, mut skipped) = (vec![], vec![], vec![], vec![]);
@@ -108,14 +120,22 @@ fn attempt(
         let read = |object: &Elf<'_>,
                     code: &Elf<'_>,
                     description: Description<'_>,
-                    _: &Image,
+                    image: &Image,
                     faults: &mut Vec<Error>| {
             check_release(object, release)?;
             let name = input.name.as_deref().unwrap_or_default();
             match (description, fallback) {
                 (Description::Dwarf(source), _) => {
                     let units = source.own();
-                    let read = dwarf::read_units(std::mem::take(gathered), *source, &units, known);
+                    let read_since = Cell::new(0);
+                    let passed = |unit: &UnitHeader| {
+                        read_since.set(read_since.get() + unit.end - unit.start);
+                        if read_since.get() > FORGOTTEN {
+                            image.forget(image.bytes());
+                            read_since.set(0);
+                        }
+                    };
+                    let read = dwarf::read_units(std::mem::take(gathered), *source, &units, known, &passed);
                     *gathered = dwarf::read_frames(read, *source);
                 }
                 (Description::Btf(data), Fallback::Btf(base)) => {
@@ -166,10 +186,9 @@ fn attempt(
         }
         observe(number, input);
     }
-    let batch = gathered.finish();
-    skipped.extend(count_faults(&batch.faults, |object| &objects[object as usize].1));
-    let mut extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+    let mut extracted = stores.finish(gathered);
     extracted.forget_texts();
+    skipped.extend(count_faults(&extracted.batch.faults, |object| &objects[object as usize].1));
     Ok(Group { extracted, objects: objects.into_iter().map(|o| o.0).collect(), inputs, parts, skipped })
 }
 

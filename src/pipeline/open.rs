@@ -48,7 +48,7 @@ fn open_in<T>(
         Some(table) => object.with_symbols(table),
         None => object,
     };
-    let mut debug = DebugSections::load(&object, buffers, &mut errors).map_err(in_file)?;
+    let mut debug = DebugSections::load(&object, image, buffers, &mut errors).map_err(in_file)?;
     debug.add_supplement(&object, &input.path).unwrap_or_else(|e| errors.push(e));
     let mut units = Units::of(&debug.sections(&Units::default()));
     debug.add_split(&mut units, &object, &[&input.path], &mut errors);

@@ -1,9 +1,9 @@
 //! Reads the units of an object into batches of facts, in parallel.
+use super::batch::Stores;
 use super::pool::Pool;
 use crate::dwarf::{self, Gathered, ObjectSource, Sections, SourceTree, UnitHeader};
 use crate::load::Image;
 use crate::load::elf::Elf;
-use crate::merge::intern::Interner;
 use crate::merge::{Extracted, FirstSeen};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -16,23 +16,27 @@ const BATCH: u64 = 4 << 20;
 /// removed from memory.
 pub fn whole(
     source: ObjectSource<'_>,
-    interner: &Interner,
+    stores: Stores<'_>,
     types: &FirstSeen,
     functions: &FirstSeen,
     image: &Image,
 ) -> Vec<Extracted> {
     // The walk over the headers of the units has mapped most of it.
-    image.forget(source.sections.info);
+    let Sections { info, abbrev, line, rnglists, ranges, loclists, loc, .. } = source.sections;
+    image.forget(info);
     let memory = Pool::<Gathered>::default();
     let read = |(number, units): (usize, &&[UnitHeader])| {
-        let batch = memory.lend(|gathered| {
-            *gathered = dwarf::read_units(std::mem::take(gathered), source, units, &());
-            gathered.finish()
+        let extracted = memory.lend(|gathered| {
+            *gathered = dwarf::read_units(std::mem::take(gathered), source, units, &(), &|_| ());
+            stores.finish(gathered)
         });
         if let (Some(first), Some(last)) = (units.first(), units.last()) {
-            image.forget(source.sections.info.get(first.start..last.end).unwrap_or_default());
+            image.forget(info.get(first.start..last.end).unwrap_or_default());
         }
-        let extracted = Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+        // Linkers leave these in the order of the units: what other threads are about to need is little.
+        for section in [abbrev, line, rnglists, ranges, loclists, loc] {
+            image.forget(section);
+        }
         extracted.register(number as u32, types, functions);
         extracted
     };
@@ -43,7 +47,7 @@ pub fn whole(
     };
     let batches = cut(&own, length, BATCH);
     let read_all = || batches.par_iter().enumerate().with_max_len(1).map(read).collect::<Vec<_>>();
-    let (mut extracted, frames) = rayon::join(read_all, || frames(source));
+    let (mut extracted, frames) = rayon::join(read_all, || frames(source, stores));
     extracted.push(frames);
     extracted
 }
@@ -62,9 +66,8 @@ pub fn source<'d>(
 }
 
 /// The frame rules of an object, as a batch without units.
-fn frames(source: ObjectSource<'_>) -> Extracted {
-    let batch = dwarf::read_frames(Gathered::default(), source).finish();
-    Extracted { batch, strings: vec![], first_object: 0 }
+fn frames(source: ObjectSource<'_>, stores: Stores<'_>) -> Extracted {
+    stores.finish(&mut dwarf::read_frames(Gathered::default(), source))
 }
 
 /// Cuts a list into pieces, each ending where the sum of weights reaches `enough`.

@@ -1,5 +1,6 @@
 //! Builds an index for each program or shared library.
 use super::account::{count_faults, from_fault, input_meta, part_metas};
+use super::batch::Stores;
 use super::unchanged::unchanged;
 use super::units;
 use super::{Options, Read, Report, Skipped, from_skipped_meta, known_or_locked, skipped_meta, threads};
@@ -54,14 +55,17 @@ pub fn build_user(
                 report.built.push(built);
                 report.skipped.extend(skipped.iter().map(from_skipped_meta));
             }
-            None => match pool.install(|| read(object)) {
-                Ok((read, meta, skipped)) => {
-                    report.built.push(pool.install(|| read.write(index, &meta, |_| {}))?);
-                    report.skipped.extend(skipped);
+            None => {
+                let empty = Read::new(&options.db.join(FOLDER))?;
+                match pool.install(|| read(object, empty)) {
+                    Ok((read, meta, skipped)) => {
+                        report.built.push(pool.install(|| read.write(index, &meta, &(), |_| {}))?);
+                        report.skipped.extend(skipped);
+                    }
+                    Err(error) if error.kind() == ErrorKind::Exhausted => return Err(error),
+                    Err(error) => report.skipped.push(Skipped::object(error)),
                 }
-                Err(error) if error.kind() == ErrorKind::Exhausted => return Err(error),
-                Err(error) => report.skipped.push(Skipped::object(error)),
-            },
+            }
         }
         observer.object_done(&object.object.path, size(object));
     }
@@ -79,7 +83,7 @@ fn file_name(path: &Path) -> String {
     format!("{name}-{hash:016x}.pidx")
 }
 
-fn read(found: &UserObject) -> Result<(Read, Meta, Vec<Skipped>)> {
+fn read(found: &UserObject, empty: Read) -> Result<(Read, Meta, Vec<Skipped>)> {
     let mut skipped = vec![];
     let image = Image::open(&found.object.path)?;
     // If the debug file cannot be read, the object is indexed without it.
@@ -87,7 +91,7 @@ fn read(found: &UserObject) -> Result<(Read, Meta, Vec<Skipped>)> {
         .debug
         .as_ref()
         .and_then(|debug| Image::open(&debug.path).map_err(|e| skipped.push(Skipped::part(e, 1))).ok());
-    let found_in_it = read_in(found, &image, debug.as_ref(), skipped);
+    let found_in_it = read_in(found, empty, &image, debug.as_ref(), skipped);
     image.unchanged(&found.object.path)?;
     if let (Some(image), Some(debug)) = (&debug, &found.debug) {
         image.unchanged(&debug.path)?;
@@ -97,6 +101,7 @@ fn read(found: &UserObject) -> Result<(Read, Meta, Vec<Skipped>)> {
 
 fn read_in(
     found: &UserObject,
+    mut read: Read,
     image: &Image,
     debug_image: Option<&Image>,
     mut skipped: Vec<Skipped>,
@@ -120,12 +125,14 @@ fn read_in(
         });
     let with_debug = debug_file.as_ref().unwrap_or(&object);
     let mut faults: Vec<Error> = vec![];
-    let mut sections = DebugSections::load(with_debug, &mut Buffers::default(), &mut faults)
-        .and_then(|sections| sections.with_frames_of(&object, &mut faults))
-        .unwrap_or_else(|e| {
-            lost(e.at(debug_path));
-            DebugSections::none(object.order, object.address_size)
-        });
+    let image_with_debug = debug_image.unwrap_or(image);
+    let mut sections =
+        DebugSections::load(with_debug, image_with_debug, &mut Buffers::default(), &mut faults)
+            .and_then(|sections| sections.with_frames_of(&object, &mut faults))
+            .unwrap_or_else(|e| {
+                lost(e.at(debug_path));
+                DebugSections::none(object.order, object.address_size)
+            });
     sections.add_supplement(with_debug, debug_path).unwrap_or_else(|e| faults.push(e));
     let mut units = Units::of(&sections.sections(&Units::default()));
     sections.add_split(&mut units, with_debug, &[debug_path, path, &found.given], &mut faults);
@@ -134,9 +141,9 @@ fn read_in(
     if units.headers.is_empty() && units.faults.is_empty() {
         skipped.push(Skipped::part(without_debug_info(&object).at(path), 1));
     }
-    let mut read = Read::default();
     let source = units::source(&object, 0, sections.sections(&units), &units.headers, None);
-    let Read { interner, types, functions, .. } = &read;
+    let Read { interner, aside, types, functions, .. } = &read;
+    let stores = Stores { interner, aside };
     let name = found.object.name.as_deref().unwrap_or_default();
     let with_symbols = if with_debug.symbols.is_empty() { &object } else { with_debug };
     let shown = path.display().to_string();
@@ -157,7 +164,7 @@ fn read_in(
                 &mut faults,
             )
         },
-        || units::whole(source, interner, types, functions, debug_image.unwrap_or(image)),
+        || units::whole(source, stores, types, functions, image_with_debug),
     );
     skipped.extend(faults.into_iter().map(|e| Skipped::part(e.at(debug_path), 1)));
     for batch in &batches {

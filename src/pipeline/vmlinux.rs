@@ -1,5 +1,6 @@
 //! Reads vmlinux into batches of facts.
 use super::account::{count_faults, part_metas};
+use super::batch::Stores;
 use super::description::{self, Description};
 use super::open::open;
 use super::{Skipped, units};
@@ -14,7 +15,6 @@ use crate::link::ObjectFacts;
 use crate::link::btf::Prototypes;
 use crate::load::config::KernelConfig;
 use crate::load::object_kind::ObjectKind;
-use crate::merge::intern::Interner;
 use crate::merge::{Extracted, FirstSeen};
 use crate::shapes::Shapes;
 use crate::version;
@@ -63,11 +63,12 @@ pub enum Fallback {
 pub fn read<T: Send>(
     input: &Input,
     release: &str,
-    interner: &Interner,
+    stores: Stores<'_>,
     types: &FirstSeen,
     functions: &FirstSeen,
     evaluate: impl Fn(u16, Option<&KernelConfig>) -> T + Sync,
 ) -> Result<Vmlinux<T>> {
+    let interner = stores.interner;
     let ((facts, evaluated, extracted, known, fallback), files, mut skipped) =
         open(input, 0, true, None, &mut Buffers::default(), |object, code, description, image, faults| {
             let path = input.path.display().to_string();
@@ -97,12 +98,11 @@ pub fn read<T: Send>(
             };
             let extract = || match description {
                 Description::Dwarf(source) => {
-                    (units::whole(*source, interner, types, functions, image), Fallback::Nothing(None))
+                    (units::whole(*source, stores, types, functions, image), Fallback::Nothing(None))
                 }
                 Description::Btf(data) => {
                     let (batch, base) = description::kernel(data, object);
-                    let extracted =
-                        Extracted { strings: interner.intern_all(&batch.strings), batch, first_object: 0 };
+                    let extracted = stores.finish_batch(batch);
                     extracted.register(0, types, functions);
                     (vec![extracted], base.map_or(Fallback::Symbols, Fallback::Btf))
                 }

@@ -1,11 +1,13 @@
 //! Writes the tables to a file, which appears atomically.
+mod aside;
 mod build_lock;
 mod pieces;
 
 use crate::error::{Error, Result};
 use crate::link::Linked;
-use crate::merge::{Extracted, Model};
+use crate::merge::{Encoded, Extracted, Model, Piece};
 use crate::tapset::evaluated::Evaluated;
+pub use aside::Aside;
 pub use build_lock::BuildLock;
 use build_lock::UNFINISHED;
 use pieces::Pieces;
@@ -25,6 +27,7 @@ pub fn write(
     path: &Path,
     meta: &Meta,
     batches: &[Extracted],
+    aside: &Aside,
     model: &Model,
     linked: &Linked,
     evaluated: &Evaluated,
@@ -37,7 +40,7 @@ pub fn write(
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
-    let writer = write_to(Pieces::new(file.as_file()), meta, batches, model, linked);
+    let writer = write_to(Pieces::new(file.as_file()), meta, batches, aside, model, linked);
     let finish = |mut writer: Writer<_>| {
         let Evaluated { configuration, tables, sources } = evaluated;
         let mut one = |name, bytes: &[u8]| writer.section(name, [bytes]);
@@ -110,12 +113,17 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     out: W,
     meta: &Meta,
     batches: &[Extracted],
+    aside: &Aside,
     model: &Model,
     linked: &Linked,
 ) -> std::io::Result<Writer<W>> {
     let packed = Tables::new(model, linked);
     let mut writer = Writer::new(out)?;
     let one = |writer: &mut Writer<W>, name, bytes: &[u8]| writer.section(name, [bytes]);
+    let aside = |writer: &mut Writer<W>, name, piece: fn(&Encoded) -> Piece| {
+        let pieces = batches.iter().map(|batch| piece(&batch.encoded));
+        writer.section_by(name, |pass| pieces.into_iter().try_for_each(|piece| aside.get(piece, pass)))
+    };
     one(&mut writer, S::Meta, &meta.to_bytes())?;
     one(&mut writer, S::Strings, &model.strings)?;
     one(&mut writer, S::Objects, linked.objects.as_bytes())?;
@@ -129,14 +137,14 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     writer.table(S::Variables, &packed.variables)?;
     one(&mut writer, S::Postings, &model.places.postings)?;
     writer.table(S::Places, &packed.places)?;
-    writer.section(S::PlaceDetails, batches.iter().map(|b| &b.batch.details[..]))?;
+    aside(&mut writer, S::PlaceDetails, |encoded| encoded.details)?;
     writer.table(S::Ranges, &packed.ranges)?;
     writer.table(S::Symbols, &packed.symbols)?;
     writer.table(S::SymbolNames, &packed.symbol_names)?;
     writer.table(S::Types, &packed.types)?;
     writer.table(S::Members, &packed.members)?;
     writer.table(S::Sequences, &packed.sequences)?;
-    writer.section(S::Lines, batches.iter().map(|b| &b.batch.lines[..]))?;
+    aside(&mut writer, S::Lines, |encoded| encoded.lines)?;
     writer.table(S::Sites, &packed.sites)?;
     one(&mut writer, S::Segments, linked.segments.as_bytes())?;
     one(&mut writer, S::Refused, linked.refused.as_bytes())?;
@@ -144,7 +152,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     writer.table(S::TypeUsers, &packed.type_users)?;
     one(&mut writer, S::TypeUses, &model.users.uses)?;
     writer.table(S::Frames, &packed.frames)?;
-    writer.section(S::FrameRows, batches.iter().map(|b| &b.batch.frame_rows[..]))?;
+    aside(&mut writer, S::FrameRows, |encoded| encoded.frame_rows)?;
     one(&mut writer, S::Tracepoints, linked.tracepoints.as_bytes())?;
     writer.table(S::EventFields, &packed.event_fields)?;
     one(&mut writer, S::Labels, &model.places.labels)?;
