@@ -259,11 +259,13 @@ pub fn encode(value: &impl Serialize) -> Vec<u8> {
 
 /// Decodes the output of [`encode`]. `None` for other bytes; memory is bounded to some hundred times their length.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    decode_start(bytes).filter(|(_, length)| *length == bytes.len()).map(|(value, _)| value)
+}
+
+/// Like [`decode`], for a value that other bytes may follow. Also returns its length in bytes.
+pub fn decode_start<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, usize)> {
     let config = bincode::config::standard().with_limit::<{ 256 << 20 }>();
-    match bincode::serde::decode_from_slice(bytes, config) {
-        Ok((value, read)) if read == bytes.len() => Some(value),
-        _ => None,
-    }
+    bincode::serde::decode_from_slice(bytes, config).ok()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Place;
-use super::stored::tree;
+use super::stored::{Deferred, tree};
 
 /// One file.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +40,13 @@ pub struct Alias {
     pub names: Vec<Point>,
     /// The points that it stands for, each with its own handler.
     pub points: Vec<Point>,
+    /// The rest. Of an alias in an index, it is decoded when it is first used.
+    pub body: Deferred<AliasBody>,
+}
+
+/// What an alias adds to a handler, and where it is written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct AliasBody {
     /// Runs before the handler that uses the alias.
     pub prologue: Option<Statement>,
     /// Runs after it: the body of `+=`, or the second body of `=`.

@@ -80,9 +80,22 @@ pub fn encode(tree: &impl Serialize) -> Vec<u8> {
 
 /// Decodes a tree; `None` for invalid bytes.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    LAST.set(Place::default());
+    decode_from(bytes, Place::default())
+}
+
+/// Decodes the end of a tree, given the last place before it; `None` for invalid bytes.
+pub fn decode_from<T: DeserializeOwned>(bytes: &[u8], before: Place) -> Option<T> {
+    LAST.set(before);
     DEPTH.set(0);
     probeidx_format::tapset::decode(bytes)
+}
+
+/// Decodes the start of a tree: also returns the number of its bytes, and the last place in it.
+pub fn decode_start<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, usize, Place)> {
+    LAST.set(Place::default());
+    DEPTH.set(0);
+    let (start, length) = probeidx_format::tapset::decode_start(bytes)?;
+    Some((start, length, LAST.get()))
 }
 
 /// Decodes a recursive type.

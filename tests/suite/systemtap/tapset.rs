@@ -89,7 +89,7 @@ fn comments_go_to_what_they_name() {
         "/** not this */ /**\n * probe vm.fault - A fault\n *\n * @x: one\n */ %( 1 == 1 %? probe vm.fault = begin {} %)
          /** sfunction f - First */ function f() {} /** sfunction f - Second */ function f(x) {} function g() {}",
     );
-    assert_eq!(script.aliases[0].comment.as_deref(), Some("probe vm.fault - A fault\n\n@x: one"));
+    assert_eq!(script.aliases[0].body.comment.as_deref(), Some("probe vm.fault - A fault\n\n@x: one"));
     let comments: Vec<_> = script.functions.iter().map(|f| f.comment.as_deref()).collect();
     assert_eq!(comments, [Some("sfunction f - Second"), Some("sfunction f - Second"), None]);
 }
@@ -103,7 +103,7 @@ probe a.b = begin {
   if (@defined($gone)) y = @m(@cast($p, \"q\")->r)
 }",
     );
-    let body = script.aliases[0].prologue.as_ref().unwrap();
+    let body = script.aliases[0].body.prologue.as_ref().unwrap();
     let found: Vec<String> = body
         .variables()
         .iter()

@@ -16,6 +16,7 @@ use probeidx_format::id::{ObjectId, StrId, TypeId};
 use probeidx_format::record::{MemberRecord, SymbolRecord, TypeRecord};
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable as Parameter;
+use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 
@@ -25,7 +26,14 @@ pub struct HandlerContext<'a> {
     place: Place<'a>,
     parameters: RefCell<Vec<bool>>,
     at_entry: Cell<bool>,
+    constants: Option<&'a Constants>,
+    /// Whether somebody asks why a variable does not exist.
+    reasons: bool,
 }
+
+/// The types of the enumerations that have a constant of a name, as far as they were asked for.
+#[derive(Default)]
+pub struct Constants(RefCell<FxHashMap<StrId, Option<TypeId>>>);
 
 /// The context of tapset functions, which run anywhere: only types and the kernel's global data.
 pub fn everywhere(view: View<'_>) -> HandlerContext<'_> {
@@ -38,7 +46,16 @@ const NEAR: usize = 5;
 impl<'a> HandlerContext<'a> {
     /// A context in which no variable has been used.
     pub fn new(view: View<'a>, place: Place<'a>) -> Self {
-        Self { view, place, parameters: RefCell::default(), at_entry: Cell::new(false) }
+        let (parameters, at_entry) = (RefCell::default(), Cell::new(false));
+        Self { view, place, parameters, at_entry, constants: None, reasons: true }
+    }
+    /// The same context, which remembers here what it finds out about constants.
+    pub(super) fn remembering(self, constants: &'a Constants) -> Self {
+        Self { constants: Some(constants), ..self }
+    }
+    /// The same context, which does not find out why a variable does not exist.
+    pub fn without_reasons(self) -> Self {
+        Self { reasons: false, ..self }
     }
     /// For a tracepoint, the parameters used, in the order of its prototype. SystemTap declares a local for each.
     pub fn parameters(&self) -> Vec<&'a [u8]> {
@@ -59,7 +76,7 @@ impl Context for HandlerContext<'_> {
     }
 
     fn variable(&self, variable: &Variable, of: Option<Detail>) -> Result<Value, Absent> {
-        let asked = Asked { view: self.view, variable };
+        let asked = Asked { view: self.view, variable, reasons: self.reasons };
         match &variable.root {
             Root::Cast { of: name, module, .. } => asked.cast(name, module.as_deref()),
             Root::Global { name, module } => self.global(asked, name, module.as_deref()),
@@ -105,6 +122,7 @@ impl<'a> HandlerContext<'a> {
         let reached = match reached.or_else(|| self.enumerator(plain)) {
             Some(reached) => reached,
             None if self.has_data(object, plain) => return asked.of_unknown_type(),
+            None if !self.reasons => return Err(Absent::default()),
             None => {
                 let known = self.names(seen);
                 let near = nearest::nearest(plain, known.iter().map(String::as_str), NEAR);
@@ -188,11 +206,17 @@ impl<'a> HandlerContext<'a> {
     fn enumerator(&self, name: &str) -> Option<Reached> {
         let view = self.view;
         let name = string(&view, name.as_bytes())?;
-        let enums = view.types.owners().positions(TypeRecord::KIND, TypeKind::Enum as u64);
-        let mut ids = enums.map(|at| TypeId::new(at as u32));
-        let named = |id| view.members(id).positions(MemberRecord::NAME, name.get().into());
-        let found = ids.find(|id| named(*id).next().is_some())?;
-        Some(Reached::of(found))
+        let find = || {
+            let enums = view.types.owners().positions(TypeRecord::KIND, TypeKind::Enum as u64);
+            let mut ids = enums.map(|at| TypeId::new(at as u32));
+            let named = |id| view.members(id).positions(MemberRecord::NAME, name.get().into());
+            ids.find(|id| named(*id).next().is_some())
+        };
+        let found = match self.constants {
+            Some(Constants(known)) => *known.borrow_mut().entry(name).or_insert_with(find),
+            None => find(),
+        };
+        found.map(Reached::of)
     }
 
     /// Whether there is a data symbol with this name.
@@ -246,6 +270,9 @@ impl<'a> HandlerContext<'a> {
         let plain = name.strip_prefix('$').unwrap_or(name).as_bytes();
         let name_of = |p: &Parameter| self.view.string(p.name);
         let Some(at) = parameters.iter().position(|p| name_of(p) == plain) else {
+            if !self.reasons {
+                return Err(Absent::default());
+            }
             let known: Vec<_> =
                 parameters.iter().map(|p| format!("${}", String::from_utf8_lossy(name_of(p)))).collect();
             // SystemTap lists all parameters, since there are few.
@@ -302,6 +329,7 @@ fn modules(view: &View<'_>, names: &str) -> Vec<ObjectId> {
 struct Asked<'a, 'v> {
     view: View<'a>,
     variable: &'v Variable,
+    reasons: bool,
 }
 
 impl Asked<'_, '_> {
@@ -312,6 +340,9 @@ impl Asked<'_, '_> {
         why: impl Into<String>,
         instead: impl IntoIterator<Item = String>,
     ) -> Result<T, Absent> {
+        if !self.reasons {
+            return Err(Absent::default());
+        }
         let mut part = self.variable.clone();
         part.path.truncate(parts);
         part.address_of = false;
@@ -366,6 +397,9 @@ impl Asked<'_, '_> {
         }
         if let Some(wrong) = wrong {
             return Err(wrong);
+        }
+        if !self.reasons {
+            return Err(Absent::default());
         }
         let (_, plain) = lookup::split(name);
         let near = nearest::nearest(plain, lookup::names(&self.view, None), NEAR);

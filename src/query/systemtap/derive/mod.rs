@@ -16,6 +16,7 @@ pub mod handler_context;
 mod location_support;
 mod member_access;
 
+use handler_context::Constants;
 pub use handler_context::HandlerContext;
 
 use super::listing::{Probed, Seen};
@@ -45,6 +46,7 @@ pub struct Derived<'q> {
     /// For each alias, the components requested after its name.
     pub(in crate::query::systemtap) behind: &'q [Vec<Component>],
     pub(in crate::query::systemtap) view: &'q View<'q>,
+    constants: &'q Constants,
 }
 
 /// The place where a probe runs.
@@ -79,13 +81,13 @@ pub enum Place<'q> {
 impl<'q> Derived<'q> {
     /// The statements that run: the prologues of the aliases, the last one's first, the handler, and the epilogues.
     pub fn handler(&self, body: Option<&'q Statement>) -> Vec<&'q Statement> {
-        let prologues = self.through.iter().rev().filter_map(|alias| alias.prologue.as_ref());
-        let epilogues = self.through.iter().filter_map(|alias| alias.epilogue.as_ref());
+        let prologues = self.through.iter().rev().filter_map(|alias| alias.body.prologue.as_ref());
+        let epilogues = self.through.iter().filter_map(|alias| alias.body.epilogue.as_ref());
         prologues.chain(body).chain(epilogues).collect()
     }
     /// The context of the handler.
     pub fn here(&self) -> HandlerContext<'q> {
-        HandlerContext::new(*self.view, self.place)
+        HandlerContext::new(*self.view, self.place).remembering(self.constants)
     }
 }
 
@@ -147,17 +149,18 @@ pub fn derive(
     Deriver::new(view, definitions).derive(point, each)
 }
 
-/// Derives probes. Reuse one for many points: it caches SystemTap's blocklist.
+/// Derives probes. Reuse one for many points: it caches SystemTap's blocklist, and constants of the kernel.
 pub struct Deriver<'a, 'd> {
     view: View<'a>,
     definitions: &'d Definitions<'d>,
     probed: Probed<'a>,
+    constants: Constants,
 }
 
 impl<'a, 'd> Deriver<'a, 'd> {
     /// Looks up SystemTap's blocklist for vmlinux.
     pub fn new(view: View<'a>, definitions: &'d Definitions<'d>) -> Self {
-        Self { view, definitions, probed: Probed::new(view) }
+        Self { view, definitions, probed: Probed::new(view), constants: Constants::default() }
     }
 
     /// Like [`derive()`].
@@ -219,8 +222,8 @@ impl<'a, 'd> Deriver<'a, 'd> {
                     }
                 };
                 let Leaf { through, behind, conditions, .. } = leaf;
-                let view = &self.view;
-                let derived = Derived { name, point, through, conditions, place, behind, view };
+                let (view, constants) = (&self.view, &self.constants);
+                let derived = Derived { name, point, through, conditions, place, behind, view, constants };
                 each(Visited::Derived(derived)).map_err(|error| {
                     let message = error.message().to_owned();
                     stopped = Some(error);
