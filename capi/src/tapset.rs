@@ -203,9 +203,10 @@ fn definition(
         None => alias.points.iter().map(unasked).collect(),
     };
     let (arms, arm_count) = kept.pointers(arms);
-    let bodies = [(&alias.body.prologue, 0), (&alias.body.epilogue, 1)].into_iter().flat_map(|(body, is_behind)| {
-        body.iter().flat_map(Statement::assignments).map(move |one| (one, is_behind))
-    });
+    let bodies =
+        [(&alias.body.prologue, 0), (&alias.body.epilogue, 1)].into_iter().flat_map(|(body, is_behind)| {
+            body.iter().flat_map(Statement::assignments).map(move |one| (one, is_behind))
+        });
     let given = bodies.map(|((name, value), is_behind)| Assignment {
         size: size_of::<Assignment>(),
         name: texts.keep(name),

@@ -53,6 +53,23 @@ pub enum Met<'q> {
     Missing(Leaf<'q>),
 }
 
+/// A point to expand, or a part of one.
+#[derive(Clone, Debug)]
+pub struct Part<'p> {
+    /// The point.
+    pub point: &'p Point,
+    /// If its first wildcard stands for names of aliases: which of them, in order. `None` for all that the point stands
+    /// for.
+    names: Option<Range<usize>>,
+}
+
+impl<'p> Part<'p> {
+    /// All that a point stands for.
+    pub fn whole(point: &'p Point) -> Self {
+        Self { point, names: None }
+    }
+}
+
 /// An expansion in progress.
 struct Walk<'l, 'v> {
     visit: &'v mut dyn FnMut(Met<'_>) -> bool,
@@ -60,6 +77,8 @@ struct Walk<'l, 'v> {
     steps: usize,
     /// What was found below the root: thousands of points start with `kernel` or `syscall`.
     firsts: FxHashMap<String, Option<Node<'l>>>,
+    /// The part of the names of the next wildcard.
+    names: Option<Range<usize>>,
 }
 
 #[derive(Default)]
@@ -123,17 +142,50 @@ impl<'l> Definitions<'l> {
     /// [`ErrorKind::Syntax`] for an alias that leads back to itself, and past [`DEEPEST`] and [`MOST`];
     /// [`ErrorKind::IndexDamaged`] for one that cannot be decoded.
     pub fn expand(&self, point: &Point, mut visit: impl FnMut(Leaf<'_>) -> bool) -> Result<bool> {
-        self.walk(point, |met| matches!(met, Met::Leaf(leaf) if visit(leaf)))
+        self.walk(&Part::whole(point), |met| matches!(met, Met::Leaf(leaf) if visit(leaf)))
     }
 
-    /// Like [`Self::expand`], but also visits missing points; the result of visiting those is ignored.
+    /// Like [`Self::expand`], but also visits missing points; the result of visiting those is ignored. If none of the
+    /// [`parts`](Self::parts) of a point matches anything, the whole point still may.
     ///
     /// # Errors
     /// As for [`Self::expand`].
-    pub fn walk(&self, point: &Point, mut visit: impl FnMut(Met<'_>) -> bool) -> Result<bool> {
-        let mut walk =
-            Walk { visit: &mut visit, chain: Chain::default(), steps: 0, firsts: FxHashMap::default() };
-        self.point(point, &[], &mut walk).map_err(|(Stop::Loop(error) | Stop::Beyond(error))| error)
+    pub fn walk(&self, part: &Part<'_>, mut visit: impl FnMut(Met<'_>) -> bool) -> Result<bool> {
+        let Part { point, names } = part;
+        let (chain, firsts) = (Chain { optional: point.optional, ..Chain::default() }, FxHashMap::default());
+        let mut walk = Walk { visit: &mut visit, chain, steps: 0, firsts, names: names.clone() };
+        let found = match names {
+            None => self.point(point, &[], &mut walk),
+            Some(_) => {
+                walk.chain.conditions.extend(point.condition.clone());
+                Node::root(self).find(&point.components, 0, &mut walk).map(|(found, _)| found)
+            }
+        };
+        match found {
+            Ok(found) => Ok(found),
+            Err(Stop::Loop(_)) if point.optional => Ok(false),
+            Err(Stop::Loop(error) | Stop::Beyond(error)) => Err(error),
+        }
+    }
+
+    /// Cuts a point into parts of at most so many names of aliases, if it has a wildcard for them. Cost: reading the
+    /// names.
+    pub fn parts<'p>(&self, point: &'p Point, names: usize) -> Vec<Part<'p>> {
+        let mut node = Some(Node::root(self));
+        for component in &point.components {
+            let Some(known) = node.filter(|_| component.argument.is_none()) else { break };
+            match component.name.find('*') {
+                None => node = known.below(component.name.as_bytes()),
+                // What `**` stands for overlaps.
+                Some(_) if component.name.contains("**") => break,
+                Some(_) => {
+                    let all = known.components().len();
+                    let part = |start| Part { point, names: Some(start..all.min(start + names)) };
+                    return (0..all).step_by(names).map(part).collect();
+                }
+            }
+        }
+        vec![Part::whole(point)]
     }
 
     fn point<'d>(
@@ -293,8 +345,15 @@ impl<'d> Node<'d> {
         walk: &mut Walk<'d, '_>,
     ) -> Result<(bool, bool), Stop> {
         let Some(component) = components.get(at) else { return self.these(&[], walk) };
+        let is_part = walk.names.is_some();
         let (mut found, mut known) = (false, false);
-        if let Some((start, end)) = component.name.split_once("**") {
+        if !component.name.contains('*') {
+            if component.argument.is_none()
+                && let Some(below) = self.named(&component.name, walk)
+            {
+                return below.find(components, at + 1, walk);
+            }
+        } else if let Some((start, end)) = component.name.split_once("**") {
             // Within one component, or from here across the next.
             let replaced = |name: String| Component { name, ..component.clone() };
             let end = end.trim_start_matches('*');
@@ -307,15 +366,11 @@ impl<'d> Node<'d> {
                 let (f, k) = self.matching(&components, at, walk)?;
                 (found, known) = (found | f, known | k);
             }
-        } else if component.name.contains('*') {
+        } else {
             (found, known) = self.matching(components, at, walk)?;
-        } else if component.argument.is_none()
-            && let Some(below) = self.named(&component.name, walk)
-        {
-            return below.find(components, at + 1, walk);
         }
-        if found {
-            return Ok((true, true));
+        if found || is_part {
+            return Ok((found, known));
         }
         let (f, k) = self.these(&components[at..], walk)?;
         Ok((f, known | k))
@@ -333,7 +388,11 @@ impl<'d> Node<'d> {
             return Ok((false, false));
         }
         let pattern = Pattern::new(&components[at].name).map_err(Stop::Beyond)?;
-        for name in self.components() {
+        let mut names = self.components();
+        if let Some(part) = walk.names.take() {
+            names = names.get(part).unwrap_or_default().to_vec();
+        }
+        for name in names {
             walk.step()?;
             let Some(below) = Some(name).filter(|name| pattern.matches(name)).and_then(|n| self.below(n))
             else {

@@ -86,6 +86,7 @@ pub struct Point {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Component {
     /// The name without the argument.
+    #[serde(deserialize_with = "tree::text")]
     pub name: String,
     /// The text in the parentheses.
     pub argument: Option<Literal>,
@@ -99,7 +100,7 @@ pub enum Literal {
     /// Signed, 64 bits.
     Number(i64),
     /// As written, with C's escapes, except that `\"` is `"`.
-    String(String),
+    String(#[serde(deserialize_with = "tree::text")] String),
 }
 
 /// The declared type of a function or parameter.

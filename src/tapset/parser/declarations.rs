@@ -1,6 +1,7 @@
 //! Probes, aliases, functions and globals.
 use super::super::ast::{
-    Alias, AliasBody, Embedded, Function, FunctionBody, Global, Parameter, Point, Probe, Script, Signature, Type,
+    Alias, AliasBody, Embedded, Function, FunctionBody, Global, Parameter, Point, Probe, Script, Signature,
+    Type,
 };
 use super::super::lexer::{Comment, Kind, Token};
 use super::super::macros::fault;

@@ -183,6 +183,21 @@ pub mod operator {
     }
 }
 
+/// Decodes a text without a buffer in between.
+pub fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    struct Text;
+    impl Visitor<'_> for Text {
+        type Value = String;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text")
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+    }
+    from.deserialize_str(Text)
+}
+
 /// Encodes an optional statistic as its number among the operators.
 pub mod statistic {
     use super::*;

@@ -77,12 +77,7 @@ pub fn read_copies(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
     locals
 }
 
-fn of(
-    locals: &[handler::Local<'_>],
-    findings: &[Finding],
-    saves: bool,
-    here: &HandlerContext<'_>,
-) -> Locals {
+fn of(locals: &[handler::Local<'_>], findings: &[Finding], saves: bool, here: &HandlerContext<'_>) -> Locals {
     let local = |local: &handler::Local<'_>| {
         let broken = local.broken.map(|at| &findings[at]).map(|finding| Broken {
             variable: finding.what.clone(),

@@ -13,7 +13,7 @@ use crate::tapset::context::{Absent, Context, Detail, Value};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{ObjectId, StrId, TypeId};
-use probeidx_format::record::{MemberRecord, SymbolRecord, TypeRecord};
+use probeidx_format::record::SymbolRecord;
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable as Parameter;
 use rustc_hash::FxHashMap;
@@ -201,16 +201,14 @@ impl<'a> HandlerContext<'a> {
         names
     }
 
-    /// A constant of an enumeration. Cost: if the index has the name as a string, a look at the kind of each type and the
-    /// name of each constant.
+    /// A constant of an enumeration. Cost: if the index has the name as a string, a look at the name of each member of a
+    /// type.
     fn enumerator(&self, name: &str) -> Option<Reached> {
         let view = self.view;
         let name = string(&view, name.as_bytes())?;
         let find = || {
-            let enums = view.types.owners().positions(TypeRecord::KIND, TypeKind::Enum as u64);
-            let mut ids = enums.map(|at| TypeId::new(at as u32));
-            let named = |id| view.members(id).positions(MemberRecord::NAME, name.get().into());
-            ids.find(|id| named(*id).next().is_some())
+            let mut owners = view.types_with_member(name);
+            owners.find(|id| lookup::kind(&view, *id) == Some(TypeKind::Enum))
         };
         let found = match self.constants {
             Some(Constants(known)) => *known.borrow_mut().entry(name).or_insert_with(find),

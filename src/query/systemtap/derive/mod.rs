@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::query::resolve::tracepoint::Tracepoint;
 use crate::tapset::Definitions;
 use crate::tapset::ast::{Alias, Component, Expression, Point, Statement};
-use crate::tapset::expand::{Leaf, Met};
+use crate::tapset::expand::{Leaf, Met, Part};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, SymbolId};
 use std::sync::Arc;
@@ -168,7 +168,19 @@ impl<'a, 'd> Deriver<'a, 'd> {
     /// # Errors
     /// Those of [`derive()`].
     pub fn derive(&mut self, point: &Point, each: &mut dyn FnMut(Derived<'_>) -> Result<()>) -> Result<bool> {
-        self.visit(point, &mut |visited| match visited {
+        self.derive_part(&Part::whole(point), each)
+    }
+
+    /// Like [`derive()`], for a [part](Definitions::parts) of a point.
+    ///
+    /// # Errors
+    /// Those of [`derive()`].
+    pub fn derive_part(
+        &mut self,
+        part: &Part<'_>,
+        each: &mut dyn FnMut(Derived<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        self.visit_part(part, &mut |visited| match visited {
             Visited::Derived(derived) => each(derived),
             Visited::Failed(_) | Visited::Missing(_) => Ok(()),
         })
@@ -179,9 +191,13 @@ impl<'a, 'd> Deriver<'a, 'd> {
     /// # Errors
     /// Those of [`derive()`].
     pub fn visit(&mut self, point: &Point, each: &mut Visit<'_>) -> Result<bool> {
+        self.visit_part(&Part::whole(point), each)
+    }
+
+    fn visit_part(&mut self, part: &Part<'_>, each: &mut Visit<'_>) -> Result<bool> {
         let definitions = self.definitions;
         let mut stopped = None;
-        let found = definitions.walk(point, |met| {
+        let found = definitions.walk(part, |met| {
             let found = match met {
                 _ if stopped.is_some() => Ok(false),
                 Met::Leaf(leaf) => self.leaf(leaf, each),

@@ -99,7 +99,7 @@ impl<'a> Types<'_, 'a> {
                     self.node(of, Sort::Statistics);
                 }
                 let mut unknown = false;
-                match print.text.as_deref().filter(|_| print.function.contains("printf")) {
+                match print.text.as_deref().filter(|_| print.function.ends_with("printf")) {
                     Some(format) => self.formatted(place, &print.function, format, arguments),
                     None => {
                         for argument in arguments.iter_mut() {
