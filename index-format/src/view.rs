@@ -385,15 +385,6 @@ impl<'a> View<'a> {
         let first = |t: TypeRecord| t.first_member.get() as usize;
         self.members.part(owned(self.types, type_id.index(), first, self.members.len()))
     }
-    /// The types that have a member or constant of this name, ascending. Cost: a look at the name of each member.
-    pub fn types_with_member(&self, name: StrId) -> impl Iterator<Item = TypeId> + use<'a> {
-        let types = self.types.owners();
-        let named = self.members.positions(MemberRecord::NAME, name.get().into());
-        named.filter_map(move |at| {
-            let after = types.partition_point(|t| t.first_member.get() as usize <= at);
-            Some(TypeId::new(after.checked_sub(1)? as u32))
-        })
-    }
     /// The functions that take or return a struct, union, class or enum. Cost: a binary search, and one to three
     /// bytes each.
     pub fn users(&self, type_id: TypeId) -> Uses<'a> {

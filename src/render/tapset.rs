@@ -118,7 +118,8 @@ impl Display for Statement {
                 writeln!(f, "if ({condition}) {then}")?;
                 otherwise.iter().try_for_each(|otherwise| writeln!(f, "else {otherwise}"))
             }
-            StatementKind::For { before, condition, after, body } => {
+            StatementKind::For(parts) => {
+                let For { before, condition, after, body } = &**parts;
                 f.write_str("for (")?;
                 before.iter().try_for_each(|e| write!(f, "{e}"))?;
                 write!(f, "; {condition}; ")?;

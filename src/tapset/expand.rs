@@ -58,9 +58,9 @@ pub enum Met<'q> {
 pub struct Part<'p> {
     /// The point.
     pub point: &'p Point,
-    /// If its first wildcard stands for names of aliases: which of them, in order. `None` for all that the point stands
+    /// If its first wildcard stands for components of names: those to try, in order. `None` for all that the point stands
     /// for.
-    names: Option<Range<usize>>,
+    names: Option<Vec<&'p [u8]>>,
 }
 
 impl<'p> Part<'p> {
@@ -77,8 +77,8 @@ struct Walk<'l, 'v> {
     steps: usize,
     /// What was found below the root: thousands of points start with `kernel` or `syscall`.
     firsts: FxHashMap<String, Option<Node<'l>>>,
-    /// The part of the names of the next wildcard.
-    names: Option<Range<usize>>,
+    /// What the next wildcard may stand for, if not all.
+    names: Option<Vec<&'l [u8]>>,
 }
 
 #[derive(Default)]
@@ -170,7 +170,7 @@ impl<'l> Definitions<'l> {
 
     /// Cuts a point into parts of at most so many names of aliases, if it has a wildcard for them. Cost: reading the
     /// names.
-    pub fn parts<'p>(&self, point: &'p Point, names: usize) -> Vec<Part<'p>> {
+    pub fn parts<'p>(&'p self, point: &'p Point, names: usize) -> Vec<Part<'p>> {
         let mut node = Some(Node::root(self));
         for component in &point.components {
             let Some(known) = node.filter(|_| component.argument.is_none()) else { break };
@@ -179,9 +179,9 @@ impl<'l> Definitions<'l> {
                 // What `**` stands for overlaps.
                 Some(_) if component.name.contains("**") => break,
                 Some(_) => {
-                    let all = known.components().len();
-                    let part = |start| Part { point, names: Some(start..all.min(start + names)) };
-                    return (0..all).step_by(names).map(part).collect();
+                    let all = known.components();
+                    let part = |names: &[&'p [u8]]| Part { point, names: Some(names.to_vec()) };
+                    return all.chunks(names).map(part).collect();
                 }
             }
         }
@@ -388,11 +388,7 @@ impl<'d> Node<'d> {
             return Ok((false, false));
         }
         let pattern = Pattern::new(&components[at].name).map_err(Stop::Beyond)?;
-        let mut names = self.components();
-        if let Some(part) = walk.names.take() {
-            names = names.get(part).unwrap_or_default().to_vec();
-        }
-        for name in names {
+        for name in walk.names.take().unwrap_or_else(|| self.components()) {
             walk.step()?;
             let Some(below) = Some(name).filter(|name| pattern.matches(name)).and_then(|n| self.below(n))
             else {

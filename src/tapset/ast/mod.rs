@@ -5,7 +5,7 @@ mod expression;
 mod statement;
 
 pub use expression::{Expression, ExpressionKind, Indexed, Operator, Print, Root, Step, Variable};
-pub use statement::{Foreach, Order, Statement, StatementKind};
+pub use statement::{For, Foreach, Order, Statement, StatementKind};
 
 use std::sync::Arc;
 

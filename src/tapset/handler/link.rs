@@ -123,7 +123,8 @@ impl<'p, 'a> Linker<'p, 'a> {
                     }
                 }
             }
-            StatementKind::For { before, condition, after, body } => {
+            StatementKind::For(parts) => {
+                let ast::For { before, condition, after, body } = &**parts;
                 let before = before.as_ref().map(|e| self.node(e));
                 let condition = self.node(condition);
                 let after = after.as_ref().map(|e| self.node(e));

@@ -28,7 +28,7 @@ use deferred::{Bytes, Encoded};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Definition {
     Alias(Alias),
-    Function(Function),
+    Function(Box<Function>),
     Global(Global),
     Macro((String, Macro<'static>)),
     Probe(Probe),

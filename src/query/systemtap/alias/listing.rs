@@ -12,6 +12,7 @@ use crate::tapset::handler::Words;
 use probeidx_format::View;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{iter, thread};
 
@@ -38,8 +39,14 @@ pub fn list(
 ) -> Result<Vec<String>> {
     let parts: Vec<Part<'_>> = points.iter().flat_map(|point| definitions.parts(point, NAMES)).collect();
     let next = AtomicUsize::new(0);
+    let constants = Arc::default();
+    let reader = || {
+        let wanted = || Wanted { words: words(view, definitions), variables: Variables::new(view) };
+        let deriver = Deriver::sharing(view, definitions, Arc::clone(&constants));
+        Reader { deriver, wanted: with_variables.then(wanted) }
+    };
     let work = || {
-        let mut reader = Reader::new(view, definitions, with_variables);
+        let mut reader = reader();
         let parts = iter::from_fn(|| {
             let at = next.fetch_add(1, Ordering::Relaxed);
             parts.get(at).map(|part| (at, part))
@@ -67,7 +74,7 @@ pub fn list(
             found |= is_found;
         }
         if !found {
-            own.extend(Reader::new(view, definitions, with_variables).read(&Part::whole(part.point))?.0);
+            own.extend(reader().read(&Part::whole(part.point))?.0);
         }
         listing.extend(own);
     }
@@ -88,12 +95,7 @@ struct Wanted<'a, 'd> {
     variables: Variables<'a>,
 }
 
-impl<'d> Reader<'d, 'd> {
-    fn new(view: View<'d>, definitions: &'d Definitions<'d>, with_variables: bool) -> Self {
-        let wanted = || Wanted { words: words(view, definitions), variables: Variables::new(view) };
-        Self { deriver: Deriver::new(view, definitions), wanted: with_variables.then(wanted) }
-    }
-
+impl Reader<'_, '_> {
     /// The lines of a part of a point, and whether anything matched.
     fn read(&mut self, part: &Part<'_>) -> Result<(Listing, bool)> {
         let Self { deriver, wanted } = self;

@@ -13,12 +13,13 @@ use crate::tapset::context::{Absent, Context, Detail, Value};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
 use probeidx_format::id::{ObjectId, StrId, TypeId};
-use probeidx_format::record::SymbolRecord;
+use probeidx_format::record::{SymbolRecord, TypeRecord};
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable as Parameter;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
+use std::sync::OnceLock;
 
 /// A place, and the variables that its handler has used.
 pub struct HandlerContext<'a> {
@@ -26,14 +27,32 @@ pub struct HandlerContext<'a> {
     place: Place<'a>,
     parameters: RefCell<Vec<bool>>,
     at_entry: Cell<bool>,
+    /// `None` where no variable of a function is asked for.
     constants: Option<&'a Constants>,
     /// Whether somebody asks why a variable does not exist.
     reasons: bool,
 }
 
-/// The types of the enumerations that have a constant of a name, as far as they were asked for.
+/// The first enumeration that has a constant of each name, once one was asked for.
 #[derive(Default)]
-pub struct Constants(RefCell<FxHashMap<StrId, Option<TypeId>>>);
+pub struct Constants(OnceLock<FxHashMap<StrId, TypeId>>);
+
+impl Constants {
+    /// Cost of the first call: a look at each type, and at each constant.
+    fn enumeration(&self, view: &View<'_>, name: StrId) -> Option<TypeId> {
+        let read = || {
+            let enumerations = view.types.owners().positions(TypeRecord::KIND, TypeKind::Enum as u64);
+            let mut first = FxHashMap::default();
+            for id in enumerations.map(|at| TypeId::new(at as u32)) {
+                for constant in view.members(id).iter() {
+                    first.entry(constant.name).or_insert(id);
+                }
+            }
+            first
+        };
+        self.0.get_or_init(read).get(&name).copied()
+    }
+}
 
 /// The context of tapset functions, which run anywhere: only types and the kernel's global data.
 pub fn everywhere(view: View<'_>) -> HandlerContext<'_> {
@@ -49,8 +68,8 @@ impl<'a> HandlerContext<'a> {
         let (parameters, at_entry) = (RefCell::default(), Cell::new(false));
         Self { view, place, parameters, at_entry, constants: None, reasons: true }
     }
-    /// The same context, which remembers here what it finds out about constants.
-    pub(super) fn remembering(self, constants: &'a Constants) -> Self {
+    /// The same context, with constants of the kernel.
+    pub(super) fn with_constants(self, constants: &'a Constants) -> Self {
         Self { constants: Some(constants), ..self }
     }
     /// The same context, which does not find out why a variable does not exist.
@@ -201,20 +220,11 @@ impl<'a> HandlerContext<'a> {
         names
     }
 
-    /// A constant of an enumeration. Cost: if the index has the name as a string, a look at the name of each member of a
-    /// type.
+    /// A constant of an enumeration.
     fn enumerator(&self, name: &str) -> Option<Reached> {
         let view = self.view;
         let name = string(&view, name.as_bytes())?;
-        let find = || {
-            let mut owners = view.types_with_member(name);
-            owners.find(|id| lookup::kind(&view, *id) == Some(TypeKind::Enum))
-        };
-        let found = match self.constants {
-            Some(Constants(known)) => *known.borrow_mut().entry(name).or_insert_with(find),
-            None => find(),
-        };
-        found.map(Reached::of)
+        self.constants?.enumeration(&view, name).map(Reached::of)
     }
 
     /// Whether there is a data symbol with this name.

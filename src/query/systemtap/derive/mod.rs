@@ -16,8 +16,7 @@ pub mod handler_context;
 mod location_support;
 mod member_access;
 
-use handler_context::Constants;
-pub use handler_context::HandlerContext;
+pub use handler_context::{Constants, HandlerContext};
 
 use super::listing::{Probed, Seen};
 use crate::error::{Error, Result};
@@ -87,7 +86,7 @@ impl<'q> Derived<'q> {
     }
     /// The context of the handler.
     pub fn here(&self) -> HandlerContext<'q> {
-        HandlerContext::new(*self.view, self.place).remembering(self.constants)
+        HandlerContext::new(*self.view, self.place).with_constants(self.constants)
     }
 }
 
@@ -154,13 +153,18 @@ pub struct Deriver<'a, 'd> {
     view: View<'a>,
     definitions: &'d Definitions<'d>,
     probed: Probed<'a>,
-    constants: Constants,
+    constants: Arc<Constants>,
 }
 
 impl<'a, 'd> Deriver<'a, 'd> {
     /// Looks up SystemTap's blocklist for vmlinux.
     pub fn new(view: View<'a>, definitions: &'d Definitions<'d>) -> Self {
-        Self { view, definitions, probed: Probed::new(view), constants: Constants::default() }
+        Self::sharing(view, definitions, Arc::default())
+    }
+
+    /// Like [`Self::new`]; shares what is found out about constants.
+    pub fn sharing(view: View<'a>, definitions: &'d Definitions<'d>, constants: Arc<Constants>) -> Self {
+        Self { view, definitions, probed: Probed::new(view), constants }
     }
 
     /// Like [`derive()`].
