@@ -3,6 +3,7 @@ use super::aliases;
 use super::args::Find;
 use super::config::Config;
 use super::exit::Outcome;
+use super::memory;
 use super::note;
 use super::output::failed;
 use super::processes;
@@ -89,6 +90,9 @@ pub(super) fn listing(
     let points = alias::asked(specs);
     if !points.is_empty() {
         let definitions = ManuallyDrop::new(Definitions::of_index(&view)?);
+        if config.session.ends_with_the_answer() {
+            memory::take_in_large_steps();
+        }
         let unindexed = alias::list(view, &definitions, &points, with_variables, true, &mut lines)?;
         // If the process ends next, decoded definitions are leaked: freeing them one by one takes a sixth of the time.
         if !config.session.ends_with_the_answer() {

@@ -73,6 +73,8 @@ pub(super) struct Stored<'v> {
     pub files: Vec<PathBuf>,
     /// By number; `None` if the bytes are damaged.
     decoded: Vec<OnceLock<Option<Box<Definition>>>>,
+    /// The positions of the names of aliases, which each step of an expansion starts from.
+    aliases: Range<usize>,
     /// The first damaged definition.
     damaged: Arc<OnceLock<usize>>,
     macros: OnceLock<Macros<'static>>,
@@ -99,11 +101,13 @@ impl<'v> Stored<'v> {
     }
 
     fn new(tables: Source<'v>, meta: TapsetMeta) -> Self {
-        let count = match &tables {
-            Source::Index(tapset, _) => tapset.definitions(),
-            Source::Library(tables) => tables.as_tapset().definitions(),
+        let tapset = match &tables {
+            Source::Index(tapset, _) => *tapset,
+            Source::Library(tables) => tables.as_tapset(),
         };
+        let (count, aliases) = (tapset.definitions(), tapset.of_kind(Kind::Alias));
         Self {
+            aliases,
             tables,
             files: meta.files.iter().map(PathBuf::from).collect(),
             meta,
@@ -127,7 +131,10 @@ impl<'v> Stored<'v> {
 
     /// The positions of the names of a kind, sorted component by component.
     pub fn of_kind(&self, kind: Kind) -> Range<usize> {
-        self.tapset().of_kind(kind)
+        match kind {
+            Kind::Alias => self.aliases.clone(),
+            _ => self.tapset().of_kind(kind),
+        }
     }
     /// The name at a position.
     pub fn name(&self, position: usize) -> &[u8] {
