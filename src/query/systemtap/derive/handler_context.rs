@@ -1,5 +1,6 @@
 //! What a handler can see at a place, by the rules of SystemTap 4.8: `dwarf_var_expanding_visitor`,
 //! `tracepoint_var_expanding_visitor` (tapsets.cxx), `literal_stmt_for_local` (dwflpp.cxx).
+use super::constants::Constants;
 use super::member_access::{self, Value as Reached};
 use super::{Place, location_support};
 use crate::nearest;
@@ -12,14 +13,12 @@ use crate::tapset::ast::{Root, Step, Type, Variable};
 use crate::tapset::context::{Absent, Context, Detail, Value};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
-use probeidx_format::id::{ObjectId, StrId, TypeId};
-use probeidx_format::record::{SymbolRecord, TypeRecord};
+use probeidx_format::id::{ObjectId, StrId};
+use probeidx_format::record::SymbolRecord;
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable as Parameter;
-use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
-use std::sync::OnceLock;
 
 /// A place, and the variables that its handler has used.
 pub struct HandlerContext<'a> {
@@ -31,27 +30,6 @@ pub struct HandlerContext<'a> {
     constants: Option<&'a Constants>,
     /// Whether somebody asks why a variable does not exist.
     reasons: bool,
-}
-
-/// The first enumeration that has a constant of each name, once one was asked for.
-#[derive(Default)]
-pub struct Constants(OnceLock<FxHashMap<StrId, TypeId>>);
-
-impl Constants {
-    /// Cost of the first call: a look at each type, and at each constant.
-    fn enumeration(&self, view: &View<'_>, name: StrId) -> Option<TypeId> {
-        let read = || {
-            let enumerations = view.types.owners().positions(TypeRecord::KIND, TypeKind::Enum as u64);
-            let mut first = FxHashMap::default();
-            for id in enumerations.map(|at| TypeId::new(at as u32)) {
-                for constant in view.members(id).iter() {
-                    first.entry(constant.name).or_insert(id);
-                }
-            }
-            first
-        };
-        self.0.get_or_init(read).get(&name).copied()
-    }
 }
 
 /// The context of tapset functions, which run anywhere: only types and the kernel's global data.

@@ -9,14 +9,17 @@
 //! | [`forms`] | the built-in points |
 //! | `built_in` | resolves those to places |
 //! | [`handler_context`] | what a handler can see at a place |
+//! | `constants` | constants of enumerations, which it sees too |
 //! | `member_access`, `location_support` | which variables SystemTap can read, and which parts of them |
 mod built_in;
+mod constants;
 pub mod forms;
 pub mod handler_context;
 mod location_support;
 mod member_access;
 
-pub use handler_context::{Constants, HandlerContext};
+pub use constants::Constants;
+pub use handler_context::HandlerContext;
 
 use super::listing::{Probed, Seen};
 use crate::error::{Error, Result};
