@@ -1,4 +1,5 @@
 //! Parts of trees that are decoded when they are first used.
+use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +13,7 @@ use super::tree;
 /// knows.
 ///
 /// [`Stored`]: super::Stored
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Deferred<T> {
     decoded: OnceLock<Box<T>>,
     encoded: Option<Encoded>,
@@ -93,6 +94,12 @@ impl<T: DeserializeOwned + Default> DerefMut for Deferred<T> {
     fn deref_mut(&mut self) -> &mut T {
         let _: &T = self;
         self.decoded.get_mut().expect("it has just been decoded")
+    }
+}
+
+impl<T: DeserializeOwned + Default + fmt::Debug> fmt::Debug for Deferred<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }
 
