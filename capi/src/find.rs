@@ -30,7 +30,7 @@ pub extern "C" fn probeidx_find(
         let points = alias::asked(&specs);
         if !points.is_empty() {
             let definitions = Definitions::of_index(&view)?;
-            alias::list(view, &definitions, &points, flags & ARGS != 0, &mut lines)?;
+            alias::list(view, &definitions, &points, flags & ARGS != 0, false, &mut lines)?;
         }
         for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {
             lister.list(&listed(&view, spec)?, spec.spelled, &mut lines)?;

@@ -203,9 +203,10 @@ fn definition(
         None => alias.points.iter().map(unasked).collect(),
     };
     let (arms, arm_count) = kept.pointers(arms);
-    let bodies = [(&alias.prologue, 0), (&alias.epilogue, 1)].into_iter().flat_map(|(body, is_behind)| {
-        body.iter().flat_map(Statement::assignments).map(move |one| (one, is_behind))
-    });
+    let bodies =
+        [(&alias.body.prologue, 0), (&alias.body.epilogue, 1)].into_iter().flat_map(|(body, is_behind)| {
+            body.iter().flat_map(Statement::assignments).map(move |one| (one, is_behind))
+        });
     let given = bodies.map(|((name, value), is_behind)| Assignment {
         size: size_of::<Assignment>(),
         name: texts.keep(name),
@@ -224,15 +225,15 @@ fn definition(
         size: size_of::<Definition>(),
         names,
         name_count,
-        file: file(definitions, alias.place, texts),
-        comment: texts.keep(alias.comment.as_deref().unwrap_or_default()),
+        file: file(definitions, alias.body.place, texts),
+        comment: texts.keep(alias.body.comment.as_deref().unwrap_or_default()),
         arms,
         arm_count,
         assignments,
         assignment_count,
         groups,
         group_count,
-        line: alias.place.line,
+        line: alias.body.place.line,
         reserved32: 0,
         reserved: [0; 2],
     }

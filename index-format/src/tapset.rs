@@ -19,6 +19,8 @@
 //! * A tree is one `Definition` of the crate `probeidx`, serialized by serde with bincode 2 (its standard
 //!   configuration) by the rules of `probeidx::tapset::stored`: places as differences, operators as numbers.
 //! * `tapset` is a [`TapsetMeta`], empty if no tapsets were indexed. `tapset_sources` is a [`SourcesMeta`].
+mod decode;
+
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::cmp::Ordering;
@@ -257,13 +259,17 @@ pub fn encode(value: &impl Serialize) -> Vec<u8> {
     bincode::serde::encode_to_vec(value, bincode::config::standard()).expect("encoding to memory cannot fail")
 }
 
-/// Decodes the output of [`encode`]. `None` for other bytes; memory is bounded to some hundred times their length.
+/// Decodes the output of [`encode`]. `None` for other bytes; memory is bounded to some hundred times their length. The
+/// value is made of structs, enumerations, tuples, lists and options of texts, `bool`, `u8`, `u32`, `u64` and `i64`.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    let config = bincode::config::standard().with_limit::<{ 256 << 20 }>();
-    match bincode::serde::decode_from_slice(bytes, config) {
-        Ok((value, read)) if read == bytes.len() => Some(value),
-        _ => None,
-    }
+    decode_start(bytes).filter(|(_, length)| *length == bytes.len()).map(|(value, _)| value)
+}
+
+/// Like [`decode`], for a value that other bytes may follow. Also returns its length in bytes.
+pub fn decode_start<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, usize)> {
+    let mut reader = decode::Reader(bytes);
+    let value = T::deserialize(&mut reader).ok()?;
+    Some((value, bytes.len() - reader.0.len()))
 }
 
 #[cfg(test)]

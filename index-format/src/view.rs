@@ -382,8 +382,16 @@ impl<'a> View<'a> {
     }
     /// The members of a type.
     pub fn members(&self, type_id: TypeId) -> Table<'a, MemberRecord> {
+        self.members_at(self.places_of_members(type_id))
+    }
+    /// Where the members of a type stand among those of all types.
+    pub fn places_of_members(&self, type_id: TypeId) -> Range<usize> {
         let first = |t: TypeRecord| t.first_member.get() as usize;
-        self.members.part(owned(self.types, type_id.index(), first, self.members.len()))
+        owned(self.types, type_id.index(), first, self.members.len())
+    }
+    /// The members at these [places](Self::places_of_members).
+    pub fn members_at(&self, places: Range<usize>) -> Table<'a, MemberRecord> {
+        self.members.part(places)
     }
     /// The functions that take or return a struct, union, class or enum. Cost: a binary search, and one to three
     /// bytes each.

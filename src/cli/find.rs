@@ -3,6 +3,7 @@ use super::aliases;
 use super::args::Find;
 use super::config::Config;
 use super::exit::Outcome;
+use super::memory;
 use super::note;
 use super::output::failed;
 use super::processes;
@@ -28,7 +29,6 @@ use probeidx_format::View;
 use rustc_hash::FxHashSet;
 use std::io::Write;
 use std::mem::ManuallyDrop;
-use std::thread;
 
 /// Lists what the patterns match.
 pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
@@ -90,17 +90,10 @@ pub(super) fn listing(
     let points = alias::asked(specs);
     if !points.is_empty() {
         let definitions = ManuallyDrop::new(Definitions::of_index(&view)?);
-        let unindexed = thread::scope(|threads| {
-            // For large listings, decoding takes a third of the time: another thread expands the same aliases ahead.
-            let ahead = points.iter().filter(|p| p.components.iter().any(|c| c.name.contains('*')));
-            let ahead: Vec<_> = ahead.collect();
-            if !ahead.is_empty() {
-                let definitions: &Definitions<'_> = &definitions;
-                // Errors are reported by the thread that follows.
-                threads.spawn(move || ahead.iter().all(|point| definitions.expand(point, |_| false).is_ok()));
-            }
-            alias::list(view, &definitions, &points, with_variables, &mut lines)
-        })?;
+        if config.session.ends_with_the_answer() {
+            memory::take_in_large_steps();
+        }
+        let unindexed = alias::list(view, &definitions, &points, with_variables, true, &mut lines)?;
         // If the process ends next, decoded definitions are leaked: freeing them one by one takes a sixth of the time.
         if !config.session.ends_with_the_answer() {
             drop(ManuallyDrop::into_inner(definitions));

@@ -24,6 +24,20 @@ pub fn give_back() {
     }
 }
 
+/// Takes memory in large steps from now on, for a question that needs much: each of its threads asks the system for 4 KB
+/// at a time otherwise (glibc 2.36, `sysmalloc`), and the other one waits.
+pub fn take_in_large_steps() {
+    #[cfg(target_env = "gnu")]
+    {
+        const STEP: libc::c_int = 8 << 20;
+        // SAFETY: both only set a number.
+        unsafe {
+            libc::mallopt(libc::M_TOP_PAD, STEP);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, 2 * STEP);
+        }
+    }
+}
+
 // SAFETY: memory comes from and returns to the system allocator, and a failed allocation does not return.
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

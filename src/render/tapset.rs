@@ -36,7 +36,7 @@ pub fn script(script: &Script) -> String {
 impl Display for Alias {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         separated(f, &self.names, " = ")?;
-        f.write_str(if self.prologue.is_some() { " = " } else { " += " })?;
+        f.write_str(if self.body.prologue.is_some() { " = " } else { " += " })?;
         separated(f, &self.points, ", ")
     }
 }
@@ -118,7 +118,8 @@ impl Display for Statement {
                 writeln!(f, "if ({condition}) {then}")?;
                 otherwise.iter().try_for_each(|otherwise| writeln!(f, "else {otherwise}"))
             }
-            StatementKind::For { before, condition, after, body } => {
+            StatementKind::For(parts) => {
+                let For { before, condition, after, body } = &**parts;
                 f.write_str("for (")?;
                 before.iter().try_for_each(|e| write!(f, "{e}"))?;
                 write!(f, "; {condition}; ")?;
@@ -304,7 +305,7 @@ fn tree(script: &Script, out: &mut String) -> fmt::Result {
     embedded.iter().try_for_each(|e| write!(out, "%{{{}%}}", e.code))?;
     globals.iter().try_for_each(|global| writeln!(out, "global {global}"))?;
     for alias in aliases {
-        let body = alias.prologue.as_ref().or(alias.epilogue.as_ref());
+        let body = alias.body.prologue.as_ref().or(alias.body.epilogue.as_ref());
         write!(out, "probe {alias}")?;
         body.iter().try_for_each(|body| writeln!(out, "{body}"))?;
     }

@@ -9,13 +9,13 @@ use std::io::{Result, Write};
 /// `whole` prints the entire comment instead of its first paragraph.
 pub fn alias(definitions: &Definitions<'_>, alias: &Alias, whole: bool, out: &mut dyn Write) -> Result<()> {
     let names: Vec<String> = alias.names.iter().map(Point::to_string).collect();
-    writeln!(out, "{}  {}", printable(&names.join(" = ")), place(definitions, alias.place))?;
-    comment(alias.comment.as_deref(), whole, out)
+    writeln!(out, "{}  {}", printable(&names.join(" = ")), place(definitions, alias.body.place))?;
+    comment(alias.body.comment.as_deref(), whole, out)
 }
 
 /// Writes the values that the bodies of an alias provide to handlers.
 pub fn assignments(alias: &Alias, out: &mut dyn Write) -> Result<()> {
-    for (body, what) in [(&alias.prologue, "before"), (&alias.epilogue, "behind")] {
+    for (body, what) in [(&alias.body.prologue, "before"), (&alias.body.epilogue, "behind")] {
         for (name, value) in body.iter().flat_map(Statement::assignments) {
             writeln!(out, "  {what}: {} = {}", printable(name), printable(&value.to_string()))?;
         }
@@ -124,12 +124,12 @@ pub fn alias_json(
         &JsonAlias {
             kernel,
             alias: alias.names.iter().map(Point::to_string).collect(),
-            file: file(definitions, alias.place),
-            line: alias.place.line,
-            comment: alias.comment.as_deref(),
+            file: file(definitions, alias.body.place),
+            line: alias.body.place.line,
+            comment: alias.body.comment.as_deref(),
             points: alias.points.iter().map(point).collect(),
-            before: assignments(&alias.prologue),
-            behind: assignments(&alias.epilogue),
+            before: assignments(&alias.body.prologue),
+            behind: assignments(&alias.body.epilogue),
         },
         out,
     )

@@ -38,7 +38,7 @@ pub struct Value {
 pub struct Detail(pub u32);
 
 /// Why a variable does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Absent {
     /// The part of the path that fails: `$cachep`, `$s->nam`.
     pub what: String,

@@ -1,6 +1,6 @@
 //! Searches in trees: kernel variables, assignments, marks in C.
 use super::ast::{
-    Expression, ExpressionKind, Function, FunctionBody, Indexed, Root, Statement, StatementKind, Step,
+    Expression, ExpressionKind, For, Function, FunctionBody, Indexed, Root, Statement, StatementKind, Step,
     Variable,
 };
 
@@ -78,7 +78,8 @@ impl Statement {
                 then.each_expression(visit);
                 otherwise.iter().for_each(|s| s.each_expression(visit));
             }
-            StatementKind::For { before, condition, after, body } => {
+            StatementKind::For(parts) => {
+                let For { before, condition, after, body } = &**parts;
                 before.iter().chain([condition]).chain(after).for_each(|e| e.each(visit));
                 body.each_expression(visit);
             }

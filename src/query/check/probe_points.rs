@@ -285,8 +285,8 @@ fn own<'a>(definitions: &'a Definitions<'a>, through: &[&Alias]) -> Vec<&'a Alia
 
 /// The statements that run: see [`Derived::handler`].
 fn parts<'a>(through: &[&'a Alias], body: &'a ast::Statement) -> Vec<&'a ast::Statement> {
-    let prologues = through.iter().rev().filter_map(|alias| alias.prologue.as_ref());
-    let epilogues = through.iter().filter_map(|alias| alias.epilogue.as_ref());
+    let prologues = through.iter().rev().filter_map(|alias| alias.body.prologue.as_ref());
+    let epilogues = through.iter().filter_map(|alias| alias.body.epilogue.as_ref());
     prologues.chain([body]).chain(epilogues).collect()
 }
 

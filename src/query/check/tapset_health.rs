@@ -116,7 +116,7 @@ fn of_alias(alias: &Alias, name: &Point, words: &Words<'_>, deriver: &mut Derive
     };
     let mut matches = |point: &Point| deriver.visit(point, &mut |_| Ok(())).unwrap_or(false);
     let arms = alias.points.iter().map(|point| (point.to_string(), matches(point))).collect();
-    let (line, column) = (alias.place.line, alias.place.column);
-    let path = words.definitions.path(alias.place.file).to_owned();
+    let (line, column) = (alias.body.place.line, alias.body.place.column);
+    let path = words.definitions.path(alias.body.place.file).to_owned();
     AliasHealth { name: name.to_string(), path, line, column, state, arms, broken }
 }

@@ -24,7 +24,7 @@ pub enum ExpressionKind {
     /// A number or a text.
     Literal(Literal),
     /// A local, global or parameter.
-    Symbol(String),
+    Symbol(#[serde(deserialize_with = "tree::text")] String),
     /// An element of an array or histogram.
     Index {
         /// The array or histogram.
@@ -42,6 +42,7 @@ pub enum ExpressionKind {
     /// `function(a, b)`.
     Call {
         /// The name as written.
+        #[serde(deserialize_with = "tree::text")]
         function: String,
         /// In order.
         arguments: Vec<Expression>,
@@ -154,7 +155,7 @@ pub struct Variable {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Root {
     /// `$file`, with its `$`; also `$$parms` and similar.
-    Context(String),
+    Context(#[serde(deserialize_with = "tree::text")] String),
     /// `@cast(value, "of", "module")`.
     Cast {
         /// The address.
@@ -179,7 +180,7 @@ pub enum Root {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Step {
     /// `->name`, which also covers C's `.name`.
-    Member(String),
+    Member(#[serde(deserialize_with = "tree::text")] String),
     /// `[2]`.
     Index(i64),
     /// An index that is not a number.
@@ -192,6 +193,7 @@ pub enum Step {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Print {
     /// The name of the function, `printf`.
+    #[serde(deserialize_with = "tree::text")]
     pub function: String,
     /// The format of `printf`, or the delimiter of `printd`.
     pub text: Option<String>,

@@ -5,14 +5,14 @@ mod expression;
 mod statement;
 
 pub use expression::{Expression, ExpressionKind, Indexed, Operator, Print, Root, Step, Variable};
-pub use statement::{Foreach, Order, Statement, StatementKind};
+pub use statement::{For, Foreach, Order, Statement, StatementKind};
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::Place;
-use super::stored::tree;
+use super::stored::{Deferred, tree};
 
 /// One file.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +40,13 @@ pub struct Alias {
     pub names: Vec<Point>,
     /// The points that it stands for, each with its own handler.
     pub points: Vec<Point>,
+    /// The rest. Of an alias in an index, it is decoded when it is first used.
+    pub body: Deferred<AliasBody>,
+}
+
+/// What an alias adds to a handler, and where it is written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct AliasBody {
     /// Runs before the handler that uses the alias.
     pub prologue: Option<Statement>,
     /// Runs after it: the body of `+=`, or the second body of `=`.
@@ -79,6 +86,7 @@ pub struct Point {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Component {
     /// The name without the argument.
+    #[serde(deserialize_with = "tree::text")]
     pub name: String,
     /// The text in the parentheses.
     pub argument: Option<Literal>,
@@ -92,7 +100,7 @@ pub enum Literal {
     /// Signed, 64 bits.
     Number(i64),
     /// As written, with C's escapes, except that `\"` is `"`.
-    String(String),
+    String(#[serde(deserialize_with = "tree::text")] String),
 }
 
 /// The declared type of a function or parameter.

@@ -39,16 +39,7 @@ pub enum StatementKind {
         otherwise: Option<Box<Statement>>,
     },
     /// Including `while`, which only has a condition.
-    For {
-        /// Evaluated once, at the start.
-        before: Option<Expression>,
-        /// Evaluated before each iteration; the loop ends if it is 0.
-        condition: Expression,
-        /// Evaluated after each iteration.
-        after: Option<Expression>,
-        /// One iteration.
-        body: Box<Statement>,
-    },
+    For(Box<For>),
     /// `foreach (key in array) …`.
     Foreach(Box<Foreach>),
     /// An expression whose value is unused.
@@ -65,6 +56,19 @@ pub enum StatementKind {
     Continue,
     /// A lone `;`.
     Empty,
+}
+
+/// `for (before; condition; after) …`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct For {
+    /// Evaluated once, at the start.
+    pub before: Option<Expression>,
+    /// Evaluated before each iteration; the loop ends if it is 0.
+    pub condition: Expression,
+    /// Evaluated after each iteration.
+    pub after: Option<Expression>,
+    /// One iteration.
+    pub body: Statement,
 }
 
 /// `foreach (value = [a, b+] in array[*, 1] @count- limit 10) …`.

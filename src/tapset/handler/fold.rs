@@ -89,7 +89,7 @@ pub(super) fn number(node: &Node<'_>) -> Option<i64> {
 fn binary<'a>(operator: &str, [left, right]: &[Node<'a>; 2]) -> Option<Kind<'a>> {
     if let (Kind::Text(left), Kind::Text(right)) = (&left.kind, &right.kind) {
         return match operator {
-            "." => Some(Kind::Text(format!("{left}{right}"))),
+            "." => Some(Kind::Text(format!("{left}{right}").into())),
             _ => compared(operator, left.cmp(right)).map(Kind::Number),
         };
     }

@@ -3,7 +3,7 @@
 //! Kernel variables are looked up and constants folded at once, so that dead code is never visited.
 mod expressions;
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::Place;
 use super::super::ast::{self, Expression, ExpressionKind, StatementKind};
@@ -18,10 +18,10 @@ pub(super) struct Linker<'p, 'a> {
     program: &'p mut Program<'a>,
     context: &'p dyn Context,
     function: Option<FunctionId>,
-    names: HashMap<&'a str, VariableId>,
+    names: FxHashMap<&'a str, VariableId>,
     found: Found<'a>,
     /// The names assigned in the handler, for `@probewrite`.
-    written: HashSet<&'a str>,
+    written: FxHashSet<&'a str>,
     /// The number of enclosing loops.
     loops: usize,
     /// Whether this is a condition, which sees neither locals nor functions.
@@ -47,9 +47,9 @@ impl<'p, 'a> Linker<'p, 'a> {
             program,
             context,
             function: None,
-            names: HashMap::new(),
+            names: FxHashMap::default(),
             found: Found::default(),
-            written: HashSet::new(),
+            written: FxHashSet::default(),
             loops: 0,
             condition: false,
         }
@@ -123,7 +123,8 @@ impl<'p, 'a> Linker<'p, 'a> {
                     }
                 }
             }
-            StatementKind::For { before, condition, after, body } => {
+            StatementKind::For(parts) => {
+                let ast::For { before, condition, after, body } = &**parts;
                 let before = before.as_ref().map(|e| self.node(e));
                 let condition = self.node(condition);
                 let after = after.as_ref().map(|e| self.node(e));

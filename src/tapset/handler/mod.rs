@@ -33,7 +33,7 @@ use std::rc::Rc;
 use super::Place;
 use super::ast::{Function, Statement, Variable};
 use super::context::Context;
-use tree::{Kind, Node};
+use tree::{Kind, Node, VariableId};
 
 /// One handler with everything in it.
 #[derive(Debug, Default)]
@@ -61,6 +61,25 @@ pub struct Local<'a> {
     pub sort: Sort,
     /// The finding that makes its value unreadable, by index.
     pub broken: Option<usize>,
+}
+
+/// The locals of one handler, given its parts like [`read`], without what is wrong with them; and whether it uses
+/// values saved at the function's entry.
+pub fn locals<'a>(
+    words: &Words<'a>,
+    parts: &[&'a Statement],
+    context: &dyn Context,
+) -> (Vec<Local<'a>>, bool) {
+    let mut program = Program::brief(words.clone());
+    program.silent = true;
+    program.add(parts, &[], context);
+    program.infer();
+    let found = program.handlers.pop().map(|handler| handler.found).unwrap_or_default();
+    let local = |id: &VariableId| {
+        let variable = &program.variables[id.0 as usize];
+        Local { name: variable.name, place: variable.place, sort: variable.sort, broken: None }
+    };
+    (found.locals.iter().map(local).collect(), found.saves)
 }
 
 /// Analyses one handler, given its parts in the order in which they run, with prologues of aliases first. Functions

@@ -1,7 +1,8 @@
 //! Handlers with the functions and globals that they use.
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::Definitions;
 use super::super::Place;
@@ -28,8 +29,8 @@ pub struct Words<'a> {
     pub runtime: Runtime,
     /// What functions can read anywhere: types and global variables of the kernel.
     pub everywhere: Rc<dyn Context + 'a>,
-    signatures: Rc<RefCell<HashMap<*const ast::Function, Signature>>>,
-    globals: Rc<RefCell<HashMap<*const ast::Global, Shape>>>,
+    signatures: Rc<RefCell<FxHashMap<*const ast::Function, Signature>>>,
+    globals: Rc<RefCell<FxHashMap<*const ast::Global, Shape>>>,
 }
 
 /// The sort of a global, and those of its indexes if their number is known.
@@ -62,9 +63,13 @@ pub struct Program<'a> {
     linked: usize,
     /// The number of files whose probes were returned.
     given: usize,
-    known_functions: HashMap<*const ast::Function, FunctionId>,
-    known_globals: HashMap<*const ast::Global, VariableId>,
-    reported: HashSet<(Place, Trouble, String)>,
+    known_functions: FxHashMap<*const ast::Function, FunctionId>,
+    known_globals: FxHashMap<*const ast::Global, VariableId>,
+    /// Whether nobody asks for the findings.
+    pub(super) silent: bool,
+    reported: FxHashSet<(Place, Trouble, String)>,
+    /// Whether what some nodes mean depends on types that are still unknown.
+    pub(super) undecided: bool,
     pub(super) nodes: usize,
 }
 
@@ -158,7 +163,7 @@ impl<'a> Words<'a> {
         if let Some(known) = self.signatures.borrow().get(&std::ptr::from_ref(function)) {
             return known.clone();
         }
-        let mut program = Program::new(self.clone());
+        let mut program = Program::silent(self.clone());
         program.function(function);
         program.link_functions();
         program.infer();
@@ -176,7 +181,7 @@ impl<'a> Words<'a> {
         if let Some(known) = self.globals.borrow().get(&key) {
             return known.clone();
         }
-        let mut program = Program::new(self.clone());
+        let mut program = Program::silent(self.clone());
         let Some(id) = program.global(&global.name, global.place.file) else { return (Sort::Unknown, None) };
         for probe in self.definitions.probes(global.place.file) {
             program.add(&[&probe.body], &[], &*self.everywhere);
@@ -204,11 +209,18 @@ impl<'a> Program<'a> {
             files: vec![],
             linked: 0,
             given: 0,
-            known_functions: HashMap::new(),
-            known_globals: HashMap::new(),
-            reported: HashSet::new(),
+            known_functions: FxHashMap::default(),
+            known_globals: FxHashMap::default(),
+            silent: false,
+            reported: FxHashSet::default(),
+            undecided: false,
             nodes: 0,
         }
+    }
+
+    /// A program without findings.
+    pub(super) fn silent(words: Words<'a>) -> Self {
+        Self { silent: true, ..Self::new(words) }
     }
 
     /// A program that represents functions by their signatures: sufficient for the locals of a handler.
@@ -373,7 +385,7 @@ impl<'a> Program<'a> {
         why: impl Into<String>,
         instead: Vec<String>,
     ) {
-        if self.reported.insert((place, trouble, what.to_owned())) {
+        if !self.silent && self.reported.insert((place, trouble, what.to_owned())) {
             self.findings.push(Finding { place, trouble, what: what.to_owned(), why: why.into(), instead });
         }
     }

@@ -1,4 +1,6 @@
 //! A body with its names resolved: the relevant part of the [`ast`](super::super::ast) trees at one probe point.
+use std::borrow::Cow;
+
 use super::super::Place;
 use super::super::ast::{self, Order, Type};
 use super::super::context::{Absent, Detail};
@@ -46,7 +48,7 @@ pub(super) struct Node<'a> {
 #[derive(Debug)]
 pub(super) enum Kind<'a> {
     Number(i64),
-    Text(String),
+    Text(Cow<'a, str>),
     Variable(VariableId),
     /// `None` for `*`.
     Element {

@@ -4,6 +4,7 @@
 //! Passes over all bodies of a program until nothing new is learnt. One more pass then reports disagreements.
 mod expressions;
 
+use std::fmt::Display;
 use std::mem;
 
 use super::super::Place;
@@ -66,30 +67,34 @@ impl<'a> Program<'a> {
             let mut body = mem::replace(&mut self.functions[id].body, Statement::Nothing);
             let reached = self.functions[id].reached;
             let reports = if reached { reports } else { Reports::Nothing };
-            let locals = self.functions[id].locals.clone();
+            let locals = mem::take(&mut self.functions[id].locals);
             let mut types =
                 Types { program: self, reports, learnt: 0, function: Some(FunctionId(id as u32)) };
             types.statement(&mut body);
             types.locals(&locals);
             learnt += types.learnt;
-            self.functions[id].body = body;
+            (self.functions[id].body, self.functions[id].locals) = (body, locals);
         }
         for id in 0..self.handlers.len() {
             let mut body = mem::replace(&mut self.handlers[id].body, Statement::Nothing);
             let mut conditions = mem::take(&mut self.handlers[id].conditions);
-            let locals = self.handlers[id].found.locals.clone();
+            let locals = mem::take(&mut self.handlers[id].found.locals);
             let mut types = Types { program: self, reports, learnt: 0, function: None };
             types.statement(&mut body);
             conditions.iter_mut().for_each(|condition| types.node(condition, Sort::Long));
             types.locals(&locals);
             learnt += types.learnt;
             (self.handlers[id].body, self.handlers[id].conditions) = (body, conditions);
+            self.handlers[id].found.locals = locals;
         }
         learnt
     }
 
     /// Resolves members of values whose types are known by now.
     fn resolve_members(&mut self) -> bool {
+        if !self.undecided {
+            return false;
+        }
         let mut resolved = false;
         // The members of a type are the same everywhere.
         let everywhere = self.words.everywhere.clone();
@@ -106,6 +111,9 @@ impl<'a> Program<'a> {
 
     /// Decides remaining `@defined`s that nothing can decide any more; returns whether there were any.
     fn answer_questions(&mut self) -> bool {
+        if !self.undecided {
+            return false;
+        }
         let mut any = false;
         let mut answer = |node: &mut Node<'a>| {
             if let Kind::Defined(of) = &node.kind {
@@ -326,10 +334,10 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    fn untyped(&mut self, place: Place, what: &str) {
+    fn untyped(&mut self, place: Place, what: impl Display) {
         if self.reports == Reports::All {
             let why = "nothing says whether it is a number or text";
-            self.program.fault(place, Trouble::Untyped, what, why, vec![]);
+            self.program.fault(place, Trouble::Untyped, &what.to_string(), why, vec![]);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Probes, aliases, functions and globals.
 use super::super::ast::{
-    Alias, Embedded, Function, FunctionBody, Global, Parameter, Point, Probe, Script, Signature, Type,
+    Alias, AliasBody, Embedded, Function, FunctionBody, Global, Parameter, Point, Probe, Script, Signature,
+    Type,
 };
 use super::super::lexer::{Comment, Kind, Token};
 use super::super::macros::fault;
@@ -89,7 +90,8 @@ impl<'a> Parser<'a> {
             false if appended => (None, Some(body)),
             false => (Some(body), None),
         };
-        script.aliases.push(Alias { names, points, prologue, epilogue, place, comment: None });
+        let body = AliasBody { prologue, epilogue, place, comment: None };
+        script.aliases.push(Alias { names, points, body: body.into() });
         Ok(())
     }
 
@@ -223,6 +225,6 @@ pub(super) fn document(script: &mut Script, comments: Vec<Comment>) {
         function.comment = find(&function.name, function.place);
     }
     for alias in &mut script.aliases {
-        alias.comment = alias.names.first().and_then(|name| find(&name.name(), alias.place));
+        alias.body.comment = alias.names.first().and_then(|name| find(&name.name(), alias.body.place));
     }
 }

@@ -1,6 +1,6 @@
 //! Statements.
 use super::super::Result;
-use super::super::ast::{Expression, ExpressionKind, Foreach, Literal, Order, Statement, StatementKind};
+use super::super::ast::{Expression, ExpressionKind, For, Foreach, Literal, Order, Statement, StatementKind};
 use super::super::lexer::Kind;
 use super::super::macros::fault;
 use super::Parser;
@@ -49,7 +49,7 @@ impl<'a> Parser<'a> {
             StatementKind::Block(_)
                 | StatementKind::Try { .. }
                 | StatementKind::If { .. }
-                | StatementKind::For { .. }
+                | StatementKind::For(_)
                 | StatementKind::Foreach(_)
         );
         if !ended {
@@ -111,7 +111,8 @@ impl<'a> Parser<'a> {
         self.expect(";")?;
         let after = if self.at_operator(")")? { None } else { Some(*self.expression()?) };
         self.expect(")")?;
-        Ok(StatementKind::For { before, condition, after, body: Box::new(self.statement()?) })
+        let body = self.statement()?;
+        Ok(StatementKind::For(Box::new(For { before, condition, after, body })))
     }
 
     fn while_loop(&mut self) -> Result<StatementKind> {
@@ -119,7 +120,8 @@ impl<'a> Parser<'a> {
         self.expect("(")?;
         let condition = *self.expression()?;
         self.expect(")")?;
-        Ok(StatementKind::For { before: None, condition, after: None, body: Box::new(self.statement()?) })
+        let body = self.statement()?;
+        Ok(StatementKind::For(Box::new(For { before: None, condition, after: None, body })))
     }
 
     /// `+` or `-` after a name; returns whether it is `-`.

@@ -1,44 +1,63 @@
 //! The trees of an index, compressed in blocks: a sixth of their length.
 use flate2::{Decompress, FlushDecompress};
 use probeidx_format::tapset::{BLOCK, Tapset};
-use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::deferred::Bytes;
 
 /// The blocks that were needed so far.
 #[derive(Debug)]
-pub struct Blocks(Vec<OnceLock<Vec<u8>>>);
+pub struct Blocks {
+    blocks: Vec<OnceLock<Arc<Vec<u8>>>>,
+    /// Inflaters that are not in use: one has 40 KB of tables.
+    idle: Mutex<Vec<Decompress>>,
+}
 
 impl Blocks {
     /// Those of an index. Reads none.
     pub fn of(tapset: Tapset<'_>) -> Self {
-        Self((0..tapset.blocks()).map(|_| OnceLock::new()).collect())
+        Self { blocks: (0..tapset.blocks()).map(|_| OnceLock::new()).collect(), idle: Mutex::default() }
     }
 
     /// These bytes of the trees; fewer if a block is damaged. Cost: inflating the blocks that were not read before, and
     /// a copy if there are several.
-    pub fn read(&self, tapset: Tapset<'_>, bytes: Range<usize>) -> Cow<'_, [u8]> {
+    pub fn read(&self, tapset: Tapset<'_>, bytes: Range<usize>) -> Bytes {
         let Range { start, end } = bytes;
-        let part = |number: usize| -> &[u8] {
-            let Some(block) = self.0.get(number) else { return &[] };
-            let block = block.get_or_init(|| inflate(tapset.block(number)));
+        let part = |number: usize| {
+            let Some(block) = self.blocks.get(number) else { return Bytes::default() };
+            let block = block.get_or_init(|| Arc::new(self.inflate(tapset.block(number))));
             let own = |at: usize| at.saturating_sub(number * BLOCK).min(BLOCK);
-            block.get(own(start)..own(end)).unwrap_or_default()
+            Bytes::of(block, own(start)..own(end))
         };
         let numbers = start / BLOCK..end.div_ceil(BLOCK);
         match numbers.len() {
-            0 | 1 => Cow::Borrowed(part(numbers.start)),
-            _ => numbers.flat_map(part).copied().collect::<Vec<u8>>().into(),
+            0 | 1 => part(numbers.start),
+            _ => numbers.flat_map(|number| part(number).to_vec()).collect::<Vec<u8>>().into(),
         }
+    }
+
+    /// A block; what can be read of it if it is damaged.
+    fn inflate(&self, packed: &[u8]) -> Vec<u8> {
+        let mut block = vec![];
+        let Some(deflated) = deflated(packed) else { return block };
+        block.reserve_exact(BLOCK);
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inflater = idle().pop().unwrap_or_else(|| Decompress::new(false));
+        // An error leaves what was read before it. The checksum behind it would only be another.
+        let _ = inflater.decompress_vec(deflated, &mut block, FlushDecompress::Finish);
+        inflater.reset(false);
+        idle().push(inflater);
+        block
     }
 }
 
-/// A block; what can be read of it if it is damaged.
-fn inflate(packed: &[u8]) -> Vec<u8> {
-    let mut block = Vec::with_capacity(BLOCK);
-    // An error leaves what was read before it.
-    let _ = Decompress::new(true).decompress_vec(packed, &mut block, FlushDecompress::Finish);
-    block
+/// What lies behind a header of zlib (RFC 1950), if there is one.
+fn deflated(packed: &[u8]) -> Option<&[u8]> {
+    let [method, flags, deflated @ ..] = packed else { return None };
+    let is_header = method & 0xf == 8 && method >> 4 <= 7 && flags & 0x20 == 0;
+    let is_whole = u16::from_be_bytes([*method, *flags]).is_multiple_of(31);
+    (is_header && is_whole).then_some(deflated)
 }
 
 /// Compresses the trees as the section `tapset_trees`. Cost: some 30 ns a byte.

@@ -1,34 +1,43 @@
 //! Definitions in an index: found by name, decoded individually on demand.
 mod blocks;
+mod deferred;
 pub(super) mod tree;
 mod write;
 
 #[cfg(feature = "build")]
 pub use blocks::pack;
+pub use deferred::Deferred;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use probeidx_format::tapset::{DefinitionKind as Kind, Tables, Tapset, TapsetMeta};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::ast::{Alias, Embedded, Function, Global, Probe};
+use super::ast::{Alias, Embedded, Function, Global, Point, Probe};
 use super::macros::{Macro, Macros};
 use crate::error::{Error, ErrorKind, Result};
 use blocks::Blocks;
+use deferred::{Bytes, Encoded};
 
 /// A definition of any kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Definition {
     Alias(Alias),
-    Function(Function),
+    Function(Box<Function>),
     Global(Global),
     Macro((String, Macro<'static>)),
     Probe(Probe),
     Embedded(Embedded),
+}
+
+impl Definition {
+    /// The first byte of an alias: the number of its variant.
+    const ALIAS: u8 = 0;
 }
 
 /// Accesses a definition as one of a kind, if it is.
@@ -64,9 +73,13 @@ pub(super) struct Stored<'v> {
     pub files: Vec<PathBuf>,
     /// By number; `None` if the bytes are damaged.
     decoded: Vec<OnceLock<Option<Box<Definition>>>>,
+    /// The positions of the names of aliases, which each step of an expansion starts from.
+    aliases: Range<usize>,
     /// The first damaged definition.
-    damaged: OnceLock<usize>,
+    damaged: Arc<OnceLock<usize>>,
     macros: OnceLock<Macros<'static>>,
+    /// Where the functions and the globals of a name stand: handlers use the same names again and again.
+    positions: Mutex<FxHashMap<String, [Range<usize>; 2]>>,
 }
 
 #[derive(Debug)]
@@ -88,17 +101,20 @@ impl<'v> Stored<'v> {
     }
 
     fn new(tables: Source<'v>, meta: TapsetMeta) -> Self {
-        let count = match &tables {
-            Source::Index(tapset, _) => tapset.definitions(),
-            Source::Library(tables) => tables.as_tapset().definitions(),
+        let tapset = match &tables {
+            Source::Index(tapset, _) => *tapset,
+            Source::Library(tables) => tables.as_tapset(),
         };
+        let (count, aliases) = (tapset.definitions(), tapset.of_kind(Kind::Alias));
         Self {
+            aliases,
             tables,
             files: meta.files.iter().map(PathBuf::from).collect(),
             meta,
             decoded: (0..count).map(|_| OnceLock::new()).collect(),
-            damaged: OnceLock::new(),
+            damaged: Arc::default(),
             macros: OnceLock::new(),
+            positions: Mutex::default(),
         }
     }
 
@@ -115,7 +131,10 @@ impl<'v> Stored<'v> {
 
     /// The positions of the names of a kind, sorted component by component.
     pub fn of_kind(&self, kind: Kind) -> Range<usize> {
-        self.tapset().of_kind(kind)
+        match kind {
+            Kind::Alias => self.aliases.clone(),
+            _ => self.tapset().of_kind(kind),
+        }
     }
     /// The name at a position.
     pub fn name(&self, position: usize) -> &[u8] {
@@ -131,7 +150,7 @@ impl<'v> Stored<'v> {
         self.definition(self.tapset().definition(position), of)
     }
     fn definition<'s, T>(&'s self, number: usize, of: Part<'s, T>) -> Option<&'s T> {
-        let decode = || tree::decode::<Definition>(&self.tree(number)).map(Box::new);
+        let decode = || self.decode(number).map(Box::new);
         let found =
             self.decoded.get(number).and_then(|slot| slot.get_or_init(decode).as_deref()).and_then(of);
         if found.is_none() {
@@ -139,19 +158,39 @@ impl<'v> Stored<'v> {
         }
         found
     }
+    fn decode(&self, number: usize) -> Option<Definition> {
+        let bytes = self.tree(number);
+        if bytes.first() != Some(&Definition::ALIAS) {
+            return tree::decode(&bytes);
+        }
+        let (head, length, before) = tree::decode_start::<(u8, Vec<Point>, Vec<Point>)>(&bytes)?;
+        let (_, names, points) = head;
+        let encoded = Encoded { bytes: bytes.after(length), before, number, damaged: self.damaged.clone() };
+        Some(Definition::Alias(Alias { names, points, body: Deferred::new(encoded) }))
+    }
     /// The bytes of a definition's tree.
-    fn tree(&self, number: usize) -> Cow<'_, [u8]> {
+    fn tree(&self, number: usize) -> Bytes {
         match &self.tables {
             Source::Index(tapset, blocks) => blocks.read(*tapset, tapset.tree(number)),
             Source::Library(tables) => {
                 let tapset = tables.as_tapset();
-                Cow::Borrowed(tapset.plain(tapset.tree(number)))
+                Bytes::from(tapset.plain(tapset.tree(number)).to_vec())
             }
         }
     }
     /// The definitions with this name.
     pub fn of_name<'s, T>(&'s self, kind: Kind, name: &str, of: Part<'s, T>) -> impl Iterator<Item = &'s T> {
-        self.tapset().named(kind, name.as_bytes()).filter_map(move |at| self.at(at, of))
+        self.positions(kind, name).filter_map(move |at| self.at(at, of))
+    }
+    fn positions(&self, kind: Kind, name: &str) -> Range<usize> {
+        let find = |kind| self.tapset().named(kind, name.as_bytes());
+        let kinds = [Kind::Function, Kind::Global];
+        let Some(which) = kinds.iter().position(|known| *known == kind) else { return find(kind) };
+        let mut known = self.positions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(positions) = known.get(name) {
+            return positions[which].clone();
+        }
+        known.entry(name.to_owned()).or_insert(kinds.map(find))[which].clone()
     }
     /// The definitions of a kind, in the order of reading.
     pub fn in_order<'s, T>(&'s self, kind: Kind, of: Part<'s, T>) -> impl Iterator<Item = &'s T> {

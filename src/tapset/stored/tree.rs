@@ -80,9 +80,22 @@ pub fn encode(tree: &impl Serialize) -> Vec<u8> {
 
 /// Decodes a tree; `None` for invalid bytes.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    LAST.set(Place::default());
+    decode_from(bytes, Place::default())
+}
+
+/// Decodes the end of a tree, given the last place before it; `None` for invalid bytes.
+pub fn decode_from<T: DeserializeOwned>(bytes: &[u8], before: Place) -> Option<T> {
+    LAST.set(before);
     DEPTH.set(0);
     probeidx_format::tapset::decode(bytes)
+}
+
+/// Decodes the start of a tree: also returns the number of its bytes, and the last place in it.
+pub fn decode_start<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, usize, Place)> {
+    LAST.set(Place::default());
+    DEPTH.set(0);
+    let (start, length) = probeidx_format::tapset::decode_start(bytes)?;
+    Some((start, length, LAST.get()))
 }
 
 /// Decodes a recursive type.
@@ -168,6 +181,21 @@ pub mod operator {
         let number = u8::deserialize(from)?;
         OPERATORS.get(usize::from(number)).copied().ok_or_else(|| D::Error::custom("no such operator"))
     }
+}
+
+/// Decodes a text without a buffer in between.
+pub fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    struct Text;
+    impl Visitor<'_> for Text {
+        type Value = String;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text")
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+    }
+    from.deserialize_str(Text)
 }
 
 /// Encodes an optional statistic as its number among the operators.

@@ -2,6 +2,7 @@
 use crate::support::fixture::Tree;
 use probeidx::render;
 use probeidx::tapset::ast::{Point, Root, Script, Step};
+use probeidx::tapset::expand::{Met, Part};
 use probeidx::tapset::target::{Privilege, Runtime};
 use probeidx::tapset::{Definitions, Library, Target};
 use probeidx::{Error, ErrorKind, Result};
@@ -89,7 +90,7 @@ fn comments_go_to_what_they_name() {
         "/** not this */ /**\n * probe vm.fault - A fault\n *\n * @x: one\n */ %( 1 == 1 %? probe vm.fault = begin {} %)
          /** sfunction f - First */ function f() {} /** sfunction f - Second */ function f(x) {} function g() {}",
     );
-    assert_eq!(script.aliases[0].comment.as_deref(), Some("probe vm.fault - A fault\n\n@x: one"));
+    assert_eq!(script.aliases[0].body.comment.as_deref(), Some("probe vm.fault - A fault\n\n@x: one"));
     let comments: Vec<_> = script.functions.iter().map(|f| f.comment.as_deref()).collect();
     assert_eq!(comments, [Some("sfunction f - Second"), Some("sfunction f - Second"), None]);
 }
@@ -103,7 +104,7 @@ probe a.b = begin {
   if (@defined($gone)) y = @m(@cast($p, \"q\")->r)
 }",
     );
-    let body = script.aliases[0].prologue.as_ref().unwrap();
+    let body = script.aliases[0].body.prologue.as_ref().unwrap();
     let found: Vec<String> = body
         .variables()
         .iter()
@@ -519,6 +520,39 @@ fn expanded(script: &Script, point: &str) -> (Vec<String>, Result<bool>) {
     let (found, matched) = leaves(&Definitions::new(&library), point);
     assert_eq!(found, of_script.0);
     (found, matched)
+}
+
+#[test]
+fn the_parts_of_a_point_together_are_all_of_it() {
+    let many: String = (0..10).map(|n| format!("probe a.b{n} = x.c{n}, y{n}.z {{}}\n")).collect();
+    let script = whole(&format!("{many}probe a.b3 = z {{}} probe d = e {{}}"));
+    let none = Library::default();
+    let definitions = Definitions::new(&none).with(&script, Path::new("a.stp"));
+    let read = |parts: &[Part<'_>]| {
+        let mut leaves = vec![];
+        for part in parts {
+            let visit = |met: Met<'_>| match met {
+                Met::Leaf(leaf) if !leaf.components.iter().any(|c| c.name.contains('*')) => {
+                    let through: Vec<String> = leaf.through.iter().map(|alias| alias.to_string()).collect();
+                    leaves.push((through, leaf.components.to_vec()));
+                    true
+                }
+                _ => false,
+            };
+            definitions.walk(part, visit).unwrap();
+        }
+        leaves
+    };
+    for (point, count, found) in
+        [("a.*", 4, 21), ("a.*.call", 4, 21), ("a.b1*", 4, 2), ("*.*", 1, 21), ("d", 1, 1)]
+    {
+        let asked = whole(&format!("probe {point} {{}}"));
+        let point = &asked.probes[0].points[0];
+        let parts = definitions.parts(point, 3);
+        let leaves = read(&parts);
+        assert_eq!((parts.len(), leaves.len()), (count, found), "{point}");
+        assert_eq!(leaves, read(&[Part::whole(point)]), "{point}");
+    }
 }
 
 /// The points that are asked about, with what they came through. With `no` or a wildcard in them they match nothing.

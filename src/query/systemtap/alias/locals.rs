@@ -2,7 +2,7 @@
 use crate::query::systemtap::derive::{Derived, HandlerContext};
 use crate::tapset::ast::{ExpressionKind, Root, Statement, Step, Variable};
 use crate::tapset::context::Context;
-use crate::tapset::handler::{self, Sort, Words};
+use crate::tapset::handler::{self, Finding, Sort, Words};
 use std::rc::Rc;
 
 /// The locals of a probe's handler.
@@ -52,16 +52,34 @@ pub struct Broken {
 /// SystemTap's own local for the thread.
 const THREAD: &str = "_entry_tvar_tid";
 
-/// Finds the locals of a probe. Cost: linear in the parts of its handler and the kernel variables in them.
+/// Finds the locals of a probe, without what is wrong with them. Cost: linear in the parts of its handler and the kernel
+/// variables in them.
 pub fn read(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
+    let parts = derived.handler(None);
+    if parts.is_empty() {
+        return Locals::default();
+    }
+    let here = derived.here().without_reasons();
+    let (locals, saves) = handler::locals(words, &parts, &here);
+    of(&locals, &[], saves, &here)
+}
+
+/// Like [`read`], but also finds which locals are broken, and which are copies of kernel variables.
+pub fn read_copies(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
     let parts = derived.handler(None);
     if parts.is_empty() {
         return Locals::default();
     }
     let here = Rc::new(derived.here());
     let reading = handler::read(words, &parts, here.clone());
+    let mut locals = of(&reading.locals, &reading.findings, reading.saves, &here);
+    locals.own.iter_mut().for_each(|local| local.copy_of = copied(&parts, &local.name, &here));
+    locals
+}
+
+fn of(locals: &[handler::Local<'_>], findings: &[Finding], saves: bool, here: &HandlerContext<'_>) -> Locals {
     let local = |local: &handler::Local<'_>| {
-        let broken = local.broken.map(|at| &reading.findings[at]).map(|finding| Broken {
+        let broken = local.broken.map(|at| &findings[at]).map(|finding| Broken {
             variable: finding.what.clone(),
             why: finding.why.clone(),
             instead: finding.instead.clone(),
@@ -74,11 +92,11 @@ pub fn read(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
         };
         Local { name: local.name.to_owned(), kind, broken, copy_of: None }
     };
-    let own = reading.locals.iter().map(local).collect();
+    let own = locals.iter().map(local).collect();
     let parameters = here.parameters();
     let mut hidden: Vec<_> =
         parameters.iter().map(|p| format!("__tracepoint_arg_{}:long", String::from_utf8_lossy(p))).collect();
-    let saves = match (reading.saves, here.saves_at_entry()) {
+    let saves = match (saves, here.saves_at_entry()) {
         (true, _) => Some(Saved::ByThread),
         (false, true) => Some(Saved::WithProbe),
         (false, false) => None,
@@ -87,14 +105,6 @@ pub fn read(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
         hidden.push(format!("{THREAD}:long"));
     }
     Locals { own, hidden, saves }
-}
-
-/// Like [`read`], but also finds which locals are copies of kernel variables.
-pub fn read_copies(words: &Words<'_>, derived: &Derived<'_>) -> Locals {
-    let mut locals = read(words, derived);
-    let (parts, here) = (derived.handler(None), derived.here());
-    locals.own.iter_mut().for_each(|local| local.copy_of = copied(&parts, &local.name, &here));
-    locals
 }
 
 /// The kernel variable that is the only value a local gets, if it can be read here.

@@ -4,10 +4,9 @@ mod listing;
 pub mod locals;
 pub mod missing;
 mod placements;
-use self::listing::Listing;
+pub use self::listing::list;
 use super::derive::handler_context::everywhere;
 use super::derive::{Deriver, Place};
-use super::listing::Lines;
 use crate::error::Result;
 use crate::pattern::Pattern;
 use crate::query::resolve::placement::{Placement, Wanted};
@@ -22,7 +21,6 @@ use crate::tapset::handler::Words;
 use locals::Locals;
 use placements::Placements;
 use probeidx_format::View;
-use std::borrow::Cow;
 use std::rc::Rc;
 
 /// The aliases among the specs, as points of the language.
@@ -41,33 +39,6 @@ fn point(components: &[Component], presence: Presence) -> Point {
         sufficient: presence == Presence::Sufficient,
         condition: None,
     }
-}
-
-/// Appends the lines of the points, with locals and variables if requested. Returns the names of unindexed probes.
-/// Cost: decodes the definitions involved, and derives each point.
-///
-/// # Errors
-/// [`NoIndex`](crate::ErrorKind::NoIndex) for an index without tapsets,
-/// [`IndexDamaged`](crate::ErrorKind::IndexDamaged) if a definition cannot be decoded.
-pub fn list(
-    view: View<'_>,
-    definitions: &Definitions<'_>,
-    points: &[Point],
-    with_variables: bool,
-    lines: &mut Lines,
-) -> Result<Vec<String>> {
-    let words = with_variables.then(|| words(view, definitions));
-    let mut listing = Listing::new(view, words);
-    let mut deriver = Deriver::new(view, definitions);
-    for point in points {
-        deriver.derive(point, &mut |derived| {
-            listing.add(&derived);
-            Ok(())
-        })?;
-    }
-    listing.put(lines);
-    definitions.whole()?;
-    Ok(listing.unindexed().map(Cow::into_owned).collect())
 }
 
 /// The words that handlers can use on this kernel.

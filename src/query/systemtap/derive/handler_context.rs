@@ -1,5 +1,6 @@
 //! What a handler can see at a place, by the rules of SystemTap 4.8: `dwarf_var_expanding_visitor`,
 //! `tracepoint_var_expanding_visitor` (tapsets.cxx), `literal_stmt_for_local` (dwflpp.cxx).
+use super::constants::Constants;
 use super::member_access::{self, Value as Reached};
 use super::{Place, location_support};
 use crate::nearest;
@@ -12,8 +13,8 @@ use crate::tapset::ast::{Root, Step, Type, Variable};
 use crate::tapset::context::{Absent, Context, Detail, Value};
 use probeidx_format::View;
 use probeidx_format::details::{Item, Location};
-use probeidx_format::id::{ObjectId, StrId, TypeId};
-use probeidx_format::record::{MemberRecord, SymbolRecord, TypeRecord};
+use probeidx_format::id::{ObjectId, StrId};
+use probeidx_format::record::SymbolRecord;
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable as Parameter;
 use std::cell::{Cell, RefCell};
@@ -25,6 +26,10 @@ pub struct HandlerContext<'a> {
     place: Place<'a>,
     parameters: RefCell<Vec<bool>>,
     at_entry: Cell<bool>,
+    /// `None` where no variable of a function is asked for.
+    constants: Option<&'a Constants>,
+    /// Whether somebody asks why a variable does not exist.
+    reasons: bool,
 }
 
 /// The context of tapset functions, which run anywhere: only types and the kernel's global data.
@@ -38,7 +43,16 @@ const NEAR: usize = 5;
 impl<'a> HandlerContext<'a> {
     /// A context in which no variable has been used.
     pub fn new(view: View<'a>, place: Place<'a>) -> Self {
-        Self { view, place, parameters: RefCell::default(), at_entry: Cell::new(false) }
+        let (parameters, at_entry) = (RefCell::default(), Cell::new(false));
+        Self { view, place, parameters, at_entry, constants: None, reasons: true }
+    }
+    /// The same context, with constants of the kernel.
+    pub(super) fn with_constants(self, constants: &'a Constants) -> Self {
+        Self { constants: Some(constants), ..self }
+    }
+    /// The same context, which does not find out why a variable does not exist.
+    pub fn without_reasons(self) -> Self {
+        Self { reasons: false, ..self }
     }
     /// For a tracepoint, the parameters used, in the order of its prototype. SystemTap declares a local for each.
     pub fn parameters(&self) -> Vec<&'a [u8]> {
@@ -59,7 +73,7 @@ impl Context for HandlerContext<'_> {
     }
 
     fn variable(&self, variable: &Variable, of: Option<Detail>) -> Result<Value, Absent> {
-        let asked = Asked { view: self.view, variable };
+        let asked = Asked { view: self.view, variable, reasons: self.reasons };
         match &variable.root {
             Root::Cast { of: name, module, .. } => asked.cast(name, module.as_deref()),
             Root::Global { name, module } => self.global(asked, name, module.as_deref()),
@@ -105,6 +119,7 @@ impl<'a> HandlerContext<'a> {
         let reached = match reached.or_else(|| self.enumerator(plain)) {
             Some(reached) => reached,
             None if self.has_data(object, plain) => return asked.of_unknown_type(),
+            None if !self.reasons => return Err(Absent::default()),
             None => {
                 let known = self.names(seen);
                 let near = nearest::nearest(plain, known.iter().map(String::as_str), NEAR);
@@ -183,16 +198,11 @@ impl<'a> HandlerContext<'a> {
         names
     }
 
-    /// A constant of an enumeration. Cost: if the index has the name as a string, a look at the kind of each type and the
-    /// name of each constant.
+    /// A constant of an enumeration.
     fn enumerator(&self, name: &str) -> Option<Reached> {
         let view = self.view;
         let name = string(&view, name.as_bytes())?;
-        let enums = view.types.owners().positions(TypeRecord::KIND, TypeKind::Enum as u64);
-        let mut ids = enums.map(|at| TypeId::new(at as u32));
-        let named = |id| view.members(id).positions(MemberRecord::NAME, name.get().into());
-        let found = ids.find(|id| named(*id).next().is_some())?;
-        Some(Reached::of(found))
+        self.constants?.enumeration(&view, name).map(Reached::of)
     }
 
     /// Whether there is a data symbol with this name.
@@ -246,6 +256,9 @@ impl<'a> HandlerContext<'a> {
         let plain = name.strip_prefix('$').unwrap_or(name).as_bytes();
         let name_of = |p: &Parameter| self.view.string(p.name);
         let Some(at) = parameters.iter().position(|p| name_of(p) == plain) else {
+            if !self.reasons {
+                return Err(Absent::default());
+            }
             let known: Vec<_> =
                 parameters.iter().map(|p| format!("${}", String::from_utf8_lossy(name_of(p)))).collect();
             // SystemTap lists all parameters, since there are few.
@@ -302,6 +315,7 @@ fn modules(view: &View<'_>, names: &str) -> Vec<ObjectId> {
 struct Asked<'a, 'v> {
     view: View<'a>,
     variable: &'v Variable,
+    reasons: bool,
 }
 
 impl Asked<'_, '_> {
@@ -312,6 +326,9 @@ impl Asked<'_, '_> {
         why: impl Into<String>,
         instead: impl IntoIterator<Item = String>,
     ) -> Result<T, Absent> {
+        if !self.reasons {
+            return Err(Absent::default());
+        }
         let mut part = self.variable.clone();
         part.path.truncate(parts);
         part.address_of = false;
@@ -366,6 +383,9 @@ impl Asked<'_, '_> {
         }
         if let Some(wrong) = wrong {
             return Err(wrong);
+        }
+        if !self.reasons {
+            return Err(Absent::default());
         }
         let (_, plain) = lookup::split(name);
         let near = nearest::nearest(plain, lookup::names(&self.view, None), NEAR);

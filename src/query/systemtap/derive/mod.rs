@@ -9,13 +9,16 @@
 //! | [`forms`] | the built-in points |
 //! | `built_in` | resolves those to places |
 //! | [`handler_context`] | what a handler can see at a place |
+//! | `constants` | constants of enumerations, which it sees too |
 //! | `member_access`, `location_support` | which variables SystemTap can read, and which parts of them |
 mod built_in;
+mod constants;
 pub mod forms;
 pub mod handler_context;
 mod location_support;
 mod member_access;
 
+pub use constants::Constants;
 pub use handler_context::HandlerContext;
 
 use super::listing::{Probed, Seen};
@@ -23,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::query::resolve::tracepoint::Tracepoint;
 use crate::tapset::Definitions;
 use crate::tapset::ast::{Alias, Component, Expression, Point, Statement};
-use crate::tapset::expand::{Leaf, Met};
+use crate::tapset::expand::{Leaf, Met, Part};
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, SymbolId};
 use std::sync::Arc;
@@ -45,6 +48,7 @@ pub struct Derived<'q> {
     /// For each alias, the components requested after its name.
     pub(in crate::query::systemtap) behind: &'q [Vec<Component>],
     pub(in crate::query::systemtap) view: &'q View<'q>,
+    constants: &'q Constants,
 }
 
 /// The place where a probe runs.
@@ -79,13 +83,13 @@ pub enum Place<'q> {
 impl<'q> Derived<'q> {
     /// The statements that run: the prologues of the aliases, the last one's first, the handler, and the epilogues.
     pub fn handler(&self, body: Option<&'q Statement>) -> Vec<&'q Statement> {
-        let prologues = self.through.iter().rev().filter_map(|alias| alias.prologue.as_ref());
-        let epilogues = self.through.iter().filter_map(|alias| alias.epilogue.as_ref());
+        let prologues = self.through.iter().rev().filter_map(|alias| alias.body.prologue.as_ref());
+        let epilogues = self.through.iter().filter_map(|alias| alias.body.epilogue.as_ref());
         prologues.chain(body).chain(epilogues).collect()
     }
     /// The context of the handler.
     pub fn here(&self) -> HandlerContext<'q> {
-        HandlerContext::new(*self.view, self.place)
+        HandlerContext::new(*self.view, self.place).with_constants(self.constants)
     }
 }
 
@@ -147,17 +151,23 @@ pub fn derive(
     Deriver::new(view, definitions).derive(point, each)
 }
 
-/// Derives probes. Reuse one for many points: it caches SystemTap's blocklist.
+/// Derives probes. Reuse one for many points: it caches SystemTap's blocklist, and constants of the kernel.
 pub struct Deriver<'a, 'd> {
     view: View<'a>,
     definitions: &'d Definitions<'d>,
     probed: Probed<'a>,
+    constants: Arc<Constants>,
 }
 
 impl<'a, 'd> Deriver<'a, 'd> {
     /// Looks up SystemTap's blocklist for vmlinux.
     pub fn new(view: View<'a>, definitions: &'d Definitions<'d>) -> Self {
-        Self { view, definitions, probed: Probed::new(view) }
+        Self::sharing(view, definitions, Arc::default())
+    }
+
+    /// Like [`Self::new`]; shares what is found out about constants.
+    pub fn sharing(view: View<'a>, definitions: &'d Definitions<'d>, constants: Arc<Constants>) -> Self {
+        Self { view, definitions, probed: Probed::new(view), constants }
     }
 
     /// Like [`derive()`].
@@ -165,7 +175,19 @@ impl<'a, 'd> Deriver<'a, 'd> {
     /// # Errors
     /// Those of [`derive()`].
     pub fn derive(&mut self, point: &Point, each: &mut dyn FnMut(Derived<'_>) -> Result<()>) -> Result<bool> {
-        self.visit(point, &mut |visited| match visited {
+        self.derive_part(&Part::whole(point), each)
+    }
+
+    /// Like [`derive()`], for a [part](Definitions::parts) of a point.
+    ///
+    /// # Errors
+    /// Those of [`derive()`].
+    pub fn derive_part(
+        &mut self,
+        part: &Part<'_>,
+        each: &mut dyn FnMut(Derived<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        self.visit_part(part, &mut |visited| match visited {
             Visited::Derived(derived) => each(derived),
             Visited::Failed(_) | Visited::Missing(_) => Ok(()),
         })
@@ -176,9 +198,13 @@ impl<'a, 'd> Deriver<'a, 'd> {
     /// # Errors
     /// Those of [`derive()`].
     pub fn visit(&mut self, point: &Point, each: &mut Visit<'_>) -> Result<bool> {
+        self.visit_part(&Part::whole(point), each)
+    }
+
+    fn visit_part(&mut self, part: &Part<'_>, each: &mut Visit<'_>) -> Result<bool> {
         let definitions = self.definitions;
         let mut stopped = None;
-        let found = definitions.walk(point, |met| {
+        let found = definitions.walk(part, |met| {
             let found = match met {
                 _ if stopped.is_some() => Ok(false),
                 Met::Leaf(leaf) => self.leaf(leaf, each),
@@ -219,8 +245,8 @@ impl<'a, 'd> Deriver<'a, 'd> {
                     }
                 };
                 let Leaf { through, behind, conditions, .. } = leaf;
-                let view = &self.view;
-                let derived = Derived { name, point, through, conditions, place, behind, view };
+                let (view, constants) = (&self.view, &self.constants);
+                let derived = Derived { name, point, through, conditions, place, behind, view, constants };
                 each(Visited::Derived(derived)).map_err(|error| {
                     let message = error.message().to_owned();
                     stopped = Some(error);

@@ -18,7 +18,7 @@ impl<'a> Linker<'_, 'a> {
         let place = expression.place;
         let kind = match &expression.kind {
             ExpressionKind::Literal(ast::Literal::Number(number)) => Kind::Number(*number),
-            ExpressionKind::Literal(ast::Literal::String(text)) => Kind::Text(text.clone()),
+            ExpressionKind::Literal(ast::Literal::String(text)) => Kind::Text(text.into()),
             ExpressionKind::Symbol(name) => return self.named(name, place),
             ExpressionKind::Index { of, indexes } => {
                 let indexes = self.indexes(indexes);
@@ -211,7 +211,8 @@ impl<'a> Linker<'_, 'a> {
             }
             return self.lost(place, arguments);
         }
-        for function in &fit {
+        let judged = if self.program.silent { &[][..] } else { &fit };
+        for function in judged {
             if let Some(why) = self.program.words.forbids(function, place.file) {
                 self.program.fault(place, Trouble::Privilege, name, why, vec![]);
             }
@@ -251,6 +252,7 @@ impl<'a> Linker<'_, 'a> {
                 Node { known, sort: value.kind.into(), ..Node::new(place, Kind::Read { operands, written }) }
             }
             Err(absent) => {
+                self.program.undecided |= matches!(variable.root, Root::Value(_));
                 let absent = Box::new(absent);
                 Node::new(place, Kind::Broken { variable, operands, absent, written })
             }
@@ -268,7 +270,10 @@ impl<'a> Linker<'_, 'a> {
             Kind::Broken { variable, .. } if !matches!(variable.root, Root::Value(_)) => {
                 Node::new(place, Kind::Number(0))
             }
-            _ => Node::new(place, Kind::Defined(Box::new(node))),
+            _ => {
+                self.program.undecided = true;
+                Node::new(place, Kind::Defined(Box::new(node)))
+            }
         }
     }
 

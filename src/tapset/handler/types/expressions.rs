@@ -13,12 +13,12 @@ impl<'a> Types<'_, 'a> {
         let place = node.place;
         match &mut node.kind {
             Kind::Number(_) | Kind::Text(_) => {
-                let what = match &node.kind {
-                    Kind::Text(text) => format!("\"{text}\""),
-                    Kind::Number(number) => number.to_string(),
-                    _ => String::new(),
-                };
                 if wanted != Sort::Unknown && wanted != node.sort {
+                    let what = match &node.kind {
+                        Kind::Text(text) => format!("\"{text}\""),
+                        Kind::Number(number) => number.to_string(),
+                        _ => String::new(),
+                    };
                     self.disagree(place, &what, || format!("this is a {}, a {wanted} is wanted", node.sort));
                 }
             }
@@ -86,13 +86,12 @@ impl<'a> Types<'_, 'a> {
                 self.gives(node, Sort::Long, wanted);
             }
             Kind::Call { name, of, arguments } => {
-                let (name, of) = (*name, of.clone());
-                let mut arguments = mem::take(arguments);
-                for id in of {
-                    self.called(node, name, id, &mut arguments, wanted);
+                let (name, functions, mut all) = (*name, mem::take(of), mem::take(arguments));
+                for id in &functions {
+                    self.called(node, name, *id, &mut all, wanted);
                 }
-                if let Kind::Call { arguments: empty, .. } = &mut node.kind {
-                    *empty = arguments;
+                if let Kind::Call { of, arguments, .. } = &mut node.kind {
+                    (*of, *arguments) = (functions, all);
                 }
             }
             Kind::Print { print, histogram, arguments } => {
@@ -100,7 +99,7 @@ impl<'a> Types<'_, 'a> {
                     self.node(of, Sort::Statistics);
                 }
                 let mut unknown = false;
-                match print.text.as_deref().filter(|_| print.function.contains("printf")) {
+                match print.text.as_deref().filter(|_| print.function.ends_with("printf")) {
                     Some(format) => self.formatted(place, &print.function, format, arguments),
                     None => {
                         for argument in arguments.iter_mut() {
@@ -280,8 +279,9 @@ impl<'a> Types<'_, 'a> {
         if known != Known::Not && result == node.sort {
             self.learnt += usize::from(merge(&mut node.known, known));
         }
-        let parameters = self.program.functions[id.0 as usize].parameters.clone();
-        for (at, (argument, parameter)) in arguments.iter_mut().zip(parameters).enumerate() {
+        for (at, argument) in arguments.iter_mut().enumerate() {
+            let parameters = &self.program.functions[id.0 as usize].parameters;
+            let Some(&parameter) = parameters.get(at) else { break };
             let takes = self.program.variables[parameter.0 as usize].sort;
             self.node(argument, takes);
             match (argument.sort, takes) {
@@ -290,7 +290,9 @@ impl<'a> Types<'_, 'a> {
                         "statistics cannot be given to a function".to_owned()
                     });
                 }
-                (Sort::Unknown, _) => self.untyped(argument.place, &format!("argument {} of {name}", at + 1)),
+                (Sort::Unknown, _) => {
+                    self.untyped(argument.place, format_args!("argument {} of {name}", at + 1));
+                }
                 (sort, Sort::Unknown) => {
                     self.program.variables[parameter.0 as usize].sort = sort;
                     self.learnt += 1;
