@@ -86,7 +86,7 @@ impl<'a, R: Record> Table<'a, R> {
         Some(row(Block::find(self.bytes, at / BLOCK), at % BLOCK))
     }
     /// A record by its position, or zeros if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn at(&self, at: usize) -> R {
         self.get(at).unwrap_or_else(R::new_zeroed)
     }
@@ -138,32 +138,27 @@ impl<'a, R: Record> Table<'a, R> {
         })
     }
     /// The number of records up to the first one that does not satisfy this; those that do must come first. Cost: a
-    /// binary search.
+    /// binary search, which decodes of each record what is asked of it.
     #[inline]
     pub fn partition_point(&self, mut is_before: impl FnMut(R) -> bool) -> usize {
-        self.search(|at| is_before(self.at(at)))
-    }
-    /// Looks at the first records of blocks, then into one of them.
-    #[inline]
-    fn search(&self, mut is_before: impl FnMut(usize) -> bool) -> usize {
-        // Blocks whose first record lies in this part.
-        let (first, len) = (self.first as usize, self.len());
-        let block = |number: usize| number * BLOCK - first;
-        let (mut low, mut high) = (first.div_ceil(BLOCK), (first + len).div_ceil(BLOCK));
-        let end = high;
+        let (first, end) = (self.first as usize, self.first as usize + self.len());
+        // The first records of blocks, of those that lie in this part.
+        let (mut low, mut high) = (first.div_ceil(BLOCK), end.div_ceil(BLOCK));
         while low < high {
             let middle = low + (high - low) / 2;
-            if is_before(block(middle)) { low = middle + 1 } else { high = middle }
+            if is_before(row(Block::find(self.bytes, middle), 0)) { low = middle + 1 } else { high = middle }
         }
         // It is after the first record of the block before, or in the part of a block that this part starts with.
-        let high = if low < end { block(low) } else { len };
-        let low = if low * BLOCK >= first + BLOCK { block(low - 1) + 1 } else { 0 };
-        let (mut low, mut high) = (low.min(high), high);
+        let before = low.saturating_sub(1);
+        let block = Block::find(self.bytes, before);
+        let start = before * BLOCK;
+        let (mut low, mut high) =
+            (if start < first { first } else { (start + 1).min(end) }, (low * BLOCK).clamp(first, end));
         while low < high {
             let middle = low + (high - low) / 2;
-            if is_before(middle) { low = middle + 1 } else { high = middle }
+            if is_before(row(block, middle - start)) { low = middle + 1 } else { high = middle }
         }
-        low
+        low - first
     }
     /// As [`slice::binary_search_by`].
     ///

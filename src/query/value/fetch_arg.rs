@@ -9,6 +9,7 @@ use crate::query::spec::member_path::{self, Step};
 use crate::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, TypeId};
+use probeidx_format::record::TypeRecord;
 use probeidx_format::types::TypeKind;
 use std::borrow::Cow;
 
@@ -274,9 +275,9 @@ impl Target<'_> {
         if plan.is_pointer && plan.bits.is_none() {
             return as_it_is(Cow::Borrowed(self.pointer()));
         }
-        let stripped = plan.type_id.and_then(|t| lookup::strip(view, t)).ok_or("its type is void")?;
-        let record = view.types.get(stripped.index()).ok_or("its type is not known")?;
-        let size = lookup::size_of(view, stripped).unwrap_or(0);
+        let of = plan.type_id.and_then(|t| lookup::stripped(view, t)).ok_or("its type is void")?;
+        let (stripped, record) = of;
+        let size = lookup::size_of_stripped(view, of).unwrap_or(0);
         match TypeKind::from_u8(record.kind) {
             TypeKind::Array => {
                 let element = record.target.some().ok_or("an array of nothing")?;
@@ -320,15 +321,18 @@ impl Target<'_> {
                     let is_whole = is_signed && u64::from(bits.width) == size.saturating_mul(8);
                     as_it_is(bit_field(bits, is_whole, plan.in_memory.then_some(size))?.into())
                 }
-                None => as_it_is(self.scalar(stripped)?.into()),
+                None => as_it_is(self.number(record, size)?.into()),
             },
         }
     }
 
     fn scalar(&self, type_id: TypeId) -> Result<&'static str, String> {
-        let stripped = lookup::strip(self.view, type_id).ok_or("its type is void")?;
-        let record = self.view.types.get(stripped.index()).ok_or("its type is not known")?;
-        let size = lookup::size_of(self.view, stripped).unwrap_or(0);
+        let of = lookup::stripped(self.view, type_id).ok_or("its type is void")?;
+        self.number(of.1, lookup::size_of_stripped(self.view, of).unwrap_or(0))
+    }
+
+    /// The fetch type of a number or pointer of this size.
+    fn number(&self, record: TypeRecord, size: u64) -> Result<&'static str, String> {
         match (TypeKind::from_u8(record.kind), size) {
             (TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference, _) => Ok(self.pointer()),
             (TypeKind::Base | TypeKind::Enum, 1 | 2 | 4 | 8) => {

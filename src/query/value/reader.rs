@@ -3,7 +3,7 @@ use super::calling_convention::{self, Parameter, Proof, Slot};
 use super::fetch_arg::{self, Target};
 use super::nearest_location;
 use super::plan::{At, Missing, Plan};
-use super::stap_visibility::{Spellings, after_fentry};
+use super::stap_visibility::after_fentry;
 use super::tracefs_features::Ability;
 pub use super::{Role, State, ValueAt};
 use crate::error::{Error, ErrorKind, Result};
@@ -13,18 +13,24 @@ use crate::query::index::scope::{Found, in_scope};
 use crate::query::spec::argument::{Argument, Source};
 use crate::query::spec::expression::{Access, AccessStep};
 use crate::query::types::lookup;
+use crate::query::types::stap_spelling::spell;
 use probeidx_format::View;
 use probeidx_format::details::Location;
 use probeidx_format::id::{ObjectId, PlaceId, TypeId};
+use rustc_hash::FxHashMap;
 
 /// Reads values. Reuse one for many placements: it caches type names.
 pub struct Values<'a> {
     view: View<'a>,
-    spellings: Spellings<'a>,
+    /// The names of types, each made once.
+    spelled: FxHashMap<TypeId, Option<String>>,
     /// The variables in scope at the last address.
     scope: Vec<Found<'a>>,
     scope_at: Option<(PlaceId, u32)>,
 }
+
+/// More variables than most functions have.
+const USUAL: usize = 8;
 
 /// Where values are read.
 #[derive(Clone, Copy)]
@@ -70,7 +76,7 @@ fn is_at_entry(view: &View<'_>, place: Place) -> bool {
 impl<'a> Values<'a> {
     /// A reader with an empty cache.
     pub fn new(view: View<'a>) -> Self {
-        Self { view, spellings: Spellings::new(view), scope: vec![], scope_at: None }
+        Self { view, spelled: FxHashMap::default(), scope: vec![], scope_at: None }
     }
 
     /// The variables in scope, parameters first, locals only if requested. At a return, the return value precedes them.
@@ -137,6 +143,7 @@ impl<'a> Values<'a> {
         if self.scope_at != at {
             self.scope_at = at;
             self.scope.clear();
+            self.scope.reserve(USUAL);
             self.scope.extend(in_scope(self.view, place.placed, place.pc));
         }
         self.scope.iter().rfind(|f| self.view.string(f.name) == name).copied()
@@ -210,7 +217,7 @@ impl<'a> Values<'a> {
     fn variable(&mut self, place: Place, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
         let view = self.view;
         let plan = plan_of(&view, place, found);
-        let name = String::from_utf8_lossy(view.string(found.name));
+        let name = || String::from_utf8_lossy(view.string(found.name));
         // Registers and memory may have changed by the time the function returns.
         let plan = match plan {
             Ok(_) if place.at_return => self.passed(place, found),
@@ -224,7 +231,7 @@ impl<'a> Values<'a> {
             // The part that is read is lowered when it is known.
             Ok(plan) if argument.is_some() => (State::Readable, None, None, Some(plan)),
             Ok(plan) => {
-                let (state, location, fetch) = self.lower((place.object, place.pc), &plan, None, &name);
+                let (state, location, fetch) = self.lower((place.object, place.pc), &plan, None, &name());
                 (state, location, fetch, Some(plan))
             }
             Err(Missing::Elsewhere) => (State::Elsewhere, None, None, None),
@@ -243,7 +250,7 @@ impl<'a> Values<'a> {
             location => nearest_location::nearest(&view, place.object, location, place.pc, with_line),
         };
         ValueAt {
-            name: argument.map_or_else(|| name.into_owned(), |a| a.text.clone()),
+            name: argument.map_or_else(|| name().into_owned(), |a| a.text.clone()),
             role,
             type_id: found.type_id,
             type_name: if argument.is_some() { None } else { self.spelled(found.type_id) },
@@ -360,7 +367,7 @@ impl<'a> Values<'a> {
 
     /// The name of a type.
     pub(crate) fn spelled(&mut self, type_id: Option<TypeId>) -> Option<String> {
-        let spelled = self.spellings.spelled(type_id?)?;
-        Some(self.spellings.text(spelled).to_owned())
+        let type_id = type_id?;
+        self.spelled.entry(type_id).or_insert_with(|| spell(&self.view, type_id)).clone()
     }
 }

@@ -23,6 +23,8 @@ pub struct Coverage {
     pub by: ByMechanism<u32>,
     /// Copies that are not counted because their code is gone once the kernel runs, or never runs.
     pub left_out: Vec<(Reason, u32)>,
+    /// The addresses in order, whether each is an inlined copy, and the verdicts on it.
+    judged: Vec<(u32, bool, Verdicts)>,
 }
 
 /// Addresses, and the verdicts of `register_kprobe` on them.
@@ -76,10 +78,19 @@ impl Coverage {
         addresses.dedup_by_key(|(pc, _)| *pc);
         let by = ByMechanism::new(view.is_user(object), |_| 0);
         let mut coverage = Self { callers: callers.len() as u32, by, ..Self::default() };
+        coverage.judged.reserve_exact(addresses.len());
         for (pc, is_inline) in addresses {
-            coverage.add(judge.verdicts(object, pc, is_inline), is_inline);
+            let verdicts = judge.verdicts(object, pc, is_inline);
+            coverage.add(verdicts, is_inline);
+            coverage.judged.push((pc, is_inline, verdicts));
         }
         coverage
+    }
+
+    /// The verdicts on an address, if it was judged as such a copy.
+    pub(crate) fn verdicts(&self, pc: u32, is_inline: bool) -> Option<Verdicts> {
+        let at = self.judged.binary_search_by_key(&(pc, is_inline), |j| (j.0, j.1)).ok()?;
+        Some(self.judged[at].2)
     }
 
     /// The coverage of a single address.
@@ -145,7 +156,8 @@ pub fn of_spec<'a>(view: &View<'a>, spec: &FunctionSpec) -> Vec<Covered<'a>> {
 
 /// Whether a placement lies within another placement of the same function.
 pub fn is_nested(view: &View<'_>, place: Placed) -> bool {
+    let Some(outer) = place.outer(view) else { return false };
     let function = |p: &Placed| functions::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));
     let own = function(&place);
-    std::iter::successors(place.outer(view), |o| o.outer(view)).any(|o| function(&o) == own)
+    std::iter::successors(Some(outer), |o| o.outer(view)).any(|o| function(&o) == own)
 }
