@@ -247,10 +247,15 @@ impl<'a> Bits<'a> {
     /// The next number.
     #[inline]
     pub fn number(&mut self, context: Context) -> u64 {
+        self.number_here(context)
+    }
+    /// Like [`number`](Self::number), compiled into the caller.
+    #[inline(always)]
+    pub fn number_here(&mut self, context: Context) -> u64 {
         self.scaled::<4>(context)
     }
     /// Passes over a number, and returns what it is: 0, 1 or 2 for any other.
-    #[inline]
+    #[inline(always)]
     pub fn skip_number(&mut self, context: Context) -> u32 {
         let symbol = self.symbol(context);
         if symbol >= coarse(4) {

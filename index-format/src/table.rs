@@ -152,8 +152,8 @@ impl<'a, R: Record> Table<'a, R> {
         let before = low.saturating_sub(1);
         let block = Block::find(self.bytes, before);
         let start = before * BLOCK;
-        let (mut low, mut high) =
-            (if start < first { first } else { (start + 1).min(end) }, (low * BLOCK).clamp(first, end));
+        let mut high = (low * BLOCK).clamp(first, end);
+        let mut low = if start < first { first } else { high.min(start + 1) };
         while low < high {
             let middle = low + (high - low) / 2;
             if is_before(row(block, middle - start)) { low = middle + 1 } else { high = middle }
@@ -230,6 +230,7 @@ impl<R: Record> Iterator for Iter<'_, R> {
 impl<R: Record> ExactSizeIterator for Iter<'_, R> {}
 
 impl<R: Record> DoubleEndedIterator for Iter<'_, R> {
+    #[inline(always)]
     fn next_back(&mut self) -> Option<R> {
         if self.at >= self.end {
             return None;

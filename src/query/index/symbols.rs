@@ -137,7 +137,7 @@ pub fn covers(view: &View<'_>, object: ObjectId, held: Held) -> bool {
     };
     is_label()
         || at_its_address().any(reaches)
-        || symbols.part(own.saturating_sub(NEAR)..own).iter().rev().any(reaches)
+        || symbols.part(own.saturating_sub(NEAR)..own).iter().any(reaches)
 }
 
 /// Whether an object has no addresses: its address values only distinguish symbols.

@@ -220,11 +220,11 @@ impl<'a, 'w> Describer<'a, 'w> {
         instance: Instance,
         coverage: Option<Rc<Coverage>>,
     ) -> Option<Placement<'a>> {
-        let view = self.view;
-        let process = user_object::path(&view);
+        let view = &self.view;
+        let process = user_object::path(view);
         let module = view.string(view.objects.get(object.index())?.name);
-        let section = symbols::section(&view, object, pc);
-        let held = section.and_then(|s| symbols::holding_in(&view, object, s, pc));
+        let section = symbols::section(view, object, pc);
+        let held = section.and_then(|s| symbols::holding_in(view, object, s, pc));
         let is_inline = instance == Instance::Inline;
         let judged = coverage.as_ref().and_then(|c| c.verdicts(pc, is_inline));
         let verdicts = judged.unwrap_or_else(|| self.judge.verdicts(object, pc, is_inline));
@@ -238,14 +238,14 @@ impl<'a, 'w> Describer<'a, 'w> {
             instance,
             provenance: Provenance::Symbols,
             section: section.map_or(&[], |s| view.string(s.name)),
-            address: symbols::address_in(&view, object, section, pc),
+            address: symbols::address_in(view, object, section, pc),
             pc,
             source: None,
             within: None,
             inlined_into: vec![],
             symbol: held.map(|h| (view.string(h.record.name), h.offset)),
-            uniqueness: held.map(|h| symbols::uniqueness(&view, object, h.record.name)).unwrap_or_default(),
-            anchor: symbols::anchor(&view, object, pc.saturating_add(verdicts.shift)),
+            uniqueness: held.map(|h| symbols::uniqueness(view, object, h.record.name)).unwrap_or_default(),
+            anchor: symbols::anchor(view, object, pc.saturating_add(verdicts.shift)),
             verdicts,
             coverage: coverage.unwrap_or_else(|| Rc::new(Coverage::of_one(verdicts))),
             instead: None,
@@ -258,7 +258,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             running: None,
         };
         if let Some(overlay) = self.wanted.running {
-            let (running, uniqueness) = overlay.at(&view, object, pc, plain.symbol.map(|(name, _)| name));
+            let (running, uniqueness) = overlay.at(view, object, pc, plain.symbol.map(|(name, _)| name));
             plain.running = Some(running);
             plain.uniqueness = uniqueness.unwrap_or(plain.uniqueness);
         }
@@ -278,18 +278,19 @@ impl<'a, 'w> Describer<'a, 'w> {
         instance: Instance,
         coverage: Option<Rc<Coverage>>,
     ) -> Result<Option<Placement<'a>>> {
-        let view = self.view;
-        let Some(function) = functions::function(&view, placed.record) else { return Ok(None) };
-        let name = view.string(function.name);
+        let Some(function) = functions::function(&self.view, placed.record) else { return Ok(None) };
+        let name = self.view.string(function.name);
         let Some(plain) = self.undescribed(object, pc, name, instance, coverage) else { return Ok(None) };
+        let values = self.values(object, placed, pc)?;
+        let view = &self.view;
         let described = Placement {
             file: view.string(function.file),
             line: function.line.get(),
-            provenance: provenance::of_place(&view, placed),
-            inlined_into: inline_calls(&view, placed),
+            provenance: provenance::of_place(view, placed),
+            inlined_into: inline_calls(view, placed),
             returns: Returns { never: function.has(FunctionRecord::NORETURN), ..plain.returns },
-            is_nested: coverage::is_nested(&view, placed),
-            values: self.values(object, placed, pc)?,
+            is_nested: coverage::is_nested(view, placed),
+            values,
             ..plain
         };
         let mut described = self.with_instead(described, Some(placed));
@@ -306,8 +307,11 @@ impl<'a, 'w> Describer<'a, 'w> {
         if self.wanted.arguments.is_empty() {
             return Ok(self.values.variables(place, self.wanted.locals));
         }
-        let found = self.wanted.arguments.iter().map(|argument| self.values.argument(place, argument));
-        found.collect::<Result<_>>().map(fitting)
+        let mut found = Vec::with_capacity(self.wanted.arguments.len());
+        for argument in self.wanted.arguments {
+            found.push(self.values.argument(place, argument)?);
+        }
+        Ok(fitting(found))
     }
 
     /// The requested values where there is no debug information.

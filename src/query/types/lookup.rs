@@ -66,11 +66,6 @@ pub fn split(name: &str) -> (Option<TypeKind>, &str) {
 
 /// The type without typedefs and qualifiers; `None` for void.
 pub fn strip(view: &View<'_>, type_id: TypeId) -> Option<TypeId> {
-    stripped(view, type_id).map(|(id, _)| id)
-}
-
-/// Like [`strip`], with the type's record.
-pub(crate) fn stripped(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, TypeRecord)> {
     let types = view.types.owners();
     let mut at = type_id;
     for _ in 0..DEEPEST {
@@ -81,10 +76,16 @@ pub(crate) fn stripped(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, Type
             | TypeKind::Volatile
             | TypeKind::Restrict
             | TypeKind::Atomic => at = record.target.some()?,
-            _ => return Some((at, record)),
+            _ => return Some(at),
         }
     }
     None
+}
+
+/// Like [`strip`], with the type's record.
+pub(crate) fn stripped(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, TypeRecord)> {
+    let stripped = strip(view, type_id)?;
+    Some((stripped, view.types.get(stripped.index())?))
 }
 
 /// The size in bytes; `None` for void, functions and types that are only declared. 0 for an array of unknown length.

@@ -40,12 +40,13 @@ impl Target<'_> {
     /// # Errors
     /// Why the kernel cannot read the value.
     pub fn body(&self, plan: &Plan, argument: Option<&Argument>) -> Result<String, String> {
-        self.body_at(plan, argument, &self.place(plan))
+        self.body_behind([""; 2], plan, argument, &self.place(plan))
     }
 
-    /// Like [`Target::body`], given the result of [`Target::place`] for the plan.
-    pub(super) fn body_at(
+    /// Like [`Target::body`] with this text before it, given the result of [`Target::place`] for the plan.
+    pub(super) fn body_behind(
         &self,
+        [name, sign]: [&str; 2],
         plan: &Plan,
         argument: Option<&Argument>,
         place: &Result<String, String>,
@@ -55,12 +56,13 @@ impl Target<'_> {
         let is_there = typed.ops == plan.ops
             && (typed.in_memory, typed.user_from) == (plan.in_memory, plan.user_from)
             && typed.pieces == plan.pieces;
-        let body = match is_there {
-            true => [place.as_ref().map_err(String::clone)?, ":", &type_text].concat(),
-            false => [&self.place(&typed)?, ":", &type_text].concat(),
+        let whole = match is_there {
+            true => [name, sign, place.as_ref().map_err(String::clone)?, ":", &type_text].concat(),
+            false => [name, sign, &self.place(&typed)?, ":", &type_text].concat(),
         };
-        check_length(&body, body.len())?;
-        Ok(body)
+        let body = &whole[name.len() + sign.len()..];
+        check_length(body, body.len())?;
+        Ok(whole)
     }
 
     /// Like [`Target::body`], for what the kernel reads by itself.
@@ -123,8 +125,8 @@ impl Target<'_> {
                     let is_user = plan.user_from.is_some_and(|from| number >= from.min(reads - 1));
                     depth += 1;
                     let user = if is_user { "u" } else { "" };
-                    let sign = if distance < 0 { '-' } else { '+' };
-                    text = format!("{sign}{user}{}({text})", distance.unsigned_abs());
+                    let sign = if distance < 0 { "-" } else { "+" };
+                    text = [sign, user, &distance.unsigned_abs().to_string(), "(", &text, ")"].concat();
                     distance = 0;
                 }
                 Op::Read(size) => {
@@ -442,8 +444,10 @@ pub fn name(argument: &Argument) -> Cow<'_, str> {
     match &argument.source {
         Source::Variable(way) | Source::Returned(way) => {
             let name = way.name();
-            let end = name.char_indices().nth(32).map_or(name.len(), |(end, _)| end);
-            name[..end].into()
+            match name.len() {
+                ..=32 => name.into(),
+                _ => name.char_indices().nth(32).map_or(name, |(end, _)| &name[..end]).into(),
+            }
         }
         // `%di` becomes `di`, `$stack2` becomes `stack2`.
         Source::Raw(text) => {

@@ -146,7 +146,7 @@ impl<'a> Values<'a> {
             self.scope.reserve(USUAL);
             self.scope.extend(in_scope(self.view, place.placed, place.pc));
         }
-        self.scope.iter().rfind(|f| self.view.string(f.name) == name).copied()
+        self.scope.iter().rfind(|f| self.view.is_string(f.name, name)).copied()
     }
 
     /// Continues from the value of a variable to the requested part of it.
@@ -215,14 +215,15 @@ impl<'a> Values<'a> {
     /// With an argument, only finds the plan: [`part`](Self::part) continues from it, and looks up the type's name and
     /// lowers the result.
     fn variable(&mut self, place: Place, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
-        let view = self.view;
-        let plan = plan_of(&view, place, found);
+        let type_name = if argument.is_some() { None } else { self.spelled(found.type_id) };
+        let view = &self.view;
+        let plan = plan_of(view, place, found);
         let name = || String::from_utf8_lossy(view.string(found.name));
         // Registers and memory may have changed by the time the function returns.
         let plan = match plan {
             Ok(_) if place.at_return => self.passed(place, found),
             Err(Missing::OptimizedOut) => {
-                let why = provenance::unplaced(&view, place.object, place.placed, found);
+                let why = provenance::unplaced(view, place.object, place.placed, found);
                 Err(why.map_or(Missing::OptimizedOut, Missing::Unsupported))
             }
             plan => plan,
@@ -242,18 +243,18 @@ impl<'a> Values<'a> {
         let with_line = place.with_lines;
         let nearest = || match found.location {
             Location::Everywhere(_) if found.is_parameter && view.is_user(place.object) => {
-                let behind = nearest_location::behind_prologue(&view, place.object, place.pc, with_line)?;
+                let behind = nearest_location::behind_prologue(view, place.object, place.pc, with_line)?;
                 let at = At { object: place.object, pc: behind.pc, is_entry: true };
-                let there = Plan::of_variable(&view, found.location, found.type_id, at);
-                (is_at_entry(&view, place) && there.is_ok()).then_some(behind)
+                let there = Plan::of_variable(view, found.location, found.type_id, at);
+                (is_at_entry(view, place) && there.is_ok()).then_some(behind)
             }
-            location => nearest_location::nearest(&view, place.object, location, place.pc, with_line),
+            location => nearest_location::nearest(view, place.object, location, place.pc, with_line),
         };
         ValueAt {
             name: argument.map_or_else(|| name().into_owned(), |a| a.text.clone()),
             role,
             type_id: found.type_id,
-            type_name: if argument.is_some() { None } else { self.spelled(found.type_id) },
+            type_name,
             state,
             location,
             fetch,
@@ -349,14 +350,13 @@ impl<'a> Values<'a> {
     ) -> (State, Option<String>, Option<String>) {
         let target = Target { view: &self.view, object, pc };
         let place = target.place(plan);
-        let body = target.body_at(plan, argument, &place);
-        let fetch = body.as_ref().ok().map(|body| [name, "=", body].concat());
+        let fetch = target.body_behind([name, "="], plan, argument, &place);
         let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
-        match (place, &body, argument) {
+        match (place, fetch, argument) {
             (Err(why), ..) => (State::Unsupported, Some(why), None),
             // The requested cast is not possible: report the reason.
-            (_, Err(why), Some(_)) => (State::Unsupported, Some(why.clone()), None),
-            (Ok(text), ..) => (state, Some(text), fetch),
+            (_, Err(why), Some(_)) => (State::Unsupported, Some(why), None),
+            (Ok(text), fetch, _) => (state, Some(text), fetch.ok()),
         }
     }
 
