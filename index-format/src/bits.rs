@@ -265,6 +265,22 @@ impl<'a> Bits<'a> {
         }
         symbol.min(2)
     }
+    /// Passes over symbols, each in the context that the one before gives.
+    pub fn skip_symbols(&mut self, mut left: u32, first: Context, after: impl Fn(u32) -> Context) {
+        // Of at most 15 bits each.
+        const IN_A_WORD: u32 = 3;
+        let mut context = first;
+        while left > 0 && !self.ended() {
+            let mut word = self.word();
+            for _ in 0..left.min(IN_A_WORD) {
+                let (symbol, count) = codes::decode(context, word);
+                word <<= count;
+                self.at += count as usize;
+                context = after(symbol);
+            }
+            left = left.saturating_sub(IN_A_WORD);
+        }
+    }
     /// The low 32 bits of the next number.
     #[inline]
     pub fn number32(&mut self, context: Context) -> u32 {

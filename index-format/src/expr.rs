@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
             _ => Expr::Verbatim(Operations { bits: Bits::new(&[]) }),
         }
     }
-    #[inline]
+    #[inline(always)]
     fn coded(&mut self, place: Place) -> Coded {
         let Self { bits, history: History([previous, before]) } = self;
         let kind = bits.symbol(EXPRESSION.at(previous.group() * 3 + place as u32));
@@ -258,18 +258,15 @@ impl<'a> Reader<'a> {
         coded
     }
     /// The rest of an expression that has more than a kind.
+    #[inline(never)]
     fn longer(&mut self, kind: u32) -> Coded {
         let bits = &mut self.bits;
         let mut coded = Coded::of(kind);
         match kind {
             OPERATIONS => {
                 coded.number = bits.position() as i64;
-                let mut left = bits.number32(VERBATIM_LENGTH);
-                let mut before = None;
-                while left > 0 && !bits.ended() {
-                    left -= 1;
-                    before = Some(bits.symbol(verbatim(before)) as u8);
-                }
+                let length = bits.number32(VERBATIM_LENGTH);
+                bits.skip_symbols(length, verbatim(None), |byte| verbatim(Some(byte as u8)));
             }
             EARLIER => {
                 let here = bits.position() as u64;

@@ -255,8 +255,11 @@ impl<'a> Rows<'a> {
         let head = self.bits.symbol(self.last.head());
         let (code, is_stmt, advances) = (head % IS_STMT, head / IS_STMT % 2, head / ADVANCES);
         let now = Before { code, is_stmt, advances };
-        let advance =
-            if advances == 0 { 0 } else { (self.bits.number_here(self.last.advance(now)) as u32).wrapping_add(1) };
+        let advance = if advances == 0 {
+            0
+        } else {
+            (self.bits.number_here(self.last.advance(now)) as u32).wrapping_add(1)
+        };
         (now, advance)
     }
 

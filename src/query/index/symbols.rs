@@ -152,12 +152,7 @@ pub fn address(view: &View<'_>, object: ObjectId, pc: u32) -> u64 {
 }
 
 /// Like [`address`], given the section that holds the address, if one does.
-pub(crate) fn address_in(
-    view: &View<'_>,
-    object: ObjectId,
-    section: Option<SectionRecord>,
-    pc: u32,
-) -> u64 {
+pub(crate) fn address_in(view: &View<'_>, object: ObjectId, section: Option<SectionRecord>, pc: u32) -> u64 {
     if has_names_only(view, object) {
         return 0;
     }

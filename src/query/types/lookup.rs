@@ -83,6 +83,7 @@ pub fn strip(view: &View<'_>, type_id: TypeId) -> Option<TypeId> {
 }
 
 /// Like [`strip`], with the type's record.
+#[inline]
 pub(crate) fn stripped(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, TypeRecord)> {
     let stripped = strip(view, type_id)?;
     Some((stripped, view.types.get(stripped.index())?))

@@ -174,7 +174,7 @@ impl<'a> Values<'a> {
         };
         let type_id = plan.type_id;
         let star = if plan.is_pointer { "*" } else { "" };
-        let type_name = self.spelled(type_id).map(|t| t + star);
+        let type_name = type_id.and_then(|t| spell(&self.view, t)).map(|t| t + star);
         if !is_known {
             return Ok(ValueAt { type_id, type_name, ..value });
         }
