@@ -247,10 +247,15 @@ impl<'a> Bits<'a> {
     /// The next number.
     #[inline]
     pub fn number(&mut self, context: Context) -> u64 {
+        self.number_here(context)
+    }
+    /// Like [`number`](Self::number), compiled into the caller.
+    #[inline(always)]
+    pub fn number_here(&mut self, context: Context) -> u64 {
         self.scaled::<4>(context)
     }
     /// Passes over a number, and returns what it is: 0, 1 or 2 for any other.
-    #[inline]
+    #[inline(always)]
     pub fn skip_number(&mut self, context: Context) -> u32 {
         let symbol = self.symbol(context);
         if symbol >= coarse(4) {
@@ -259,6 +264,22 @@ impl<'a> Bits<'a> {
             self.at += (symbol / 4 - 2) as usize;
         }
         symbol.min(2)
+    }
+    /// Passes over symbols, each in the context that the one before gives.
+    pub fn skip_symbols(&mut self, mut left: u32, first: Context, after: impl Fn(u32) -> Context) {
+        // Of at most 15 bits each.
+        const IN_A_WORD: u32 = 3;
+        let mut context = first;
+        while left > 0 && !self.ended() {
+            let mut word = self.word();
+            for _ in 0..left.min(IN_A_WORD) {
+                let (symbol, count) = codes::decode(context, word);
+                word <<= count;
+                self.at += count as usize;
+                context = after(symbol);
+            }
+            left = left.saturating_sub(IN_A_WORD);
+        }
     }
     /// The low 32 bits of the next number.
     #[inline]

@@ -132,7 +132,7 @@ const BEFORE: u32 = 107;
 /// An expression, with the parts that its kind has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Coded {
-    kind: u32,
+    kind: u8,
     register: u8,
     /// If verbatim, the position of the number of bytes in the details.
     number: i64,
@@ -140,21 +140,31 @@ struct Coded {
 
 impl Coded {
     const fn of(kind: u32) -> Self {
-        Self { kind, register: 0, number: 0 }
+        Self { kind: kind as u8, register: 0, number: 0 }
     }
     /// The context of the kind of the next expression.
     #[inline]
     fn group(self) -> u32 {
-        match self.kind {
+        GROUPS[usize::from(self.kind)].into()
+    }
+}
+
+/// The group of each kind for the context of the next expression.
+const GROUPS: [u8; 256] = {
+    let (mut groups, mut kind) = ([0; 256], 0);
+    while kind < groups.len() {
+        groups[kind] = match kind as u32 {
             REGISTERS..ENTRY_VALUES => 0,
             LITERALS..BASED | NUMBER => 1,
             ENTRY_VALUES..LITERALS => 2,
             BASED | SUM => 3,
             FRAME | FRAME_SUM => 4,
             _ => 5,
-        }
+        };
+        kind += 1;
     }
-}
+    groups
+};
 
 /// The previous two expressions, the last one first.
 #[derive(Clone, Copy, Debug)]
@@ -219,10 +229,10 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn read(&mut self, place: Place) -> Expr<'a> {
         let Coded { kind, register, number } = self.coded(place);
-        match kind {
-            REGISTERS..ENTRY_VALUES => Expr::Register(kind as u8),
-            ENTRY_VALUES..LITERALS => Expr::EntryValue((kind - ENTRY_VALUES) as u8),
-            LITERALS..BASED => Expr::Literal((kind - LITERALS) as u8),
+        match u32::from(kind) {
+            REGISTERS..ENTRY_VALUES => Expr::Register(kind),
+            ENTRY_VALUES..LITERALS => Expr::EntryValue(kind - ENTRY_VALUES as u8),
+            LITERALS..BASED => Expr::Literal(kind - LITERALS as u8),
             BASED => Expr::BasedOn(register, number),
             SUM => Expr::Sum(register, number),
             FRAME => Expr::Frame(number),
@@ -234,7 +244,7 @@ impl<'a> Reader<'a> {
             _ => Expr::Verbatim(Operations { bits: Bits::new(&[]) }),
         }
     }
-    #[inline]
+    #[inline(always)]
     fn coded(&mut self, place: Place) -> Coded {
         let Self { bits, history: History([previous, before]) } = self;
         let kind = bits.symbol(EXPRESSION.at(previous.group() * 3 + place as u32));
@@ -248,23 +258,20 @@ impl<'a> Reader<'a> {
         coded
     }
     /// The rest of an expression that has more than a kind.
+    #[inline(never)]
     fn longer(&mut self, kind: u32) -> Coded {
         let bits = &mut self.bits;
         let mut coded = Coded::of(kind);
         match kind {
             OPERATIONS => {
                 coded.number = bits.position() as i64;
-                let mut left = bits.number32(VERBATIM_LENGTH);
-                let mut before = None;
-                while left > 0 && !bits.ended() {
-                    left -= 1;
-                    before = Some(bits.symbol(verbatim(before)) as u8);
-                }
+                let length = bits.number32(VERBATIM_LENGTH);
+                bits.skip_symbols(length, verbatim(None), |byte| verbatim(Some(byte as u8)));
             }
             EARLIER => {
                 let here = bits.position() as u64;
                 match here.checked_sub(bits.number(REFERENCE)) {
-                    Some(at) => coded = Coded { kind: OPERATIONS, register: 0, number: at as i64 },
+                    Some(at) => coded = Coded { number: at as i64, ..Coded::of(OPERATIONS) },
                     None => coded = Coded::of(EMPTY),
                 }
             }

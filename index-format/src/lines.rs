@@ -255,8 +255,11 @@ impl<'a> Rows<'a> {
         let head = self.bits.symbol(self.last.head());
         let (code, is_stmt, advances) = (head % IS_STMT, head / IS_STMT % 2, head / ADVANCES);
         let now = Before { code, is_stmt, advances };
-        let advance =
-            if advances == 0 { 0 } else { self.bits.number32(self.last.advance(now)).wrapping_add(1) };
+        let advance = if advances == 0 {
+            0
+        } else {
+            (self.bits.number_here(self.last.advance(now)) as u32).wrapping_add(1)
+        };
         (now, advance)
     }
 
@@ -270,7 +273,7 @@ impl<'a> Rows<'a> {
             SAME => return,
             code @ (LINE_AND_COLUMN | FILE_TOO) => {
                 let file = if code == FILE_TOO { bits.number32(codes::FILE) } else { memory.position.file };
-                let line = bits.number(last.line(now));
+                let line = bits.number_here(last.line(now));
                 let column = bits.column(Before::column(now, line));
                 let line = memory.line(file).wrapping_add(unzigzag(line) as u32);
                 let position = Position { file, line, column };

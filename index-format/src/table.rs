@@ -83,10 +83,10 @@ impl<'a, R: Record> Table<'a, R> {
             return None;
         }
         let at = self.first as usize + at;
-        Some(row(Block::find(self.bytes, at / BLOCK), at % BLOCK))
+        Some(row(Block::find(self.bytes, at / BLOCK).as_ref(), at % BLOCK))
     }
     /// A record by its position, or zeros if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn at(&self, at: usize) -> R {
         self.get(at).unwrap_or_else(R::new_zeroed)
     }
@@ -122,7 +122,7 @@ impl<'a, R: Record> Table<'a, R> {
     /// All records in order. Cost: a nanosecond or two for each column.
     #[inline]
     pub fn iter(&self) -> Iter<'a, R> {
-        Iter { table: *self, front: None, at: 0, end: self.len() }
+        Iter { table: *self, number: usize::MAX, block: None, at: 0, end: self.len() }
     }
     /// The positions of the records with this number in a column (see [`Record::COLUMNS`]), ascending. Cost: a look at
     /// the base and width of each block, and at the rows of those that may have it.
@@ -138,32 +138,31 @@ impl<'a, R: Record> Table<'a, R> {
         })
     }
     /// The number of records up to the first one that does not satisfy this; those that do must come first. Cost: a
-    /// binary search.
+    /// binary search, which decodes of each record what is asked of it.
     #[inline]
     pub fn partition_point(&self, mut is_before: impl FnMut(R) -> bool) -> usize {
-        self.search(|at| is_before(self.at(at)))
-    }
-    /// Looks at the first records of blocks, then into one of them.
-    #[inline]
-    fn search(&self, mut is_before: impl FnMut(usize) -> bool) -> usize {
-        // Blocks whose first record lies in this part.
-        let (first, len) = (self.first as usize, self.len());
-        let block = |number: usize| number * BLOCK - first;
-        let (mut low, mut high) = (first.div_ceil(BLOCK), (first + len).div_ceil(BLOCK));
-        let end = high;
+        let (first, end) = (self.first as usize, self.first as usize + self.len());
+        // The first records of blocks, of those that lie in this part.
+        let (mut low, mut high) = (first.div_ceil(BLOCK), end.div_ceil(BLOCK));
         while low < high {
             let middle = low + (high - low) / 2;
-            if is_before(block(middle)) { low = middle + 1 } else { high = middle }
+            if is_before(row(Block::find(self.bytes, middle).as_ref(), 0)) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         // It is after the first record of the block before, or in the part of a block that this part starts with.
-        let high = if low < end { block(low) } else { len };
-        let low = if low * BLOCK >= first + BLOCK { block(low - 1) + 1 } else { 0 };
-        let (mut low, mut high) = (low.min(high), high);
+        let before = low.saturating_sub(1);
+        let block = Block::find(self.bytes, before);
+        let start = before * BLOCK;
+        let mut high = (low * BLOCK).clamp(first, end);
+        let mut low = if start < first { first } else { high.min(start + 1) };
         while low < high {
             let middle = low + (high - low) / 2;
-            if is_before(middle) { low = middle + 1 } else { high = middle }
+            if is_before(row(block.as_ref(), middle - start)) { low = middle + 1 } else { high = middle }
         }
-        low
+        low - first
     }
     /// As [`slice::binary_search_by`].
     ///
@@ -190,15 +189,16 @@ impl<'a, R: Record> IntoIterator for Table<'a, R> {
 /// The records of a table in order.
 pub struct Iter<'a, R> {
     table: Table<'a, R>,
-    /// The block of the next record, by number.
-    front: Option<(usize, Option<Block<'a, R>>)>,
+    /// The block of the last record, and its number.
+    number: usize,
+    block: Option<Block<'a, R>>,
     at: usize,
     end: usize,
 }
 
 impl<R> Clone for Iter<'_, R> {
     fn clone(&self) -> Self {
-        Self { table: self.table, front: self.front, at: self.at, end: self.end }
+        Self { table: self.table, number: self.number, block: self.block, at: self.at, end: self.end }
     }
 }
 
@@ -212,15 +212,10 @@ impl<R: Record> Iterator for Iter<'_, R> {
         }
         let at = self.table.first as usize + self.at;
         self.at += 1;
-        let block = match self.front {
-            Some((number, block)) if number == at / BLOCK => block,
-            _ => {
-                let block = Block::find(self.table.bytes, at / BLOCK);
-                self.front = Some((at / BLOCK, block));
-                block
-            }
-        };
-        Some(row(block, at % BLOCK))
+        if self.number != at / BLOCK {
+            (self.number, self.block) = (at / BLOCK, Block::find(self.table.bytes, at / BLOCK));
+        }
+        Some(row(self.block.as_ref(), at % BLOCK))
     }
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.end - self.at, Some(self.end - self.at))
@@ -235,6 +230,7 @@ impl<R: Record> Iterator for Iter<'_, R> {
 impl<R: Record> ExactSizeIterator for Iter<'_, R> {}
 
 impl<R: Record> DoubleEndedIterator for Iter<'_, R> {
+    #[inline(always)]
     fn next_back(&mut self) -> Option<R> {
         if self.at >= self.end {
             return None;
@@ -337,7 +333,7 @@ fn bits(rows: &[u8], bit: usize, width: u8) -> u64 {
 
 /// A record of a block, or zeros if the table has no such block.
 #[inline(always)]
-fn row<R: Record>(block: Option<Block<'_, R>>, row: usize) -> R {
+fn row<R: Record>(block: Option<&Block<'_, R>>, row: usize) -> R {
     match block {
         Some(block) => block.row(row),
         None => R::new_zeroed(),

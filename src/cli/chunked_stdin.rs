@@ -2,15 +2,20 @@
 use crate::error::{Error, ErrorKind, Result};
 use std::io::{ErrorKind as Io, Read};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// The largest chunk.
-const MOST: usize = 8 << 20;
+const MOST: usize = 12 << 20;
+/// How long to wait for more of an input that comes as fast as it is read.
+const PAUSE: Duration = Duration::from_millis(10);
 /// The size of a read: the largest buffer that a pipe can have.
 const AT_ONCE: usize = 1 << 20;
 
 #[derive(Default)]
 struct State {
     gathered: Vec<u8>,
+    /// Whether the last read filled its buffer, as one of a file does: then the next one does not wait.
+    full: bool,
     ended: bool,
     failed: Option<std::io::Error>,
 }
@@ -40,6 +45,10 @@ pub fn pieces(
         while state.gathered.is_empty() && !state.ended {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        // Larger chunks are answered faster. A pipe whose writer pauses is answered all the same.
+        let goes_on = |s: &mut State| s.full && !s.ended && s.gathered.len() + AT_ONCE <= MOST;
+        let waited = shared.changed.wait_timeout_while(state, PAUSE, goes_on);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         std::mem::swap(&mut state.gathered, &mut fresh);
         let ended = state.ended;
         let failed = state.failed.take();
@@ -72,6 +81,7 @@ fn gather(mut input: impl Read, shared: &Shared) {
                     state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
                 state.gathered.extend_from_slice(&buffer[..length]);
+                state.full = length == buffer.len();
             }
             Err(e) if e.kind() == Io::Interrupted => {}
             Err(e) => (state.failed, state.ended) = (Some(e), true),

@@ -41,7 +41,7 @@ pub struct Functions<'a> {
 
 impl<'a> Functions<'a> {
     pub(super) fn new(lookup: Lookup<'a>, name: Option<NameId>) -> Self {
-        Self { lookup, declarations: Declarations::of(lookup.view, name) }
+        Self { lookup, declarations: Declarations::of(&lookup.view, name) }
     }
 }
 

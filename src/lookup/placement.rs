@@ -110,7 +110,7 @@ impl<'a> Placement<'a> {
         let Some(name) = view.name(view.string(function.name)) else { return Coverage::default() };
         let mut found = Coverage::default();
         let scope = functions::Scope::of(view, self.object);
-        for declaration in functions::Declarations::of(*view, Some(name)) {
+        for declaration in functions::Declarations::of(view, Some(name)) {
             if (declaration.file, declaration.line) == (function.file, function.line.get()) {
                 functions::places(view, &declaration, &scope, &mut vec![], |object, own| {
                     found = Coverage::of(view, &self.lookup.judge, object, own);

@@ -59,11 +59,12 @@ pub(crate) fn put(
     } else if coded == before {
         out.symbol(context, BEFORE);
     } else {
-        out.symbol(context, coded.kind);
-        if let BASED | SUM = coded.kind {
-            out.symbol(REGISTER.at(coded.kind - BASED), coded.register.into());
+        out.symbol(context, coded.kind.into());
+        let kind = u32::from(coded.kind);
+        if let BASED | SUM = kind {
+            out.symbol(REGISTER.at(kind - BASED), coded.register.into());
         }
-        if let Some(operand) = operand(coded.kind) {
+        if let Some(operand) = operand(kind) {
             out.signed(operand, coded.number);
         }
     }
@@ -88,7 +89,7 @@ fn coded(operations: &[u8], base: FrameBase) -> Option<Coded> {
             Coded::of(ENTRY_VALUES + u32::from(register) - 0x50)
         }
         (0x70..=0x8f, _) if let Some(number) = whole_sleb(rest) => {
-            Coded { kind: BASED + value, register: op - 0x70, number }
+            Coded { register: op - 0x70, number, ..Coded::of(BASED + value) }
         }
         (0x91, _)
             if base != FrameBase::Other
@@ -96,15 +97,15 @@ fn coded(operations: &[u8], base: FrameBase) -> Option<Coded> {
         {
             match base {
                 FrameBase::Register(register) => {
-                    Coded { kind: BASED + value, register: register & 0x1f, number }
+                    Coded { register: register & 0x1f, number, ..Coded::of(BASED + value) }
                 }
-                _ => Coded { kind: FRAME + value, register: 0, number },
+                _ => Coded { number, ..Coded::of(FRAME + value) },
             }
         }
         (0x03, address) if let Ok(address) = address.try_into() => {
-            Coded { kind: MEMORY + value, register: 0, number: i64::from_le_bytes(address) }
+            Coded { number: i64::from_le_bytes(address), ..Coded::of(MEMORY + value) }
         }
-        _ if is_value => Coded { kind: NUMBER, register: 0, number: constant(op, rest)? },
+        _ if is_value => Coded { number: constant(op, rest)?, ..Coded::of(NUMBER) },
         _ => return None,
     })
 }
@@ -114,7 +115,7 @@ fn put_verbatim(out: &mut BitWriter, operations: &[u8], context: Context, writte
     let some = operations.len().min(first.len());
     first[..some].copy_from_slice(&operations[..some]);
     let known = written.find(first, operations);
-    let of = |at: usize| Coded { kind: OPERATIONS, register: 0, number: at as i64 };
+    let of = |at: usize| Coded { number: at as i64, ..Coded::of(OPERATIONS) };
     let [previous, before] = written.history.0;
     // Shorter ones take no more space than a reference.
     let at = match known {

@@ -99,7 +99,7 @@ struct Function<'a> {
 fn functions<'a>(side: &Side<'a, '_>, name: NameId) -> Vec<Function<'a>> {
     let mut scratch = vec![];
     let mut found = vec![];
-    for declaration in Declarations::of(side.view, Some(name)) {
+    for declaration in Declarations::of(&side.view, Some(name)) {
         found.extend(described(side, &declaration, &mut scratch));
     }
     if found.is_empty() && !symbols::is_prefix_name(&side.view, name) {

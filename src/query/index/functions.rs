@@ -3,6 +3,7 @@ use crate::pattern::Pattern;
 use crate::query::spec::{Filter, FunctionSpec, ModuleScope};
 use probeidx_format::id::{FunctionId, NameId, ObjectId, PlaceId, StrId, SymbolId};
 use probeidx_format::record::{FunctionRecord, ObjectRecord, PlaceRecord, RangeRecord, SymbolRecord};
+use probeidx_format::table::Table;
 use probeidx_format::{SectionName, View};
 use std::ops::Range;
 
@@ -117,20 +118,20 @@ pub fn names_starting(view: &View<'_>, prefix: &[u8]) -> Range<usize> {
 /// The declarations of a name, ordered by file and line.
 pub fn declarations<'a>(view: &View<'a>, name: NameId, file: Option<&Pattern>) -> Vec<Declaration> {
     let matches = |d: &Declaration| file.is_none_or(|pattern| pattern.matches_path(view.string(d.file)));
-    Declarations::of(*view, Some(name)).filter(matches).collect()
+    Declarations::of(view, Some(name)).filter(matches).collect()
 }
 
 /// An iterator over declarations, ordered by file and line. Allocates nothing.
 #[derive(Clone)]
 pub struct Declarations<'a> {
-    view: View<'a>,
+    functions: Table<'a, FunctionRecord>,
     rest: Range<usize>,
 }
 
 impl<'a> Declarations<'a> {
     /// The declarations of a name.
-    pub fn of(view: View<'a>, name: Option<NameId>) -> Self {
-        Self { view, rest: name.map_or(0..0, |name| view.functions_named(name)) }
+    pub fn of(view: &View<'a>, name: Option<NameId>) -> Self {
+        Self { functions: view.functions, rest: name.map_or(0..0, |name| view.functions_named(name)) }
     }
 }
 
@@ -138,7 +139,7 @@ impl Iterator for Declarations<'_> {
     type Item = Declaration;
 
     fn next(&mut self) -> Option<Declaration> {
-        let functions = self.view.functions.part(self.rest.clone());
+        let functions = self.functions.part(self.rest.clone());
         let first = functions.first()?;
         let is_same = |f: &FunctionRecord| f.file == first.file && f.line == first.line;
         let start = self.rest.start;

@@ -137,7 +137,7 @@ pub fn covers(view: &View<'_>, object: ObjectId, held: Held) -> bool {
     };
     is_label()
         || at_its_address().any(reaches)
-        || symbols.part(own.saturating_sub(NEAR)..own).iter().rev().any(reaches)
+        || symbols.part(own.saturating_sub(NEAR)..own).iter().any(reaches)
 }
 
 /// Whether an object has no addresses: its address values only distinguish symbols.
@@ -148,10 +148,15 @@ pub fn has_names_only(view: &View<'_>, object: ObjectId) -> bool {
 /// The address as the debug information has it: a link address, or an offset within the section in a module. 0 if
 /// unknown.
 pub fn address(view: &View<'_>, object: ObjectId, pc: u32) -> u64 {
+    address_in(view, object, section(view, object, pc), pc)
+}
+
+/// Like [`address`], given the section that holds the address, if one does.
+pub(crate) fn address_in(view: &View<'_>, object: ObjectId, section: Option<SectionRecord>, pc: u32) -> u64 {
     if has_names_only(view, object) {
         return 0;
     }
-    match section(view, object, pc) {
+    match section {
         Some(section) => section.address.get().wrapping_add(u64::from(pc - section.pc.get())),
         None => view.objects.get(object.index()).map_or(0, |o| o.base.get()).wrapping_add(pc.into()),
     }

@@ -171,8 +171,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         coverage: Rc<Coverage>,
     ) -> Result<Option<Placement<'a>>> {
         let instance = if placed.is_inline(&self.view) { Instance::Inline } else { Instance::OutOfLine };
-        let described = self.describe(object, placed, placed.record.entry.get(), instance)?;
-        Ok(described.map(|p| Placement { coverage, ..p }))
+        self.describe(object, placed, placed.record.entry.get(), instance, Some(coverage))
     }
 
     /// The placement of a symbol without debug information of its own: assembly, or a clone, whose name comes from the
@@ -182,9 +181,9 @@ impl<'a, 'w> Describer<'a, 'w> {
         let Some(record) = functions::symbol(&view, id) else { return Ok(None) };
         let pc = record.pc.get();
         if let Some(placed) = functions::entry_at(&view, object, pc) {
-            return self.describe(object, placed, pc, Instance::OutOfLine);
+            return self.describe(object, placed, pc, Instance::OutOfLine, None);
         }
-        let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine);
+        let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine, None);
         let plain = plain.map(|plain| Placement { values: self.raw_values(true), ..plain });
         Ok(plain.map(|plain| self.with_instead(plain, None)))
     }
@@ -194,7 +193,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         let held = symbols::holding(&self.view, object, pc)?;
         let name = self.view.string(held.record.name);
         let is_code = symbols::is_code(&self.view, object, held.record);
-        let plain = is_code.then(|| self.undescribed(object, pc, name, Instance::Statement))??;
+        let plain = is_code.then(|| self.undescribed(object, pc, name, Instance::Statement, None))??;
         Some(self.with_instead(Placement { values: self.raw_values(false), ..plain }, None))
     }
 
@@ -212,20 +211,23 @@ impl<'a, 'w> Describer<'a, 'w> {
         Placement { instead: alternative::alternative(&self.view, &self.judge, &refusal), ..p }
     }
 
-    /// A placement from the tables of objects, sections and symbols only.
+    /// A placement from the tables of objects, sections and symbols only; and the coverage of its function, if known.
     fn undescribed(
         &self,
         object: ObjectId,
         pc: u32,
         function: &'a [u8],
         instance: Instance,
+        coverage: Option<Rc<Coverage>>,
     ) -> Option<Placement<'a>> {
-        let view = self.view;
-        let process = user_object::path(&view);
+        let view = &self.view;
+        let process = user_object::path(view);
         let module = view.string(view.objects.get(object.index())?.name);
-        let held = symbols::holding(&view, object, pc);
-        let section = symbols::section(&view, object, pc);
-        let verdicts = self.judge.verdicts(object, pc, instance == Instance::Inline);
+        let section = symbols::section(view, object, pc);
+        let held = section.and_then(|s| symbols::holding_in(view, object, s, pc));
+        let is_inline = instance == Instance::Inline;
+        let judged = coverage.as_ref().and_then(|c| c.verdicts(pc, is_inline));
+        let verdicts = judged.unwrap_or_else(|| self.judge.verdicts(object, pc, is_inline));
         let mut plain = Placement {
             object,
             module: (!module.is_empty() && process.is_none()).then_some(module),
@@ -236,16 +238,16 @@ impl<'a, 'w> Describer<'a, 'w> {
             instance,
             provenance: Provenance::Symbols,
             section: section.map_or(&[], |s| view.string(s.name)),
-            address: symbols::address(&view, object, pc),
+            address: symbols::address_in(view, object, section, pc),
             pc,
             source: None,
             within: None,
             inlined_into: vec![],
             symbol: held.map(|h| (view.string(h.record.name), h.offset)),
-            uniqueness: held.map(|h| symbols::uniqueness(&view, object, h.record.name)).unwrap_or_default(),
-            anchor: symbols::anchor(&view, object, pc.saturating_add(verdicts.shift)),
+            uniqueness: held.map(|h| symbols::uniqueness(view, object, h.record.name)).unwrap_or_default(),
+            anchor: symbols::anchor(view, object, pc.saturating_add(verdicts.shift)),
             verdicts,
-            coverage: Rc::new(Coverage::of_one(verdicts)),
+            coverage: coverage.unwrap_or_else(|| Rc::new(Coverage::of_one(verdicts))),
             instead: None,
             is_nested: false,
             returns: Returns {
@@ -256,7 +258,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             running: None,
         };
         if let Some(overlay) = self.wanted.running {
-            let (running, uniqueness) = overlay.at(&view, object, pc, plain.symbol.map(|(name, _)| name));
+            let (running, uniqueness) = overlay.at(view, object, pc, plain.symbol.map(|(name, _)| name));
             plain.running = Some(running);
             plain.uniqueness = uniqueness.unwrap_or(plain.uniqueness);
         }
@@ -265,7 +267,7 @@ impl<'a, 'w> Describer<'a, 'w> {
 
     /// An address within a placement.
     pub fn statement(&mut self, object: ObjectId, placed: Placed, pc: u32) -> Result<Option<Placement<'a>>> {
-        self.describe(object, placed, pc, Instance::Statement)
+        self.describe(object, placed, pc, Instance::Statement, None)
     }
 
     fn describe(
@@ -274,19 +276,21 @@ impl<'a, 'w> Describer<'a, 'w> {
         placed: Placed,
         pc: u32,
         instance: Instance,
+        coverage: Option<Rc<Coverage>>,
     ) -> Result<Option<Placement<'a>>> {
-        let view = self.view;
-        let Some(function) = functions::function(&view, placed.record) else { return Ok(None) };
-        let name = view.string(function.name);
-        let Some(plain) = self.undescribed(object, pc, name, instance) else { return Ok(None) };
+        let Some(function) = functions::function(&self.view, placed.record) else { return Ok(None) };
+        let name = self.view.string(function.name);
+        let Some(plain) = self.undescribed(object, pc, name, instance, coverage) else { return Ok(None) };
+        let values = self.values(object, placed, pc)?;
+        let view = &self.view;
         let described = Placement {
             file: view.string(function.file),
             line: function.line.get(),
-            provenance: provenance::of_place(&view, placed),
-            inlined_into: inline_calls(&view, placed),
+            provenance: provenance::of_place(view, placed),
+            inlined_into: inline_calls(view, placed),
             returns: Returns { never: function.has(FunctionRecord::NORETURN), ..plain.returns },
-            is_nested: coverage::is_nested(&view, placed),
-            values: self.values(object, placed, pc)?,
+            is_nested: coverage::is_nested(view, placed),
+            values,
             ..plain
         };
         let mut described = self.with_instead(described, Some(placed));
@@ -303,8 +307,11 @@ impl<'a, 'w> Describer<'a, 'w> {
         if self.wanted.arguments.is_empty() {
             return Ok(self.values.variables(place, self.wanted.locals));
         }
-        let found = self.wanted.arguments.iter().map(|argument| self.values.argument(place, argument));
-        found.collect::<Result<_>>().map(fitting)
+        let mut found = Vec::with_capacity(self.wanted.arguments.len());
+        for argument in self.wanted.arguments {
+            found.push(self.values.argument(place, argument)?);
+        }
+        Ok(fitting(found))
     }
 
     /// The requested values where there is no debug information.
@@ -327,8 +334,11 @@ fn fitting(mut values: Vec<ValueAt>) -> Vec<ValueAt> {
 
 /// The calls through which a placement is inlined, innermost first.
 fn inline_calls<'a>(view: &View<'a>, mut placed: Placed) -> Vec<InlineCall<'a>> {
-    let unit = view.unit_of_place(placed.id);
     let mut calls = vec![];
+    if !placed.is_inline(view) {
+        return calls;
+    }
+    let unit = view.unit_of_place(placed.id);
     while let Some(outer) = placed.outer(view) {
         let name = functions::function(view, outer.record).map_or(&[][..], |f| view.string(f.name));
         let CallSite { file, line, column } =

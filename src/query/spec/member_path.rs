@@ -127,6 +127,9 @@ impl<'t> Parser<'t> {
     }
 
     pub fn spaces(&mut self) {
+        if self.rest().starts_with(|next: char| next.is_ascii_graphic()) {
+            return;
+        }
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 

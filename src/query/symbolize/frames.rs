@@ -70,7 +70,7 @@ pub struct Cursor<'a> {
     section: Near<SectionRecord>,
     symbol: Near<(SymbolRecord, Reach)>,
     sequence: Near<SequenceRecord>,
-    root: Near<Placed>,
+    root: Near<Option<Placed>>,
     walk: Option<Walk<'a>>,
     function: Option<Function>,
     found: Where<'a>,
@@ -176,12 +176,15 @@ impl<'a> Cursor<'a> {
         let root = self.root.at(object, pc, || {
             let ranges = view.ranges_of(object);
             let after = ranges.partition_point(|r| r.start.get() <= pc);
-            let range = ranges.up_to(after).last().filter(|r| pc < r.end.get())?;
-            let root = Placed { id: range.place, record: view.places.get(range.place.index())? };
             let next = ranges.get(after).map_or(u32::MAX, |r| r.start.get());
+            let Some(range) = ranges.up_to(after).last().filter(|r| pc < r.end.get()) else {
+                return Some((None, pc..next));
+            };
+            let record = view.places.get(range.place.index());
+            let root = record.map(|record| Placed { id: range.place, record });
             Some((root, pc..range.end.get().min(next)))
         });
-        let Some(root) = root else { return };
+        let Some(root) = root.flatten() else { return };
         let function = match &mut self.function {
             Some(function) if function.root.id == root.id => function,
             none => none.insert(Function::read(&self.view, object, root)),

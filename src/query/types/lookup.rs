@@ -66,34 +66,47 @@ pub fn split(name: &str) -> (Option<TypeKind>, &str) {
 
 /// The type without typedefs and qualifiers; `None` for void.
 pub fn strip(view: &View<'_>, type_id: TypeId) -> Option<TypeId> {
+    let types = view.types.owners();
     let mut at = type_id;
     for _ in 0..DEEPEST {
-        match kind(view, at)? {
+        let record = types.get(at.index())?;
+        match TypeKind::from_u8(record.kind) {
             TypeKind::Typedef
             | TypeKind::Const
             | TypeKind::Volatile
             | TypeKind::Restrict
-            | TypeKind::Atomic => at = view.types.at(at.index()).target.some()?,
+            | TypeKind::Atomic => at = record.target.some()?,
             _ => return Some(at),
         }
     }
     None
 }
 
-/// The size in bytes; `None` for void, functions and types that are only declared. 0 for an array of unknown length.
-pub fn size_of(view: &View<'_>, type_id: TypeId) -> Option<u64> {
-    size_at(view, type_id, 0)
+/// Like [`strip`], with the type's record.
+#[inline]
+pub(crate) fn stripped(view: &View<'_>, type_id: TypeId) -> Option<(TypeId, TypeRecord)> {
+    let stripped = strip(view, type_id)?;
+    Some((stripped, view.types.get(stripped.index())?))
 }
 
-fn size_at(view: &View<'_>, type_id: TypeId, depth: u32) -> Option<u64> {
-    let type_id = strip(view, type_id).filter(|_| depth < DEEPEST)?;
-    let record = view.types.get(type_id.index())?;
+/// The size in bytes; `None` for void, functions and types that are only declared. 0 for an array of unknown length.
+pub fn size_of(view: &View<'_>, type_id: TypeId) -> Option<u64> {
+    size_of_stripped(view, stripped(view, type_id)?)
+}
+
+/// Like [`size_of`], of what [`stripped`] gives.
+pub(crate) fn size_of_stripped(view: &View<'_>, of: (TypeId, TypeRecord)) -> Option<u64> {
+    size_at(view, of, 0)
+}
+
+fn size_at(view: &View<'_>, (type_id, record): (TypeId, TypeRecord), depth: u32) -> Option<u64> {
     let size = u64::from(record.size.get());
     match TypeKind::from_u8(record.kind) {
+        _ if depth >= DEEPEST => None,
         TypeKind::Function | TypeKind::Unspecified => None,
-        _ if is_declared(view, type_id) || record.size.get() == u32::MAX => None,
+        _ if has_no_definition(&record) || record.size.get() == u32::MAX => None,
         TypeKind::Array if size == 0 => {
-            let element = size_at(view, record.target.some()?, depth + 1)?;
+            let element = size_at(view, stripped(view, record.target.some()?)?, depth + 1)?;
             let mut counts = view.members(type_id).iter().map(|m| m.value.get().max(0) as u64);
             counts.try_fold(element, u64::checked_mul)
         }
@@ -113,7 +126,12 @@ pub fn kind(view: &View<'_>, type_id: TypeId) -> Option<TypeKind> {
 
 /// Whether the index lacks the definition, or has several that cannot be distinguished.
 pub fn is_declared(view: &View<'_>, type_id: TypeId) -> bool {
-    view.types.get(type_id.index()).is_some_and(|t| t.flags.get() & TypeRecord::DECLARED != 0)
+    view.types.get(type_id.index()).is_some_and(|t| has_no_definition(&t))
+}
+
+/// The same, given its record.
+pub(crate) fn has_no_definition(record: &TypeRecord) -> bool {
+    record.flags.get() & TypeRecord::DECLARED != 0
 }
 
 /// The positions of the named types, sorted by name.

@@ -7,7 +7,7 @@ use crate::nearest;
 use crate::query::spec::member_path::{Path, Step};
 use probeidx_format::View;
 use probeidx_format::id::TypeId;
-use probeidx_format::record::MemberRecord;
+use probeidx_format::record::{MemberRecord, TypeRecord};
 use probeidx_format::types::TypeKind;
 
 /// Walks from an object of this type along the steps. Members of anonymous structs and unions count as the struct's
@@ -89,21 +89,22 @@ impl Walked {
     fn member(&mut self, view: &View<'_>, name: &str) -> Result<(), Failure> {
         let start = self.type_id;
         let spelled = || spelled(view, start);
-        let stripped = self.type_id.and_then(|t| lookup::strip(view, t));
-        let Some(aggregate) = stripped.filter(|_| self.kind(view).is_some_and(TypeKind::is_aggregate)) else {
+        let stripped = self.type_id.and_then(|t| lookup::stripped(view, t));
+        let is_aggregate = |t: &TypeRecord| TypeKind::from_u8(t.kind).is_aggregate();
+        let Some((aggregate, record)) = stripped.filter(|(_, t)| is_aggregate(t)) else {
             return match self.type_id {
                 None => failure("void has no members".to_owned(), CAST),
                 Some(_) => failure(format!("{} has no members", spelled()), ""),
             };
         };
-        if lookup::is_declared(view, aggregate) {
+        if lookup::has_no_definition(&record) {
             let hint = "it is incomplete, or defined in several ways; a cast says which is meant";
             return failure(
                 format!("{} is only declared here, so that its members are not known", spelled()),
                 hint,
             );
         }
-        let found = members(view, aggregate).find(|(_, m)| view.string(m.name) == name.as_bytes());
+        let found = members(view, aggregate).find(|(_, m)| view.is_string(m.name, name.as_bytes()));
         let Some((offset, record)) = found else {
             let names = members(view, aggregate).map(|(_, m)| view.string(m.name));
             let known = names.filter_map(|name| std::str::from_utf8(name).ok());
@@ -120,7 +121,7 @@ impl Walked {
 
     /// Reads the pointer, and moves to the `n`th element of what it points to.
     fn follow(&mut self, view: &View<'_>, n: i64) -> Result<(), Failure> {
-        let target = self.type_id.and_then(|t| view.types.at(lookup::strip(view, t)?.index()).target.some());
+        let target = self.type_id.and_then(|t| lookup::stripped(view, t)?.1.target.some());
         if target.is_none_or(|t| lookup::strip(view, t).is_none()) {
             return failure(format!("{} is a void pointer", self.spelled(view)), CAST);
         }
@@ -151,8 +152,10 @@ impl Walked {
 
     /// Moves over this many elements.
     fn advance(&mut self, view: &View<'_>, n: i64, element: Option<TypeId>) -> Result<(), Failure> {
+        if n == 0 {
+            return Ok(());
+        }
         match element.and_then(|e| lookup::size_of(view, e)) {
-            _ if n == 0 => Ok(()),
             Some(size) => {
                 self.add((n as u64).wrapping_mul(size));
                 Ok(())
@@ -173,7 +176,7 @@ impl Walked {
     }
 
     fn kind(&self, view: &View<'_>) -> Option<TypeKind> {
-        lookup::kind(view, lookup::strip(view, self.type_id?)?)
+        lookup::stripped(view, self.type_id?).map(|(_, t)| TypeKind::from_u8(t.kind))
     }
 
     fn spelled(&self, view: &View<'_>) -> String {

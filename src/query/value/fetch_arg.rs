@@ -9,6 +9,7 @@ use crate::query::spec::member_path::{self, Step};
 use crate::query::types::lookup;
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, TypeId};
+use probeidx_format::record::TypeRecord;
 use probeidx_format::types::TypeKind;
 use std::borrow::Cow;
 
@@ -39,12 +40,13 @@ impl Target<'_> {
     /// # Errors
     /// Why the kernel cannot read the value.
     pub fn body(&self, plan: &Plan, argument: Option<&Argument>) -> Result<String, String> {
-        self.body_at(plan, argument, &self.place(plan))
+        self.body_behind([""; 2], plan, argument, &self.place(plan))
     }
 
-    /// Like [`Target::body`], given the result of [`Target::place`] for the plan.
-    pub(super) fn body_at(
+    /// Like [`Target::body`] with this text before it, given the result of [`Target::place`] for the plan.
+    pub(super) fn body_behind(
         &self,
+        [name, sign]: [&str; 2],
         plan: &Plan,
         argument: Option<&Argument>,
         place: &Result<String, String>,
@@ -54,12 +56,13 @@ impl Target<'_> {
         let is_there = typed.ops == plan.ops
             && (typed.in_memory, typed.user_from) == (plan.in_memory, plan.user_from)
             && typed.pieces == plan.pieces;
-        let body = match is_there {
-            true => [place.as_ref().map_err(String::clone)?, ":", &type_text].concat(),
-            false => [&self.place(&typed)?, ":", &type_text].concat(),
+        let whole = match is_there {
+            true => [name, sign, place.as_ref().map_err(String::clone)?, ":", &type_text].concat(),
+            false => [name, sign, &self.place(&typed)?, ":", &type_text].concat(),
         };
-        check_length(&body, body.len())?;
-        Ok(body)
+        let body = &whole[name.len() + sign.len()..];
+        check_length(body, body.len())?;
+        Ok(whole)
     }
 
     /// Like [`Target::body`], for what the kernel reads by itself.
@@ -122,8 +125,8 @@ impl Target<'_> {
                     let is_user = plan.user_from.is_some_and(|from| number >= from.min(reads - 1));
                     depth += 1;
                     let user = if is_user { "u" } else { "" };
-                    let sign = if distance < 0 { '-' } else { '+' };
-                    text = format!("{sign}{user}{}({text})", distance.unsigned_abs());
+                    let sign = if distance < 0 { "-" } else { "+" };
+                    text = [sign, user, &distance.unsigned_abs().to_string(), "(", &text, ")"].concat();
                     distance = 0;
                 }
                 Op::Read(size) => {
@@ -274,9 +277,9 @@ impl Target<'_> {
         if plan.is_pointer && plan.bits.is_none() {
             return as_it_is(Cow::Borrowed(self.pointer()));
         }
-        let stripped = plan.type_id.and_then(|t| lookup::strip(view, t)).ok_or("its type is void")?;
-        let record = view.types.get(stripped.index()).ok_or("its type is not known")?;
-        let size = lookup::size_of(view, stripped).unwrap_or(0);
+        let of = plan.type_id.and_then(|t| lookup::stripped(view, t)).ok_or("its type is void")?;
+        let (stripped, record) = of;
+        let size = lookup::size_of_stripped(view, of).unwrap_or(0);
         match TypeKind::from_u8(record.kind) {
             TypeKind::Array => {
                 let element = record.target.some().ok_or("an array of nothing")?;
@@ -320,15 +323,18 @@ impl Target<'_> {
                     let is_whole = is_signed && u64::from(bits.width) == size.saturating_mul(8);
                     as_it_is(bit_field(bits, is_whole, plan.in_memory.then_some(size))?.into())
                 }
-                None => as_it_is(self.scalar(stripped)?.into()),
+                None => as_it_is(self.number(record, size)?.into()),
             },
         }
     }
 
     fn scalar(&self, type_id: TypeId) -> Result<&'static str, String> {
-        let stripped = lookup::strip(self.view, type_id).ok_or("its type is void")?;
-        let record = self.view.types.get(stripped.index()).ok_or("its type is not known")?;
-        let size = lookup::size_of(self.view, stripped).unwrap_or(0);
+        let of = lookup::stripped(self.view, type_id).ok_or("its type is void")?;
+        self.number(of.1, lookup::size_of_stripped(self.view, of).unwrap_or(0))
+    }
+
+    /// The fetch type of a number or pointer of this size.
+    fn number(&self, record: TypeRecord, size: u64) -> Result<&'static str, String> {
         match (TypeKind::from_u8(record.kind), size) {
             (TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference, _) => Ok(self.pointer()),
             (TypeKind::Base | TypeKind::Enum, 1 | 2 | 4 | 8) => {
@@ -438,8 +444,10 @@ pub fn name(argument: &Argument) -> Cow<'_, str> {
     match &argument.source {
         Source::Variable(way) | Source::Returned(way) => {
             let name = way.name();
-            let end = name.char_indices().nth(32).map_or(name.len(), |(end, _)| end);
-            name[..end].into()
+            match name.len() {
+                ..=32 => name.into(),
+                _ => name.char_indices().nth(32).map_or(name, |(end, _)| &name[..end]).into(),
+            }
         }
         // `%di` becomes `di`, `$stack2` becomes `stack2`.
         Source::Raw(text) => {

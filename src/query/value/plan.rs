@@ -132,6 +132,9 @@ impl Plan {
             return Err(Missing::OptimizedOut);
         }
         let mut plan = location::operations(view, expr, at)?;
+        if plan.pieces.is_empty() && plan.bits.is_none() {
+            return Ok(Self { type_id, ..plan });
+        }
         let word = u64::from(view.address_size());
         let size = type_id.and_then(|t| lookup::size_of(view, t)).unwrap_or(word);
         // A single piece with all of it, as GCC writes for a struct that is split into its members.
@@ -219,8 +222,8 @@ impl Plan {
         let mut moves = &walked.moves[..];
         let word = u64::from(view.address_size());
         let size = |type_id: Option<TypeId>| type_id.and_then(|t| lookup::size_of(view, t)).unwrap_or(word);
-        let whole = size(walked.type_id).saturating_mul(8);
-        let mut field = walked.bits.map(|bits| bit_field(view, bits, whole)).transpose()?;
+        let whole = || size(walked.type_id).saturating_mul(8);
+        let mut field = walked.bits.map(|bits| bit_field(view, bits, whole())).transpose()?;
         if !self.in_memory {
             let mut offset = 0;
             if let [Move::Add(distance), rest @ ..] = moves {
@@ -229,7 +232,7 @@ impl Plan {
             let wanted = field.filter(|_| moves.is_empty());
             let (first, width) = match (walked.bits, moves) {
                 (Some((first, width)), []) => (first.into(), width.into()),
-                (None, []) => (0, whole),
+                (None, []) => (0, whole()),
                 _ => (0, word * 8),
             };
             let first = offset.saturating_mul(8).saturating_add(first);

@@ -3,7 +3,7 @@ use super::calling_convention::{self, Parameter, Proof, Slot};
 use super::fetch_arg::{self, Target};
 use super::nearest_location;
 use super::plan::{At, Missing, Plan};
-use super::stap_visibility::{Spellings, after_fentry};
+use super::stap_visibility::after_fentry;
 use super::tracefs_features::Ability;
 pub use super::{Role, State, ValueAt};
 use crate::error::{Error, ErrorKind, Result};
@@ -13,18 +13,24 @@ use crate::query::index::scope::{Found, in_scope};
 use crate::query::spec::argument::{Argument, Source};
 use crate::query::spec::expression::{Access, AccessStep};
 use crate::query::types::lookup;
+use crate::query::types::stap_spelling::spell;
 use probeidx_format::View;
 use probeidx_format::details::Location;
 use probeidx_format::id::{ObjectId, PlaceId, TypeId};
+use rustc_hash::FxHashMap;
 
 /// Reads values. Reuse one for many placements: it caches type names.
 pub struct Values<'a> {
     view: View<'a>,
-    spellings: Spellings<'a>,
+    /// The names of types, each made once.
+    spelled: FxHashMap<TypeId, Option<String>>,
     /// The variables in scope at the last address.
     scope: Vec<Found<'a>>,
     scope_at: Option<(PlaceId, u32)>,
 }
+
+/// More variables than most functions have.
+const USUAL: usize = 8;
 
 /// Where values are read.
 #[derive(Clone, Copy)]
@@ -70,7 +76,7 @@ fn is_at_entry(view: &View<'_>, place: Place) -> bool {
 impl<'a> Values<'a> {
     /// A reader with an empty cache.
     pub fn new(view: View<'a>) -> Self {
-        Self { view, spellings: Spellings::new(view), scope: vec![], scope_at: None }
+        Self { view, spelled: FxHashMap::default(), scope: vec![], scope_at: None }
     }
 
     /// The variables in scope, parameters first, locals only if requested. At a return, the return value precedes them.
@@ -137,9 +143,10 @@ impl<'a> Values<'a> {
         if self.scope_at != at {
             self.scope_at = at;
             self.scope.clear();
+            self.scope.reserve(USUAL);
             self.scope.extend(in_scope(self.view, place.placed, place.pc));
         }
-        self.scope.iter().rfind(|f| self.view.string(f.name) == name).copied()
+        self.scope.iter().rfind(|f| self.view.is_string(f.name, name)).copied()
     }
 
     /// Continues from the value of a variable to the requested part of it.
@@ -167,7 +174,7 @@ impl<'a> Values<'a> {
         };
         let type_id = plan.type_id;
         let star = if plan.is_pointer { "*" } else { "" };
-        let type_name = self.spelled(type_id).map(|t| t + star);
+        let type_name = type_id.and_then(|t| spell(&self.view, t)).map(|t| t + star);
         if !is_known {
             return Ok(ValueAt { type_id, type_name, ..value });
         }
@@ -208,14 +215,15 @@ impl<'a> Values<'a> {
     /// With an argument, only finds the plan: [`part`](Self::part) continues from it, and looks up the type's name and
     /// lowers the result.
     fn variable(&mut self, place: Place, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
-        let view = self.view;
-        let plan = plan_of(&view, place, found);
-        let name = String::from_utf8_lossy(view.string(found.name));
+        let type_name = if argument.is_some() { None } else { self.spelled(found.type_id) };
+        let view = &self.view;
+        let plan = plan_of(view, place, found);
+        let name = || String::from_utf8_lossy(view.string(found.name));
         // Registers and memory may have changed by the time the function returns.
         let plan = match plan {
             Ok(_) if place.at_return => self.passed(place, found),
             Err(Missing::OptimizedOut) => {
-                let why = provenance::unplaced(&view, place.object, place.placed, found);
+                let why = provenance::unplaced(view, place.object, place.placed, found);
                 Err(why.map_or(Missing::OptimizedOut, Missing::Unsupported))
             }
             plan => plan,
@@ -224,7 +232,7 @@ impl<'a> Values<'a> {
             // The part that is read is lowered when it is known.
             Ok(plan) if argument.is_some() => (State::Readable, None, None, Some(plan)),
             Ok(plan) => {
-                let (state, location, fetch) = self.lower((place.object, place.pc), &plan, None, &name);
+                let (state, location, fetch) = self.lower((place.object, place.pc), &plan, None, &name());
                 (state, location, fetch, Some(plan))
             }
             Err(Missing::Elsewhere) => (State::Elsewhere, None, None, None),
@@ -235,18 +243,18 @@ impl<'a> Values<'a> {
         let with_line = place.with_lines;
         let nearest = || match found.location {
             Location::Everywhere(_) if found.is_parameter && view.is_user(place.object) => {
-                let behind = nearest_location::behind_prologue(&view, place.object, place.pc, with_line)?;
+                let behind = nearest_location::behind_prologue(view, place.object, place.pc, with_line)?;
                 let at = At { object: place.object, pc: behind.pc, is_entry: true };
-                let there = Plan::of_variable(&view, found.location, found.type_id, at);
-                (is_at_entry(&view, place) && there.is_ok()).then_some(behind)
+                let there = Plan::of_variable(view, found.location, found.type_id, at);
+                (is_at_entry(view, place) && there.is_ok()).then_some(behind)
             }
-            location => nearest_location::nearest(&view, place.object, location, place.pc, with_line),
+            location => nearest_location::nearest(view, place.object, location, place.pc, with_line),
         };
         ValueAt {
-            name: argument.map_or_else(|| name.into_owned(), |a| a.text.clone()),
+            name: argument.map_or_else(|| name().into_owned(), |a| a.text.clone()),
             role,
             type_id: found.type_id,
-            type_name: if argument.is_some() { None } else { self.spelled(found.type_id) },
+            type_name,
             state,
             location,
             fetch,
@@ -342,14 +350,13 @@ impl<'a> Values<'a> {
     ) -> (State, Option<String>, Option<String>) {
         let target = Target { view: &self.view, object, pc };
         let place = target.place(plan);
-        let body = target.body_at(plan, argument, &place);
-        let fetch = body.as_ref().ok().map(|body| [name, "=", body].concat());
+        let fetch = target.body_behind([name, "="], plan, argument, &place);
         let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
-        match (place, &body, argument) {
+        match (place, fetch, argument) {
             (Err(why), ..) => (State::Unsupported, Some(why), None),
             // The requested cast is not possible: report the reason.
-            (_, Err(why), Some(_)) => (State::Unsupported, Some(why.clone()), None),
-            (Ok(text), ..) => (state, Some(text), fetch),
+            (_, Err(why), Some(_)) => (State::Unsupported, Some(why), None),
+            (Ok(text), fetch, _) => (state, Some(text), fetch.ok()),
         }
     }
 
@@ -360,7 +367,7 @@ impl<'a> Values<'a> {
 
     /// The name of a type.
     pub(crate) fn spelled(&mut self, type_id: Option<TypeId>) -> Option<String> {
-        let spelled = self.spellings.spelled(type_id?)?;
-        Some(self.spellings.text(spelled).to_owned())
+        let type_id = type_id?;
+        self.spelled.entry(type_id).or_insert_with(|| spell(&self.view, type_id)).clone()
     }
 }

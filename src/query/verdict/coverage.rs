@@ -23,7 +23,13 @@ pub struct Coverage {
     pub by: ByMechanism<u32>,
     /// Copies that are not counted because their code is gone once the kernel runs, or never runs.
     pub left_out: Vec<(Reason, u32)>,
+    /// The addresses in order, whether each is an inlined copy, and the position of its verdicts in `distinct`.
+    addresses: Vec<(u32, bool, u8)>,
+    distinct: Vec<Verdicts>,
 }
+
+/// More distinct verdicts than the addresses of a function have. Those behind are not kept.
+const MOST_DISTINCT: usize = 64;
 
 /// Addresses, and the verdicts of `register_kprobe` on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +65,7 @@ impl Coverage {
     /// The coverage of a function with these placements in one object. Cost: judges each placement.
     pub fn of(view: &View<'_>, judge: &Judge<'_, '_>, object: ObjectId, places: &[Placed]) -> Self {
         let mut callers: FxHashSet<FunctionId> = FxHashSet::default();
-        let mut addresses: Vec<(u32, bool)> = Vec::with_capacity(places.len());
+        let mut addresses: Vec<(u32, bool, u8)> = Vec::with_capacity(places.len());
         for place in places {
             if is_nested(view, *place) {
                 continue;
@@ -70,16 +76,35 @@ impl Coverage {
             {
                 callers.insert(outer.record.function);
             }
-            addresses.push((place.record.entry.get(), outer.is_some()));
+            addresses.push((place.record.entry.get(), outer.is_some(), 0));
         }
         addresses.sort_unstable();
-        addresses.dedup_by_key(|(pc, _)| *pc);
+        addresses.dedup_by_key(|(pc, ..)| *pc);
         let by = ByMechanism::new(view.is_user(object), |_| 0);
         let mut coverage = Self { callers: callers.len() as u32, by, ..Self::default() };
-        for (pc, is_inline) in addresses {
-            coverage.add(judge.verdicts(object, pc, is_inline), is_inline);
+        for (pc, is_inline, position) in &mut addresses {
+            let verdicts = judge.verdicts(object, *pc, *is_inline);
+            coverage.add(verdicts, *is_inline);
+            *position = coverage.keep(verdicts);
         }
+        coverage.addresses = addresses;
         coverage
+    }
+
+    /// The position of these verdicts among the distinct ones.
+    fn keep(&mut self, verdicts: Verdicts) -> u8 {
+        let known = self.distinct.iter().position(|v| *v == verdicts);
+        let at = known.unwrap_or(self.distinct.len());
+        if known.is_none() && at < MOST_DISTINCT {
+            self.distinct.push(verdicts);
+        }
+        at as u8
+    }
+
+    /// The verdicts on an address, if it was judged as such a copy.
+    pub(crate) fn verdicts(&self, pc: u32, is_inline: bool) -> Option<Verdicts> {
+        let at = self.addresses.binary_search_by_key(&(pc, is_inline), |a| (a.0, a.1)).ok()?;
+        self.distinct.get(usize::from(self.addresses[at].2)).copied()
     }
 
     /// The coverage of a single address.
@@ -145,7 +170,8 @@ pub fn of_spec<'a>(view: &View<'a>, spec: &FunctionSpec) -> Vec<Covered<'a>> {
 
 /// Whether a placement lies within another placement of the same function.
 pub fn is_nested(view: &View<'_>, place: Placed) -> bool {
+    let Some(outer) = place.outer(view) else { return false };
     let function = |p: &Placed| functions::function(view, p.record).map(|f| (f.name, f.file, f.line.get()));
     let own = function(&place);
-    std::iter::successors(place.outer(view), |o| o.outer(view)).any(|o| function(&o) == own)
+    std::iter::successors(Some(outer), |o| o.outer(view)).any(|o| function(&o) == own)
 }
