@@ -25,15 +25,24 @@ pub fn give_back() {
 }
 
 /// Takes memory in large steps from now on, for a question that needs much: each of its threads asks the system for 4 KB
-/// at a time otherwise (glibc 2.36, `sysmalloc`), and the other one waits.
+/// at a time otherwise (glibc 2.36, `sysmalloc`), and the other one waits. The first step of this thread is to have large
+/// pages: a fault each instead of 512.
 pub fn take_in_large_steps() {
     #[cfg(target_env = "gnu")]
     {
-        const STEP: libc::c_int = 8 << 20;
-        // SAFETY: both only set a number.
+        const STEP: usize = 8 << 20;
+        const LARGE_PAGE: usize = 2 << 20;
+        // SAFETY: the first three only set a number, the block is not used, and advice changes no content, whatever is
+        // there.
         unsafe {
-            libc::mallopt(libc::M_TOP_PAD, STEP);
-            libc::mallopt(libc::M_TRIM_THRESHOLD, 2 * STEP);
+            libc::mallopt(libc::M_TOP_PAD, STEP as libc::c_int);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, 2 * STEP as libc::c_int);
+            libc::mallopt(libc::M_MMAP_THRESHOLD, STEP as libc::c_int);
+            // Takes the step.
+            let block = libc::malloc(LARGE_PAGE);
+            let first = block.map_addr(|at| at.next_multiple_of(LARGE_PAGE));
+            libc::madvise(first, STEP, libc::MADV_HUGEPAGE);
+            libc::free(block);
         }
     }
 }

@@ -9,10 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::super::Place;
 use super::tree;
 
-/// The end of a tree, encoded like its content. If the bytes turn out to be damaged, it is empty, and its [`Stored`]
-/// knows.
-///
-/// [`Stored`]: super::Stored
+/// The end of a tree, encoded like its content. If the bytes turn out to be damaged, it is empty, and the tables that it
+/// is from know.
 #[derive(Clone)]
 pub struct Deferred<T> {
     decoded: OnceLock<Box<T>>,
