@@ -53,16 +53,19 @@ pub fn list(
         });
         parts.map(|(at, part)| (at, reader.read(part))).collect::<Vec<_>>()
     };
-    let mut read = thread::scope(|threads| {
-        let second = (is_shared && parts.len() >= PARTS)
-            .then(|| thread::Builder::new().stack_size(STACK).spawn_scoped(threads, work));
-        let mut read = work();
-        // Without a second thread, this one has read all.
-        if let Some(Ok(second)) = second {
-            read.extend(second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        read
-    });
+    // A scope asks the system for memory, which the C library does not.
+    let mut read = match is_shared && parts.len() >= PARTS {
+        false => work(),
+        true => thread::scope(|threads| {
+            let second = thread::Builder::new().stack_size(STACK).spawn_scoped(threads, work);
+            let mut read = work();
+            // Without a second thread, this one has read all.
+            if let Ok(second) = second {
+                read.extend(second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            read
+        }),
+    };
     read.sort_unstable_by_key(|(at, _)| *at);
     let mut listing = Listing::default();
     let mut read = parts.iter().zip(read).peekable();
