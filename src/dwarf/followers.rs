@@ -37,11 +37,10 @@ impl Follower {
 }
 
 impl Followers {
-    /// Empties it; its memory is kept.
+    /// Empties it, between two objects; its memory is kept.
     pub fn clear(&mut self) {
         self.types.clear();
         self.names.clear();
-        self.leave_object();
     }
     /// Forgets what is valid for one object only.
     pub fn leave_object(&mut self) {

@@ -22,8 +22,8 @@ use crate::version;
 use probeidx_format::meta::InputMeta;
 use std::cell::Cell;
 
-/// Bytes of module files per batch: enough that most types that modules share are described once in many of them, few
-/// enough that all threads stay busy to the end. The bytes of an index depend on it, so it must not depend on the machine.
+/// Bytes of module files per batch. Each batch describes the types that its modules share once, so that few batches save
+/// work; many keep all threads busy to the end. The bytes of an index depend on it, so it must not depend on the machine.
 const GROUP: u64 = 48 << 20;
 
 /// Bytes of `.debug_info` after which the pages of a module that were read are removed from memory. Linkers leave the
