@@ -348,7 +348,8 @@ mod tests {
 
         #[test]
         fn damaged_rows_end(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            prop_assert!(Rows::read(&bytes, 1).count() <= 4 * bytes.len() + 1);
+            // The number of rows and each row take a bit or more, and the last row may reach past the end.
+            prop_assert!(Rows::read(&bytes, 1).count() <= 8 * bytes.len());
         }
     }
 }
