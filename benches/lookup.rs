@@ -62,7 +62,7 @@ fn verdicts(kernel: Lookup<'_>, text: &str, arguments: &[&str]) -> usize {
     let wanted = Wanted { arguments: &arguments, ..Wanted::default() };
     let mut taken = 0;
     for spec in spec::parse(text).unwrap() {
-        resolve::resolve(*kernel.view(), &spec, wanted, |place, _| {
+        resolve::resolve(kernel.view(), &spec, wanted, |place, _| {
             let read = place.values.iter().filter(|v| v.fetch.is_some()).count();
             taken += usize::from(place.verdicts.any_address().is_ok()) + read;
             Ok(())

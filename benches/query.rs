@@ -37,7 +37,7 @@ fn main() {
 /// How many lines `find --args` prints.
 fn find(index: &Index, pattern: &str) -> usize {
     let view = index.view().unwrap();
-    let mut lister = Lister::new(view, true);
+    let mut lister = Lister::new(&view, true);
     let mut lines = Lines::default();
     for spec in spec::parse(pattern).unwrap() {
         lister.list(&listed(&view, &spec).unwrap(), spec.spelled, &mut lines).unwrap();
@@ -50,7 +50,7 @@ fn find(index: &Index, pattern: &str) -> usize {
 fn placements(index: &Index, text: &str) -> usize {
     let mut count = 0;
     for spec in spec::parse(text).unwrap() {
-        resolve::resolve(index.view().unwrap(), &spec, Default::default(), |_, _| {
+        resolve::resolve(&index.view().unwrap(), &spec, Default::default(), |_, _| {
             count += 1;
             Ok(())
         })

@@ -48,6 +48,23 @@ pub enum ErrorKind {
     IndexDamaged,
 }
 
+impl Error {
+    /// An error in the bytes of a file, with its section and offset.
+    pub(crate) fn of_format(error: &probeidx_format::Error, path: &Path, hint: &str) -> Self {
+        use probeidx_format::Error as E;
+        let kind = match error {
+            E::NotAnIndex | E::Length { .. } | E::Section { .. } => ErrorKind::IndexDamaged,
+            E::Older { .. } => ErrorKind::IndexTooOld,
+            E::Newer { .. } => ErrorKind::IndexTooNew,
+        };
+        let plain = Self::new(kind, error.to_string()).at(path).hint(hint);
+        match error {
+            E::Section { section, offset, .. } => plain.section(*section).offset(*offset),
+            _ => plain,
+        }
+    }
+}
+
 impl ErrorKind {
     const ALL: [Self; 16] = [
         Self::Usage,

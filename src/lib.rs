@@ -74,12 +74,19 @@ pub mod load;
 #[cfg(feature = "build")]
 mod merge;
 #[cfg(feature = "build")]
+mod package;
+#[cfg(feature = "build")]
 pub mod pipeline;
 #[cfg(feature = "build")]
 mod shapes;
+#[doc(hidden)]
+pub mod store;
 #[cfg(feature = "build")]
 mod write;
 
+#[cfg(feature = "build")]
+#[doc(hidden)]
+pub mod fleet;
 #[doc(hidden)]
 pub mod kernels;
 #[doc(hidden)]
@@ -124,7 +131,7 @@ pub use query::spec::argument::Argument;
 /// let arguments = [probeidx::Argument::parse("flags")?];
 /// let wanted = Wanted { arguments: &arguments, ..Wanted::default() };
 /// for spec in answer::parse(&view, "submit")? {
-///     answer::answers(view, &spec, wanted, &mut |answer| {
+///     answer::answers(&view, &spec, wanted, &mut |answer| {
 ///         let Answer::Code(placement, _) = answer else { panic!("submit is a function") };
 ///         assert!(placement.verdicts.of(Mechanism::Kprobe).is_some());
 /// #         #[cfg(target_arch = "x86_64")]

@@ -3,9 +3,12 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{OnFault, Watched};
 use memmap2::{Mmap, MmapOptions};
+use probeidx_format::store::Kernel;
 use std::fs::{File, Metadata, OpenOptions};
+use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A file mapped into memory, read-only.
 pub struct Mapping {
@@ -44,6 +47,31 @@ impl Mapping {
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         self.map.as_deref().unwrap_or_default()
+    }
+}
+
+/// A kernel of a store, with the mapping that it reads.
+pub struct Kept {
+    /// Declared before the mapping, so that it is dropped first.
+    kernel: Kernel<'static>,
+    _mapping: Arc<Mapping>,
+}
+
+impl Kept {
+    /// Opens a kernel, given where its segments lie.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::open`].
+    pub fn open(mapping: Arc<Mapping>, chain: &[Range<usize>]) -> probeidx_format::Result<Self> {
+        // SAFETY: the bytes stay mapped as long as the mapping, which `Self` keeps; and `Self` lends the kernel only for
+        // as long as itself is borrowed.
+        let bytes: &'static [u8] = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(mapping.bytes()) };
+        let kernel = Kernel::open(chain.iter().map(|range| bytes.get(range.clone()).unwrap_or_default()))?;
+        Ok(Self { kernel, _mapping: mapping })
+    }
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel<'_> {
+        &self.kernel
     }
 }
 

@@ -63,21 +63,21 @@ pub extern "C" fn probeidx_addr(
     error: *mut ErrorOut,
 ) -> i32 {
     answers(index, (each, context), error, Some("there is nothing"), |open, each| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         let asked = bytes(text, usize::MAX)?;
         let remedy = "write 0xADDRESS, SYMBOL+OFFSET or MODULE:SYMBOL+OFFSET";
         let parsed =
             address::parse(asked).ok_or(Failure::Border(Status::Usage, "the text is no address", remedy))?;
-        let moved = (slide != 0 || open.loaded().is_none()).then(|| Loaded::moved_by(&view, slide));
+        let moved = (slide != 0 || open.loaded().is_none()).then(|| Loaded::moved_by(view, slide));
         let Some(loaded) = moved.as_ref().or(open.loaded()) else { return Ok(()) };
         let spots =
-            locate(&view, &parsed, loaded).map_err(|why| Error::new(ErrorKind::NoMatch, reason(&why)))?;
+            locate(view, &parsed, loaded).map_err(|why| Error::new(ErrorKind::NoMatch, reason(&why)))?;
         let mut cursor = Cursor::new(view);
         Ok(spots.into_iter().try_for_each(|(object, pc)| {
             let mut texts = Texts::new(view.strings());
             let at = cursor.at(object, pc);
             let frames = frames(at, &mut texts);
-            each.call(&spot(&view, at, &frames, &mut texts))
+            each.call(&spot(view, at, &frames, &mut texts))
         })?)
     })
 }

@@ -131,7 +131,7 @@ pub extern "C" fn probeidx_check(
     error: *mut ErrorOut,
 ) -> i32 {
     answers(index, (each, context), error, None, |open, each| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         let asked = sized(options, Stap::NONE)?.asked()?;
         let name = match name.is_null() {
             true => Path::new("script.stp"),
@@ -141,7 +141,7 @@ pub extern "C" fn probeidx_check(
         if script.len() > LARGEST {
             return Err(Failure::Border(Status::Usage, "the script has more than 16 MiB", "check its parts"));
         }
-        let definitions = check::definitions(&view);
+        let definitions = check::definitions(view);
         let report = check::check(view, definitions.as_ref(), &asked, name, script)?;
         let mut told = || {
             report.points.iter().try_for_each(|point| {

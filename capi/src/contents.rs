@@ -86,7 +86,7 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
             types: count(view.types.len()),
             bytes: view.section_sizes().map(|s| s.1).sum(),
             inline_instances: inline,
-            tracepoints: view.tracepoints.len() as u64,
+            tracepoints: view.tracepoints().len() as u64,
             labels,
             line_sequences: view.sequences.len() as u64,
             definitions: view.tapset.definitions() as u64,
@@ -165,7 +165,7 @@ pub extern "C" fn probeidx_sections(
     error: *mut ErrorOut,
 ) -> i32 {
     answers(index, (each, context), error, Some("there are no sections"), |open, each| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         Ok(view.section_sizes().try_for_each(|(name, bytes)| {
             let mut texts = Texts::new(view.strings());
             each.call(&Section { size: size_of::<Section>(), name: texts.keep(name.text()), bytes })
@@ -201,7 +201,7 @@ pub extern "C" fn probeidx_skipped(
     error: *mut ErrorOut,
 ) -> i32 {
     answers(index, (each, context), error, None, |open, each| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         let meta = view.meta().map_err(|e| open.index().error(e))?;
         Ok(meta.skipped.iter().try_for_each(|skipped| {
             let mut texts = Texts::new(view.strings());

@@ -79,15 +79,15 @@ pub extern "C" fn probeidx_decode(
     error: *mut ErrorOut,
 ) -> i32 {
     answers(index, (each, context), error, None, |open, each| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         let line = bytes(line, length)?;
         let memory = memory(log)?;
         let is_given = memory.flags & Log::GIVEN != 0;
         let given = match is_given {
-            true => Some(Loaded::moved_by(&view, memory.slide)),
+            true => Some(Loaded::moved_by(view, memory.slide)),
             false => open.loaded().cloned(),
         };
-        let mut decoder = Decoder::new(view, given, vec![]);
+        let mut decoder = Decoder::new(view, given, &[]);
         if memory.flags & Log::MOVED != 0 {
             decoder.moved_by(memory.slide);
         }
@@ -120,7 +120,7 @@ pub extern "C" fn probeidx_decode(
             }
             let levels: Vec<_> = places.iter().map(|at| frames(at, &mut texts)).collect();
             let spots: Vec<Spot> =
-                places.iter().zip(&levels).map(|(at, levels)| spot(&view, at, levels, &mut texts)).collect();
+                places.iter().zip(&levels).map(|(at, levels)| spot(view, at, levels, &mut texts)).collect();
             result = each.call(&Decoded {
                 size: size_of::<Decoded>(),
                 text: texts.keep(one.text),

@@ -23,17 +23,17 @@ pub extern "C" fn probeidx_find(
 ) -> i32 {
     const ARGS: u32 = 1;
     answers(index, (each, context), error, Some("nothing matches"), |open, each| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         let mut lister = Lister::new(view, flags & ARGS != 0);
         let mut lines = Lines::default();
-        let specs = answer::parse(&view, text(pattern)?)?;
+        let specs = answer::parse(view, text(pattern)?)?;
         let points = alias::asked(&specs);
         if !points.is_empty() {
-            let definitions = Definitions::of_index(&view)?;
+            let definitions = Definitions::of_index(view)?;
             alias::list(view, &definitions, &points, flags & ARGS != 0, false, &mut lines)?;
         }
         for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {
-            lister.list(&listed(&view, spec)?, spec.spelled, &mut lines)?;
+            lister.list(&listed(view, spec)?, spec.spelled, &mut lines)?;
         }
         lines.sort();
         for line in lines.iter() {

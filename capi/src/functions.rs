@@ -59,9 +59,9 @@ pub extern "C" fn probeidx_functions(
     error: *mut ErrorOut,
 ) -> i32 {
     answers(index, (each, context), error, Some("there is no such function"), |open, each| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         let asked = Asked::new(pattern, flags)?;
-        let definitions = Definitions::of_index(&view)?;
+        let definitions = Definitions::of_index(view)?;
         let names = definitions.function_names().into_iter().filter(|name| asked.is_meant(name));
         let is_shown = |f: &&ast::Function| !f.private || asked.with_private();
         for function in names.flat_map(|name| definitions.functions(name)).filter(is_shown) {
@@ -128,9 +128,9 @@ pub extern "C" fn probeidx_macros(
     error: *mut ErrorOut,
 ) -> i32 {
     answers(index, (each, context), error, Some("there is no such macro"), |open, each| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         let asked = Asked::new(pattern, flags)?;
-        let definitions = Definitions::of_index(&view)?;
+        let definitions = Definitions::of_index(view)?;
         let mut found: Vec<_> = definitions.macros().filter(|(name, _)| asked.is_meant(name)).collect();
         found.sort_unstable_by_key(|(name, _)| *name);
         for (name, of) in found {

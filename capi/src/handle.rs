@@ -57,8 +57,8 @@ impl Open {
         self.loaded.as_ref()
     }
     /// The programming interface to the index.
-    pub fn lookup(&self) -> Lookup<'_> {
-        self.lookup
+    pub fn lookup(&self) -> &Lookup<'_> {
+        &self.lookup
     }
     /// The index.
     pub fn index(&self) -> &Index {

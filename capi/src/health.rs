@@ -51,8 +51,8 @@ pub extern "C" fn probeidx_check_tapset(
     error: *mut ErrorOut,
 ) -> i32 {
     answers(index, (each, context), error, Some("there are no tapsets in the index"), |open, each| {
-        let view = *open.lookup().view();
-        let definitions = check::definitions(&view)?;
+        let view = open.lookup().view();
+        let definitions = check::definitions(view)?;
         let health = tapset_health::health(view, &definitions)?;
         let mut found = Each::new(found, context)?;
         for alias in &health.aliases {

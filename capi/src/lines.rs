@@ -49,7 +49,7 @@ pub extern "C" fn probeidx_lines(
     answers(index, (each, context), error, Some("there are no such lines"), |open, each| {
         let lookup = open.lookup();
         let view = lookup.view();
-        let judge = Judge::new(*view);
+        let judge = Judge::new(view);
         for spec in spec::parse(text(spec)?)? {
             for listing in line_listing::lines(view, &line_listing::asked(&spec)?) {
                 listing.lines.iter().filter(|l| !l.points.is_empty()).try_for_each(|line| {

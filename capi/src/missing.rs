@@ -66,7 +66,7 @@ pub extern "C" fn probeidx_why_not(
     error: *mut ErrorOut,
 ) -> i32 {
     answers(index, (each, context), error, Some("nothing is known against it"), |open, each| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         for reason in reasons(view, sought, text(asked)?)? {
             let (mut texts, mut kept) = (Texts::new(view.strings()), Kept::default());
             let (near, near_count) = kept.list(texts.all(&reason.near));
@@ -84,19 +84,19 @@ pub extern "C" fn probeidx_why_not(
     })
 }
 
-fn reasons(view: View<'_>, sought: u32, asked: &str) -> Answer<Vec<Reason>> {
+fn reasons(view: &View<'_>, sought: u32, asked: &str) -> Answer<Vec<Reason>> {
     let what = Sought::ALL.into_iter().find(|s| *s as u32 == sought);
     let unknown = Failure::Border(Status::Argument, "there is no such kind of question", "ask for 0 to 5");
-    let defined = |kind| Ok(vec![definitions::missing(&Definitions::of_index(&view)?, kind, asked)]);
+    let defined = |kind| Ok(vec![definitions::missing(&Definitions::of_index(view)?, kind, asked)]);
     match what.ok_or(unknown)? {
         Sought::Spec => {
-            let specs = answer::parse(&view, asked)?;
-            let mut reasons = explain::why_not(&view, &specs);
+            let specs = answer::parse(view, asked)?;
+            let mut reasons = explain::why_not(view, &specs);
             reasons.extend(missing::why_not(view, &specs)?);
             Ok(reasons)
         }
-        Sought::Type => Ok(vec![types::missing(&view, asked)]),
-        Sought::Module => Ok(vec![no_module(&view, &asked.replace('-', "_"))]),
+        Sought::Type => Ok(vec![types::missing(view, asked)]),
+        Sought::Module => Ok(vec![no_module(view, &asked.replace('-', "_"))]),
         Sought::Alias => defined(Kind::Alias),
         Sought::Function => defined(Kind::Function),
         Sought::Macro => defined(Kind::Macro),

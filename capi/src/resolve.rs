@@ -74,9 +74,9 @@ pub extern "C" fn probeidx_resolve(
             arguments: &arguments,
             running: None,
         };
-        let view = *lookup.view();
+        let view = lookup.view();
         let writer = || Writer::new(lookup, options);
-        let specs = answer::parse(&view, text(spec)?)?;
+        let specs = answer::parse(view, text(spec)?)?;
         Ok(specs.iter().try_for_each(|spec| {
             answer::answers(view, spec, wanted, &mut |answer| match &answer {
                 Answer::Code(placement, filter) => each.call(writer().placement(placement, *filter).as_ref()),
@@ -110,10 +110,10 @@ pub extern "C" fn probeidx_defined(
     error: *mut ErrorOut,
 ) -> i32 {
     ask(index, error, |open| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         let argument = argument::parse(text(argument)?)?;
         let (mut places, mut at, mut why) = (0, 0, None);
-        for one in answer::parse(&view, text(spec)?)? {
+        for one in answer::parse(view, text(spec)?)? {
             let found = defined::defined(view, &one, &argument)?;
             places += found.places;
             at += found.defined;

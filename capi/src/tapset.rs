@@ -130,9 +130,9 @@ pub extern "C" fn probeidx_tapset(
     error: *mut ErrorOut,
 ) -> i32 {
     answers(index, (each, context), error, Some("there is no such alias"), |open, each| {
-        let view = *open.lookup().view();
+        let view = open.lookup().view();
         let asked = Asked::new(pattern, flags)?;
-        let definitions = Definitions::of_index(&view)?;
+        let definitions = Definitions::of_index(view)?;
         let names = definitions.alias_names().into_iter().filter(|name| asked.is_meant(name));
         // By position: an alias with several names is one, and a name can be defined repeatedly.
         let mut found: Vec<&ast::Alias> = vec![];

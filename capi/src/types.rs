@@ -104,14 +104,14 @@ pub extern "C" fn probeidx_type_of(
 ) -> i32 {
     answers(index, (each, context), error, NO_TYPE, |open, each| {
         let lookup = open.lookup();
-        let found = lookup::Type::new(lookup, TypeId::new(id));
+        let found = lookup::Type::new(*lookup, TypeId::new(id));
         Ok(found.map_or(Ok(()), |one| call(lookup, one, false, each))?)
     })
 }
 
 /// If `several` types have the name, includes the objects that use this one.
 fn call(
-    lookup: Lookup<'_>,
+    lookup: &Lookup<'_>,
     one: lookup::Type<'_>,
     several: bool,
     each: &mut Each<Type>,
@@ -162,13 +162,13 @@ fn member(m: &lookup::Member<'_>, texts: &mut Texts) -> Member {
 
 /// What is at the end of a path; `steps` keeps the steps to it.
 fn walked_to(
-    lookup: Lookup<'_>,
+    lookup: &Lookup<'_>,
     walked: &member::Walked,
     steps: &mut Vec<Step>,
     texts: &mut Texts,
 ) -> Member {
     let place = walked.place();
-    let of = walked.type_id.and_then(|id| lookup::Type::new(lookup, id));
+    let of = walked.type_id.and_then(|id| lookup::Type::new(*lookup, id));
     let (lowest_bit, width) = walked.bits.unwrap_or((0, 0));
     let step = |op, size, value| Step { op, size, value, name: Text::EMPTY };
     steps.extend(walked.moves.iter().map(|one| match one {

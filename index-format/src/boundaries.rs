@@ -115,6 +115,42 @@ pub fn is_start(bytes: &[u8], offset: u32) -> Option<bool> {
     Some(at == wanted && symbol != GAP)
 }
 
+/// A bit for each byte of a section of this size, the lowest of a byte first: what [`encode`] was given.
+pub fn decode(bytes: &[u8], size: u32) -> Vec<u8> {
+    let size = size as usize;
+    let mut out = vec![0; size.div_ceil(8)];
+    for number in 0..size.div_ceil(BLOCK) {
+        let start = bytes.get(4 * number..).and_then(|rest| rest.first_chunk());
+        let start = start.map_or(usize::MAX, |start| u32::from_le_bytes(*start) as usize);
+        let Some(rest) = bytes.get(start..) else { break };
+        let mut bits = Bits::new(rest);
+        let end = (size - number * BLOCK).min(BLOCK);
+        let (mut at, mut length, mut symbol) = (0, 0, GAP);
+        let mut set = |at: usize| {
+            if at <= end {
+                let at = number * BLOCK + at - 1;
+                out[at / 8] |= 1 << (at % 8);
+            }
+        };
+        while at < end && !bits.ended() {
+            symbol = bits.symbol(after(symbol));
+            match symbol {
+                GAP => (at, length) = (at + FAR, 0),
+                REPEATED => {
+                    (1..=TIMES).filter(|_| length > 0).for_each(|times| set(at + times * length));
+                    at += TIMES * length;
+                }
+                distance => {
+                    length = distance as usize;
+                    at += length;
+                    set(at);
+                }
+            }
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +175,7 @@ mod tests {
             }
             let mut encoded = encode(&bits);
             encoded.extend([0xff; 9]);
+            prop_assert_eq!(&decode(&encoded, 8 * bits.len() as u32), &bits);
             for at in 0..bits.len() as u32 * 8 {
                 prop_assert_eq!(is_start(&encoded, at), Some(bit(&bits, at)), "{}", at);
             }

@@ -42,9 +42,10 @@ use crate::bits::{BitWriter, Bits};
 use crate::codes::{self, Context};
 use crate::expr::{self, Expr, Place};
 use crate::id::Pc;
+use crate::store::moved::Moved;
 pub use ranges::Ranges;
 use ranges::{Cursor, Own};
-pub use write::{Block, Buffer, DetailWriter};
+pub use write::{Block, Buffer, DetailWriter, Moving};
 
 /// Addresses from `start` to below `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,13 +198,18 @@ impl<'a> Details<'a> {
     /// Reads the details of a placement with this entry from the bytes at its offset. Cost: its ranges.
     #[inline]
     pub fn read(bytes: &'a [u8], entry: Pc) -> Self {
+        Self::read_moved(bytes, entry, Moved::NOT)
+    }
+    /// Reads details whose addresses, and `entry`, are shared by several kernels.
+    #[inline]
+    pub fn read_moved(bytes: &'a [u8], entry: Pc, moved: Moved<'a>) -> Self {
         let mut bits = Bits::new(bytes);
         let entry = entry.get();
         let outer = bits.number32(codes::OUTER);
         let (own, cursor) = Own::read(&mut bits, entry, outer != 0);
         let call = (outer != 0).then(|| CallSite::read(&mut bits));
-        let ranges = Ranges::of_placement(own);
-        let reader = expr::Reader::new(bits);
+        let ranges = Ranges::of_placement(own, moved);
+        let reader = expr::Reader::new(bits, moved);
         let (count, kind) = (NO_LIST, FIRST_ITEM);
         let items = Items { reader, entry, own, cursor, last: ranges, count, due: 0, kind, depth: 0 };
         Self { outer, ranges, call, items }
@@ -253,7 +259,7 @@ impl<'a> Items<'a> {
     #[inline]
     fn counted(&mut self, count: u64, of_block: bool) -> Ranges<'a> {
         match count {
-            OF_PLACEMENT => Ranges::of_placement(self.own),
+            OF_PLACEMENT => Ranges::of_placement(self.own, self.reader.moved),
             OF_LAST => self.last,
             count => Ranges::counted(
                 &mut self.reader.bits,
@@ -261,6 +267,7 @@ impl<'a> Items<'a> {
                 self.entry,
                 self.cursor,
                 of_block,
+                self.reader.moved,
             ),
         }
     }
@@ -314,7 +321,7 @@ impl<'a> Iterator for Items<'a> {
             }
             WHOLE => {
                 let first = self.cursor.current().unwrap_or(Range { start: 0, end: 0 });
-                Location::Within(first, self.reader.read(Place::Only))
+                Location::Within(self.reader.moved.range(first), self.reader.read(Place::Only))
             }
             _ => Location::None,
         };

@@ -1,4 +1,5 @@
 //! Errors in the bytes of an index.
+use std::cmp::Ordering;
 
 /// Why an index cannot be opened or is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +37,17 @@ pub enum Error {
         /// What is wrong.
         what: &'static str,
     },
+}
+
+impl Error {
+    /// An error unless the version of a file is the one that is read.
+    pub(crate) fn unless_version(read: u32, found: u32) -> Result<()> {
+        match found.cmp(&read) {
+            Ordering::Less => Err(Self::Older { found }),
+            Ordering::Greater => Err(Self::Newer { found }),
+            Ordering::Equal => Ok(()),
+        }
+    }
 }
 
 /// The result of reading an index.

@@ -34,8 +34,9 @@ mod write;
 
 use crate::bits::Bits;
 use crate::codes::{Context, EXPRESSION, OPERAND, REFERENCE, REGISTER, VERBATIM_LENGTH, verbatim};
+use crate::store::moved::Moved;
 use write::put_sleb;
-pub(crate) use write::{Written, put};
+pub(crate) use write::{Written, put, put_read};
 
 /// A location expression (DWARF 5, section 2.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,12 +214,13 @@ fn operand(kind: u32) -> Option<Context> {
 pub(crate) struct Reader<'a> {
     pub bits: Bits<'a>,
     history: History,
+    pub moved: Moved<'a>,
 }
 
 impl<'a> Reader<'a> {
     #[inline]
-    pub fn new(bits: Bits<'a>) -> Self {
-        Self { bits, history: History::NEW }
+    pub fn new(bits: Bits<'a>, moved: Moved<'a>) -> Self {
+        Self { bits, history: History::NEW, moved }
     }
     /// Passes over the next expression.
     #[inline]
@@ -238,15 +240,15 @@ impl<'a> Reader<'a> {
             FRAME => Expr::Frame(number),
             FRAME_SUM => Expr::FrameSum(number),
             NUMBER => Expr::Constant(number),
-            MEMORY => Expr::Memory(number as u64),
-            ADDRESS => Expr::Address(number as u64),
+            MEMORY => Expr::Memory(self.moved.address(number as u64)),
+            ADDRESS => Expr::Address(self.moved.address(number as u64)),
             OPERATIONS => Expr::Verbatim(Operations { bits: self.bits.to(number as usize) }),
             _ => Expr::Verbatim(Operations { bits: Bits::new(&[]) }),
         }
     }
     #[inline(always)]
     fn coded(&mut self, place: Place) -> Coded {
-        let Self { bits, history: History([previous, before]) } = self;
+        let Self { bits, history: History([previous, before]), .. } = self;
         let kind = bits.symbol(EXPRESSION.at(previous.group() * 3 + place as u32));
         let coded = match kind {
             PREVIOUS => *previous,
@@ -285,6 +287,13 @@ impl<'a> Reader<'a> {
             }
         }
         coded
+    }
+}
+
+/// Makes the offset of an implicit pointer (`DW_OP_implicit_pointer` and GNU's) 0: it has no meaning in an index.
+pub fn forget_reference(operations: &mut [u8]) {
+    if let [0xa0 | 0xf2, offset @ ..] = operations {
+        offset.iter_mut().take(4).for_each(|byte| *byte = 0);
     }
 }
 

@@ -176,11 +176,7 @@ impl Header {
         if header.magic != MAGIC {
             return Err(Error::NotAnIndex);
         }
-        match header.version.get() {
-            found if found < VERSION => return Err(Error::Older { found }),
-            found if found > VERSION => return Err(Error::Newer { found }),
-            _ => {}
-        }
+        Error::unless_version(VERSION, header.version.get())?;
         let damaged = |what| Error::Section { section: "header", offset: 0, what };
         if header.own_checksum() != header.checksum.get() {
             return Err(damaged("the checksum of the header does not match"));

@@ -5,6 +5,8 @@
 //! entry of the placement (signed), and the number of its lexical block as in the details of the placement, from 1
 //! (0: none). The file is that of the function.
 use crate::id::{PlaceId, StrId};
+use crate::store::record::LabelRecord;
+use crate::table::{Table, Walk};
 use crate::varint::{self, Reader};
 
 /// A label in the code of a placement.
@@ -33,16 +35,21 @@ pub fn put(out: &mut Vec<u8>, before: &mut u32, label: Label) {
 }
 
 /// All labels, in order. Cost: about ten bytes each.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Labels<'a> {
     reader: Reader<'a>,
     place: u32,
+    shared: Walk<'a, LabelRecord>,
 }
 
 impl<'a> Labels<'a> {
     /// Reads the section.
     pub fn read(bytes: &'a [u8]) -> Self {
-        Self { reader: Reader::new(bytes), place: 0 }
+        Self { reader: Reader::new(bytes), place: 0, shared: Walk::none() }
+    }
+    /// Those of a store.
+    pub fn of_rows(shared: Table<'a, LabelRecord>) -> Self {
+        Self { reader: Reader::new(&[]), place: 0, shared: Walk::of(shared) }
     }
 }
 
@@ -52,7 +59,9 @@ impl Iterator for Labels<'_> {
     #[inline]
     fn next(&mut self) -> Option<Label> {
         if self.reader.rest().is_empty() {
-            return None;
+            let LabelRecord { place, name, line, distance, block } = self.shared.next()?;
+            let (line, distance) = (line.get() as i32, distance.get() as i32);
+            return Some(Label { place, name, line, distance, block: block.get() });
         }
         self.place = self.place.wrapping_add(self.reader.number32());
         Some(Label {

@@ -2,6 +2,7 @@
 pub use crate::sites::{CodeTable, RefusedBy, SiteKind, TableSet};
 
 use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, SymbolId, TypeId, UnitId};
+use crate::table::COLUMNS;
 use zerocopy::byteorder::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -12,32 +13,23 @@ macro_rules! records {
         #[repr(C)]
         pub struct $name { $($(#[$field_doc])* pub $field: $type,)* }
         const _: () = assert!(size_of::<$name>() == $size);
+        impl Record for $name {
+            const COLUMNS: &'static [usize] = {
+                const ALL: ([usize; COLUMNS], usize) = columns(&[$(size_of::<$type>()),*]);
+                ALL.0.split_at(ALL.1).0
+            };
+        }
     )*};
 }
 
-/// The same, and as tables packed.
-macro_rules! packed {
-    ($($(#[$doc:meta])* $name:ident = $size:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
-        records! { $($(#[$doc])* $name = $size { $($(#[$field_doc])* $field: $type,)* })* }
-        $(impl Record for $name {
-            const COLUMNS: &'static [usize] = {
-                const ALL: ([usize; 16], usize) = columns(&[$(size_of::<$type>()),*]);
-                ALL.0.split_at(ALL.1).0
-            };
-        })*
-    };
-}
-
 /// The columns for fields of these sizes: see [`table`](crate::table).
-const fn columns(fields: &[usize]) -> ([usize; 16], usize) {
-    let (mut columns, mut count, mut at) = ([0; 16], 0, 0);
+const fn columns(fields: &[usize]) -> ([usize; COLUMNS], usize) {
+    let (mut columns, mut count, mut at) = ([0; COLUMNS], 0, 0);
     while at < fields.len() {
-        if fields[at] == 8 {
-            columns[count] = 6;
-            columns[count + 1] = 2;
-            count += 2;
-        } else {
-            columns[count] = fields[at];
+        let mut left = fields[at];
+        while left > 0 {
+            columns[count] = if left > 6 { 6 } else { left };
+            left -= columns[count];
             count += 1;
         }
         at += 1;
@@ -148,7 +140,7 @@ records! {
     }
 }
 
-packed! {
+records! {
     /// A struct, union, class or enum that functions take or return. Ends where the next one starts; the table has one
     /// record more.
     TypeUsersRecord = 8 {
@@ -317,6 +309,10 @@ packed! {
         /// Its rules: an offset into `frame_rows`.
         rows: U32,
     }
+}
+
+impl Record for PlaceId {
+    const COLUMNS: &'static [usize] = &[size_of::<Self>()];
 }
 
 impl Record for StrId {

@@ -20,6 +20,7 @@
 mod write;
 
 use crate::record::Record;
+use crate::store::runs::Hint;
 use std::marker::PhantomData;
 use std::ops::Range;
 pub use write::{Packed, pack};
@@ -29,7 +30,15 @@ const BLOCK: usize = 32;
 /// Bytes at the end of a table, so that eight bytes can be read at the start of each number.
 const PADDING: usize = 8;
 /// The most columns a record has.
-const COLUMNS: usize = 16;
+pub(crate) const COLUMNS: usize = 24;
+
+/// Records that are not in a table of their own, but among those of other kernels.
+pub trait Rows<R>: Sync {
+    /// The record of this position. The hint is that of the position before, if there was one.
+    fn row(&self, at: u32, hint: &mut Hint) -> Option<R>;
+    /// The positions in a part whose records have this number in a column, which all kernels number alike; ascending.
+    fn positions(&self, part: Range<u32>, column: usize, number: u64) -> Vec<u32>;
+}
 
 /// A packed table, or a part of one. Copying it copies some pointers; records are decoded on demand. Damaged bytes give
 /// arbitrary records.
@@ -38,7 +47,8 @@ pub struct Table<'a, R> {
     /// The position of the part in the table.
     first: u32,
     len: u32,
-    record: PhantomData<R>,
+    /// Where the records are, if not in `bytes`.
+    shared: Option<&'a dyn Rows<R>>,
 }
 
 impl<R> Clone for Table<'_, R> {
@@ -51,7 +61,7 @@ impl<R> Copy for Table<'_, R> {}
 
 impl<R> Default for Table<'_, R> {
     fn default() -> Self {
-        Self { bytes: &[], first: 0, len: 0, record: PhantomData }
+        Self { bytes: &[], first: 0, len: 0, shared: None }
     }
 }
 
@@ -59,12 +69,11 @@ impl<'a, R: Record> Table<'a, R> {
     /// The table of so many records; `None` if their blocks cannot lie in these bytes. Reads none of them.
     pub fn open(bytes: &'a [u8], records: u32) -> Option<Self> {
         let front = 4 * (records as usize).div_ceil(BLOCK) + PADDING;
-        (records == 0 || front <= bytes.len()).then_some(Self {
-            bytes,
-            first: 0,
-            len: records,
-            record: PhantomData,
-        })
+        (records == 0 || front <= bytes.len()).then_some(Self { bytes, first: 0, len: records, shared: None })
+    }
+    /// A table of so many records that are elsewhere.
+    pub fn of_rows(rows: &'a dyn Rows<R>, records: u32) -> Self {
+        Self { bytes: &[], first: 0, len: records, shared: Some(rows) }
     }
     /// The number of records.
     #[inline]
@@ -83,7 +92,13 @@ impl<'a, R: Record> Table<'a, R> {
             return None;
         }
         let at = self.first as usize + at;
-        Some(row(Block::find(self.bytes, at / BLOCK).as_ref(), at % BLOCK))
+        match Block::find(self.bytes, at / BLOCK) {
+            Some(block) => Some(block.row(at % BLOCK)),
+            None => {
+                let mut found = R::new_zeroed();
+                fetch(self.shared, at, None, &mut found).then_some(found)
+            }
+        }
     }
     /// A record by its position, or zeros if there is none.
     #[inline(always)]
@@ -122,25 +137,32 @@ impl<'a, R: Record> Table<'a, R> {
     /// All records in order. Cost: a nanosecond or two for each column.
     #[inline]
     pub fn iter(&self) -> Iter<'a, R> {
-        Iter { table: *self, number: usize::MAX, block: None, at: 0, end: self.len() }
+        Iter { table: *self, number: usize::MAX, block: None, hint: Hint::default(), at: 0, end: self.len() }
     }
-    /// The positions of the records with this number in a column (see [`Record::COLUMNS`]), ascending. Cost: a look at
+    /// The positions of the records with this number in a column (see [`Record::COLUMNS`]) of strings or kinds, ascending. Cost: a look at
     /// the base and width of each block, and at the rows of those that may have it.
     pub fn positions(self, column: usize, number: u64) -> impl Iterator<Item = usize> + use<'a, R> {
         let (first, end) = (self.first as usize, self.first as usize + self.len());
-        let holding = (first / BLOCK..end.div_ceil(BLOCK)).filter_map(move |block| {
+        // One of the two is empty.
+        let packed = if self.shared.is_some() { 0..0 } else { first / BLOCK..end.div_ceil(BLOCK) };
+        let elsewhere = self.shared.map(|rows| rows.positions(first as u32..end as u32, column, number));
+        let holding = packed.filter_map(move |block| {
             let rows = Block::<R>::find(self.bytes, block)?;
             Some((block * BLOCK, rows.column(column), rows.beyond(column, number)?))
         });
-        holding.flat_map(move |(start, column, wanted)| {
+        let found = holding.flat_map(move |(start, column, wanted)| {
             let rows = start.max(first)..(start + BLOCK).min(end);
             rows.filter(move |at| column.number(at - start) == wanted).map(move |at| at - first)
-        })
+        });
+        found.chain(elsewhere.into_iter().flatten().map(move |at| at as usize - first))
     }
     /// The number of records up to the first one that does not satisfy this; those that do must come first. Cost: a
     /// binary search, which decodes of each record what is asked of it.
     #[inline]
     pub fn partition_point(&self, mut is_before: impl FnMut(R) -> bool) -> usize {
+        if let Some(shared) = self.shared {
+            return search(shared, self.first as usize..self.first as usize + self.len(), is_before);
+        }
         let (first, end) = (self.first as usize, self.first as usize + self.len());
         // The first records of blocks, of those that lie in this part.
         let (mut low, mut high) = (first.div_ceil(BLOCK), end.div_ceil(BLOCK));
@@ -192,13 +214,14 @@ pub struct Iter<'a, R> {
     /// The block of the last record, and its number.
     number: usize,
     block: Option<Block<'a, R>>,
+    hint: Hint,
     at: usize,
     end: usize,
 }
 
 impl<R> Clone for Iter<'_, R> {
     fn clone(&self) -> Self {
-        Self { table: self.table, number: self.number, block: self.block, at: self.at, end: self.end }
+        Self { at: self.at, ..*self }
     }
 }
 
@@ -215,7 +238,13 @@ impl<R: Record> Iterator for Iter<'_, R> {
         if self.number != at / BLOCK {
             (self.number, self.block) = (at / BLOCK, Block::find(self.table.bytes, at / BLOCK));
         }
-        Some(row(self.block.as_ref(), at % BLOCK))
+        match &self.block {
+            Some(block) => Some(block.row(at % BLOCK)),
+            None => {
+                let mut found = R::new_zeroed();
+                fetch(self.table.shared, at, Some(&mut self.hint), &mut found).then_some(found)
+            }
+        }
     }
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.end - self.at, Some(self.end - self.at))
@@ -238,6 +267,77 @@ impl<R: Record> DoubleEndedIterator for Iter<'_, R> {
         self.end -= 1;
         self.table.get(self.end)
     }
+}
+
+/// As [`Table::partition_point`], of records that are not in a table's bytes.
+#[cold]
+#[inline(never)]
+fn search<R: Record>(rows: &dyn Rows<R>, part: Range<usize>, mut is_before: impl FnMut(R) -> bool) -> usize {
+    let (mut low, mut high) = (part.start, part.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let record = rows.row(middle as u32, &mut Hint::default()).unwrap_or_else(R::new_zeroed);
+        if is_before(record) { low = middle + 1 } else { high = middle }
+    }
+    low - part.start
+}
+
+/// The records of a table one after another, for readers of bytes that a store has as records; none of an index.
+pub(crate) struct Walk<'a, R> {
+    rows: Option<&'a dyn Rows<R>>,
+    at: u32,
+    end: u32,
+}
+
+impl<R> Clone for Walk<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Walk<'_, R> {}
+
+impl<'a, R> Walk<'a, R> {
+    /// No records.
+    #[inline]
+    pub fn none() -> Self {
+        Self { rows: None, at: 0, end: 0 }
+    }
+    /// All records of a table of a store.
+    pub fn of(table: Table<'a, R>) -> Self {
+        Self { rows: table.shared, at: table.first, end: table.first + table.len }
+    }
+    /// The number of records that are left.
+    pub fn len(&self) -> usize {
+        (self.end - self.at) as usize
+    }
+    /// The next record.
+    #[inline]
+    pub fn next(&mut self) -> Option<R> {
+        if self.at >= self.end {
+            return None;
+        }
+        let at = self.at;
+        self.at += 1;
+        step(self.rows, at)
+    }
+}
+
+/// A record of a [`Walk`], which it is not given: its owner then need not lie in memory.
+#[cold]
+#[inline(never)]
+fn step<R>(rows: Option<&dyn Rows<R>>, at: u32) -> Option<R> {
+    rows?.row(at, &mut Hint::default())
+}
+
+/// Fetches a record that is not in a table's bytes; of a damaged table there is none, and zeros stay. It is given its own
+/// place: returned, the record of a packed table would be decoded whole wherever this one might be returned instead.
+#[cold]
+#[inline(never)]
+fn fetch<R>(rows: Option<&dyn Rows<R>>, at: usize, hint: Option<&mut Hint>, found: &mut R) -> bool {
+    let Some(rows) = rows else { return true };
+    let record = rows.row(at as u32, hint.unwrap_or(&mut Hint::default()));
+    record.map(|record| *found = record).is_some()
 }
 
 /// A block.

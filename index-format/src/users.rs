@@ -6,6 +6,8 @@
 //! rest the `FunctionId` less that of the previous use (the first: less 0). Typedefs, qualifiers and the dimensions
 //! of arrays do not count; parameters of function pointer types are not uses.
 use crate::id::FunctionId;
+use crate::store::record::UseRecord;
+use crate::table::{Table, Walk};
 use crate::varint::{self, Reader};
 
 /// A return value or parameter of some type.
@@ -40,16 +42,22 @@ pub fn put(out: &mut Vec<u8>, uses: impl IntoIterator<Item = Use>) {
 }
 
 /// The uses of a type, by function and position.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Uses<'a> {
     reader: Reader<'a>,
     last: u32,
+    shared: Walk<'a, UseRecord>,
 }
 
 impl<'a> Uses<'a> {
     /// Reads a type's range of `type_uses`.
     pub fn read(bytes: &'a [u8]) -> Self {
-        Self { reader: Reader::new(bytes), last: 0 }
+        Self { reader: Reader::new(bytes), last: 0, shared: Walk::none() }
+    }
+    /// Those of a type in a store.
+    #[cold]
+    pub fn of_rows(shared: Table<'a, UseRecord>) -> Self {
+        Self { reader: Reader::new(&[]), last: 0, shared: Walk::of(shared) }
     }
 }
 
@@ -59,7 +67,9 @@ impl Iterator for Uses<'_> {
     #[inline]
     fn next(&mut self) -> Option<Use> {
         if self.reader.rest().is_empty() {
-            return None;
+            let UseRecord { function, position } = self.shared.next()?;
+            let (position, depth) = (position.get() & 0xffff, position.get() >> 16);
+            return Some(Use { function, position, depth });
         }
         let head = self.reader.number();
         let (mut depth, mut position) = (head as u32 & DEPTHS, head as u32 >> 2 & POSITIONS);

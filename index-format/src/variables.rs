@@ -14,6 +14,7 @@ use crate::bits::{BitWriter, Bits};
 use crate::codes;
 use crate::id::{StrId, TypeId};
 use crate::record::VariableRecord;
+use crate::store::Kernel;
 use crate::table::Table;
 
 /// A variable declaration.
@@ -96,6 +97,8 @@ pub struct Variables<'a, T = Table<'a, VariableRecord>> {
     symbol: u32,
     left: u16,
     line: u32,
+    /// A kernel of a store, and the details: for names that the preprocessor numbered.
+    shared: Option<(&'a Kernel<'a>, u32)>,
 }
 
 impl<'a, T: Ranked> Variables<'a, T> {
@@ -104,15 +107,18 @@ impl<'a, T: Ranked> Variables<'a, T> {
         let mut bits = Bits::new(bytes);
         let return_type = bits.number32(codes::RETURN_TYPE).checked_sub(1).map(TypeId::new);
         let linkage_name = StrId::new(bits.number32(codes::LINKAGE_NAME));
-        Self { return_type, linkage_name, table, bits, symbol: NO_VARIABLE, left: count, line }
+        Self { return_type, linkage_name, table, bits, symbol: NO_VARIABLE, left: count, line, shared: None }
+    }
+    /// Gives names the numbers that they have in a kernel of a store.
+    pub(crate) fn numbered_by(self, kernel: &'a Kernel<'a>, details: u32) -> Self {
+        Self { shared: Some((kernel, details)), ..self }
     }
 }
 
-impl<T: Ranked> Iterator for Variables<'_, T> {
-    type Item = Variable;
-
+impl<T: Ranked> Variables<'_, T> {
+    /// The next variable, with its rank.
     #[inline]
-    fn next(&mut self) -> Option<Variable> {
+    pub fn next_ranked(&mut self) -> Option<(u32, Variable)> {
         if self.left == 0 || self.bits.ended() {
             return None;
         }
@@ -123,13 +129,26 @@ impl<T: Ranked> Iterator for Variables<'_, T> {
         self.line = self.line.wrapping_add(distance as u32);
         self.symbol = symbol;
         let record = self.table.ranked(rank as usize);
-        Some(Variable {
-            name: record.map_or(StrId::new(0), |r| r.name),
+        let variable = Variable {
+            name: match self.shared {
+                None => record.map_or(StrId::new(0), |r| r.name),
+                Some((kernel, details)) => record.map_or(StrId::new(0), |r| kernel.numbered(r.name, details)),
+            },
             type_id: record.and_then(|r| r.type_id.some()),
             line: self.line,
             parameter: symbol & 1 != 0,
             nested: symbol & 2 != 0,
-        })
+        };
+        Some((rank, variable))
+    }
+}
+
+impl<T: Ranked> Iterator for Variables<'_, T> {
+    type Item = Variable;
+
+    #[inline]
+    fn next(&mut self) -> Option<Variable> {
+        self.next_ranked().map(|(_, variable)| variable)
     }
 }
 

@@ -12,7 +12,10 @@ use crate::meta::Meta;
 use crate::names;
 use crate::order::ByteOrder;
 use crate::record::*;
-use crate::table::Table;
+use crate::store::record::{CodeRecord, LabelRecord, OptionRecord, UseRecord};
+use crate::store::translate::Translate;
+use crate::store::{BLOBS, Kernel, Part, Space};
+use crate::table::{Table, Walk};
 use crate::tapset::{self, SourcesMeta, Tapset};
 use crate::users::Uses;
 use crate::variables::Variables;
@@ -25,11 +28,13 @@ use zerocopy::{FromBytes, Immutable, KnownLayout};
 /// file, give empty answers.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    file: &'a [u8],
-    directory: &'a [DirectoryEntry],
-    machine: u16,
-    release: StrId,
-    strings: &'a [u8],
+    pub(crate) file: &'a [u8],
+    pub(crate) directory: &'a [DirectoryEntry],
+    /// Where everything else is, if this is a kernel of a store.
+    pub(crate) store: Option<&'a Kernel<'a>>,
+    pub(crate) machine: u16,
+    pub(crate) release: StrId,
+    pub(crate) strings: &'a [u8],
     /// vmlinux, then the modules by name; one record more than objects.
     pub objects: &'a [ObjectRecord],
     /// By object.
@@ -39,15 +44,15 @@ pub struct View<'a> {
     pub(crate) unit_files: Table<'a, StrId>,
     /// Sorted; one record more than names.
     pub names: Table<'a, NameRecord>,
-    name_hash: &'a [U32],
+    pub(crate) name_hash: &'a [U32],
     /// Sorted by name, file and line; one record more than functions.
     pub functions: Table<'a, FunctionRecord>,
-    function_details: &'a [u8],
-    variables: Table<'a, VariableRecord>,
+    pub(crate) function_details: &'a [u8],
+    pub(crate) variables: Table<'a, VariableRecord>,
     pub(crate) postings: &'a [u8],
     /// By object, in the order of the debug information.
     pub places: Table<'a, PlaceRecord>,
-    place_details: &'a [u8],
+    pub(crate) place_details: &'a [u8],
     /// By object, sorted.
     pub ranges: Table<'a, RangeRecord>,
     /// By object, sorted.
@@ -58,20 +63,19 @@ pub struct View<'a> {
     pub(crate) members: Table<'a, MemberRecord>,
     /// By object, sorted.
     pub sequences: Table<'a, SequenceRecord>,
-    lines: &'a [u8],
+    pub(crate) lines: &'a [u8],
     pub(crate) sites: Table<'a, SiteRecord>,
-    segments: &'a [SegmentRecord],
+    pub(crate) segments: &'a [SegmentRecord],
     pub(crate) refused: &'a [RefusedRecord],
-    boundaries: &'a [u8],
+    pub(crate) boundaries: &'a [u8],
     pub(crate) type_users: Table<'a, TypeUsersRecord>,
     pub(crate) type_uses: &'a [u8],
     pub(crate) frames: Table<'a, FrameRecord>,
-    frame_rows: &'a [u8],
-    /// Sorted by name, system and object.
-    pub tracepoints: &'a [TracepointRecord],
-    event_fields: Table<'a, EventFieldRecord>,
-    labels: &'a [u8],
-    configuration: &'a [u8],
+    pub(crate) frame_rows: &'a [u8],
+    pub(crate) tracepoints: &'a [TracepointRecord],
+    pub(crate) event_fields: Table<'a, EventFieldRecord>,
+    pub(crate) labels: &'a [u8],
+    pub(crate) configuration: &'a [u8],
     /// The tapsets as they apply to this kernel.
     pub tapset: Tapset<'a>,
 }
@@ -88,6 +92,7 @@ impl<'a> View<'a> {
         Ok(Self {
             file,
             directory,
+            store: None,
             machine: header.machine.get(),
             release: header.release,
             strings: bytes(file, directory, S::Strings)?,
@@ -154,6 +159,9 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Error::Section`] if the checksum is wrong.
     pub fn checked(&self, name: SectionName) -> Result<&'a [u8]> {
+        if let Some(store) = self.store {
+            return Ok(BLOBS.iter().position(|blob| *blob == name).map_or(&[], |at| store.blob(at)));
+        }
         let section = bytes(self.file, self.directory, name)?;
         let entry = &self.directory[name as usize];
         if header::checksum(section) != entry.checksum.get() {
@@ -172,6 +180,11 @@ impl<'a> View<'a> {
     /// # Errors
     /// The first damaged section.
     pub fn whole(&self) -> Result<()> {
+        if let Some(store) = self.store {
+            store.chain().iter().try_for_each(|segment| segment.whole())?;
+            self.check_owners()?;
+            return self.meta().map(drop);
+        }
         for name in SectionName::ALL {
             self.checked(*name)?;
         }
@@ -198,35 +211,60 @@ impl<'a> View<'a> {
     }
     /// The value of an option of the kernel's configuration, named without `CONFIG_`. Cost: a binary search.
     pub fn option(&self, name: &[u8]) -> Option<&'a [u8]> {
-        config::find(self.configuration, name)
+        match self.store {
+            None => config::find(self.configuration, name),
+            Some(store) => {
+                let options: Table<'a, OptionRecord> = store.table();
+                let found = options.binary_search_by(|option| self.string(option.name).cmp(name)).ok()?;
+                Some(self.string(options.get(found)?.value))
+            }
+        }
+    }
+    pub(crate) fn section_bytes(&self, name: SectionName) -> &'a [u8] {
+        bytes(self.file, self.directory, name).unwrap_or_default()
     }
     /// The offset of a section in the file.
     pub(crate) fn offset(&self, name: SectionName) -> u64 {
-        self.directory[name as usize].offset.get()
+        self.directory.get(name as usize).map_or(0, |entry| entry.offset.get())
     }
     /// The length of a section in bytes, known to lie within the file.
     pub(crate) fn length(&self, name: SectionName) -> usize {
-        self.directory[name as usize].length.get() as usize
+        match self.store {
+            None => self.directory[name as usize].length.get() as usize,
+            Some(store) => store.chain().iter().map(|segment| segment.bytes.len()).sum(),
+        }
     }
     /// The sections' names and lengths.
     pub fn section_sizes(&self) -> impl Iterator<Item = (SectionName, u64)> + 'a {
         SectionName::ALL.iter().zip(self.directory).map(|(&name, entry)| (name, entry.length.get()))
     }
 
-    /// All strings, sorted and NUL-terminated, for searching.
+    /// All strings, sorted and NUL-terminated, for searching; none of a store: see [`string_parts`](Self::string_parts).
     pub fn strings(&self) -> &'a [u8] {
         self.strings
+    }
+    /// The strings from this one on.
+    #[inline(always)]
+    fn strings_from(&self, id: StrId) -> &'a [u8] {
+        match self.store {
+            None => self.strings.get(id.index()..).unwrap_or_default(),
+            Some(store) => store.cold_bytes(Part::Strings, id.get()),
+        }
+    }
+    /// The tracepoints, sorted by name, system and object.
+    pub fn tracepoints(&self) -> &'a [TracepointRecord] {
+        self.store.map_or(self.tracepoints, Kernel::tracepoints)
     }
     /// The bytes of a string. Cost: its length.
     #[inline]
     pub fn string(&self, id: StrId) -> &'a [u8] {
-        let rest = self.strings.get(id.index()..).unwrap_or_default();
+        let rest = self.strings_from(id);
         &rest[..length(rest)]
     }
     /// Whether a string is this text, which has no NUL. Cheaper than reading the string.
     #[inline]
     pub fn is_string(&self, id: StrId, text: &[u8]) -> bool {
-        let rest = self.strings.get(id.index()..).unwrap_or_default();
+        let rest = self.strings_from(id);
         rest.starts_with(text) && rest.get(text.len()).is_none_or(|end| *end == 0)
     }
     /// The objects, without the last record.
@@ -286,7 +324,8 @@ impl<'a> View<'a> {
     }
     /// The ranges of an object in the kernel's own blacklist.
     pub fn refused_of(&self, object: ObjectId) -> &'a [RefusedRecord] {
-        self.refused.get(self.part(object, |o| o.first_refused, self.refused.len())).unwrap_or_default()
+        let refused = self.store.map_or(self.refused, Kernel::refused);
+        refused.get(self.part(object, |o| o.first_refused, refused.len())).unwrap_or_default()
     }
     /// The ranges of an object with frame rules.
     pub fn frames_of(&self, object: ObjectId) -> Table<'a, FrameRecord> {
@@ -294,13 +333,14 @@ impl<'a> View<'a> {
     }
     /// The frame rules of a range.
     pub fn frame_rows(&self, frame: FrameRecord) -> frames::Rows<'a> {
-        let rows = self.frame_rows.get(frame.rows.get() as usize..).unwrap_or_default();
+        let rows = self.bytes(Part::FrameRows, self.frame_rows, frame.rows.get());
         frames::Rows::read(rows, frame.start.get())
     }
     /// The tracepoints of a name, by system and object. Cost: a binary search.
     pub fn tracepoints_named(&self, name: &[u8]) -> &'a [TracepointRecord] {
-        let first = self.tracepoints.partition_point(|t| self.string(t.name) < name);
-        let rest = &self.tracepoints[first..];
+        let tracepoints = self.tracepoints();
+        let first = tracepoints.partition_point(|t| self.string(t.name) < name);
+        let rest = &tracepoints[first..];
         &rest[..rest.partition_point(|t| self.string(t.name) == name)]
     }
     /// The fields of a tracepoint's event, without those common to all events.
@@ -311,15 +351,31 @@ impl<'a> View<'a> {
     }
     /// All labels, by placement and address.
     pub fn labels(&self) -> Labels<'a> {
-        Labels::read(self.labels)
+        match self.store {
+            None => Labels::read(self.labels),
+            Some(store) => Labels::of_rows(store.table::<LabelRecord>()),
+        }
     }
     /// Whether an instruction starts at an offset within a section; `None` if its code was not read.
-    pub fn is_boundary(&self, section: SectionRecord, offset: u32) -> Option<bool> {
+    pub fn is_boundary(&self, object: ObjectId, section: SectionRecord, offset: u32) -> Option<bool> {
         let first = section.boundaries.get();
         if first == SectionRecord::NO_BOUNDARIES {
             return None;
         }
-        boundaries::is_start(self.boundaries.get(first as usize..)?, offset)
+        let Some(store) = self.store else {
+            return boundaries::is_start(self.boundaries.get(first as usize..)?, offset);
+        };
+        let code: Table<'a, CodeRecord> = store.table();
+        let starts = store.code_of(object);
+        let code = code.part(starts.start as usize..starts.end as usize);
+        let pc = section.pc.get().wrapping_add(offset);
+        let after = code.partition_point(|code| code.start.get() <= pc);
+        let code = code.get(after.checked_sub(1)?)?;
+        let start = |code: CodeRecord| {
+            let bytes = store.bytes(Part::Boundaries, code.boundaries.get());
+            boundaries::is_start(bytes, pc.wrapping_sub(code.start.get()))
+        };
+        if pc < code.end.get() { start(code) } else { Some(false) }
     }
     /// The object that a placement belongs to. Cost: a binary search over the objects.
     pub fn object_of_place(&self, place: PlaceId) -> ObjectId {
@@ -348,9 +404,24 @@ impl<'a> View<'a> {
 
     /// The rank of an exact name. Cost: three cache misses, or one for a name that is not there.
     pub fn name(&self, name: &[u8]) -> Option<NameId> {
+        if let Some(store) = self.store {
+            let is_it = |id: &u32| self.names.get(*id as usize).is_some_and(|n| self.string(n.name) == name);
+            return store.names(name).find(is_it).map(NameId::new);
+        }
         names::candidates(self.name_hash, name)
             .find(|&id| self.names.get(id as usize).is_some_and(|n| self.string(n.name) == name))
             .map(NameId::new)
+    }
+    /// The rank of a name, given its string. Cost: a binary search, or of a store as for [`name`](Self::name).
+    pub fn name_of(&self, name: StrId) -> Option<NameId> {
+        match self.store {
+            // Strings are sorted, and so are ids.
+            None => {
+                let at = self.names.owners().binary_search_by(|n| n.name.cmp(&name)).ok()?;
+                Some(NameId::new(at as u32))
+            }
+            Some(_) => self.name(self.string(name)),
+        }
     }
     /// The functions of a name.
     pub fn functions_named(&self, name: NameId) -> Range<usize> {
@@ -363,24 +434,51 @@ impl<'a> View<'a> {
     }
     /// The placements of a function, ascending. Cost: a byte or two each.
     pub fn places_of_function(&self, function: FunctionId) -> Postings<'a> {
+        if let Some(store) = self.store {
+            return Postings {
+                reader: Reader::new(&[]),
+                last: 0,
+                shared: Walk::of(store.postings(function)),
+            };
+        }
         let first = |f: FunctionRecord| f.postings.get() as usize;
         let range = owned(self.functions, function.index(), first, self.postings.len());
-        Postings { reader: Reader::new(&self.postings[range]), last: 0 }
+        Postings { reader: Reader::new(&self.postings[range]), last: 0, shared: Walk::none() }
     }
     /// The return type of a function, and its variables.
     pub fn variables(&self, function: FunctionRecord) -> Variables<'a> {
-        let bytes = self.function_details.get(function.details.get() as usize..).unwrap_or_default();
-        Variables::read(self.variables, bytes, function.variables.get(), function.line.get())
+        let bytes = self.bytes(Part::FunctionDetails, self.function_details, function.details.get());
+        let mut variables =
+            Variables::read(self.variables, bytes, function.variables.get(), function.line.get());
+        if let Some(store) = self.store {
+            let own = |id: TypeId| TypeId::new(store.number(Space::TypeIds, id.get())).some();
+            variables.return_type = variables.return_type.and_then(own);
+            variables = variables.numbered_by(store, function.details.get());
+        }
+        variables
     }
     /// The details of a placement.
-    pub fn details(&self, place: PlaceRecord) -> Details<'a> {
-        let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
-        Details::read(bytes, place.entry)
+    pub fn details(&self, id: PlaceId, place: PlaceRecord) -> Details<'a> {
+        match self.store {
+            None => {
+                let own = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
+                Details::read(own, place.entry)
+            }
+            Some(store) => store.details(id, place),
+        }
+    }
+    /// The bytes of a section of an index, or of a store, from this offset on.
+    #[inline]
+    pub(crate) fn bytes(&self, part: Part, own: &'a [u8], offset: u32) -> &'a [u8] {
+        match self.store {
+            None => own.get(offset as usize..).unwrap_or_default(),
+            Some(store) => store.cold_bytes(part, offset),
+        }
     }
     /// The placement that this one is inlined into. It always precedes this one.
     #[inline]
     pub fn outer(&self, id: PlaceId, place: PlaceRecord) -> Option<PlaceId> {
-        let bytes = self.place_details.get(place.details.get() as usize..).unwrap_or_default();
+        let bytes = self.bytes(Part::PlaceDetails, self.place_details, place.details.get());
         match details::read_outer(bytes) {
             0 => None,
             distance => id.get().checked_sub(distance).map(PlaceId::new),
@@ -405,12 +503,21 @@ impl<'a> View<'a> {
         let at = self.type_users.partition_point(|u| u.type_id < type_id);
         let found = self.type_users.get(at).is_some_and(|u| u.type_id == type_id);
         let first = |at: usize| self.type_users.get(at).map(|u| u.first_use.get() as usize);
-        let range = between(first(at), first(at + 1), self.type_uses.len());
-        Uses::read(if found { &self.type_uses[range] } else { &[] })
+        if !found {
+            return Uses::read(&[]);
+        }
+        let range = |length| between(first(at), first(at + 1), length);
+        match self.store {
+            None => Uses::read(&self.type_uses[range(self.type_uses.len())]),
+            Some(store) => {
+                let uses: Table<'a, UseRecord> = store.table();
+                Uses::of_rows(uses.part(range(uses.len())))
+            }
+        }
     }
     /// The rows of a line sequence.
     pub fn rows(&self, sequence: SequenceRecord) -> Rows<'a> {
-        Rows::read(self.lines.get(sequence.rows.get() as usize..).unwrap_or_default(), sequence.start.get())
+        Rows::read(self.bytes(Part::Lines, self.lines, sequence.rows.get()), sequence.start.get())
     }
 }
 
@@ -455,22 +562,23 @@ fn owned<R: Record>(
 pub struct Postings<'a> {
     reader: Reader<'a>,
     last: u32,
+    shared: Walk<'a, PlaceId>,
 }
 
 impl Postings<'_> {
     /// The number of bytes to read.
     pub fn size(&self) -> usize {
-        self.reader.rest().len()
+        self.reader.rest().len() + self.shared.len()
     }
 }
 
 impl Iterator for Postings<'_> {
     type Item = PlaceId;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<PlaceId> {
         if self.reader.rest().is_empty() {
-            return None;
+            return self.shared.next();
         }
         self.last = self.last.wrapping_add(self.reader.number32());
         Some(PlaceId::new(self.last))

@@ -26,7 +26,7 @@ fn the_golden_index_is_whole_and_says_what_it_said() {
     let places: Vec<_> = view.places_of_function(FunctionId::new(functions.start as u32)).collect();
     assert_eq!(places.len(), 1);
     let place = view.places.get(places[0].index()).unwrap();
-    let ranges: Vec<_> = view.details(place).ranges.collect();
+    let ranges: Vec<_> = view.details(places[0], place).ranges.collect();
     assert!(ranges[0].start == place.entry.get() && ranges[0].start < ranges[0].end, "{ranges:?}");
 
     let node = view.types.iter().position(|t| view.string(t.name) == b"node").unwrap();

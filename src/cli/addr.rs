@@ -38,6 +38,7 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         files => files?,
     };
     let indexes: Vec<Arc<Index>> = files.iter().map(|path| config.open(path)).collect::<Result<_>>()?;
+    let views: Vec<View<'_>> = indexes.iter().map(|index| index.view()).collect::<Result<_>>()?;
     let users = LazyCell::new(|| {
         processes::all(config).unwrap_or_else(|error| {
             note(config, &error.to_string());
@@ -45,9 +46,9 @@ pub fn run(args: &Addr, config: &Config, out: &mut dyn Write) -> Result<Outcome>
         })
     });
     let mut asked = vec![];
-    for index in &indexes {
-        let loaded = loaded(&index.view()?, &args.loaded)?;
-        asked.push(Asked::new(Some(index.view()?), loaded, config, indexes.len() > 1));
+    for view in &views {
+        let loaded = loaded(view, &args.loaded)?;
+        asked.push(Asked::new(Some(view), loaded, config, views.len() > 1));
     }
     if asked.is_empty() {
         asked.push(Asked::new(None, Loaded::default(), config, false));
@@ -114,7 +115,7 @@ type Programs<'a, F> = LazyCell<Vec<Further<'a>>, F>;
 /// The look-ups in one index.
 struct Asked<'a> {
     /// The tables of the kernel; `None` if only programs and libraries are indexed.
-    view: Option<View<'a>>,
+    view: Option<&'a View<'a>>,
     kernel: String,
     loaded: Loaded,
     json: bool,
@@ -153,7 +154,7 @@ struct Question {
 }
 
 impl<'a> Asked<'a> {
-    fn new(view: Option<View<'a>>, loaded: Loaded, config: &Config, with_kernel: bool) -> Self {
+    fn new(view: Option<&'a View<'a>>, loaded: Loaded, config: &Config, with_kernel: bool) -> Self {
         let kernel = view.map_or(String::new(), |v| String::from_utf8_lossy(v.release()).into_owned());
         Self { view, kernel, loaded, json: config.json, with_kernel }
     }
@@ -224,13 +225,13 @@ impl<'a> Asked<'a> {
     fn part(&self, lines: &[&[u8]], programs: &[Further<'_>], questions: &[Question]) -> Part {
         let mut part = Part::default();
         for own in questions.chunk_by(|a, b| a.index == b.index) {
-            let program = own[0].index.checked_sub(1).map(|at| programs[at as usize].view);
+            let program = own[0].index.checked_sub(1).map(|at| &programs[at as usize].view);
             let Some(view) = program.or(self.view) else { continue };
             let mut cursor = Cursor::new(view);
             for q in own {
                 let asked = lines[q.line as usize];
                 let mut found = false;
-                part.put(q.line, q.of.0, |text| found = self.render(&view, &mut cursor, q, asked, text));
+                part.put(q.line, q.of.0, |text| found = self.render(view, &mut cursor, q, asked, text));
                 part.found |= found;
             }
         }
@@ -244,7 +245,7 @@ impl<'a> Asked<'a> {
         further: &Programs<'f, impl FnOnce() -> Vec<Further<'f>>>,
     ) -> Result<(u32, Vec<Spot>), Absent> {
         let address = address::parse(line).ok_or(Absent::Unreadable)?;
-        let located = self.view.map(|view| locate(&view, &address, &self.loaded));
+        let located = self.view.map(|view| locate(view, &address, &self.loaded));
         match (located, address) {
             (
                 None | Some(Err(Absent::Object)),

@@ -2,6 +2,7 @@
 //!
 //! A new command needs a struct in one of the files below, a variant of [`Command`] and an arm in `main`.
 mod addresses;
+mod fleet;
 mod indexes;
 mod places;
 mod scripts;
@@ -18,9 +19,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
 use crate::query::spec;
 pub use addresses::{Addr, Decode, Loaded};
+pub use fleet::{Action, Fleet};
 #[cfg(feature = "debuginfod")]
 pub use indexes::Fetch;
-pub use indexes::{Build, Capture, Diff, Stats};
+pub use indexes::{Build, Capture, Diff, History, Stats};
 pub use places::{Blacklist, Find, Format, Lines, Resolve, Type};
 pub use scripts::{Check, Runs, Tapset};
 pub use shell::{Complete, Completions, Man, Serve, Shell};
@@ -45,7 +47,8 @@ pub struct Global {
     /// $XDG_CACHE_HOME/probeidx, else ~/.cache/probeidx]
     #[arg(long, global = true, value_name = "PATH")]
     pub db: Option<PathBuf>,
-    /// The kernel to ask, or '*' for all [default: the running one if it is indexed, else the only one there]
+    /// The kernels to ask: a release, a build id, '*', A..B, or DISTRIBUTION/LINE/FLAVOUR with wildcards [default: the
+    /// running one if it is indexed, else the only one there]
     #[arg(long, global = true, value_name = "RELEASE")]
     pub kernel: Option<String>,
     /// Print JSON Lines; errors are one JSON object on stderr
@@ -100,6 +103,10 @@ pub enum Command {
     Blacklist(Blacklist),
     /// Show the differences between two kernels
     Diff(Diff),
+    /// Keep many kernels in one store: add, merge, remove, list, verify
+    Fleet(Fleet),
+    /// Show what changed of a function, member, tracepoint, alias or line over many kernels
+    History(History),
     /// Capture the state of the running kernel, to apply to its index elsewhere
     Capture(Capture),
     /// List the kernels that are indexed

@@ -21,12 +21,12 @@ pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Out
     let mut reasons = vec![];
     for path in config.indexes()? {
         let index = config.open(&path)?;
-        let view = index.view()?;
+        let view = &index.view()?;
         let release = String::from_utf8_lossy(view.release());
         for scope in scopes(args)? {
-            let asked = Scope::new(&view, &scope);
-            warn_of_gaps(&view, &asked, config);
-            for range in blacklist::refused(&view, &asked) {
+            let asked = Scope::new(view, &scope);
+            warn_of_gaps(view, &asked, config);
+            for range in blacklist::refused(view, &asked) {
                 outcome = Outcome::Done;
                 let written = match config.json {
                     true => json::refused(&release, &range, out),
@@ -37,7 +37,7 @@ pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Out
             match &scope {
                 ModuleScope::Kernel => {
                     let others: Vec<_> =
-                        blacklist::other_modules(&view, &asked).map(String::from_utf8_lossy).collect();
+                        blacklist::other_modules(view, &asked).map(String::from_utf8_lossy).collect();
                     if !others.is_empty() {
                         note(
                             config,
@@ -46,7 +46,7 @@ pub fn run(args: &Blacklist, config: &Config, out: &mut dyn Write) -> Result<Out
                     }
                 }
                 ModuleScope::Module(module) if asked.objects().next().is_none() => {
-                    reasons.push(no_module(&view, &module.to_string()).to_string());
+                    reasons.push(no_module(view, &module.to_string()).to_string());
                 }
                 _ => {}
             }
@@ -68,7 +68,8 @@ fn scopes(args: &Blacklist) -> Result<Vec<ModuleScope>> {
 
 fn warn_of_gaps(view: &View<'_>, asked: &Scope, config: &Config) {
     for object in asked.objects().filter(|o| blacklist::is_unsure(view, *o)) {
-        let path = String::from_utf8_lossy(view.string(view.objects[object.index()].path));
+        let path = view.object_path(object);
+        let path = String::from_utf8_lossy(&path);
         let what = "a table could not be read, and the list may lack something; see: probeidx stats";
         note(config, &format!("{path}: {what}"));
     }

@@ -39,8 +39,8 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
         .collect();
     for path in config.indexes()? {
         let index = config.open(&path)?;
-        let view = index.view()?;
-        let definitions = check::definitions(&view).map_err(|error| error.at(&path));
+        let view = &index.view()?;
+        let definitions = check::definitions(view).map_err(|error| error.at(&path));
         kernels.push(String::from_utf8_lossy(view.release()).into_owned());
         for (row, (script, bytes)) in rows.iter_mut().zip(&scripts) {
             let bytes = bytes.as_ref().map_err(Error::clone);
@@ -60,8 +60,8 @@ fn tapset(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let (mut kernels, mut all) = (vec![], vec![]);
     for path in config.indexes()? {
         let index = config.open(&path)?;
-        let view = index.view()?;
-        let definitions = check::definitions(&view).map_err(|error| error.at(&path))?;
+        let view = &index.view()?;
+        let definitions = check::definitions(view).map_err(|error| error.at(&path))?;
         kernels.push(String::from_utf8_lossy(view.release()).into_owned());
         all.push(crate::query::check::tapset_health::health(view, &definitions).map_err(|e| index.named(e))?);
     }

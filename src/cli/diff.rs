@@ -17,7 +17,7 @@ pub fn run(args: &Diff, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     let asked = Asked::parse(args.pattern.as_deref().unwrap_or("*"))?;
     let before = config.open(&index(&args.before, config)?)?;
     let after = config.open(&index(&args.after, config)?)?;
-    let views = [before.view()?, after.view()?];
+    let views = [&before.view()?, &after.view()?];
     let names = views.map(|view| String::from_utf8_lossy(view.release()).into_owned());
     let kernels = [names[0].as_str(), names[1].as_str()];
     let style = Style { color: config.color };

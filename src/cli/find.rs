@@ -67,18 +67,18 @@ pub fn run(args: &Find, config: &Config, out: &mut dyn Write) -> Result<Outcome>
 }
 
 fn list(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut dyn Write) -> Result<bool> {
-    let view = index.view()?;
+    let view = &index.view()?;
     let Some(functions) = listing(view, specs, args.args, config, out)? else { return Ok(false) };
-    name_files(&view, specs, config);
+    name_files(view, specs, config);
     for function in functions.iter().filter(|f| config.verbose > 0 || f.declared.name.is_literal()) {
-        note_coverage(&view, function, config);
+        note_coverage(view, function, config);
     }
     Ok(true)
 }
 
 /// Prints what the specs match in SystemTap's listing, and returns the specs of functions; `None` if nothing matches.
 pub(super) fn listing(
-    view: View<'_>,
+    view: &View<'_>,
     specs: &[Spec],
     with_variables: bool,
     config: &Config,
@@ -89,7 +89,7 @@ pub(super) fn listing(
     let mut asked = vec![];
     let points = alias::asked(specs);
     if !points.is_empty() {
-        let definitions = ManuallyDrop::new(Definitions::of_index(&view)?);
+        let definitions = ManuallyDrop::new(Definitions::of_index(view)?);
         if config.session.ends_with_the_answer() {
             memory::take_in_large_steps();
         }
@@ -106,7 +106,7 @@ pub(super) fn listing(
         }
     }
     for spec in specs.iter().filter(|s| !matches!(s.point, Point::Alias(_))) {
-        let listed = listed(&view, spec)?;
+        let listed = listed(view, spec)?;
         lister.list(&listed, spec.spelled, &mut lines)?;
         if let Listed::Functions { spec, kind: Kind::Function } = listed {
             asked.push(spec);
@@ -178,7 +178,7 @@ fn put(line: &[u8], out: &mut dyn Write) -> std::io::Result<()> {
 
 /// One line for each placement: text sorted like the listing, JSON in the order of the patterns.
 fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut dyn Write) -> Result<bool> {
-    let view = index.view()?;
+    let view = &index.view()?;
     let release = String::from_utf8_lossy(view.release());
     let mut found = false;
     let mut lines = Lines::default();
@@ -190,25 +190,25 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
             found = true;
             if !config.json {
                 lines.push(
-                    |line| put_answer(&view, &answer, line),
+                    |line| put_answer(view, &answer, line),
                     |line| put_values(answer.values(), args.args, line),
                 );
                 return Ok(());
             }
             let (placement, filter) = match &answer {
                 Answer::Tracepoint(traced) => {
-                    return tracepoint::json(&view, &release, traced, out).map_err(failed);
+                    return tracepoint::json(view, &release, traced, out).map_err(failed);
                 }
                 Answer::Alias(probe) => {
-                    return aliases::put_json(&view, &release, probe, out).map_err(failed);
+                    return aliases::put_json(view, &release, probe, out).map_err(failed);
                 }
                 Answer::Code(placement, filter) => (placement, *filter),
             };
             if specs.len() == 1 {
-                return json::placement(&view, &release, placement, filter, out).map_err(failed);
+                return json::placement(view, &release, placement, filter, out).map_err(failed);
             }
             let mut line = vec![];
-            json::placement(&view, &release, placement, filter, &mut line).map_err(failed)?;
+            json::placement(view, &release, placement, filter, &mut line).map_err(failed)?;
             if printed.contains(&line) {
                 return Ok(());
             }
@@ -222,7 +222,7 @@ fn each(args: &Find, specs: &[Spec], index: &Index, config: &Config, out: &mut d
         put(line, out).map_err(failed)?;
     }
     if found {
-        name_files(&view, specs, config);
+        name_files(view, specs, config);
     }
     Ok(found)
 }

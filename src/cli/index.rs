@@ -23,8 +23,8 @@ use std::io::Write;
 pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in choose(&config.db, Some(config.kernel.as_deref().unwrap_or("*")), None)? {
         let index = config.open(&path)?;
-        let view = index.view()?;
-        let KernelId { release, architecture, build_id } = KernelId::of(&view);
+        let view = &index.view()?;
+        let KernelId { release, architecture, build_id } = KernelId::of(view);
         let written = match config.json {
             true => {
                 let kernel = json!({"kernel": release, "architecture": architecture, "build_id": build_id,
@@ -42,7 +42,7 @@ pub fn kernels(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
 pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     for path in processes::every(config)? {
         let index = config.open(&path)?;
-        let view = index.view()?;
+        let view = &index.view()?;
         let meta = view.meta().map_err(|e| index.error(e))?;
         let count = |table: usize| table.saturating_sub(1);
         let inline = (0u32..)
@@ -59,14 +59,14 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             ("symbols", view.symbols.len()),
             ("names", count(view.names.len())),
             ("types", count(view.types.len())),
-            ("tracepoints", view.tracepoints.len()),
+            ("tracepoints", view.tracepoints().len()),
             ("labels", view.labels().count()),
             ("line sequences", view.sequences.len()),
             ("definitions of tapsets", view.tapset.definitions()),
             ("parts that could not be read", meta.skipped.len()),
         ];
-        let verdicts = object_verdicts(&view);
-        let in_btf = btf_vs_dwarf::compared(&view);
+        let verdicts = object_verdicts(view);
+        let in_btf = btf_vs_dwarf::compared(view);
         let told = in_btf.map_or([("", 0); 4], |c| {
             [
                 ("functions that BTF has with the same prototype", c.same),
@@ -75,10 +75,10 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                 ("that BTF has with another prototype", c.changed),
             ]
         });
-        let differences = || btf_vs_dwarf::differences(&view).filter(|_| args.btf);
+        let differences = || btf_vs_dwarf::differences(view).filter(|_| args.btf);
         let text = |id| String::from_utf8_lossy(view.string(id)).into_owned();
         let size: u64 = view.section_sizes().map(|s| s.1).sum();
-        let object = user_object::path(&view).map(|path| String::from_utf8_lossy(path).into_owned());
+        let object = user_object::path(view).map(|path| String::from_utf8_lossy(path).into_owned());
         let written = (|| {
             if config.json {
                 let counts: serde_json::Map<_, _> =
@@ -87,7 +87,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
                     view.section_sizes().map(|(name, size)| (name.text().to_owned(), json!(size))).collect();
                 let kernel = object.is_none().then_some(&meta.release);
                 let mut line = json!({"kernel": kernel, "index": path, "written_by": meta.written_by,
-                    "rests_on": provenance::of_index(&view).name(),
+                    "rests_on": provenance::of_index(view).name(),
                     "counts": counts, "sections": sections, "size": size});
                 if let Some(path) = &object {
                     line["process"] = json!(path);
@@ -110,7 +110,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             }
             let name = object.as_ref().unwrap_or(&meta.release);
             writeln!(out, "{name}  {}  written by probeidx {}", path.display(), meta.written_by)?;
-            match provenance::of_index(&view) {
+            match provenance::of_index(view) {
                 Provenance::Dwarf => {}
                 Provenance::Btf => {
                     writeln!(out, "  rests on BTF: no files, lines, inline instances and local variables")?

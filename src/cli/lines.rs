@@ -28,7 +28,7 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
     for (file, specs) in processes::asked(config, &specs)? {
         let asked: Vec<StatementSpec> = specs.iter().map(line_listing::asked).collect::<Result<_>>()?;
         let index = config.open(&file)?;
-        let view = index.view()?;
+        let view = &index.view()?;
         let release = String::from_utf8_lossy(view.release());
         let places = Places::new(args.source.as_deref(), &release);
         let mut shown = Shown {
@@ -40,7 +40,7 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
             config,
         };
         let mut found = false;
-        for listing in asked.iter().flat_map(|spec| line_listing::lines(&view, spec)) {
+        for listing in asked.iter().flat_map(|spec| line_listing::lines(view, spec)) {
             found = true;
             shown.listing(&listing, out)?;
         }
@@ -55,7 +55,7 @@ pub fn run(args: &Lines, config: &Config, out: &mut dyn Write) -> Result<Outcome
 
 /// The listings of one index.
 struct Shown<'a, 'c> {
-    view: View<'a>,
+    view: &'a View<'a>,
     release: &'c str,
     describer: Describer<'a, 'static>,
     places: Places,
@@ -72,7 +72,7 @@ impl<'a> Shown<'a, '_> {
         let view = self.view;
         let source = self.source(listing);
         let style = crate::render::text::Style { color: self.config.color };
-        text::heading(&view, listing, source.as_ref().map(|s| s.path.as_path()), style, out)
+        text::heading(view, listing, source.as_ref().map(|s| s.path.as_path()), style, out)
             .map_err(failed)?;
         let declared = listing.function.map_or(0, |f| f.line);
         let mut due = if declared > 0 { Some(declared) } else { None };
@@ -85,7 +85,7 @@ impl<'a> Shown<'a, '_> {
             }
             due = line.number.checked_add(1);
             let shown: Vec<&Point> = match self.config.verbose {
-                0 => line_listing::best(&view, &self.describer.judge, listing.object, &line.points)
+                0 => line_listing::best(view, &self.describer.judge, listing.object, &line.points)
                     .into_iter()
                     .collect(),
                 _ => line.points.iter().collect(),
@@ -104,11 +104,11 @@ impl<'a> Shown<'a, '_> {
     fn json(&mut self, listing: &Listing, line: &Line, out: &mut dyn Write) -> Result<()> {
         let view = self.view;
         let sources: Vec<_> =
-            line_listing::sources(&view, &self.describer.judge, listing.object, line).map(Some).collect();
+            line_listing::sources(view, &self.describer.judge, listing.object, line).map(Some).collect();
         for (point, source) in line.points.iter().zip(sources) {
             if let Some(p) = self.described(listing, point)? {
                 let p = Placement { source, ..p };
-                json::placement(&view, self.release, &p, Filter::Any, out).map_err(failed)?;
+                json::placement(view, self.release, &p, Filter::Any, out).map_err(failed)?;
             }
         }
         Ok(())

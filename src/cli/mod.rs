@@ -19,6 +19,8 @@ mod decode;
 mod diff;
 mod escaped;
 mod find;
+mod fleet;
+mod history;
 mod index;
 mod lines;
 mod man;
@@ -79,6 +81,10 @@ fn dispatch(args: &Args) -> Result<Outcome> {
             let config = Config::new(&args.global)?;
             output::to_stdout(Passing::Text, |out| capture::run(asked, &config, out))
         }
+        Command::Fleet(asked) => {
+            let config = Config::new(&args.global)?;
+            output::to_stdout(Passing::Text, |out| fleet::run(asked, &config, out))
+        }
         Command::Man(man) => output::to_stdout(Passing::Text, |out| man::run(man, out)),
         question => {
             let config = Config::new(&args.global)?;
@@ -109,11 +115,13 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
         Command::Check(asked) => check::run(asked, config, out),
         Command::Blacklist(blacklist) => blacklist::run(blacklist, config, out),
         Command::Diff(asked) => diff::run(asked, config, out),
+        Command::History(asked) => history::run(asked, config, out),
         Command::Kernels => index::kernels(config, out),
         Command::Stats(args) => index::stats(args, config, out),
         Command::Verify => index::verify(config, out),
         Command::Complete(complete) => complete::run(complete, config, out),
         Command::Build(_)
+        | Command::Fleet(_)
         | Command::Capture(_)
         | Command::Serve(_)
         | Command::Completions(_)

@@ -57,8 +57,8 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
     let is_one_of_several = asked.len() > 1;
     for (path, specs) in asked {
         let index = config.open(&path)?;
-        let view = index.view()?;
-        let specs = event::told_apart(&view, specs);
+        let view = &index.view()?;
+        let specs = event::told_apart(view, specs);
         if format == Format::Stap {
             match find::listing(view, &specs, false, config, out).map_err(|e| index.named(e))? {
                 Some(_) => outcome = Outcome::Done,
@@ -66,11 +66,11 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
             }
             continue;
         }
-        let laid = live.as_ref().map(|live| Overlay::new(&view, live)).transpose();
+        let laid = live.as_ref().map(|live| Overlay::new(view, live)).transpose();
         let overlay = laid.map_err(|e| e.at(args.live.as_deref().unwrap_or(&path)))?;
         let wanted = Wanted { running: overlay.as_ref(), ..wanted };
-        let mut printer = Printer::new(&view, format, text::Style { color: config.color });
-        printer.above = is_one_of_several.then(|| processes::name(&view));
+        let mut printer = Printer::new(view, format, text::Style { color: config.color });
+        printer.above = is_one_of_several.then(|| processes::name(view));
         // Placements are of no use without the requested values: hold them back until each argument has been found at
         // one.
         let is_held = !arguments.is_empty() && format != Format::Json;
@@ -96,8 +96,8 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
             shown.map_err(|e| index.named(e))?;
         }
         if found {
-            event::too(&view, &specs).iter().for_each(|said| note(config, said));
-            find::name_files(&view, &specs, config);
+            event::too(view, &specs).iter().for_each(|said| note(config, said));
+            find::name_files(view, &specs, config);
         }
         let nothing_read = unread.reasons(arguments.len()).filter(|_| format != Format::Json);
         if !found {
@@ -110,7 +110,7 @@ pub fn run(args: &Resolve, config: &Config, out: &mut dyn Write) -> Result<Outco
             outcome = Outcome::Done;
         }
         if let Some(at) = seen.iter().position(|s| !s).filter(|_| found) {
-            return Err(no_variable(&view, &specs, &arguments[at]));
+            return Err(no_variable(view, &specs, &arguments[at]));
         }
         if let Some(many) = printer.many() {
             out.flush().map_err(failed)?;
@@ -162,15 +162,15 @@ fn is_defined(asked: &str, specs: &[Spec], config: &Config, out: &mut dyn Write)
     let mut outcome = Outcome::Done;
     for (path, specs) in processes::asked(config, specs)? {
         let index = config.open(&path)?;
-        let view = index.view()?;
-        for spec in &event::told_apart(&view, specs) {
+        let view = &index.view()?;
+        for spec in &event::told_apart(view, specs) {
             let found = defined::defined(view, spec, &argument).map_err(|e| index.named(e))?;
             if !found.everywhere() {
                 outcome = Outcome::Nothing;
             }
-            let name = String::from_utf8_lossy(user_object::path(&view).unwrap_or(view.release()));
+            let name = String::from_utf8_lossy(user_object::path(view).unwrap_or(view.release()));
             let written = match config.json {
-                true => json::defined(&view, asked, &found, out),
+                true => json::defined(view, asked, &found, out),
                 false => text::defined(&name, asked, &found, out),
             };
             written.map_err(failed)?;
@@ -325,7 +325,7 @@ fn no_variable(view: &View<'_>, specs: &[Spec], argument: &Argument) -> Error {
     for spec in specs {
         let all = Wanted { locals: true, ..Wanted::default() };
         // An error here has already been reported.
-        let _ = resolve::resolve(*view, spec, all, |placement, _| {
+        let _ = resolve::resolve(view, spec, all, |placement, _| {
             for value in placement.values {
                 if !known.contains(&value.name) {
                     known.push(value.name);

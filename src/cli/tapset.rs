@@ -26,8 +26,8 @@ pub fn run(args: &Tapset, config: &Config, out: &mut dyn Write) -> Result<Outcom
     let mut reasons = vec![];
     for path in config.indexes()? {
         let index = config.open(&path)?;
-        let view = index.view()?;
-        let definitions = Definitions::of_index(&view).map_err(|e| e.at(&path))?;
+        let view = &index.view()?;
+        let definitions = Definitions::of_index(view).map_err(|e| e.at(&path))?;
         let kernel = String::from_utf8_lossy(view.release());
         let asked =
             Asked { args, patterns: &patterns, definitions: &definitions, view, kernel: &kernel, config };
@@ -58,7 +58,7 @@ struct Asked<'a> {
     args: &'a Tapset,
     patterns: &'a [NamePattern],
     definitions: &'a Definitions<'a>,
-    view: View<'a>,
+    view: &'a View<'a>,
     kernel: &'a str,
     config: &'a Config,
 }

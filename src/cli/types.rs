@@ -28,12 +28,12 @@ pub fn run(args: &Type, config: &Config, out: &mut dyn Write) -> Result<Outcome>
     let mut reasons = vec![];
     for file in config.indexes()? {
         let index = config.open(&file)?;
-        let view = index.view()?;
+        let view = &index.view()?;
         let release = String::from_utf8_lossy(view.release());
-        let asked = Asked { view: &view, release: &release, path: &path, json: config.json };
-        let found = lookup::find(&view, &path.root);
+        let asked = Asked { view, release: &release, path: &path, json: config.json };
+        let found = lookup::find(view, &path.root);
         let done = if found.is_empty() {
-            reasons.push(explain::types::missing(&view, &path.root).to_string());
+            reasons.push(explain::types::missing(view, &path.root).to_string());
             continue;
         } else if args.users {
             asked.users(&found, &mut reasons, out)

@@ -19,8 +19,8 @@ pub fn nothing(reasons: &[String], config: &Config) -> Result<Outcome> {
 
 /// Why nothing in this index matched, if known, or which names are similar. `texts` are the sources of the specs.
 pub fn why_not(specs: &[Spec], texts: &[String], index: &Index) -> Result<Vec<String>> {
-    let view = index.view()?;
-    let mut reasons = query::why_not(&view, specs);
+    let view = &index.view()?;
+    let mut reasons = query::why_not(view, specs);
     reasons.extend(missing::why_not(view, specs).map_err(|e| index.named(e))?);
     let release = String::from_utf8_lossy(view.release());
     let said = |missing: &query::Missing| match missing.needs_debug_information {

@@ -6,6 +6,7 @@ use crate::dwarf::{Part, PartKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
 use crate::load::elf::Elf;
+use crate::load::members;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ impl<'d> DebugSections<'d> {
     pub fn add_supplement(&mut self, object: &Elf<'_>, path: &Path) -> Result<()> {
         let Some(link) = link(object) else { return Ok(()) };
         let mut stranger = None;
-        for candidate in candidates(&link, path).into_iter().filter(|candidate| candidate.is_file()) {
+        for candidate in candidates(&link, path).into_iter().filter(|candidate| members::is_file(candidate)) {
             match self.add(&candidate, &link) {
                 Ok(()) => return Ok(()),
                 Err(error) => stranger = Some(error.at(&candidate)),

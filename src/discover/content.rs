@@ -1,6 +1,5 @@
 //! Identifies a file by its bytes. [`check`] needs only the first 64; the rest is for files whose name and place are
 //! not enough.
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use object::{Endian, Endianness};
 use super::name::Role;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::decompress::{Compression, detect, open_stream};
+use crate::load::members::{self, Opened};
 use crate::load::{image, live, widen};
 
 /// The size of an ELF64 file header.
@@ -76,7 +76,7 @@ pub(super) fn check(head: &[u8], size: u64) -> Result<Option<Compression>> {
 /// The role of a file by its content. A module has `.gnu.linkonce.this_module`, or `.modinfo` in a relocatable object
 /// (since 6.18 a vmlinux has `.modinfo` too). Of a compressed file only the ELF type is checked. Boot images have
 /// magic numbers of their own.
-pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
+pub(super) fn role(file: &Opened, compression: Option<Compression>) -> Role {
     let mut head = vec![];
     let is_read = compression.is_none() && start(file).take(READ as u64).read_to_end(&mut head).is_ok();
     if is_read && image::is_image(&head) {
@@ -101,7 +101,7 @@ pub(super) fn role(file: &File, compression: Option<Compression>) -> Role {
 const NAMED: u64 = 32 << 10;
 
 /// A file from its start.
-fn start(mut file: &File) -> impl Read {
+fn start(mut file: &Opened) -> impl Read {
     // If this fails, so does reading.
     let _ = file.rewind();
     file
@@ -112,7 +112,7 @@ fn start(mut file: &File) -> impl Read {
 ///
 /// Compressed files are inflated until the release is found.
 pub(super) fn release(
-    file: &File,
+    file: &Opened,
     path: &Path,
     role: Role,
     compression: Option<Compression>,
@@ -140,7 +140,7 @@ pub(super) fn release(
             .find_map(|(offset, size)| release_after(&mut section(file, offset, size)?, marker)),
     };
     from_content.or_else(|| live::release(path)).or_else(|| {
-        let text = std::fs::read_to_string(path.parent()?.join("include/config/kernel.release")).ok()?;
+        let text = members::text(&path.parent()?.join("include/config/kernel.release"))?;
         let text = text.trim();
         (role == Role::Vmlinux && !text.is_empty() && !text.contains(['/', '\0'])).then(|| text.to_owned())
     })
@@ -148,7 +148,7 @@ pub(super) fn release(
 
 /// Whether an uncompressed kernel has BTF but neither code nor debug information, like the one in Debian's
 /// linux-headers since 6.12.
-pub(super) fn is_for_types(file: &File) -> bool {
+pub(super) fn is_for_types(file: &Opened) -> bool {
     let lacks = |elf: &Elf<'_, '_>| {
         let is_code = |s: &Section| s.flags & CODE != 0;
         let has = |name: &[u8]| elf.section(name).is_some();
@@ -158,20 +158,20 @@ pub(super) fn is_for_types(file: &File) -> bool {
 }
 
 /// Whether an uncompressed file has debug information.
-pub(super) fn has_debug_info(file: &File) -> bool {
+pub(super) fn has_debug_info(file: &Opened) -> bool {
     let has =
         |elf: &Elf<'_, '_>| [&b".debug_info"[..], b".zdebug_info"].iter().any(|s| elf.section(s).is_some());
     Elf::read(file, has).unwrap_or(false)
 }
 
 /// The raw build-id note of an uncompressed file.
-pub(super) fn build_id_note(file: &File) -> Option<Vec<u8>> {
+pub(super) fn build_id_note(file: &Opened) -> Option<Vec<u8>> {
     Elf::read(file, |elf| elf.content(b".note.gnu.build-id").map(<[u8]>::to_vec)).flatten()
 }
 
 /// An uncompressed file of which only the headers and requested sections are read.
 struct Elf<'d, 'f> {
-    cache: &'d ReadCache<&'f File>,
+    cache: &'d ReadCache<&'f Opened>,
     is_relocatable: bool,
     sections: Vec<Section>,
     names: &'d [u8],
@@ -192,7 +192,7 @@ const CODE: u64 = elf::SHF_EXECINSTR.0;
 const LARGEST_SECTION: u64 = 64 << 20;
 
 impl<'f> Elf<'_, 'f> {
-    fn read<T>(file: &'f File, ask: impl FnOnce(&Elf<'_, '_>) -> T) -> Option<T> {
+    fn read<T>(file: &'f Opened, ask: impl FnOnce(&Elf<'_, '_>) -> T) -> Option<T> {
         let cache = ReadCache::new(file);
         let class = cache.read_bytes_at(4, 1).ok()?[0];
         let read = match class == elf::ELFCLASS32.0 {
@@ -202,7 +202,7 @@ impl<'f> Elf<'_, 'f> {
         Some(ask(&read?))
     }
 
-    fn of<'d, H: FileHeader<Endian = Endianness>>(cache: &'d ReadCache<&'f File>) -> Option<Elf<'d, 'f>> {
+    fn of<'d, H: FileHeader<Endian = Endianness>>(cache: &'d ReadCache<&'f Opened>) -> Option<Elf<'d, 'f>> {
         let header = H::parse(cache).ok()?;
         let order = header.endian().ok()?;
         let headers = header.section_headers(order, cache).ok()?;
@@ -242,7 +242,7 @@ impl<'f> Elf<'_, 'f> {
 }
 
 /// Offsets and sizes of the loaded sections without code, `.rodata` first: one of them has the banner.
-fn data_sections(file: &File) -> Vec<(u64, u64)> {
+fn data_sections(file: &Opened) -> Vec<(u64, u64)> {
     let sections = Elf::read(file, |elf| {
         let wanted = elf::SHF_ALLOC.0;
         let mut found = Vec::new();
@@ -254,7 +254,7 @@ fn data_sections(file: &File) -> Vec<(u64, u64)> {
         }
         found.sort_unstable();
         // If sections overlap, at most twice the size of the file is read.
-        let mut left = file.metadata().map_or(0, |about| about.len().saturating_mul(2));
+        let mut left = file.length().saturating_mul(2);
         let read = |(_, offset, size): (bool, u64, u64)| {
             left = left.checked_sub(size)?;
             Some((offset, size))
@@ -264,14 +264,14 @@ fn data_sections(file: &File) -> Vec<(u64, u64)> {
     sections.unwrap_or_default()
 }
 
-fn section(mut file: &File, offset: u64, size: u64) -> Option<impl Read + '_> {
+fn section(mut file: &Opened, offset: u64, size: u64) -> Option<impl Read + '_> {
     file.seek(SeekFrom::Start(offset)).ok()?;
     Some(file.take(size))
 }
 
 /// A compressed file as a stream, limited as a whole file is.
-fn stream(mut file: &File, kind: Compression) -> impl Read + '_ {
-    let size = file.metadata().map_or(0, |m| m.len());
+fn stream(mut file: &Opened, kind: Compression) -> impl Read + '_ {
+    let size = file.length();
     let start = file.seek(SeekFrom::Start(0));
     let source = BufReader::with_capacity(1 << 16, file.take(if start.is_ok() { size } else { 0 }));
     open_stream(kind, source).take(size.saturating_mul(64).saturating_add(64 << 20))
@@ -340,8 +340,8 @@ mod tests {
         assert_eq!(check(&|h| h[..4].copy_from_slice(b"\x28\xb5\x2f\xfd")), Ok(Some(Compression::Zstd)));
     }
 
-    fn open(tree: &Tree, content: &[u8]) -> File {
-        let file = File::open(tree.file("f", content)).unwrap();
+    fn open(tree: &Tree, content: &[u8]) -> Opened {
+        let file = Opened::open(&tree.file("f", content)).unwrap();
         std::fs::remove_file(tree.path().join("f")).unwrap();
         file
     }

@@ -1,7 +1,6 @@
 //! Chooses one vmlinux per release and one file per module among the candidates.
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::dependencies::Listed;
@@ -10,6 +9,7 @@ use super::walk::Candidate;
 use super::{Input, KernelInputs, Running, content, separate};
 use crate::build_id::hex;
 use crate::error::{Error, ErrorKind};
+use crate::load::members::Opened;
 
 /// The release of files without one.
 pub const UNKNOWN: &str = "unknown";
@@ -104,14 +104,15 @@ fn release(candidate: &Candidate) -> String {
     let names = || std::iter::once(path).chain(aliases);
     names()
         .find_map(|p| name::release(p, *role))
-        .or_else(|| content::release(&File::open(path).ok()?, path, *role, *compression))
+        .or_else(|| content::release(&Opened::open(path).ok()?, path, *role, *compression))
         .or_else(|| names().find_map(|p| name::suffix_of_vmlinux(p).filter(|_| *role != Role::Module)))
         .unwrap_or_else(|| UNKNOWN.into())
 }
 
 /// Whether a vmlinux only provides BTF for building modules: any other has all that it has.
 fn is_for_types(vmlinux: &Candidate) -> bool {
-    vmlinux.compression.is_none() && File::open(&vmlinux.path).is_ok_and(|file| content::is_for_types(&file))
+    vmlinux.compression.is_none()
+        && Opened::open(&vmlinux.path).is_ok_and(|file| content::is_for_types(&file))
 }
 
 /// Takes the largest: the others are stripped, or of another build. Those are reported unless they are compressed, or
@@ -135,7 +136,7 @@ fn choose_vmlinux(release: &str, mut found: Vec<Candidate>, skipped: &mut Vec<Er
 
 /// Whether `other` lacks the debug information that the chosen vmlinux has: it would add nothing.
 fn is_less(chosen: &Candidate, other: &Candidate) -> bool {
-    let has_debug = |c: &Candidate| File::open(&c.path).is_ok_and(|file| content::has_debug_info(&file));
+    let has_debug = |c: &Candidate| Opened::open(&c.path).is_ok_and(|file| content::has_debug_info(&file));
     chosen.compression.is_none() && has_debug(chosen) && !has_debug(other)
 }
 
@@ -203,7 +204,7 @@ fn are_twins(a: &Candidate, b: &Candidate) -> bool {
         return true;
     }
     let build_id = |c: &Candidate| {
-        let file = c.compression.is_none().then(|| File::open(&c.path).ok())??;
+        let file = c.compression.is_none().then(|| Opened::open(&c.path).ok())??;
         match c.role {
             Role::Module => content::build_id_note(&file),
             // Linked kernels have all notes in one section.

@@ -4,7 +4,7 @@
 //! not follow from name and place. `group` chooses among several files of one object, also by `dependencies`
 //! (`modules.dep`). `separate` finds debug files by build id and name. `places` knows where distributions put debug
 //! information; `needless` drops irrelevant errors; `sysroot` resolves paths of another system. `user` opens one
-//! program or shared library.
+//! program or shared library. `package` takes what is wanted of packages.
 mod content;
 mod dependencies;
 #[cfg(test)]
@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 pub use crate::load::live::BTF as OWN_BTF;
+use crate::load::members::{self, Members};
 use crate::load::widen;
 use dependencies::Listed;
 pub use group::UNKNOWN as UNKNOWN_RELEASE;
@@ -44,6 +45,8 @@ pub struct Discovery {
     pub of_another_build: Vec<Error>,
     /// Releases of which only a boot image was found, among other kernels: if it cannot be read, nothing is lost.
     pub spare: HashSet<String>,
+    /// The files of packages among the paths; inputs below a package are found there.
+    pub members: Members,
 }
 
 /// The files of one kernel release.
@@ -79,6 +82,13 @@ pub struct Input {
     pub unpacked: Unpacked,
 }
 
+impl Input {
+    /// Drops the content of a file in a package once it is read; see [`members::forget`].
+    pub fn forget(&self) {
+        std::iter::once(&self.path).chain(&self.shipped).for_each(|path| members::forget(path));
+    }
+}
+
 /// What to look for.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -111,11 +121,14 @@ impl Default for Options {
     }
 }
 
-/// Finds the kernels and modules under `paths`, each a file or a directory.
+/// Finds the kernels and modules under `paths`, each a file, a directory or a package.
 ///
 /// Directories are searched for files named like a vmlinux or a module. Symbolic links to directories are not
 /// followed, except for a given path; links to files are. A file reached in several ways counts once. A file given by
 /// its own path is an input whatever its name; its content determines its role.
+///
+/// A package (`.deb`, `.rpm`) counts as the folder that it would be unpacked to, several as one; what is wanted of them is
+/// in memory from then on (`package`).
 ///
 /// The release is that of a `lib/modules/RELEASE/` above the file, else of the name `vmlinux-RELEASE`, else of the
 /// content (`vermagic` of a module; the banner of a vmlinux, or the `include/config/kernel.release` beside it).
@@ -162,7 +175,7 @@ pub fn discover(paths: &[PathBuf], options: &Options) -> Result<Discovery> {
     let spare = named.spare(&kernels);
     skipped.sort_by(|a, b| (a.path(), a.message()).cmp(&(b.path(), b.message())));
     fold_unread(&mut skipped);
-    Ok(Discovery { kernels, skipped, of_another_build, spare })
+    Ok(Discovery { kernels, skipped, of_another_build, spare, members: walked.members })
 }
 
 /// Reports a kernel of an unsupported machine once, however many modules it has.

@@ -1,27 +1,101 @@
-//! Recognizes packages of distributions, which must be unpacked first.
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+//! Packages of distributions among the given paths: what of them is wanted, and which kinds are not read.
+use std::path::{Path, PathBuf};
 
-use crate::error::{Error, ErrorKind};
+use super::Unpacked;
+use super::content;
+use super::name::{self, Role};
+use super::walk::Candidate;
+use crate::error::{Error, ErrorKind, Result};
+use crate::load::members::{Member, Members};
+use crate::package::{self, Sink};
 
-/// The commands to unpack a package that was given as a kernel; `None` for anything else. Debian's and RPM packages
-/// are recognized by their first bytes, others, which are compressed tar files, by their names.
-pub(super) fn unpacking(path: &Path, file: &File) -> Option<Error> {
-    let mut head = [0; 21];
-    let got = file.read_at(&mut head, 0).unwrap_or(0);
+/// The commands to unpack a package that is recognized by its name, and that cannot be read; `None` for anything else.
+pub(super) fn unpacking(path: &Path) -> Option<Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let file = path.display();
-    let (what, how) = if head[..got].starts_with(b"!<arch>\ndebian-binary") {
-        // .deb and Ubuntu's .ddeb (deb(5)).
-        ("a Debian package", format!("dpkg -x {file} DIR"))
-    } else if head[..got].starts_with(&[0xed, 0xab, 0xee, 0xdb]) {
-        ("an RPM package", format!("mkdir DIR && rpm2cpio {file} | (cd DIR && cpio -id)"))
-    } else if name.contains(".pkg.tar") || name.ends_with(".apk") {
-        ("a package", format!("mkdir DIR && tar -xf {file} -C DIR"))
-    } else {
+    if !name.contains(".pkg.tar") && !name.ends_with(".apk") {
         return None;
-    };
-    let hint = format!("unpack it: {how}; then: probeidx build DIR");
-    Some(Error::new(ErrorKind::Unsupported, format!("{what}, not what is in it")).hint(hint))
+    }
+    let hint = format!("unpack it: mkdir DIR && tar -xf {} -C DIR; then: probeidx build DIR", path.display());
+    Some(Error::new(ErrorKind::Unsupported, "a package, not what is in it").hint(hint))
+}
+
+/// Reads the wanted members of a package into memory, and adds those that are kernels and modules to `candidates`, and
+/// what cannot be read to `skipped`.
+///
+/// # Errors
+/// Those of [`package::read`] if no kernel or module came before.
+pub(super) fn open(
+    path: &Path,
+    modules: bool,
+    members: &mut Members,
+    candidates: &mut Vec<Candidate>,
+    skipped: &mut Vec<Error>,
+) -> Result<()> {
+    members.add_package(path);
+    let before = candidates.len();
+    let mut taken = Taken { package: path, modules, members, candidates, skipped };
+    if let Err(error) = package::read(path, &mut taken) {
+        if candidates.len() == before {
+            return Err(error);
+        }
+        skipped.push(error);
+    }
+    Ok(())
+}
+
+struct Taken<'a> {
+    package: &'a Path,
+    modules: bool,
+    members: &'a mut Members,
+    candidates: &'a mut Vec<Candidate>,
+    skipped: &'a mut Vec<Error>,
+}
+
+impl Sink for Taken<'_> {
+    fn wants(&self, name: &Path) -> bool {
+        match name::role(&self.package.join(name)) {
+            Some(Role::Module) => self.modules,
+            Some(_) => true,
+            None => is_beside_kernel(name),
+        }
+    }
+
+    fn take(&mut self, name: &Path, member: Member) {
+        let path = self.package.join(name);
+        if let Some(role) = name::role(&path) {
+            match self.candidate(path.clone(), role, &member) {
+                Ok(candidate) => self.candidates.push(candidate),
+                Err(error) => return self.skipped.push(error.at(&path)),
+            }
+        }
+        self.members.add(path, member);
+    }
+
+    fn skip(&mut self, error: Error) {
+        self.skipped.push(error);
+    }
+}
+
+impl Taken<'_> {
+    fn candidate(&self, path: PathBuf, role: Role, member: &Member) -> Result<Candidate> {
+        let head = &member.bytes[..member.bytes.len().min(content::READ)];
+        let compression = content::check(head, member.bytes.len() as u64)?;
+        Ok(Candidate {
+            path,
+            aliases: vec![],
+            role,
+            compression,
+            size: member.bytes.len() as u64,
+            mtime_ns: member.mtime_ns,
+            unpacked: Unpacked::default(),
+        })
+    }
+}
+
+/// Whether a file is read besides kernels and modules: the configuration, the symbols of a boot image, what dwz moved.
+fn is_beside_kernel(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_named =
+        |what: &str| name.strip_prefix(what).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    is_named("config") || is_named("System.map") || path.components().any(|part| part.as_os_str() == ".dwz")
 }

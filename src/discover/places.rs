@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Sysroot, content, name};
+use crate::load::members::Opened;
 
 /// A place where files of a kernel may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +92,7 @@ fn nameless_image(sysroot: &Sysroot, release: &str) -> Option<PathBuf> {
     images.retain(|path| super::is_image(path) && name::release(path, name::Role::Image).is_none());
     images.sort_unstable();
     images.into_iter().find(|path| {
-        let file = sysroot.resolve(path).ok().and_then(|path| File::open(path).ok());
+        let file = sysroot.resolve(path).ok().and_then(|path| Opened::open(&path).ok());
         file.and_then(|file| content::release(&file, path, name::Role::Image, None)).as_deref()
             == Some(release)
     })

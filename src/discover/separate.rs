@@ -13,6 +13,7 @@ use crate::build_id::{DEBUG_ROOT, debug_file, hex};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
 use crate::load::elf::Elf;
+use crate::load::members;
 
 /// Finds debug files for a kernel's objects that have no debug information and no debug file at the same place in
 /// another tree. `directories` are those given: they may have debug files below them too. Files of other builds are
@@ -177,7 +178,7 @@ pub(super) fn candidates(
 /// Whether a file has the debug information of this object: by its build id, or if either has none, by the checksum
 /// of its content.
 pub(super) fn belongs(path: &Path, elf: &Elf<'_>, real: &Path, strangers: &mut Vec<Error>) -> bool {
-    if !path.is_file() || path == real {
+    if !members::is_file(path) || path == real {
         return false;
     }
     checked(path, elf, real).map_err(|error| strangers.push(error.at(path))).is_ok()

@@ -5,6 +5,7 @@ use crate::build_id::DEBUG_ROOT;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::Image;
 use crate::load::elf::Elf;
+use crate::load::members;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -68,15 +69,25 @@ fn check(elf: Elf<'_>) -> Result<Elf<'_>> {
 impl Input {
     /// An input that is not a module.
     pub fn of(path: &Path) -> Result<Self> {
+        if let Some(member) = members::find(path) {
+            let size = member.bytes.len() as u64;
+            return Ok(Self { size, mtime_ns: member.mtime_ns, ..Self::new(path) });
+        }
         let about = path.metadata().map_err(|e| Error::io(path, "read", e))?;
-        Ok(Self {
+        let mtime_ns = about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec());
+        Ok(Self { size: about.len(), mtime_ns, ..Self::new(path) })
+    }
+
+    /// An input of which no more than the path is known.
+    pub fn new(path: &Path) -> Self {
+        Self {
             path: path.to_owned(),
             name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
-            size: about.len(),
-            mtime_ns: about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec()),
+            size: 0,
+            mtime_ns: 0,
             shipped: None,
             lacks: None,
             unpacked: Unpacked::default(),
-        })
+        }
     }
 }

@@ -11,6 +11,8 @@ use super::name::{self, Role};
 use super::{Options, Unpacked, content, package};
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::decompress::Compression;
+use crate::load::members::{Members, Opened};
+use crate::package::is_package;
 
 /// A file that passed the check of its first bytes.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub(super) struct Walked {
     pub(super) lists: BTreeSet<PathBuf>,
     /// The directories among the paths.
     pub(super) directories: Vec<PathBuf>,
+    /// The content of packages among the paths.
+    pub(super) members: Members,
 }
 
 /// All candidates under `roots`.
@@ -56,7 +60,7 @@ pub(super) fn candidates(roots: &[PathBuf], options: &Options, skipped: &mut Vec
         }
     }
 
-    let mut found = Found { skipped, candidates: Vec::new(), seen: HashMap::new() };
+    let mut found = Found { skipped, candidates: vec![], seen: HashMap::new(), members: Members::default() };
     for (root, path) in given {
         found.given(root, &path, options)?;
     }
@@ -70,7 +74,8 @@ pub(super) fn candidates(roots: &[PathBuf], options: &Options, skipped: &mut Vec
             Err(e) => found.broken_link(link, &e, &mut broken),
         }
     }
-    Ok(Walked { candidates: found.candidates, lists: names.lists, directories })
+    let Found { candidates, members, .. } = found;
+    Ok(Walked { candidates, lists: names.lists, directories, members })
 }
 
 /// Paths with the name of a wanted file.
@@ -127,6 +132,7 @@ struct Found<'a> {
     candidates: Vec<Candidate>,
     /// The device and inode of every file examined, with the candidate it became.
     seen: HashMap<(u64, u64), Option<usize>>,
+    members: Members,
 }
 
 impl Found<'_> {
@@ -141,7 +147,7 @@ impl Found<'_> {
             }
         }
         let opened = File::open(path).and_then(|file| file.metadata().map(|m| (file, m)));
-        let (mut file, metadata) = match opened {
+        let (file, metadata) = match opened {
             Ok(opened) => opened,
             Err(e) => {
                 let error = Error::io(path, "open it", e).hint("make it readable, or run as root");
@@ -153,7 +159,7 @@ impl Found<'_> {
         }
         let role = name::role(alias).unwrap_or(Role::Vmlinux);
         let aliases = link.map(Path::to_owned).into_iter().collect();
-        let candidate = self.checked(path, aliases, &mut file, &metadata, |_, _| role);
+        let candidate = self.checked(path, aliases, file, &metadata, |_, _| role);
         self.remember(&metadata, candidate);
     }
 
@@ -167,11 +173,17 @@ impl Found<'_> {
         }
         let mut candidate = None;
         if metadata.is_file() {
-            let mut file = File::open(path).map_err(unreadable)?;
-            if let Some(packed) = package::unpacking(path, &file) {
+            let file = File::open(path).map_err(unreadable)?;
+            if is_package(path) {
+                package::open(path, options.modules, &mut self.members, &mut self.candidates, self.skipped)?;
+                self.seen.insert((metadata.dev(), metadata.ino()), None);
+                return Ok(());
+            }
+            if let Some(packed) = package::unpacking(path) {
                 return Err(packed.at(root));
             }
-            candidate = self.checked(path, vec![alias], &mut file, &metadata, content::role);
+            let role = |file: File, compression| content::role(&Opened::File(file), compression);
+            candidate = self.checked(path, vec![alias], file, &metadata, role);
         } else {
             let what = "neither a regular file nor a directory";
             self.skipped
@@ -206,9 +218,9 @@ impl Found<'_> {
         &mut self,
         path: &Path,
         aliases: Vec<PathBuf>,
-        file: &mut File,
+        mut file: File,
         metadata: &Metadata,
-        role: impl FnOnce(&File, Option<Compression>) -> Role,
+        role: impl FnOnce(File, Option<Compression>) -> Role,
     ) -> Option<Candidate> {
         let mut head = [0; content::READ];
         let checked = file

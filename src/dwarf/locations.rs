@@ -182,20 +182,31 @@ fn put_everywhere(
 
 /// Whether an expression certainly needs no conversion.
 fn is_plain(unit: &Unit<'_, impl Endian>, operations: &[u8]) -> bool {
-    unit.sections.order == Endianness::Little && !has_index(unit, operations)
+    unit.sections.order == Endianness::Little && !has_index(unit, operations) && !is_reference(operations)
 }
 
-/// Converts an expression for the index: numbers become little-endian, and address indexes become addresses, because
-/// their table is not kept.
+/// Whether an expression only refers to an entry of the debug information.
+fn is_reference(operations: &[u8]) -> bool {
+    operations.first().is_some_and(|op| [DW_OP_implicit_pointer.0, DW_OP_GNU_implicit_pointer.0].contains(op))
+}
+
+/// Converts an expression for the index: numbers become little-endian, address indexes become addresses, because
+/// their table is not kept, and references to entries 0.
 fn plain<'e>(unit: &Unit<'_, impl Endian>, operations: &'e [u8]) -> Cow<'e, [u8]> {
     let operations = match unit.sections.order {
         Endianness::Little => operations.into(),
         Endianness::Big => Cow::Owned(with_little_endian_numbers(unit, operations)),
     };
-    match has_index(unit, &operations) {
+    let mut operations = match has_index(unit, &operations) {
         true => Cow::Owned(with_addresses(unit, &operations)),
         false => operations,
+    };
+    if is_reference(&operations) {
+        // The debug information is not kept, and every build has the entry at another offset.
+        let offset = 1..1 + usize::from(unit.header.encoding.offset_size);
+        operations.to_mut().get_mut(offset).into_iter().for_each(|offset| offset.fill(0));
     }
+    operations
 }
 
 /// Whether an expression may have an indexed address.

@@ -1,26 +1,27 @@
 //! Chooses the index files that answer a question.
+use super::selection::Selection;
 use crate::error::{Error, ErrorKind, Result};
-use crate::pattern::Pattern;
+use crate::query::Index;
+use crate::query::index::kernel_description::KernelDescription;
+use crate::store;
 use std::path::{Path, PathBuf};
 
 /// The index files that a query uses.
 ///
 /// If `db` is a file, that is the answer, whatever its release: opening it has the final word. In a folder, it is the
-/// file of `kernel`, else that of `running` if it exists, else the only one; a `kernel` with wildcards selects all that
-/// match, in the order of their names. If a name gives a file directly, the folder is not listed.
+/// file of `kernel`, else that of `running` if it exists, else the only one. A [`Selection`] of several gives all that it
+/// selects: in the order of their names if the names of the files decide it, else in the order of the kernels. If a name
+/// gives a file directly, the folder is not listed.
 /// # Errors
 /// [`ErrorKind::NoIndex`] if there is none, or none of this release; [`ErrorKind::Usage`] if there are several and no
-/// choice; [`ErrorKind::Io`] if the folder cannot be read.
+/// choice, or several of a build id; [`ErrorKind::Io`] if the folder cannot be read; those of [`Index::open`] where what
+/// is in the indexes decides.
 pub fn choose(db: &Path, kernel: Option<&str>, running: Option<&str>) -> Result<Vec<PathBuf>> {
-    let wanted = kernel.map(Pattern::new).transpose()?;
-    let by_name = match &wanted {
-        None => running,
-        Some(Pattern::Literal(release)) => Some(release.as_str()),
-        Some(Pattern::Glob(_)) => None,
-    };
+    let by_name =
+        kernel.filter(|name| !name.contains(['*', '?', '['])).or(running.filter(|_| kernel.is_none()));
     if let Some(release) = by_name.filter(|name| !name.contains('/')) {
         let file = db.join(format!("{release}.pidx"));
-        if file.is_file() {
+        if file.is_file() || store::has(db, release)? {
             return Ok(vec![file]);
         }
     }
@@ -30,24 +31,78 @@ pub fn choose(db: &Path, kernel: Option<&str>, running: Option<&str>) -> Result<
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(no_index(db, "there is no index")),
         Err(e) => return Err(Error::io(db, "open the index", e)),
     }
-    let mut there = releases(db)?;
+    let there = releases(db)?;
+    let file = |release: &String| db.join(format!("{release}.pidx"));
     if there.is_empty() {
         return Err(no_index(db, "there is no index in this folder"));
     }
-    let listed = there.join(", ");
-    if let Some(wanted) = wanted {
-        there.retain(|release| wanted.matches(release.as_bytes()));
-        if there.is_empty() {
-            let message = format!("no index of kernel {wanted}; indexed are: {listed}");
-            return Err(no_index(db, &message));
+    let Some(kernel) = kernel else {
+        if there.len() > 1 {
+            let message = format!("several kernels are indexed: {}", listed(&there));
+            let hint = "choose with --kernel RELEASE, or '*' for all";
+            return Err(Error::new(ErrorKind::Usage, message).hint(hint));
         }
-    } else if there.len() > 1 {
-        let message = format!("several kernels are indexed: {listed}");
-        return Err(
-            Error::new(ErrorKind::Usage, message).hint("choose with --kernel RELEASE, or '*' for all")
-        );
+        return Ok(there.iter().map(file).collect());
+    };
+    let selection = Selection::parse(kernel)?;
+    if let Selection::Release(pattern) = &selection {
+        let named: Vec<PathBuf> =
+            there.iter().filter(|release| pattern.matches(release.as_bytes())).map(file).collect();
+        if !named.is_empty() {
+            return Ok(named);
+        }
     }
-    Ok(there.iter().map(|release| db.join(format!("{release}.pidx"))).collect())
+    selected(db, &selection, &there)
+}
+
+/// The files whose indexes a selection selects, in the order of the kernels. Cost: opens each.
+fn selected(db: &Path, selection: &Selection, there: &[String]) -> Result<Vec<PathBuf>> {
+    let mut kernels = vec![];
+    for release in there {
+        let path = db.join(format!("{release}.pidx"));
+        let opened = Index::open(&path).and_then(|index| Ok(KernelDescription::of(&index.view()?)));
+        match opened {
+            Ok(kernel) => kernels.push((kernel, path)),
+            // The name of the file said already that it is another release.
+            Err(_) if matches!(selection, Selection::Release(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let (mut found, others): (Vec<_>, Vec<_>) =
+        kernels.into_iter().partition(|(kernel, _)| selection.selects(kernel));
+    found.sort();
+    if found.is_empty() {
+        let said = match selection {
+            Selection::Kind { .. } => {
+                let mut kinds: Vec<String> = others.iter().map(|(kernel, _)| kind(kernel)).collect();
+                kinds.sort();
+                kinds.dedup();
+                listed(&kinds)
+            }
+            _ => listed(there),
+        };
+        return Err(no_index(db, &format!("no index of kernel {selection}; indexed are: {said}")));
+    }
+    if matches!(selection, Selection::BuildId(_)) && found.len() > 1 {
+        let ids: Vec<String> = found.iter().map(|(kernel, _)| kernel.id.to_string()).collect();
+        let message = format!("{selection} is the start of several build ids: {}", listed(&ids));
+        return Err(Error::new(ErrorKind::Usage, message).hint("write more digits"));
+    }
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+fn kind(kernel: &KernelDescription) -> String {
+    let release = kernel.release();
+    format!("{}/{}/{}", kernel.distribution, release.line(), release.flavour)
+}
+
+/// Some of the names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 20;
+    match names.len().checked_sub(MOST) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..MOST].join(", ")),
+    }
 }
 
 /// The releases with an index in a folder, sorted bytewise.
@@ -56,13 +111,14 @@ pub fn choose(db: &Path, kernel: Option<&str>, running: Option<&str>) -> Result<
 /// [`ErrorKind::Io`] if the folder cannot be read.
 pub fn releases(db: &Path) -> Result<Vec<String>> {
     let failed = |e| Error::io(db, "list the folder", e);
-    let mut releases = Vec::new();
+    let mut releases = if store::is_store(db) { store::names(db)? } else { vec![] };
     for entry in std::fs::read_dir(db).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         let release = name.to_str().and_then(|name| name.strip_suffix(".pidx"));
         releases.extend(release.filter(|r| !r.is_empty() && !r.starts_with('.')).map(str::to_owned));
     }
     releases.sort_unstable();
+    releases.dedup();
     Ok(releases)
 }
 

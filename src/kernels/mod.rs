@@ -11,9 +11,11 @@
 //! ```
 mod choice;
 mod open;
+mod selection;
 
 pub use choice::{choose, releases};
 pub use open::OpenIndexes;
+pub use selection::Selection;
 
 use crate::error::Result;
 use crate::query::Index;

@@ -39,7 +39,10 @@ impl OpenIndexes {
     /// Those of [`Index::open`].
     pub fn open(&self, path: &Path) -> Result<Arc<Index>> {
         // A file that cannot be examined cannot be opened either, and opening reports why.
-        let Ok(file) = std::fs::metadata(path) else { return Index::open(path).map(Arc::new) };
+        let manifest = || path.with_file_name(crate::store::MANIFEST);
+        let Ok(file) = std::fs::metadata(path).or_else(|_| std::fs::metadata(manifest())) else {
+            return Index::open(path).map(Arc::new);
+        };
         let stamp = Stamp::of(&file);
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, index)) = lock().get(path)

@@ -1,6 +1,7 @@
 //! Finds and parses the configuration of a kernel.
 use super::decompress::{Compression, decompress};
 use super::elf::Elf;
+use super::members;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +27,7 @@ impl KernelConfig {
                 folder.join(format!("lib/modules/{release}/config")),
             ]
         });
-        let read = |path: &Path| Self::parse(&std::fs::read_to_string(path).ok()?);
+        let read = |path: &Path| Self::parse(&members::text(path)?);
         std::iter::once(beside).chain(shipped).find_map(|path| read(&path))
     }
 

@@ -6,6 +6,7 @@ pub mod image;
 pub(crate) mod in_place;
 mod kallsyms;
 pub mod live;
+pub mod members;
 pub(crate) mod object_kind;
 pub(crate) mod relocate;
 pub mod symbol_table;
@@ -16,6 +17,7 @@ pub(crate) mod widen;
 use crate::error::Result;
 use crate::mapping::Watching;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The bytes of an object file, mapped or decompressed into memory.
 pub enum Image {
@@ -23,6 +25,8 @@ pub enum Image {
     Mapped(Watching),
     /// The content of a compressed file.
     Inflated(Vec<u8>),
+    /// A file in a package.
+    Member(Arc<Vec<u8>>),
 }
 
 impl Image {
@@ -33,6 +37,9 @@ impl Image {
         if live::release(path).is_some() {
             return Ok(Self::Inflated(live::object(path, &live::read(path)?)));
         }
+        if let Some(member) = members::find(path) {
+            return Self::of_member(path, member.bytes);
+        }
         let mapping = Watching::open(path)?;
         let inflated = match live::is_btf(mapping.bytes()) {
             true => Ok(Some(live::object(path, mapping.bytes()))),
@@ -41,6 +48,18 @@ impl Image {
         let inflated =
             if matches!(inflated, Ok(None)) { inflated } else { mapping.unchanged().and(inflated) };
         let image = inflated.map_err(|e| e.at(path))?.map_or(Self::Mapped(mapping), Self::Inflated);
+        match widen::is_narrow(image.bytes()) {
+            true => Ok(Self::Inflated(widen::widen(image.bytes()).map_err(|e| e.at(path))?)),
+            false => Ok(image),
+        }
+    }
+
+    /// Like [`Self::open`], for a file in a package.
+    fn of_member(path: &Path, bytes: Arc<Vec<u8>>) -> Result<Self> {
+        let image = match Self::inflate(&bytes).map_err(|e| e.at(path))? {
+            Some(inflated) => Self::Inflated(inflated),
+            None => Self::Member(bytes),
+        };
         match widen::is_narrow(image.bytes()) {
             true => Ok(Self::Inflated(widen::widen(image.bytes()).map_err(|e| e.at(path))?)),
             false => Ok(image),
@@ -66,7 +85,7 @@ impl Image {
     pub fn unchanged(&self, path: &Path) -> Result<()> {
         match self {
             Self::Mapped(mapping) => mapping.unchanged().map_err(|e| e.at(path)),
-            Self::Inflated(_) => Ok(()),
+            Self::Inflated(_) | Self::Member(_) => Ok(()),
         }
     }
     /// The bytes of the object.
@@ -74,6 +93,7 @@ impl Image {
         match self {
             Self::Mapped(mapping) => mapping.bytes(),
             Self::Inflated(bytes) => bytes,
+            Self::Member(bytes) => bytes,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `System.map`: the symbols of vmlinux as nm prints them, installed by distributions beside the boot image. It lists
 //! symbols missing from the embedded kallsyms without CONFIG_KALLSYMS_ALL, such as the bounds of the kernel's tables.
 use super::elf::Elf;
+use super::members::Opened;
 use super::symbol_table::{ListedSymbol, SymbolTable, lines};
 use crate::error::{Error, ErrorKind, Result};
 use rustc_hash::FxHashMap;
@@ -22,7 +23,7 @@ impl SymbolTable {
         }
         let read = |path: PathBuf| {
             let mut text = vec![];
-            std::fs::File::open(&path).and_then(|file| file.take(LARGEST).read_to_end(&mut text)).ok()?;
+            Opened::open(&path).and_then(|file| (&file).take(LARGEST).read_to_end(&mut text)).ok()?;
             // Debian's is a stub that names the location of the real one.
             let is_real = lines(&text).next().is_some();
             is_real.then_some((path, text))

@@ -48,9 +48,10 @@ impl<'a> Frame<'a> {
     /// Where the next frame calls it; `None` if it is not inlined. Cost: linear in the ranges of the copy.
     pub fn call(&self) -> Option<Line<'a>> {
         let view = &self.lookup.view;
-        let call = view.details(self.placed.record).call?;
-        let file = view.string(view.unit_file(view.unit_of_place(self.placed.id), call.file));
-        Some(Line { file, line: call.line, column: call.column, is_stmt: true })
+        let call = view.details(self.placed.id, self.placed.record).call?;
+        let file = view.unit_file(view.unit_of_place(self.placed.id), call.file);
+        let line = view.line(file, call.line);
+        Some(Line { file: view.string(file), line, column: call.column, is_stmt: true })
     }
     /// Whether it is inlined into the next frame.
     pub fn is_inlined(&self) -> bool {

@@ -73,7 +73,6 @@ use crate::query::spec::argument::Argument;
 use crate::query::spec::{Filter, Spec, StatementSpec};
 use crate::query::symbolize::locate::{self, Absent};
 use crate::query::types::lookup as named;
-use crate::query::verdict::Judge;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 
@@ -81,7 +80,6 @@ use probeidx_format::id::ObjectId;
 #[derive(Clone, Copy)]
 pub struct Lookup<'a> {
     view: View<'a>,
-    judge: Judge<'a, 'static>,
 }
 
 /// Threads can share a `Lookup`, because it never changes.
@@ -107,7 +105,7 @@ impl Index {
 impl<'a> Lookup<'a> {
     /// Determines which rules the kernel has. Cost: a few name look-ups.
     pub fn new(view: View<'a>) -> Self {
-        Self { view, judge: Judge::new(view) }
+        Self { view }
     }
     /// The tables.
     pub fn view(&self) -> &View<'a> {
@@ -223,12 +221,12 @@ impl<'a> Lookup<'a> {
     ///
     /// # Errors
     /// Those of [`resolve::resolve`], and any error of `each`.
-    pub fn resolve(
-        &self,
+    pub fn resolve<'s>(
+        &'s self,
         spec: &Spec,
         arguments: &[Argument],
-        each: impl FnMut(described::Placement<'a>, Filter) -> Result<()>,
+        each: impl FnMut(described::Placement<'s>, Filter) -> Result<()>,
     ) -> Result<()> {
-        resolve::resolve(self.view, spec, Wanted { arguments, ..Wanted::default() }, each)
+        resolve::resolve(&self.view, spec, Wanted { arguments, ..Wanted::default() }, each)
     }
 }

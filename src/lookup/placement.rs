@@ -7,8 +7,8 @@ use crate::query::index::symbols::{self, Anchor};
 use crate::query::spec::Filter;
 use crate::query::spec::argument::Argument;
 use crate::query::value::reader::{Place, ValueAt, Values};
-use crate::query::verdict::Verdicts;
 use crate::query::verdict::coverage::{self, Coverage};
+use crate::query::verdict::{Judge, Verdicts};
 use probeidx_format::id::{ObjectId, PlaceId};
 use probeidx_format::record::FunctionRecord;
 
@@ -38,7 +38,7 @@ impl<'a> Placement<'a> {
     /// The placement at another address of the same copy, such as one after the prologue; `None` if the copy does not
     /// contain the address.
     pub fn moved_to(&self, address: Address) -> Option<Self> {
-        let mut ranges = self.lookup.view.details(self.placed.record).ranges;
+        let mut ranges = self.lookup.view.details(self.placed.id, self.placed.record).ranges;
         let is_within = address.object == self.object && ranges.any(|r| r.contains(address.pc));
         is_within.then(|| Self::statement(self.lookup, self.placed, address))
     }
@@ -86,7 +86,7 @@ impl<'a> Placement<'a> {
     }
     /// The verdict of each mechanism. Cost: a few binary searches, about a microsecond.
     pub fn verdicts(&self) -> Verdicts {
-        self.lookup.judge.verdicts(self.object, self.pc, self.instance == Instance::Inline)
+        Judge::new(&self.lookup.view).verdicts(self.object, self.pc, self.instance == Instance::Inline)
     }
     /// What to write to the kernel to probe exactly this address; for an entry that starts with `endbr64`, the address
     /// after that if the kernel puts the probe there. Cost: that of the verdicts, and a few look-ups in modules.
@@ -109,11 +109,12 @@ impl<'a> Placement<'a> {
         let Some(function) = self.record() else { return Coverage::default() };
         let Some(name) = view.name(view.string(function.name)) else { return Coverage::default() };
         let mut found = Coverage::default();
+        let judge = Judge::new(view);
         let scope = functions::Scope::of(view, self.object);
         for declaration in functions::Declarations::of(view, Some(name)) {
             if (declaration.file, declaration.line) == (function.file, function.line.get()) {
                 functions::places(view, &declaration, &scope, &mut vec![], |object, own| {
-                    found = Coverage::of(view, &self.lookup.judge, object, own);
+                    found = Coverage::of(view, &judge, object, own);
                 });
             }
         }
@@ -131,7 +132,7 @@ impl<'a> Placement<'a> {
     /// Those of the path through the types: no such member, or an arrow instead of a dot.
     pub fn value(&self, argument: &Argument, filter: Filter) -> Result<ValueAt> {
         let place = Place { at_return: filter == Filter::Return, ..self.place() };
-        Values::new(self.lookup.view).argument(place, argument)
+        Values::new(&self.lookup.view).argument(place, argument)
     }
 
     pub(super) fn place(&self) -> Place {

@@ -82,7 +82,7 @@ pub struct VariablesAt<'a> {
 impl<'a> VariablesAt<'a> {
     pub(super) fn new(at: Placement<'a>) -> Self {
         let super::Address { pc, .. } = at.at();
-        Self { at, scope: in_scope(*at.lookup.view(), at.placed, pc) }
+        Self { at, scope: in_scope(at.lookup.view(), at.placed, pc) }
     }
 }
 

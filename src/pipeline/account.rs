@@ -26,6 +26,12 @@ pub fn part_metas(files: &Files) -> Vec<InputMeta> {
     files.read.iter().map(part).collect()
 }
 
+/// The index's record of a package, whose members are its inputs.
+pub fn package_meta(package: &Path) -> Option<InputMeta> {
+    let input = Input::of(package).ok()?;
+    Some(InputMeta { build_id: InputMeta::PART.to_owned(), ..input_meta(&input, None) })
+}
+
 pub fn from_fault(path: &Path, fault: &Fault) -> Error {
     Error::new(fault.kind, fault.what).at(path).section(fault.section).offset(fault.offset as u64)
 }

@@ -13,7 +13,7 @@ use crate::merge::Extracted;
 use crate::observer::Observer;
 use crate::write::BuildLock;
 use probeidx_format::machine::address_size;
-use probeidx_format::meta::Meta;
+use probeidx_format::meta::{InputMeta, Meta};
 use rayon::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -36,9 +36,10 @@ pub struct ToWrite {
     since: Instant,
 }
 
-/// The first part of a kernel's build: reads it unless its index is up to date. Takes the lock before reading.
+/// The first part of a kernel's build: reads it unless its index is up to date. `packages` are those that it may be from. Takes the lock before reading.
 pub fn start(
     kernel: &KernelInputs,
+    packages: &[InputMeta],
     lock: &mut BuildLock,
     tapsets: &Tapsets,
     options: &Options,
@@ -51,7 +52,7 @@ pub fn start(
         Some((built, skipped)) => {
             Ok(Started::Done(Some(built), skipped.iter().map(from_skipped_meta).collect()))
         }
-        None => read(kernel, index, tapsets, options, observer),
+        None => read(kernel, packages, index, tapsets, options, observer),
     }
 }
 
@@ -72,6 +73,7 @@ impl Started {
 /// Reads vmlinux and the modules.
 fn read(
     kernel: &KernelInputs,
+    packages: &[InputMeta],
     index: PathBuf,
     tapsets: &Tapsets,
     options: &Options,
@@ -118,6 +120,7 @@ fn read(
             Err(error) => skipped.push(Skipped::object(error)),
         }
         inputs.push(input_meta(input, objects.first()));
+        input.forget();
         observer.object_done(&input.path, input.size);
     }
     lap("vmlinux");
@@ -148,6 +151,7 @@ fn read(
     }
     lap("modules");
     inputs.extend(parts);
+    inputs.extend_from_slice(packages);
     let Some(machine) = objects.first().map(|o| o.machine) else { return Ok(Started::Done(None, skipped)) };
     // Without vmlinux the first module determines the machine.
     let (evaluated, lost) = evaluated.unwrap_or_else(|| evaluate(machine, None));

@@ -23,7 +23,7 @@ use crate::observer::Observer;
 use crate::tapset::evaluated::Evaluated;
 pub use crate::version::version;
 use crate::write::{Aside, BuildLock};
-use account::{from_skipped_meta, skipped_meta};
+use account::{from_skipped_meta, package_meta, skipped_meta};
 use in_turn::InTurn;
 use kernel::{Started, start};
 use probeidx_format::meta::{Meta, SkippedMeta};
@@ -108,8 +108,29 @@ impl Skipped {
 /// [`ErrorKind::Io`] if an index cannot be written, [`ErrorKind::Exhausted`] if memory or files run out. Problems
 /// with an input file are in the report.
 pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> Result<Report> {
+    if let Some(report) = known(paths, options)? {
+        return Ok(report);
+    }
     let wanted = discover::Options { modules: options.modules, ..discover::Options::default() };
     build_found(discover::discover(paths, &wanted)?, options, observer)
+}
+
+/// The report if all paths are packages, and the indexes made of them are up to date: then no package is read.
+///
+/// # Errors
+/// Those of reading the folders of tapsets.
+pub fn known(paths: &[PathBuf], options: &Options) -> Result<Option<Report>> {
+    if options.force {
+        return Ok(None);
+    }
+    let sources = Tapsets::find(&options.tapsets)?.sources;
+    let Some(found) = unchanged::of_packages(paths, &sources, options) else { return Ok(None) };
+    let mut report = Report::default();
+    for (built, skipped) in found {
+        report.built.push(built);
+        report.skipped.extend(skipped.iter().map(from_skipped_meta));
+    }
+    Ok(Some(report))
 }
 
 /// Indexes the given kernels: see [`build`].
@@ -118,6 +139,10 @@ pub fn build(paths: &[PathBuf], options: &Options, observer: &dyn Observer) -> R
 /// As for [`build`].
 pub fn build_found(found: Discovery, options: &Options, observer: &dyn Observer) -> Result<Report> {
     let tapsets = Tapsets::find(&options.tapsets)?;
+    // If a package could not be read in full, it is read again the next time, to say so again.
+    let is_whole = found.skipped.is_empty();
+    let packages = found.members.packages();
+    let packages: Vec<_> = packages.iter().filter(|_| is_whole).filter_map(|p| package_meta(p)).collect();
     let mut report = Report::default();
     report.skipped.extend(found.skipped.into_iter().map(Skipped::object));
     let inputs = || found.kernels.iter().flat_map(|k| k.vmlinux.iter().chain(&k.modules));
@@ -137,7 +162,11 @@ pub fn build_found(found: Discovery, options: &Options, observer: &dyn Observer)
         let (finished, next) = pool.install(|| {
             rayon::join(
                 || last.take().map(finish).transpose(),
-                || kernel.map(|kernel| start(kernel, &mut lock, &tapsets, options, &in_turn)).transpose(),
+                || {
+                    kernel
+                        .map(|kernel| start(kernel, &packages, &mut lock, &tapsets, options, &in_turn))
+                        .transpose()
+                },
             )
         });
         // The error of the earlier kernel counts.

@@ -80,6 +80,7 @@ pub fn read(
         };
         match attempt(modules, &changed, release, known, of_kernel, fallback, stores, memory, observe) {
             Ok(group) => {
+                modules.iter().for_each(Input::forget);
                 // The memory that a very large module took is too much for all others.
                 if modules.iter().map(|module| module.size).sum::<u64>() > 2 * GROUP {
                     memory.gathered = Gathered::default();

@@ -3,12 +3,12 @@ use super::Skipped;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::config::KernelConfig;
 use crate::load::image;
+use crate::load::members::Opened;
 use crate::query::Index;
 use crate::tapset::evaluated::Evaluated;
 use crate::tapset::sources::Sources;
 use crate::tapset::stored::pack;
 use crate::tapset::{Library, Target, target};
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -86,7 +86,7 @@ impl Tapsets {
     /// unknown.
     pub fn predict(&self, image: &Path, release: &str) -> Option<Prediction> {
         let mut head = vec![];
-        File::open(image).ok()?.take(image::HEAD as u64).read_to_end(&mut head).ok()?;
+        (&Opened::open(image).ok()?).take(image::HEAD as u64).read_to_end(&mut head).ok()?;
         let machine = image::machine(&head)?;
         let config = KernelConfig::shipped(image, release)?;
         Some(Prediction { machine, evaluated: self.evaluate(release, machine, Some(&config)), config })

@@ -5,11 +5,13 @@ use crate::discover::Input;
 use crate::error::ErrorKind;
 use crate::load::Image;
 use crate::load::elf::Elf;
+use crate::package;
 use crate::query::Index;
 use crate::query::index::provenance::{self, Provenance};
 use crate::tapset::sources::Sources;
 use probeidx_format::View;
 use probeidx_format::meta::{InputMeta, Meta, SkippedMeta};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The content of an index, with its skipped parts, if it is intact and was made of exactly these inputs. Inputs are
@@ -34,17 +36,65 @@ pub fn unchanged<'i>(
                     && build_id(&input.path) == known.build_id))
     };
     let (parts, objects): (Vec<_>, Vec<_>) = meta.inputs.iter().partition(is_part);
+    // What lies in a package is as it was if the package is.
+    let is_member = |path: &str, parts: &[&InputMeta]| {
+        parts.iter().any(|part| part.path != path && Path::new(path).starts_with(&part.path))
+    };
     let whole = meta.written_by == env!("CARGO_PKG_VERSION")
         && (meta.user.is_some() || meta.without_modules != options.modules)
         && objects.len() == inputs.len()
         && objects.iter().zip(&inputs).all(|(known, input)| same(known, input))
-        && parts.iter().all(|known| Input::of(known.path.as_ref()).is_ok_and(|input| same(known, &input)))
+        && parts.iter().filter(|known| !is_member(&known.path, &parts)).all(|known| Input::of(known.path.as_ref()).is_ok_and(|input| same(known, &input)))
         // A part that was missing may exist now.
         && meta.skipped.iter().all(|s| s.kind != ErrorKind::MissingPart.name())
         && view.tapset_sources().is_ok_and(|kept| tapsets.are(&kept))
         // The header does not show damage in the rest of the file. About 20 ms for a kernel with its modules.
         && opened.verify().is_ok();
     whole.then(|| (built(index, &view, &meta), meta.skipped))
+}
+
+/// The content of the indexes that were made of exactly these packages, sorted by path, if they are up to date. `None` if
+/// there is none, or if some path is no package.
+pub fn of_packages(
+    paths: &[PathBuf],
+    tapsets: &Sources,
+    options: &Options,
+) -> Option<Vec<(Built, Vec<SkippedMeta>)>> {
+    let given: BTreeSet<PathBuf> =
+        paths.iter().map(|path| path.canonicalize().ok()).collect::<Option<_>>()?;
+    if given.is_empty() || !given.iter().all(|path| package::is_package(path)) {
+        return None;
+    }
+    let names = given.iter().map(|path| path.display().to_string()).collect();
+    let mut indexes: Vec<PathBuf> =
+        std::fs::read_dir(&options.db).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
+    indexes.retain(|path| path.extension().is_some_and(|extension| extension == "pidx"));
+    indexes.sort_unstable();
+    let mut found = vec![];
+    for index in &indexes {
+        let Some(inputs) = inputs_from(index, &names) else { continue };
+        // The members are as they were if the packages are.
+        found.push(unchanged(index, inputs.iter(), tapsets, options)?);
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// The inputs of an index, if they are members of exactly these packages.
+fn inputs_from(index: &Path, packages: &BTreeSet<String>) -> Option<Vec<Input>> {
+    let opened = Index::open(index).ok()?;
+    let meta = opened.view().ok()?.meta().ok()?;
+    let (parts, objects): (Vec<_>, Vec<_>) = meta.inputs.iter().partition(|i| i.build_id == InputMeta::PART);
+    let below = |path: &str| {
+        packages.iter().any(|package| {
+            Path::new(path).strip_prefix(package).is_ok_and(|rest| !rest.as_os_str().is_empty())
+        })
+    };
+    let known: BTreeSet<String> =
+        parts.iter().map(|part| part.path.clone()).filter(|path| !below(path)).collect();
+    let input =
+        |of: &InputMeta| Input { size: of.size, mtime_ns: of.modified, ..Input::new(of.path.as_ref()) };
+    (known == *packages && objects.iter().all(|object| below(&object.path)))
+        .then(|| objects.into_iter().map(input).collect())
 }
 
 /// The existing index, if it was built from DWARF.

@@ -5,6 +5,7 @@ pub mod check;
 pub mod diff;
 pub mod frame;
 pub mod health;
+pub mod history;
 pub mod json;
 pub mod kprobe_events;
 pub mod lines;

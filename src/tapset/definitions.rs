@@ -24,8 +24,7 @@ pub struct Definitions<'l> {
 }
 
 /// The options of an index's kernel, for a [`Target`].
-pub fn configuration<'v>(view: &View<'v>) -> impl Fn(&str) -> Option<String> + Sync + use<'v> {
-    let view = *view;
+pub fn configuration<'v>(view: &'v View<'v>) -> impl Fn(&str) -> Option<String> + Sync + use<'v> {
     move |option| {
         let value = view.option(option.strip_prefix("CONFIG_")?.as_bytes())?;
         Some(String::from_utf8_lossy(value).into_owned())

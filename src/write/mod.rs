@@ -34,12 +34,7 @@ pub fn write(
 ) -> Result<u64> {
     let io = |e| Error::io(path, "write the index", e);
     let folder = path.parent().unwrap_or(Path::new("."));
-    let file = tempfile::Builder::new()
-        .prefix(UNFINISHED.0)
-        .suffix(UNFINISHED.1)
-        .permissions(Permissions::from_mode(0o644))
-        .tempfile_in(folder)
-        .map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
+    let file = unfinished(folder).map_err(|e| Error::io(folder, "write into the folder of indexes", e))?;
     let writer = write_to(Pieces::new(file.as_file()), meta, batches, aside, model, linked);
     let finish = |mut writer: Writer<_>| {
         let Evaluated { configuration, tables, sources } = evaluated;
@@ -58,6 +53,13 @@ pub fn write(
     file.persist(path).map_err(|e| io(e.error))?;
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
     Ok(length)
+}
+
+/// A file in a folder, to be given its name once it is whole. If that never happens, the next build removes it.
+pub fn unfinished(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut how = tempfile::Builder::new();
+    how.prefix(UNFINISHED.0).suffix(UNFINISHED.1).permissions(Permissions::from_mode(0o644));
+    how.tempfile_in(folder)
 }
 
 /// The tables that are packed.

@@ -91,7 +91,7 @@ fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut 
     let llvm = needed(llvm_symbolizer(&kernel.vmlinux, &addresses));
     let slow: Vec<u64> = addresses.iter().copied().step_by(SLOW).collect();
     let Some(elfutils) = needed(eu_addr2line(&kernel.vmlinux, None, &slow)) else { return };
-    let mut cursor = Cursor::new(*view);
+    let mut cursor = Cursor::new(view);
     for (at, pc) in pcs.iter().enumerate() {
         let place = cursor.at(object, *pc);
         let ours = levels(place);
@@ -131,7 +131,7 @@ fn vmlinux(kernel: &Kernel, view: &View<'_>, random: &mut Random, counted: &mut 
 fn of_module(view: &View<'_>, object: ObjectId, random: &mut Random, counted: &mut Counted) {
     let path = text(view.string(view.objects[object.index()].path));
     let sections = view.sections_of(object).iter().filter(|s| symbols::is_executable(*s) && s.size.get() > 0);
-    let mut cursor = Cursor::new(*view);
+    let mut cursor = Cursor::new(view);
     // elfutils calls padding as any symbol close to it, be it data.
     let reaches = |level: &Level, pc: u32| {
         let holds = |s: &SymbolRecord| pc.checked_sub(s.pc.get()).is_some_and(|offset| offset < s.size.get());

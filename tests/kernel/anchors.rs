@@ -23,7 +23,7 @@ fn an_anchor_of_a_newer_kernel_denotes_one_place() {
 fn anchors_differ(kernel: &Kernel) {
     let index = Index::open(&installed::index(kernel)).unwrap_or_else(|e| panic!("{e}"));
     let view = index.view().unwrap_or_else(|e| panic!("{e}"));
-    let judge = Judge::new(view);
+    let judge = Judge::new(&view);
     let mut known = HashMap::new();
     let (mut places, mut without) = (0, 0);
     for object in view.object_ids() {

@@ -75,8 +75,8 @@ fn compare(kernel: &Kernel) {
     let open = |path: PathBuf| Index::open(&path).unwrap_or_else(|e| panic!("{e}"));
     let (with, without) = (open(installed::index(kernel)), open(without_debug_information(kernel)));
     let (with, without) = (with.view().unwrap(), without.view().unwrap());
-    functions(kernel, with, without);
-    verdicts(kernel, with, without);
+    functions(kernel, &with, &without);
+    verdicts(kernel, &with, &without);
 }
 
 /// The same object in the other index.
@@ -111,39 +111,37 @@ fn parameters(view: &View<'_>, placed: Placed) -> Vec<Parameter> {
     .collect()
 }
 
-fn functions(kernel: &Kernel, with: View<'_>, without: View<'_>) {
+fn functions(kernel: &Kernel, with: &View<'_>, without: &View<'_>) {
     let mut classes = Classes::default();
     let modules = without.object_ids().skip(1).step_by(MODULES);
     for object in without.object_ids().take(1).chain(modules) {
-        let Some(twin) = other(&without, &with, object) else { continue };
+        let Some(twin) = other(without, with, object) else { continue };
         for at in without.places_of(object) {
             let placed = Placed { id: PlaceId::new(at as u32), record: without.places.at(at) };
-            if provenance::of_place(&without, placed) != Provenance::Btf {
+            if provenance::of_place(without, placed) != Provenance::Btf {
                 continue;
             }
-            let name = functions::function(&without, placed.record)
+            let name = functions::function(without, placed.record)
                 .map(|f| without.string(f.name))
                 .unwrap_or_default();
             let shown = || String::from_utf8_lossy(name).into_owned();
-            let pc = moved(&without, object, &with, twin, placed.record.entry.get());
-            let Some(described) = pc.and_then(|pc| functions::entry_at(&with, twin, pc)) else {
+            let pc = moved(without, object, with, twin, placed.record.entry.get());
+            let Some(described) = pc.and_then(|pc| functions::entry_at(with, twin, pc)) else {
                 classes.met("without debug information", shown);
                 continue;
             };
-            let other_name = functions::function(&with, described.record).map(|f| with.string(f.name));
+            let other_name = functions::function(with, described.record).map(|f| with.string(f.name));
             if other_name != Some(name) {
                 classes.met("another name of the address", shown);
                 continue;
             }
-            let (own, others) = (parameters(&without, placed), parameters(&with, described));
+            let (own, others) = (parameters(without, placed), parameters(with, described));
             let names = |all: &[Parameter]| all.iter().map(|p| p.0.clone()).collect::<Vec<_>>();
             let is_ambiguous = {
                 let entry = placed.record.entry;
                 let ranges = without.ranges_of(object).iter();
-                let symbols = without
-                    .name(name)
-                    .into_iter()
-                    .flat_map(|n| functions::symbols_named(&without, object, n));
+                let symbols =
+                    without.name(name).into_iter().flat_map(|n| functions::symbols_named(without, object, n));
                 let functions =
                     symbols.filter(|s| without.symbols.get(s.index()).unwrap().is_function()).count();
                 ranges.filter(|r| r.start == entry).count() > 1 || functions > 1
@@ -190,21 +188,21 @@ fn addresses(view: &View<'_>, random: &mut Random) -> Vec<(ObjectId, u32)> {
     all
 }
 
-fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
+fn verdicts(kernel: &Kernel, with: &View<'_>, without: &View<'_>) {
     let seed = seed();
     let (of_with, of_without) = (Judge::new(with), Judge::new(without));
     let mut classes = Classes::default();
-    let addresses = addresses(&without, &mut Random(seed));
+    let addresses = addresses(without, &mut Random(seed));
     let count = addresses.len() as u64;
     for (object, pc) in addresses {
-        let Some(twin) = other(&without, &with, object) else { continue };
-        let Some(there) = moved(&without, object, &with, twin, pc) else {
+        let Some(twin) = other(without, with, object) else { continue };
+        let Some(there) = moved(without, object, with, twin, pc) else {
             classes.met("no such section", String::new);
             continue;
         };
         let (own, others) = (of_without.verdicts(object, pc, false), of_with.verdicts(twin, there, false));
         let shown = || {
-            let symbol = symbols::holding(&with, twin, there);
+            let symbol = symbols::holding(with, twin, there);
             let symbol =
                 symbol.map(|h| (String::from_utf8_lossy(with.string(h.record.name)).into_owned(), h.offset));
             format!("{symbol:?} {} {}", told(&own), told(&others))
@@ -212,12 +210,12 @@ fn verdicts(kernel: &Kernel, with: View<'_>, without: View<'_>) {
         // A label of assembly has no size, and reaches to the next one; without sizes it reaches to the padding. The first
         // instruction of an exception vector, which stands before its symbol, is a no-op: like padding.
         let is_behind_label = || {
-            let symbol = symbols::holding(&with, twin, there);
+            let symbol = symbols::holding(with, twin, there);
             symbol.is_some_and(|held| {
                 held.record.size.get() == 0 || with.string(held.record.name).starts_with(b"hyp_stub_el")
             })
         };
-        let anchors = [symbols::anchor(&without, object, pc), symbols::anchor(&with, twin, there)]
+        let anchors = [symbols::anchor(without, object, pc), symbols::anchor(with, twin, there)]
             .map(|a| a.map(|a| a.to_string()));
         match (told(&own) == told(&others), anchors[0] == anchors[1]) {
             (true, true) => classes.met("the same", String::new),

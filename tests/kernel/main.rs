@@ -8,7 +8,9 @@ mod check;
 mod damage;
 #[cfg(feature = "debuginfod")]
 mod debuginfod;
+mod fleet;
 mod frames;
+mod history;
 mod installed;
 #[path = "../capi/library.rs"]
 mod library;

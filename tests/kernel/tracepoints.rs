@@ -33,7 +33,7 @@ fn by_point(listing: &str) -> BTreeMap<&str, &str> {
 }
 
 fn compare(view: &View<'_>, listing: &str) {
-    let (ours, theirs) = (list(*view, EVERY), by_point(listing));
+    let (ours, theirs) = (list(view, EVERY), by_point(listing));
     let ours = by_point(&ours);
     let files: BTreeMap<String, BTreeSet<&[u8]>> =
         tracepoint::matching(view, &every()).fold(BTreeMap::new(), |mut files, t| {
@@ -79,10 +79,10 @@ fn point(t: &Tracepoint<'_>) -> String {
     String::from_utf8(point).unwrap()
 }
 
-fn list(view: View<'_>, pattern: &str) -> String {
+fn list(view: &View<'_>, pattern: &str) -> String {
     let mut lines = Lines::default();
     for spec in spec::parse(pattern).unwrap() {
-        let listed = listed(&view, &spec).unwrap();
+        let listed = listed(view, &spec).unwrap();
         Lister::new(view, true).list(&listed, spec.spelled, &mut lines).unwrap();
     }
     lines.sort();
@@ -103,7 +103,7 @@ fn labels_and_callees_are_those_of_systemtap() {
         "module(\"overlay\").function(\"*\").callees(3)",
     ] {
         let Some(theirs) = needed(installed::stap_statements(&kernel, pattern, false)) else { return };
-        let ours = list(view, pattern);
+        let ours = list(&view, pattern);
         // Asked without a file SystemTap takes the functions of the symbol table too, of which it knows no code, and prints
         // the suffix as it was written: a probe of the function's entry, at no label and no callee.
         let written = pattern.rsplit_once("\").").map_or("", |(_, suffix)| suffix);

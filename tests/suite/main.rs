@@ -5,6 +5,8 @@ mod faults;
 
 mod answers;
 mod cli;
+#[cfg(feature = "cli")]
+mod fleet;
 mod hostile;
 mod indexing;
 mod layers;

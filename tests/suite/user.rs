@@ -269,7 +269,7 @@ fn damaged_objects_are_survived() {
             let index = probeidx::query::Index::open(&built.index).unwrap();
             let view = index.view().unwrap();
             for spec in probeidx::query::spec::parse("*").unwrap() {
-                probeidx::query::resolve::resolve(view, &spec, Default::default(), |_, _| Ok(())).unwrap();
+                probeidx::query::resolve::resolve(&view, &spec, Default::default(), |_, _| Ok(())).unwrap();
             }
         }
     };

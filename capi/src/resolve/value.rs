@@ -78,7 +78,7 @@ pub struct Values {
 
 impl Values {
     /// Converts values.
-    pub fn new(lookup: Lookup<'_>, options: Options, values: &[ValueAt], texts: &mut Texts) -> Self {
+    pub fn new(lookup: &Lookup<'_>, options: Options, values: &[ValueAt], texts: &mut Texts) -> Self {
         let (values, steps): (Vec<_>, Vec<_>) =
             values.iter().map(|v| value(lookup, options, v, texts)).unzip();
         let pointers = values.iter().map(std::ptr::from_ref).collect();
@@ -86,7 +86,7 @@ impl Values {
     }
 }
 
-fn value(lookup: Lookup<'_>, options: Options, v: &ValueAt, texts: &mut Texts) -> (Value, Vec<Step>) {
+fn value(lookup: &Lookup<'_>, options: Options, v: &ValueAt, texts: &mut Texts) -> (Value, Vec<Step>) {
     let view = lookup.view();
     let plan = v.plan.as_ref();
     let steps: Vec<Step> =

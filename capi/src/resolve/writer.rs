@@ -49,7 +49,7 @@ impl Written {
 
 /// Converts placements.
 pub struct Writer<'a> {
-    lookup: Lookup<'a>,
+    lookup: &'a Lookup<'a>,
     options: Options,
     texts: Texts,
     kept: Kept,
@@ -57,7 +57,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// For one placement.
-    pub fn new(lookup: Lookup<'a>, options: Options) -> Self {
+    pub fn new(lookup: &'a Lookup<'a>, options: Options) -> Self {
         Self { lookup, options, texts: Texts::new(lookup.view().strings()), kept: Kept::default() }
     }
 

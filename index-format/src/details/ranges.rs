@@ -2,11 +2,15 @@
 use super::Range;
 use crate::bits::Bits;
 use crate::codes::{self, Context};
+use crate::store::moved::Moved;
 use crate::varint::unzigzag;
 
 /// Ranges of addresses: iterate over a copy.
 #[derive(Clone, Copy, Debug)]
-pub struct Ranges<'a>(Kind<'a>);
+pub struct Ranges<'a> {
+    kind: Kind<'a>,
+    moved: Moved<'a>,
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Kind<'a> {
@@ -95,8 +99,8 @@ impl Iterator for Own<'_> {
 impl<'a> Ranges<'a> {
     /// Those of a placement.
     #[inline]
-    pub(super) fn of_placement(own: Own<'a>) -> Self {
-        Self(Kind::Own(own))
+    pub(super) fn of_placement(own: Own<'a>, moved: Moved<'a>) -> Self {
+        Self { kind: Kind::Own(own), moved }
     }
     /// As many counted ranges, given the start of the placement's; `bits` is moved to what follows them.
     #[inline]
@@ -106,6 +110,7 @@ impl<'a> Ranges<'a> {
         entry: u32,
         cursor: Cursor<Own<'a>>,
         of_block: bool,
+        moved: Moved<'a>,
     ) -> Self {
         let state = State { bits: *bits, left, due: entry, is_only: left == 1, is_first: true };
         // The contexts do not depend on the addresses.
@@ -122,12 +127,12 @@ impl<'a> Ranges<'a> {
             after_end = bits.skip_number(length_context(of_block, how, is_first, left == 0)) == 0;
             is_first = false;
         }
-        Self(Kind::Counted(Counted { state, of_block, after_end: false, cursor }))
+        Self { kind: Kind::Counted(Counted { state, of_block, after_end: false, cursor }), moved }
     }
     /// The number of them, unless they are damaged.
     #[inline]
     pub(super) fn left(&self) -> u32 {
-        match &self.0 {
+        match &self.kind {
             Kind::Own(own) => own.state.left,
             Kind::Counted(counted) => counted.state.left,
         }
@@ -139,10 +144,11 @@ impl Iterator for Ranges<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Range> {
-        match &mut self.0 {
+        let range = match &mut self.kind {
             Kind::Own(own) => own.next(),
             Kind::Counted(counted) => counted.next(),
-        }
+        };
+        range.map(|range| self.moved.range(range))
     }
 }
 

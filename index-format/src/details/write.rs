@@ -6,7 +6,8 @@ use super::{
 };
 use crate::bits::{BitWriter, Mark};
 use crate::codes;
-use crate::expr::{self, FrameBase, Place};
+use crate::details::Location;
+use crate::expr::{self, Expr, FrameBase, Place};
 use crate::varint::zigzag;
 
 /// The reusable memory of a [`DetailWriter`].
@@ -17,6 +18,16 @@ pub struct Buffer {
     /// Empty before the first list.
     last: Vec<Range>,
     expressions: expr::Written,
+    scratch: Vec<Range>,
+    operations: Vec<u8>,
+}
+
+/// Gives what is read other addresses.
+pub trait Moving {
+    /// A range; as long as before.
+    fn range(&mut self, range: Range) -> Range;
+    /// An address of memory.
+    fn address(&mut self, address: u64) -> u64;
 }
 
 impl Buffer {
@@ -59,7 +70,7 @@ impl<'a> DetailWriter<'a> {
         ranges: &[Range],
         inlined: Option<(u32, CallSite)>,
     ) -> Self {
-        let Buffer { bits: out, ranges: own, last, expressions } = buffer;
+        let Buffer { bits: out, ranges: own, last, expressions, .. } = buffer;
         out.clear();
         expressions.clear();
         last.clear();
@@ -162,6 +173,58 @@ impl<'a> DetailWriter<'a> {
                 }
             }
         }
+    }
+
+    /// A variable as it was read, with other addresses.
+    pub fn read(&mut self, index: u32, location: Location<'_>, moved: &mut impl Moving) {
+        match location {
+            Location::None => self.nowhere(index),
+            Location::Constant(value) => self.constant(index, value),
+            Location::Bytes(value) => self.bytes(index, value),
+            Location::Everywhere(expr) => {
+                self.variable(index, EVERYWHERE);
+                self.read_expression(expr, Place::Only, moved);
+            }
+            Location::Within(_, expr) => {
+                self.variable(index, WHOLE);
+                self.read_expression(expr, Place::Only, moved);
+            }
+            Location::List(list) => {
+                let mut ranges = std::mem::take(&mut self.buffer.scratch);
+                ranges.clear();
+                ranges.extend(list.map(|(range, _)| moved.range(range)));
+                let count = self.count(ranges.iter().copied());
+                self.variable(index, LIST);
+                self.buffer.bits.number(list_context(self.count), count);
+                self.count = count;
+                if count != OF_LAST {
+                    self.buffer.last.clear();
+                    self.buffer.last.extend_from_slice(&ranges);
+                }
+                self.counted(count, ranges.iter().copied(), false);
+                let mut place = Place::of_first(ranges.len());
+                for (_, expr) in list {
+                    self.read_expression(expr, place, moved);
+                    place = Place::Later;
+                }
+                self.buffer.scratch = ranges;
+            }
+        }
+    }
+    fn read_expression(&mut self, expr: Expr<'_>, place: Place, moved: &mut impl Moving) {
+        let Buffer { bits, expressions, operations, .. } = &mut *self.buffer;
+        operations.clear();
+        let expr = match expr {
+            Expr::Memory(address) => Expr::Memory(moved.address(address)),
+            Expr::Address(address) => Expr::Address(moved.address(address)),
+            Expr::Verbatim(verbatim) => {
+                operations.extend(verbatim.bytes());
+                expr::forget_reference(operations);
+                expr
+            }
+            other => other,
+        };
+        expr::put_read(bits, &expr, operations, place, expressions);
     }
 
     #[inline]

@@ -14,7 +14,7 @@ fn written(all: &[&[u8]], base: FrameBase) -> (usize, Vec<u8>) {
 }
 
 fn read(bytes: &[u8], count: usize) -> Vec<Expr<'_>> {
-    let mut reader = Reader::new(Bits::new(bytes));
+    let mut reader = Reader::new(Bits::new(bytes), Moved::NOT);
     (0..count).map(|_| reader.read(Place::Only)).collect()
 }
 
@@ -93,7 +93,7 @@ proptest! {
 
     #[test]
     fn damaged_expressions_are_read(bytes in prop::collection::vec(any::<u8>(), 0..12)) {
-        let mut reader = Reader::new(Bits::new(&bytes));
+        let mut reader = Reader::new(Bits::new(&bytes), Moved::NOT);
         while !reader.bits.ended() {
             let before = reader.bits.position();
             prop_assert!(reader.read(Place::First).operations().len() <= 8 * bytes.len() + 10);

@@ -1,8 +1,8 @@
 //! Writes location expressions.
 use super::{
-    BASED, BEFORE, Coded, EARLIER, EMPTY, ENTRY_VALUES, EXPRESSION, FRAME, FrameBase, History, LITERALS,
-    MEMORY, NUMBER, OPERATIONS, PREVIOUS, Place, REFERENCE, REGISTER, REGISTERS, STACK_VALUE, SUM,
-    VERBATIM_LENGTH, operand, verbatim,
+    ADDRESS, BASED, BEFORE, Coded, EARLIER, EMPTY, ENTRY_VALUES, EXPRESSION, Expr, FRAME, FRAME_SUM,
+    FrameBase, History, LITERALS, MEMORY, NUMBER, OPERATIONS, PREVIOUS, Place, REFERENCE, REGISTER,
+    REGISTERS, STACK_VALUE, SUM, VERBATIM_LENGTH, operand, verbatim,
 };
 use crate::bits::BitWriter;
 use crate::codes::Context;
@@ -49,11 +49,43 @@ pub(crate) fn put(
     place: Place,
     written: &mut Written,
 ) {
-    let [previous, before] = written.history.0;
-    let context = EXPRESSION.at(previous.group() * 3 + place as u32);
+    let context = EXPRESSION.at(written.history.0[0].group() * 3 + place as u32);
     let Some(coded) = coded(operations, base) else {
         return put_verbatim(out, operations, context, written);
     };
+    put_coded(out, coded, context, written);
+}
+
+/// Appends an expression as it was read, with the operations of a verbatim one.
+#[inline]
+pub(crate) fn put_read(
+    out: &mut BitWriter,
+    expr: &Expr<'_>,
+    operations: &[u8],
+    place: Place,
+    written: &mut Written,
+) {
+    let context = EXPRESSION.at(written.history.0[0].group() * 3 + place as u32);
+    let of = |kind: u32, register: u8, number: i64| Coded { kind: kind as u8, register, number };
+    let coded = match *expr {
+        Expr::Register(register) => Coded::of(REGISTERS + u32::from(register)),
+        Expr::Literal(value) => Coded::of(LITERALS + u32::from(value)),
+        Expr::EntryValue(register) => Coded::of(ENTRY_VALUES + u32::from(register)),
+        Expr::Constant(number) => of(NUMBER, 0, number),
+        Expr::BasedOn(register, number) => of(BASED, register, number),
+        Expr::Sum(register, number) => of(SUM, register, number),
+        Expr::Frame(number) => of(FRAME, 0, number),
+        Expr::FrameSum(number) => of(FRAME_SUM, 0, number),
+        Expr::Memory(address) => of(MEMORY, 0, address as i64),
+        Expr::Address(address) => of(ADDRESS, 0, address as i64),
+        Expr::Verbatim(_) if operations.is_empty() => Coded::of(EMPTY),
+        Expr::Verbatim(_) => return put_verbatim(out, operations, context, written),
+    };
+    put_coded(out, coded, context, written);
+}
+
+fn put_coded(out: &mut BitWriter, coded: Coded, context: Context, written: &mut Written) {
+    let [previous, before] = written.history.0;
     if coded == previous {
         out.symbol(context, PREVIOUS);
     } else if coded == before {

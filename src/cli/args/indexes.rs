@@ -7,10 +7,11 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx build 6.1.0-50-cloud-amd64\n  \
                         probeidx build /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64\n  \
+                        probeidx build linux-image-*.deb\n  \
                         probeidx build --sysroot /mnt\n  \
                         probeidx build --user /usr/bin/ls /lib/x86_64-linux-gnu/libc.so.6")]
 pub struct Build {
-    /// Folders, debug files (plain or .gz .xz .zst), or releases to find where distributions install them
+    /// Folders, debug files (plain or .gz .xz .zst), packages (.deb .rpm, read without unpacking them to disk), or releases to find where distributions install them
     /// [default: the running kernel; with --sysroot every kernel there]
     #[arg(value_name = "PATH|RELEASE")]
     pub paths: Vec<PathBuf>,
@@ -95,6 +96,28 @@ pub struct Diff {
     /// What to compare: NAME, NAME@FILE, struct NAME, SYSTEM:EVENT, with * ? [..] [default: all]
     #[arg(value_name = "PATTERN")]
     pub pattern: Option<String>,
+}
+
+/// `history`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Asks every kernel that --kernel selects, by default all that are indexed. For each kind of fact, the \
+                        states and the kernels that have each, as runs of one flavour. Of functions: prototype, declaration, \
+                        inlining, symbols, duplicates, verdicts and where parameters are. Of members: offset, type, sizes. Of \
+                        tracepoints: arguments and fields. Of aliases: points and variables. Of lines: functions, verdict and \
+                        addresses.\n\n\
+                        Examples:\n  probeidx history vfs_read\n  probeidx history task_struct.pid\n  \
+                        probeidx history 'struct file' --kernel 'debian/*/cloud-amd64'\n  \
+                        probeidx history sched:sched_switch --kernel 6.1..7.3 --json\n  \
+                        probeidx history vfs_read --since 6.1.0-50"
+)]
+pub struct History {
+    /// A function, `struct NAME`, a member of one, a tracepoint, a tapset alias, or FILE:LINE
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Show only what changed after this kernel
+    #[arg(long, value_name = "RELEASE")]
+    pub since: Option<String>,
 }
 
 /// `capture`

@@ -28,6 +28,17 @@ pub(super) use wanted::install_hint;
 /// Builds indexes. Prints a summary on stdout, and what was left out on stderr.
 pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     let start = Instant::now();
+    let report = index(args, config)?;
+    let verdicts: Vec<_> = report.built.iter().map(|built| verdicts::of(built, config)).collect();
+    super::output::to_stdout(Passing::Text, |out| {
+        summary(&report, &verdicts, start.elapsed().as_secs_f64(), config, out)
+    })?;
+    let left_out = report.skipped.iter().any(|s| s.whole_object);
+    Ok(if left_out { Outcome::LeftOut } else { Outcome::Done })
+}
+
+/// Builds indexes, and says on stderr what was left out.
+pub(super) fn index(args: &Build, config: &Config) -> Result<Report> {
     let options = Options {
         db: config.db.clone(),
         modules: !args.no_modules,
@@ -39,14 +50,17 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
     #[cfg(feature = "debuginfod")]
     let shown = if shown == When::Auto && fetched::shows_progress() { When::Always } else { shown };
     let progress = Progress::new(shown, config.terminal, config.quiet).with_stages(config.verbose > 0);
-    let report = if args.user {
+    if args.user {
         let report = pipeline::build_user(&args.paths, &args.debug_dir, &options, &progress)?;
         warnings::tell(&report, config);
         if report.built.is_empty() {
             let none = || Error::new(ErrorKind::Unsupported, "no program or shared library among the paths");
             return Err(reason(&report).unwrap_or_else(none));
         }
-        report
+        Ok(report)
+    } else if let (None, Some(report)) = (&args.sysroot, pipeline::known(&args.paths, &options)?) {
+        warnings::tell(&report, config);
+        Ok(report)
     } else {
         let (wanted, found) = find(args, config, &progress)?;
         let report = pipeline::build_found(found, &options, &progress)?;
@@ -55,14 +69,8 @@ pub fn run(args: &Build, config: &Config) -> Result<Outcome> {
             let why = reason(&report).filter(|_| wanted.is_by_path());
             return Err(why.unwrap_or_else(|| wanted.nothing(config)));
         }
-        report
-    };
-    let verdicts: Vec<_> = report.built.iter().map(|built| verdicts::of(built, config)).collect();
-    super::output::to_stdout(Passing::Text, |out| {
-        summary(&report, &verdicts, start.elapsed().as_secs_f64(), config, out)
-    })?;
-    let left_out = report.skipped.iter().any(|s| s.whole_object);
-    Ok(if left_out { Outcome::LeftOut } else { Outcome::Done })
+        Ok(report)
+    }
 }
 
 /// Determines what to index, and finds its files.

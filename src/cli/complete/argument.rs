@@ -114,7 +114,7 @@ impl Found {
     fn at_places(&mut self, view: &View<'_>, spec: &Spec) {
         let wanted = Wanted { locals: true, ..Wanted::default() };
         // A spec that cannot be resolved has no variables.
-        let _ = resolve::resolve(*view, spec, wanted, |placement, _| {
+        let _ = resolve::resolve(view, spec, wanted, |placement, _| {
             for value in placement.values {
                 self.add(value.name, value.type_id, || value.type_name.unwrap_or_default());
             }

@@ -174,7 +174,6 @@ fn has_code(view: &View<'_>, name: NameId, scope: Option<ObjectId>) -> bool {
 
 /// The functions that run in an object. Cost: linear in its placements.
 fn functions_in<'a>(view: &View<'a>, object: ObjectId, typed: &str) -> FxHashSet<&'a str> {
-    let view = *view;
     let places = view.places.part(view.places_of(object));
     let functions: FxHashSet<u32> = places.iter().map(|place| place.function.get()).collect();
     let names = functions
@@ -185,20 +184,18 @@ fn functions_in<'a>(view: &View<'a>, object: ObjectId, typed: &str) -> FxHashSet
 
 /// The files that declare functions of a name or pattern, up to what is typed.
 fn files_of<'a>(
-    view: &View<'a>,
+    view: &'a View<'a>,
     name: &str,
     typed: &str,
     scope: Option<ObjectId>,
 ) -> Box<dyn Iterator<Item = String> + 'a> {
-    let view = *view;
     let Ok(pattern) = Pattern::new(name) else { return Box::new(std::iter::empty()) };
     if name.is_empty() || pattern.matches_all() {
-        return Box::new(files(&view, typed));
+        return Box::new(files(view, typed));
     }
     let typed = typed.to_owned();
-    let names =
-        functions::names(&view, &pattern).into_iter().filter(move |name| has_code(&view, *name, scope));
-    let declared = names.flat_map(move |name| functions::declarations(&view, name, None));
+    let names = functions::names(view, &pattern).into_iter().filter(move |name| has_code(view, *name, scope));
+    let declared = names.flat_map(move |name| functions::declarations(view, name, None));
     Box::new(declared.filter_map(move |d| {
         let path = std::str::from_utf8(view.string(d.file)).ok()?;
         tail(path, &typed).map(str::to_owned)
@@ -207,8 +204,7 @@ fn files_of<'a>(
 
 /// Files with functions and with this prefix, up to the next folder; else those whose path has the prefix after some
 /// folder.
-fn files<'a>(view: &View<'a>, typed: &str) -> impl Iterator<Item = String> + use<'a> {
-    let view = *view;
+fn files<'a>(view: &'a View<'a>, typed: &str) -> impl Iterator<Item = String> + use<'a> {
     let functions = view.functions.owners();
     let known: FxHashSet<StrId> = functions.iter().map(|f| f.file).collect();
     let paths = || known.iter().filter_map(|file| std::str::from_utf8(view.string(*file)).ok());

@@ -53,7 +53,7 @@ impl Source {
             (_, "RELEASE") => Some(Self::Kernel),
             ("lines", "SPEC") => Some(Self::Lines),
             ("tapset", "PATTERN") => Some(Self::Alias),
-            ("find", "PATTERN") | (_, "SPEC") => Some(Self::Point),
+            ("find", "PATTERN") | ("history", "NAME") | (_, "SPEC") => Some(Self::Point),
             (_, "ADDR") => Some(Self::Address),
             (_, "MODULE") => Some(Self::Module),
             ("type", "NAME") => Some(Self::Type),

@@ -94,7 +94,7 @@ impl<'a> Asked<'a> {
                 let view = self.decoder.view(further);
                 let mut cursor = Cursor::new(view);
                 let places: Vec<Where<'_>> = spots.iter().map(|(o, pc)| cursor.at(*o, *pc).clone()).collect();
-                let put = form.put(&view, role, exact, frame.text, &places, &mut self.text);
+                let put = form.put(view, role, exact, frame.text, &places, &mut self.text);
                 self.answers[answer as usize] = put;
             }
         }
@@ -125,7 +125,7 @@ impl<'a> Asked<'a> {
             }
             let places = std::slice::from_ref(place);
             self.answers[p.answer as usize] =
-                form.put(&view, p.role, p.exact, &p.asked, places, &mut self.text);
+                form.put(view, p.role, p.exact, &p.asked, places, &mut self.text);
         }
     }
 

@@ -17,10 +17,12 @@ use crate::query::symbolize::frames::Cursor;
 use crate::query::symbolize::locate::Absent;
 use crate::query::symbolize::log::{self, Frame, Header};
 use crate::query::symbolize::log_decoder::Decoder;
+use crate::query::symbolize::user_objects::Further;
 use crate::render::address;
-use probeidx_format::meta::UserMeta;
+use probeidx_format::View;
 use std::io::Write;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Symbolizes the frames of a log.
@@ -29,12 +31,13 @@ pub fn run(args: &Decode, config: &Config, out: &mut dyn Write) -> Result<Outcom
         Some(_) => config.indexes()?,
         None => kernels::choose(&config.db, Some("*"), None)?,
     };
-    let opened: Vec<(String, Result<Arc<Index>>)> = files
-        .iter()
-        .map(|file| (file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), config.open(file)))
-        .collect();
+    let indexes: Vec<Result<Arc<Index>>> = files.iter().map(|file| config.open(file)).collect();
+    let views = indexes.iter().map(|index| index.as_ref().map_err(Clone::clone)?.view());
+    let release = |file: &PathBuf| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let opened: Vec<(String, Result<View<'_>>)> = files.iter().map(release).zip(views).collect();
     let users = processes::all(config)?;
-    let mut log = Log::new(&opened, &users, &args.loaded, config)?;
+    let further = processes::further(&users);
+    let mut log = Log::new(&opened, &further, &args.loaded, config)?;
     chunked_stdin::pieces(config.session.input(), |piece, ended| {
         let done = log.piece(piece, ended, out)?;
         out.flush().map_err(failed)?;
@@ -50,7 +53,7 @@ const LONGEST: usize = 64 << 10;
 struct Log<'a> {
     kernels: Vec<Kernel<'a>>,
     /// Programs and libraries of user space.
-    users: &'a [(UserMeta, Arc<Index>)],
+    further: &'a [Further<'a>],
     args: &'a args::Loaded,
     config: &'a Config,
     /// The kernel that wrote the current part.
@@ -71,7 +74,7 @@ struct Log<'a> {
 /// A kernel that may have written the log.
 struct Kernel<'a> {
     release: &'a str,
-    index: &'a Result<Arc<Index>>,
+    view: &'a Result<View<'a>>,
     asked: Option<Asked<'a>>,
     /// Whether the log is of another build of this release.
     is_other: bool,
@@ -89,14 +92,14 @@ struct Placed {
 
 impl<'a> Log<'a> {
     fn new(
-        opened: &'a [(String, Result<Arc<Index>>)],
-        users: &'a [(UserMeta, Arc<Index>)],
+        opened: &'a [(String, Result<View<'a>>)],
+        further: &'a [Further<'a>],
         args: &'a args::Loaded,
         config: &'a Config,
     ) -> Result<Self> {
         let kernels = opened
             .iter()
-            .map(|(release, index)| Kernel { release, index, asked: None, is_other: false })
+            .map(|(release, view)| Kernel { release, view, asked: None, is_other: false })
             .collect::<Vec<_>>();
         let running = || kernels.iter().position(|k| Some(k.release) == config.running.as_deref());
         let only = (kernels.len() == 1).then_some(0);
@@ -104,7 +107,7 @@ impl<'a> Log<'a> {
         let is_fixed = only.is_some() && (config.kernel.is_some() || !config.db.is_dir());
         let mut own = Self {
             kernels,
-            users,
+            further,
             args,
             config,
             current,
@@ -124,17 +127,17 @@ impl<'a> Log<'a> {
         Ok(own)
     }
 
-    /// Opens the index of a kernel.
+    /// Prepares the questions to a kernel.
     fn ask(&mut self, kernel: usize) -> Result<&mut Asked<'a>> {
         let kernel = &mut self.kernels[kernel];
         let asked = match kernel.asked.take() {
             Some(asked) => asked,
             None => {
-                let view = kernel.index.as_ref().map_err(Clone::clone)?.view()?;
+                let view = kernel.view.as_ref().map_err(Clone::clone)?;
                 let args::Loaded { base, kallsyms, live } = self.args;
                 let is_given = base.is_some() || kallsyms.is_some() || live.is_some();
-                let loaded = if is_given { Some(loaded(&view, self.args)?) } else { None };
-                Asked::new(Decoder::new(view, loaded, processes::further(self.users)), Cursor::new(view))
+                let loaded = if is_given { Some(loaded(view, self.args)?) } else { None };
+                Asked::new(Decoder::new(view, loaded, self.further), Cursor::new(view))
             }
         };
         Ok(kernel.asked.insert(asked))
@@ -242,8 +245,7 @@ impl<'a> Log<'a> {
                 self.choose(release)?;
                 if let (Some(named), Some(build_id)) = (self.named(release), build_id) {
                     let view = self.ask(named)?.decoder.view(None);
-                    let is_other =
-                        functions::kernel(&view).is_some_and(|k| !has_build_id(&view, k, build_id));
+                    let is_other = functions::kernel(view).is_some_and(|k| !has_build_id(view, k, build_id));
                     if is_other {
                         let id = String::from_utf8_lossy(build_id);
                         let what = "the log is of a vmlinux with build id";

@@ -45,7 +45,7 @@ pub fn parse(view: &View<'_>, text: &str) -> Result<Vec<Spec>> {
 /// # Errors
 /// Those of decoding tapset definitions, those of an argument that no matching tracepoint has, and any error of `each`.
 pub fn answers(
-    view: View<'_>,
+    view: &View<'_>,
     spec: &Spec,
     wanted: Wanted<'_>,
     each: &mut dyn FnMut(Answer<'_, '_>) -> Result<()>,

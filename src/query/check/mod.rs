@@ -115,7 +115,7 @@ impl Verdict {
 /// # Errors
 /// [`ErrorKind::Syntax`], with the position, if it cannot be parsed; that of the definitions, if they are needed.
 pub fn check(
-    view: View<'_>,
+    view: &View<'_>,
     definitions: std::result::Result<&Definitions<'_>, &Error>,
     asked: &Asked,
     path: &Path,
@@ -125,7 +125,7 @@ pub fn check(
         return spec_list::check(view, definitions, asked, path, bytes);
     }
     let definitions = definitions.map_err(Error::clone)?;
-    let script = read(&view, definitions, asked, path, bytes)?;
+    let script = read(view, definitions, asked, path, bytes)?;
     let mut report = of_script(view, definitions, asked, path, &script);
     // SystemTap requires at least one probe or function to run (elaborate.cxx of 4.8, `semantic_pass`).
     let none = match () {
@@ -160,7 +160,7 @@ fn read(
 }
 
 fn of_script(
-    view: View<'_>,
+    view: &View<'_>,
     definitions: &Definitions<'_>,
     asked: &Asked,
     path: &Path,
@@ -193,7 +193,7 @@ fn of_script(
     for finding in deriving.program.check() {
         let mut located = Located::new(file_of(finding.place.file), finding);
         if located.trouble == Trouble::Variable && located.instead.is_empty() {
-            located.instead = suggestions::of_member(&view, &located.what);
+            located.instead = suggestions::of_member(view, &located.what);
         }
         report.findings.push(located);
     }

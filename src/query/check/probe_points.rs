@@ -88,7 +88,7 @@ const REASONS: usize = 8;
 
 /// Turns points into probes and gathers their handlers.
 pub(super) struct Deriving<'a> {
-    view: View<'a>,
+    view: &'a View<'a>,
     definitions: &'a Definitions<'a>,
     deriver: Deriver<'a, 'a>,
     judge: Judge<'a, 'static>,
@@ -96,7 +96,7 @@ pub(super) struct Deriving<'a> {
 }
 
 impl<'a> Deriving<'a> {
-    pub fn new(view: View<'a>, definitions: &'a Definitions<'a>, program: Program<'a>) -> Self {
+    pub fn new(view: &'a View<'a>, definitions: &'a Definitions<'a>, program: Program<'a>) -> Self {
         let (deriver, judge) = (Deriver::new(view, definitions), Judge::new(view));
         Self { view, definitions, deriver, judge, program }
     }

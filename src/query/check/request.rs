@@ -48,7 +48,7 @@ impl ProbeRequest {
     ///
     /// # Errors
     /// Those of [`answers`](answer::answers).
-    pub fn judge(&self, view: View<'_>) -> Result<Point> {
+    pub fn judge(&self, view: &View<'_>) -> Result<Point> {
         let mut point = Point::of_text(&self.text, &self.path, self.place);
         let mut reached = Reached::default();
         for spec in &self.targets {
@@ -65,7 +65,7 @@ impl ProbeRequest {
         if point.probes == 0 {
             point.why.push(format!("nothing matches {}", self.text));
             let name = self.text.split(['@', ':', '+', '%']).next().unwrap_or(&self.text);
-            point.instead = suggestions::close_to(&view, name);
+            point.instead = suggestions::close_to(view, name);
         }
         Ok(point)
     }

@@ -27,7 +27,7 @@ pub fn is_script(path: &Path, bytes: &[u8]) -> bool {
 }
 
 pub(super) fn check(
-    view: View<'_>,
+    view: &View<'_>,
     definitions: std::result::Result<&Definitions<'_>, &Error>,
     asked: &Asked,
     path: &Path,
@@ -49,13 +49,13 @@ pub(super) fn check(
             Error::new(ErrorKind::Syntax, what).at(path).line(line_number, column).hint(hint)
         };
         let written = Place { file: 0, line: line_number, column };
-        if let Some(request) = ProbeRequest::of_line(&view, wanted, path, written).map_err(place)? {
+        if let Some(request) = ProbeRequest::of_line(view, wanted, path, written).map_err(place)? {
             report.points.push(request.judge(view)?);
             continue;
         }
         let definitions = definitions.map_err(Error::clone)?;
         let script = format!("probe {wanted} {{ }}");
-        let script = read(&view, definitions, asked, path, script.as_bytes()).map_err(place)?;
+        let script = read(view, definitions, asked, path, script.as_bytes()).map_err(place)?;
         let one = of_script(view, definitions, asked, path, &script);
         report.points.extend(one.points.into_iter().map(|mut point| {
             point.place = Place { line: line_number, column, ..point.place };

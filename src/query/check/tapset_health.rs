@@ -63,7 +63,7 @@ pub struct Broken {
 ///
 /// # Errors
 /// [`IndexDamaged`](crate::ErrorKind::IndexDamaged), if a definition cannot be decoded.
-pub fn health(view: View<'_>, definitions: &Definitions<'_>) -> Result<Health> {
+pub fn health(view: &View<'_>, definitions: &Definitions<'_>) -> Result<Health> {
     let words = Words::new(definitions, Rc::new(everywhere(view)));
     let mut deriver = Deriver::new(view, definitions);
     let mut health = Health::default();

@@ -50,7 +50,7 @@ pub fn compare<'a, E>(
 }
 
 /// Splits the names of two kernels into halves, so that a name is in the same half for both.
-pub fn halves(views: [View<'_>; 2]) -> [[Range<u32>; 2]; 2] {
+pub fn halves(views: [&View<'_>; 2]) -> [[Range<u32>; 2]; 2] {
     let names = views.each_ref().map(|view| view.names.owners());
     let middle = names[0].get(names[0].len() / 2).map_or(&b""[..], |record| views[0].string(record.name));
     let at = [0, 1].map(|number| {
@@ -99,10 +99,10 @@ struct Function<'a> {
 fn functions<'a>(side: &Side<'a, '_>, name: NameId) -> Vec<Function<'a>> {
     let mut scratch = vec![];
     let mut found = vec![];
-    for declaration in Declarations::of(&side.view, Some(name)) {
+    for declaration in Declarations::of(side.view, Some(name)) {
         found.extend(described(side, &declaration, &mut scratch));
     }
-    if found.is_empty() && !symbols::is_prefix_name(&side.view, name) {
+    if found.is_empty() && !symbols::is_prefix_name(side.view, name) {
         found.extend(by_symbol(side, name));
     }
     found
@@ -168,7 +168,7 @@ fn kept(side: &Side<'_, '_>, name: NameId) -> u32 {
     let is_kept = |symbol: SymbolRecord| symbol.has(SymbolRecord::KEPT);
     let symbols = side.view.symbols_named(name).iter();
     let own = symbols.filter(|id| side.scope.contains(side.view.object_of_symbol(*id)));
-    own.filter(|id| functions::symbol(&side.view, *id).is_some_and(is_kept)).count() as u32
+    own.filter(|id| functions::symbol(side.view, *id).is_some_and(is_kept)).count() as u32
 }
 
 fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u32; 2]) -> Vec<Change> {
@@ -195,7 +195,7 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u3
     };
     let entries = [(sides[0], one), (sides[1], other)];
     let symbol = entries.map(|(side, (object, pc))| {
-        let held = symbols::holding(&side.view, object, pc).filter(|held| held.offset == 0);
+        let held = symbols::holding(side.view, object, pc).filter(|held| held.offset == 0);
         word(held.map_or(b"", |held| side.view.string(held.record.name)))
     });
     tell(What::Symbol, "", symbol);

@@ -230,7 +230,7 @@ pub struct Compared {
 /// # Errors
 /// Those of `each`.
 pub fn compare<'a, E>(
-    views: [View<'a>; 2],
+    views: [&'a View<'a>; 2],
     asked: &Asked,
     mut each: impl FnMut(&Difference<'a>) -> std::result::Result<(), E>,
 ) -> std::result::Result<Compared, E> {
@@ -282,7 +282,7 @@ enum Part {
 
 /// Two kernels, and what to compare.
 struct Both<'a, 'p> {
-    views: [View<'a>; 2],
+    views: [&'a View<'a>; 2],
     with_modules: bool,
     is_whole: bool,
     asked: &'p Asked,
@@ -315,7 +315,7 @@ impl<'a> Both<'a, '_> {
 
 /// One of the two kernels.
 struct Side<'a, 's> {
-    view: View<'a>,
+    view: &'a View<'a>,
     judge: Judge<'a, 'static>,
     /// The objects that are compared.
     scope: Scope,
@@ -338,9 +338,9 @@ struct Spelled {
 struct Spelling(u32);
 
 impl<'a, 's> Side<'a, 's> {
-    fn new(view: View<'a>, with_modules: bool, is_whole: bool, spelled: &'s Spelled) -> Self {
+    fn new(view: &'a View<'a>, with_modules: bool, is_whole: bool, spelled: &'s Spelled) -> Self {
         let types = vec![Cell::new(0); view.types.len()];
-        let scope = Scope::new(&view, if with_modules { &ModuleScope::Any } else { &ModuleScope::Kernel });
+        let scope = Scope::new(view, if with_modules { &ModuleScope::Any } else { &ModuleScope::Kernel });
         Self { view, judge: Judge::new(view), scope, is_whole, spelled, types }
     }
     /// The spelling of a type, as in a cast. Cost: writes it the first time.
@@ -349,7 +349,7 @@ impl<'a, 's> Side<'a, 's> {
         match known.map(Cell::get) {
             Some(number @ 1..) => Spelling(number - 1),
             _ => {
-                let number = self.spelled.number(&declare(&self.view, type_id, ""));
+                let number = self.spelled.number(&declare(self.view, type_id, ""));
                 known.inspect(|slot| slot.set(number + 1));
                 Spelling(number)
             }

@@ -15,7 +15,7 @@ pub fn compare<'a, E>(
     let spec = TraceSpec { system: asked.system.clone(), event: asked.name.clone() };
     let mut names: BTreeMap<_, [Option<Tracepoint<'a>>; 2]> = BTreeMap::new();
     for (number, side) in [before, after].into_iter().enumerate() {
-        let matching = tracepoint::matching(&side.view, &spec);
+        let matching = tracepoint::matching(side.view, &spec);
         for found in matching.filter(|t| side.scope.contains(t.object())) {
             names.entry((found.name(), found.system())).or_default()[number].get_or_insert(found);
         }

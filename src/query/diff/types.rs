@@ -50,12 +50,12 @@ pub fn compare<'a, E>(
 /// The name, keyword and number of the requested types.
 fn named<'a>(side: &Side<'a, '_>, asked: &Asked) -> impl Iterator<Item = ((&'a [u8], &'static str), TypeId)> {
     let view = side.view;
-    let types = lookup::all_named(&view).map(|at| TypeId::new(at as u32));
+    let types = lookup::all_named(view).map(|at| TypeId::new(at as u32));
     types.filter_map(move |id| {
         let record = view.types.at(id.index());
         let keyword = keyword(TypeKind::from_u8(record.kind))?;
         let name = view.string(record.name);
-        let is_asked = !lookup::is_declared(&view, id)
+        let is_asked = !lookup::is_declared(view, id)
             && asked.keyword.as_ref().is_none_or(|k| k == keyword)
             && asked.names(name)
             && asked.files(view.string(record.file));
@@ -70,7 +70,7 @@ fn home<'a>(side: &Side<'a, '_>, id: TypeId) -> Home<'a> {
 
 fn differences(sides: [&Side<'_, '_>; 2], ids: [TypeId; 2], changes: &mut Vec<Change>) {
     let at = |number: usize| (sides[number], ids[number]);
-    let [one, other] = [at(0), at(1)].map(|(side, id)| lookup::size_of(&side.view, id));
+    let [one, other] = [at(0), at(1)].map(|(side, id)| lookup::size_of(side.view, id));
     if one != other {
         let state = |size: Option<u64>| size.map(|size| State::Number(size as i64));
         changes.push(Change {
@@ -106,7 +106,7 @@ fn flat<'a>(side: &Side<'a, '_>, id: TypeId, base: u64, depth: u32, found: &mut 
         let inner = type_id.filter(|t| {
             name.is_empty()
                 && depth < DEEPEST
-                && lookup::kind(&side.view, *t).is_some_and(TypeKind::is_aggregate)
+                && lookup::kind(side.view, *t).is_some_and(TypeKind::is_aggregate)
         });
         match inner {
             Some(inner) => flat(side, inner, at, depth + 1, found),

@@ -90,7 +90,7 @@ pub fn absence(
         return Absence::Refused;
     }
     let section = |object, placed: &Placed| symbols::section(view, object, placed.record.entry.get());
-    let judge = Judge::new(*view);
+    let judge = Judge::new(view);
     let is_gone = |object, placed: &Placed| {
         judge.kprobe(object, placed.record.entry.get()).reason().is_some_and(|r| r < Reason::DeadCode)
     };

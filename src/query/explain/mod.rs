@@ -50,7 +50,6 @@ impl fmt::Display for Missing {
 /// Why nothing in this index matched, if known, or which names are similar; for aliases see
 /// `systemtap::alias::missing`. Cost: for an unknown name, a walk over all names, which takes some milliseconds.
 pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
-    let view = *view;
     let mut reasons = vec![];
     for spec in specs {
         let (module, name, file, filter) = match &spec.point {
@@ -61,7 +60,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
                 continue;
             }
             Point::Trace(asked) => {
-                reasons.push(Missing::unknown(tracepoint::absence(&view, asked), vec![]));
+                reasons.push(Missing::unknown(tracepoint::absence(view, asked), vec![]));
                 continue;
             }
             // Explained by `systemtap::alias::missing`.
@@ -70,13 +69,13 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
         if let ModuleScope::Module(Pattern::Literal(module)) = module {
             let mut names = view.object_ids().map(|o| view.string(view.objects[o.index()].name));
             if !names.any(|n| n == module.as_bytes()) {
-                let mut systems = view.tracepoints.iter().map(|t| view.string(t.system));
+                let mut systems = view.tracepoints().iter().map(|t| view.string(t.system));
                 // perf lists the events of individual system calls under this name.
                 let is_system = module == "syscalls" || systems.any(|system| system == module.as_bytes());
                 let event = event::as_event(spec).filter(|_| is_system);
                 reasons.push(event.map_or_else(
-                    || no_module(&view, module),
-                    |asked| Missing::unknown(tracepoint::absence(&view, &asked), vec![]),
+                    || no_module(view, module),
+                    |asked| Missing::unknown(tracepoint::absence(view, &asked), vec![]),
                 ));
                 continue;
             }
@@ -88,7 +87,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
         if (of_lines || file.is_some() || filter == Filter::Inline)
             && has_name
             && let Some(told) =
-                [Provenance::Btf, Provenance::Symbols].into_iter().find(|b| provenance::of_index(&view) == *b)
+                [Provenance::Btf, Provenance::Symbols].into_iter().find(|b| provenance::of_index(view) == *b)
         {
             let told = if told == Provenance::Btf { "BTF" } else { "symbols" };
             let why = format!("this index rests on {told}, which has no files, lines or inlined functions");
@@ -108,12 +107,12 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
             let why = match name {
                 Some(Pattern::Literal(text)) => view
                     .name(text.as_bytes())
-                    .map(|id| absence(&view, id, module, file, filter))
+                    .map(|id| absence(view, id, module, file, filter))
                     .filter(|why| matches!(why, Absence::Refused | Absence::Discarded(_)))
                     .map(|why| Missing::known(explain(text, &why))),
                 _ => None,
             };
-            reasons.push(why.unwrap_or_else(|| no_line(&view, asked)));
+            reasons.push(why.unwrap_or_else(|| no_line(view, asked)));
             continue;
         }
         let Some(Pattern::Literal(name)) = name else {
@@ -122,9 +121,9 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
         };
         match view.name(name.as_bytes()) {
             Some(id) => {
-                let why = absence(&view, id, module, file, filter);
+                let why = absence(view, id, module, file, filter);
                 reasons.push(Missing::known(match why {
-                    Absence::NoCode if provenance::of_index(&view) == Provenance::Btf => {
+                    Absence::NoCode if provenance::of_index(view) == Provenance::Btf => {
                         format!("{name} is only in BTF, which does not have its address")
                     }
                     why => explain(name, &why),
@@ -135,7 +134,7 @@ pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Vec<Missing> {
                 let of_functions = |n: &usize| !view.functions_named(NameId::new(*n as u32)).is_empty();
                 let texts = (0..count).filter(of_functions).map(|n| view.string(view.names.at(n).name));
                 let near = nearest::nearest(name, texts, 5);
-                reasons.push(Missing::unknown(no_function(&view, name), near));
+                reasons.push(Missing::unknown(no_function(view, name), near));
             }
         }
     }

@@ -90,21 +90,35 @@ const WORTH_SEARCHING: usize = 2;
 
 /// The names that contain this text, in order.
 fn containing(view: &View<'_>, text: &[u8]) -> Vec<NameId> {
-    let strings = view.strings();
-    let names = view.names.owners();
     let mut found: Vec<NameId> = vec![];
-    // The strings are sorted, so that each search resumes at the last match.
-    let (mut at, mut done) = (0, 0);
-    while let Some(hit) = strings.get(at..).and_then(|rest| memchr::memmem::find(rest, text)) {
-        let start = memchr::memrchr(0, &strings[..at + hit]).map_or(0, |nul| nul + 1);
-        let id = StrId::new(start as u32);
+    if view.store().is_some() {
+        let strings = view.string_parts().flat_map(|(strings, _)| strings_with(strings, text));
+        found.extend(strings.filter_map(|(_, string)| view.name(string)));
+        found.sort_unstable();
+        return found;
+    }
+    let (names, mut done) = (view.names.owners(), 0);
+    for (start, _) in strings_with(view.strings(), text) {
+        // The strings are sorted, so that each search resumes at the last match.
+        let id = StrId::new(start);
         done += names.from(done).partition_point(|n| n.name < id);
         if names.get(done).is_some_and(|n| n.name == id) {
             found.push(NameId::new(done as u32));
         }
-        at = memchr::memchr(0, &strings[at + hit..]).map_or(strings.len(), |nul| at + hit + nul + 1);
     }
     found
+}
+
+/// The strings that contain this text, with their positions, in order.
+fn strings_with<'a>(strings: &'a [u8], text: &'a [u8]) -> impl Iterator<Item = (u32, &'a [u8])> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let hit = at + memchr::memmem::find(strings.get(at..)?, text)?;
+        let start = memchr::memrchr(0, &strings[..hit]).map_or(0, |nul| nul + 1);
+        let end = memchr::memchr(0, &strings[hit..]).map_or(strings.len(), |nul| hit + nul);
+        at = end + 1;
+        Some((start as u32, &strings[start..end]))
+    })
 }
 
 /// The ranks of the names with this prefix.
@@ -379,7 +393,7 @@ pub fn holding<'a>(view: &View<'a>, object: ObjectId, pc: u32) -> Option<Placed>
     for at in range.place.index() + 1..view.places_of(object).end {
         let inner = Placed { id: PlaceId::new(at as u32), record: view.places.at(at) };
         let Some(outer) = view.outer(inner.id, inner.record) else { break };
-        if outer == innermost.id && view.details(inner.record).ranges.any(|r| r.contains(pc)) {
+        if outer == innermost.id && view.details(inner.id, inner.record).ranges.any(|r| r.contains(pc)) {
             innermost = inner;
         }
     }

@@ -25,7 +25,7 @@ impl Row {
     pub(crate) fn new(view: &View<'_>, unit: UnitId, row: lines::Row) -> Self {
         let lines::Row { pc, position, is_stmt } = row;
         let file = view.unit_file(unit, position.file);
-        Self { pc, file, line: position.line, column: position.column, is_stmt }
+        Self { pc, file, line: view.line(file, position.line), column: position.column, is_stmt }
     }
 }
 

@@ -1,25 +1,33 @@
 //! An open index file.
 pub mod cfa;
 pub mod functions;
+pub mod kernel_description;
 pub mod kernel_id;
 pub mod line_table;
 pub mod provenance;
 pub mod registers;
+pub mod release;
 pub(crate) mod scope;
 pub mod symbols;
 pub mod user_object;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mapping::Mapping;
+use crate::mapping::{Kept, Mapping};
+use crate::store;
 use probeidx_format::id::ObjectId;
 
 use probeidx_format::View;
 use std::path::{Path, PathBuf};
 
-/// An index file, mapped into memory. Opening takes some ten microseconds, depending on the number of modules. It stays
-/// readable when the file is replaced.
+/// An index file, or a kernel of a store, mapped into memory. Opening takes some ten microseconds, depending on the
+/// number of modules. It stays readable when the file is replaced.
 pub struct Index {
-    mapping: Mapping,
+    source: Source,
     path: PathBuf,
+}
+
+enum Source {
+    File(Mapping),
+    Stored(Kept),
 }
 
 impl Index {
@@ -28,13 +36,24 @@ impl Index {
     /// # Errors
     /// [`ErrorKind::NoIndex`], [`ErrorKind::IndexTooOld`], [`ErrorKind::IndexTooNew`], [`ErrorKind::IndexDamaged`].
     pub fn open(path: &Path) -> Result<Self> {
-        let index = Self { mapping: Mapping::open(path)?, path: path.to_owned() };
+        let mapped = Mapping::open(path);
+        if mapped.is_err()
+            && !path.exists()
+            && let Some(kernel) = store::kernel_at(path)?
+        {
+            return Ok(Self { source: Source::Stored(kernel), path: path.to_owned() });
+        }
+        let mapping = mapped?;
+        let index = Self { source: Source::File(mapping), path: path.to_owned() };
         index.view()?.check_owners().map_err(|e| index.error(e))?;
         Ok(index)
     }
     /// The tables of the index. Cost: a microsecond.
     pub fn view(&self) -> Result<View<'_>> {
-        View::open(self.mapping.bytes()).map_err(|e| self.error(e))
+        match &self.source {
+            Source::File(mapping) => View::open(mapping.bytes()).map_err(|e| self.error(e)),
+            Source::Stored(kept) => Ok(View::of_store(kept.kernel())),
+        }
     }
     /// Checks that no byte has changed since it was written, and that its tables follow the format. Cost: reads the
     /// file.
@@ -55,11 +74,6 @@ impl Index {
     /// Converts an error of the format, with a hint.
     pub fn error(&self, error: probeidx_format::Error) -> Error {
         use probeidx_format::Error as E;
-        let kind = match error {
-            E::NotAnIndex | E::Length { .. } | E::Section { .. } => ErrorKind::IndexDamaged,
-            E::Older { .. } => ErrorKind::IndexTooOld,
-            E::Newer { .. } => ErrorKind::IndexTooNew,
-        };
         let hint = match error {
             E::Newer { .. } => {
                 "use the program that wrote it, or build it again with: probeidx build --force"
@@ -69,11 +83,7 @@ impl Index {
             }
             _ => "build it again with: probeidx build --force",
         };
-        let plain = Error::new(kind, error.to_string()).at(&self.path).hint(hint);
-        match error {
-            E::Section { section, offset, .. } => plain.section(section).offset(offset),
-            _ => plain,
-        }
+        Error::of_format(&error, &self.path, hint)
     }
 }
 

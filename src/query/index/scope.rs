@@ -22,10 +22,10 @@ pub struct Found<'a> {
 
 /// The variables in scope at an address of a placement, outer blocks before inner ones, in the order of the debug
 /// information. At the entry, lexical blocks do not count. Allocates nothing.
-pub fn in_scope<'a>(view: View<'a>, placed: Placed, pc: u32) -> InScope<'a> {
-    let all = functions::function(&view, placed.record).map(|f| view.variables(f));
+pub fn in_scope<'a>(view: &View<'a>, placed: Placed, pc: u32) -> InScope<'a> {
+    let all = functions::function(view, placed.record).map(|f| view.variables(f));
     InScope {
-        items: view.details(placed.record).items,
+        items: view.details(placed.id, placed.record).items,
         all,
         next: all.map(|all| (0, all)),
         pc,

@@ -175,7 +175,7 @@ pub struct Uniqueness {
 pub fn uniqueness(view: &View<'_>, object: ObjectId, name: StrId) -> Uniqueness {
     let mut own = 0;
     let mut others = vec![];
-    for id in name_id(view, name).map(|n| view.symbols_named(n)).unwrap_or_default() {
+    for id in view.name_of(name).map(|n| view.symbols_named(n)).unwrap_or_default() {
         if functions::symbol(view, id).is_some_and(|s| s.has(SymbolRecord::KEPT)) {
             match view.object_of_symbol(id) {
                 o if o == object => own += 1,
@@ -291,11 +291,5 @@ fn is_unique_in(view: &View<'_>, object: ObjectId, name: StrId, while_loading: b
         let named = functions::symbols_named(view, object, n).filter_map(|s| functions::symbol(view, s));
         named.filter(is_there).count()
     };
-    name_id(view, name).is_some_and(|n| count(n) == 1)
-}
-
-/// The rank of a name given as a string.
-fn name_id(view: &View<'_>, name: StrId) -> Option<NameId> {
-    let at = view.names.owners().binary_search_by(|n| n.name.cmp(&name)).ok()?;
-    Some(NameId::new(at as u32))
+    view.name_of(name).is_some_and(|n| count(n) == 1)
 }

@@ -31,7 +31,7 @@ impl Defined {
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] for kinds of specs that cannot be resolved.
-pub fn defined(view: View<'_>, spec: &Spec, argument: &Argument) -> Result<Defined> {
+pub fn defined(view: &View<'_>, spec: &Spec, argument: &Argument) -> Result<Defined> {
     if let Point::Trace(spec) = &spec.point {
         return of_tracepoints(view, spec, argument);
     }
@@ -64,7 +64,7 @@ pub fn defined(view: View<'_>, spec: &Spec, argument: &Argument) -> Result<Defin
     }
 }
 
-fn of_tracepoints(view: View<'_>, spec: &TraceSpec, argument: &Argument) -> Result<Defined> {
+fn of_tracepoints(view: &View<'_>, spec: &TraceSpec, argument: &Argument) -> Result<Defined> {
     let mut found = Defined::default();
     let wanted = Wanted { arguments: std::slice::from_ref(argument), ..Wanted::default() };
     let asked = tracepoint_values::resolve(view, spec, wanted, |traced| {
@@ -75,7 +75,7 @@ fn of_tracepoints(view: View<'_>, spec: &TraceSpec, argument: &Argument) -> Resu
     });
     match asked {
         Err(error) if error.kind() == ErrorKind::NoMatch => {
-            let places = tracepoint::matching(&view, spec).count() as u32;
+            let places = tracepoint::matching(view, spec).count() as u32;
             Ok(Defined { places, defined: 0, why: Some(error.to_string()) })
         }
         asked => asked.map(|()| found),

@@ -43,5 +43,5 @@ pub(crate) fn as_event(spec: &Spec) -> Option<TraceSpec> {
 fn has_places(view: &View<'_>, spec: &Spec) -> bool {
     // The first placement is enough.
     let enough = || Error::new(ErrorKind::Usage, "enough");
-    resolve::resolve(*view, spec, Wanted::default(), |_, _| Err(enough())).is_err()
+    resolve::resolve(view, spec, Wanted::default(), |_, _| Err(enough())).is_err()
 }

@@ -12,25 +12,25 @@ use std::rc::Rc;
 
 /// Calls `each` with the placement of every label or every inlined callee of the functions of a spec.
 pub(super) fn resolve<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     spec: &FunctionSpec,
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
-    let scope = Scope::new(&view, &spec.module);
-    let labels = spec.label.as_ref().map(|name| inner_places::labels(&view, name)).unwrap_or_default();
+    let scope = Scope::new(view, &spec.module);
+    let labels = spec.label.as_ref().map(|name| inner_places::labels(view, name)).unwrap_or_default();
     let (mut callees, mut scratch) = (vec![], vec![]);
-    for name in functions::names(&view, &spec.declared.name) {
-        for declaration in functions::declarations(&view, name, spec.declared.file.as_ref()) {
+    for name in functions::names(view, &spec.declared.name) {
+        for declaration in functions::declarations(view, name, spec.declared.file.as_ref()) {
             let mut result = Ok(());
-            functions::places(&view, &declaration, &scope, &mut scratch, |object, own| {
+            functions::places(view, &declaration, &scope, &mut scratch, |object, own| {
                 for placed in own {
                     if result.is_err() {
                         return;
                     }
                     callees.clear();
                     if let Some(asked) = &spec.callee {
-                        inner_places::callees(&view, *placed, asked, &mut |found| {
+                        inner_places::callees(view, *placed, asked, &mut |found| {
                             callees.push(found);
                             true
                         });
@@ -56,7 +56,7 @@ pub(super) fn resolve<'a>(
 }
 
 fn label<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     object: ObjectId,
     label: &Labelled,
     describer: &mut Describer<'a, '_>,
@@ -68,18 +68,18 @@ fn label<'a>(
 }
 
 fn callee<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     object: ObjectId,
     found: Inlined,
     filter: Filter,
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
-    let Some(caller) = functions::function(&view, found.caller.record) else { return Ok(()) };
+    let Some(caller) = functions::function(view, found.caller.record) else { return Ok(()) };
     if found.callee.record.entry.get() == 0 {
         return Ok(());
     }
-    let coverage = Rc::new(Coverage::of(&view, &describer.judge, object, &[found.callee]));
+    let coverage = Rc::new(Coverage::of(view, &describer.judge, object, &[found.callee]));
     let Some(described) = describer.placement(object, found.callee, coverage)? else { return Ok(()) };
     each(Placement { within: Some(Within::Caller(caller)), ..described }, filter)
 }

@@ -161,7 +161,10 @@ fn add_inlined<'a>(
     for id in copies {
         let unit = view.unit_of_place(id);
         for inner in inlined_into(view, object, id) {
-            let Some(CallSite { file, line, .. }) = view.details(inner.record).call else { continue };
+            let Some(CallSite { file, line, .. }) = view.details(inner.id, inner.record).call else {
+                continue;
+            };
+            let line = view.line(view.unit_file(unit, file), line);
             let is_asked = line > 0 && asked.contains(line, function.line);
             if view.unit_file(unit, file) == function.file && is_asked {
                 let line = lines.entry(line).or_insert_with(|| Line { number: line, ..Line::default() });
@@ -175,11 +178,10 @@ fn add_inlined<'a>(
 
 /// The placements inlined directly into a placement. Cost: linear in everything within it.
 fn inlined_into<'a>(
-    view: &View<'a>,
+    view: &'a View<'a>,
     object: ObjectId,
     outer: PlaceId,
 ) -> impl Iterator<Item = Placed> + use<'a> {
-    let view = *view;
     let places = outer.index() + 1..view.places_of(object).end;
     let inner = places.map_while(move |at| {
         let inner = Placed { id: PlaceId::new(at as u32), record: view.places.get(at)? };

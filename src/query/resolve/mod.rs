@@ -29,7 +29,7 @@ use std::rc::Rc;
 /// # Errors
 /// [`ErrorKind::Usage`] for kinds of specs that cannot be resolved, and any error that `each` returns.
 pub fn resolve<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     spec: &Spec,
     wanted: Wanted<'_>,
     mut each: impl FnMut(Placement<'a>, Filter) -> Result<()>,
@@ -37,7 +37,7 @@ pub fn resolve<'a>(
     let mut describer = Describer::new(view, wanted, spec.point.filter() == Filter::Return);
     match &spec.point {
         Point::Function(function) => resolve_function(view, function, &mut describer, &mut each),
-        Point::Statement(statement) => match as_function(&view, statement, spec.spelled) {
+        Point::Statement(statement) => match as_function(view, statement, spec.spelled) {
             Some(function) => resolve_function(view, &function, &mut describer, &mut each),
             None => statement::resolve(view, statement, &mut describer, &mut each),
         },
@@ -82,7 +82,7 @@ pub(crate) fn as_function(
 }
 
 fn resolve_function<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     spec: &FunctionSpec,
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
@@ -90,19 +90,19 @@ fn resolve_function<'a>(
     if spec.label.is_some() || spec.callee.is_some() {
         return labels_and_callees::resolve(view, spec, describer, each);
     }
-    let scope = Scope::new(&view, &spec.module);
+    let scope = Scope::new(view, &spec.module);
     let mut scratch = vec![];
-    for name in functions::names(&view, &spec.declared.name) {
+    for name in functions::names(view, &spec.declared.name) {
         let mut found = false;
-        for declaration in functions::declarations(&view, name, spec.declared.file.as_ref()) {
+        for declaration in functions::declarations(view, name, spec.declared.file.as_ref()) {
             if !is_meant(&declaration, spec) {
                 continue;
             }
             let mut result = Ok(());
-            functions::places(&view, &declaration, &scope, &mut scratch, |object, own| {
+            functions::places(view, &declaration, &scope, &mut scratch, |object, own| {
                 found = true;
                 if result.is_ok()
-                    && (spec.filter != Filter::Exported || functions::is_exported(&view, object, name))
+                    && (spec.filter != Filter::Exported || functions::is_exported(view, object, name))
                 {
                     result = resolve_in(view, object, own, spec, describer, each);
                 }
@@ -110,7 +110,7 @@ fn resolve_function<'a>(
             result?;
         }
         // A wildcard matches functions, not the padding before them.
-        let is_padding = !spec.declared.name.is_literal() && symbols::is_prefix_name(&view, name);
+        let is_padding = !spec.declared.name.is_literal() && symbols::is_prefix_name(view, name);
         if !found && !is_padding && functions::is_by_name_only(spec) && spec.filter != Filter::Inline {
             resolve_symbols(view, name, &scope, spec, describer, each)?;
         }
@@ -121,7 +121,7 @@ fn resolve_function<'a>(
 /// Resolves names for which the debug information has no code: assembly, clones such as `do_open.isra.0`, functions
 /// that were merged with others.
 fn resolve_symbols<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     name: NameId,
     scope: &Scope,
     spec: &FunctionSpec,
@@ -131,10 +131,10 @@ fn resolve_symbols<'a>(
     for id in view.symbols_named(name) {
         let object = view.object_of_symbol(id);
         // An untyped label is matched only by its exact name: a wildcard asks for functions.
-        let is_code = functions::symbol(&view, id).is_some_and(|s| {
-            s.is_function() || (spec.declared.name.is_literal() && symbols::is_code(&view, object, s))
+        let is_code = functions::symbol(view, id).is_some_and(|s| {
+            s.is_function() || (spec.declared.name.is_literal() && symbols::is_code(view, object, s))
         });
-        if !is_code || !scope.contains(object) || is_described_as(&view, object, id, &spec.declared.name) {
+        if !is_code || !scope.contains(object) || is_described_as(view, object, id, &spec.declared.name) {
             continue;
         }
         let described = match spec.offset {
@@ -143,10 +143,10 @@ fn resolve_symbols<'a>(
                 let symbol = view.symbols.at(id.index());
                 let length = u64::from(symbol.size.get());
                 if length > 0 && offset >= length {
-                    return Err(beyond(&view, object, symbol.pc.get(), offset, length));
+                    return Err(beyond(view, object, symbol.pc.get(), offset, length));
                 }
                 let pc = u64::from(symbol.pc.get()) + offset;
-                match u32::try_from(pc).ok().map(|pc| (pc, functions::holding(&view, object, pc))) {
+                match u32::try_from(pc).ok().map(|pc| (pc, functions::holding(view, object, pc))) {
                     Some((pc, Some(placed))) => describer.statement(object, placed, pc)?,
                     Some((pc, None)) => describer.within_symbol(object, pc),
                     None => None,
@@ -173,27 +173,27 @@ fn is_meant(declaration: &Declaration, spec: &FunctionSpec) -> bool {
 }
 
 fn resolve_in<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     object: ObjectId,
     own: &[Placed],
     spec: &FunctionSpec,
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
-    let coverage = Rc::new(Coverage::of(&view, &describer.judge, object, own));
-    for placed in own.iter().filter(|p| functions::passes(spec.filter, p.is_inline(&view))) {
+    let coverage = Rc::new(Coverage::of(view, &describer.judge, object, own));
+    for placed in own.iter().filter(|p| functions::passes(spec.filter, p.is_inline(view))) {
         let described = match spec.offset {
             None => describer.placement(object, *placed, Rc::clone(&coverage))?,
             // An offset counts from the entry of a function, and an inlined copy has none.
-            Some(_) if placed.is_inline(&view) => continue,
+            Some(_) if placed.is_inline(view) => continue,
             Some(offset) => {
                 let pc = u32::try_from(offset).ok().and_then(|o| placed.record.entry.get().checked_add(o));
-                let whole = view.details(placed.record).ranges;
+                let whole = view.details(placed.id, placed.record).ranges;
                 let Some(pc) = pc.filter(|pc| whole.clone().any(|r| r.contains(*pc))) else {
                     let length: u64 = whole.map(|r| u64::from(r.end.wrapping_sub(r.start))).sum();
-                    return Err(beyond(&view, object, placed.record.entry.get(), offset, length));
+                    return Err(beyond(view, object, placed.record.entry.get(), offset, length));
                 };
-                let inner = functions::holding(&view, object, pc).unwrap_or(*placed);
+                let inner = functions::holding(view, object, pc).unwrap_or(*placed);
                 {
                     let statement = describer.statement(object, inner, pc)?;
                     statement.map(|s| Placement { coverage: Rc::clone(&coverage), ..s })
@@ -222,29 +222,29 @@ fn beyond(view: &View<'_>, object: ObjectId, entry: u32, offset: u64, length: u6
 }
 
 fn resolve_address<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     spec: &AddressSpec,
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
     // A bare address belongs to vmlinux: module addresses are section offsets.
     let scope = match &spec.module {
-        ModuleScope::Any if user_object::path(&view).is_none() => Scope::new(&view, &ModuleScope::Kernel),
-        asked => Scope::new(&view, asked),
+        ModuleScope::Any if user_object::path(view).is_none() => Scope::new(view, &ModuleScope::Kernel),
+        asked => Scope::new(view, asked),
     };
     for object in scope.objects() {
         let base = view.objects[object.index()].base.get();
         let Ok(mut pc) = u32::try_from(spec.address.wrapping_sub(base)) else { continue };
         let mut source = None;
         if let AddressKind::Statement { nearest } = spec.kind {
-            let Some(row) = line_table::at(&view, object, pc) else { continue };
+            let Some(row) = line_table::at(view, object, pc) else { continue };
             if row.pc != pc && !nearest {
                 return Err(within_statement(spec.address, row.pc.wrapping_sub(pc)));
             }
             pc = row.pc;
-            source = Some(Source { is_best: true, is_systemtap: true, ..Source::of(&view, row) });
+            source = Some(Source { is_best: true, is_systemtap: true, ..Source::of(view, row) });
         }
-        let described = match functions::holding(&view, object, pc) {
+        let described = match functions::holding(view, object, pc) {
             Some(placed) => describer.statement(object, placed, pc)?,
             None => describer.within_symbol(object, pc),
         };

@@ -135,7 +135,7 @@ pub struct Returns {
 
 /// Builds placements. Reuse one for many placements: it caches type names and the kernel's rules.
 pub struct Describer<'a, 'w> {
-    view: View<'a>,
+    view: &'a View<'a>,
     /// Judges which addresses can be probed.
     pub judge: Judge<'a, 'w>,
     values: Values<'a>,
@@ -158,7 +158,7 @@ pub struct Wanted<'w> {
 
 impl<'a, 'w> Describer<'a, 'w> {
     /// A describer for return probes, or for others.
-    pub fn new(view: View<'a>, wanted: Wanted<'w>, returns: bool) -> Self {
+    pub fn new(view: &'a View<'a>, wanted: Wanted<'w>, returns: bool) -> Self {
         let judge = Judge::new(view).over(wanted.running);
         Self { view, judge, values: Values::new(view), wanted, returns }
     }
@@ -170,7 +170,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         placed: Placed,
         coverage: Rc<Coverage>,
     ) -> Result<Option<Placement<'a>>> {
-        let instance = if placed.is_inline(&self.view) { Instance::Inline } else { Instance::OutOfLine };
+        let instance = if placed.is_inline(self.view) { Instance::Inline } else { Instance::OutOfLine };
         self.describe(object, placed, placed.record.entry.get(), instance, Some(coverage))
     }
 
@@ -178,26 +178,34 @@ impl<'a, 'w> Describer<'a, 'w> {
     /// symbol and the rest from the debug information.
     pub fn symbol(&mut self, object: ObjectId, id: SymbolId) -> Result<Option<Placement<'a>>> {
         let view = self.view;
-        let Some(record) = functions::symbol(&view, id) else { return Ok(None) };
+        let Some(record) = functions::symbol(view, id) else { return Ok(None) };
         let pc = record.pc.get();
-        if let Some(placed) = functions::entry_at(&view, object, pc) {
+        if let Some(placed) = functions::entry_at(view, object, pc) {
             return self.describe(object, placed, pc, Instance::OutOfLine, None);
         }
         let plain = self.undescribed(object, pc, view.string(record.name), Instance::OutOfLine, None);
-        let plain = plain.map(|plain| Placement { values: self.raw_values(true), ..plain });
-        Ok(plain.map(|plain| self.with_instead(plain, None)))
+        Ok(plain.map(|plain| self.with_raw_values(plain, true)))
     }
 
     /// An address within code that only the symbol table covers.
     pub fn within_symbol(&self, object: ObjectId, pc: u32) -> Option<Placement<'a>> {
-        let held = symbols::holding(&self.view, object, pc)?;
+        let held = symbols::holding(self.view, object, pc)?;
         let name = self.view.string(held.record.name);
-        let is_code = symbols::is_code(&self.view, object, held.record);
+        let is_code = symbols::is_code(self.view, object, held.record);
         let plain = is_code.then(|| self.undescribed(object, pc, name, Instance::Statement, None))??;
-        Some(self.with_instead(Placement { values: self.raw_values(false), ..plain }, None))
+        Some(self.with_raw_values(plain, false))
     }
 
-    fn with_instead(&self, p: Placement<'a>, placed: Option<Placed>) -> Placement<'a> {
+    /// Adds the requested values where there is no debug information.
+    fn with_raw_values(&self, mut plain: Placement<'a>, is_entry: bool) -> Placement<'a> {
+        let value = |argument| self.values.undescribed(argument, self.returns, is_entry);
+        plain.values = fitting(self.wanted.arguments.iter().map(value).collect());
+        plain.instead = self.instead(&plain, None);
+        plain
+    }
+
+    /// What to do if the probe is refused.
+    fn instead(&self, p: &Placement<'a>, placed: Option<Placed>) -> Option<Alternative<'a>> {
         let refusal = Refusal {
             object: p.object,
             pc: p.pc,
@@ -208,7 +216,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             copy: placed.filter(|_| p.instance == Instance::Inline),
             wants_return: self.returns,
         };
-        Placement { instead: alternative::alternative(&self.view, &self.judge, &refusal), ..p }
+        alternative::alternative(self.view, &self.judge, &refusal)
     }
 
     /// A placement from the tables of objects, sections and symbols only; and the coverage of its function, if known.
@@ -220,7 +228,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         instance: Instance,
         coverage: Option<Rc<Coverage>>,
     ) -> Option<Placement<'a>> {
-        let view = &self.view;
+        let view = self.view;
         let process = user_object::path(view);
         let module = view.string(view.objects.get(object.index())?.name);
         let section = symbols::section(view, object, pc);
@@ -278,27 +286,24 @@ impl<'a, 'w> Describer<'a, 'w> {
         instance: Instance,
         coverage: Option<Rc<Coverage>>,
     ) -> Result<Option<Placement<'a>>> {
-        let Some(function) = functions::function(&self.view, placed.record) else { return Ok(None) };
+        let Some(function) = functions::function(self.view, placed.record) else { return Ok(None) };
         let name = self.view.string(function.name);
-        let Some(plain) = self.undescribed(object, pc, name, instance, coverage) else { return Ok(None) };
-        let values = self.values(object, placed, pc)?;
-        let view = &self.view;
-        let described = Placement {
-            file: view.string(function.file),
-            line: function.line.get(),
-            provenance: provenance::of_place(view, placed),
-            inlined_into: inline_calls(view, placed),
-            returns: Returns { never: function.has(FunctionRecord::NORETURN), ..plain.returns },
-            is_nested: coverage::is_nested(view, placed),
-            values,
-            ..plain
-        };
-        let mut described = self.with_instead(described, Some(placed));
-        if let Some(Alternative::At(nearby)) = &mut described.instead {
+        // In place: a placement has some hundred bytes.
+        let Some(mut place) = self.undescribed(object, pc, name, instance, coverage) else { return Ok(None) };
+        place.values = self.values(object, placed, pc)?;
+        let view = self.view;
+        place.file = view.string(function.file);
+        place.line = function.line.get();
+        place.provenance = provenance::of_place(view, placed);
+        place.inlined_into = inline_calls(view, placed);
+        place.returns.never = function.has(FunctionRecord::NORETURN);
+        place.is_nested = coverage::is_nested(view, placed);
+        place.instead = self.instead(&place, Some(placed));
+        if let Some(Alternative::At(nearby)) = &mut place.instead {
             let there = self.values(object, placed, nearby.pc)?;
             nearby.readable = there.into_iter().filter(|v| v.state.is_known()).map(|v| v.name).collect();
         }
-        Ok(Some(described))
+        Ok(Some(place))
     }
 
     /// The requested values at an address of the placement, or all its variables.
@@ -307,17 +312,7 @@ impl<'a, 'w> Describer<'a, 'w> {
         if self.wanted.arguments.is_empty() {
             return Ok(self.values.variables(place, self.wanted.locals));
         }
-        let mut found = Vec::with_capacity(self.wanted.arguments.len());
-        for argument in self.wanted.arguments {
-            found.push(self.values.argument(place, argument)?);
-        }
-        Ok(fitting(found))
-    }
-
-    /// The requested values where there is no debug information.
-    fn raw_values(&self, is_entry: bool) -> Vec<ValueAt> {
-        let value = |argument| self.values.undescribed(argument, self.returns, is_entry);
-        fitting(self.wanted.arguments.iter().map(value).collect())
+        self.values.arguments(place, self.wanted.arguments).map(fitting)
     }
 }
 
@@ -341,12 +336,14 @@ fn inline_calls<'a>(view: &View<'a>, mut placed: Placed) -> Vec<InlineCall<'a>> 
     let unit = view.unit_of_place(placed.id);
     while let Some(outer) = placed.outer(view) {
         let name = functions::function(view, outer.record).map_or(&[][..], |f| view.string(f.name));
-        let CallSite { file, line, column } =
-            view.details(placed.record).call.unwrap_or(CallSite { file: u32::MAX, line: 0, column: 0 });
+        let CallSite { file, line, column } = view
+            .details(placed.id, placed.record)
+            .call
+            .unwrap_or(CallSite { file: u32::MAX, line: 0, column: 0 });
         calls.push(InlineCall {
             function: name,
             file: view.string(view.unit_file(unit, file)),
-            line,
+            line: view.line(view.unit_file(unit, file), line),
             column,
         });
         placed = outer;

@@ -26,25 +26,25 @@ pub const NEAR: u32 = 5;
 /// # Errors
 /// Errors of `each`, and of describing a placement.
 pub(super) fn resolve<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     spec: &StatementSpec,
     describer: &mut Describer<'a, '_>,
     each: &mut impl FnMut(Placement<'a>, Filter) -> Result<()>,
 ) -> Result<()> {
-    let mut found = addresses(&view, spec, spec.lines.as_ref().unwrap_or(&Lines::All));
+    let mut found = addresses(view, spec, spec.lines.as_ref().unwrap_or(&Lines::All));
     if found.is_empty() && spec.nearest {
-        found = addresses(&view, spec, &nearest(&view, spec));
+        found = addresses(view, spec, &nearest(view, spec));
     }
     let mut by_line: FxHashMap<_, Vec<u32>> = FxHashMap::default();
     for f in &found {
         by_line.entry(f.line()).or_default().push(f.row.pc);
     }
     by_line.values_mut().for_each(|addresses| addresses.sort_unstable());
-    for own in found.chunk_by(|a, b| (a.object, a.declared(&view)) == (b.object, b.declared(&view))) {
-        let coverage = own[0].owner.and_then(|owner| coverage(&view, describer, own[0].object, owner));
+    for own in found.chunk_by(|a, b| (a.object, a.declared(view)) == (b.object, b.declared(view))) {
+        let coverage = own[0].owner.and_then(|owner| coverage(view, describer, own[0].object, owner));
         for line in own.chunk_by(|a, b| (a.line(), a.copy()) == (b.line(), b.copy())) {
-            let lowest = lowest(&view, line[0].owner, &by_line[&line[0].line()]);
-            describe(&view, line, lowest, coverage.as_ref(), describer, each)?;
+            let lowest = lowest(view, line[0].owner, &by_line[&line[0].line()]);
+            describe(view, line, lowest, coverage.as_ref(), describer, each)?;
         }
     }
     Ok(())
@@ -119,7 +119,8 @@ pub(super) fn lowest(view: &View<'_>, copy: Option<Placed>, addresses: &[u32]) -
         let behind = addresses.partition_point(|pc| *pc < r.start);
         addresses.get(behind).copied().filter(|pc| *pc < r.end)
     };
-    view.details(copy?.record).ranges.filter_map(first).min()
+    let copy = copy?;
+    view.details(copy.id, copy.record).ranges.filter_map(first).min()
 }
 
 /// The coverage of the function of a placement.
@@ -185,6 +186,14 @@ pub(crate) fn addresses<'a>(view: &View<'a>, spec: &StatementSpec, lines: &Lines
     found.sort_by_cached_key(|f| {
         (f.declared(view), f.object, f.row.file, f.row.line, f.copy(), f.row.pc, !f.row.is_stmt)
     });
+    if view.store().is_some() {
+        // Equal ids are together now, and stay so.
+        let text = |id| view.string(id);
+        found.sort_by_cached_key(|f| {
+            let declared = f.declared(view).map(|(name, file, line)| (text(name), text(file), line));
+            (declared, f.object, text(f.row.file))
+        });
+    }
     found.dedup_by_key(|f| (f.object, f.row.file, f.row.line, f.copy(), f.row.pc));
     found
 }
@@ -215,6 +224,8 @@ pub fn files<'a>(view: &View<'a>, spec: &StatementSpec) -> Vec<&'a [u8]> {
     let units = Scope::new(view, &spec.module).objects().flat_map(|o| view.units_of(o)).collect::<Vec<_>>();
     let all = units.into_iter().flat_map(|unit| view.unit_files(unit));
     let own: BTreeSet<StrId> = all.filter(|f| files.contain(view, *f)).collect();
+    let mut own: Vec<StrId> = own.into_iter().collect();
+    own.sort_unstable_by_key(|f| view.order_of(*f));
     own.into_iter().map(|f| view.string(f)).collect()
 }
 
@@ -265,12 +276,14 @@ pub fn nearest_to(line: u32, lines: &BTreeSet<u32>) -> Option<u32> {
     near.rev().min_by_key(|l| l.abs_diff(line)).copied()
 }
 
-/// All lines with code, for each file that a spec matches.
-fn all_lines(view: &View<'_>, spec: &StatementSpec) -> BTreeMap<StrId, BTreeSet<u32>> {
+/// All lines with code, for each file that a spec matches, in order.
+fn all_lines(view: &View<'_>, spec: &StatementSpec) -> Vec<(StrId, BTreeSet<u32>)> {
     let mut lines: BTreeMap<_, BTreeSet<u32>> = BTreeMap::new();
     for found in addresses(view, spec, &Lines::All) {
         lines.entry(found.row.file).or_default().insert(found.row.line);
     }
+    let mut lines: Vec<_> = lines.into_iter().collect();
+    lines.sort_by_key(|(file, _)| view.order_of(*file));
     lines
 }
 
@@ -339,7 +352,7 @@ pub fn by_unit<'a>(
             let Some(function) = functions::function(view, placed.record) else { continue };
             let is_asked = *known.entry(placed.record.function).or_insert_with(|| is_asked(function));
             if is_asked && placed.record.entry.get() != 0 {
-                let ranges = view.details(placed.record).ranges.collect();
+                let ranges = view.details(placed.id, placed.record).ranges.collect();
                 copies.push(Copy { placed, function, is_inline: placed.is_inline(view), ranges });
             }
         }

@@ -10,18 +10,17 @@ use probeidx_format::{Table, View};
 /// A tracepoint of an object.
 #[derive(Clone, Copy)]
 pub struct Tracepoint<'a> {
-    view: View<'a>,
+    view: &'a View<'a>,
     record: &'a TracepointRecord,
 }
 
 /// The tracepoints that match a pattern, ordered by name, system and object. SystemTap's patterns mean the same
 /// (`tracepoint_query`, tapsets.cxx of 4.8), over the tracepoints that headers declare. Cost: a binary search for a
 /// literal name, else linear in the tracepoints.
-pub fn matching<'a>(view: &View<'a>, spec: &TraceSpec) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
-    let view = *view;
+pub fn matching<'a>(view: &'a View<'a>, spec: &TraceSpec) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
     let named = match spec.event.is_literal() {
         true => view.tracepoints_named(spec.event.literal_prefix().as_bytes()),
-        false => view.tracepoints,
+        false => view.tracepoints(),
     };
     let spec = spec.clone();
     named.iter().map(move |record| Tracepoint { view, record }).filter(move |t| {
@@ -49,7 +48,7 @@ impl<'a> Tracepoint<'a> {
     }
     /// The address of its `struct tracepoint`: a link address in vmlinux, an offset within the section in a module.
     pub fn address(&self) -> u64 {
-        symbols::address(&self.view, self.record.object, self.record.pc.get())
+        symbols::address(self.view, self.record.object, self.record.pc.get())
     }
     /// The address as a [`Pc`](probeidx_format::id::Pc).
     pub fn pc(&self) -> u32 {
@@ -95,7 +94,7 @@ impl<'a> Tracepoint<'a> {
 
     /// The name of the section that contains it.
     pub fn section(&self) -> &'a [u8] {
-        let section = symbols::section(&self.view, self.record.object, self.record.pc.get());
+        let section = symbols::section(self.view, self.record.object, self.record.pc.get());
         section.map_or(&[], |s| self.view.string(s.name))
     }
 }
@@ -125,7 +124,7 @@ pub fn absence(view: &View<'_>, spec: &TraceSpec) -> String {
             return format!("{what}: all system calls share kernel.trace(\"raw_syscalls:{raw}\")");
         }
     }
-    let names = view.tracepoints.iter().filter_map(|t| std::str::from_utf8(view.string(t.name)).ok());
+    let names = view.tracepoints().iter().filter_map(|t| std::str::from_utf8(view.string(t.name)).ok());
     let near = nearest::nearest(name, names, 5);
     match near.is_empty() {
         true => what,

@@ -28,22 +28,22 @@ pub struct TracepointValues<'a> {
 /// # Errors
 /// [`ErrorKind::NoMatch`] for an argument that no matching tracepoint has, and any error that `each` returns.
 pub fn resolve<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     spec: &TraceSpec,
     wanted: Wanted<'_>,
     mut each: impl FnMut(TracepointValues<'a>) -> Result<()>,
 ) -> Result<()> {
     let mut values = Values::new(view);
-    let reader = Reader::new(&view);
+    let reader = Reader::new(view);
     for argument in wanted.arguments {
-        check(&view, spec, argument)?;
+        check(view, spec, argument)?;
     }
-    for tracepoint in tracepoint::matching(&view, spec) {
+    for tracepoint in tracepoint::matching(view, spec) {
         let values = match wanted.arguments {
-            [] => parameters(&view, &tracepoint, &mut values, &reader),
+            [] => parameters(view, &tracepoint, &mut values, &reader),
             asked => asked
                 .iter()
-                .map(|argument| value(&view, &tracepoint, &mut values, &reader, argument))
+                .map(|argument| value(view, &tracepoint, &mut values, &reader, argument))
                 .collect::<Result<_>>()?,
         };
         let definition = reader.definition(&tracepoint, &values);

@@ -65,7 +65,7 @@ pub struct Level<'a> {
 /// its function. A later address in order continues from there: a million addresses in order cost one walk through
 /// everything.
 pub struct Cursor<'a> {
-    view: View<'a>,
+    view: &'a View<'a>,
     judge: Judge<'a, 'static>,
     section: Near<SectionRecord>,
     symbol: Near<(SymbolRecord, Reach)>,
@@ -78,7 +78,7 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// A cursor before the first look-up.
-    pub fn new(view: View<'a>) -> Self {
+    pub fn new(view: &'a View<'a>) -> Self {
         let found = Where {
             object: ObjectId::NONE,
             pc: 0,
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
     pub fn at(&mut self, object: ObjectId, pc: u32) -> &Where<'a> {
         let view = self.view;
         let section =
-            self.section.at(object, pc, || symbols::section(&view, object, pc).map(|s| (s, pcs_of(s))));
+            self.section.at(object, pc, || symbols::section(view, object, pc).map(|s| (s, pcs_of(s))));
         let symbol = section.and_then(|s| self.symbol(object, s, pc));
         let held = symbol.map(|s| s.0);
         let is_code = section.is_some_and(symbols::is_executable);
@@ -117,8 +117,8 @@ impl<'a> Cursor<'a> {
             self.levels(object, pc, &mut chain);
         }
         if let (true, true, Some(held)) = (is_code, chain.is_empty(), held)
-            && symbols::is_code(&view, object, held.record)
-            && symbols::covers(&view, object, held)
+            && symbols::is_code(view, object, held.record)
+            && symbols::covers(view, object, held)
         {
             let function = view.string(held.record.name);
             if !is_prefix(function) {
@@ -146,9 +146,9 @@ impl<'a> Cursor<'a> {
     fn symbol(&mut self, object: ObjectId, section: SectionRecord, pc: u32) -> Option<(Held, Reach)> {
         let view = self.view;
         let (record, reach) = self.symbol.at(object, pc, || {
-            let held = symbols::holding_in(&view, object, section, pc)
-                .or_else(|| symbols::holding_while_loading(&view, object, section, pc))?;
-            let reach = symbols::reach(&view, object, held.record);
+            let held = symbols::holding_in(view, object, section, pc)
+                .or_else(|| symbols::holding_while_loading(view, object, section, pc))?;
+            let reach = symbols::reach(view, object, held.record);
             let start = held.record.pc.get();
             Some(((held.record, reach), start..start.saturating_add(reach.size).min(pcs_of(section).end)))
         })?;
@@ -158,16 +158,16 @@ impl<'a> Cursor<'a> {
     fn row(&mut self, object: ObjectId, pc: u32) -> Option<Row> {
         let view = self.view;
         let sequence = self.sequence.at(object, pc, || {
-            let sequence = line_table::sequence(&view, object, pc)?;
+            let sequence = line_table::sequence(view, object, pc)?;
             let after = view.sequences_of(object).partition_point(|s| s.start.get() <= pc);
             let next = view.sequences_of(object).get(after).map_or(u32::MAX, |s| s.start.get());
             Some((sequence, pc..sequence.end.get().min(next)))
         })?;
         let walk = match &mut self.walk {
             Some(walk) if walk.is_of(sequence) && !walk.is_past(pc) => walk,
-            none => none.insert(Walk::new(&view, sequence)),
+            none => none.insert(Walk::new(view, sequence)),
         };
-        Some(Row::new(&view, sequence.unit, walk.to(pc)?))
+        Some(Row::new(view, sequence.unit, walk.to(pc)?))
     }
 
     /// The functions at an address, innermost first.
@@ -187,9 +187,9 @@ impl<'a> Cursor<'a> {
         let Some(root) = root.flatten() else { return };
         let function = match &mut self.function {
             Some(function) if function.root.id == root.id => function,
-            none => none.insert(Function::read(&self.view, object, root)),
+            none => none.insert(Function::read(self.view, object, root)),
         };
-        function.levels(&self.view, pc, chain);
+        function.levels(self.view, pc, chain);
     }
 }
 
@@ -282,7 +282,7 @@ impl Function {
         let first = root.id.index() + 1;
         let places = view.places.part(first..view.places_of(object).end);
         for (record, id) in places.iter().zip(first as u32..) {
-            let details = view.details(record);
+            let details = view.details(PlaceId::new(id), record);
             let position = own.instances.len() as u32 + 1;
             let Some(outer) = position.checked_sub(details.outer).filter(|o| *o < position) else { break };
             own.ranges.extend(details.ranges);
@@ -325,7 +325,8 @@ impl Function {
             chain.push(level(view, instance.map_or(self.root, |i| i.placed), position));
             let Some(instance) = instance else { break };
             position = instance.call.map_or((StrId::new(0), 0, 0), |call| {
-                (view.unit_file(self.unit, call.file), call.line, call.column)
+                let file = view.unit_file(self.unit, call.file);
+                (file, view.line(file, call.line), call.column)
             });
             innermost = instance.outer;
         }

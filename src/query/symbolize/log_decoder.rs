@@ -23,8 +23,8 @@ pub struct Located {
 
 /// Resolves the frames of a log.
 pub struct Decoder<'a> {
-    view: View<'a>,
-    further: Vec<Further<'a>>,
+    view: &'a View<'a>,
+    further: &'a [Further<'a>],
     loaded: Loaded,
     /// Where the slide comes from.
     base: Base,
@@ -45,14 +45,14 @@ enum Base {
 
 impl<'a> Decoder<'a> {
     /// A decoder for the log of one kernel, whose address map may be given.
-    pub fn new(view: View<'a>, loaded: Option<Loaded>, further: Vec<Further<'a>>) -> Self {
+    pub fn new(view: &'a View<'a>, loaded: Option<Loaded>, further: &'a [Further<'a>]) -> Self {
         let base = if loaded.is_some() { Base::Given } else { Base::Unknown };
         Self { view, further, loaded: loaded.unwrap_or_default(), base, generation: 0 }
     }
 
     /// The index that a frame was resolved in.
-    pub fn view(&self, further: Option<usize>) -> View<'a> {
-        further.and_then(|at| self.further.get(at)).map_or(self.view, |f| f.view)
+    pub fn view(&self, further: Option<usize>) -> &'a View<'a> {
+        further.and_then(|at| self.further.get(at)).map_or(self.view, |f| &f.view)
     }
 
     /// Forgets the slide: the kernel has rebooted.
@@ -66,7 +66,7 @@ impl<'a> Decoder<'a> {
     /// Sets the slide found in the log.
     pub fn moved_by(&mut self, slide: u64) {
         if self.base != Base::Given && self.base != Base::FromLog(slide) {
-            (self.base, self.loaded) = (Base::FromLog(slide), Loaded::moved_by(&self.view, slide));
+            (self.base, self.loaded) = (Base::FromLog(slide), Loaded::moved_by(self.view, slide));
             self.generation += 1;
         }
     }
@@ -91,19 +91,19 @@ impl<'a> Decoder<'a> {
         let view = self.view;
         if let (Base::Unknown | Base::FromLog(_), Some(name)) = (self.base, frame.symbol)
             && let Some(slide) = self.only_one(name).and_then(|symbol| {
-                let size = symbols::reach(&view, kernel(&view)?, symbol).size;
-                address_map::slide_within(&view, number, symbol, size)
+                let size = symbols::reach(view, kernel(view)?, symbol).size;
+                address_map::slide_within(view, number, symbol, size)
             })
         {
             self.moved_by(slide);
         }
         let (object, pc) = self.loaded.find(number).ok_or(Absent::Number)?;
-        let symbol = |pc| symbols::holding(&view, object, pc).map(|held| view.string(held.record.name));
+        let symbol = |pc| symbols::holding(view, object, pc).map(|held| view.string(held.record.name));
         if frame.symbol.is_some_and(|name| symbol(pc) != Some(name)) {
             return Err(Absent::Symbol);
         }
         // A return address at the start of a function does not follow a call in that function.
-        let is_entry = symbols::holding(&view, object, pc).is_some_and(|held| held.offset == 0);
+        let is_entry = symbols::holding(view, object, pc).is_some_and(|held| held.offset == 0);
         let exact = frame.role == Role::Exact || is_entry;
         Ok(Located {
             further: None,
@@ -114,19 +114,19 @@ impl<'a> Decoder<'a> {
 
     fn by_symbol(&mut self, frame: &Frame<'_>, symbolic: &Symbolic<'_>) -> Result<Located, Absent> {
         let further = match symbolic.scope {
-            Scope::Object(name) if locate::module(&self.view, name).is_none() => {
-                Some(user_objects::named(&self.further, name).ok_or(Absent::Object)?)
+            Scope::Object(name) if locate::module(self.view, name).is_none() => {
+                Some(user_objects::named(self.further, name).ok_or(Absent::Object)?)
             }
             _ => None,
         };
         let mut spots = match further {
             Some(at) => self.further[at].locate(symbolic)?,
-            None => locate::locate(&self.view, &frame.address, &self.loaded)?,
+            None => locate::locate(self.view, &frame.address, &self.loaded)?,
         };
         if let (None, Some(number)) = (further, frame.number) {
             match spots[..] {
-                [(object, pc)] if Some(object) == kernel(&self.view) => {
-                    if let Some(slide) = address_map::slide(&self.view, number, pc) {
+                [(object, pc)] if Some(object) == kernel(self.view) => {
+                    if let Some(slide) = address_map::slide(self.view, number, pc) {
                         self.moved_by(slide);
                     }
                 }
@@ -148,8 +148,8 @@ impl<'a> Decoder<'a> {
     /// The symbol of vmlinux with this name, if it is unique.
     fn only_one(&self, name: &[u8]) -> Option<SymbolRecord> {
         let view = self.view;
-        let mut own = functions::symbols_named(&view, kernel(&view)?, view.name(name)?);
-        let only = own.next().and_then(|s| functions::symbol(&view, s))?;
+        let mut own = functions::symbols_named(view, kernel(view)?, view.name(name)?);
+        let only = own.next().and_then(|s| functions::symbol(view, s))?;
         own.next().is_none().then_some(only)
     }
 }

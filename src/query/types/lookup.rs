@@ -41,10 +41,9 @@ pub fn named(view: &View<'_>, name: &[u8], kind: Option<TypeKind>) -> Vec<TypeId
 
 /// The sorted names of all types, or of all types of a kind, to find similar ones.
 pub fn names<'a>(view: &View<'a>, kind: Option<TypeKind>) -> impl Iterator<Item = &'a str> {
-    let view = *view;
     let asked = view
         .types
-        .part(all_named(&view))
+        .part(all_named(view))
         .iter()
         .filter(move |t| kind.is_none_or(|kind| TypeKind::from_u8(t.kind) == kind));
     asked.filter_map(move |t| std::str::from_utf8(view.string(t.name)).ok())

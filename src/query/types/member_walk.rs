@@ -56,40 +56,51 @@ impl Walked {
         if self.bits.is_some() {
             return failure("a bit-field has no members and no address".to_owned(), "");
         }
+        let stripped = self.type_id.and_then(|t| lookup::stripped(view, t));
+        let here = stripped.map(|(_, t)| (TypeKind::from_u8(t.kind), t.target.some()));
         match step {
             Step::Member(name) => {
-                if matches!(self.kind(view), Some(TypeKind::Pointer)) {
+                if matches!(here, Some((TypeKind::Pointer, _))) {
                     return failure(
                         format!("{} is a pointer", self.spelled(view)),
                         format!("write ->{name}"),
                     );
                 }
-                self.member(view, name)
+                self.member(view, name, stripped)
             }
             Step::Arrow(name) => {
-                match self.kind(view) {
-                    Some(TypeKind::Pointer | TypeKind::Reference) => self.follow(view, 0)?,
-                    Some(TypeKind::Array) => self.element(view, 0)?,
-                    Some(kind) if kind.is_aggregate() => {
+                let target = match here {
+                    Some((TypeKind::Pointer | TypeKind::Reference, target)) => {
+                        self.follow(view, target, 0)?
+                    }
+                    Some((TypeKind::Array, _)) => {
+                        self.element(view, 0)?;
+                        self.type_id.and_then(|t| lookup::stripped(view, t))
+                    }
+                    Some((kind, _)) if kind.is_aggregate() => {
                         return failure(self.no_pointer(view), format!("write .{name}"));
                     }
                     _ => return failure(self.no_pointer(view), ""),
-                }
-                self.member(view, name)
+                };
+                self.member(view, name, target)
             }
-            Step::Index(n) => match self.kind(view) {
-                Some(TypeKind::Pointer) => self.follow(view, *n),
-                Some(TypeKind::Array) => self.element(view, *n),
+            Step::Index(n) => match here {
+                Some((TypeKind::Pointer, target)) => self.follow(view, target, *n).map(drop),
+                Some((TypeKind::Array, _)) => self.element(view, *n),
                 _ => failure(format!("{} is no array and no pointer", self.spelled(view)), ""),
             },
         }
     }
 
-    /// Moves to a member of the struct or union.
-    fn member(&mut self, view: &View<'_>, name: &str) -> Result<(), Failure> {
+    /// Moves to a member of the struct or union, given its type without typedefs.
+    fn member(
+        &mut self,
+        view: &View<'_>,
+        name: &str,
+        stripped: Option<(TypeId, TypeRecord)>,
+    ) -> Result<(), Failure> {
         let start = self.type_id;
         let spelled = || spelled(view, start);
-        let stripped = self.type_id.and_then(|t| lookup::stripped(view, t));
         let is_aggregate = |t: &TypeRecord| TypeKind::from_u8(t.kind).is_aggregate();
         let Some((aggregate, record)) = stripped.filter(|(_, t)| is_aggregate(t)) else {
             return match self.type_id {
@@ -119,15 +130,21 @@ impl Walked {
         Ok(())
     }
 
-    /// Reads the pointer, and moves to the `n`th element of what it points to.
-    fn follow(&mut self, view: &View<'_>, n: i64) -> Result<(), Failure> {
-        let target = self.type_id.and_then(|t| lookup::stripped(view, t)?.1.target.some());
-        if target.is_none_or(|t| lookup::strip(view, t).is_none()) {
+    /// Reads the pointer, and moves to the `n`th element of what it points to; returns that without typedefs.
+    fn follow(
+        &mut self,
+        view: &View<'_>,
+        target: Option<TypeId>,
+        n: i64,
+    ) -> Result<Option<(TypeId, TypeRecord)>, Failure> {
+        let stripped = target.and_then(|t| lookup::stripped(view, t));
+        if stripped.is_none() {
             return failure(format!("{} is a void pointer", self.spelled(view)), CAST);
         }
         self.moves.push(Move::Deref);
         (self.type_id, self.indexed) = (target, 0);
-        self.advance(view, n, target)
+        self.advance(view, n, target)?;
+        Ok(stripped)
     }
 
     /// Moves to the `n`th element of the array.
@@ -173,10 +190,6 @@ impl Walked {
         if sum != 0 {
             self.moves.push(Move::Add(sum));
         }
-    }
-
-    fn kind(&self, view: &View<'_>) -> Option<TypeKind> {
-        lookup::stripped(view, self.type_id?).map(|(_, t)| TypeKind::from_u8(t.kind))
     }
 
     fn spelled(&self, view: &View<'_>) -> String {

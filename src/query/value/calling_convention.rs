@@ -73,7 +73,8 @@ pub fn parameters(view: &View<'_>, placed: Placed) -> Vec<(u32, Parameter)> {
     let Some(function) = functions::function(view, placed.record) else { return vec![] };
     let pc = placed.record.entry.get();
     let later = after_fentry(view, placed);
-    let mut locations: Vec<(u32, Location<'_>)> = view.details(placed.record).items.outermost().collect();
+    let mut locations: Vec<(u32, Location<'_>)> =
+        view.details(placed.id, placed.record).items.outermost().collect();
     locations.sort_by_key(|l| l.0);
     let mut free = registers.iter();
     let word = i64::from(view.address_size());

@@ -56,11 +56,14 @@ impl Target<'_> {
         let is_there = typed.ops == plan.ops
             && (typed.in_memory, typed.user_from) == (plan.in_memory, plan.user_from)
             && typed.pieces == plan.pieces;
-        let whole = match is_there {
-            true => [name, sign, place.as_ref().map_err(String::clone)?, ":", &type_text].concat(),
-            false => [name, sign, &self.place(&typed)?, ":", &type_text].concat(),
+        let place = match is_there {
+            true => Cow::Borrowed(place.as_ref().map_err(String::clone)?),
+            false => Cow::Owned(self.place(&typed)?),
         };
-        let body = &whole[name.len() + sign.len()..];
+        let before = name.len() + sign.len();
+        let mut whole = String::with_capacity(before + place.len() + 1 + type_text.len());
+        [name, sign, &place, ":", &type_text].into_iter().for_each(|part| whole.push_str(part));
+        let body = &whole[before..];
         check_length(body, body.len())?;
         Ok(whole)
     }

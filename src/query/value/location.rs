@@ -5,18 +5,25 @@ use crate::query::index::cfa;
 use probeidx_format::expr::Expr;
 use probeidx_format::{View, machine};
 
+/// Room for the steps to a member of what a variable points to.
+const ROOM: usize = 4;
+
 /// The plan that reads what an expression denotes.
 pub fn operations(view: &View<'_>, expr: Expr<'_>, at: At) -> Result<Plan, Missing> {
     let frame = || {
         let rule = cfa::cfa(view, at.object, at.pc);
         rule.ok_or_else(|| Missing::Unsupported("in the frame, of which nothing is known here".to_owned()))
     };
-    let sum = |register, distance: i64| match distance {
-        0 => vec![Op::Register(register)],
-        _ => vec![Op::Register(register), Op::Add(distance)],
+    let sum = |register, distance: i64| {
+        let mut ops = Vec::with_capacity(ROOM);
+        ops.push(Op::Register(register));
+        if distance != 0 {
+            ops.push(Op::Add(distance));
+        }
+        ops
     };
     let (ops, in_memory) = match expr {
-        Expr::Register(number) => (vec![Op::Register(number)], false),
+        Expr::Register(number) => (sum(number, 0), false),
         Expr::Literal(value) => (vec![Op::Constant(value.into())], false),
         Expr::Constant(value) => (vec![Op::Constant(value)], false),
         Expr::BasedOn(number, distance) => (sum(number, distance), true),

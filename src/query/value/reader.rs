@@ -16,21 +16,15 @@ use crate::query::types::lookup;
 use crate::query::types::stap_spelling::spell;
 use probeidx_format::View;
 use probeidx_format::details::Location;
-use probeidx_format::id::{ObjectId, PlaceId, TypeId};
+use probeidx_format::id::{ObjectId, TypeId};
 use rustc_hash::FxHashMap;
 
 /// Reads values. Reuse one for many placements: it caches type names.
 pub struct Values<'a> {
-    view: View<'a>,
+    view: &'a View<'a>,
     /// The names of types, each made once.
     spelled: FxHashMap<TypeId, Option<String>>,
-    /// The variables in scope at the last address.
-    scope: Vec<Found<'a>>,
-    scope_at: Option<(PlaceId, u32)>,
 }
-
-/// More variables than most functions have.
-const USUAL: usize = 8;
 
 /// Where values are read.
 #[derive(Clone, Copy)]
@@ -52,14 +46,13 @@ pub struct Place {
 /// # Errors
 /// Why there is no plan.
 pub fn plan_of<'a>(view: &View<'a>, place: Place, found: &Found<'a>) -> Result<Plan, Missing> {
-    let later = later(view, place);
-    let is_entry = later.is_some() || is_at_entry(view, place);
+    let is_entry = is_at_entry(view, place);
     let at = |pc| {
         Plan::of_variable(view, found.location, found.type_id, At { object: place.object, pc, is_entry })
     };
-    match (at(place.pc), later) {
-        (Err(Missing::Elsewhere), Some(later)) => at(later),
-        (plan, _) => plan,
+    match at(place.pc) {
+        Err(Missing::Elsewhere) => later(view, place).map_or(Err(Missing::Elsewhere), at),
+        plan => plan,
     }
 }
 
@@ -75,8 +68,8 @@ fn is_at_entry(view: &View<'_>, place: Place) -> bool {
 
 impl<'a> Values<'a> {
     /// A reader with an empty cache.
-    pub fn new(view: View<'a>) -> Self {
-        Self { view, spelled: FxHashMap::default(), scope: vec![], scope_at: None }
+    pub fn new(view: &'a View<'a>) -> Self {
+        Self { view, spelled: FxHashMap::default() }
     }
 
     /// The variables in scope, parameters first, locals only if requested. At a return, the return value precedes them.
@@ -98,8 +91,22 @@ impl<'a> Values<'a> {
     /// # Errors
     /// Those of the path through the types.
     pub fn argument(&mut self, place: Place, argument: &Argument) -> Result<ValueAt> {
-        let value = self.asked(place, argument)?;
-        Ok(ValueAt { is_asked: true, ..value.unwrap_or_else(|| self.absent(argument)) })
+        self.arguments(place, std::slice::from_ref(argument)).map(|mut only| only.swap_remove(0))
+    }
+
+    /// Like [`argument`](Self::argument), for several. Cost: one walk over the variables.
+    ///
+    /// # Errors
+    /// Those of the path through the types.
+    pub fn arguments(&mut self, place: Place, arguments: &[Argument]) -> Result<Vec<ValueAt>> {
+        let mut values = Vec::with_capacity(arguments.len());
+        for (argument, found) in arguments.iter().zip(self.named(place, arguments)) {
+            let value = self.asked(place, argument, found.as_ref())?;
+            let mut value = value.unwrap_or_else(|| self.absent(argument));
+            value.is_asked = true;
+            values.push(value);
+        }
+        Ok(values)
     }
 
     /// A requested argument where there is no debug information: only what the kernel reads by itself.
@@ -111,14 +118,19 @@ impl<'a> Values<'a> {
         ValueAt { is_asked: true, ..value }
     }
 
-    fn asked(&mut self, place: Place, argument: &Argument) -> Result<Option<ValueAt>> {
+    fn asked(
+        &mut self,
+        place: Place,
+        argument: &Argument,
+        found: Option<&Found<'a>>,
+    ) -> Result<Option<ValueAt>> {
         match &argument.source {
             Source::Raw(text) if text.contains("$arg") && self.view.is_user(place.object) => {
                 let why = Some("uprobes do not know the arguments by number");
                 Ok(Some(self.missing(argument, Role::Raw, State::Unsupported, why)))
             }
             Source::Raw(text) => {
-                let is_entry = is_at_entry(&self.view, place);
+                let is_entry = is_at_entry(self.view, place);
                 Ok(Some(self.raw(text, argument, place.at_return, is_entry)))
             }
             Source::Returned(_) if !place.at_return => {
@@ -130,23 +142,26 @@ impl<'a> Values<'a> {
                 self.part(place, value, access, argument).map(Some)
             }
             Source::Variable(access) => {
-                let Some(found) = self.named(place, access.root.as_bytes()) else { return Ok(None) };
-                let value = self.variable(place, &found, Some(argument));
+                let Some(found) = found else { return Ok(None) };
+                let value = self.variable(place, found, Some(argument));
                 self.part(place, value, access, argument).map(Some)
             }
         }
     }
 
-    /// The variable of a name; the innermost one hides the others.
-    fn named(&mut self, place: Place, name: &[u8]) -> Option<Found<'a>> {
-        let at = Some((place.placed.id, place.pc));
-        if self.scope_at != at {
-            self.scope_at = at;
-            self.scope.clear();
-            self.scope.reserve(USUAL);
-            self.scope.extend(in_scope(self.view, place.placed, place.pc));
+    /// The variable that each argument is about; the innermost one of a name hides the others.
+    fn named(&self, place: Place, arguments: &[Argument]) -> Vec<Option<Found<'a>>> {
+        let mut named = vec![None; arguments.len()];
+        for found in in_scope(self.view, place.placed, place.pc) {
+            for (argument, own) in arguments.iter().zip(&mut named) {
+                if let Source::Variable(access) = &argument.source
+                    && self.view.is_string(found.name, access.root.as_bytes())
+                {
+                    *own = Some(found);
+                }
+            }
         }
-        self.scope.iter().rfind(|f| self.view.is_string(f.name, name)).copied()
+        named
     }
 
     /// Continues from the value of a variable to the requested part of it.
@@ -165,8 +180,8 @@ impl<'a> Values<'a> {
             Err(error) if error.kind() == ErrorKind::Usage => {
                 value.type_name = self.spelled(value.type_id);
                 if is_known {
-                    let location = Some(error.message().to_owned());
-                    return Ok(ValueAt { state: State::Unsupported, location, fetch: None, ..value });
+                    let why = error.message().to_owned();
+                    (value.state, value.location, value.fetch) = (State::Unsupported, Some(why), None);
                 }
                 return Ok(value);
             }
@@ -174,19 +189,19 @@ impl<'a> Values<'a> {
         };
         let type_id = plan.type_id;
         let star = if plan.is_pointer { "*" } else { "" };
-        let type_name = type_id.and_then(|t| spell(&self.view, t)).map(|t| t + star);
-        if !is_known {
-            return Ok(ValueAt { type_id, type_name, ..value });
+        let type_name = type_id.and_then(|t| spell(self.view, t)).map(|t| t + star);
+        (value.type_id, value.type_name) = (type_id, type_name);
+        if is_known {
+            (value.state, value.location, value.fetch) =
+                self.lower((place.object, place.pc), &plan, Some(argument), &fetch_arg::name(argument));
+            value.plan = Some(plan).filter(|p| p.pieces.is_empty());
         }
-        let (state, location, fetch) =
-            self.lower((place.object, place.pc), &plan, Some(argument), &fetch_arg::name(argument));
-        let plan = Some(plan).filter(|p| p.pieces.is_empty());
-        Ok(ValueAt { type_id, type_name, state, location, fetch, plan, ..value })
+        Ok(value)
     }
 
     /// Extends a plan by the steps of an expression.
     pub(crate) fn along(&self, mut plan: Plan, access: &Access) -> Result<Plan> {
-        let view = &self.view;
+        let view = self.view;
         for (at, step) in access.steps.iter().enumerate() {
             let behind = |error: Error| {
                 let message = format!("{}{}", access.up_to(at), error.message());
@@ -216,7 +231,7 @@ impl<'a> Values<'a> {
     /// lowers the result.
     fn variable(&mut self, place: Place, found: &Found<'a>, argument: Option<&Argument>) -> ValueAt {
         let type_name = if argument.is_some() { None } else { self.spelled(found.type_id) };
-        let view = &self.view;
+        let view = self.view;
         let plan = plan_of(view, place, found);
         let name = || String::from_utf8_lossy(view.string(found.name));
         // Registers and memory may have changed by the time the function returns.
@@ -278,13 +293,13 @@ impl<'a> Values<'a> {
         let Some(Parameter { number, slot: Slot::Register(_), proof: Proof::Proved }) = parameter else {
             return Err(others(", and no register of the convention is proved to pass it"));
         };
-        let saved = Ability::EntryArguments.check(&self.view);
+        let saved = Ability::EntryArguments.check(self.view);
         saved.map_err(|why| others(&format!("; $arg{number}: {why}")))?;
         Ok(Plan::of_argument(number, found.type_id))
     }
 
     fn returned(&mut self, place: Place, argument: Option<&Argument>) -> Option<ValueAt> {
-        let function = functions::function(&self.view, place.placed.record)?;
+        let function = functions::function(self.view, place.placed.record)?;
         let type_id = self.view.variables(function).return_type?;
         let plan = Plan::of_return(type_id);
         let (state, location, fetch) = self.lower((place.object, place.pc), &plan, argument, "retval");
@@ -307,11 +322,11 @@ impl<'a> Values<'a> {
         // `tparg_is_function_entry`, trace_probe.c
         let passed = match at_return {
             _ if !text.contains("$arg") => Ok(()),
-            true => Ability::EntryArguments.check(&self.view),
+            true => Ability::EntryArguments.check(self.view),
             false if is_entry => Ok(()),
             false => Err("$argN is for the entry of a function".to_owned()),
         };
-        match passed.and_then(|()| Target::raw(&self.view, text, argument)) {
+        match passed.and_then(|()| Target::raw(self.view, text, argument)) {
             Ok(fetch) => ValueAt {
                 fetch: Some(format!("{}={fetch}", fetch_arg::name(argument))),
                 ..self.missing(argument, Role::Raw, State::Readable, Some(text))
@@ -348,7 +363,7 @@ impl<'a> Values<'a> {
         argument: Option<&Argument>,
         name: &str,
     ) -> (State, Option<String>, Option<String>) {
-        let target = Target { view: &self.view, object, pc };
+        let target = Target { view: self.view, object, pc };
         let place = target.place(plan);
         let fetch = target.body_behind([name, "="], plan, argument, &place);
         let state = if plan.constant().is_some() { State::Constant } else { State::Readable };
@@ -361,13 +376,13 @@ impl<'a> Values<'a> {
     }
 
     fn parameters(&self, place: Place) -> Vec<(u32, Parameter)> {
-        let is_entry = place.pc == place.placed.record.entry.get() && !place.placed.is_inline(&self.view);
-        if is_entry { calling_convention::parameters(&self.view, place.placed) } else { vec![] }
+        let is_entry = place.pc == place.placed.record.entry.get() && !place.placed.is_inline(self.view);
+        if is_entry { calling_convention::parameters(self.view, place.placed) } else { vec![] }
     }
 
     /// The name of a type.
     pub(crate) fn spelled(&mut self, type_id: Option<TypeId>) -> Option<String> {
         let type_id = type_id?;
-        self.spelled.entry(type_id).or_insert_with(|| spell(&self.view, type_id)).clone()
+        self.spelled.entry(type_id).or_insert_with(|| spell(self.view, type_id)).clone()
     }
 }

@@ -15,7 +15,7 @@ const FENTRY_CALL: u32 = 5;
 /// entry, in the order of the debug information. (`dwarf_derived_probe::saveargs`, tapsets.cxx of SystemTap 4.8.)
 pub fn visible(view: &View<'_>, placed: Placed, mut each: impl FnMut(u32)) {
     let mut there = There::new(view, placed, placed.record.entry.get());
-    for (index, location) in view.details(placed.record).items.outermost() {
+    for (index, location) in view.details(placed.id, placed.record).items.outermost() {
         if there.is(location) {
             each(index);
         }
@@ -34,7 +34,7 @@ pub fn visible_within(view: &View<'_>, placed: Placed, pc: u32, start: u32, each
     // The variables of each entered scope; the number of open blocks, and how many of them are entered.
     let mut scopes: Vec<Vec<u32>> = vec![vec![]];
     let (mut depth, mut entered) = (0, 0);
-    for item in view.details(placed.record).items {
+    for item in view.details(placed.id, placed.record).items {
         match item {
             Item::Block(mut ranges) => {
                 number += 1;
@@ -76,7 +76,7 @@ pub const OUTERMOST: u32 = u32::MAX;
 fn path_to(view: &View<'_>, placed: Placed, block: u32) -> Vec<u32> {
     let (mut open, mut number) = (vec![], 0);
     if block != 0 && block != OUTERMOST {
-        for item in view.details(placed.record).items {
+        for item in view.details(placed.id, placed.record).items {
             match item {
                 Item::Block(_) => {
                     number += 1;
@@ -138,7 +138,7 @@ fn after_fentry_at(view: &View<'_>, placed: Placed, pc: u32) -> Option<u32> {
 
 /// The names of types, each made once; and the variables of one function by position.
 pub struct Spellings<'a> {
-    view: View<'a>,
+    view: &'a View<'a>,
     by_type: FxHashMap<TypeId, Option<u32>>,
     by_text: FxHashMap<String, u32>,
     texts: Vec<String>,
@@ -148,7 +148,7 @@ pub struct Spellings<'a> {
 
 impl<'a> Spellings<'a> {
     /// With an empty cache.
-    pub fn new(view: View<'a>) -> Self {
+    pub fn new(view: &'a View<'a>) -> Self {
         Self {
             view,
             by_type: FxHashMap::default(),
@@ -192,7 +192,7 @@ impl<'a> Spellings<'a> {
         if let Some(&known) = self.by_type.get(&type_id) {
             return known;
         }
-        let number = spell(&self.view, type_id).map(|text| match self.by_text.get(&text) {
+        let number = spell(self.view, type_id).map(|text| match self.by_text.get(&text) {
             Some(&known) => known,
             None => {
                 let new = self.texts.len() as u32;

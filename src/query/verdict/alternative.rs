@@ -102,7 +102,7 @@ fn nearest<'a>(view: &View<'a>, judge: &Judge<'a, '_>, refusal: &Refusal<'a>) ->
     let takes = |pc: &u32| judge.kprobe(object, *pc).is_ok();
     let is_near = |pc: &u32| symbols::holding(view, object, *pc).is_some_and(|h| h.record.pc == own);
     let within = |placed: Placed| {
-        let ranges = view.details(placed.record).ranges;
+        let ranges = view.details(placed.id, placed.record).ranges;
         let holds = |pc: &u32| ranges.into_iter().any(|r| r.contains(*pc));
         let starts = ranges.map(|r| r.start.max(refused)).filter(holds);
         let behind = |start: u32| (start..start.saturating_add(FAR)).find(|pc| holds(pc) && takes(pc));

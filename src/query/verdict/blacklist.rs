@@ -28,18 +28,17 @@ pub fn refused<'a>(view: &View<'a>, scope: &Scope) -> Vec<Refused<'a>> {
 }
 
 fn of_object<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = Refused<'a>> {
-    let view = *view;
     let module = view.objects.get(object.index()).map_or(&[][..], |o| view.string(o.name));
     view.refused_of(object).iter().map(move |range| {
         let start = range.start.get();
-        let address = symbols::address(&view, object, start);
-        let held = symbols::holding(&view, object, start);
+        let address = symbols::address(view, object, start);
+        let held = symbols::holding(view, object, start);
         Refused {
             module: (!module.is_empty()).then_some(module),
             start: address,
             end: address.wrapping_add(range.end.get().saturating_sub(start).into()),
             name: held.map_or(&[], |h| view.string(h.record.name)),
-            section: symbols::section(&view, object, start).map_or(&[], |s| view.string(s.name)),
+            section: symbols::section(view, object, start).map_or(&[], |s| view.string(s.name)),
             source: RefusedBy::from_number(range.source.get()).unwrap_or(RefusedBy::Nokprobe),
         }
     })

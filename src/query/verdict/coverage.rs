@@ -148,7 +148,7 @@ pub struct Covered<'a> {
 
 /// The coverage of all functions that a spec names, over all their placements. Cost: judges each placement.
 pub fn of_spec<'a>(view: &View<'a>, spec: &FunctionSpec) -> Vec<Covered<'a>> {
-    let judge = Judge::new(*view);
+    let judge = Judge::new(view);
     let scope = Scope::new(view, &spec.module);
     let mut found = vec![];
     let mut scratch = vec![];

@@ -25,7 +25,7 @@ impl Decided {
     /// Counts the verdicts of an index. Cost: none if nothing is missing; else judges each placement of the incomplete
     /// objects.
     pub fn of(view: &View<'_>) -> Self {
-        let judge = Judge::new(*view);
+        let judge = Judge::new(view);
         let kernel = crate::query::index::functions::kernel(view);
         let mut counts = Self { placements: view.places.len() as u64, ..Self::default() };
         let mut because: BTreeMap<&'static str, u64> = BTreeMap::new();

@@ -126,7 +126,7 @@ impl Verdicts {
 /// Judges addresses by what the index has of the kernel.
 #[derive(Clone, Copy)]
 pub struct Judge<'a, 'l> {
-    view: View<'a>,
+    view: &'a View<'a>,
     kernel: Option<ObjectId>,
     /// The object flags of vmlinux.
     flags: u32,
@@ -138,8 +138,8 @@ pub struct Judge<'a, 'l> {
 
 impl<'a, 'l> Judge<'a, 'l> {
     /// Determines which rules the kernel has. Cost: none to speak of.
-    pub fn new(view: View<'a>) -> Self {
-        let kernel = kernel(&view);
+    pub fn new(view: &'a View<'a>) -> Self {
+        let kernel = kernel(view);
         let record = kernel.and_then(|k| view.objects.get(k.index()));
         // In an index without vmlinux, it is unknown whether the kernel has these rules; assuming them loses nothing.
         const TAKEN: u32 = ObjectRecord::REFUSES_PREFIXES | ObjectRecord::REFUSES_TRAPS;
@@ -209,8 +209,8 @@ impl<'a, 'l> Judge<'a, 'l> {
     /// The verdicts of uprobes on an address of a program or shared library. The rules for kernel code do not apply.
     fn uprobes(&self, object: ObjectId, pc: u32, is_inline: bool) -> Verdicts {
         let uprobe = Verdict::from(self.uprobe(object, pc));
-        let starts_symbol = || symbols::holding(&self.view, object, pc).is_some_and(|held| held.offset == 0);
-        let is_entry = || starts_symbol() || functions::entry_at(&self.view, object, pc).is_some();
+        let starts_symbol = || symbols::holding(self.view, object, pc).is_some_and(|held| held.offset == 0);
+        let is_entry = || starts_symbol() || functions::entry_at(self.view, object, pc).is_some();
         let uretprobe = Verdict::from(is_inline.then_some(Reason::Inline))
             .or(|| uprobe)
             .or(|| (!is_entry()).then_some(Reason::NotEntry).into());
@@ -220,7 +220,7 @@ impl<'a, 'l> Judge<'a, 'l> {
 
     /// Why uprobes refuse an address. Code outside of symbols was not decoded, so that instructions may start anywhere.
     fn uprobe(&self, object: ObjectId, pc: u32) -> Option<Reason> {
-        let view = &self.view;
+        let view = self.view;
         if !symbols::section(view, object, pc).is_some_and(symbols::is_executable) {
             return Some(Reason::Discarded);
         }
@@ -234,8 +234,8 @@ impl<'a, 'l> Judge<'a, 'l> {
 
     /// The symbol that holds the address, if its code is present in a running kernel and ever runs.
     fn running(&self, object: ObjectId, pc: u32) -> Result<Held, Reason> {
-        let section = symbols::section(&self.view, object, pc);
-        let held = section.and_then(|s| symbols::holding_in(&self.view, object, s, pc));
+        let section = symbols::section(self.view, object, pc);
+        let held = section.and_then(|s| symbols::holding_in(self.view, object, s, pc));
         match (self.gone(object, pc, section, held), held) {
             (Some(reason), _) => Err(reason),
             (None, held) => held.ok_or(Reason::NoSymbol),
@@ -263,7 +263,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         section: Option<SectionRecord>,
         held: Option<Held>,
     ) -> Option<Reason> {
-        let view = &self.view;
+        let view = self.view;
         let Some(section) = section else { return Some(Reason::NoSymbol) };
         let is_kernel = Some(object) == self.kernel;
         match view.string(section.name) {
@@ -303,7 +303,7 @@ impl<'a, 'l> Judge<'a, 'l> {
     /// Checks the instructions at the address.
     fn code(&self, object: ObjectId, pc: u32) -> Option<Reason> {
         const LONGEST: u32 = u8::MAX as u32;
-        let view = &self.view;
+        let view = self.view;
         let sites = view.sites_of(object);
         let first = sites.partition_point(|s| s.start.get().saturating_add(LONGEST) < pc);
         let holding =
@@ -329,7 +329,7 @@ impl<'a, 'l> Judge<'a, 'l> {
         let known = holding.clone().filter_map(reason).filter(counts).min();
         let known = known.or_else(|| {
             let section = symbols::section(view, object, pc)?;
-            match view.is_boundary(section, pc - section.pc.get()) {
+            match view.is_boundary(object, section, pc - section.pc.get()) {
                 Some(true) => None,
                 Some(false) => Some(Reason::NotBoundary),
                 None => Some(Reason::Undecided(self.unsure(object).or(Unknown::CODE))),
@@ -410,7 +410,7 @@ impl<'a, 'l> Judge<'a, 'l> {
             self.lacks_ftrace_table(object).and(if is_hidden { Unknown::CODE } else { Unknown::NOTHING })
         };
         match held.record.has(SymbolRecord::FTRACE_ENTRY) {
-            true if self.running.is_some_and(|r| r.leaves_out(&self.view, object, held.record.name)) => {
+            true if self.running.is_some_and(|r| r.leaves_out(self.view, object, held.record.name)) => {
                 Some(Reason::NoFtraceSite)
             }
             true => None,

@@ -20,7 +20,7 @@ impl Judge<'_, '_> {
         name: &[u8],
         property: impl Fn(ObjectId, SymbolRecord) -> Option<T>,
     ) -> Result<Option<T>, Unknown> {
-        let view = &self.view;
+        let view = self.view;
         let base = memchr::memchr(b'.', name).and_then(|dot| view.name(&name[..dot]));
         let symbols = base.map(|base| view.symbols_named(base)).unwrap_or_default().iter();
         let found = symbols.filter_map(|id| {

@@ -78,7 +78,7 @@ pub fn questions(view: &View, random: &mut Random, of_each: usize, script: &Path
             json!({"method": "complete", "params": {"words": ["type", format!("{name}.")]}}),
         ]);
     }
-    for tracepoint in random.choose(view.tracepoints.iter().collect(), of_each) {
+    for tracepoint in random.choose(view.tracepoints().iter().collect(), of_each) {
         let spec = format!("kernel.trace(\"{}\")", text(tracepoint.name));
         points += &format!("{spec}\n");
         all.extend([

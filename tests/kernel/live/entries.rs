@@ -272,7 +272,8 @@ fn near(view: &View<'_>, place: Place, architecture: Architecture, random: &mut 
     let (start, size) = (section.pc.get(), section.size.get());
     let offset = i64::from(place.pc - start);
     let is_within = |at: &i64| (0..size as i64).contains(at);
-    let starts = |at: &i64| is_within(at) && view.is_boundary(section, *at as u32) == Some(true);
+    let starts =
+        |at: &i64| is_within(at) && view.is_boundary(place.object, section, *at as u32) == Some(true);
     let before = (1..=15).map(|n| offset - n).find(starts);
     let behind = (1..=15).map(|n| offset + n).find(starts);
     let any = match architecture {

@@ -34,10 +34,9 @@ pub fn places(view: &View<'_>, objects: &[ObjectId], count: Option<usize>, seed:
     chosen
 }
 
-fn code<'a>(view: &View<'a>, object: ObjectId) -> impl Iterator<Item = SymbolRecord> + use<'a> {
-    let view = *view;
+fn code<'a>(view: &'a View<'a>, object: ObjectId) -> impl Iterator<Item = SymbolRecord> + use<'a> {
     let symbols = view.symbols.part(view.symbols_of(object));
-    symbols.iter().filter(move |s| s.has(SymbolRecord::KEPT) && symbols::is_code(&view, object, *s))
+    symbols.iter().filter(move |s| s.has(SymbolRecord::KEPT) && symbols::is_code(view, object, *s))
 }
 
 fn symbol_entries(view: &View<'_>, object: ObjectId, _: &mut Random) -> Vec<Place> {

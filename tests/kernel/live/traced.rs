@@ -26,7 +26,7 @@ pub fn is_listed(kernel: &Kernel, view: &View<'_>, objects: &[ObjectId], answers
         *theirs.entry(words[..1].iter().chain(module).copied().collect::<Vec<_>>().join(" ")).or_default() +=
             1;
     }
-    let judge = Judge::new(*view);
+    let judge = Judge::new(view);
     let (mut ours, mut foreign) = (BTreeMap::<String, usize>::new(), BTreeSet::new());
     for object in objects {
         let module = view.objects.get(object.index()).map_or(&[][..], |o| view.string(o.name));

@@ -82,7 +82,7 @@ fn sample(index: &Path) -> Vec<(u64, bool)> {
     let index = Index::open(index).unwrap_or_else(|e| panic!("{e}"));
     let view = index.view().unwrap_or_else(|e| panic!("{e}"));
     let object = ObjectId::new(0);
-    let judge = Judge::new(view);
+    let judge = Judge::new(&view);
     let offset =
         |pc: u32| view.file_offset(symbols::address(&view, object, pc)).expect("code is in the file");
     let refused: Vec<u32> = view

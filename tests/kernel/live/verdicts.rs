@@ -71,7 +71,7 @@ fn verdicts_hold(kernel: &Kernel) {
     places.sort_unstable();
     places.dedup_by_key(|p| (p.object, p.pc));
     let mut trials = vec![];
-    let judge = Judge::new(view);
+    let judge = Judge::new(&view);
     for place in places.into_iter().filter(|p| !sample::ends_the_text(&view, *p)) {
         trials.extend(Trial::all(&view, place, judge.verdicts(place.object, place.pc, place.is_inline)));
     }

@@ -138,7 +138,7 @@ fn agree(kernel: &Kernel) {
 fn functions(view: &View<'_>) -> Vec<Function> {
     let every = spec::parse("kernel.function(\"*\").call").unwrap_or_else(|e| panic!("{e}"));
     let mut found: BTreeMap<&[u8], Option<Placement<'_>>> = BTreeMap::new();
-    let resolved = resolve::resolve(*view, &every[0], Wanted::default(), |placement, _| {
+    let resolved = resolve::resolve(view, &every[0], Wanted::default(), |placement, _| {
         let is_second = found.contains_key(placement.function);
         found.insert(placement.function, Some(placement).filter(|p| !is_second && is_clear(view, p)));
         Ok(())
@@ -175,10 +175,12 @@ fn parameters(view: &View<'_>, placement: Placement<'_>) -> Vec<Parameter> {
         expr.map_or(vec![], |e| e.operations())
     };
     let parameter = |value: ValueAt| {
-        let mut own = view.details(placed.record).items.outermost().filter_map(|(at, location)| {
-            let variable = variables.get(at as usize)?;
-            (variable.parameter && view.string(variable.name) == value.name.as_bytes()).then_some(location)
-        });
+        let mut own =
+            view.details(placed.id, placed.record).items.outermost().filter_map(|(at, location)| {
+                let variable = variables.get(at as usize)?;
+                (variable.parameter && view.string(variable.name) == value.name.as_bytes())
+                    .then_some(location)
+            });
         let size = value.type_id.and_then(|t| lookup::size_of(view, t)).unwrap_or(0);
         let kind = value.type_id.and_then(|t| lookup::kind(view, lookup::strip(view, t)?));
         let is_aggregate = matches!(kind, Some(TypeKind::Struct | TypeKind::Union));

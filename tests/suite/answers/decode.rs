@@ -203,8 +203,8 @@ fn build_id(file: &Path) -> String {
 fn frames_of_user_space_are_located_by_the_name_of_the_file() {
     let index = Index::open(&TRACED.db.path().join("6.1.0-test.pidx")).unwrap();
     let view = index.view().unwrap();
-    let libc = Further { names: vec![b"/usr/lib/libc.so.6".to_vec()], view };
-    let mut decoder = Decoder::new(view, None, vec![libc]);
+    let libc = [Further { names: vec![b"/usr/lib/libc.so.6".to_vec()], view }];
+    let mut decoder = Decoder::new(&view, None, &libc);
     let mut located = |line: &[u8]| {
         let mut frames = vec![];
         log::Reader::default().frames(line, &mut frames);

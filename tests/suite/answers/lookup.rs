@@ -63,7 +63,7 @@ fn placements_are_those_of_resolve() {
             let mut expected = vec![];
             for spec in spec::parse(name).unwrap() {
                 let wanted = Wanted { locals: true, ..Wanted::default() };
-                resolve::resolve(*kernel.view(), &spec, wanted, |p, _| {
+                resolve::resolve(kernel.view(), &spec, wanted, |p, _| {
                     // What only the symbol table knows is no function here.
                     if (p.file, p.line) == (function.file(), function.line()) {
                         expected.push(whole(&p));
@@ -85,7 +85,7 @@ fn placements_are_those_of_resolve() {
 #[test]
 fn frames_are_those_of_addr() {
     with_kernel(|kernel| {
-        let mut cursor = Cursor::new(*kernel.view());
+        let mut cursor = Cursor::new(kernel.view());
         let mut inlined = 0;
         for object in kernel.objects() {
             for range in kernel.view().ranges_of(object) {

@@ -10,6 +10,8 @@ pub mod decode;
 pub mod definitions;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod diff;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+pub mod history;
 pub mod lines;
 #[cfg(feature = "cli")]
 pub mod listing;

@@ -362,7 +362,7 @@ fn bits_of_a_register_are_read_by_a_type_that_reads_no_others() {
     let wanted = Wanted { locals: true, arguments: &arguments, ..Wanted::default() };
     let mut found: Vec<ValueAt> = vec![];
     for spec in spec::parse("masked").unwrap() {
-        resolve::resolve(index.view(), &spec, wanted, |place, _| {
+        resolve::resolve(&index.view(), &spec, wanted, |place, _| {
             found.extend(place.values);
             Ok(())
         })

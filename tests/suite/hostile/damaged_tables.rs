@@ -305,7 +305,7 @@ fn files_that_end_within_a_table() {
 /// What kprobes refuse in each byte of the code, by object and address.
 type Refusals = BTreeMap<(String, u32), Verdict>;
 
-fn refusals(view: View<'_>) -> Refusals {
+fn refusals(view: &View<'_>) -> Refusals {
     const SHF_EXECINSTR: u32 = 4;
     let judge = Judge::new(view);
     let is_code = |s: &SectionRecord| s.flags.get() & SHF_EXECINSTR != 0;
@@ -373,7 +373,7 @@ fn every_byte_of_the_tables_of_vmlinux() {
     let mut unsure = BTreeSet::new();
     for (number, flip) in flips.iter().enumerate() {
         let after = std::fs::read(db.path().join(format!("6.1.{number}.pidx"))).unwrap();
-        let after = refusals(View::open(&after).unwrap());
+        let after = refusals(&View::open(&after).unwrap());
         assert_eq!(after.len(), before.keys().filter(|k| k.0.is_empty()).count());
         // Without modules, what depended on them is decided.
         let is_refused = |place| before[place].reason().is_some_and(|reason| !reason.is_open());
@@ -403,7 +403,7 @@ fn every_byte_of_the_tables_of_vmlinux() {
 }
 
 fn refusals_of_older() -> Refusals {
-    refusals(View::open(&read(&OLDER.db.path().join("6.1.0-old.pidx"))).unwrap())
+    refusals(&View::open(&read(&OLDER.db.path().join("6.1.0-old.pidx"))).unwrap())
 }
 
 fn read(path: &Path) -> Vec<u8> {
@@ -438,7 +438,7 @@ fn every_byte_of_the_tables_of_a_module() {
     let report = pipeline::build(&[tree.path()], &options(db.path(), 2), &()).unwrap();
     assert!(report.skipped.iter().all(|s| !s.whole_object), "{:?}", report.skipped);
     let index = read(&db.path().join("6.1.0-old.pidx"));
-    let after = refusals(View::open(&index).unwrap());
+    let after = refusals(&View::open(&index).unwrap());
     // Where an entry leads is known by the reason that it gives there.
     let reason = |table: &str| match table {
         "__jump_table" => Reason::JumpLabel,

@@ -353,19 +353,12 @@ fn where_nothing_is_every_place_is_named_and_the_command() {
 }
 
 #[test]
-fn packages_are_to_be_unpacked() {
+fn packages_of_other_kinds_are_to_be_unpacked() {
     let m = Machine::new("");
-    for (name, head, how) in [
-        ("k-dbg.deb", &b"!<arch>\ndebian-binary   1"[..], "dpkg -x "),
-        ("k-dbgsym.ddeb", b"!<arch>\ndebian-binary   1", "dpkg -x "),
-        ("k.rpm", b"\xed\xab\xee\xdb\x03\0", "rpm2cpio "),
-        ("linux-6.1-1-x86_64.pkg.tar.zst", b"\x28\xb5\x2f\xfd", "tar -xf "),
-    ] {
-        let path = m.root.file(name, head);
-        let run = run_in(m.db.path(), ["build".as_ref(), path.as_os_str()]);
-        assert_eq!((run.code, run.err.lines().count()), (3, 1), "{run:?}");
-        assert!(run.err.contains(how) && run.err.contains("probeidx build DIR"), "{run:?}");
-    }
+    let path = m.root.file("linux-6.1-1-x86_64.pkg.tar.zst", b"\x28\xb5\x2f\xfd");
+    let run = run_in(m.db.path(), ["build".as_ref(), path.as_os_str()]);
+    assert_eq!((run.code, run.err.lines().count()), (3, 1), "{run:?}");
+    assert!(run.err.contains("tar -xf ") && run.err.contains("probeidx build DIR"), "{run:?}");
 }
 
 /// Debug information of another build than what runs is refused where the running kernel is asked for, and told of where

@@ -69,7 +69,7 @@ fn variables(index: &Index, function: &str) -> Vec<String> {
     let mut found = vec![];
     for wanted in spec::parse(function).unwrap() {
         let all = Wanted { locals: true, ..Wanted::default() };
-        resolve::resolve(index.view(), &wanted, all, |place, _| {
+        resolve::resolve(&index.view(), &wanted, all, |place, _| {
             let text = |v: &ValueAt| {
                 format!("{} {} {}", v.name, v.state.name(), v.location.as_deref().unwrap_or_default())
             };

@@ -15,6 +15,8 @@ pub mod distributions;
 pub mod frames;
 #[cfg(feature = "cli")]
 pub mod kernel_structs;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+pub mod packages;
 pub mod packaging;
 pub mod several;
 pub mod snapshot;

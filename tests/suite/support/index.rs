@@ -127,7 +127,10 @@ impl Reader<'_> {
             assert!(outer(at).is_none(), "an out-of-line function comes first");
             let mut tree = self.place(PlaceId::new(at as u32), 0);
             ranges.extend(
-                v.details(place).ranges.filter(|r| r.start < r.end).map(|r| (r.start, r.end, at as u32)),
+                v.details(PlaceId::new(at as u32), place)
+                    .ranges
+                    .filter(|r| r.start < r.end)
+                    .map(|r| (r.start, r.end, at as u32)),
             );
             let mut chain = vec![at as u32];
             while let Some(inner) = places.next_if(|i| outer(*i).is_some()) {
@@ -166,7 +169,7 @@ impl Reader<'_> {
     pub fn place(&self, id: PlaceId, depth: usize) -> String {
         let v = &self.v;
         let place = v.places.get(id.index()).unwrap();
-        let details = v.details(place);
+        let details = v.details(id, place);
         let function = v.functions.get(place.function.index()).unwrap();
         let indent = "  ".repeat(depth);
         let mut text = format!("{indent}{} at {}", self.head(function), pc(place.entry));

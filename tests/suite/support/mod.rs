@@ -6,6 +6,8 @@ pub mod fixture;
 pub mod image;
 pub mod index;
 pub mod oracle;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
+pub mod packed;
 #[cfg(feature = "cli")]
 pub mod parts;
 #[cfg(feature = "cli")]

@@ -66,7 +66,7 @@ const DEEPEST: usize = 8;
 /// # Errors
 /// Those of [`Deriver::visit`].
 pub fn explain(
-    view: View<'_>,
+    view: &View<'_>,
     definitions: &Definitions<'_>,
     words: &Words<'_>,
     alias: &Alias,

@@ -30,7 +30,7 @@ const STACK: usize = 8 << 20;
 /// [`NoIndex`](crate::ErrorKind::NoIndex) for an index without tapsets,
 /// [`IndexDamaged`](crate::ErrorKind::IndexDamaged) if a definition cannot be decoded.
 pub fn list(
-    view: View<'_>,
+    view: &View<'_>,
     definitions: &Definitions<'_>,
     points: &[Point],
     with_variables: bool,

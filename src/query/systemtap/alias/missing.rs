@@ -13,11 +13,11 @@ use probeidx_format::View;
 ///
 /// # Errors
 /// Those of [`Deriver::visit`].
-pub fn why_not(view: View<'_>, specs: &[Spec]) -> Result<Vec<Missing>> {
+pub fn why_not(view: &View<'_>, specs: &[Spec]) -> Result<Vec<Missing>> {
     const MOST: usize = 4;
     let mut reasons = vec![];
     for point in asked(specs) {
-        let definitions = Definitions::of_index(&view)?;
+        let definitions = Definitions::of_index(view)?;
         let mut failed = vec![];
         let mut is_alias = false;
         Deriver::new(view, &definitions).visit(&point, &mut |visited| {

@@ -42,7 +42,7 @@ fn point(components: &[Component], presence: Presence) -> Point {
 }
 
 /// The words that handlers can use on this kernel.
-pub fn words<'d>(view: View<'d>, definitions: &'d Definitions<'d>) -> Words<'d> {
+pub fn words<'d>(view: &'d View<'d>, definitions: &'d Definitions<'d>) -> Words<'d> {
     Words::new(definitions, Rc::new(everywhere(view)))
 }
 
@@ -97,12 +97,12 @@ impl Probe<'_, '_> {
 /// # Errors
 /// Those of [`list`], those of the arguments, and any error of `each`.
 pub fn resolve(
-    view: View<'_>,
+    view: &View<'_>,
     point: &Point,
     wanted: Wanted<'_>,
     each: &mut dyn FnMut(Probe<'_, '_>) -> Result<()>,
 ) -> Result<()> {
-    let definitions = Definitions::of_index(&view)?;
+    let definitions = Definitions::of_index(view)?;
     let words = words(view, &definitions);
     let mut plain = Placements::new(view, wanted);
     Deriver::new(view, &definitions).derive(point, &mut |derived| {
@@ -152,7 +152,7 @@ pub fn resolve(
 
 /// The tracepoint of a probe, with its values.
 fn traced<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     asked: &Tracepoint<'_>,
     wanted: Wanted<'_>,
 ) -> Result<Option<TracepointValues<'a>>> {

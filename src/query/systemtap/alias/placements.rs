@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 /// Describes the placements of probes. Reuse one for all probes with the same options.
 pub struct Placements<'a, 'w> {
-    view: View<'a>,
+    view: &'a View<'a>,
     at_entry: Describer<'a, 'w>,
     at_return: Describer<'a, 'w>,
     coverage: FxHashMap<(ObjectId, FunctionId), Rc<Coverage>>,
@@ -19,7 +19,7 @@ pub struct Placements<'a, 'w> {
 
 impl<'a, 'w> Placements<'a, 'w> {
     /// With an empty cache.
-    pub fn new(view: View<'a>, wanted: Wanted<'w>) -> Self {
+    pub fn new(view: &'a View<'a>, wanted: Wanted<'w>) -> Self {
         Self {
             view,
             at_entry: Describer::new(view, wanted, false),

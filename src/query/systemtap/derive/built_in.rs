@@ -20,7 +20,7 @@ type Each<'e> = dyn FnMut(&[u8], Place<'_>) -> Result<()> + 'e;
 /// # Errors
 /// Why there is no place, if known; any error of `each`.
 pub(super) fn each<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     probed: &mut Probed<'a>,
     components: &[Component],
     system_map: bool,
@@ -73,13 +73,13 @@ pub(super) fn spelled(components: &[Component]) -> String {
 }
 
 fn code<'a>(
-    view: View<'a>,
+    view: &'a View<'a>,
     probed: &mut Probed<'a>,
     components: &[Component],
     each: &mut Each<'_>,
 ) -> Result<()> {
     let spec = spec::of_components(components)?;
-    let listed = listed(&view, &spec)?;
+    let listed = listed(view, &spec)?;
     let mut point = vec![];
     probed.each(&listed, Spelled::Systemtap, &mut |met| {
         point.clear();
@@ -96,10 +96,10 @@ fn code<'a>(
 }
 
 /// Tracepoints in the kernel and its modules. SystemTap has those declared in the headers of include/trace/events.
-fn trace(view: View<'_>, components: &[Component], each: &mut Each<'_>) -> Result<()> {
+fn trace(view: &View<'_>, components: &[Component], each: &mut Each<'_>) -> Result<()> {
     let Point::Trace(asked) = spec::of_components(components)?.point else { return Ok(()) };
     let mut point = vec![];
-    for tracepoint in tracepoint::matching(&view, &asked) {
+    for tracepoint in tracepoint::matching(view, &asked) {
         point.clear();
         tracepoint.put(&mut point);
         each(&point, Place::Trace(&tracepoint))?;
@@ -109,7 +109,7 @@ fn trace(view: View<'_>, components: &[Component], each: &mut Each<'_>) -> Resul
 
 /// `kprobe.function("NAME")`: functions by symbol, in vmlinux or, without a check, in a module
 /// (`kprobe_builder::build`).
-fn kprobe(view: View<'_>, components: &[Component], system_map: bool, each: &mut Each<'_>) -> Result<()> {
+fn kprobe(view: &View<'_>, components: &[Component], system_map: bool, each: &mut Each<'_>) -> Result<()> {
     let text = |component: &Component| match &component.argument {
         Some(Literal::String(text)) => Some(text.clone()),
         _ => None,
@@ -121,14 +121,14 @@ fn kprobe(view: View<'_>, components: &[Component], system_map: bool, each: &mut
     let returns = components.iter().any(|c| c.name == "return");
     let behind: String =
         components.iter().skip_while(|c| c.name != "function").skip(1).map(|c| format!(".{c}")).collect();
-    let kernel = functions::kernel(&view);
+    let kernel = functions::kernel(view);
     let place = |object: Option<ObjectId>, name: NameId| {
         let object = object?;
-        let symbol = functions(&view, object, name).next()?;
+        let symbol = functions(view, object, name).next()?;
         Some(Place::Symbol { object, symbol, returns })
     };
     if let Some(module) = argument("module") {
-        let object = functions::module(&view, module.as_bytes());
+        let object = functions::module(view, module.as_bytes());
         let found = view.name(function.as_bytes()).and_then(|name| place(object, name));
         let point = format!("kprobe.module(\"{module}\").function(\"{function}\"){behind}");
         return match (found, object) {
@@ -143,7 +143,7 @@ fn kprobe(view: View<'_>, components: &[Component], system_map: bool, each: &mut
             "SystemTap finds functions by their symbols in System.map, which this kernel comes without",
         ));
     }
-    for name in names(&view, &function)? {
+    for name in names(view, &function)? {
         if let Some(place) = place(kernel, name) {
             let name = String::from_utf8_lossy(view.string(view.names.at(name.index()).name));
             each(format!("kprobe.function(\"{name}\"){behind}").as_bytes(), place)?;
@@ -187,9 +187,8 @@ fn alternatives(pattern: &str) -> Vec<String> {
 
 /// The functions of a name in one object.
 fn functions(view: &View<'_>, object: ObjectId, name: NameId) -> impl Iterator<Item = SymbolId> {
-    let view = *view;
-    let is_function = move |id: &SymbolId| functions::symbol(&view, *id).is_some_and(|s| s.is_function());
-    functions::symbols_named(&view, object, name).filter(is_function)
+    let is_function = move |id: &SymbolId| functions::symbol(view, *id).is_some_and(|s| s.is_function());
+    functions::symbols_named(view, object, name).filter(is_function)
 }
 
 #[cfg(test)]

@@ -18,11 +18,10 @@ use probeidx_format::record::SymbolRecord;
 use probeidx_format::types::TypeKind;
 use probeidx_format::variables::Variable as Parameter;
 use std::cell::{Cell, RefCell};
-use std::cmp::Ordering;
 
 /// A place, and the variables that its handler has used.
 pub struct HandlerContext<'a> {
-    view: View<'a>,
+    view: &'a View<'a>,
     place: Place<'a>,
     parameters: RefCell<Vec<bool>>,
     at_entry: Cell<bool>,
@@ -33,7 +32,7 @@ pub struct HandlerContext<'a> {
 }
 
 /// The context of tapset functions, which run anywhere: only types and the kernel's global data.
-pub fn everywhere(view: View<'_>) -> HandlerContext<'_> {
+pub fn everywhere<'a>(view: &'a View<'a>) -> HandlerContext<'a> {
     HandlerContext::new(view, Place::Nowhere)
 }
 
@@ -42,7 +41,7 @@ const NEAR: usize = 5;
 
 impl<'a> HandlerContext<'a> {
     /// A context in which no variable has been used.
-    pub fn new(view: View<'a>, place: Place<'a>) -> Self {
+    pub fn new(view: &'a View<'a>, place: Place<'a>) -> Self {
         let (parameters, at_entry) = (RefCell::default(), Cell::new(false));
         Self { view, place, parameters, at_entry, constants: None, reasons: true }
     }
@@ -108,7 +107,7 @@ impl<'a> HandlerContext<'a> {
             return asked.as_text();
         }
         if returns && name == "$return" {
-            let function = functions::function(&self.view, seen.placed.record);
+            let function = functions::function(self.view, seen.placed.record);
             return match function.map(|f| self.view.variables(f).return_type) {
                 Some(Some(type_id)) => asked.reach(Reached::of(type_id)),
                 _ => asked.absent(0, "the function returns nothing", []),
@@ -123,7 +122,7 @@ impl<'a> HandlerContext<'a> {
             None => {
                 let known = self.names(seen);
                 let near = nearest::nearest(plain, known.iter().map(String::as_str), NEAR);
-                let function = functions::function(&self.view, seen.placed.record);
+                let function = functions::function(self.view, seen.placed.record);
                 let function = function.map_or(&[][..], |f| self.view.string(f.name));
                 let why = format!("{} has no such variable here", String::from_utf8_lossy(function));
                 return asked.absent(0, why, near.into_iter().map(|n| format!("${n}")));
@@ -139,12 +138,12 @@ impl<'a> HandlerContext<'a> {
     fn local(&self, asked: Asked<'a, '_>, seen: Seen, name: &str) -> Result<Option<Reached>, Absent> {
         let view = self.view;
         let entry = seen.placed.record.entry.get();
-        let Some(function) = functions::function(&view, seen.placed.record) else { return Ok(None) };
+        let Some(function) = functions::function(view, seen.placed.record) else { return Ok(None) };
         let variables: Vec<_> = view.variables(function).collect();
         let mut found: Option<(u32, Location<'a>, usize)> = None;
         // For each open block, whether it holds the address; at an entry, none does.
         let mut open: Vec<bool> = vec![];
-        for item in view.details(seen.placed.record).items {
+        for item in view.details(seen.placed.id, seen.placed.record).items {
             match item {
                 Item::Block(mut ranges) => {
                     open.push(seen.pc.is_some_and(|pc| ranges.any(|r| r.contains(pc))));
@@ -164,7 +163,7 @@ impl<'a> HandlerContext<'a> {
             }
         }
         let Some((position, location, _)) = found else { return Ok(None) };
-        if !stap_visibility::is_there(&view, seen.placed, seen.pc.unwrap_or(entry), location) {
+        if !stap_visibility::is_there(view, seen.placed, seen.pc.unwrap_or(entry), location) {
             let why = match location {
                 Location::List(_) | Location::Within(..) => "it is not available at this address",
                 _ => "the compiler kept it nowhere",
@@ -172,8 +171,8 @@ impl<'a> HandlerContext<'a> {
             return asked.absent(0, why, []).map(|_: Value| None);
         }
         let pc = seen.pc.unwrap_or(entry);
-        let later = stap_visibility::after_fentry(&view, seen.placed).filter(|_| pc == entry);
-        if let Some(why) = location_support::refusal(&view, seen.placed.id, location, pc, later) {
+        let later = stap_visibility::after_fentry(view, seen.placed).filter(|_| pc == entry);
+        if let Some(why) = location_support::refusal(view, seen.placed.id, location, pc, later) {
             return asked.absent(0, why, []).map(|_: Value| None);
         }
         match variables[position as usize].type_id {
@@ -185,15 +184,15 @@ impl<'a> HandlerContext<'a> {
     /// The names of the function's variables.
     fn names(&self, seen: Seen) -> Vec<String> {
         let mut names = vec![];
-        let Some(function) = functions::function(&self.view, seen.placed.record) else { return names };
+        let Some(function) = functions::function(self.view, seen.placed.record) else { return names };
         let variables: Vec<_> = self.view.variables(function).collect();
         let each = |index: u32| {
             let name = variables.get(index as usize).map(|v| self.view.string(v.name)).unwrap_or_default();
             names.push(String::from_utf8_lossy(name).into_owned());
         };
         match seen.pc {
-            None => stap_visibility::visible(&self.view, seen.placed, each),
-            Some(pc) => stap_visibility::visible_within(&self.view, seen.placed, pc, seen.block, each),
+            None => stap_visibility::visible(self.view, seen.placed, each),
+            Some(pc) => stap_visibility::visible_within(self.view, seen.placed, pc, seen.block, each),
         }
         names
     }
@@ -201,16 +200,16 @@ impl<'a> HandlerContext<'a> {
     /// A constant of an enumeration.
     fn enumerator(&self, name: &str) -> Option<Reached> {
         let view = self.view;
-        let name = string(&view, name.as_bytes())?;
-        self.constants?.enumeration(&view, name).map(Reached::of)
+        let name = view.find_string(name.as_bytes())?;
+        self.constants?.enumeration(view, name).map(Reached::of)
     }
 
     /// Whether there is a data symbol with this name.
     fn has_data(&self, object: ObjectId, name: &str) -> bool {
         let Some(name) = self.view.name(name.as_bytes()) else { return false };
         let is_data = |s: SymbolRecord| !s.is_function();
-        functions::symbols_named(&self.view, object, name)
-            .any(|id| functions::symbol(&self.view, id).is_some_and(is_data))
+        functions::symbols_named(self.view, object, name)
+            .any(|id| functions::symbol(self.view, id).is_some_and(is_data))
     }
 
     /// `@var("name@file", "module")`.
@@ -218,11 +217,11 @@ impl<'a> HandlerContext<'a> {
         let plain = name.split('@').next().unwrap_or(name);
         let own = match self.place {
             Place::Code { object, .. } | Place::Symbol { object, .. } => Some(object),
-            _ => functions::kernel(&self.view),
+            _ => functions::kernel(self.view),
         };
         let objects = match module.filter(|m| !m.is_empty()) {
             None => own.into_iter().collect(),
-            Some(names) => modules(&self.view, names),
+            Some(names) => modules(self.view, names),
         };
         if objects.iter().any(|object| self.has_data(*object, plain)) {
             return asked.of_unknown_type();
@@ -276,29 +275,12 @@ impl<'a> HandlerContext<'a> {
             return Ok(Value { kind: Type::Long, detail: type_id.map(member_access::detail) });
         }
         // The parameter is passed as a number: only a pointer has members.
-        let pointer = type_id.and_then(|t| lookup::strip(&self.view, t));
-        match pointer.filter(|t| lookup::kind(&self.view, *t) == Some(TypeKind::Pointer)) {
+        let pointer = type_id.and_then(|t| lookup::strip(self.view, t));
+        match pointer.filter(|t| lookup::kind(self.view, *t) == Some(TypeKind::Pointer)) {
             Some(pointer) => asked.reach(Reached::of(pointer)),
             None => asked.absent(1, "only a pointer leads to members", []),
         }
     }
-}
-
-/// The number of a string in the index. Cost: a binary search.
-fn string(view: &View<'_>, text: &[u8]) -> Option<StrId> {
-    let strings = view.strings();
-    let start_of = |at: usize| memchr::memrchr(0, &strings[..at]).map_or(0, |nul| nul + 1);
-    let (mut low, mut high) = (0, strings.len());
-    while low < high {
-        let start = start_of((low + high) / 2);
-        let string = view.string(StrId::new(start as u32));
-        match string.cmp(text) {
-            Ordering::Equal => return Some(StrId::new(start as u32)),
-            Ordering::Less => low = start + string.len() + 1,
-            Ordering::Greater => high = start,
-        }
-    }
-    None
 }
 
 /// The objects of a list of modules, `kernel:nfs`.
@@ -313,7 +295,7 @@ fn modules(view: &View<'_>, names: &str) -> Vec<ObjectId> {
 /// A variable to look up.
 #[derive(Clone, Copy)]
 struct Asked<'a, 'v> {
-    view: View<'a>,
+    view: &'a View<'a>,
     variable: &'v Variable,
     reasons: bool,
 }
@@ -355,7 +337,7 @@ impl Asked<'_, '_> {
     /// Follows the path from a value of a known type.
     fn reach(self, from: Reached) -> Result<Value, Absent> {
         let Variable { path, address_of, .. } = self.variable;
-        let reached = from.along(&self.view, path, *address_of);
+        let reached = from.along(self.view, path, *address_of);
         reached.or_else(|wrong| self.absent(wrong.steps, wrong.why, wrong.instead))
     }
 
@@ -364,7 +346,7 @@ impl Asked<'_, '_> {
         let Some(of) = of else {
             return self.absent(1, "the type that this value points to is unknown", []);
         };
-        match Reached::behind(&self.view, of) {
+        match Reached::behind(self.view, of) {
             Some(reached) => self.reach(reached),
             None => self.absent(1, "this value is no pointer", []),
         }
@@ -373,7 +355,7 @@ impl Asked<'_, '_> {
     /// `@cast(value, "type", "module")`: the kernel's type, whatever module is named. If the type has several
     /// definitions, the one that has the members.
     fn cast(self, name: &str, module: Option<&str>) -> Result<Value, Absent> {
-        let found = member_access::named(&self.view, name);
+        let found = member_access::named(self.view, name);
         let mut wrong = None;
         for type_id in found {
             match self.reach(Reached::pointed_to(type_id)) {
@@ -388,7 +370,7 @@ impl Asked<'_, '_> {
             return Err(Absent::default());
         }
         let (_, plain) = lookup::split(name);
-        let near = nearest::nearest(plain, lookup::names(&self.view, None), NEAR);
+        let near = nearest::nearest(plain, lookup::names(self.view, None), NEAR);
         let place = match module {
             Some(header) if header.contains(['<', '/']) => format!(" of {header} in the index"),
             _ => String::new(),

@@ -89,7 +89,7 @@ impl<'q> Derived<'q> {
     }
     /// The context of the handler.
     pub fn here(&self) -> HandlerContext<'q> {
-        HandlerContext::new(*self.view, self.place).with_constants(self.constants)
+        HandlerContext::new(self.view, self.place).with_constants(self.constants)
     }
 }
 
@@ -143,7 +143,7 @@ pub type Visit<'v> = dyn FnMut(Visited<'_>) -> Result<()> + 'v;
 /// # Errors
 /// Those of [`Definitions::expand`], and any error of `each`.
 pub fn derive(
-    view: View<'_>,
+    view: &View<'_>,
     definitions: &Definitions<'_>,
     point: &Point,
     each: &mut dyn FnMut(Derived<'_>) -> Result<()>,
@@ -153,7 +153,7 @@ pub fn derive(
 
 /// Derives probes. Reuse one for many points: it caches SystemTap's blocklist, and constants of the kernel.
 pub struct Deriver<'a, 'd> {
-    view: View<'a>,
+    view: &'a View<'a>,
     definitions: &'d Definitions<'d>,
     probed: Probed<'a>,
     constants: Arc<Constants>,
@@ -161,12 +161,12 @@ pub struct Deriver<'a, 'd> {
 
 impl<'a, 'd> Deriver<'a, 'd> {
     /// Looks up SystemTap's blocklist for vmlinux.
-    pub fn new(view: View<'a>, definitions: &'d Definitions<'d>) -> Self {
+    pub fn new(view: &'a View<'a>, definitions: &'d Definitions<'d>) -> Self {
         Self::sharing(view, definitions, Arc::default())
     }
 
     /// Like [`Self::new`]; shares what is found out about constants.
-    pub fn sharing(view: View<'a>, definitions: &'d Definitions<'d>, constants: Arc<Constants>) -> Self {
+    pub fn sharing(view: &'a View<'a>, definitions: &'d Definitions<'d>, constants: Arc<Constants>) -> Self {
         Self { view, definitions, probed: Probed::new(view), constants }
     }
 
@@ -224,7 +224,7 @@ impl<'a, 'd> Deriver<'a, 'd> {
         let point = built_in::spelled(components);
         let why = format!("nothing matches {point}, which {} needs", alias.unwrap_or_default());
         let known = Some(Error::new(crate::error::ErrorKind::NoMatch, why));
-        each(Visited::Missing(&Failed { components, through, behind, optional, view: &self.view, known }))?;
+        each(Visited::Missing(&Failed { components, through, behind, optional, view: self.view, known }))?;
         Ok(false)
     }
 

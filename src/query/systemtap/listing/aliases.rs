@@ -13,17 +13,17 @@ impl<'a> Probed<'a> {
         let Asked { spec, kind, scope } = asked;
         let view = self.view;
         for id in view.symbols_named(name) {
-            let Some(symbol) = functions::symbol(&view, id) else { continue };
+            let Some(symbol) = functions::symbol(view, id) else { continue };
             let object = view.object_of_symbol(id);
             if !symbol.is_function() || !symbol.has(SymbolRecord::DESCRIBED) || !scope.contains(object) {
                 continue;
             }
-            let Some(placed) = functions::entry_at(&view, object, symbol.pc.get()) else { continue };
-            let Some(function) = functions::function(&view, placed.record) else { continue };
+            let Some(placed) = functions::entry_at(view, object, symbol.pc.get()) else { continue };
+            let Some(function) = functions::function(view, placed.record) else { continue };
             let (own, file) = (view.string(function.name), view.string(function.file));
             let is_exported = || {
                 let own = view.name(self.symbol_name(function));
-                own.is_some_and(|own| functions::is_exported(&view, object, own))
+                own.is_some_and(|own| functions::is_exported(view, object, own))
             };
             if spec.declared.name.matches(own)
                 || spec.declared.file.as_ref().is_some_and(|asked| !asked.matches_path(file))
@@ -39,7 +39,7 @@ impl<'a> Probed<'a> {
             let is_mangled = spec.declared.name.literal_prefix().starts_with("_Z");
             let text = if is_mangled { self.symbol_name(function) } else { own };
             let place = Some((file, function.line.get()));
-            let put = |out: &mut Vec<u8>| put_point(&view, object, place, text, spec, kind, out);
+            let put = |out: &mut Vec<u8>| put_point(view, object, place, text, spec, kind, out);
             let seen = [Seen::at_entry(placed)];
             each(&Met { object, seen: &seen, symbol: None, filter: spec.filter, put: &put })?;
         }

@@ -61,7 +61,7 @@ pub struct Lister<'a> {
 
 impl<'a> Lister<'a> {
     /// A lister with variables like `stap -L`, or without like `stap -l`.
-    pub fn new(view: View<'a>, with_variables: bool) -> Self {
+    pub fn new(view: &'a View<'a>, with_variables: bool) -> Self {
         Self { probed: Probed::new(view), variables: with_variables.then(|| Variables::new(view)) }
     }
 
@@ -75,7 +75,7 @@ impl<'a> Lister<'a> {
     pub fn list(&mut self, listed: &Listed, spelled: Spelled, lines: &mut Lines) -> Result<()> {
         let Self { probed, variables } = self;
         if let Listed::Tracepoints(spec) = listed {
-            for tracepoint in tracepoint::matching(&probed.view, spec) {
+            for tracepoint in tracepoint::matching(probed.view, spec) {
                 let put_parameters = |out: &mut Vec<u8>| {
                     if let Some(variables) = variables {
                         variables.put_parameters(&tracepoint, out);
@@ -99,7 +99,7 @@ impl<'a> Lister<'a> {
 
 /// Lists variables of the kernel like `stap -L`.
 pub struct Variables<'a> {
-    view: View<'a>,
+    view: &'a View<'a>,
     spellings: Spellings<'a>,
     counts: Vec<(u64, u32)>,
     keys: Vec<u64>,
@@ -107,7 +107,7 @@ pub struct Variables<'a> {
 
 impl<'a> Variables<'a> {
     /// With an empty cache.
-    pub fn new(view: View<'a>) -> Self {
+    pub fn new(view: &'a View<'a>) -> Self {
         Self { view, spellings: Spellings::new(view), counts: vec![], keys: vec![] }
     }
 

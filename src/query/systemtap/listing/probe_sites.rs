@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 /// Finds the places where SystemTap puts probes. Reuse one for many questions.
 pub struct Probed<'a> {
-    pub(super) view: View<'a>,
+    pub(super) view: &'a View<'a>,
     /// The ranges of vmlinux that SystemTap does not probe.
     closed: Vec<Range<u32>>,
     machine: u16,
@@ -77,9 +77,9 @@ pub(super) struct Asked<'s> {
 
 impl<'a> Probed<'a> {
     /// Looks up what SystemTap leaves out of vmlinux.
-    pub fn new(view: View<'a>) -> Self {
+    pub fn new(view: &'a View<'a>) -> Self {
         let mut closed = vec![];
-        if let Some(kernel) = functions::kernel(&view) {
+        if let Some(kernel) = functions::kernel(view) {
             for section in view.sections_of(kernel) {
                 if stap_blocklist::section(view.string(section.name)) {
                     let start = section.pc.get();
@@ -88,7 +88,7 @@ impl<'a> Probed<'a> {
             }
             let address = |name: &[u8]| {
                 let id = view.name(name)?;
-                let symbol = functions::symbols_named(&view, kernel, id).next()?;
+                let symbol = functions::symbols_named(view, kernel, id).next()?;
                 Some(view.symbols.at(symbol.index()).pc.get())
             };
             if let (Some(start), Some(end)) =
@@ -101,8 +101,8 @@ impl<'a> Probed<'a> {
             view,
             closed,
             machine: view.machine(),
-            is_user: user_object::path(&view).is_some(),
-            kernel: Rc::new(Scope::new(&view, &ModuleScope::Kernel)),
+            is_user: user_object::path(view).is_some(),
+            kernel: Rc::new(Scope::new(view, &ModuleScope::Kernel)),
             places: vec![],
             kept: vec![],
         }
@@ -119,7 +119,7 @@ impl<'a> Probed<'a> {
             }
             Listed::Functions { spec, kind } => {
                 let kernel = (spec.module == ModuleScope::Kernel).then(|| Rc::clone(&self.kernel));
-                let scope = kernel.unwrap_or_else(|| Rc::new(Scope::new(&self.view, &spec.module)));
+                let scope = kernel.unwrap_or_else(|| Rc::new(Scope::new(self.view, &spec.module)));
                 self.functions(Asked { spec, kind: *kind, scope: &scope }, spelled, each)
             }
             Listed::Statements(spec) => self.statements(spec, each),
@@ -133,8 +133,8 @@ impl<'a> Probed<'a> {
         let spec = asked.spec;
         // A request for all names lists each function under its own.
         let wants_aliases = spec.declared.name.to_string() != "*";
-        for name in functions::names(&self.view, &spec.declared.name) {
-            for declaration in functions::declarations(&self.view, name, spec.declared.file.as_ref()) {
+        for name in functions::names(self.view, &spec.declared.name) {
+            for declaration in functions::declarations(self.view, name, spec.declared.file.as_ref()) {
                 self.declaration(&declaration, name, asked, each)?;
             }
             if wants_aliases {
@@ -143,7 +143,7 @@ impl<'a> Probed<'a> {
             let is_dropped = spelled == Spelled::Systemtap && self.is_merged(name);
             let is_padding = spelled == Spelled::Bare
                 && !spec.declared.name.is_literal()
-                && symbols::is_prefix_name(&self.view, name);
+                && symbols::is_prefix_name(self.view, name);
             if functions::is_by_name_only(spec) && !is_dropped && !is_padding {
                 self.symbols(name, asked, each)?;
             }
@@ -168,16 +168,16 @@ impl<'a> Probed<'a> {
         let mut places = std::mem::take(&mut self.places);
         let mut kept = std::mem::take(&mut self.kept);
         let mut result = Ok(());
-        functions::places(&view, declaration, scope, &mut places, |object, own| {
+        functions::places(view, declaration, scope, &mut places, |object, own| {
             if result.is_err()
-                || (spec.filter == Filter::Exported && !functions::is_exported(&view, object, name))
+                || (spec.filter == Filter::Exported && !functions::is_exported(view, object, name))
             {
                 return;
             }
             kept.clear();
             let mut known = Known::new(own.len());
             for placed in own {
-                let is_inline = placed.is_inline(&view);
+                let is_inline = placed.is_inline(view);
                 if functions::passes(spec.filter, is_inline)
                     && !self.is_closed(object, placed.record.entry.get())
                     && (is_inline || !self.is_part(object, placed))
@@ -188,7 +188,7 @@ impl<'a> Probed<'a> {
             }
             if !kept.is_empty() {
                 let place = Some((file, declaration.line));
-                let put = |out: &mut Vec<u8>| put_point(&view, object, place, text, spec, kind, out);
+                let put = |out: &mut Vec<u8>| put_point(view, object, place, text, spec, kind, out);
                 result = each(&Met { object, seen: &kept, symbol: None, filter: spec.filter, put: &put });
             }
         });
@@ -209,8 +209,8 @@ impl<'a> Probed<'a> {
             let object = view.object_of_symbol(id);
             // A clone (`.isra.0`) is listed under the function's own name, if the request includes that.
             if symbol.has(SymbolRecord::ENTRY)
-                && functions::entry_at(&view, object, symbol.pc.get())
-                    .and_then(|p| functions::function(&view, p.record))
+                && functions::entry_at(view, object, symbol.pc.get())
+                    .and_then(|p| functions::function(view, p.record))
                     .is_some_and(|f| spec.declared.name.matches(view.string(f.name)))
             {
                 continue;
@@ -224,7 +224,7 @@ impl<'a> Probed<'a> {
             {
                 continue;
             }
-            let put = |out: &mut Vec<u8>| put_point(&view, object, None, text, spec, kind, out);
+            let put = |out: &mut Vec<u8>| put_point(view, object, None, text, spec, kind, out);
             each(&Met { object, seen: &[], symbol: Some(id), filter: spec.filter, put: &put })?;
         }
         Ok(())
@@ -254,14 +254,14 @@ impl<'a> Probed<'a> {
     /// part of a function (`.cold`) may start with an inlined copy.
     fn is_listed_inline(&self, object: ObjectId, pc: Pc, spec: &FunctionSpec) -> bool {
         let view = self.view;
-        let innermost = functions::holding(&view, object, pc.get());
-        let mut around = std::iter::successors(innermost, |placed| placed.outer(&view));
+        let innermost = functions::holding(view, object, pc.get());
+        let mut around = std::iter::successors(innermost, |placed| placed.outer(view));
         self.is_user
             && functions::passes(spec.filter, true)
             && around.any(|placed| {
                 placed.record.entry == pc
-                    && placed.is_inline(&view)
-                    && functions::function(&view, placed.record).is_some_and(|f| {
+                    && placed.is_inline(view)
+                    && functions::function(view, placed.record).is_some_and(|f| {
                         let name = view.string(f.name);
                         spec.declared.name.matches(name)
                             && !self.is_blocked(name, view.string(f.file), spec.filter)
@@ -282,7 +282,7 @@ impl<'a> Probed<'a> {
     }
 
     pub(super) fn is_closed(&self, object: ObjectId, pc: u32) -> bool {
-        Some(object) == functions::kernel(&self.view) && self.closed.iter().any(|r| r.contains(&pc))
+        Some(object) == functions::kernel(self.view) && self.closed.iter().any(|r| r.contains(&pc))
     }
 
     /// Whether it is the tail of a partially inlined function, which is not an entry of the function.

@@ -23,15 +23,15 @@ impl<'a> Probed<'a> {
     pub(super) fn statements(&self, spec: &StatementSpec, each: &mut Each<'_, 'a>) -> Result<()> {
         let view = self.view;
         let mut left = view.left(SectionName::Lines);
-        for object in Scope::new(&view, &spec.module).objects() {
+        for object in Scope::new(view, &spec.module).objects() {
             let mut points: FxHashMap<Printed, Vec<Seen>> = FxHashMap::default();
             let (mut entries, mut inlined) = (FxHashSet::default(), FxHashSet::default());
             let mut files = spec.file.as_ref().map(Files::new);
             let is_asked = |f: FunctionRecord| {
-                files.as_mut().is_none_or(|files| files.contain(&view, f.file))
+                files.as_mut().is_none_or(|files| files.contain(view, f.file))
                     && spec.function.as_ref().is_none_or(|name| name.matches(view.string(f.name)))
             };
-            statement::by_unit(&view, spec, object, &mut left, is_asked, |rows, mut copies| {
+            statement::by_unit(view, spec, object, &mut left, is_asked, |rows, mut copies| {
                 // Copies whose entry was already seen are skipped (`alias_dupes`, `inline_dupes`).
                 copies.retain(|c| {
                     let entry = c.placed.record.entry;
@@ -58,7 +58,7 @@ impl<'a> Probed<'a> {
                     continue;
                 }
                 let put = |out: &mut Vec<u8>| {
-                    probe_point::put_statement(&view, object, name, file, line, spec.nearest, out)
+                    probe_point::put_statement(view, object, name, file, line, spec.nearest, out)
                 };
                 each(&Met { object, seen: &seen, symbol: None, filter: Filter::Any, put: &put })?;
             }
@@ -70,20 +70,20 @@ impl<'a> Probed<'a> {
     pub(super) fn address(&self, spec: &AddressSpec, each: &mut Each<'_, 'a>) -> Result<()> {
         let view = self.view;
         let nearest = spec.kind == AddressKind::Statement { nearest: true };
-        for object in Scope::new(&view, &spec.module).objects() {
+        for object in Scope::new(view, &spec.module).objects() {
             let base = view.objects[object.index()].base.get();
             let Ok(pc) = u32::try_from(spec.address.wrapping_sub(base)) else { continue };
-            let Some(row) = line_table::at(&view, object, pc) else { continue };
+            let Some(row) = line_table::at(view, object, pc) else { continue };
             if row.pc != pc && !nearest {
                 return Err(within_statement(spec.address, row.pc.wrapping_sub(pc)));
             }
-            let Some(placed) = functions::holding(&view, object, row.pc) else { continue };
-            let Some(function) = functions::function(&view, placed.record) else { continue };
+            let Some(placed) = functions::holding(view, object, row.pc) else { continue };
+            let Some(function) = functions::function(view, placed.record) else { continue };
             if self.is_refused(object, function, row.pc) {
                 continue;
             }
             let address = spec.address.wrapping_sub((pc - row.pc).into());
-            let put = |out: &mut Vec<u8>| probe_point::put_address(&view, object, address, nearest, out);
+            let put = |out: &mut Vec<u8>| probe_point::put_address(view, object, address, nearest, out);
             let seen = [Seen { pc: Some(row.pc), ..Seen::at_entry(placed) }];
             each(&Met { object, seen: &seen, symbol: None, filter: Filter::Any, put: &put })?;
         }

@@ -1,0 +1,319 @@
+//! A kernel of a store: rows of all segments of its chain, in its own numbering.
+use super::levels::Levels;
+use super::record::*;
+use super::runs::Hint;
+use super::segment::{Blob, Entry, Free, Part, Segment, SegmentId, Space};
+use super::translate::{Shared, Translate};
+use crate::details::Details;
+use crate::error::{Error, Result};
+use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId};
+use crate::record::*;
+use crate::store::moved::Moved;
+use crate::table::{Rows, Table};
+use std::ops::Range;
+use std::sync::OnceLock;
+use zerocopy::FromBytes;
+use zerocopy::byteorder::little_endian::U32;
+
+/// In place of the number after the last one of a table.
+pub const END: u32 = u32::MAX - 1;
+
+/// A kernel of a store. Opening it reads the header of each segment of its chain, and the objects and units when they
+/// are first asked for.
+pub struct Kernel<'a> {
+    /// The first of the chain first; this kernel's own last.
+    chain: Vec<Segment<'a>>,
+    levels: Levels<'a>,
+    lines: Table<'a, LineRun>,
+    objects: OnceLock<Vec<ObjectRecord>>,
+    units: OnceLock<Vec<UnitRecord>>,
+    tracepoints: OnceLock<Vec<TracepointRecord>>,
+    refused: OnceLock<Vec<RefusedRecord>>,
+}
+
+impl<'a> Kernel<'a> {
+    /// Opens a kernel, given the segments of its chain, the first one first.
+    ///
+    /// # Errors
+    /// Those of [`Segment::open`]; [`Error::Section`] if a segment does not follow the one before it.
+    pub fn open(chain: impl IntoIterator<Item = &'a [u8]>) -> Result<Self> {
+        let damaged = |section, what| Error::Section { section, offset: 0, what };
+        let mut open: Vec<Segment<'a>> = vec![];
+        for bytes in chain {
+            let segment = Segment::open(bytes)?;
+            let before = open.last().map_or(SegmentId::default(), Segment::id);
+            if segment.header.before != before {
+                return Err(damaged("segment", "the segment before it is another one"));
+            }
+            open.push(segment);
+        }
+        let own = *open.last().ok_or(Error::NotAnIndex)?;
+        Ok(Self {
+            levels: Levels::open(&open)?,
+            chain: open,
+            lines: own.rows(Part::LineRuns),
+            objects: OnceLock::new(),
+            units: OnceLock::new(),
+            tracepoints: OnceLock::new(),
+            refused: OnceLock::new(),
+        })
+    }
+    /// The segments, the kernel's own last.
+    pub fn chain(&self) -> &[Segment<'a>] {
+        &self.chain
+    }
+    /// The kernel's own segment.
+    pub fn own(&self) -> &Segment<'a> {
+        self.chain.last().expect("a chain has a segment")
+    }
+    /// The first shared number that is free.
+    pub fn free(&self, kind: Free) -> u32 {
+        self.own().header.free[kind as usize].get()
+    }
+    /// The first row or byte that is free.
+    pub fn end(&self, part: Part) -> u32 {
+        let entry = self.own().entry(part);
+        let own = if is_bytes(part) { entry.length } else { entry.records };
+        entry.first.get().wrapping_add(own.get())
+    }
+    /// How many numbers of its own the kernel has in a space.
+    pub fn length(&self, space: Space) -> u32 {
+        self.levels.length(space)
+    }
+    /// How it numbers what it has.
+    pub fn levels(&self) -> &Levels<'a> {
+        &self.levels
+    }
+    /// The lines that differ from the shared ones.
+    pub fn line_runs(&self) -> Table<'a, LineRun> {
+        self.lines
+    }
+
+    /// The segment that has a shared row or byte, and the position of it there.
+    #[inline]
+    fn segment(&self, part: Part, number: u32) -> (&Segment<'a>, &'a Entry, u32) {
+        let after = match &self.chain[..] {
+            [_] => 1,
+            chain => chain.partition_point(|s| s.entry(part).first.get() <= number).max(1),
+        };
+        let segment = &self.chain[after - 1];
+        let entry = segment.entry(part);
+        (segment, entry, number.wrapping_sub(entry.first.get()))
+    }
+    /// The shared bytes from this number on, to the end of those of its segment.
+    #[inline]
+    pub fn bytes(&self, part: Part, number: u32) -> &'a [u8] {
+        let (segment, _, at) = self.segment(part, number);
+        segment.part(part).get(at as usize..).unwrap_or_default()
+    }
+    /// As [`bytes`](Self::bytes), for readers that mostly read an index.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn cold_bytes(&self, part: Part, number: u32) -> &'a [u8] {
+        self.bytes(part, number)
+    }
+    /// The details of a placement.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn details<'k>(&'k self, id: PlaceId, place: PlaceRecord) -> Details<'k> {
+        // Details are relative to the shared entry.
+        let stored = self.stored::<PlaceRecord>(id.get(), &mut Hint::default());
+        let entry = stored.map_or(Pc::new(0), |(_, place)| place.entry);
+        Details::read_moved(self.bytes(Part::PlaceDetails, place.details.get()), entry, Moved::by(self))
+    }
+    /// The placements of a function.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn postings(&self, function: FunctionId) -> Table<'_, PlaceId> {
+        let firsts: Table<'_, PostingRecord> = self.table();
+        let first = |at: usize| firsts.get(at).map(|f| f.first.get() as usize);
+        let all: Table<'_, PlaceId> = self.table();
+        let range = first(function.index()).zip(first(function.index() + 1));
+        all.part(range.map_or(0..0, |(start, end)| start..end))
+    }
+    /// A shared row as it is stored.
+    #[inline]
+    pub fn raw<R: Record>(&self, part: Part, row: u32) -> Option<R> {
+        let (segment, _, at) = self.segment(part, row);
+        segment.rows::<R>(part).get(at as usize)
+    }
+    /// The row of a record as it is stored, and its number.
+    #[inline]
+    pub fn stored<R: Shared>(&self, at: u32, hint: &mut Hint) -> Option<(u32, R)> {
+        let row = self.levels.there(R::SPACE, at, hint)?;
+        Some((row, self.raw(R::PART, row)?))
+    }
+    /// The rows of a table as they are stored, with their numbers, in the kernel's order.
+    pub fn all_stored<R: Shared>(&self) -> impl Iterator<Item = (u32, R)> {
+        let mut hint = Hint::default();
+        (0..self.length(R::SPACE)).filter_map(move |at| self.stored(at, &mut hint))
+    }
+    /// A record.
+    #[inline]
+    pub fn record<R: Shared>(&self, at: u32, hint: &mut Hint) -> Option<R> {
+        Some(self.stored::<R>(at, hint)?.1.translate(self))
+    }
+    /// A table of this kernel.
+    pub fn table<'k, R: Shared>(&'k self) -> Table<'k, R>
+    where
+        'a: 'k,
+    {
+        Table::of_rows(self, self.length(R::SPACE))
+    }
+    fn all<R: Shared>(&self) -> Vec<R> {
+        let mut hint = Hint::default();
+        (0..self.length(R::SPACE)).filter_map(|at| self.record(at, &mut hint)).collect()
+    }
+
+    /// The objects; one record more than objects.
+    pub fn objects(&self) -> &[ObjectRecord] {
+        self.objects.get_or_init(|| {
+            let ids = self.own().part(Part::BuildIds);
+            let mut objects = self.all::<ObjectRecord>();
+            for (object, id) in objects.iter_mut().zip(ids.chunks_exact(20)) {
+                object.build_id.copy_from_slice(id);
+            }
+            objects
+        })
+    }
+    /// The units; one record more than units.
+    pub fn units(&self) -> &[UnitRecord] {
+        self.units.get_or_init(|| self.all())
+    }
+    /// The tracepoints.
+    pub fn tracepoints(&self) -> &[TracepointRecord] {
+        self.tracepoints.get_or_init(|| self.all())
+    }
+    /// The kernel's own blacklist.
+    pub fn refused(&self) -> &[RefusedRecord] {
+        self.refused.get_or_init(|| self.all())
+    }
+    /// An object's records of [`Part::Code`].
+    pub fn code_of(&self, object: ObjectId) -> Range<u32> {
+        let starts = self.own().rows::<PostingRecord>(Part::CodeStarts);
+        let first = |at: usize| starts.at(at).first.get();
+        first(object.index())..first(object.index() + 1)
+    }
+    /// A section that is kept as in an index.
+    pub fn blob(&self, number: usize) -> &'a [u8] {
+        let place = self.blob_place(number);
+        self.bytes(Part::Blobs, place.start.get()).get(..place.length.get() as usize).unwrap_or_default()
+    }
+    /// Where a blob is.
+    pub fn blob_place(&self, number: usize) -> Blob {
+        let places = <[Blob]>::ref_from_bytes(self.own().part(Part::BlobPlaces)).unwrap_or_default();
+        places.get(number).copied().unwrap_or(Blob { start: U32::ZERO, length: U32::ZERO })
+    }
+    /// The numbers of a name's rows that may be of this kernel, to be compared. Cost: a look-up in each segment.
+    pub fn names<'n>(&'n self, name: &'n [u8]) -> impl Iterator<Item = u32> + 'n {
+        self.chain.iter().rev().flat_map(move |segment| {
+            let table = <[U32]>::ref_from_bytes(segment.part(Part::NameHash)).unwrap_or_default();
+            let first = segment.entry(Part::Names).first.get();
+            let rows = crate::names::candidates(table, name).map(move |rank| first.wrapping_add(rank));
+            rows.filter_map(|row| self.levels.back(Space::Names, row))
+        })
+    }
+    /// A string.
+    pub fn text(&self, id: StrId) -> &'a [u8] {
+        let rest = self.bytes(Part::Strings, id.get());
+        &rest[..rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len())]
+    }
+    /// The number of a string. Cost: a binary search in each segment.
+    pub fn find_string(&self, text: &[u8]) -> Option<u32> {
+        self.strings().find_map(|(strings, first)| find_string(strings, text).map(|at| first + at))
+    }
+    /// The strings of each segment, and the number of the first one.
+    pub fn strings(&self) -> impl Iterator<Item = (&'a [u8], u32)> {
+        self.chain.iter().map(|s| (s.part(Part::Strings), s.entry(Part::Strings).first.get()))
+    }
+}
+
+/// Where a text is among sorted strings.
+pub(crate) fn find_string(strings: &[u8], text: &[u8]) -> Option<u32> {
+    let start_of = |at: usize| strings[..at].iter().rposition(|b| *b == 0).map_or(0, |nul| nul + 1);
+    let (mut low, mut high) = (0, strings.len());
+    while low < high {
+        let start = start_of((low + high) / 2);
+        let length = strings[start..].iter().position(|b| *b == 0).unwrap_or(strings.len() - start);
+        let string = &strings[start..start + length];
+        match string.cmp(text) {
+            std::cmp::Ordering::Equal => return Some(start as u32),
+            std::cmp::Ordering::Less => low = start + string.len() + 1,
+            std::cmp::Ordering::Greater => high = start,
+        }
+    }
+    None
+}
+
+/// Whether a part is bytes, numbered one by one.
+pub fn is_bytes(part: Part) -> bool {
+    use Part as P;
+    matches!(
+        part,
+        P::Strings
+            | P::FunctionDetails
+            | P::PlaceDetails
+            | P::Lines
+            | P::Boundaries
+            | P::FrameRows
+            | P::Blobs
+            | P::NameHash
+            | P::BuildIds
+            | P::BlobPlaces
+            | P::RunPlaces
+    )
+}
+
+/// From shared numbers to those of this kernel.
+impl Translate for Kernel<'_> {
+    #[inline]
+    fn string(&self, id: u32) -> u32 {
+        id
+    }
+    #[inline]
+    fn number(&self, space: Space, number: u32) -> u32 {
+        match number {
+            END => self.length(space),
+            _ => self.levels.back(space, number).unwrap_or(u32::MAX),
+        }
+    }
+    #[inline]
+    fn pc(&self, pc: u32) -> u32 {
+        self.levels.back(Space::Pcs, pc).unwrap_or(u32::MAX)
+    }
+    #[inline]
+    fn line(&self, file: u32, line: u32) -> u32 {
+        if line == 0 || self.lines.is_empty() {
+            return line;
+        }
+        let after = self.lines.partition_point(|run| (run.file.get(), run.from.get()) <= (file, line));
+        let Some(run) = after.checked_sub(1).and_then(|at| self.lines.get(at)) else { return line };
+        let within = line.wrapping_sub(run.from.get());
+        let is_in = run.file.get() == file && within < run.length.get();
+        if is_in { run.to.get().wrapping_add(within) } else { line }
+    }
+}
+
+impl<R: Shared> Rows<R> for Kernel<'_> {
+    fn row(&self, at: u32, hint: &mut Hint) -> Option<R> {
+        self.record(at, hint)
+    }
+    fn positions(&self, part: Range<u32>, column: usize, number: u64) -> Vec<u32> {
+        let (mut found, mut hint) = (vec![], Hint::default());
+        let mut own = part.start;
+        while own < part.end {
+            let Some(row) = self.levels.there(R::SPACE, own, &mut hint) else { break };
+            let run = hint.get(own).map_or(1, |(_, left)| left);
+            // A run may lie in several segments.
+            let (segment, entry, at) = self.segment(R::PART, row);
+            let left = entry.records.get().saturating_sub(at).min(run).min(part.end - own);
+            if left == 0 {
+                break;
+            }
+            let rows = segment.rows::<R>(R::PART).part(at as usize..(at + left) as usize);
+            found.extend(rows.positions(column, number).map(|at| own + at as u32));
+            own += left;
+        }
+        found
+    }
+}

@@ -1,0 +1,59 @@
+//! # A store: many kernels in little more than what differs between them
+//!
+//! An update of a kernel changes a hundredth of its functions, and yet no byte of its index stays where it was: ids,
+//! addresses and lines of all that follows are others. In a store they are not. Its tables have **rows** that many
+//! kernels share, and rows have **shared numbers**: of strings, types, functions, placements, addresses, lines. A kernel
+//! is a list of which rows it has, and a translation of shared numbers to its own.
+//!
+//! ```text
+//! record 145,139 of `places` of a kernel
+//!    │ runs of Space::Places: from the kernel's records to those of the kernel before it, and on to rows
+//!    ▼
+//! row 945,002, in the segment that has rows 801,405 to 978,730, as `Table<PlaceRecord>` packs it:
+//!    function 41,877 ── back of Space::FunctionIds ──▶ FunctionId 42,016 of this kernel
+//!    entry 3,547,037 ── back of Space::Pcs ─────────▶ pc 3,547,101
+//!    details         ── where they are in all segments' `place_details`
+//! ```
+//!
+//! * A [`Segment`] is what one kernel adds to the **chain** of segments before it: new rows and bytes, numbered on from
+//!   theirs, and how this kernel numbers all of it ([`runs`]). Nothing before it changes, so that a store is only
+//!   appended to. Parts are listed and explained in [`Part`].
+//! * **Rows and ids.** A row is found by its content. What others refer to (objects, units, types, functions, placements)
+//!   also has an id, which it keeps when its row changes: a struct with one more member is a new row of `types`, and the
+//!   same type to all variables.
+//! * **Addresses.** An object is cut where its symbols and sections start. A piece keeps its shared addresses as long as
+//!   it does not grow, wherever the linker puts it. Ranges translate by their start; their length stays.
+//! * **Lines.** A file is cut where functions and types are declared; what is between two declarations keeps its shared
+//!   lines while it fits. Only lines that differ are in `line_runs`, so that most files need none.
+//! * **Names with numbers** of the preprocessor are shared without them: see [`numbered`].
+//! * **Lines and instruction starts** are cut at the functions of the symbol table: `sequences` and `code` have a row for
+//!   each, which starts with a state of its own.
+//! * Files of a unit keep their positions: new ones come last, and one that is gone leaves the empty string.
+//! * The [`manifest`] names kernels and segments. It is written anew with each change; see there.
+//!
+//! ## An update, worked by hand
+//!
+//! Debian's 6.1.0-56 after 6.1.0-55, cloud: two functions changed, and the segment has 0.42 MB. Of 801,405 placements, 874
+//! have other details, most because a string constant to which they point has moved: 874 new rows of `places`, with the
+//! same ids, so that `postings`, `ranges` and `labels` are as before. The text of vmlinux is 64 bytes shorter from one
+//! function on: one more run in [`Space::Pcs`]. `struct` layouts, functions and nearly all line rows are there already. What
+//! is new for certain are the build ids of 1,122 objects, 22 kB that cannot be compressed.
+//!
+//! ## Reading
+//!
+//! [`View::of_store`](crate::View::of_store) gives a kernel of a store as if it had an index: the same tables with the
+//! same records, but that a [`Table`](crate::Table) fetches each from its row ([`Kernel`]). Strings have no order there.
+pub mod kernel;
+pub mod levels;
+pub mod manifest;
+pub mod moved;
+pub mod numbered;
+pub mod record;
+pub mod runs;
+pub mod segment;
+pub mod translate;
+mod view;
+
+pub use kernel::Kernel;
+pub use segment::{Part, Segment, SegmentId, Space};
+pub use view::{BLOBS, RELEASE};

@@ -1,0 +1,118 @@
+//! A kernel of a store as a view.
+use super::kernel::{Kernel, find_string};
+use super::translate::Translate;
+use crate::header::SectionName;
+use crate::id::{ObjectId, StrId};
+use crate::tapset::Tapset;
+use crate::view::View;
+use std::borrow::Cow;
+use zerocopy::FromBytes;
+
+/// In place of the release in paths of objects in a store.
+pub const RELEASE: u8 = 1;
+
+/// The sections that a store keeps as they are, in its order.
+pub const BLOBS: [SectionName; 7] = [
+    SectionName::Tapset,
+    SectionName::TapsetNames,
+    SectionName::TapsetStrings,
+    SectionName::TapsetDefinitions,
+    SectionName::TapsetTrees,
+    SectionName::TapsetSources,
+    SectionName::Meta,
+];
+
+impl<'a> View<'a> {
+    /// A kernel of a store, as if it had an index of its own.
+    pub fn of_store(kernel: &'a Kernel<'a>) -> Self {
+        Self {
+            file: &[],
+            directory: &[],
+            store: Some(kernel),
+            machine: kernel.own().header.machine.get(),
+            release: StrId::new(kernel.own().header.release.get()),
+            strings: &[],
+            objects: kernel.objects(),
+            sections: kernel.table(),
+            units: kernel.units(),
+            unit_files: kernel.table(),
+            names: kernel.table(),
+            name_hash: &[],
+            functions: kernel.table(),
+            function_details: &[],
+            variables: kernel.table(),
+            postings: &[],
+            places: kernel.table(),
+            place_details: &[],
+            ranges: kernel.table(),
+            symbols: kernel.table(),
+            symbol_names: kernel.table(),
+            types: kernel.table(),
+            members: kernel.table(),
+            sequences: kernel.table(),
+            lines: &[],
+            sites: kernel.table(),
+            segments: &[],
+            refused: &[],
+            boundaries: &[],
+            type_users: kernel.table(),
+            type_uses: &[],
+            frames: kernel.table(),
+            frame_rows: &[],
+            tracepoints: &[],
+            event_fields: kernel.table(),
+            labels: &[],
+            configuration: &[],
+            tapset: Tapset {
+                meta: kernel.blob(0),
+                names: <[_]>::ref_from_bytes(kernel.blob(1)).unwrap_or_default(),
+                strings: kernel.blob(2),
+                definitions: <[_]>::ref_from_bytes(kernel.blob(3)).unwrap_or_default(),
+                trees: kernel.blob(4),
+            },
+        }
+    }
+    /// The kernel of a store that this is.
+    pub fn store(&self) -> Option<&'a Kernel<'a>> {
+        self.store
+    }
+
+    /// All strings in parts that are sorted, each with the id of its first string.
+    pub fn string_parts(&self) -> impl Iterator<Item = (&'a [u8], u32)> + use<'a> {
+        let own = Some((self.strings, 0)).filter(|_| self.store.is_none());
+        own.into_iter().chain(self.store.into_iter().flat_map(Kernel::strings))
+    }
+    /// The id of a string. Cost: a binary search in each part.
+    pub fn find_string(&self, text: &[u8]) -> Option<StrId> {
+        let found =
+            self.store.map_or_else(|| find_string(self.strings, text), |store| store.find_string(text));
+        found.map(StrId::new)
+    }
+
+    /// What strings are sorted by: ids of an index, which are in the order of its strings, texts of a store.
+    #[inline]
+    pub fn order_of(&self, id: StrId) -> (StrId, &'a [u8]) {
+        match self.store {
+            None => (id, &[]),
+            Some(_) => (StrId::new(0), self.string(id)),
+        }
+    }
+    /// A line of a file as this kernel counts it, from a call site or line row.
+    #[inline]
+    pub fn line(&self, file: StrId, line: u32) -> u32 {
+        self.store.map_or(line, |store| store.line(file.get(), line))
+    }
+
+    /// The file that an object was read from: see `path` of [`ObjectRecord`](crate::record::ObjectRecord).
+    pub fn object_path(&self, object: ObjectId) -> Cow<'a, [u8]> {
+        let path = self.objects.get(object.index()).map_or(&[][..], |o| self.string(o.path));
+        match self.store {
+            // Paths of kernels differ by the release, which a store leaves out of them.
+            Some(_) if path.contains(&RELEASE) => {
+                let parts: Vec<&[u8]> = path.split(|byte| *byte == RELEASE).collect();
+                Cow::Owned(parts.join(self.release()))
+            }
+            _ => Cow::Borrowed(path),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! `fleet`: a store of many kernels.
+use std::path::PathBuf;
+
+/// `fleet`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "A store holds many kernels in little more than what differs between them. --db names it; every other \
+                        command then asks its kernels as if each had an index.\n\n\
+                        Examples:\n  probeidx --db fleet fleet add ~/.cache/probeidx/*.pidx\n  \
+                        probeidx --db fleet fleet list\n  \
+                        probeidx --db fleet resolve vfs_read --kernel '*'"
+)]
+pub struct Fleet {
+    /// What to do with it
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+/// What is done with a store.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Action {
+    /// Add kernels; what they share with others is not stored again
+    #[command(
+        after_help = "Kernels that the store has already cost nothing. Folders are searched for debug files and \
+                            releases looked up as by build."
+    )]
+    Add {
+        /// Indexes, or what `build` takes: folders, debug files, releases
+        #[arg(value_name = "INDEX|PATH|RELEASE", required = true)]
+        paths: Vec<PathBuf>,
+    },
+    /// Write a new store with the kernels of several; their order does not matter
+    Merge {
+        /// The stores
+        #[arg(value_name = "STORE", required = true)]
+        stores: Vec<PathBuf>,
+    },
+    /// Remove kernels; what others share with them stays
+    Remove {
+        /// As `list` prints them
+        #[arg(value_name = "KERNEL", required = true)]
+        kernels: Vec<String>,
+    },
+    /// List the kernels
+    List,
+    /// Check every byte
+    Verify,
+}

@@ -1,0 +1,486 @@
+//! Adds a kernel: what of it other kernels have, and what is new.
+//!
+//! The tables of its index are gone through in the order of what refers to what: strings, objects, addresses, lines,
+//! types, functions, placements, and all others. Each record is given in shared numbers and looked for among those of
+//! the kernel before.
+mod lines;
+mod numbers;
+mod pieces;
+mod places;
+mod rows;
+mod strings;
+mod tables;
+mod types;
+
+use numbers::Numbers;
+use probeidx_format::id::{ObjectId, StrId, TypeId, UnitId};
+use probeidx_format::record::*;
+use probeidx_format::store::BLOBS;
+use probeidx_format::store::Kernel;
+use probeidx_format::store::levels::is_absolute;
+use probeidx_format::store::numbered;
+use probeidx_format::store::record::{CounterRecord, LineRun};
+use probeidx_format::store::runs::{Builder, Hint, NEW, Run};
+use probeidx_format::store::segment::{Blob, Free, Part, SegmentId, SegmentWriter, Source, Space};
+use probeidx_format::store::translate::{Shared, Translate};
+use probeidx_format::table::{Packed, pack};
+use probeidx_format::variables;
+use probeidx_format::zerocopy::IntoBytes;
+use probeidx_format::zerocopy::byteorder::little_endian::U32;
+use probeidx_format::{SectionName, View};
+use rows::{Pool, place};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::hash::Hasher;
+
+/// The segment of a kernel, given its index and the kernel that it is compared with.
+///
+/// # Errors
+/// What cannot be shared; only an index that is damaged has something of the kind.
+pub fn segment(view: &View<'_>, before: Option<&Kernel<'_>>) -> Result<Vec<u8>, String> {
+    Adding::new(view, before).run()
+}
+
+/// The ranks of variables.
+struct Ranks {
+    /// The shared rank of each rank of the kernel; `u32::MAX` where the name has a number.
+    own: Vec<u32>,
+    /// The ranks by name and type.
+    known: FxHashMap<(u32, u32), u32>,
+    /// Those to be appended.
+    new: Vec<VariableRecord>,
+    /// The rank of the first of them.
+    first: u32,
+}
+
+impl Ranks {
+    /// The rank of a variable, given in shared numbers.
+    fn of(&mut self, name: u32, type_id: u32) -> u32 {
+        *self.known.entry((name, type_id)).or_insert_with(|| {
+            self.new.push(VariableRecord { name: StrId::new(name), type_id: TypeId::new(type_id) });
+            self.first + self.new.len() as u32 - 1
+        })
+    }
+}
+
+/// Runs that lead to the numbers of the kernel before, or to what is new.
+fn relative(space: Space, runs: &Builder, before: &Kernel<'_>) -> Builder {
+    let first = match space.source() {
+        Source::Rows(part) => before.end(part),
+        Source::Free(kind) => before.free(kind),
+        Source::Themselves => return runs.clone(),
+    };
+    let mut hint = Hint::default();
+    let mut own = vec![u32::MAX; first as usize];
+    for at in 0..before.length(space) {
+        if let Some(number) = before.levels().there(space, at, &mut hint).filter(|number| *number < first) {
+            own[number as usize] = at;
+        }
+    }
+    let mut relative = Builder::default();
+    for run in runs.runs() {
+        for to in run.to.get()..run.to.get() + run.length.get() {
+            relative.push(if to < first { own[to as usize] } else { NEW + (to - first) });
+        }
+    }
+    relative
+}
+
+struct Adding<'v> {
+    view: &'v View<'v>,
+    before: Option<&'v Kernel<'v>>,
+    /// The kernel before as if it had an index.
+    known: Option<View<'v>>,
+    to: Numbers,
+    free: [u32; Free::COUNT],
+    runs: Vec<(Vec<Run>, Vec<Run>)>,
+    lengths: Vec<u32>,
+    parts: Vec<(Vec<u8>, u32, u32)>,
+}
+
+impl<'v> Adding<'v> {
+    fn new(view: &'v View<'v>, before: Option<&'v Kernel<'v>>) -> Self {
+        let free = |kernel: &Kernel<'_>| kernel.own().header.free.map(U32::get);
+        let spaces = Space::ALL.len();
+        Self {
+            view,
+            before,
+            known: before.map(View::of_store),
+            to: Numbers::new(vec![], FxHashMap::default()),
+            // 0 is not an address.
+            free: before.map_or([0, 0, 0, 4096, lines::FIRST_FREE, 0, 0], free),
+            runs: vec![(vec![], vec![]); spaces],
+            lengths: vec![0; spaces],
+            parts: vec![(vec![], 0, 0); Part::ALL.len()],
+        }
+    }
+
+    fn run(mut self) -> Result<Vec<u8>, String> {
+        self.strings();
+        self.objects();
+        self.addresses();
+        self.lines();
+        self.types();
+        let mut ranks = self.variables();
+        self.functions(&mut ranks);
+        self.all_variables(ranks);
+        let files = self.unit_files();
+        self.places(&files);
+        self.tables(&files);
+        self.blobs();
+        match self.to.unknown() {
+            0 => Ok(self.finish()),
+            unknown => Err(format!("{unknown} references lead nowhere")),
+        }
+    }
+
+    fn part(&mut self, part: Part, bytes: Vec<u8>, records: u32, first: u32) {
+        self.parts[part as usize] = (bytes, records, first);
+    }
+    fn packed<R: Record>(&mut self, part: Part, rows: &[R], first: u32) {
+        let Packed { records, bytes } = pack(rows);
+        self.part(part, bytes, records, first);
+    }
+    fn numbered(&mut self, space: Space, runs: Builder, length: usize) {
+        let runs = match self.before.filter(|kernel| !is_absolute(kernel.own().header.depth.get() + 1)) {
+            Some(before) => relative(space, &runs, before),
+            None => runs,
+        };
+        self.runs[space as usize] = (runs.runs().to_vec(), runs.inverse());
+        self.lengths[space as usize] = length as u32;
+    }
+    /// Shares a table whose records are in shared numbers already.
+    fn share<R: Shared>(&mut self, records: &[R]) {
+        let rows = self.share_rows(records);
+        self.to.set(R::SPACE, rows);
+    }
+    /// What a space is called by other tables: see [`types::numbers`].
+    fn call(&mut self, space: Space, own: &[u64], before: &[u64], free: Free) {
+        let mut hint = Hint::default();
+        let known = self.before.map(|before| before.levels());
+        let number = |(key, at): (&u64, u32)| Some((*key, known?.there(space, at, &mut hint)?));
+        let before: Vec<(u64, u32)> = before.iter().zip(0..).filter_map(number).collect();
+        let numbers = types::numbers(own, &before, &mut self.free[free as usize]);
+        let mut runs = Builder::default();
+        numbers.iter().for_each(|number| runs.push(*number));
+        self.numbered(space, runs, numbers.len());
+        self.to.set(space, numbers);
+    }
+
+    fn strings(&mut self) {
+        let strings::Strings { numbers, new, first, others } =
+            strings::share(self.view, self.before, &self.numbered_names());
+        self.to = Numbers::new(numbers, others);
+        self.part(Part::Strings, new, 0, first);
+    }
+    fn objects(&mut self) {
+        let own: Vec<u64> =
+            self.view.objects.iter().map(|o| u64::from(self.to.string(o.name.get())) << 1).collect();
+        let before: Vec<u64> =
+            self.known.iter().flat_map(|k| k.objects).map(|o| u64::from(o.name.get()) << 1).collect();
+        // The last record is none.
+        self.call(
+            Space::ObjectIds,
+            &own[..own.len() - 1],
+            before.get(..before.len().saturating_sub(1)).unwrap_or_default(),
+            Free::Objects,
+        );
+    }
+    fn addresses(&mut self) {
+        let mut back = vec![];
+        let known: FxHashMap<u32, ObjectId> = self
+            .known
+            .iter()
+            .flat_map(|known| known.object_ids().map(|o| (known.objects[o.index()].name.get(), o)))
+            .collect();
+        for object in self.view.object_ids() {
+            let key = |(section, symbol): (StrId, StrId)| {
+                (StrId::new(self.to.string(section.get())), StrId::new(self.to.string(symbol.get())))
+            };
+            let own: Vec<pieces::Piece> = pieces::pieces(self.view, object)
+                .into_iter()
+                .map(|piece| pieces::Piece { key: key(piece.key), ..piece })
+                .collect();
+            let name = self.to.string(self.view.objects[object.index()].name.get());
+            let before = match (&self.known, self.before, known.get(&name)) {
+                (Some(view), Some(kernel), Some(object)) => tables::shared_pieces(view, kernel, *object),
+                _ => vec![],
+            };
+            let pieces = pieces::Pieces::place(&own, &before, &mut self.free[Free::Pcs as usize]);
+            back.extend(pieces.back());
+            self.to.pieces.push(pieces);
+        }
+        back.sort_unstable_by_key(|run| run.from.get());
+        self.runs[Space::Pcs as usize] = (vec![], back);
+    }
+    fn lines(&mut self) {
+        let Some(known) = self.known else { return };
+        let Some(kernel) = self.before else { return };
+        let key = |kind: u32, name: u32| {
+            let mut hasher = FxHasher::default();
+            hasher.write_u32(kind);
+            hasher.write_u32(name);
+            hasher.finish()
+        };
+        let mut own: FxHashMap<u32, Vec<lines::Anchor>> = FxHashMap::default();
+        for function in self.view.functions.owners() {
+            let (file, name) = (self.to.string(function.file.get()), self.to.string(function.name.get()));
+            own.entry(file).or_default().push((function.line.get(), key(0, name)));
+        }
+        for record in self.view.types.owners().iter().filter(|t| t.line.get() != 0) {
+            let (file, name) = (self.to.string(record.file.get()), self.to.string(record.name.get()));
+            own.entry(file).or_default().push((record.line.get(), key(u32::from(record.kind) + 1, name)));
+        }
+        let mut before: FxHashMap<u32, Vec<lines::Anchor>> = FxHashMap::default();
+        for (_, f) in kernel.all_stored::<FunctionRecord>().take(known.functions.owners().len()) {
+            before.entry(f.file.get()).or_default().push((f.line.get(), key(0, f.name.get())));
+        }
+        for (_, t) in kernel.all_stored::<TypeRecord>().take(known.types.owners().len()) {
+            if t.line.get() != 0 {
+                before
+                    .entry(t.file.get())
+                    .or_default()
+                    .push((t.line.get(), key(u32::from(t.kind) + 1, t.name.get())));
+            }
+        }
+        let mut rests: FxHashMap<u32, Vec<LineRun>> = FxHashMap::default();
+        for run in kernel.line_runs().iter().filter(|run| run.from.get() >= lines::FIRST_FREE) {
+            rests.entry(run.file.get()).or_default().push(run);
+        }
+        let mut files: Vec<u32> = own.keys().copied().collect();
+        files.sort_unstable();
+        for file in files {
+            let (Some(own), Some(before)) = (own.get_mut(&file), before.get(&file)) else { continue };
+            own.retain(|anchor| anchor.0 != 0);
+            let rest_of = |shared: u32, distance: u32| {
+                let line = kernel.line(file, shared) + distance;
+                let holds = |run: &&LineRun| line.wrapping_sub(run.to.get()) < run.length.get();
+                let run = rests.get(&file)?.iter().find(holds)?;
+                let within = line - run.to.get();
+                Some((run.from.get() + within, run.length.get() - within))
+            };
+            self.to.lines.place(file, own, before, &rest_of, &mut self.free[Free::Lines as usize]);
+        }
+    }
+    fn types(&mut self) {
+        let string = |id: u32| self.to.string(id);
+        let own = types::Keys::all(self.view, &string);
+        let before = self.known.as_ref().map(|known| types::Keys::all(known, &|id| id)).unwrap_or_default();
+        self.call(Space::TypeIds, &own, &before, Free::Types);
+        let members: Vec<MemberRecord> =
+            self.view.all_members().iter().map(|member| member.translate(&self.to)).collect();
+        self.share(&members);
+        let types: Vec<TypeRecord> = self.view.types.iter().map(|t| t.translate(&self.to)).collect();
+        self.share_rows(&types);
+    }
+    /// As [`share`](Self::share), of records that others call by another number; returns the row of each.
+    fn share_rows<R: Shared>(&mut self, records: &[R]) -> Vec<u32> {
+        let placed = place(records, self.before);
+        self.packed(R::PART, &placed.new, placed.first);
+        self.numbered(R::SPACE, placed.runs, records.len());
+        placed.rows
+    }
+    /// The shared rank of each rank.
+    fn variables(&mut self) -> Ranks {
+        let first = self.before.map_or(0, |kernel| kernel.end(Part::Variables));
+        let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        if let Some(kernel) = self.before {
+            for rank in 0..first {
+                if let Some(record) = kernel.raw::<VariableRecord>(Part::Variables, rank) {
+                    known.insert((record.name.get(), record.type_id.get()), rank);
+                }
+            }
+        }
+        let mut ranks = Ranks { own: vec![], known, new: vec![], first };
+        for record in self.view.all_variables() {
+            // Those with a number are ranked as they are used, without it.
+            let rank = match numbered::split(self.view.string(record.name)) {
+                Some(_) => u32::MAX,
+                None => {
+                    let record = record.translate(&self.to);
+                    ranks.of(record.name.get(), record.type_id.get())
+                }
+            };
+            ranks.own.push(rank);
+        }
+        ranks
+    }
+    fn all_variables(&mut self, ranks: Ranks) {
+        let all = ranks.first as usize + ranks.new.len();
+        self.packed(Part::Variables, &ranks.new, ranks.first);
+        let mut runs = Builder::default();
+        runs.extend(0, all as u32);
+        self.numbered(Space::Variables, runs, all);
+    }
+    /// The names that variables have instead of numbered ones.
+    fn numbered_names(&self) -> Vec<Vec<u8>> {
+        let mut names = FxHashSet::default();
+        for function in self.view.functions.owners() {
+            let Some(base) = self.lowest_number(function) else { continue };
+            for (start, number) in self.numbers_of(function) {
+                names.insert(numbered::join(start, number - base, &mut numbered::buffer()).to_vec());
+            }
+        }
+        names.into_iter().collect()
+    }
+    /// The names of a function's variables that have a number.
+    fn numbers_of(&self, function: FunctionRecord) -> impl Iterator<Item = (&'v [u8], u32)> {
+        self.view.variables(function).filter_map(|v| numbered::split(self.view.string(v.name)))
+    }
+    fn lowest_number(&self, function: FunctionRecord) -> Option<u32> {
+        self.numbers_of(function).map(|(_, number)| number).min()
+    }
+    fn functions(&mut self, ranks: &mut Ranks) {
+        let mut known: FxHashMap<(u32, u32), Vec<u32>> = FxHashMap::default();
+        for (_, f) in self.before.into_iter().flat_map(Kernel::all_stored::<FunctionRecord>) {
+            known.entry((f.name.get(), f.file.get())).or_default().push(f.details.get());
+        }
+        let mut details = Pool::new(Part::FunctionDetails, self.before);
+        let mut records = vec![];
+        let (mut counters, mut used): (Vec<CounterRecord>, FxHashSet<u32>) = Default::default();
+        let owners = self.view.functions.owners().len();
+        for (at, function) in self.view.functions.iter().enumerate() {
+            let mut record = function.translate(&self.to);
+            record.postings = U32::ZERO;
+            if at < owners {
+                let mut own = self.view.ranked(function);
+                let returned = own.return_type.map(|t| TypeId::new(self.to.number(Space::TypeIds, t.get())));
+                let linkage = StrId::new(self.to.string(own.linkage_name.get()));
+                let base = self.lowest_number(function);
+                let mut writer = variables::Writer::new(vec![], returned, linkage, function.line.get());
+                while let Some((rank, variable)) = own.next_ranked() {
+                    let shared = match base.zip(numbered::split(self.view.string(variable.name))) {
+                        Some((base, (start, number))) => {
+                            let mut buffer = numbered::buffer();
+                            let name = self.to.text(numbered::join(start, number - base, &mut buffer));
+                            let type_id = variable
+                                .type_id
+                                .map_or(u32::MAX, |t| self.to.number(Space::TypeIds, t.get()));
+                            ranks.of(name, type_id)
+                        }
+                        None => ranks.own[rank as usize],
+                    };
+                    writer.put(shared, variable.line, variable.parameter, variable.nested);
+                }
+                let some = known.get(&(record.name.get(), record.file.get())).into_iter().flatten().copied();
+                let bytes = writer.finish();
+                let put = match base {
+                    None => details.put(&bytes, some),
+                    // What is added is kept by details, so that no other function may have the same ones.
+                    Some(base) => {
+                        let put = details.put_own(&bytes, some.filter(|at| !used.contains(at)));
+                        used.insert(put);
+                        counters.push(CounterRecord { details: U32::new(put), base: U32::new(base) });
+                        put
+                    }
+                };
+                record.details.set(put);
+            }
+            records.push(record);
+        }
+        let (new, first) = details.finish();
+        self.part(Part::FunctionDetails, new, 0, first);
+        counters.sort_unstable_by_key(|counter| counter.details.get());
+        self.share(&counters);
+        let key = |f: &FunctionRecord| u64::from(f.name.get()) << 32 | u64::from(f.file.get());
+        let own: Vec<u64> = records[..owners].iter().map(key).collect();
+        let before: Vec<u64> =
+            self.known.iter().flat_map(|known| known.functions.owners()).map(|f| key(&f)).collect();
+        self.call(Space::FunctionIds, &own, &before, Free::Functions);
+        self.share_rows(&records);
+    }
+    /// For each unit, the shared position of each of its files.
+    fn unit_files(&mut self) -> Vec<Vec<u32>> {
+        let key = |object: u64, name: u64| object << 32 | name;
+        let own: Vec<u64> = tables::units(self.view, |object, unit| {
+            let object = self.to.number(Space::ObjectIds, object.get());
+            key(object.into(), self.to.string(unit.name.get()).into())
+        });
+        let before: Vec<u64> = self
+            .known
+            .iter()
+            .flat_map(|known| {
+                let objects = self.before.map(|before| before.levels());
+                tables::units(known, |object, unit| {
+                    let object = objects
+                        .and_then(|o| o.there(Space::ObjectIds, object.get(), &mut Hint::default()))
+                        .unwrap_or(u32::MAX);
+                    key(object.into(), unit.name.get().into())
+                })
+            })
+            .collect();
+        self.call(Space::UnitIds, &own, &before, Free::Units);
+        let mut known: FxHashMap<u64, Vec<UnitId>> = FxHashMap::default();
+        for (at, key) in before.iter().enumerate().rev() {
+            known.entry(*key).or_default().push(UnitId::new(at as u32));
+        }
+        let (mut all, mut positions, mut starts) = (vec![], vec![], vec![]);
+        for (unit, key) in own.iter().enumerate() {
+            let files = self.view.unit_files(UnitId::new(unit as u32));
+            let files: Vec<StrId> = files.iter().map(|file| file.translate(&self.to)).collect();
+            let same = known.get_mut(key).and_then(Vec::pop);
+            let before: Vec<StrId> = match (&self.known, same) {
+                (Some(known), Some(unit)) => known.unit_files(unit).iter().collect(),
+                _ => vec![],
+            };
+            let (shared, own) = tables::shared_files(&files, &before);
+            starts.push(all.len() as u32);
+            all.extend(shared);
+            positions.push(own);
+        }
+        starts.push(all.len() as u32);
+        self.share(&all);
+        self.to.first_files = starts;
+        positions
+    }
+    fn blobs(&mut self) {
+        let mut pool = Pool::new(Part::Blobs, self.before);
+        let mut places = vec![];
+        for (number, name) in BLOBS.iter().enumerate() {
+            let bytes = match name {
+                SectionName::Meta => self.meta(),
+                name => self.view.section(*name).to_vec(),
+            };
+            let before = self.before.map(|kernel| kernel.blob_place(number));
+            let same = before.filter(|place| place.length.get() as usize == bytes.len());
+            let start = U32::new(pool.put(&bytes, same.map(|place| place.start.get())));
+            places.push(Blob { start, length: U32::new(bytes.len() as u32) });
+        }
+        let (new, first) = pool.finish();
+        self.part(Part::Blobs, new, 0, first);
+        self.part(Part::BlobPlaces, places.as_bytes().to_vec(), 0, 0);
+        let ids: Vec<u8> =
+            self.view.objects.iter().take(self.view.objects.len() - 1).flat_map(|o| o.build_id).collect();
+        self.part(Part::BuildIds, ids, 0, 0);
+    }
+    /// The metadata without the files that were read: whether they changed is asked of an index only.
+    fn meta(&self) -> Vec<u8> {
+        let mut meta = self.view.meta().unwrap_or_default();
+        meta.inputs.clear();
+        meta.to_bytes()
+    }
+    fn finish(mut self) -> Vec<u8> {
+        let (mut runs, mut places): (Vec<Run>, Vec<U32>) = Default::default();
+        for (space, (own, back)) in Space::ALL.iter().zip(&self.runs) {
+            let back = if space.is_referred_to() { &back[..] } else { &[] };
+            for part in [own, back] {
+                places.push(U32::new(runs.len() as u32));
+                runs.extend(part);
+            }
+        }
+        places.push(U32::new(runs.len() as u32));
+        places.extend(self.lengths.iter().map(|length| U32::new(*length)));
+        self.packed(Part::Runs, &runs, 0);
+        self.part(Part::RunPlaces, places.as_bytes().to_vec(), 0, 0);
+        let lines = self.to.lines.back();
+        self.packed(Part::LineRuns, &lines, 0);
+        let mut writer = SegmentWriter::default();
+        for part in Part::ALL {
+            let (bytes, records, first) = &self.parts[*part as usize];
+            writer.part(*part, bytes, *records, *first);
+        }
+        let id = self.before.map_or(SegmentId::default(), |kernel| kernel.own().id());
+        let depth = self.before.map_or(0, |kernel| kernel.own().header.depth.get() + 1);
+        let release = self.to.string(self.view.release_id().get());
+        writer.finish(self.view.machine(), release, id, depth, self.free)
+    }
+}

@@ -1,0 +1,125 @@
+//! Shared addresses: code that did not change keeps its address, whatever grew before it.
+//!
+//! An object is cut where its symbols and sections start. A piece that another kernel has too, under the same name and
+//! no shorter, has the shared addresses of that one; all others get new ones, which no kernel used before.
+use probeidx_format::View;
+use probeidx_format::id::{ObjectId, StrId};
+use probeidx_format::store::runs::{Run, inverse};
+use probeidx_format::zerocopy::byteorder::little_endian::U32;
+use rustc_hash::FxHashMap;
+use std::cell::Cell;
+
+/// A part of an object that starts with a symbol or section.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// The first address.
+    pub start: u32,
+    /// The number of addresses.
+    pub length: u32,
+    /// The section's name, and the symbol's.
+    pub key: (StrId, StrId),
+}
+
+/// Where a piece has no other behind it, or one that is far away.
+const FAR: u32 = 1 << 24;
+
+/// The pieces of an object by address. Cost: linear in its symbols.
+pub fn pieces(view: &View<'_>, object: ObjectId) -> Vec<Piece> {
+    let sections = view.sections_of(object);
+    let name_of = |section: usize| sections.get(section).map_or(StrId::new(0), |s| s.name);
+    let mut starts: Vec<(u32, u32, (StrId, StrId))> = vec![];
+    for section in sections {
+        starts.push((section.pc.get(), section.size.get().max(1) as u32, (section.name, StrId::new(0))));
+    }
+    let own = view.symbols_of(object);
+    for symbol in view.symbols.part(own) {
+        let key = (name_of(usize::from(symbol.section.get())), symbol.name);
+        starts.push((symbol.pc.get(), symbol.size.get().max(1), key));
+    }
+    // The sort is stable: a section before its first symbol, symbols in the order of the table.
+    starts.sort_by_key(|(start, ..)| *start);
+    let mut pieces: Vec<Piece> = vec![];
+    for (start, length, key) in starts {
+        match pieces.last_mut() {
+            Some(last) if last.start == start => last.length = last.length.max(length),
+            _ => pieces.push(Piece { start, length, key }),
+        }
+    }
+    let ends: Vec<u32> = pieces.iter().skip(1).map(|piece| piece.start).collect();
+    for (at, piece) in pieces.iter_mut().enumerate() {
+        match ends.get(at).map(|end| end - piece.start) {
+            Some(length) if length < FAR => piece.length = length,
+            Some(length) => piece.length = piece.length.min(length),
+            None => {}
+        }
+    }
+    pieces
+}
+
+/// The shared addresses of an object.
+#[derive(Default)]
+pub struct Pieces {
+    /// From its own addresses to the shared ones.
+    runs: Vec<Run>,
+    last: Cell<usize>,
+}
+
+impl Pieces {
+    /// Finds the pieces of an object among those of the kernel before, which come with their shared addresses, and
+    /// takes new addresses from `free`. Both have keys of shared strings.
+    pub fn place(own: &[Piece], before: &[(Piece, u32)], free: &mut u32) -> Self {
+        let mut known: FxHashMap<(StrId, StrId), Vec<usize>> = FxHashMap::default();
+        for (at, (piece, _)) in before.iter().enumerate().rev() {
+            known.entry(piece.key).or_default().push(at);
+        }
+        let mut runs: Vec<Run> = vec![];
+        let mut fresh: Option<(u32, u32)> = None;
+        for piece in own {
+            let same = known.get_mut(&piece.key).and_then(Vec::pop).map(|at| before[at]);
+            let shared = match same {
+                Some((other, shared)) if piece.length <= other.length => shared,
+                _ => {
+                    // New neighbours stay neighbours.
+                    let start = match fresh {
+                        Some((end, next)) if end == piece.start => next,
+                        _ => *free,
+                    };
+                    *free = start + piece.length;
+                    fresh = Some((piece.start + piece.length, *free));
+                    start
+                }
+            };
+            match runs.last_mut() {
+                Some(last)
+                    if last.from.get() + last.length.get() == piece.start
+                        && last.to.get() + last.length.get() == shared =>
+                {
+                    last.length.set(last.length.get() + piece.length);
+                }
+                _ => runs.push(Run {
+                    from: U32::new(piece.start),
+                    to: U32::new(shared),
+                    length: U32::new(piece.length),
+                }),
+            }
+        }
+        Self { runs, last: Cell::new(0) }
+    }
+    /// The shared address of an address of the object.
+    pub fn shared(&self, pc: u32) -> Option<u32> {
+        let within = |at: usize| {
+            let run = self.runs.get(at)?;
+            let within = pc.wrapping_sub(run.from.get());
+            (within < run.length.get()).then(|| run.to.get() + within)
+        };
+        within(self.last.get()).or_else(|| {
+            let at = self.runs.partition_point(|run| run.from.get() <= pc).checked_sub(1)?;
+            self.last.set(at);
+            within(at)
+        })
+    }
+    /// From the shared addresses to the object's.
+    pub fn back(&self) -> Vec<Run> {
+        inverse(&self.runs)
+    }
+}

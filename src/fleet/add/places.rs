@@ -1,0 +1,137 @@
+//! Placements: their details with shared addresses, lines and files.
+use super::Adding;
+use super::numbers::Numbers;
+use super::rows::Pool;
+use probeidx_format::details::{Buffer, CallSite, DetailWriter, Item, Moving, Range};
+use probeidx_format::expr::FrameBase;
+use probeidx_format::id::{ObjectId, PlaceId, UnitId};
+use probeidx_format::record::PlaceRecord;
+use probeidx_format::store::Part;
+use probeidx_format::store::moved::encoded;
+use probeidx_format::store::segment::{Free, Space};
+use probeidx_format::store::translate::{Shared, Translate};
+use rustc_hash::FxHashMap;
+
+impl Adding<'_> {
+    /// Shares all placements, given the shared positions of each unit's files.
+    pub(super) fn places(&mut self, files: &[Vec<u32>]) {
+        let known = Candidates::read(self.before);
+        let mut pool = Pool::new(Part::PlaceDetails, self.before);
+        let mut buffer = Buffer::default();
+        let mut records = Vec::with_capacity(self.view.places.len());
+        for object in self.view.object_ids() {
+            self.to.of_object(object.index());
+            for unit in self.view.units_of(object) {
+                for at in self.view.places_of_unit(unit) {
+                    let id = PlaceId::new(at as u32);
+                    let place = self.view.places.at(at);
+                    let mut record = place.translate(&self.to);
+                    self.write(
+                        object,
+                        unit,
+                        &files[unit.index()],
+                        (id, place),
+                        record.entry.get(),
+                        &mut buffer,
+                    );
+                    record.details.set(pool.put(buffer.bytes(), known.of(&record)));
+                    records.push(record);
+                }
+            }
+        }
+        let (new, first) = pool.finish();
+        self.part(Part::PlaceDetails, new, 0, first);
+        let own: Vec<u64> = records.iter().map(key).collect();
+        self.call(Space::PlaceIds, &own, &known.keys, Free::Places);
+        self.share_rows(&records);
+    }
+
+    /// Writes the details of a placement in shared numbers.
+    fn write(
+        &self,
+        object: ObjectId,
+        unit: UnitId,
+        files: &[u32],
+        (id, place): (PlaceId, PlaceRecord),
+        entry: u32,
+        buffer: &mut Buffer,
+    ) {
+        let details = self.view.details(id, place);
+        let base = self.view.objects[object.index()].base.get();
+        let mut moved = Shift { to: &self.to, base };
+        let ranges: Vec<Range> = details.ranges.map(|range| moved.range(range)).collect();
+        let inlined = details.call.map(|call| {
+            let path = self.to.string(self.view.unit_file(unit, call.file).get());
+            let file = files.get(call.file as usize).copied().unwrap_or(call.file);
+            let line = self.to.line(path, call.line);
+            (details.outer, CallSite { file, line, column: call.column })
+        });
+        let mut writer = DetailWriter::new(buffer, entry, FrameBase::Cfa, &ranges, inlined);
+        let mut blocks = vec![];
+        let mut scratch = vec![];
+        for item in details.items {
+            match item {
+                Item::Block(ranges) => {
+                    scratch.clear();
+                    scratch.extend(ranges.map(|range| moved.range(range)));
+                    blocks.push(writer.block(&scratch));
+                }
+                Item::End => drop(blocks.pop().map(|block| writer.end_block(block))),
+                Item::Variable(index, location) => writer.read(index, location, &mut moved),
+            }
+        }
+        writer.end();
+    }
+}
+
+/// What a placement is recognized by: its function and entry.
+fn key(place: &PlaceRecord) -> u64 {
+    u64::from(place.function.get()) << 32 | u64::from(place.entry.get())
+}
+
+/// Gives the addresses of an object shared ones.
+struct Shift<'a> {
+    to: &'a Numbers,
+    base: u64,
+}
+
+impl Moving for Shift<'_> {
+    fn range(&mut self, range: Range) -> Range {
+        let start = self.to.pc(range.start);
+        Range { start, end: start.wrapping_add(range.end.wrapping_sub(range.start)) }
+    }
+    fn address(&mut self, address: u64) -> u64 {
+        let pc = u32::try_from(address.wrapping_sub(self.base)).ok();
+        pc.and_then(|pc| self.to.shared_pc(pc)).map_or(address, |pc| encoded(pc, self.base))
+    }
+}
+
+/// Where details may be already: those of placements of the same function at the same address.
+#[derive(Default)]
+struct Candidates {
+    by_place: FxHashMap<u64, u32>,
+    /// The details of a record, and the one before with the same key, or `u32::MAX`.
+    details: Vec<(u32, u32)>,
+    /// The key of each record.
+    keys: Vec<u64>,
+}
+
+impl Candidates {
+    fn read(before: Option<&probeidx_format::store::Kernel<'_>>) -> Self {
+        let mut own = Self::default();
+        let Some(kernel) = before else { return own };
+        own.by_place.reserve(kernel.length(Space::Places) as usize);
+        for (_, place) in kernel.all_stored::<PlaceRecord>() {
+            let here = own.details.len() as u32;
+            let last = own.by_place.insert(key(&place), here);
+            own.keys.push(key(&place));
+            own.details.push((place.details.get(), last.unwrap_or(u32::MAX)));
+        }
+        own
+    }
+    fn of(&self, place: &PlaceRecord) -> impl Iterator<Item = u32> {
+        let first = self.by_place.get(&key(place)).copied();
+        let next = |at: &u32| Some(self.details[*at as usize].1).filter(|at| *at != u32::MAX);
+        std::iter::successors(first, next).map(|at| self.details[at as usize].0)
+    }
+}

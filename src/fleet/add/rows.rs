@@ -1,0 +1,177 @@
+//! Finds the rows of a kernel among those of the kernel before it.
+use probeidx_format::store::Kernel;
+use probeidx_format::store::kernel::is_bytes;
+use probeidx_format::store::runs::Builder;
+use probeidx_format::store::segment::Part;
+use probeidx_format::store::translate::Shared;
+use probeidx_format::zerocopy::IntoBytes;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::Hasher;
+
+/// The rows of a table: which of them are shared, and those that are new.
+pub struct Placed<R> {
+    /// From the kernel's records to rows.
+    pub runs: Builder,
+    /// The row of each record.
+    pub rows: Vec<u32>,
+    /// Those to be appended.
+    pub new: Vec<R>,
+    /// The row of the first of them.
+    pub first: u32,
+}
+
+/// Finds each record, in shared numbers, among the rows of the kernel before. A row stands for one record only.
+pub fn place<R: Shared + PartialBytes>(records: &[R], before: Option<&Kernel<'_>>) -> Placed<R> {
+    let known: Known<R> = before.map(Known::read).unwrap_or_default();
+    let first = before.map_or(0, |kernel| kernel.end(R::PART));
+    let mut placed =
+        Placed { runs: Builder::default(), rows: Vec::with_capacity(records.len()), new: vec![], first };
+    let mut used = vec![false; known.rows.len()];
+    let mut next = 0;
+    for (at, record) in records.iter().enumerate() {
+        let is_free = |at: usize| used.get(at).is_some_and(|used| !used);
+        let found = if is_free(next) && known.rows[next].same(record) {
+            Some(next)
+        } else {
+            known.find(record, next, is_free, records.get(at + 1))
+        };
+        let row = match found {
+            Some(at) => {
+                used[at] = true;
+                next = at + 1;
+                known.numbers[at]
+            }
+            None => {
+                placed.new.push(*record);
+                first + placed.new.len() as u32 - 1
+            }
+        };
+        placed.runs.push(row);
+        placed.rows.push(row);
+    }
+    placed
+}
+
+/// Rows compare by their bytes.
+pub trait PartialBytes: IntoBytes + probeidx_format::zerocopy::Immutable + Copy {
+    /// Whether all bytes are the same.
+    fn same(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+    /// A hash of the bytes.
+    fn hash(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        hasher.write(self.as_bytes());
+        hasher.finish()
+    }
+}
+
+impl<R: IntoBytes + probeidx_format::zerocopy::Immutable + Copy> PartialBytes for R {}
+
+/// The rows of the kernel before, in its order.
+struct Known<R> {
+    rows: Vec<R>,
+    numbers: Vec<u32>,
+    /// By hash: the first of them.
+    by_hash: FxHashMap<u64, u32>,
+    /// For each, the next one with the same hash, or `u32::MAX`.
+    later: Vec<u32>,
+}
+
+impl<R> Default for Known<R> {
+    fn default() -> Self {
+        Self { rows: vec![], numbers: vec![], by_hash: FxHashMap::default(), later: vec![] }
+    }
+}
+
+/// How many equal rows are looked at.
+const LOOKED_AT: usize = 64;
+
+impl<R: Shared + PartialBytes> Known<R> {
+    fn read(kernel: &Kernel<'_>) -> Self {
+        let (numbers, rows): (Vec<u32>, Vec<R>) = kernel.all_stored::<R>().unzip();
+        let mut by_hash = FxHashMap::default();
+        by_hash.reserve(rows.len());
+        let mut later = vec![u32::MAX; rows.len()];
+        for at in (0..rows.len()).rev() {
+            if let Some(next) = by_hash.insert(rows[at].hash(), at as u32) {
+                later[at] = next;
+            }
+        }
+        Self { rows, numbers, by_hash, later }
+    }
+    /// A free row that is equal: if there are several, the next one that is followed by what follows the record.
+    fn find(
+        &self,
+        record: &R,
+        next: usize,
+        is_free: impl Fn(usize) -> bool,
+        following: Option<&R>,
+    ) -> Option<usize> {
+        let first = self.by_hash.get(&record.hash()).copied();
+        let equal = std::iter::successors(first, |at| {
+            Some(self.later[*at as usize]).filter(|later| *later != u32::MAX)
+        });
+        let equal = || equal.clone().map(|at| at as usize).filter(|at| self.rows[*at].same(record));
+        let mut some = equal();
+        let only = some.next().filter(|_| some.next().is_none());
+        if only.is_some() {
+            return only.filter(|at| is_free(*at));
+        }
+        let fits = |at: &usize| {
+            is_free(*at) && self.rows.get(at + 1).zip(following).is_some_and(|(row, own)| row.same(own))
+        };
+        let behind = equal().skip_while(|at| *at < next).take(LOOKED_AT).find(fits);
+        behind.or_else(|| equal().take(LOOKED_AT).find(fits))
+    }
+}
+
+/// Bytes that records refer to: found in the segments before, or appended.
+pub struct Pool<'p> {
+    part: Part,
+    before: Option<&'p Kernel<'p>>,
+    first: u32,
+    new: Vec<u8>,
+    /// What was appended, by hash: its start and length.
+    own: FxHashMap<u64, (u32, u32)>,
+}
+
+impl<'p> Pool<'p> {
+    /// Nothing yet.
+    pub fn new(part: Part, before: Option<&'p Kernel<'p>>) -> Self {
+        debug_assert!(is_bytes(part));
+        let first = before.map_or(0, |kernel| kernel.end(part));
+        Self { part, before, first, new: vec![], own: FxHashMap::default() }
+    }
+    /// The number of the first of these bytes, given where they may be already.
+    pub fn put(&mut self, bytes: &[u8], candidates: impl IntoIterator<Item = u32>) -> u32 {
+        if let Some(kernel) = self.before {
+            let is_there = |at: &u32| kernel.bytes(self.part, *at).starts_with(bytes);
+            if let Some(at) = candidates.into_iter().find(is_there) {
+                return at;
+            }
+        }
+        let mut hasher = FxHasher::default();
+        hasher.write(bytes);
+        let at = self.new.len() as u32;
+        let (start, length) = *self.own.entry(hasher.finish()).or_insert((at, bytes.len() as u32));
+        if start != at && self.new[start as usize..][..length as usize] == *bytes {
+            return self.first + start;
+        }
+        self.new.extend_from_slice(bytes);
+        self.first + at
+    }
+    /// As [`put`](Self::put), but not among those that were appended.
+    pub fn put_own(&mut self, bytes: &[u8], candidates: impl IntoIterator<Item = u32>) -> u32 {
+        let is_there = |kernel: &Kernel<'_>, at: u32| kernel.bytes(self.part, at).starts_with(bytes);
+        let found = self.before.and_then(|kernel| candidates.into_iter().find(|at| is_there(kernel, *at)));
+        found.unwrap_or_else(|| {
+            self.new.extend_from_slice(bytes);
+            self.first + (self.new.len() - bytes.len()) as u32
+        })
+    }
+    /// The bytes to be appended, and the number of the first.
+    pub fn finish(self) -> (Vec<u8>, u32) {
+        (self.new, self.first)
+    }
+}

@@ -1,0 +1,178 @@
+//! Files inside of packages, held in memory: each is found by the path that it would have if its package were a folder.
+//!
+//! No such path exists on disk, because the package there is a file. The packages of one build are one tree: a file that
+//! is not in the package of its path is looked for in the others, as if all had been unpacked into one folder.
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+
+/// A file in memory.
+#[derive(Clone)]
+pub struct Member {
+    /// Its content.
+    pub bytes: Arc<Vec<u8>>,
+    /// Last modification as the package has it, nanoseconds since 1970.
+    pub mtime_ns: i64,
+}
+
+/// The packages of a build, and the members that were kept. They are found until the last clone is dropped.
+#[derive(Clone, Default)]
+pub struct Members(Option<Arc<Tree>>);
+
+#[derive(Default)]
+struct Tree {
+    packages: Mutex<Vec<PathBuf>>,
+    files: Mutex<HashMap<PathBuf, Member>>,
+}
+
+/// The trees of all builds of this process.
+static TREES: RwLock<Vec<Weak<Tree>>> = RwLock::new(Vec::new());
+
+impl Members {
+    /// Adds a package; its members can be found from now on.
+    pub fn add_package(&mut self, package: &Path) {
+        let tree = self.0.get_or_insert_with(|| {
+            let tree = Arc::default();
+            let mut trees = TREES.write().unwrap_or_else(PoisonError::into_inner);
+            trees.retain(|tree| tree.strong_count() > 0);
+            trees.push(Arc::downgrade(&tree));
+            tree
+        });
+        held(&tree.packages).push(package.to_owned());
+    }
+
+    /// Adds a member under its path below the package.
+    pub fn add(&mut self, path: PathBuf, member: Member) {
+        if let Some(tree) = &self.0 {
+            held(&tree.files).insert(path, member);
+        }
+    }
+
+    /// The packages, in the order added.
+    pub fn packages(&self) -> Vec<PathBuf> {
+        self.0.as_ref().map(|tree| held(&tree.packages).clone()).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Members {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Members({:?})", self.packages())
+    }
+}
+
+impl Tree {
+    fn find(&self, path: &Path) -> Option<Member> {
+        let packages = held(&self.packages);
+        let below = packages.iter().find_map(|package| path.strip_prefix(package).ok())?;
+        let files = held(&self.files);
+        let others = packages.iter().map(|package| package.join(below));
+        std::iter::once(path.to_owned()).chain(others).find_map(|path| files.get(&path).cloned())
+    }
+}
+
+/// The member at this path.
+pub fn find(path: &Path) -> Option<Member> {
+    let trees = TREES.read().unwrap_or_else(PoisonError::into_inner);
+    if trees.is_empty() {
+        return None;
+    }
+    let path = plain(path);
+    trees.iter().filter_map(Weak::upgrade).find_map(|tree| tree.find(&path))
+}
+
+/// Drops the content of a member that is read no more; nothing if the path is that of a file on disk.
+pub fn forget(path: &Path) {
+    let trees = TREES.read().unwrap_or_else(PoisonError::into_inner);
+    trees.iter().filter_map(Weak::upgrade).for_each(|tree| drop(held(&tree.files).remove(path)));
+}
+
+/// Whether there is a file, on disk or in a package.
+pub fn is_file(path: &Path) -> bool {
+    path.is_file() || find(path).is_some()
+}
+
+/// The text of a file, on disk or in a package; `None` if it cannot be read.
+pub fn text(path: &Path) -> Option<String> {
+    match find(path) {
+        Some(member) => String::from_utf8(member.bytes.to_vec()).ok(),
+        None => fs::read_to_string(path).ok(),
+    }
+}
+
+/// The path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An open file, on disk or in a package.
+pub enum Opened {
+    /// On disk.
+    File(File),
+    /// In a package, with the position of the next read.
+    Member(Arc<Vec<u8>>, AtomicU64),
+}
+
+impl Opened {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Those of [`File::open`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        match find(path) {
+            Some(member) => Ok(Self::Member(member.bytes, AtomicU64::new(0))),
+            None => File::open(path).map(Self::File),
+        }
+    }
+
+    /// Its length in bytes; 0 if that is unknown.
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::File(file) => file.metadata().map_or(0, |about| about.len()),
+            Self::Member(bytes, _) => bytes.len() as u64,
+        }
+    }
+}
+
+impl Read for &Opened {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match *self {
+            Opened::File(file) => { file }.read(into),
+            Opened::Member(bytes, at) => {
+                let start = bytes.len().min(at.load(Ordering::Relaxed) as usize);
+                let got = (&bytes[start..]).read(into)?;
+                at.store((start + got) as u64, Ordering::Relaxed);
+                Ok(got)
+            }
+        }
+    }
+}
+
+impl Seek for &Opened {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match *self {
+            Opened::File(file) => { file }.seek(to),
+            Opened::Member(bytes, at) => {
+                let mut cursor = io::Cursor::new(&bytes[..]);
+                cursor.set_position(at.load(Ordering::Relaxed));
+                let now = cursor.seek(to)?;
+                at.store(now, Ordering::Relaxed);
+                Ok(now)
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Packages of distributions, read as streams: nothing is unpacked to disk.
+//!
+//! A `.deb` (also Ubuntu's `.ddeb`; deb(5)) is an ar archive of `debian-binary` (`2.0`), `control.tar.*` and
+//! `data.tar.*`. Of Debian's linux-image-6.1.0-56-cloud-amd64-dbg, 283 MB, the bytes are
+//!
+//! ```text
+//!         0  !<arch>\n
+//!         8  debian-binary   1794824260  0     0     100644  4         `\n      an ar header: 60 bytes of text
+//!        68  2.0\n
+//!        72  control.tar.xz  ...  29548
+//!     29680  data.tar.xz     ...  283278328
+//!     29740  \xfd7zXZ\0 ...                        one stream of 72 blocks, each 24 MiB inflated: 1797 MB in all
+//! ```
+//!
+//! and in the tar, whose members dpkg sorts by path, `usr/lib/debug/boot/System.map-R` and `vmlinux-R` (590 MB) come
+//! first, then 1121 modules below `usr/lib/debug/lib/modules/R`, whose code is NOBITS; symbolic links come last. The
+//! modules with code, `boot/config-R` and `boot/vmlinuz-R` are in linux-image-R. A tar member is a header of 512 bytes and
+//! content, padded to 512; names longer than 100 (or 255 with a prefix) are in a member before it (GNU `L`, pax `x`).
+//!
+//! An `.rpm` is a lead of 96 bytes, a signature header padded to 8, a header, and the compressed payload: a cpio
+//! archive. Both headers are `8e ad e8 01`, four zero bytes, the number of entries, the number of bytes, the entries
+//! (tag, type, offset, count) and the bytes. The cpio is `newc` (070701), or rpm's form for files of 4 GiB: after `07070X`
+//! comes the number of a file in the header, which has its name and size.
+//!
+//! Which files belong together is known only at the end of the last package: a debug module is read with its shipped
+//! one, and the configuration may come after vmlinux. So what is wanted is unpacked into memory first, on all processors, and
+//! each object is dropped once it is indexed.
+//!
+//! A package may be hostile: sizes from headers only bound reads, and memory grows with what comes out; names become
+//! paths of [`members`](crate::load::members), which exist nowhere on disk. Compressed data that inflates to more than
+//! [`most`] allows is refused.
+mod cpio;
+mod crc64;
+mod deb;
+mod rpm;
+mod stream;
+mod tar;
+#[cfg(test)]
+mod tests;
+mod xz;
+
+use std::fs::File;
+use std::io::BufRead;
+use std::os::unix::fs::FileExt;
+use std::path::{Component, Path, PathBuf};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::load::decompress::most;
+use crate::load::members::Member;
+use crate::mapping::Watching;
+use stream::Payload;
+
+/// A package, recognized by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Debian's and Ubuntu's.
+    Deb,
+    /// Of Fedora, SUSE and others.
+    Rpm,
+}
+
+impl Kind {
+    /// Bytes of a file that tell its kind.
+    pub const HEAD: usize = 21;
+
+    /// The kind of a package that begins with these bytes.
+    pub fn of(head: &[u8]) -> Option<Self> {
+        match head {
+            _ if head.starts_with(deb::MAGIC) => Some(Self::Deb),
+            _ if head.starts_with(rpm::MAGIC) => Some(Self::Rpm),
+            _ => None,
+        }
+    }
+
+    fn unpacking(self) -> &'static str {
+        match self {
+            Self::Deb => "unpack it with dpkg -x and give the folder",
+            Self::Rpm => "unpack it with rpm2cpio and cpio -id, and give the folder",
+        }
+    }
+}
+
+/// Whether a file is a package.
+pub fn is_package(path: &Path) -> bool {
+    let mut head = [0; Kind::HEAD];
+    let read = File::open(path).and_then(|file| file.read_at(&mut head, 0));
+    read.is_ok_and(|got| Kind::of(&head[..got]).is_some())
+}
+
+/// Takes the members of a package.
+pub trait Sink {
+    /// Whether the content of this member is wanted.
+    fn wants(&self, name: &Path) -> bool;
+    /// Takes a member that was wanted.
+    fn take(&mut self, name: &Path, member: Member);
+    /// Notes a member that cannot be taken.
+    fn skip(&mut self, error: Error);
+}
+
+/// Reads a package, and gives its wanted members to `sink` in the order of the archive. The names have no `.` or `..`.
+///
+/// # Errors
+/// [`ErrorKind::Damaged`] and [`ErrorKind::Unsupported`] with the package, and the member if one is concerned;
+/// [`ErrorKind::Changed`] if the file changed meanwhile. `sink` has the members before that.
+pub fn read(path: &Path, sink: &mut dyn Sink) -> Result<()> {
+    let mapping = Watching::open(path)?;
+    let read = read_bytes(mapping.bytes(), path, sink);
+    mapping.unchanged().and(read).map_err(|error| error.at(path))
+}
+
+fn read_bytes(bytes: &[u8], path: &Path, sink: &mut dyn Sink) -> Result<()> {
+    let kind = Kind::of(bytes);
+    let read = match kind {
+        Some(Kind::Deb) => deb::payload(bytes).and_then(|data| data.read(|tar| tar::read(tar, path, sink))),
+        Some(Kind::Rpm) => rpm::payload(bytes)
+            .and_then(|(data, files)| data.read(|cpio| cpio::read(cpio, &files, path, sink))),
+        None => Err(Error::new(ErrorKind::Unsupported, "neither a Debian nor an RPM package")),
+    };
+    read.map_err(|error| match (error.kind(), kind) {
+        (ErrorKind::Unsupported, Some(kind)) => error.hint(kind.unpacking()),
+        (ErrorKind::Damaged, _) => error.hint("fetch the package again"),
+        _ => error,
+    })
+}
+
+/// What an archive's header says of a member.
+struct Entry {
+    name: PathBuf,
+    size: u64,
+    mtime_ns: i64,
+}
+
+impl Entry {
+    /// Gives the content to `sink` if it is wanted, else passes over it.
+    fn pass(&self, stream: &mut dyn BufRead, package: &Path, sink: &mut dyn Sink) -> Result<()> {
+        let Some(name) = plain(&self.name) else {
+            let what = "the name of a member leads out of the package: it is passed over";
+            sink.skip(
+                Error::new(ErrorKind::Damaged, what)
+                    .at(&package.join(self.name.strip_prefix("/").unwrap_or(&self.name)))
+                    .hint("fetch the package from its distribution"),
+            );
+            return skip(stream, self.size).map_err(|e| e.at(package));
+        };
+        let read = if !sink.wants(&name) {
+            skip(stream, self.size)
+        } else {
+            content(stream, self.size).map(|bytes| {
+                sink.take(&name, Member { bytes: bytes.into(), mtime_ns: self.mtime_ns });
+            })
+        };
+        read.map_err(|error| error.at(&package.join(&name)))
+    }
+}
+
+/// The name without `.`; `None` if it is absolute, has `..`, or is empty.
+fn plain(name: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for component in name.components() {
+        match component {
+            Component::Normal(part) => plain.push(part),
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    (!plain.as_os_str().is_empty()).then_some(plain)
+}
+
+/// Reads the content of a member. A false size costs no memory.
+fn content(stream: &mut dyn BufRead, size: u64) -> Result<Vec<u8>> {
+    let mut bytes = vec![];
+    pieces(stream, size, |piece| match bytes.try_reserve(piece.len()) {
+        Ok(()) => {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        }
+        Err(_) => Err(Error::new(ErrorKind::Exhausted, format!("no memory for {size} bytes"))),
+    })?;
+    Ok(bytes)
+}
+
+/// Passes over a number of bytes.
+fn skip(stream: &mut dyn BufRead, size: u64) -> Result<()> {
+    pieces(stream, size, |_| Ok(()))
+}
+
+/// Passes a number of bytes to `take`, as they come.
+fn pieces(stream: &mut dyn BufRead, size: u64, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let mut left = size;
+    while left > 0 {
+        let piece = stream.fill_buf().map_err(failed)?;
+        if piece.is_empty() {
+            return Err(cut_off());
+        }
+        let piece = &piece[..piece.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        take(piece)?;
+        let length = piece.len();
+        stream.consume(length);
+        left -= length as u64;
+    }
+    Ok(())
+}
+
+/// Fills a buffer.
+fn fill(stream: &mut dyn BufRead, buffer: &mut [u8]) -> Result<()> {
+    stream.read_exact(buffer).map_err(failed)
+}
+
+fn cut_off() -> Error {
+    Error::new(ErrorKind::Damaged, "the package is cut off")
+}
+
+/// The error of a stream. What the decoders say of damage is kept.
+fn failed(error: std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => cut_off(),
+        std::io::ErrorKind::OutOfMemory => Error::new(ErrorKind::Exhausted, "no memory to unpack it"),
+        std::io::ErrorKind::Unsupported => {
+            Error::new(ErrorKind::Unsupported, format!("its compression cannot be read: {error}"))
+        }
+        _ => Error::new(ErrorKind::Damaged, format!("its data cannot be unpacked: {error}")),
+    }
+}

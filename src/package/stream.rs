@@ -1,0 +1,149 @@
+//! The data of a package as one stream: other threads unpack it, some pieces ahead of who reads it.
+use super::xz::{self, Block};
+use super::{BufRead, Error, ErrorKind, Result, most};
+use crate::load::decompress::{Compression, open_stream};
+use std::io::{self, Read};
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::{self, Builder, Scope};
+
+/// The archive in a package, as it is there.
+pub(super) struct Payload<'d> {
+    pub(super) compression: Option<Compression>,
+    pub(super) data: &'d [u8],
+}
+
+/// The length of a piece where the format has no independent blocks.
+const PIECE: usize = 1 << 20;
+/// Pieces of that length that are unpacked ahead.
+const AHEAD: usize = 8;
+
+type Piece = io::Result<Vec<u8>>;
+
+impl Payload<'_> {
+    /// Passes the unpacked stream to `read`. Blocks of xz are unpacked side by side, anything else by one thread.
+    pub(super) fn read<T>(&self, read: impl FnOnce(&mut dyn BufRead) -> Result<T>) -> Result<T> {
+        let Some(compression) = self.compression else { return read(&mut { self.data }) };
+        let blocks = if compression == Compression::Xz { xz::blocks(self.data) } else { None };
+        let most = most(self.data.len() as u64);
+        thread::scope(|scope| {
+            let lanes = match &blocks {
+                Some(blocks) => {
+                    let threads =
+                        thread::available_parallelism().map_or(1, NonZeroUsize::get).min(blocks.len());
+                    let lane = |first| {
+                        Lane::start(scope, 1, move |lane| {
+                            lane.blocks(blocks.iter().skip(first).step_by(threads))
+                        })
+                    };
+                    (0..threads).map(lane).collect::<Result<Vec<Lane>>>()?
+                }
+                None => {
+                    let stream = move |lane: &Feed| lane.stream(compression, self.data);
+                    vec![Lane::start(scope, AHEAD, stream)?]
+                }
+            };
+            let mut pieces = Pieces { lanes, turn: 0, piece: vec![], at: 0, left: most };
+            read(&mut pieces)
+        })
+    }
+}
+
+/// Where a thread puts what it unpacked, and takes used memory from.
+struct Feed {
+    pieces: SyncSender<Piece>,
+    used: Receiver<Vec<u8>>,
+}
+
+impl Feed {
+    /// Unpacks blocks one after the other, until there is none or nobody listens.
+    fn blocks<'b>(&self, blocks: impl Iterator<Item = &'b Block<'b>>) {
+        for block in blocks {
+            let mut piece = self.used.try_recv().unwrap_or_default();
+            let unpacked = block.unpack(&mut piece).map(|()| piece);
+            let is_last = unpacked.is_err();
+            if self.pieces.send(unpacked).is_err() || is_last {
+                return;
+            }
+        }
+    }
+
+    fn stream(&self, compression: Compression, data: &[u8]) {
+        let mut stream = open_stream(compression, data);
+        loop {
+            let mut piece = self.used.try_recv().unwrap_or_default();
+            piece.clear();
+            let read = (&mut stream).take(PIECE as u64).read_to_end(&mut piece);
+            let is_last = !matches!(read, Ok(1..));
+            // What came out before damage is read first.
+            let _ = self.pieces.send(Ok(piece));
+            if let Err(error) = read {
+                let _ = self.pieces.send(Err(error));
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+}
+
+/// The other end of a [`Feed`].
+struct Lane {
+    pieces: Receiver<Piece>,
+    used: Sender<Vec<u8>>,
+}
+
+impl Lane {
+    fn start<'s>(
+        scope: &'s Scope<'s, '_>,
+        ahead: usize,
+        unpack: impl FnOnce(&Feed) + Send + 's,
+    ) -> Result<Self> {
+        let (pieces, used) = (sync_channel(ahead), channel());
+        let feed = Feed { pieces: pieces.0, used: used.1 };
+        let started = Builder::new().name("unpack".into()).spawn_scoped(scope, move || unpack(&feed));
+        started.map_err(|e| Error::new(ErrorKind::Exhausted, format!("cannot start a thread: {e}")))?;
+        Ok(Self { pieces: pieces.1, used: used.0 })
+    }
+}
+
+/// The pieces in their order: those of the first lane, the second and so on, and again the first.
+struct Pieces {
+    lanes: Vec<Lane>,
+    turn: usize,
+    piece: Vec<u8>,
+    at: usize,
+    /// Bytes that may yet come; more are taken for a bomb.
+    left: u64,
+}
+
+impl BufRead for Pieces {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.at == self.piece.len() {
+            let lane = &self.lanes[self.turn % self.lanes.len()];
+            // A lane ends after its last piece: then there are no more in any.
+            let Ok(next) = lane.pieces.recv() else { break };
+            let next = next?;
+            let used = std::mem::replace(&mut self.piece, next);
+            let before = self.turn.wrapping_sub(1) % self.lanes.len();
+            let _ = self.lanes[before].used.send(used);
+            (self.at, self.turn) = (0, self.turn + 1);
+            self.left = self.left.checked_sub(self.piece.len() as u64).ok_or_else(|| {
+                io::Error::new(io::ErrorKind::InvalidData, "it inflates to far more than its length allows")
+            })?;
+        }
+        Ok(&self.piece[self.at..])
+    }
+
+    fn consume(&mut self, length: usize) {
+        self.at = self.piece.len().min(self.at + length);
+    }
+}
+
+impl Read for Pieces {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let got = self.fill_buf()?.read(into)?;
+        self.consume(got);
+        Ok(got)
+    }
+}

@@ -1,0 +1,42 @@
+//! What many kernels have of a name: which facts differ, and which kernels have each.
+//!
+//! [`facts`] reads one kernel; [`Grouping`] joins the equal facts of many. Between the two there may be a store that has
+//! the facts already.
+mod alias;
+mod fact;
+mod families;
+mod function;
+mod grouping;
+mod kernel_set;
+mod line;
+mod member;
+mod subject;
+mod tracepoint;
+
+pub use fact::{About, Field, Value, What};
+pub use families::{Families, Run};
+pub use grouping::{Fact, Grouping, History};
+pub use kernel_set::KernelSet;
+pub use subject::{Asked, Subject};
+
+use crate::error::Result;
+use probeidx_format::View;
+
+/// What a kernel has of a subject; empty if nothing.
+///
+/// # Errors
+/// Those of decoding tapset definitions.
+pub fn facts(view: &View<'_>, subject: &Subject) -> Result<Vec<About>> {
+    match subject {
+        Subject::Function(asked) => Ok(function::facts(view, asked)),
+        Subject::Member(path) => Ok(member::facts(view, path)),
+        Subject::Tracepoint(asked) => Ok(tracepoint::facts(view, asked)),
+        Subject::Alias(name) => alias::facts(view, name),
+        Subject::Line(spec, name) => line::facts(view, spec, name),
+    }
+}
+
+/// The text of a name.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

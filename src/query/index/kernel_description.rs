@@ -1,0 +1,176 @@
+//! Describes the kernel of an index: its distribution, line and flavour, and its place among other kernels.
+use super::kernel_id::KernelId;
+use super::release::Release;
+use probeidx_format::View;
+use std::cmp::Ordering;
+
+/// A kernel as people choose it. The order is that of architecture, line, version, flavour and build id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelDescription {
+    /// What identifies it.
+    pub id: KernelId,
+    /// Who built it, in lower case: `debian`; `unknown` if neither its release nor its compiler says so.
+    pub distribution: &'static str,
+}
+
+impl KernelDescription {
+    /// The kernel of an index. Cost: a few binary searches.
+    pub fn of(view: &View<'_>) -> Self {
+        let option = |name: &[u8]| view.option(name).map(String::from_utf8_lossy).unwrap_or_default();
+        let id = KernelId::of(view);
+        let distribution = distribution(
+            &Release::parse(&id.release),
+            &option(b"CC_VERSION_TEXT"),
+            !option(b"VERSION_SIGNATURE").trim_matches('"').is_empty(),
+        );
+        Self { id, distribution }
+    }
+
+    /// The parts of its release.
+    pub fn release(&self) -> Release<'_> {
+        Release::parse(&self.id.release)
+    }
+
+    /// Whether both are builds of one flavour for one architecture, so that one follows the other.
+    pub fn is_of_family(&self, other: &Self) -> bool {
+        (self.id.architecture, self.distribution, self.release().flavour)
+            == (other.id.architecture, other.distribution, other.release().flavour)
+    }
+}
+
+impl Ord for KernelDescription {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (one, two) = (self.release(), other.release());
+        let rest =
+            |kernel: &Self| (kernel.id.release.clone(), kernel.distribution, kernel.id.build_id.clone());
+        // The line is the start of the version.
+        (self.id.architecture.cmp(other.id.architecture))
+            .then_with(|| one.cmp_version(&two))
+            .then_with(|| one.flavour.cmp(two.flavour))
+            .then_with(|| rest(self).cmp(&rest(other)))
+    }
+}
+
+impl PartialOrd for KernelDescription {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The distribution, by what only its builds have in their releases, then by its compiler. A kernel that someone built
+/// on a distribution has that compiler, too; but seldom a number of the build.
+fn distribution(release: &Release<'_>, compiler: &str, has_signature: bool) -> &'static str {
+    let Release { build, flavour, .. } = *release;
+    let in_build: [(&str, &str); 7] = [
+        ("deb", "debian"),
+        (".el", "rhel"),
+        (".fc", "fedora"),
+        (".amzn", "amazon"),
+        (".azl", "azurelinux"),
+        (".cm", "azurelinux"),
+        ("arch", "arch"),
+    ];
+    // Oracle's own kernels: 5.15.0-200.131.27.el8uek.x86_64
+    if build.ends_with("uek") {
+        return "oracle";
+    }
+    if let Some((_, name)) = in_build.iter().find(|(mark, _)| build.contains(mark)) {
+        return name;
+    }
+    if build.is_empty() {
+        return "unknown";
+    }
+    let in_flavour: [(&[&str], &str); 4] = [
+        // The architectures of Debian's kernels (debian/config of linux 6.1).
+        (
+            &[
+                "amd64",
+                "arm64",
+                "arm64-16k",
+                "686",
+                "686-pae",
+                "armmp",
+                "armmp-lpae",
+                "marvell",
+                "rpi",
+                "powerpc64le",
+                "powerpc64le-64k",
+                "s390x",
+                "riscv64",
+                "loong64",
+                "mips64el",
+                "4kc-malta",
+                "5kc-malta",
+                "loongson-3",
+                "octeon",
+            ],
+            "debian",
+        ),
+        (&["generic", "lowlatency", "aws", "azure", "gcp", "oracle", "kvm", "raspi"], "ubuntu"),
+        (&["default"], "suse"),
+        (&["pve"], "proxmox"),
+    ];
+    let is_of = |name: &str| {
+        flavour.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('-'))
+    };
+    if let Some((_, name)) = in_flavour.iter().find(|(names, _)| names.iter().any(|n| is_of(n))) {
+        return name;
+    }
+    let in_compiler: [(&str, &str); 4] =
+        [("(Debian ", "debian"), ("(Ubuntu ", "ubuntu"), ("(SUSE ", "suse"), ("(Alpine ", "alpine")];
+    match in_compiler.iter().find(|(mark, _)| compiler.contains(mark)) {
+        _ if has_signature => "ubuntu",
+        Some((_, name)) => name,
+        None => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distributions_by_release_and_compiler() {
+        let debian = "gcc-12 (Debian 12.2.0-14+deb12u1) 12.2.0";
+        let ubuntu = "x86_64-linux-gnu-gcc-13 (Ubuntu 13.2.0-23ubuntu4) 13.2.0";
+        for (release, compiler, wanted) in [
+            ("6.1.0-56-cloud-amd64", "", "debian"),
+            ("7.3.4+deb13-rt-arm64", "", "debian"),
+            ("5.10.0-43-cloud-amd64", debian, "debian"),
+            ("6.1.0-56-special", debian, "debian"),
+            ("6.9.0-mine", debian, "unknown"),
+            ("6.1.0-test", "", "unknown"),
+            ("5.15.0-91-generic", "", "ubuntu"),
+            ("6.8.0-1012-nvidia", ubuntu, "ubuntu"),
+            ("5.14.0-362.el9.x86_64", "", "rhel"),
+            ("5.15.0-200.131.27.el8uek.x86_64", "", "oracle"),
+            ("6.5.6-300.fc39.x86_64", "", "fedora"),
+            ("6.1.61-85.141.amzn2023.x86_64", "", "amazon"),
+            ("6.4.0-150600.23.14-default", "", "suse"),
+            ("6.8.12-1-pve", debian, "proxmox"),
+            ("6.6.1-arch1-1", "", "arch"),
+            ("", "", "unknown"),
+        ] {
+            assert_eq!(distribution(&Release::parse(release), compiler, false), wanted, "{release}");
+        }
+    }
+
+    #[test]
+    fn architectures_come_first_then_versions() {
+        let kernel = |architecture, release: &str| KernelDescription {
+            id: KernelId { release: release.to_owned(), architecture, build_id: None },
+            distribution: "debian",
+        };
+        let ordered = [
+            kernel("aarch64", "7.3.4+deb13-cloud-arm64"),
+            kernel("x86_64", "6.1.0-9-cloud-amd64"),
+            kernel("x86_64", "6.1.0-56-amd64"),
+            kernel("x86_64", "6.1.0-56-cloud-amd64"),
+            kernel("x86_64", "6.12.0-1-amd64"),
+        ];
+        let mut sorted = ordered.clone();
+        sorted.reverse();
+        sorted.sort();
+        assert_eq!(sorted, ordered);
+    }
+}

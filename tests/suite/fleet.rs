@@ -1,0 +1,164 @@
+//! A store of kernels: what goes in comes out, in any order, and damage is named.
+use crate::support::fixture::{Recipe, Tree, USUAL};
+use crate::support::program::{Indexed, run_in};
+use crate::support::tables::index;
+use probeidx::fleet::{add, merge, remove, same, verify};
+use probeidx::store::Store;
+use probeidx::{ErrorKind, Index};
+use probeidx_format::View;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// Three kernels of one release, which differ by their debug information, or by their code.
+static KERNELS: LazyLock<Vec<Indexed>> = LazyLock::new(|| {
+    let recipes =
+        [USUAL, Recipe::new("gcc", &["-O2", "-gdwarf-4"]), Recipe::new("gcc", &["-O1", "-gdwarf-5"])];
+    recipes.iter().map(|recipe| index(Tree::compile(recipe))).collect()
+});
+
+fn file(indexed: &Indexed) -> PathBuf {
+    let files = std::fs::read_dir(indexed.db.path()).unwrap().map(|entry| entry.unwrap().path());
+    files.into_iter().find(|path| path.extension().is_some_and(|e| e == "pidx")).unwrap()
+}
+
+fn open(at: usize) -> Index {
+    Index::open(&file(&KERNELS[at])).unwrap()
+}
+
+/// A store with these kernels, added in this order.
+fn store(kernels: &[usize]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for at in kernels {
+        let added = add(folder.path(), &open(*at), &()).unwrap();
+        assert!(added.bytes > 0);
+    }
+    folder
+}
+
+/// The first difference between a kernel of a store and its index.
+fn difference(folder: &Path, at: usize) -> Option<String> {
+    let index = open(at);
+    let view = index.view().unwrap();
+    let store = Store::open(folder).unwrap();
+    let manifest = store.manifest();
+    let build_id = view.objects[0].build_id;
+    let is_it = |k: &&probeidx_format::store::manifest::KernelEntry| {
+        manifest.segments[k.segment.get() as usize].id.build_id == build_id
+    };
+    let entry = manifest.kernels.iter().find(is_it).expect("the kernel is there");
+    let kernel = store.kernel(entry).unwrap();
+    same::difference(&view, &View::of_store(&kernel))
+}
+
+#[test]
+fn every_record_comes_out_as_it_went_in() {
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        let folder = store(&order);
+        for at in order {
+            assert_eq!(difference(folder.path(), at), None, "kernel {at} of {order:?}");
+        }
+        assert_eq!(verify(folder.path()).unwrap(), 3);
+    }
+}
+
+#[test]
+fn a_kernel_that_is_there_costs_nothing() {
+    let folder = store(&[0, 1]);
+    let before = std::fs::read(folder.path().join("manifest")).unwrap();
+    assert_eq!(add(folder.path(), &open(0), &()).unwrap().bytes, 0);
+    assert_eq!(std::fs::read(folder.path().join("manifest")).unwrap(), before);
+}
+
+#[test]
+fn answers_are_those_of_the_index() {
+    let folder = store(&[0, 1, 2]);
+    let names = probeidx::store::names(folder.path()).unwrap();
+    assert_eq!(names.len(), 3);
+    for kernel in names {
+        let questions: [&[&str]; 5] = [
+            &["find", "*", "--args"],
+            &["find", "*", "--each", "--json"],
+            &["resolve", "*", "--json"],
+            &["type", "*"],
+            &["blacklist"],
+        ];
+        let digits = kernel.rsplit('~').next().unwrap();
+        let own = KERNELS.iter().find(|indexed| {
+            let index = Index::open(&file(indexed)).unwrap();
+            let id: String =
+                index.view().unwrap().objects[0].build_id.iter().map(|b| format!("{b:02x}")).collect();
+            id.starts_with(digits)
+        });
+        for question in questions {
+            let stored = run_in(folder.path(), [question, &["--kernel", &kernel]].concat());
+            let own = run_in(own.unwrap().db.path(), question.to_vec());
+            assert_eq!(stored.out, own.out, "{kernel}: {question:?}");
+        }
+    }
+}
+
+#[test]
+fn joined_stores_have_the_same_bytes_in_any_order() {
+    let [a, b, c] = [store(&[0]), store(&[1]), store(&[2])];
+    let joined = |from: &[&Path]| {
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("joined");
+        merge(&to, from, &()).unwrap();
+        (folder, to)
+    };
+    let bytes = |to: &Path| ["manifest", "segments.0"].map(|name| std::fs::read(to.join(name)).unwrap());
+    let all = joined(&[a.path(), b.path(), c.path()]);
+    for at in 0..3 {
+        assert_eq!(difference(&all.1, at), None);
+    }
+    let other = joined(&[c.path(), a.path(), b.path(), a.path()]);
+    let two = joined(&[b.path(), c.path()]);
+    let nested = joined(&[&two.1, a.path()]);
+    assert_eq!(bytes(&all.1), bytes(&other.1));
+    assert_eq!(bytes(&all.1), bytes(&nested.1));
+}
+
+#[test]
+fn what_is_removed_is_gone_and_what_others_share_is_not() {
+    let folder = store(&[0, 1, 2]);
+    let store = Store::open(folder.path()).unwrap();
+    let manifest = store.manifest();
+    // The one that the others were compared with.
+    let first = manifest.kernels.iter().find(|k| k.segment.get() == 0).unwrap();
+    let name = String::from_utf8_lossy(manifest.string(first.name)).into_owned();
+    remove(folder.path(), std::slice::from_ref(&name), &()).unwrap();
+    assert_eq!(verify(folder.path()).unwrap(), 2);
+    for at in [1, 2] {
+        assert_eq!(difference(folder.path(), at), None);
+    }
+    let again = remove(folder.path(), &[name], &()).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::NoIndex);
+}
+
+#[test]
+fn damage_is_named_and_never_ends_the_program() {
+    let folder = store(&[0, 1]);
+    for name in ["manifest", "segments.0"] {
+        let path = folder.path().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        for at in (0..whole.len()).step_by(whole.len() / 97 + 1) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x41;
+            std::fs::write(&path, &damaged).unwrap();
+            // Between segments there are bytes of none.
+            let result = verify(folder.path());
+            assert!(result.is_err() || whole[at] == 0, "{name}: byte {at}");
+            if result.is_ok() {
+                continue;
+            }
+            for question in [&["find", "*", "--args"][..], &["resolve", "sub*"], &["type", "*"]] {
+                let run = run_in(folder.path(), [question, &["--kernel", "*"]].concat());
+                assert!(run.code < 5, "{name}: byte {at}: {}", run.err);
+            }
+        }
+        std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        assert_eq!(verify(folder.path()).unwrap_err().kind(), ErrorKind::IndexDamaged);
+        std::fs::write(&path, &whole).unwrap();
+    }
+    assert_eq!(verify(folder.path()).unwrap(), 2);
+}
