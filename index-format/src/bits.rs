@@ -107,6 +107,18 @@ impl BitWriter {
             self.put(bits, count);
         }
     }
+    /// Appends so many of the next bits.
+    pub fn copy(&mut self, mut from: Bits<'_>, count: usize) {
+        for _ in 0..count / 32 {
+            self.put(from.take(32), 32);
+        }
+        let left = (count % 32) as u32;
+        self.put(from.take(left), left);
+    }
+    /// Appends zeros.
+    pub fn zeros(&mut self, count: usize) {
+        self.copy(Bits::new(&[]), count);
+    }
     /// Fills the last byte with zeros.
     pub fn align(&mut self) {
         let bytes = ((self.pending << (32 - self.count)) as u32).to_be_bytes();

@@ -248,7 +248,7 @@ impl<'a> View<'a> {
     fn strings_from(&self, id: StrId) -> &'a [u8] {
         match self.store {
             None => self.strings.get(id.index()..).unwrap_or_default(),
-            Some(store) => store.cold_bytes(Part::Strings, id.get()),
+            Some(store) => store.string_from(id),
         }
     }
     /// The tracepoints, sorted by name, system and object.

@@ -1,5 +1,7 @@
 //! A kernel of a store: rows of all segments of its chain, in its own numbering.
+use super::assembled::Assembled;
 use super::levels::Levels;
+use super::patch::{self, Patch};
 use super::record::*;
 use super::runs::Hint;
 use super::segment::{Blob, Entry, Free, Part, Segment, SegmentId, Space};
@@ -25,6 +27,7 @@ pub struct Kernel<'a> {
     chain: Vec<Segment<'a>>,
     levels: Levels<'a>,
     lines: Table<'a, LineRun>,
+    assembled: Assembled,
     objects: OnceLock<Vec<ObjectRecord>>,
     units: OnceLock<Vec<UnitRecord>>,
     tracepoints: OnceLock<Vec<TracepointRecord>>,
@@ -52,6 +55,7 @@ impl<'a> Kernel<'a> {
             levels: Levels::open(&open)?,
             chain: open,
             lines: own.rows(Part::LineRuns),
+            assembled: Assembled::default(),
             objects: OnceLock::new(),
             units: OnceLock::new(),
             tracepoints: OnceLock::new(),
@@ -100,17 +104,58 @@ impl<'a> Kernel<'a> {
         let entry = segment.entry(part);
         (segment, entry, number.wrapping_sub(entry.first.get()))
     }
-    /// The shared bytes from this number on, to the end of those of its segment.
+    /// The shared bytes from this number on, to the end of those of its segment, or those that a patch there makes.
     #[inline]
-    pub fn bytes(&self, part: Part, number: u32) -> &'a [u8] {
+    pub fn bytes(&self, part: Part, number: u32) -> &[u8] {
+        let (bytes, is_patch) = self.as_stored(part, number);
+        if is_patch { self.patched(part, number, bytes, 0) } else { bytes }
+    }
+    /// The shared bytes of a part that has no patches.
+    #[inline]
+    fn plain(&self, part: Part, number: u32) -> &'a [u8] {
         let (segment, _, at) = self.segment(part, number);
         segment.part(part).get(at as usize..).unwrap_or_default()
+    }
+    /// The bytes from this number on, and whether they are a patch.
+    #[inline]
+    fn as_stored(&self, part: Part, number: u32) -> (&'a [u8], bool) {
+        let (segment, _, at) = self.segment(part, number);
+        let bytes = segment.part(part).get(at as usize..).unwrap_or_default();
+        (bytes, segment.is_patch(part, number))
+    }
+    /// What a patch makes. Bytes that it starts from have a smaller number, and may come from a patch too.
+    #[cold]
+    fn patched(&self, part: Part, number: u32, bytes: &[u8], depth: u32) -> &[u8] {
+        self.assembled.get(part, number, || {
+            let patch = Patch::read(bytes).filter(|patch| patch.base < number && depth < patch::DEEPEST);
+            patch.map_or_else(Vec::new, |patch| match self.as_stored(part, patch.base) {
+                (old, true) => patch.apply(self.patched(part, patch.base, old, depth + 1)),
+                (old, false) => patch.apply(old),
+            })
+        })
+    }
+    /// How many patches lead to what is at this number: 0 if it is none.
+    pub fn patches(&self, part: Part, mut number: u32) -> u32 {
+        for patches in 0..patch::DEEPEST {
+            let (bytes, is_patch) = self.as_stored(part, number);
+            match Some(bytes).filter(|_| is_patch).and_then(Patch::read) {
+                Some(patch) => number = patch.base,
+                None => return patches,
+            }
+        }
+        patch::DEEPEST
     }
     /// As [`bytes`](Self::bytes), for readers that mostly read an index.
     #[cold]
     #[inline(never)]
-    pub(crate) fn cold_bytes(&self, part: Part, number: u32) -> &'a [u8] {
+    pub(crate) fn cold_bytes(&self, part: Part, number: u32) -> &[u8] {
         self.bytes(part, number)
+    }
+    /// A string and what follows it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn string_from(&self, id: StrId) -> &'a [u8] {
+        self.plain(Part::Strings, id.get())
     }
     /// The details of a placement.
     #[cold]
@@ -197,7 +242,7 @@ impl<'a> Kernel<'a> {
     /// A section that is kept as in an index.
     pub fn blob(&self, number: usize) -> &'a [u8] {
         let place = self.blob_place(number);
-        self.bytes(Part::Blobs, place.start.get()).get(..place.length.get() as usize).unwrap_or_default()
+        self.plain(Part::Blobs, place.start.get()).get(..place.length.get() as usize).unwrap_or_default()
     }
     /// Where a blob is.
     pub fn blob_place(&self, number: usize) -> Blob {
@@ -215,7 +260,7 @@ impl<'a> Kernel<'a> {
     }
     /// A string.
     pub fn text(&self, id: StrId) -> &'a [u8] {
-        let rest = self.bytes(Part::Strings, id.get());
+        let rest = self.plain(Part::Strings, id.get());
         &rest[..rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len())]
     }
     /// The number of a string. Cost: a binary search in each segment.

@@ -66,6 +66,13 @@ rows! {
         /// Its number.
         first: U32,
     }
+    /// Where a patch is. Sorted by part and number.
+    PatchedRecord [4, 4] {
+        /// The part, as a number.
+        part: U32,
+        /// The first byte.
+        number: U32,
+    }
     /// Consecutive lines of a file of this kernel that are consecutive shared lines. Sorted by file and shared line.
     LineRun [4, 4, 4, 4] {
         /// The file.

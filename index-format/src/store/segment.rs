@@ -5,6 +5,7 @@
 //! …     Entry[n]           each part: where it is, its checksum, its records, the shared number of the first one
 //! …     the parts, in the order of Part, without gaps
 //! ```
+use super::record::PatchedRecord;
 use crate::error::{Error, Result};
 use crate::header::checksum;
 use crate::record::Record;
@@ -16,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The start of every segment.
 pub const MAGIC: [u8; 8] = *b"PI\x8fSG\0\r\n";
 /// The version of segments, which changes with that of indexes too.
-pub const VERSION: u32 = crate::VERSION * 100 + 1;
+pub const VERSION: u32 = crate::VERSION * 100 + 2;
 
 /// What a segment is called: the build id of its vmlinux, and the checksum of its directory.
 #[derive(
@@ -229,6 +230,8 @@ parts! {
     Blobs = "blobs",
     /// Where each of those is among the bytes: see [`Blob`].
     BlobPlaces = "blob_places",
+    /// `PatchedRecord`s: which bytes of the parts above are patches: see [`patch`](super::patch).
+    Patched = "patched",
     /// The lines of this kernel that differ from the shared ones: `LineRun`s, sorted.
     LineRuns = "line_runs",
     /// The runs of this kernel, space after space: see [`Runs`](super::runs::Runs).
@@ -459,6 +462,17 @@ impl<'a> Segment<'a> {
     #[inline]
     pub fn rows<R: Record>(&self, part: Part) -> Table<'a, R> {
         Table::open(self.part(part), self.entry(part).records.get()).unwrap_or_default()
+    }
+    /// Whether there is a patch at a number of a part. Cost: a binary search, but for a segment without patches.
+    #[inline]
+    pub fn is_patch(&self, part: Part, number: u32) -> bool {
+        if self.entry(Part::Patched).records.get() == 0 {
+            return false;
+        }
+        let key = (part as u32, number);
+        let all = self.rows::<PatchedRecord>(Part::Patched);
+        let at = all.partition_point(|patched| (patched.part.get(), patched.number.get()) < key);
+        all.get(at).is_some_and(|patched| (patched.part.get(), patched.number.get()) == key)
     }
     /// Checks that no byte has changed. Cost: reads the segment.
     ///

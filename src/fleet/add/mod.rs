@@ -7,19 +7,21 @@ mod lines;
 mod numbers;
 mod pieces;
 mod places;
+mod pool;
 mod rows;
 mod strings;
 mod tables;
 mod types;
 
 use numbers::Numbers;
+use pool::{Owner, Pool};
 use probeidx_format::id::{ObjectId, StrId, TypeId, UnitId};
 use probeidx_format::record::*;
 use probeidx_format::store::BLOBS;
 use probeidx_format::store::Kernel;
 use probeidx_format::store::levels::is_absolute;
 use probeidx_format::store::numbered;
-use probeidx_format::store::record::{CounterRecord, LineRun};
+use probeidx_format::store::record::{CounterRecord, LineRun, PatchedRecord};
 use probeidx_format::store::runs::{Builder, Hint, NEW, Run};
 use probeidx_format::store::segment::{Blob, Free, Part, SegmentId, SegmentWriter, Source, Space};
 use probeidx_format::store::translate::{Shared, Translate};
@@ -28,7 +30,7 @@ use probeidx_format::variables;
 use probeidx_format::zerocopy::IntoBytes;
 use probeidx_format::zerocopy::byteorder::little_endian::U32;
 use probeidx_format::{SectionName, View};
-use rows::{Pool, place};
+use rows::place;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::Hasher;
 
@@ -95,6 +97,7 @@ struct Adding<'v> {
     runs: Vec<(Vec<Run>, Vec<Run>)>,
     lengths: Vec<u32>,
     parts: Vec<(Vec<u8>, u32, u32)>,
+    patched: Vec<PatchedRecord>,
 }
 
 impl<'v> Adding<'v> {
@@ -111,6 +114,7 @@ impl<'v> Adding<'v> {
             runs: vec![(vec![], vec![]); spaces],
             lengths: vec![0; spaces],
             parts: vec![(vec![], 0, 0); Part::ALL.len()],
+            patched: vec![],
         }
     }
 
@@ -135,6 +139,12 @@ impl<'v> Adding<'v> {
 
     fn part(&mut self, part: Part, bytes: Vec<u8>, records: u32, first: u32) {
         self.parts[part as usize] = (bytes, records, first);
+    }
+    fn bytes(&mut self, pool: Pool<'_>) {
+        let part = pool.part();
+        let (bytes, first, patched) = pool.finish();
+        self.part(part, bytes, 0, first);
+        self.patched.extend(patched);
     }
     fn packed<R: Record>(&mut self, part: Part, rows: &[R], first: u32) {
         let Packed { records, bytes } = pack(rows);
@@ -330,11 +340,11 @@ impl<'v> Adding<'v> {
         self.numbers_of(function).map(|(_, number)| number).min()
     }
     fn functions(&mut self, ranks: &mut Ranks) {
-        let mut known: FxHashMap<(u32, u32), Vec<u32>> = FxHashMap::default();
-        for (_, f) in self.before.into_iter().flat_map(Kernel::all_stored::<FunctionRecord>) {
-            known.entry((f.name.get(), f.file.get())).or_default().push(f.details.get());
-        }
-        let mut details = Pool::new(Part::FunctionDetails, self.before);
+        let key = |f: &FunctionRecord| u64::from(f.name.get()) << 32 | u64::from(f.file.get());
+        let owner = |f: &FunctionRecord| Owner { key: key(f), group: f.file.get() };
+        let known = self.before.into_iter().flat_map(Kernel::all_stored::<FunctionRecord>);
+        let known = known.map(|(_, f)| (owner(&f), f.details.get()));
+        let mut details = Pool::new(Part::FunctionDetails, self.before, known);
         let mut records = vec![];
         let (mut counters, mut used): (Vec<CounterRecord>, FxHashSet<u32>) = Default::default();
         let owners = self.view.functions.owners().len();
@@ -361,13 +371,12 @@ impl<'v> Adding<'v> {
                     };
                     writer.put(shared, variable.line, variable.parameter, variable.nested);
                 }
-                let some = known.get(&(record.name.get(), record.file.get())).into_iter().flatten().copied();
                 let bytes = writer.finish();
                 let put = match base {
-                    None => details.put(&bytes, some),
+                    None => details.put(&bytes, owner(&record)),
                     // What is added is kept by details, so that no other function may have the same ones.
                     Some(base) => {
-                        let put = details.put_own(&bytes, some.filter(|at| !used.contains(at)));
+                        let put = details.put_own(&bytes, owner(&record), |at| !used.contains(&at));
                         used.insert(put);
                         counters.push(CounterRecord { details: U32::new(put), base: U32::new(base) });
                         put
@@ -377,11 +386,9 @@ impl<'v> Adding<'v> {
             }
             records.push(record);
         }
-        let (new, first) = details.finish();
-        self.part(Part::FunctionDetails, new, 0, first);
+        self.bytes(details);
         counters.sort_unstable_by_key(|counter| counter.details.get());
         self.share(&counters);
-        let key = |f: &FunctionRecord| u64::from(f.name.get()) << 32 | u64::from(f.file.get());
         let own: Vec<u64> = records[..owners].iter().map(key).collect();
         let before: Vec<u64> =
             self.known.iter().flat_map(|known| known.functions.owners()).map(|f| key(&f)).collect();
@@ -433,20 +440,22 @@ impl<'v> Adding<'v> {
         positions
     }
     fn blobs(&mut self) {
-        let mut pool = Pool::new(Part::Blobs, self.before);
+        let known = (0..BLOBS.len()).filter_map(|number| {
+            let before = self.before?.blob_place(number);
+            Some((Owner { key: number as u64, group: before.length.get() }, before.start.get()))
+        });
+        let mut pool = Pool::new(Part::Blobs, self.before, known);
         let mut places = vec![];
         for (number, name) in BLOBS.iter().enumerate() {
             let bytes = match name {
                 SectionName::Meta => self.meta(),
                 name => self.view.section(*name).to_vec(),
             };
-            let before = self.before.map(|kernel| kernel.blob_place(number));
-            let same = before.filter(|place| place.length.get() as usize == bytes.len());
-            let start = U32::new(pool.put(&bytes, same.map(|place| place.start.get())));
+            let owner = Owner { key: number as u64, group: bytes.len() as u32 };
+            let start = U32::new(pool.put(&bytes, owner));
             places.push(Blob { start, length: U32::new(bytes.len() as u32) });
         }
-        let (new, first) = pool.finish();
-        self.part(Part::Blobs, new, 0, first);
+        self.bytes(pool);
         self.part(Part::BlobPlaces, places.as_bytes().to_vec(), 0, 0);
         let ids: Vec<u8> =
             self.view.objects.iter().take(self.view.objects.len() - 1).flat_map(|o| o.build_id).collect();
@@ -471,6 +480,9 @@ impl<'v> Adding<'v> {
         places.extend(self.lengths.iter().map(|length| U32::new(*length)));
         self.packed(Part::Runs, &runs, 0);
         self.part(Part::RunPlaces, places.as_bytes().to_vec(), 0, 0);
+        let mut patched = std::mem::take(&mut self.patched);
+        patched.sort_unstable_by_key(|patched| (patched.part.get(), patched.number.get()));
+        self.packed(Part::Patched, &patched, 0);
         let lines = self.to.lines.back();
         self.packed(Part::LineRuns, &lines, 0);
         let mut writer = SegmentWriter::default();

@@ -1,22 +1,22 @@
 //! Placements: their details with shared addresses, lines and files.
 use super::Adding;
 use super::numbers::Numbers;
-use super::rows::Pool;
+use super::pool::{Owner, Pool};
 use probeidx_format::details::{Buffer, CallSite, DetailWriter, Item, Moving, Range};
 use probeidx_format::expr::FrameBase;
 use probeidx_format::id::{ObjectId, PlaceId, UnitId};
 use probeidx_format::record::PlaceRecord;
-use probeidx_format::store::Part;
 use probeidx_format::store::moved::encoded;
 use probeidx_format::store::segment::{Free, Space};
 use probeidx_format::store::translate::{Shared, Translate};
-use rustc_hash::FxHashMap;
+use probeidx_format::store::{Kernel, Part};
 
 impl Adding<'_> {
     /// Shares all placements, given the shared positions of each unit's files.
     pub(super) fn places(&mut self, files: &[Vec<u32>]) {
-        let known = Candidates::read(self.before);
-        let mut pool = Pool::new(Part::PlaceDetails, self.before);
+        let known = self.before.into_iter().flat_map(Kernel::all_stored::<PlaceRecord>);
+        let known = known.map(|(_, place)| (owner(&place), place.details.get()));
+        let mut pool = Pool::new(Part::PlaceDetails, self.before, known);
         let mut buffer = Buffer::default();
         let mut records = Vec::with_capacity(self.view.places.len());
         for object in self.view.object_ids() {
@@ -34,15 +34,15 @@ impl Adding<'_> {
                         record.entry.get(),
                         &mut buffer,
                     );
-                    record.details.set(pool.put(buffer.bytes(), known.of(&record)));
+                    record.details.set(pool.put(buffer.bytes(), owner(&record)));
                     records.push(record);
                 }
             }
         }
-        let (new, first) = pool.finish();
-        self.part(Part::PlaceDetails, new, 0, first);
-        let own: Vec<u64> = records.iter().map(key).collect();
-        self.call(Space::PlaceIds, &own, &known.keys, Free::Places);
+        let own: Vec<u64> = records.iter().map(|record| owner(record).key).collect();
+        let known: Vec<u64> = pool.keys().collect();
+        self.bytes(pool);
+        self.call(Space::PlaceIds, &own, &known, Free::Places);
         self.share_rows(&records);
     }
 
@@ -85,8 +85,9 @@ impl Adding<'_> {
 }
 
 /// What a placement is recognized by: its function and entry.
-fn key(place: &PlaceRecord) -> u64 {
-    u64::from(place.function.get()) << 32 | u64::from(place.entry.get())
+fn owner(place: &PlaceRecord) -> Owner {
+    let function = place.function.get();
+    Owner { key: u64::from(function) << 32 | u64::from(place.entry.get()), group: function }
 }
 
 /// Gives the addresses of an object shared ones.
@@ -103,35 +104,5 @@ impl Moving for Shift<'_> {
     fn address(&mut self, address: u64) -> u64 {
         let pc = u32::try_from(address.wrapping_sub(self.base)).ok();
         pc.and_then(|pc| self.to.shared_pc(pc)).map_or(address, |pc| encoded(pc, self.base))
-    }
-}
-
-/// Where details may be already: those of placements of the same function at the same address.
-#[derive(Default)]
-struct Candidates {
-    by_place: FxHashMap<u64, u32>,
-    /// The details of a record, and the one before with the same key, or `u32::MAX`.
-    details: Vec<(u32, u32)>,
-    /// The key of each record.
-    keys: Vec<u64>,
-}
-
-impl Candidates {
-    fn read(before: Option<&probeidx_format::store::Kernel<'_>>) -> Self {
-        let mut own = Self::default();
-        let Some(kernel) = before else { return own };
-        own.by_place.reserve(kernel.length(Space::Places) as usize);
-        for (_, place) in kernel.all_stored::<PlaceRecord>() {
-            let here = own.details.len() as u32;
-            let last = own.by_place.insert(key(&place), here);
-            own.keys.push(key(&place));
-            own.details.push((place.details.get(), last.unwrap_or(u32::MAX)));
-        }
-        own
-    }
-    fn of(&self, place: &PlaceRecord) -> impl Iterator<Item = u32> {
-        let first = self.by_place.get(&key(place)).copied();
-        let next = |at: &u32| Some(self.details[*at as usize].1).filter(|at| *at != u32::MAX);
-        std::iter::successors(first, next).map(|at| self.details[at as usize].0)
     }
 }

@@ -1,8 +1,6 @@
 //! Finds the rows of a kernel among those of the kernel before it.
 use probeidx_format::store::Kernel;
-use probeidx_format::store::kernel::is_bytes;
 use probeidx_format::store::runs::Builder;
-use probeidx_format::store::segment::Part;
 use probeidx_format::store::translate::Shared;
 use probeidx_format::zerocopy::IntoBytes;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -123,55 +121,5 @@ impl<R: Shared + PartialBytes> Known<R> {
         };
         let behind = equal().skip_while(|at| *at < next).take(LOOKED_AT).find(fits);
         behind.or_else(|| equal().take(LOOKED_AT).find(fits))
-    }
-}
-
-/// Bytes that records refer to: found in the segments before, or appended.
-pub struct Pool<'p> {
-    part: Part,
-    before: Option<&'p Kernel<'p>>,
-    first: u32,
-    new: Vec<u8>,
-    /// What was appended, by hash: its start and length.
-    own: FxHashMap<u64, (u32, u32)>,
-}
-
-impl<'p> Pool<'p> {
-    /// Nothing yet.
-    pub fn new(part: Part, before: Option<&'p Kernel<'p>>) -> Self {
-        debug_assert!(is_bytes(part));
-        let first = before.map_or(0, |kernel| kernel.end(part));
-        Self { part, before, first, new: vec![], own: FxHashMap::default() }
-    }
-    /// The number of the first of these bytes, given where they may be already.
-    pub fn put(&mut self, bytes: &[u8], candidates: impl IntoIterator<Item = u32>) -> u32 {
-        if let Some(kernel) = self.before {
-            let is_there = |at: &u32| kernel.bytes(self.part, *at).starts_with(bytes);
-            if let Some(at) = candidates.into_iter().find(is_there) {
-                return at;
-            }
-        }
-        let mut hasher = FxHasher::default();
-        hasher.write(bytes);
-        let at = self.new.len() as u32;
-        let (start, length) = *self.own.entry(hasher.finish()).or_insert((at, bytes.len() as u32));
-        if start != at && self.new[start as usize..][..length as usize] == *bytes {
-            return self.first + start;
-        }
-        self.new.extend_from_slice(bytes);
-        self.first + at
-    }
-    /// As [`put`](Self::put), but not among those that were appended.
-    pub fn put_own(&mut self, bytes: &[u8], candidates: impl IntoIterator<Item = u32>) -> u32 {
-        let is_there = |kernel: &Kernel<'_>, at: u32| kernel.bytes(self.part, at).starts_with(bytes);
-        let found = self.before.and_then(|kernel| candidates.into_iter().find(|at| is_there(kernel, *at)));
-        found.unwrap_or_else(|| {
-            self.new.extend_from_slice(bytes);
-            self.first + (self.new.len() - bytes.len()) as u32
-        })
-    }
-    /// The bytes to be appended, and the number of the first.
-    pub fn finish(self) -> (Vec<u8>, u32) {
-        (self.new, self.first)
     }
 }

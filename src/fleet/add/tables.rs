@@ -1,7 +1,7 @@
 //! All tables that nothing else has to wait for.
 use super::Adding;
 use super::pieces::{self, Piece};
-use super::rows::Pool;
+use super::pool::{Owner, Pool};
 use probeidx_format::id::{FunctionId, ObjectId, Pc, PlaceId, StrId, SymbolId, TypeId};
 use probeidx_format::lines::{self, Row};
 use probeidx_format::record::*;
@@ -140,11 +140,12 @@ impl Adding<'_> {
     }
     /// Cuts the rows of each sequence at the symbols; returns the first sequence of each object.
     fn sequences(&mut self, files: &[Vec<u32>]) -> Vec<u32> {
-        let mut known: FxHashMap<(u32, u32), Vec<u32>> = FxHashMap::default();
-        for (_, s) in self.before.into_iter().flat_map(Kernel::all_stored::<SequenceRecord>) {
-            known.entry((s.unit.get(), s.start.get())).or_default().push(s.rows.get());
-        }
-        let mut pool = Pool::new(Part::Lines, self.before);
+        let owner = |s: &SequenceRecord| {
+            let unit = s.unit.get();
+            Owner { key: u64::from(unit) << 32 | u64::from(s.start.get()), group: unit }
+        };
+        let known = self.before.into_iter().flat_map(Kernel::all_stored::<SequenceRecord>);
+        let mut pool = Pool::new(Part::Lines, self.before, known.map(|(_, s)| (owner(&s), s.rows.get())));
         let (mut records, mut firsts, mut bytes) = (vec![], vec![], vec![]);
         for object in self.view.object_ids() {
             firsts.push(records.len() as u32);
@@ -161,8 +162,7 @@ impl Adding<'_> {
                 let mut record = own.translate(&self.to);
                 bytes.clear();
                 lines::put(&mut bytes, start, rows);
-                let candidates = known.get(&(record.unit.get(), record.start.get()));
-                record.rows.set(pool.put(&bytes, candidates.into_iter().flatten().copied()));
+                record.rows.set(pool.put(&bytes, owner(&record)));
                 records.push(record);
             };
             let mut rows: Vec<Row> = vec![];
@@ -195,18 +195,15 @@ impl Adding<'_> {
             }
         }
         firsts.push(records.len() as u32);
-        let (new, first) = pool.finish();
-        self.part(Part::Lines, new, 0, first);
+        self.bytes(pool);
         self.share(&records);
         firsts
     }
     /// Where instructions start, for each symbol with code.
     fn code(&mut self) {
-        let mut known: FxHashMap<u32, u32> = FxHashMap::default();
-        for (_, code) in self.before.into_iter().flat_map(Kernel::all_stored::<CodeRecord>) {
-            known.insert(code.start.get(), code.boundaries.get());
-        }
-        let mut pool = Pool::new(Part::Boundaries, self.before);
+        let known = self.before.into_iter().flat_map(Kernel::all_stored::<CodeRecord>);
+        let known = known.map(|(_, code)| (at(code.start), code.boundaries.get()));
+        let mut pool = Pool::new(Part::Boundaries, self.before, known);
         let (mut records, mut firsts): (Vec<CodeRecord>, Vec<PostingRecord>) = Default::default();
         for object in self.view.object_ids() {
             firsts.push(PostingRecord { first: U32::new(records.len() as u32) });
@@ -224,24 +221,21 @@ impl Adding<'_> {
                     let own = CodeRecord { start: Pc::new(from), end: Pc::new(to), boundaries: U32::ZERO };
                     let mut record = own.translate(&self.to);
                     let bytes = boundaries::encode(&part);
-                    record.boundaries.set(pool.put(&bytes, known.get(&record.start.get()).copied()));
+                    record.boundaries.set(pool.put(&bytes, at(record.start)));
                     records.push(record);
                     from = to;
                 }
             }
         }
         firsts.push(PostingRecord { first: U32::new(records.len() as u32) });
-        let (new, first) = pool.finish();
-        self.part(Part::Boundaries, new, 0, first);
+        self.bytes(pool);
         self.share(&records);
         self.packed(Part::CodeStarts, &firsts, 0);
     }
     fn frames(&mut self) {
-        let mut known: FxHashMap<u32, u32> = FxHashMap::default();
-        for (_, frame) in self.before.into_iter().flat_map(Kernel::all_stored::<FrameRecord>) {
-            known.insert(frame.start.get(), frame.rows.get());
-        }
-        let mut pool = Pool::new(Part::FrameRows, self.before);
+        let known = self.before.into_iter().flat_map(Kernel::all_stored::<FrameRecord>);
+        let known = known.map(|(_, frame)| (at(frame.start), frame.rows.get()));
+        let mut pool = Pool::new(Part::FrameRows, self.before, known);
         let mut records = vec![];
         let mut bytes = vec![];
         for object in self.view.object_ids() {
@@ -251,12 +245,11 @@ impl Adding<'_> {
                 bytes.clear();
                 frames::put(&mut bytes, frame.start.get(), &rows);
                 let mut record = frame.translate(&self.to);
-                record.rows.set(pool.put(&bytes, known.get(&record.start.get()).copied()));
+                record.rows.set(pool.put(&bytes, at(record.start)));
                 records.push(record);
             }
         }
-        let (new, first) = pool.finish();
-        self.part(Part::FrameRows, new, 0, first);
+        self.bytes(pool);
         self.share(&records);
     }
     fn users(&mut self) {
@@ -311,6 +304,11 @@ impl Adding<'_> {
             .collect();
         self.share(&options);
     }
+}
+
+/// What belongs to an address.
+fn at(start: Pc) -> Owner {
+    Owner { key: start.get().into(), group: 0 }
 }
 
 /// Where the functions of an object's symbol table start, ascending.

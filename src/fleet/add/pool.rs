@@ -1,0 +1,187 @@
+//! Bytes that records refer to: found in the segments before, made of those by a patch, or appended.
+use probeidx_format::store::Kernel;
+use probeidx_format::store::kernel::is_bytes;
+use probeidx_format::store::patch;
+use probeidx_format::store::record::PatchedRecord;
+use probeidx_format::store::segment::Part;
+use probeidx_format::zerocopy::byteorder::little_endian::U32;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::Hasher;
+
+/// What bytes belong to, by which those of the kernel before are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Mostly the same in both kernels.
+    pub key: u64,
+    /// What those have in common that may stand for each other if the key is not known.
+    pub group: u32,
+}
+
+/// The bytes of a part.
+pub struct Pool<'p> {
+    part: Part,
+    before: Option<&'p Kernel<'p>>,
+    known: Candidates,
+    first: u32,
+    new: Vec<u8>,
+    patched: Vec<PatchedRecord>,
+    /// What was appended, by hash: its start and length.
+    own: FxHashMap<u64, (u32, u32)>,
+}
+
+/// How many candidates a patch is tried with.
+const TRIED: usize = 3;
+
+impl<'p> Pool<'p> {
+    /// Nothing yet, given the owners of bytes in the kernel before, in its order.
+    pub fn new(
+        part: Part,
+        before: Option<&'p Kernel<'p>>,
+        known: impl IntoIterator<Item = (Owner, u32)>,
+    ) -> Self {
+        debug_assert!(is_bytes(part));
+        let first = before.map_or(0, |kernel| kernel.end(part));
+        let known = Candidates::read(known);
+        Self { part, before, known, first, new: vec![], patched: vec![], own: FxHashMap::default() }
+    }
+    /// Of which part they are.
+    pub fn part(&self) -> Part {
+        self.part
+    }
+    /// The keys of the owners in the kernel before.
+    pub fn keys(&self) -> impl Iterator<Item = u64> {
+        self.known.all.iter().map(|candidate| candidate.owner.key)
+    }
+    /// The number of these bytes.
+    pub fn put(&mut self, bytes: &[u8], owner: Owner) -> u32 {
+        let (found, near) = self.find(bytes, owner, |_| true);
+        if let Some(found) = found {
+            return found;
+        }
+        let mut hasher = FxHasher::default();
+        hasher.write(bytes);
+        let hash = hasher.finish();
+        if let Some((start, length)) = self.own.get(&hash)
+            && self.new[*start as usize..][..*length as usize] == *bytes
+        {
+            return self.first + start;
+        }
+        let (at, is_patch) = self.append(bytes, &near);
+        if !is_patch {
+            self.own.insert(hash, (at - self.first, bytes.len() as u32));
+        }
+        at
+    }
+    /// As [`put`](Self::put), but never those that were put before, nor those of a number that is not free.
+    pub fn put_own(&mut self, bytes: &[u8], owner: Owner, is_free: impl Fn(u32) -> bool) -> u32 {
+        let (found, near) = self.find(bytes, owner, is_free);
+        found.unwrap_or_else(|| self.append(bytes, &near).0)
+    }
+    /// The bytes where they are already, or what is near to them.
+    fn find(&mut self, bytes: &[u8], owner: Owner, is_free: impl Fn(u32) -> bool) -> (Option<u32>, Vec<u32>) {
+        let Some(kernel) = self.before else { return (None, vec![]) };
+        let mut near = vec![];
+        for (place, at) in self.known.of(owner) {
+            if is_free(at) && kernel.bytes(self.part, at).starts_with(bytes) {
+                self.known.next = place + 1;
+                return (Some(at), near);
+            }
+            if near.len() < TRIED {
+                near.push(at);
+                self.known.next = place + 1;
+            }
+        }
+        (None, near)
+    }
+    /// Appends bytes, as a patch if that is shorter. Returns their number, and whether it is a patch.
+    fn append(&mut self, bytes: &[u8], near: &[u32]) -> (u32, bool) {
+        let at = self.first + self.new.len() as u32;
+        let mut shortest: Option<Vec<u8>> = None;
+        // Blobs are read as they are.
+        let kernel = self.before.filter(|_| self.part != Part::Blobs);
+        for (kernel, base) in
+            kernel.into_iter().flat_map(|kernel| near.iter().map(move |base| (kernel, *base)))
+        {
+            let (old, patches) = (kernel.bytes(self.part, base), kernel.patches(self.part, base));
+            if patches >= patch::DEEPEST {
+                continue;
+            }
+            // What a patch makes has an end of its own.
+            let old = if patches == 0 { self.known.whole(old, base) } else { old };
+            let patch = patch::make(base, old, bytes);
+            shortest = [shortest, patch].into_iter().flatten().min_by_key(Vec::len);
+        }
+        match shortest {
+            Some(patch) => {
+                self.new.extend_from_slice(&patch);
+                self.patched.push(PatchedRecord { part: U32::new(self.part as u32), number: U32::new(at) });
+                (at, true)
+            }
+            None => {
+                self.new.extend_from_slice(bytes);
+                (at, false)
+            }
+        }
+    }
+    /// The bytes to be appended, the number of the first, and which of them are patches.
+    pub fn finish(self) -> (Vec<u8>, u32, Vec<PatchedRecord>) {
+        (self.new, self.first, self.patched)
+    }
+}
+
+/// Where the kernel before has bytes, and whose they are.
+struct Candidates {
+    all: Vec<Candidate>,
+    /// The first one of each key.
+    by_key: FxHashMap<u64, u32>,
+    /// All numbers, ascending: bytes end where others start.
+    starts: Vec<u32>,
+    /// The one behind the last that was taken: what follows mostly follows there too.
+    next: usize,
+}
+
+struct Candidate {
+    owner: Owner,
+    number: u32,
+    /// The next one with the same key, or `u32::MAX`.
+    same: u32,
+}
+
+/// How far from where it is expected one is looked for whose key is not known.
+const WINDOW: usize = 48;
+
+impl Candidates {
+    fn read(known: impl IntoIterator<Item = (Owner, u32)>) -> Self {
+        let known = known.into_iter();
+        let mut all: Vec<Candidate> =
+            known.map(|(owner, number)| Candidate { owner, number, same: u32::MAX }).collect();
+        let mut by_key: FxHashMap<u64, u32> = FxHashMap::default();
+        by_key.reserve(all.len());
+        for (at, candidate) in all.iter_mut().enumerate().rev() {
+            candidate.same = by_key.insert(candidate.owner.key, at as u32).unwrap_or(u32::MAX);
+        }
+        let mut starts: Vec<u32> = all.iter().map(|candidate| candidate.number).collect();
+        starts.sort_unstable();
+        Self { all, by_key, starts, next: 0 }
+    }
+    /// Those of a key, else those of the group that are near to the last one; each with its position.
+    fn of(&self, owner: Owner) -> impl Iterator<Item = (usize, u32)> + use<> {
+        let first = self.by_key.get(&owner.key).copied();
+        let same = |at: &u32| Some(self.all[*at as usize].same).filter(|at| *at != u32::MAX);
+        let mut found: Vec<usize> = std::iter::successors(first, same).map(|at| at as usize).collect();
+        if found.is_empty() {
+            let behind = self.next..(self.next + WINDOW).min(self.all.len());
+            let ahead = self.next.saturating_sub(WINDOW)..self.next.min(self.all.len());
+            let near = behind.chain(ahead.rev());
+            found.extend(near.filter(|at| self.all[*at].owner.group == owner.group));
+        }
+        let numbered: Vec<(usize, u32)> = found.into_iter().map(|at| (at, self.all[at].number)).collect();
+        numbered.into_iter()
+    }
+    /// The bytes of a number up to those of the next one.
+    fn whole<'b>(&self, bytes: &'b [u8], number: u32) -> &'b [u8] {
+        let next = self.starts.partition_point(|start| *start <= number);
+        let length = self.starts.get(next).map_or(bytes.len(), |next| (next - number) as usize);
+        &bytes[..length.min(bytes.len())]
+    }
+}
