@@ -103,7 +103,7 @@ pub enum Command {
     Blacklist(Blacklist),
     /// Show the differences between two kernels
     Diff(Diff),
-    /// Keep many kernels in one store: add, merge, remove, list, verify
+    /// Keep many kernels in one store: add, merge, remove, list, verify, report
     Fleet(Fleet),
     /// Show what changed of a function, member, tracepoint, alias or line over many kernels
     History(History),

@@ -4,6 +4,7 @@ use super::build;
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
+use super::report;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fleet;
 use crate::query::Index;
@@ -33,6 +34,7 @@ pub fn run(asked: &Fleet, config: &Config, out: &mut dyn Write) -> Result<Outcom
             Ok(Outcome::Done)
         }
         Action::List => list(config, out),
+        Action::Report { modules } => report::run(*modules, config, out),
         Action::Verify => {
             let kernels = fleet::verify(there(config)?)?;
             let written = match config.json {

@@ -25,6 +25,7 @@ mod index;
 mod lines;
 mod man;
 mod processes;
+mod report;
 mod resolve;
 mod serve;
 mod source;

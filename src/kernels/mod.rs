@@ -69,26 +69,33 @@ impl Kernels {
         paths: &[PathBuf],
         question: impl Fn(&Index) -> Result<T> + Sync,
     ) -> Vec<Result<T>> {
-        let answers = Mutex::new(Vec::with_capacity(paths.len()));
-        let next = AtomicUsize::new(0);
-        let work = || {
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(path) = paths.get(at) else { break };
-                let answer = self.open(path).and_then(|index| question(&index).map_err(|e| index.named(e)));
-                answers.lock().unwrap_or_else(PoisonError::into_inner).push((at, answer));
-            }
-        };
-        let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(paths.len());
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(work);
-            }
-            work();
-        });
-        let mut answers: Vec<(usize, Result<T>)> =
-            answers.into_inner().unwrap_or_else(PoisonError::into_inner);
-        answers.sort_unstable_by_key(|(at, _)| *at);
-        answers.into_iter().map(|(_, answer)| answer).collect()
+        side_by_side(paths, |path| {
+            self.open(path).and_then(|index| question(&index).map_err(|e| index.named(e)))
+        })
     }
+}
+
+/// Asks the same of several things, on all processors; the answers are in their order. If the question panics, the others
+/// end and the panic is passed on to the caller.
+pub fn side_by_side<I: Sync, T: Send>(items: &[I], question: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let answers = Mutex::new(Vec::with_capacity(items.len()));
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else { break };
+            let answer = question(item);
+            answers.lock().unwrap_or_else(PoisonError::into_inner).push((at, answer));
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(items.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut answers: Vec<(usize, T)> = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    answers.sort_unstable_by_key(|(at, _)| *at);
+    answers.into_iter().map(|(_, answer)| answer).collect()
 }

@@ -9,6 +9,7 @@ pub mod history;
 pub mod json;
 pub mod kprobe_events;
 pub mod lines;
+pub mod report;
 pub mod steps;
 pub mod tapset;
 pub mod tapset_definitions;

@@ -45,4 +45,16 @@ pub enum Action {
     List,
     /// Check every byte
     Verify,
+    /// Count what is inlined, transformed and duplicated, and what changed from kernel to kernel and line to line
+    #[command(
+        after_help = "What is counted, and the fields of --json, is in docs/fleet-report.md. A folder of indexes will do, \
+                            too.\n\n\
+                            Examples:\n  probeidx --db fleet fleet report\n  \
+                            probeidx fleet report --kernel 'debian/*/cloud-amd64' --json"
+    )]
+    Report {
+        /// Count the functions and tracepoints of modules, too
+        #[arg(long)]
+        modules: bool,
+    },
 }

@@ -28,6 +28,11 @@ pub fn matching<'a>(view: &'a View<'a>, spec: &TraceSpec) -> impl Iterator<Item 
     })
 }
 
+/// All tracepoints, in the same order.
+pub fn all<'a>(view: &'a View<'a>) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
+    view.tracepoints().iter().map(move |record| Tracepoint { view, record })
+}
+
 impl<'a> Tracepoint<'a> {
     /// The name, which is also the event's.
     pub fn name(&self) -> &'a [u8] {

@@ -3,7 +3,7 @@ use crate::support::fixture::{RELEASE, Recipe, Tree, USUAL};
 use crate::support::program::{Run, run_in};
 use probeidx::Pattern;
 use probeidx::query::Index;
-use probeidx::query::report::{self, Changes, Shares};
+use probeidx::query::report::{self, Changes, Kind, Shares, Spellings, Surface};
 use probeidx::query::spec::ModuleScope;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -197,9 +197,42 @@ fn shares_and_changes_of_whole_kernels() {
     }
     assert_eq!((before.collided, after.collided), (0, 1), "stays");
     assert_eq!((before.duplicated, after.duplicated), (0, 0));
-    let changes = report::changes([&old, &new]);
-    let function = changes["function"];
-    assert_eq!((function.added, function.removed), (2, 1), "comes and stays, goes: {changes:?}");
-    assert_eq!(changes["struct"], Changes { added: 0, removed: 0, changed: 1 }, "grown");
-    assert_eq!(changes["tracepoint"], Changes::default());
+    let mut spellings = Spellings::default();
+    let mut surface = |view| Surface::of_kernel(view, &ModuleScope::Any, &mut spellings);
+    let (old, new) = (surface(&old), surface(&new));
+    let [function, of, tracepoint] =
+        [Kind::Function, Kind::Struct, Kind::Tracepoint].map(|kind| report::changes(&old, &new, kind));
+    assert!(function.added > 0 && function.removed > 0 && function.changed > 0, "{function:?}");
+    assert_eq!(function.before + function.added - function.removed, function.after);
+    assert_eq!((of.added, of.removed, of.changed), (0, 0, 1), "grown: {of:?}");
+    assert_eq!((tracepoint.added, tracepoint.removed, tracepoint.changed), (0, 0, 0));
+    for kind in Kind::ALL {
+        let Changes { added, removed, changed, how, .. } = report::changes(&new, &new, kind);
+        assert_eq!((added, removed, changed, how.len()), (0, 0, 0, 0), "a kernel and itself");
+    }
+}
+
+#[test]
+fn a_report_has_a_line_for_each_kernel_and_for_each_kind_at_each_step() {
+    let out = ask(&["--json", "fleet", "report", "--modules"]).found();
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (shares, changes): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| line["kind"] == "shares");
+    assert_eq!(shares.len(), KERNELS.len());
+    for line in shares {
+        let [all, not, fully, partly] = ["functions", "not_inlined", "fully_inlined", "selectively_inlined"]
+            .map(|field| line[field].as_u64().unwrap());
+        assert_eq!(not + fully + partly, all);
+    }
+    let mut steps: Vec<_> = changes
+        .iter()
+        .map(|line| ["between", "before", "after"].map(|f| line[f].as_str().unwrap()))
+        .collect();
+    assert_eq!(steps.len() % Kind::ALL.len(), 0);
+    steps.dedup();
+    let [one, two, new, _] = KERNELS.map(|k| k.0);
+    assert_eq!(steps, [["kernels", one, two], ["lines", two, new]]);
+    let grown = changes.iter().find(|line| line["between"] == "lines" && line["of"] == "struct").unwrap();
+    assert_eq!(grown["changed"], 1, "{grown}");
+    let table = ask(&["fleet", "report", "--modules", "--kernel", "*/*/rt"]).found();
+    assert!(table.contains("6.1.0-2-rt .. 6.2.0-1-rt") && !table.contains("6.2.0-1-up"), "{table}");
 }
