@@ -20,6 +20,9 @@ const COARSE: u32 = 16;
 /// The exponents from here on share a symbol.
 const LARGE: u32 = 34;
 
+/// The zeros at the start of the longest exponential Golomb code that is written.
+const LONGEST_GOLOMB: u32 = 34;
+
 /// The number of symbols for numbers.
 pub(crate) const NUMBER: usize = symbols(4);
 /// The number of symbols for columns.
@@ -106,6 +109,19 @@ impl BitWriter {
         } else {
             self.put(bits, count);
         }
+    }
+    /// Appends these bits; those above are 0.
+    #[inline]
+    pub fn bits(&mut self, bits: u32, count: u32) {
+        self.put(bits.into(), count);
+    }
+    /// Appends a number, at most 2^33: its exponential Golomb code. Of the order `o`, a number below `2^o` takes `o + 1` bits,
+    /// and each further power of two two bits more.
+    pub fn golomb(&mut self, order: u32, value: u64) {
+        let value = value + (1 << order);
+        let exponent = value.ilog2();
+        self.put(0, exponent - order);
+        self.put_long(value, exponent + 1);
     }
     /// Appends so many of the next bits.
     pub fn copy(&mut self, mut from: Bits<'_>, count: usize) {
@@ -229,6 +245,35 @@ impl<'a> Bits<'a> {
         let bits = self.word() >> 1 >> (63 - count);
         self.at += count as usize;
         bits
+    }
+    /// The next bit.
+    #[inline(always)]
+    pub fn bit(&mut self) -> u32 {
+        let bit = self.word() >> 63;
+        self.at += 1;
+        bit as u32
+    }
+    /// The next exponential Golomb code.
+    #[inline(always)]
+    pub fn golomb(&mut self, order: u32) -> u64 {
+        let word = self.word();
+        let length = 2 * word.leading_zeros() + 1 + order;
+        // The word has at least 57 bits.
+        if length > 57 {
+            return self.long_golomb(order);
+        }
+        self.at += length as usize;
+        (word >> (64 - length)).wrapping_sub(1 << order)
+    }
+    #[cold]
+    fn long_golomb(&mut self, order: u32) -> u64 {
+        let zeros = self.word().leading_zeros();
+        if zeros > LONGEST_GOLOMB {
+            *self = self.past_the_end();
+            return 0;
+        }
+        self.at += zeros as usize;
+        self.take_long(zeros + 1 + order).wrapping_sub(1 << order)
     }
     fn take_long(&mut self, count: u32) -> u64 {
         let high = if count > 32 { self.take(count - 32) << 32 } else { 0 };
@@ -373,6 +418,25 @@ mod tests {
             prop_assert!(!reader.ended());
             reader.symbol(codes::OUTER);
             prop_assert!(reader.ended());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn golomb_codes_are_read_as_they_were_put(numbers in prop::collection::vec((any::<u32>(), 0u32..34, 0u32..4), 0..40)) {
+            let value = |number: u32, bits: u32| u64::from(number) << 2 >> (34 - bits);
+            let mut writer = BitWriter::default();
+            for (number, bits, order) in &numbers {
+                writer.bits(number & 1, 1);
+                writer.golomb(*order, value(*number, *bits));
+            }
+            let out = writer.finish();
+            let mut reader = Bits::new(&out);
+            for (number, bits, order) in numbers {
+                prop_assert_eq!(reader.bit(), number & 1);
+                prop_assert_eq!(reader.golomb(order), value(number, bits));
+            }
+            prop_assert_eq!(out.len(), reader.position().div_ceil(8));
         }
     }
 

@@ -219,6 +219,7 @@ pub mod names;
 pub mod order;
 mod parts;
 pub mod record;
+pub mod records;
 mod sites;
 pub mod store;
 pub mod table;

@@ -3,7 +3,6 @@
 use crate::error::{Error, Result};
 use crate::header::SectionName;
 use crate::record::*;
-use crate::store::Kernel;
 use crate::view::View;
 
 impl View<'_> {
@@ -24,8 +23,7 @@ impl View<'_> {
         object(|o| o.first_range.get(), self.ranges.len())?;
         object(|o| o.first_sequence.get(), self.sequences.len())?;
         object(|o| o.first_site.get(), self.sites.len())?;
-        let refused = self.store().map_or(self.refused, Kernel::refused);
-        object(|o| o.first_refused.get(), refused.len())?;
+        object(|o| o.first_refused.get(), self.refused.len())?;
         object(|o| o.first_frame.get(), self.frames.len())?;
         check(SectionName::Units, rises(self.units, |u| u.first_place.get(), self.places.len()))?;
         check(SectionName::Units, rises(self.units, |u| u.first_file.get(), self.unit_files.len()))

@@ -12,6 +12,7 @@ use crate::meta::Meta;
 use crate::names;
 use crate::order::ByteOrder;
 use crate::record::*;
+use crate::records::Records;
 use crate::store::record::{CodeRecord, LabelRecord, OptionRecord, UseRecord};
 use crate::store::translate::Translate;
 use crate::store::{BLOBS, Kernel, Part, Space};
@@ -36,11 +37,11 @@ pub struct View<'a> {
     pub(crate) release: StrId,
     pub(crate) strings: &'a [u8],
     /// vmlinux, then the modules by name; one record more than objects.
-    pub objects: &'a [ObjectRecord],
+    pub objects: Records<'a, ObjectRecord>,
     /// By object.
     pub sections: Table<'a, SectionRecord>,
     /// By object; one record more than units.
-    pub units: &'a [UnitRecord],
+    pub units: Records<'a, UnitRecord>,
     pub(crate) unit_files: Table<'a, StrId>,
     /// Sorted; one record more than names.
     pub names: Table<'a, NameRecord>,
@@ -66,13 +67,13 @@ pub struct View<'a> {
     pub(crate) lines: &'a [u8],
     pub(crate) sites: Table<'a, SiteRecord>,
     pub(crate) segments: &'a [SegmentRecord],
-    pub(crate) refused: &'a [RefusedRecord],
+    pub(crate) refused: Records<'a, RefusedRecord>,
     pub(crate) boundaries: &'a [u8],
     pub(crate) type_users: Table<'a, TypeUsersRecord>,
     pub(crate) type_uses: &'a [u8],
     pub(crate) frames: Table<'a, FrameRecord>,
     pub(crate) frame_rows: &'a [u8],
-    pub(crate) tracepoints: &'a [TracepointRecord],
+    pub(crate) tracepoints: Records<'a, TracepointRecord>,
     pub(crate) event_fields: Table<'a, EventFieldRecord>,
     pub(crate) labels: &'a [u8],
     pub(crate) configuration: &'a [u8],
@@ -96,9 +97,9 @@ impl<'a> View<'a> {
             machine: header.machine.get(),
             release: header.release,
             strings: bytes(file, directory, S::Strings)?,
-            objects: records(file, directory, S::Objects)?,
+            objects: Records::of_slice(records(file, directory, S::Objects)?),
             sections: table(file, directory, S::Sections)?,
-            units: records(file, directory, S::Units)?,
+            units: Records::of_slice(records(file, directory, S::Units)?),
             unit_files: table(file, directory, S::UnitFiles)?,
             names: table(file, directory, S::Names)?,
             name_hash: records(file, directory, S::NameHash)?,
@@ -117,13 +118,13 @@ impl<'a> View<'a> {
             lines: bytes(file, directory, S::Lines)?,
             sites: table(file, directory, S::Sites)?,
             segments: records(file, directory, S::Segments)?,
-            refused: records(file, directory, S::Refused)?,
+            refused: Records::of_slice(records(file, directory, S::Refused)?),
             boundaries: bytes(file, directory, S::Boundaries)?,
             type_users: table(file, directory, S::TypeUsers)?,
             type_uses: bytes(file, directory, S::TypeUses)?,
             frames: table(file, directory, S::Frames)?,
             frame_rows: bytes(file, directory, S::FrameRows)?,
-            tracepoints: records(file, directory, S::Tracepoints)?,
+            tracepoints: Records::of_slice(records(file, directory, S::Tracepoints)?),
             event_fields: table(file, directory, S::EventFields)?,
             labels: bytes(file, directory, S::Labels)?,
             configuration: bytes(file, directory, S::Configuration)?,
@@ -252,8 +253,8 @@ impl<'a> View<'a> {
         }
     }
     /// The tracepoints, sorted by name, system and object.
-    pub fn tracepoints(&self) -> &'a [TracepointRecord] {
-        self.store.map_or(self.tracepoints, Kernel::tracepoints)
+    pub fn tracepoints(&self) -> Records<'a, TracepointRecord> {
+        self.tracepoints
     }
     /// The bytes of a string. Cost: its length.
     #[inline]
@@ -323,9 +324,8 @@ impl<'a> View<'a> {
         })
     }
     /// The ranges of an object in the kernel's own blacklist.
-    pub fn refused_of(&self, object: ObjectId) -> &'a [RefusedRecord] {
-        let refused = self.store.map_or(self.refused, Kernel::refused);
-        refused.get(self.part(object, |o| o.first_refused, refused.len())).unwrap_or_default()
+    pub fn refused_of(&self, object: ObjectId) -> Records<'a, RefusedRecord> {
+        self.refused.part(self.part(object, |o| o.first_refused, self.refused.len()))
     }
     /// The ranges of an object with frame rules.
     pub fn frames_of(&self, object: ObjectId) -> Table<'a, FrameRecord> {
@@ -337,11 +337,10 @@ impl<'a> View<'a> {
         frames::Rows::read(rows, frame.start.get())
     }
     /// The tracepoints of a name, by system and object. Cost: a binary search.
-    pub fn tracepoints_named(&self, name: &[u8]) -> &'a [TracepointRecord] {
-        let tracepoints = self.tracepoints();
-        let first = tracepoints.partition_point(|t| self.string(t.name) < name);
-        let rest = &tracepoints[first..];
-        &rest[..rest.partition_point(|t| self.string(t.name) == name)]
+    pub fn tracepoints_named(&self, name: &[u8]) -> Records<'a, TracepointRecord> {
+        let first = self.tracepoints.partition_point(|t| self.string(t.name) < name);
+        let rest = self.tracepoints.part(first..self.tracepoints.len());
+        rest.part(0..rest.partition_point(|t| self.string(t.name) == name))
     }
     /// The fields of a tracepoint's event, without those common to all events.
     pub fn event_fields(&self, tracepoint: &TracepointRecord) -> Table<'a, EventFieldRecord> {

@@ -1,5 +1,6 @@
 //! A kernel of a store: rows of all segments of its chain, in its own numbering.
 use super::assembled::Assembled;
+use super::kept::Kept;
 use super::levels::Levels;
 use super::patch::{self, Patch};
 use super::record::*;
@@ -10,28 +11,27 @@ use crate::details::Details;
 use crate::error::{Error, Result};
 use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId};
 use crate::record::*;
+use crate::records::{KeptRows, Records};
 use crate::store::moved::Moved;
 use crate::table::{Rows, Table};
 use std::ops::Range;
-use std::sync::OnceLock;
-use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::U32;
+use zerocopy::{FromBytes, FromZeros};
 
 /// In place of the number after the last one of a table.
 pub const END: u32 = u32::MAX - 1;
 
-/// A kernel of a store. Opening it reads the header of each segment of its chain, and the objects and units when they
-/// are first asked for.
+/// A kernel of a store. Opening it reads the header of each segment of its chain.
 pub struct Kernel<'a> {
     /// The first of the chain first; this kernel's own last.
     chain: Vec<Segment<'a>>,
     levels: Levels<'a>,
     lines: Table<'a, LineRun>,
     assembled: Assembled,
-    objects: OnceLock<Vec<ObjectRecord>>,
-    units: OnceLock<Vec<UnitRecord>>,
-    tracepoints: OnceLock<Vec<TracepointRecord>>,
-    refused: OnceLock<Vec<RefusedRecord>>,
+    objects: Kept<ObjectRecord>,
+    units: Kept<UnitRecord>,
+    tracepoints: Kept<TracepointRecord>,
+    refused: Kept<RefusedRecord>,
 }
 
 impl<'a> Kernel<'a> {
@@ -56,10 +56,10 @@ impl<'a> Kernel<'a> {
             chain: open,
             lines: own.rows(Part::LineRuns),
             assembled: Assembled::default(),
-            objects: OnceLock::new(),
-            units: OnceLock::new(),
-            tracepoints: OnceLock::new(),
-            refused: OnceLock::new(),
+            objects: Kept::default(),
+            units: Kept::default(),
+            tracepoints: Kept::default(),
+            refused: Kept::default(),
         })
     }
     /// The segments, the kernel's own last.
@@ -205,34 +205,18 @@ impl<'a> Kernel<'a> {
     {
         Table::of_rows(self, self.length(R::SPACE))
     }
-    fn all<R: Shared>(&self) -> Vec<R> {
-        let mut hint = Hint::default();
-        (0..self.length(R::SPACE)).filter_map(|at| self.record(at, &mut hint)).collect()
+    /// A table whose records are kept.
+    pub fn records<R: Shared>(&self) -> Records<'_, R>
+    where
+        Self: KeptRows<R>,
+    {
+        Records::of_rows(self, self.length(R::SPACE))
+    }
+    fn make<'k, R: Shared>(&'k self, kept: &'k Kept<R>, at: u32) -> Option<&'k R> {
+        let record = || self.record(at, &mut Hint::default()).unwrap_or_else(R::new_zeroed);
+        kept.get(at, self.length(R::SPACE), record)
     }
 
-    /// The objects; one record more than objects.
-    pub fn objects(&self) -> &[ObjectRecord] {
-        self.objects.get_or_init(|| {
-            let ids = self.own().part(Part::BuildIds);
-            let mut objects = self.all::<ObjectRecord>();
-            for (object, id) in objects.iter_mut().zip(ids.chunks_exact(20)) {
-                object.build_id.copy_from_slice(id);
-            }
-            objects
-        })
-    }
-    /// The units; one record more than units.
-    pub fn units(&self) -> &[UnitRecord] {
-        self.units.get_or_init(|| self.all())
-    }
-    /// The tracepoints.
-    pub fn tracepoints(&self) -> &[TracepointRecord] {
-        self.tracepoints.get_or_init(|| self.all())
-    }
-    /// The kernel's own blacklist.
-    pub fn refused(&self) -> &[RefusedRecord] {
-        self.refused.get_or_init(|| self.all())
-    }
     /// An object's records of [`Part::Code`].
     pub fn code_of(&self, object: ObjectId) -> Range<u32> {
         let starts = self.own().rows::<PostingRecord>(Part::CodeStarts);
@@ -305,6 +289,7 @@ pub fn is_bytes(part: Part) -> bool {
             | P::NameHash
             | P::BuildIds
             | P::BlobPlaces
+            | P::Runs
             | P::RunPlaces
     )
 }
@@ -360,5 +345,33 @@ impl<R: Shared> Rows<R> for Kernel<'_> {
             own += left;
         }
         found
+    }
+}
+
+impl KeptRows<ObjectRecord> for Kernel<'_> {
+    fn kept(&self, at: u32) -> Option<&ObjectRecord> {
+        self.objects.get(at, self.length(Space::Objects), || {
+            let record = self.record(at, &mut Hint::default()).unwrap_or_else(ObjectRecord::new_zeroed);
+            let ids = self.own().part(Part::BuildIds).as_chunks().0;
+            ObjectRecord { build_id: ids.get(at as usize).copied().unwrap_or_default(), ..record }
+        })
+    }
+}
+
+impl KeptRows<UnitRecord> for Kernel<'_> {
+    fn kept(&self, at: u32) -> Option<&UnitRecord> {
+        self.make(&self.units, at)
+    }
+}
+
+impl KeptRows<TracepointRecord> for Kernel<'_> {
+    fn kept(&self, at: u32) -> Option<&TracepointRecord> {
+        self.make(&self.tracepoints, at)
+    }
+}
+
+impl KeptRows<RefusedRecord> for Kernel<'_> {
+    fn kept(&self, at: u32) -> Option<&RefusedRecord> {
+        self.make(&self.refused, at)
     }
 }

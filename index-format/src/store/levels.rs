@@ -1,18 +1,32 @@
 //! How a kernel numbers what it has: its own runs, and those of the kernels that they lead to.
-use super::runs::{Hint, LEVELS, NEW, Run, Runs};
+use super::runs::{Hint, LEVELS, NEW, Runs};
 use super::segment::{Part, Segment, Source, Space};
 use crate::error::{Error, Result};
-use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::U32;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The runs of a segment.
 struct Level<'a> {
-    /// By space: there, and back.
-    runs: Vec<(Runs<'a>, Runs<'a>)>,
+    bytes: &'a [u8],
+    places: &'a [SpaceRecord],
     /// By space: the first shared number that is new in the segment.
     first: Vec<u32>,
-    /// By space: how many numbers its kernel has.
-    lengths: Vec<u32>,
+}
+
+/// How a segment's kernel numbers a space.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct SpaceRecord {
+    /// Where its runs start in [`Part::Runs`].
+    pub there: U32,
+    /// How many there are.
+    pub there_runs: U32,
+    /// Where those back start.
+    pub back: U32,
+    /// How many there are.
+    pub back_runs: U32,
+    /// How many numbers the kernel has.
+    pub length: U32,
 }
 
 /// The levels of a kernel, the last of them its own.
@@ -37,7 +51,7 @@ impl<'a> Levels<'a> {
     /// How many numbers the kernel has in a space.
     #[inline]
     pub fn length(&self, space: Space) -> u32 {
-        self.0.last().map_or(0, |level| level.lengths[space as usize])
+        self.0.last().map_or(0, |level| level.places[space as usize].length.get())
     }
     /// The shared number of one of the kernel's. Cost: nothing if the hint has it, else a binary search in each level.
     #[inline]
@@ -51,9 +65,9 @@ impl<'a> Levels<'a> {
         // How many numbers before and from this one on are in one run.
         let (mut at, mut before, mut left) = (own, u32::MAX, u32::MAX);
         for (number, level) in self.0.iter().enumerate().rev() {
-            let (to, run) = level.runs[space as usize].0.find(at)?;
-            let within = at - run.from.get();
-            (before, left) = (before.min(within), left.min(run.length.get() - within));
+            let (to, run) = level.there(space).find(at)?;
+            let within = at - run.from;
+            (before, left) = (before.min(within), left.min(run.length - within));
             let shared = match to.checked_sub(NEW) {
                 _ if number == 0 || space.source() == Source::Themselves => to,
                 Some(new) => new.wrapping_add(level.first[space as usize]),
@@ -74,7 +88,7 @@ impl<'a> Levels<'a> {
         if let Some(only) =
             self.0.last().filter(|_| self.0.len() == 1 || space.source() == Source::Themselves)
         {
-            return only.runs[space_at].1.find(shared).map(|found| found.0);
+            return only.back(space).find(shared).map(|found| found.0);
         }
         let mut at = self.0.iter().rposition(|level| level.first[space_at] <= shared).unwrap_or(0);
         let mut own = match at {
@@ -82,7 +96,7 @@ impl<'a> Levels<'a> {
             _ => (shared - self.0[at].first[space_at]).wrapping_add(NEW),
         };
         loop {
-            own = self.0[at].runs[space_at].1.find(own)?.0;
+            own = self.0[at].back(space).find(own)?.0;
             at += 1;
             if at == self.0.len() {
                 return Some(own);
@@ -93,24 +107,31 @@ impl<'a> Levels<'a> {
 
 impl<'a> Level<'a> {
     fn open(segment: &Segment<'a>, before: Option<&Segment<'_>>) -> Result<Self> {
-        let (spaces, part) = (Space::ALL.len(), Part::RunPlaces);
+        let part = Part::RunPlaces;
         let damaged = Error::Section { section: part.text(), offset: 0, what: "it does not name each space" };
-        let places = <[U32]>::ref_from_bytes(segment.part(part)).ok();
-        let places = places.filter(|places| places.len() == 3 * spaces + 1).ok_or(damaged)?;
-        let table = segment.rows::<Run>(Part::Runs);
-        let runs = |at: usize| {
-            let (start, end) = (places[at].get() as usize, places[at + 1].get() as usize);
-            Runs::new(table.part(start..end))
-        };
+        let places = <[SpaceRecord]>::ref_from_bytes(segment.part(part)).ok();
+        let places = places.filter(|places| places.len() == Space::ALL.len()).ok_or(damaged)?;
         let first = |space: &Space| match space.source() {
             Source::Rows(part) => segment.entry(part).first.get(),
             Source::Free(kind) => before.map_or(0, |before| before.header.free[kind as usize].get()),
             Source::Themselves => 0,
         };
-        Ok(Self {
-            runs: (0..spaces).map(|at| (runs(2 * at), runs(2 * at + 1))).collect(),
-            first: Space::ALL.iter().map(first).collect(),
-            lengths: places[2 * spaces + 1..].iter().map(|length| length.get()).collect(),
-        })
+        Ok(Self { bytes: segment.part(Part::Runs), places, first: Space::ALL.iter().map(first).collect() })
+    }
+    #[inline]
+    fn runs(&self, start: U32, count: U32) -> Runs<'a> {
+        Runs::open(self.bytes.get(start.get() as usize..).unwrap_or_default(), count.get())
+    }
+    /// From the kernel's numbers.
+    #[inline]
+    fn there(&self, space: Space) -> Runs<'a> {
+        let place = &self.places[space as usize];
+        self.runs(place.there, place.there_runs)
+    }
+    /// To the kernel's numbers.
+    #[inline]
+    fn back(&self, space: Space) -> Runs<'a> {
+        let place = &self.places[space as usize];
+        self.runs(place.back, place.back_runs)
     }
 }

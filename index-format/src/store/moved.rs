@@ -2,6 +2,7 @@
 use super::kernel::Kernel;
 use super::translate::Translate;
 use crate::details::Range;
+use crate::record::ObjectRecord;
 use std::fmt;
 
 /// How the addresses that details encode become those of a kernel.
@@ -55,7 +56,7 @@ fn moved_range(kernel: &Kernel<'_>, range: Range) -> Range {
 #[inline(never)]
 fn moved_address(kernel: &Kernel<'_>, address: u64) -> u64 {
     let pc = |of: u64| u32::try_from(address.wrapping_sub(of)).ok().map(|pc| u64::from(kernel.pc(pc)));
-    let base = || kernel.objects().first().map_or(0, |object| object.base.get());
+    let base = || kernel.records::<ObjectRecord>().first().map_or(0, |object| object.base.get());
     pc(SHARED).map(|pc| base().wrapping_add(pc)).or_else(|| pc(OF_MODULE)).unwrap_or(address)
 }
 

@@ -9,8 +9,18 @@
 //! [`LEVELS`]th segment of a chain has runs that lead to rows at once.
 //!
 //! The same pairs, sorted by `row` and with a length, lead back: from a shared number to that of this kernel.
-use crate::record::Record;
-use crate::table::Table;
+//!
+//! ```text
+//! 0      RunGroup[g]   for each 32 runs: the state before the first of them, and its bit
+//! 16 g   …             the runs, as bits
+//! ```
+//!
+//! The state is three numbers: where the run before ended, what would have followed it, and what would have followed the last
+//! new numbers. A run is one bit, which is set if it stands for new numbers; how many numbers it passes over, which is 0 on
+//! the way there; its length less 1; how far what it stands for is from what would have followed, zigzag. These are
+//! exponential Golomb codes of orders 0, 2, and 1 or, of new numbers, 0 ([`bits`](crate::bits)). A run takes 14 bits in the mean.
+use crate::bits::{BitWriter, Bits};
+use crate::varint::{unzigzag, zigzag};
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -18,40 +28,120 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const NEW: u32 = 1 << 31;
 /// How many kernels are gone through at most.
 pub const LEVELS: u32 = 8;
+/// How many runs are read one after another at most.
+const GROUP: usize = 32;
 
-/// Consecutive numbers of a kernel that are consecutive shared numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
+/// Consecutive numbers that stand for consecutive numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first number that is searched for; the table is sorted by it.
-    pub from: U32,
+    /// The first number that is searched for; runs are sorted by it.
+    pub from: u32,
     /// The number that it stands for.
-    pub to: U32,
+    pub to: u32,
     /// How many.
-    pub length: U32,
+    pub length: u32,
 }
 
-impl Record for Run {
-    const COLUMNS: &'static [usize] = &[4, 4, 4];
+/// The state before a run.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct RunGroup {
+    /// Where the run before ends.
+    from: U32,
+    /// What would follow: old numbers and new ones.
+    to: [U32; 2],
+    /// The bit of the first run.
+    bit: U32,
+}
+
+impl RunGroup {
+    fn start() -> Self {
+        Self { to: [U32::ZERO, U32::new(NEW)], ..Self::default() }
+    }
 }
 
 /// Runs in the order of the numbers that are searched for.
 #[derive(Clone, Copy, Default)]
-pub struct Runs<'a>(Table<'a, Run>);
+pub struct Runs<'a> {
+    groups: &'a [RunGroup],
+    bits: &'a [u8],
+    count: u32,
+}
 
 impl<'a> Runs<'a> {
-    /// Those of a table that is sorted.
-    pub fn new(table: Table<'a, Run>) -> Self {
-        Self(table)
+    /// Reads so many runs, which may be damaged: they then stand for any numbers.
+    #[inline]
+    pub fn open(bytes: &'a [u8], count: u32) -> Self {
+        let groups = (count as usize).div_ceil(GROUP);
+        let parts = <[RunGroup]>::ref_from_prefix_with_elems(bytes, groups);
+        parts.map_or_else(|_| Self::default(), |(groups, bits)| Self { groups, bits, count })
     }
-    /// What a number stands for, and its run; `None` if nothing. Cost: a binary search.
+    /// What a number stands for, and its run; `None` if nothing. Cost: a binary search, and up to 32 runs.
     #[inline]
     pub fn find(&self, number: u32) -> Option<(u32, Run)> {
-        let after = self.0.partition_point(|run| run.from.get() <= number);
-        let run = self.0.get(after.checked_sub(1)?)?;
-        let within = number.wrapping_sub(run.from.get());
-        (within < run.length.get()).then(|| (run.to.get().wrapping_add(within), run))
+        let at = self.groups.partition_point(|group| group.from.get() <= number).checked_sub(1)?;
+        let mut reader = Reader::new(&self.groups[at], self.bits);
+        for _ in 0..GROUP.min(self.count as usize - at * GROUP) {
+            let run = reader.next();
+            let within = number.wrapping_sub(run.from);
+            if within < run.length {
+                return Some((run.to.wrapping_add(within), run));
+            }
+            if number < run.from {
+                break;
+            }
+        }
+        None
     }
+}
+
+/// Reads runs one after another.
+struct Reader<'a> {
+    from: u32,
+    to: [u32; 2],
+    bits: Bits<'a>,
+}
+
+impl<'a> Reader<'a> {
+    #[inline]
+    fn new(group: &RunGroup, bits: &'a [u8]) -> Self {
+        let bits = Bits::new(bits).to(group.bit.get() as usize);
+        Self { from: group.from.get(), to: group.to.map(U32::get), bits }
+    }
+    #[inline(always)]
+    fn next(&mut self) -> Run {
+        let is_new = self.bits.bit();
+        let from = self.from.wrapping_add(self.bits.golomb(0) as u32);
+        let length = (self.bits.golomb(2) as u32).wrapping_add(1);
+        let beyond = unzigzag(self.bits.golomb(1 - is_new)) as u32;
+        let to = self.to[is_new as usize].wrapping_add(beyond);
+        self.from = from.wrapping_add(length);
+        self.to[is_new as usize] = to.wrapping_add(length);
+        Run { from, to, length }
+    }
+}
+
+/// Runs as they are stored. They are sorted by their first numbers.
+pub fn encode(runs: &[Run]) -> Vec<u8> {
+    let mut state = RunGroup::start();
+    let (mut groups, mut bits) = (vec![], BitWriter::default());
+    for (at, run) in runs.iter().enumerate() {
+        if at.is_multiple_of(GROUP) {
+            state.bit.set(bits.position() as u32);
+            groups.push(state);
+        }
+        let is_new = u32::from(run.to >= NEW);
+        let to = &mut state.to[is_new as usize];
+        bits.bits(is_new, 1);
+        bits.golomb(0, run.from.wrapping_sub(state.from.get()).into());
+        bits.golomb(2, u64::from(run.length) - 1);
+        bits.golomb(1 - is_new, zigzag(i64::from(run.to.wrapping_sub(to.get()) as i32)));
+        state.from.set(run.from.wrapping_add(run.length));
+        to.set(run.to.wrapping_add(run.length));
+    }
+    let mut out = groups.as_bytes().to_vec();
+    out.extend(bits.finish());
+    out
 }
 
 /// The run that was found last, of one space of one kernel. Neighbours are mostly in one.
@@ -93,15 +183,10 @@ impl Builder {
             return;
         }
         match self.runs.last_mut() {
-            Some(last)
-                if last.to.get().wrapping_add(last.length.get()) == to
-                    && last.from.get() + last.length.get() == self.next =>
-            {
-                last.length.set(last.length.get() + length);
+            Some(last) if last.to.wrapping_add(last.length) == to && last.from + last.length == self.next => {
+                last.length += length;
             }
-            _ => {
-                self.runs.push(Run { from: U32::new(self.next), to: U32::new(to), length: U32::new(length) })
-            }
+            _ => self.runs.push(Run { from: self.next, to, length }),
         }
         self.next += length;
     }
@@ -119,29 +204,78 @@ impl Builder {
 pub fn inverse(runs: &[Run]) -> Vec<Run> {
     let mut back: Vec<Run> =
         runs.iter().map(|run| Run { from: run.to, to: run.from, length: run.length }).collect();
-    back.sort_unstable_by_key(|run| run.from.get());
+    back.sort_unstable_by_key(|run| run.from);
     back
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::pack;
+    use proptest::prelude::*;
+
+    fn opened(runs: &[Run], test: impl FnOnce(Runs<'_>)) {
+        test(Runs::open(&encode(runs), runs.len() as u32));
+    }
 
     #[test]
     fn numbers_lead_there_and_back() {
         let mut builder = Builder::default();
-        for to in [7, 8, 9, 100, 101, 10, 11, 3] {
-            builder.push(to);
+        let numbers = [7, 8, 9, NEW, NEW + 1, 100, 101, 10, 11, NEW + 2, 3];
+        numbers.iter().for_each(|to| builder.push(*to));
+        assert_eq!(builder.runs().len(), 6);
+        opened(builder.runs(), |there| {
+            for (own, to) in numbers.into_iter().enumerate() {
+                assert_eq!(there.find(own as u32).map(|found| found.0), Some(to));
+            }
+            assert!(there.find(numbers.len() as u32).is_none());
+        });
+        opened(&builder.inverse(), |back| {
+            for (own, to) in numbers.into_iter().enumerate() {
+                assert_eq!(back.find(to).map(|found| found.0), Some(own as u32));
+            }
+            assert!(
+                [0, 12, 99, NEW - 1, NEW + 3, u32::MAX].iter().all(|number| back.find(*number).is_none())
+            );
+        });
+    }
+
+    /// What replaces as many old rows is a few bits.
+    #[test]
+    fn what_is_frequent_is_short() {
+        let mut builder = Builder::default();
+        for at in 0..GROUP as u32 / 2 {
+            builder.extend(100 * at, 99);
+            builder.extend(NEW + at, 1);
         }
-        assert_eq!(builder.runs().len(), 4);
-        let (there, back) = (pack(builder.runs()), pack(&builder.inverse()));
-        let there = Runs::new(Table::open(&there.bytes, there.records).unwrap());
-        let back = Runs::new(Table::open(&back.bytes, back.records).unwrap());
-        for (own, to) in [7, 8, 9, 100, 101, 10, 11, 3].into_iter().enumerate() {
-            assert_eq!(there.find(own as u32).map(|found| found.0), Some(to));
-            assert_eq!(back.find(to).map(|found| found.0), Some(own as u32));
+        let bits = encode(builder.runs()).len() - size_of::<RunGroup>();
+        // 99 takes 11 bits, 1 takes 3; what would have followed takes 1, one beyond it 4; and two for each run.
+        assert_eq!(bits, (GROUP / 2 * (2 + 11 + 4 + 2 + 3 + 1) - 2).div_ceil(8));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_found(
+            parts in prop::collection::vec((0u32..3, 1u32..2000, any::<bool>(), any::<u32>()), 0..100),
+            far: u32,
+        ) {
+            let mut runs: Vec<Run> = vec![];
+            let mut from = 0u32;
+            for (gap, length, is_far, to) in parts {
+                from += gap + if is_far { far / 1000 } else { 0 };
+                runs.push(Run { from, to: to / 2, length });
+                from += length;
+            }
+            let bytes = encode(&runs);
+            let table = Runs::open(&bytes, runs.len() as u32);
+            for run in &runs {
+                prop_assert_eq!(table.find(run.from), Some((run.to, *run)));
+                prop_assert_eq!(table.find(run.from + run.length - 1), Some((run.to + run.length - 1, *run)));
+            }
         }
-        assert!(there.find(8).is_none() && back.find(12).is_none());
+
+        #[test]
+        fn damaged_runs_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200), count: u32, number: u32) {
+            Runs::open(&bytes, count).find(number);
+        }
     }
 }

@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The start of every segment.
 pub const MAGIC: [u8; 8] = *b"PI\x8fSG\0\r\n";
 /// The version of segments, which changes with that of indexes too.
-pub const VERSION: u32 = crate::VERSION * 100 + 2;
+pub const VERSION: u32 = crate::VERSION * 100 + 3;
 
 /// What a segment is called: the build id of its vmlinux, and the checksum of its directory.
 #[derive(
@@ -236,7 +236,7 @@ parts! {
     LineRuns = "line_runs",
     /// The runs of this kernel, space after space: see [`Runs`](super::runs::Runs).
     Runs = "runs",
-    /// `U32`s: for each [`Space`], where its runs start, and where those back do; at the end, how many there are.
+    /// A [`SpaceRecord`](super::levels::SpaceRecord) for each [`Space`].
     RunPlaces = "run_places",
 }
 

@@ -19,10 +19,10 @@ use probeidx_format::id::{ObjectId, StrId, TypeId, UnitId};
 use probeidx_format::record::*;
 use probeidx_format::store::BLOBS;
 use probeidx_format::store::Kernel;
-use probeidx_format::store::levels::is_absolute;
+use probeidx_format::store::levels::{SpaceRecord, is_absolute};
 use probeidx_format::store::numbered;
 use probeidx_format::store::record::{CounterRecord, LineRun, PatchedRecord};
-use probeidx_format::store::runs::{Builder, Hint, NEW, Run};
+use probeidx_format::store::runs::{Builder, Hint, NEW, Run, encode};
 use probeidx_format::store::segment::{Blob, Free, Part, SegmentId, SegmentWriter, Source, Space};
 use probeidx_format::store::translate::{Shared, Translate};
 use probeidx_format::table::{Packed, pack};
@@ -80,7 +80,7 @@ fn relative(space: Space, runs: &Builder, before: &Kernel<'_>) -> Builder {
     }
     let mut relative = Builder::default();
     for run in runs.runs() {
-        for to in run.to.get()..run.to.get() + run.length.get() {
+        for to in run.to..run.to + run.length {
             relative.push(if to < first { own[to as usize] } else { NEW + (to - first) });
         }
     }
@@ -219,7 +219,7 @@ impl<'v> Adding<'v> {
             back.extend(pieces.back());
             self.to.pieces.push(pieces);
         }
-        back.sort_unstable_by_key(|run| run.from.get());
+        back.sort_unstable_by_key(|run| run.from);
         self.runs[Space::Pcs as usize] = (vec![], back);
     }
     fn lines(&mut self) {
@@ -468,17 +468,18 @@ impl<'v> Adding<'v> {
         meta.to_bytes()
     }
     fn finish(mut self) -> Vec<u8> {
-        let (mut runs, mut places): (Vec<Run>, Vec<U32>) = Default::default();
-        for (space, (own, back)) in Space::ALL.iter().zip(&self.runs) {
+        let (mut bytes, mut places): (Vec<u8>, Vec<SpaceRecord>) = Default::default();
+        for ((space, (there, back)), length) in Space::ALL.iter().zip(&self.runs).zip(&self.lengths) {
             let back = if space.is_referred_to() { &back[..] } else { &[] };
-            for part in [own, back] {
-                places.push(U32::new(runs.len() as u32));
-                runs.extend(part);
-            }
+            let mut put = |runs: &[Run]| {
+                let start = bytes.len();
+                bytes.extend(encode(runs));
+                (U32::new(start as u32), U32::new(runs.len() as u32))
+            };
+            let ((there, there_runs), (back, back_runs)) = (put(there), put(back));
+            places.push(SpaceRecord { there, there_runs, back, back_runs, length: U32::new(*length) });
         }
-        places.push(U32::new(runs.len() as u32));
-        places.extend(self.lengths.iter().map(|length| U32::new(*length)));
-        self.packed(Part::Runs, &runs, 0);
+        self.part(Part::Runs, bytes, 0, 0);
         self.part(Part::RunPlaces, places.as_bytes().to_vec(), 0, 0);
         let mut patched = std::mem::take(&mut self.patched);
         patched.sort_unstable_by_key(|patched| (patched.part.get(), patched.number.get()));

@@ -5,7 +5,6 @@
 use probeidx_format::View;
 use probeidx_format::id::{ObjectId, StrId};
 use probeidx_format::store::runs::{Run, inverse};
-use probeidx_format::zerocopy::byteorder::little_endian::U32;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 
@@ -90,17 +89,10 @@ impl Pieces {
                 }
             };
             match runs.last_mut() {
-                Some(last)
-                    if last.from.get() + last.length.get() == piece.start
-                        && last.to.get() + last.length.get() == shared =>
-                {
-                    last.length.set(last.length.get() + piece.length);
+                Some(last) if last.from + last.length == piece.start && last.to + last.length == shared => {
+                    last.length += piece.length;
                 }
-                _ => runs.push(Run {
-                    from: U32::new(piece.start),
-                    to: U32::new(shared),
-                    length: U32::new(piece.length),
-                }),
+                _ => runs.push(Run { from: piece.start, to: shared, length: piece.length }),
             }
         }
         Self { runs, last: Cell::new(0) }
@@ -109,11 +101,11 @@ impl Pieces {
     pub fn shared(&self, pc: u32) -> Option<u32> {
         let within = |at: usize| {
             let run = self.runs.get(at)?;
-            let within = pc.wrapping_sub(run.from.get());
-            (within < run.length.get()).then(|| run.to.get() + within)
+            let within = pc.wrapping_sub(run.from);
+            (within < run.length).then(|| run.to + within)
         };
         within(self.last.get()).or_else(|| {
-            let at = self.runs.partition_point(|run| run.from.get() <= pc).checked_sub(1)?;
+            let at = self.runs.partition_point(|run| run.from <= pc).checked_sub(1)?;
             self.last.set(at);
             within(at)
         })

@@ -203,7 +203,7 @@ pub fn kernel(view: &View<'_>) -> Option<ObjectId> {
 
 /// The module of a name, with dashes or underscores. Cost: a binary search.
 pub fn module(view: &View<'_>, name: &[u8]) -> Option<ObjectId> {
-    let objects = &view.objects[..view.objects.len().saturating_sub(1)];
+    let objects = view.objects.part(0..view.objects.len().saturating_sub(1));
     let spelled = |b: &u8| if *b == b'-' { b'_' } else { *b };
     let at = objects.partition_point(|o| view.string(o.name).iter().copied().lt(name.iter().map(spelled)));
     let found =
