@@ -246,27 +246,29 @@ impl<'a> Bits<'a> {
         self.at += count as usize;
         bits
     }
-    /// The next bit.
+    /// The next bit, and three exponential Golomb codes of these orders.
     #[inline(always)]
-    pub fn bit(&mut self) -> u32 {
-        let bit = self.word() >> 63;
-        self.at += 1;
-        bit as u32
-    }
-    /// The next exponential Golomb code.
-    #[inline(always)]
-    pub fn golomb(&mut self, order: u32) -> u64 {
+    pub fn flag_and_golombs(&mut self, orders: [u32; 3]) -> (bool, [u64; 3]) {
         let word = self.word();
-        let length = 2 * word.leading_zeros() + 1 + order;
+        let (mut rest, mut length) = (word << 1, 1);
+        let numbers = orders.map(|order| {
+            let own = 2 * rest.leading_zeros() + 1 + order;
+            length += own;
+            let number = rest.wrapping_shr(64u32.wrapping_sub(own)).wrapping_sub(1 << order);
+            rest = rest.wrapping_shl(own);
+            number
+        });
+        let flag = word >> 63 == 1;
         // The word has at least 57 bits.
         if length > 57 {
-            return self.long_golomb(order);
+            self.at += 1;
+            return (flag, orders.map(|order| self.golomb(order)));
         }
         self.at += length as usize;
-        (word >> (64 - length)).wrapping_sub(1 << order)
+        (flag, numbers)
     }
     #[cold]
-    fn long_golomb(&mut self, order: u32) -> u64 {
+    fn golomb(&mut self, order: u32) -> u64 {
         let zeros = self.word().leading_zeros();
         if zeros > LONGEST_GOLOMB {
             *self = self.past_the_end();
@@ -423,20 +425,32 @@ mod tests {
 
     proptest! {
         #[test]
-        fn golomb_codes_are_read_as_they_were_put(numbers in prop::collection::vec((any::<u32>(), 0u32..34, 0u32..4), 0..40)) {
-            let value = |number: u32, bits: u32| u64::from(number) << 2 >> (34 - bits);
+        fn golomb_codes_are_read_as_they_were_put(
+            all in prop::collection::vec((any::<bool>(), prop::array::uniform3((any::<u32>(), 0u32..34))), 0..40),
+            orders in prop::array::uniform3(0u32..4),
+        ) {
+            let value = |(number, bits): (u32, u32)| u64::from(number) << 2 >> (34 - bits);
             let mut writer = BitWriter::default();
-            for (number, bits, order) in &numbers {
-                writer.bits(number & 1, 1);
-                writer.golomb(*order, value(*number, *bits));
+            for (flag, numbers) in &all {
+                writer.bits((*flag).into(), 1);
+                orders.iter().zip(numbers).for_each(|(order, number)| writer.golomb(*order, value(*number)));
             }
             let out = writer.finish();
             let mut reader = Bits::new(&out);
-            for (number, bits, order) in numbers {
-                prop_assert_eq!(reader.bit(), number & 1);
-                prop_assert_eq!(reader.golomb(order), value(number, bits));
+            for (flag, numbers) in all {
+                prop_assert_eq!(reader.flag_and_golombs(orders), (flag, numbers.map(value)));
             }
             prop_assert_eq!(out.len(), reader.position().div_ceil(8));
+        }
+
+        #[test]
+        fn damaged_golomb_codes_end(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let mut reader = Bits::new(&bytes);
+            while !reader.ended() {
+                let at = reader.position();
+                reader.flag_and_golombs([0, 2, 1]);
+                prop_assert!(reader.ended() || reader.position() > at);
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use crate::query::report::{self, Changes, Kind, Spellings, Step, Surface};
 use crate::query::spec::ModuleScope;
 use crate::render::report as render;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -48,9 +49,9 @@ fn changes(
     let mut found = vec![];
     for (at, step) in steps.iter().enumerate() {
         for kernel in [step.before, step.after] {
-            if !surfaces.contains_key(&kernel) {
+            if let Entry::Vacant(surface) = surfaces.entry(kernel) {
                 let view = indexes[kernel as usize].view()?;
-                surfaces.insert(kernel, Surface::of_kernel(&view, objects, &mut spellings));
+                surface.insert(Surface::of_kernel(&view, objects, &mut spellings));
             }
         }
         let [before, after] = [step.before, step.after].map(|kernel| &surfaces[&kernel]);

@@ -42,9 +42,8 @@ impl Assembled {
         self.bytes.fetch_add(made.len(), Ordering::Relaxed);
         let mut own = Some(Box::new(Node { part, number, bytes: made.into(), next: List::new() }));
         loop {
-            match own.take().map(|own| list.set(own)) {
-                Some(Err(other)) => own = Some(other),
-                Some(Ok(())) | None => {}
+            if let Some(Err(other)) = own.take().map(|own| list.set(own)) {
+                own = Some(other);
             }
             let Some(node) = list.get() else { return &[] };
             if is_meant(node) {

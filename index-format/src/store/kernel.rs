@@ -31,7 +31,6 @@ pub struct Kernel<'a> {
     objects: Kept<ObjectRecord>,
     units: Kept<UnitRecord>,
     tracepoints: Kept<TracepointRecord>,
-    refused: Kept<RefusedRecord>,
 }
 
 impl<'a> Kernel<'a> {
@@ -59,7 +58,6 @@ impl<'a> Kernel<'a> {
             objects: Kept::default(),
             units: Kept::default(),
             tracepoints: Kept::default(),
-            refused: Kept::default(),
         })
     }
     /// The segments, the kernel's own last.
@@ -217,6 +215,10 @@ impl<'a> Kernel<'a> {
         kept.get(at, self.length(R::SPACE), record)
     }
 
+    /// The kernel's own blacklist.
+    pub fn refused(&self) -> &'a [RefusedRecord] {
+        <[RefusedRecord]>::ref_from_bytes(self.own().part(Part::Refused)).unwrap_or_default()
+    }
     /// An object's records of [`Part::Code`].
     pub fn code_of(&self, object: ObjectId) -> Range<u32> {
         let starts = self.own().rows::<PostingRecord>(Part::CodeStarts);
@@ -288,6 +290,7 @@ pub fn is_bytes(part: Part) -> bool {
             | P::Blobs
             | P::NameHash
             | P::BuildIds
+            | P::Refused
             | P::BlobPlaces
             | P::Runs
             | P::RunPlaces
@@ -353,7 +356,9 @@ impl KeptRows<ObjectRecord> for Kernel<'_> {
         self.objects.get(at, self.length(Space::Objects), || {
             let record = self.record(at, &mut Hint::default()).unwrap_or_else(ObjectRecord::new_zeroed);
             let ids = self.own().part(Part::BuildIds).as_chunks().0;
-            ObjectRecord { build_id: ids.get(at as usize).copied().unwrap_or_default(), ..record }
+            let build_id = ids.get(at as usize).copied().unwrap_or_default();
+            let first_refused = self.own().rows::<PostingRecord>(Part::FirstRefused).at(at as usize).first;
+            ObjectRecord { build_id, first_refused, ..record }
         })
     }
 }
@@ -367,11 +372,5 @@ impl KeptRows<UnitRecord> for Kernel<'_> {
 impl KeptRows<TracepointRecord> for Kernel<'_> {
     fn kept(&self, at: u32) -> Option<&TracepointRecord> {
         self.make(&self.tracepoints, at)
-    }
-}
-
-impl KeptRows<RefusedRecord> for Kernel<'_> {
-    fn kept(&self, at: u32) -> Option<&RefusedRecord> {
-        self.make(&self.refused, at)
     }
 }

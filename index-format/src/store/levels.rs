@@ -1,5 +1,6 @@
 //! How a kernel numbers what it has: its own runs, and those of the kernels that they lead to.
-use super::runs::{Hint, LEVELS, NEW, Runs};
+use super::flat::{self, Flat};
+use super::runs::{Hint, LEVELS, NEW, Run, Runs, inverse};
 use super::segment::{Part, Segment, Source, Space};
 use crate::error::{Error, Result};
 use zerocopy::byteorder::little_endian::U32;
@@ -29,8 +30,13 @@ pub struct SpaceRecord {
     pub length: U32,
 }
 
-/// The levels of a kernel, the last of them its own.
-pub struct Levels<'a>(Vec<Level<'a>>);
+/// The levels of a kernel.
+pub struct Levels<'a> {
+    /// The last of them is the kernel's own.
+    all: Vec<Level<'a>>,
+    /// By space: there, and back.
+    flat: Vec<(Flat, Flat)>,
+}
 
 /// Whether the runs of a segment at this depth lead to shared numbers at once.
 pub fn is_absolute(depth: u32) -> bool {
@@ -46,12 +52,20 @@ impl<'a> Levels<'a> {
         let is_first = |segment: &Segment<'_>| is_absolute(segment.header.depth.get());
         let first = chain.iter().rposition(is_first).unwrap_or(0);
         let level = |at: usize| Level::open(&chain[at], at.checked_sub(1).map(|before| &chain[before]));
-        (first..chain.len()).map(level).collect::<Result<_>>().map(Self)
+        let all = (first..chain.len()).map(level).collect::<Result<Vec<Level<'_>>>>()?;
+        let flat = |at: usize| {
+            let places = all.iter().map(|level| &level.places[at]);
+            let [there, back] = places.fold([0u32; 2], |[there, back], place: &SpaceRecord| {
+                [there.saturating_add(place.there_runs.get()), back.saturating_add(place.back_runs.get())]
+            });
+            (Flat::new(there), Flat::new(there.max(back)))
+        };
+        Ok(Self { flat: (0..Space::ALL.len()).map(flat).collect(), all })
     }
     /// How many numbers the kernel has in a space.
     #[inline]
     pub fn length(&self, space: Space) -> u32 {
-        self.0.last().map_or(0, |level| level.places[space as usize].length.get())
+        self.all.last().map_or(0, |level| level.places[space as usize].length.get())
     }
     /// The shared number of one of the kernel's. Cost: nothing if the hint has it, else a binary search in each level.
     #[inline]
@@ -62,9 +76,15 @@ impl<'a> Levels<'a> {
         }
     }
     fn search(&self, space: Space, own: u32, hint: &mut Hint) -> Option<u32> {
+        let flat = &self.flat[space as usize].0;
+        if let Some(runs) = flat.get(|| self.flat_there(space)) {
+            let (shared, run) = flat::find(runs, own)?;
+            *hint = Hint::new(run.from, run.to, run.length);
+            return Some(shared);
+        }
         // How many numbers before and from this one on are in one run.
         let (mut at, mut before, mut left) = (own, u32::MAX, u32::MAX);
-        for (number, level) in self.0.iter().enumerate().rev() {
+        for (number, level) in self.all.iter().enumerate().rev() {
             let (to, run) = level.there(space).find(at)?;
             let within = at - run.from;
             (before, left) = (before.min(within), left.min(run.length - within));
@@ -85,23 +105,46 @@ impl<'a> Levels<'a> {
     #[inline]
     pub fn back(&self, space: Space, shared: u32) -> Option<u32> {
         let space_at = space as usize;
+        let flat = &self.flat[space_at].1;
+        if let Some(runs) = flat.get(|| self.flat_back(space)) {
+            return flat::find(runs, shared).map(|found| found.0);
+        }
         if let Some(only) =
-            self.0.last().filter(|_| self.0.len() == 1 || space.source() == Source::Themselves)
+            self.all.last().filter(|_| self.all.len() == 1 || space.source() == Source::Themselves)
         {
             return only.back(space).find(shared).map(|found| found.0);
         }
-        let mut at = self.0.iter().rposition(|level| level.first[space_at] <= shared).unwrap_or(0);
+        let mut at = self.all.iter().rposition(|level| level.first[space_at] <= shared).unwrap_or(0);
         let mut own = match at {
             0 => shared,
-            _ => (shared - self.0[at].first[space_at]).wrapping_add(NEW),
+            _ => (shared - self.all[at].first[space_at]).wrapping_add(NEW),
         };
         loop {
-            own = self.0[at].back(space).find(own)?.0;
+            own = self.all[at].back(space).find(own)?.0;
             at += 1;
-            if at == self.0.len() {
+            if at == self.all.len() {
                 return Some(own);
             }
         }
+    }
+    /// The runs from the kernel's numbers to the shared ones.
+    fn flat_there(&self, space: Space) -> Vec<Run> {
+        let mut levels = self.all.iter();
+        let first = levels.next().map_or(vec![], |level| level.there(space).iter().collect());
+        match space.source() {
+            Source::Themselves => self.all.last().map_or(first, |own| own.there(space).iter().collect()),
+            _ => levels.fold(first, |lower, level| {
+                flat::compose(level.there(space), &lower, level.first[space as usize])
+            }),
+        }
+    }
+    /// The runs from shared numbers to the kernel's.
+    fn flat_back(&self, space: Space) -> Vec<Run> {
+        let own = || self.all.last().map_or(vec![], |own| own.back(space).iter().collect());
+        if self.all.len() == 1 || space.source() == Source::Themselves {
+            return own();
+        }
+        inverse(&self.flat_there(space))
     }
 }
 

@@ -11,15 +11,18 @@
 //! The same pairs, sorted by `row` and with a length, lead back: from a shared number to that of this kernel.
 //!
 //! ```text
-//! 0      RunGroup[g]   for each 32 runs: the state before the first of them, and its bit
-//! 16 g   …             the runs, as bits
+//! 0      U32           where the bits start
+//! 4      Table         of RunGroups: for each 16 runs, the state before the first of them, and its bit
+//! …      …             the runs, as bits
 //! ```
 //!
 //! The state is three numbers: where the run before ended, what would have followed it, and what would have followed the last
 //! new numbers. A run is one bit, which is set if it stands for new numbers; how many numbers it passes over, which is 0 on
 //! the way there; its length less 1; how far what it stands for is from what would have followed, zigzag. These are
-//! exponential Golomb codes of orders 0, 2, and 1 or, of new numbers, 0 ([`bits`](crate::bits)). A run takes 14 bits in the mean.
+//! exponential Golomb codes of orders 0, 2 and 1 ([`bits`](crate::bits)). A run takes 14 bits in the mean.
 use crate::bits::{BitWriter, Bits};
+use crate::record::Record;
+use crate::table::{Table, pack};
 use crate::varint::{unzigzag, zigzag};
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -28,8 +31,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const NEW: u32 = 1 << 31;
 /// How many kernels are gone through at most.
 pub const LEVELS: u32 = 8;
+/// The orders of a run's codes.
+const ORDERS: [u32; 3] = [0, 2, 1];
 /// How many runs are read one after another at most.
-const GROUP: usize = 32;
+const GROUP: usize = 16;
 
 /// Consecutive numbers that stand for consecutive numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +65,14 @@ impl RunGroup {
     }
 }
 
+impl Record for RunGroup {
+    const COLUMNS: &'static [usize] = &[4, 4, 4, 4];
+}
+
 /// Runs in the order of the numbers that are searched for.
 #[derive(Clone, Copy, Default)]
 pub struct Runs<'a> {
-    groups: &'a [RunGroup],
+    groups: Table<'a, RunGroup>,
     bits: &'a [u8],
     count: u32,
 }
@@ -72,16 +81,27 @@ impl<'a> Runs<'a> {
     /// Reads so many runs, which may be damaged: they then stand for any numbers.
     #[inline]
     pub fn open(bytes: &'a [u8], count: u32) -> Self {
-        let groups = (count as usize).div_ceil(GROUP);
-        let parts = <[RunGroup]>::ref_from_prefix_with_elems(bytes, groups);
-        parts.map_or_else(|_| Self::default(), |(groups, bits)| Self { groups, bits, count })
+        let opened = bytes.split_first_chunk().and_then(|(start, _)| {
+            let (groups, bits) = bytes.split_at_checked(u32::from_le_bytes(*start) as usize)?;
+            let groups = Table::open(groups.get(4..)?, (count as usize).div_ceil(GROUP) as u32)?;
+            Some(Self { groups, bits, count })
+        });
+        opened.unwrap_or_default()
     }
-    /// What a number stands for, and its run; `None` if nothing. Cost: a binary search, and up to 32 runs.
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+    /// What a number stands for, and its run; `None` if nothing. Cost: a binary search, and up to 16 runs.
     #[inline]
     pub fn find(&self, number: u32) -> Option<(u32, Run)> {
         let at = self.groups.partition_point(|group| group.from.get() <= number).checked_sub(1)?;
-        let mut reader = Reader::new(&self.groups[at], self.bits);
-        for _ in 0..GROUP.min(self.count as usize - at * GROUP) {
+        let mut reader = Reader::new(&self.groups.get(at)?, self.bits);
+        for _ in 0..GROUP.min(self.len() - at * GROUP) {
             let run = reader.next();
             let within = number.wrapping_sub(run.from);
             if within < run.length {
@@ -92,6 +112,13 @@ impl<'a> Runs<'a> {
             }
         }
         None
+    }
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = Run> + use<'a> {
+        let mut reader = Reader::new(&RunGroup::start(), self.bits);
+        // A damaged segment may say any number of runs; none is shorter than three bits.
+        let most = self.bits.len().saturating_mul(3);
+        (0..self.len().min(most)).map(move |_| reader.next())
     }
 }
 
@@ -110,13 +137,12 @@ impl<'a> Reader<'a> {
     }
     #[inline(always)]
     fn next(&mut self) -> Run {
-        let is_new = self.bits.bit();
-        let from = self.from.wrapping_add(self.bits.golomb(0) as u32);
-        let length = (self.bits.golomb(2) as u32).wrapping_add(1);
-        let beyond = unzigzag(self.bits.golomb(1 - is_new)) as u32;
-        let to = self.to[is_new as usize].wrapping_add(beyond);
+        let (is_new, [gap, length, beyond]) = self.bits.flag_and_golombs(ORDERS);
+        let from = self.from.wrapping_add(gap as u32);
+        let length = (length as u32).wrapping_add(1);
+        let to = self.to[usize::from(is_new)].wrapping_add(unzigzag(beyond) as u32);
         self.from = from.wrapping_add(length);
-        self.to[is_new as usize] = to.wrapping_add(length);
+        self.to[usize::from(is_new)] = to.wrapping_add(length);
         Run { from, to, length }
     }
 }
@@ -130,18 +156,20 @@ pub fn encode(runs: &[Run]) -> Vec<u8> {
             state.bit.set(bits.position() as u32);
             groups.push(state);
         }
-        let is_new = u32::from(run.to >= NEW);
-        let to = &mut state.to[is_new as usize];
-        bits.bits(is_new, 1);
-        bits.golomb(0, run.from.wrapping_sub(state.from.get()).into());
-        bits.golomb(2, u64::from(run.length) - 1);
-        bits.golomb(1 - is_new, zigzag(i64::from(run.to.wrapping_sub(to.get()) as i32)));
+        let is_new = run.to >= NEW;
+        let to = &mut state.to[usize::from(is_new)];
+        let gap = run.from.wrapping_sub(state.from.get());
+        let beyond = zigzag(i64::from(run.to.wrapping_sub(to.get()) as i32));
+        bits.bits(is_new.into(), 1);
+        for (order, number) in ORDERS.into_iter().zip([gap.into(), u64::from(run.length) - 1, beyond]) {
+            bits.golomb(order, number);
+        }
         state.from.set(run.from.wrapping_add(run.length));
         to.set(run.to.wrapping_add(run.length));
     }
-    let mut out = groups.as_bytes().to_vec();
-    out.extend(bits.finish());
-    out
+    let groups = pack(&groups).bytes;
+    let start = U32::new(4 + groups.len() as u32);
+    [start.as_bytes(), &groups, &bits.finish()].concat()
 }
 
 /// The run that was found last, of one space of one kernel. Neighbours are mostly in one.
@@ -183,12 +211,23 @@ impl Builder {
             return;
         }
         match self.runs.last_mut() {
-            Some(last) if last.to.wrapping_add(last.length) == to && last.from + last.length == self.next => {
-                last.length += length;
+            Some(last)
+                if last.to.wrapping_add(last.length) == to
+                    && last.from.wrapping_add(last.length) == self.next =>
+            {
+                last.length = last.length.wrapping_add(length);
             }
             _ => self.runs.push(Run { from: self.next, to, length }),
         }
-        self.next += length;
+        self.next = self.next.wrapping_add(length);
+    }
+    /// The numbers up to this one stand for nothing.
+    pub fn skip_to(&mut self, next: u32) {
+        self.next = self.next.max(next);
+    }
+    /// The runs.
+    pub fn finish(self) -> Vec<Run> {
+        self.runs
     }
     /// From the kernel's numbers to the shared ones.
     pub fn runs(&self) -> &[Run] {
@@ -247,9 +286,10 @@ mod tests {
             builder.extend(100 * at, 99);
             builder.extend(NEW + at, 1);
         }
-        let bits = encode(builder.runs()).len() - size_of::<RunGroup>();
-        // 99 takes 11 bits, 1 takes 3; what would have followed takes 1, one beyond it 4; and two for each run.
-        assert_eq!(bits, (GROUP / 2 * (2 + 11 + 4 + 2 + 3 + 1) - 2).div_ceil(8));
+        let bytes = encode(builder.runs());
+        let start = u32::from_le_bytes(*bytes.first_chunk().unwrap()) as usize;
+        // 99 takes 11 bits and 1 takes 3; what would have followed 2, and one beyond it 4; and each run two more.
+        assert_eq!(bytes.len() - start, (GROUP / 2 * (2 + 11 + 4 + 2 + 3 + 2) - 2).div_ceil(8));
     }
 
     proptest! {
@@ -271,6 +311,7 @@ mod tests {
                 prop_assert_eq!(table.find(run.from), Some((run.to, *run)));
                 prop_assert_eq!(table.find(run.from + run.length - 1), Some((run.to + run.length - 1, *run)));
             }
+            prop_assert_eq!(table.iter().collect::<Vec<_>>(), runs);
         }
 
         #[test]

@@ -200,8 +200,10 @@ parts! {
     Lines = "lines",
     /// Rows: `SiteRecord`.
     Sites = "sites",
-    /// Rows: `RefusedRecord`.
+    /// The `RefusedRecord`s of this kernel, as in an index: a verdict looks at all of an object.
     Refused = "refused",
+    /// `PostingRecord`s: for each object of this kernel, its first one of those; one more than objects.
+    FirstRefused = "first_refused",
     /// Rows: `CodeRecord`, one for each symbol with code.
     Code = "code",
     /// Bytes: see [`boundaries`](crate::boundaries).
@@ -299,8 +301,6 @@ spaces! {
     Sequences,
     /// Rows of [`Part::Sites`].
     Sites,
-    /// Rows of [`Part::Refused`].
-    Refused,
     /// Rows of [`Part::Code`].
     Code,
     /// Rows of [`Part::TypeUsers`].
@@ -362,7 +362,6 @@ impl Space {
             Self::Members => Rows(Part::Members),
             Self::Sequences => Rows(Part::Sequences),
             Self::Sites => Rows(Part::Sites),
-            Self::Refused => Rows(Part::Refused),
             Self::Code => Rows(Part::Code),
             Self::TypeUsers => Rows(Part::TypeUsers),
             Self::TypeUses => Rows(Part::TypeUses),

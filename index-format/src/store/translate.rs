@@ -71,7 +71,8 @@ shared! {
         r.first_range = number(r.first_range, Space::Ranges, to);
         r.first_sequence = number(r.first_sequence, Space::Sequences, to);
         r.first_site = number(r.first_site, Space::Sites, to);
-        r.first_refused = number(r.first_refused, Space::Refused, to);
+        // A kernel has its own.
+        r.first_refused = U32::ZERO;
         r.first_frame = number(r.first_frame, Space::Frames, to);
     }
     SectionRecord in Sections, Sections: |r, to| {
@@ -82,6 +83,10 @@ shared! {
         if r.address.get() != 0 {
             let moved = r.address.get().wrapping_sub(before.into()).wrapping_add(r.pc.get().into());
             r.address.set(moved);
+        }
+        // Where they start is said by symbol.
+        if r.boundaries.get() != SectionRecord::NO_BOUNDARIES {
+            r.boundaries = U32::ZERO;
         }
     }
     UnitRecord in Units, Units: |r, to| {
@@ -137,7 +142,6 @@ shared! {
         r.unit = UnitId::new(to.number(Space::UnitIds, r.unit.get()));
     }
     SiteRecord in Sites, Sites: |r, to| { r.start = Pc::new(to.pc(r.start.get())); }
-    RefusedRecord in Refused, Refused: |r, to| { (r.start, r.end) = range(r.start, r.end, to); }
     CodeRecord in Code, Code: |r, to| { (r.start, r.end) = range(r.start, r.end, to); }
     TypeUsersRecord in TypeUsers, TypeUsers: |r, to| {
         r.type_id = TypeId::new(id(r.type_id.get(), Space::TypeIds, to));

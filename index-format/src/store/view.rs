@@ -3,6 +3,7 @@ use super::kernel::{Kernel, find_string};
 use super::translate::Translate;
 use crate::header::SectionName;
 use crate::id::{ObjectId, StrId};
+use crate::records::Records;
 use crate::tapset::Tapset;
 use crate::view::View;
 use std::borrow::Cow;
@@ -53,7 +54,7 @@ impl<'a> View<'a> {
             lines: &[],
             sites: kernel.table(),
             segments: &[],
-            refused: kernel.records(),
+            refused: Records::of_slice(kernel.refused()),
             boundaries: &[],
             type_users: kernel.table(),
             type_uses: &[],

@@ -87,7 +87,7 @@ impl Adding<'_> {
         });
         self.of_objects::<RangeRecord>(|view, object| view.ranges_of(object).iter().collect());
         self.of_objects::<SiteRecord>(|view, object| view.sites_of(object).iter().collect());
-        self.of_objects::<RefusedRecord>(|view, object| view.refused_of(object).to_vec());
+        self.refused();
         self.symbol_names();
         let first_sequences = self.sequences(files);
         self.code();
@@ -113,6 +113,15 @@ impl Adding<'_> {
             records.extend(of(self.view, object).into_iter().map(|record| record.translate(&self.to)));
         }
         self.share(&records);
+    }
+    /// The blacklist, which stays as it is.
+    fn refused(&mut self) {
+        let all = self.view.object_ids().flat_map(|object| self.view.refused_of(object));
+        let bytes: Vec<u8> = all.flat_map(|refused| refused.as_bytes()).copied().collect();
+        self.part(Part::Refused, bytes, 0, 0);
+        let firsts = self.view.objects.iter().map(|object| PostingRecord { first: object.first_refused });
+        let firsts: Vec<PostingRecord> = firsts.collect();
+        self.packed(Part::FirstRefused, &firsts, 0);
     }
     fn postings(&mut self) {
         let (mut places, mut firsts): (Vec<PlaceId>, Vec<PostingRecord>) = Default::default();

@@ -1,0 +1,107 @@
+//! The runs of a space in one piece, for walks: a search in them costs a tenth of one through all levels.
+use super::runs::{Builder, NEW, Run, Runs};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The runs of a space, which are made when enough numbers were searched for to pay for it.
+pub struct Flat {
+    runs: OnceLock<Box<[Run]>>,
+    /// How many numbers are searched for before that.
+    left: AtomicU32,
+}
+
+/// How many runs are made in the time of a search.
+const RUNS_PER_SEARCH: u32 = 16;
+/// The searches of a question for one thing, after which runs may be made.
+const FEW: u32 = 64;
+
+impl Flat {
+    /// Not made yet, given how many runs there are by estimate.
+    pub fn new(count: u32) -> Self {
+        Self { runs: OnceLock::new(), left: AtomicU32::new(FEW + count / RUNS_PER_SEARCH) }
+    }
+    /// The runs, if they are worth it.
+    #[inline]
+    pub fn get(&self, make: impl FnOnce() -> Vec<Run>) -> Option<&[Run]> {
+        if let Some(runs) = self.runs.get() {
+            return Some(runs);
+        }
+        // Two threads may count as one.
+        let left = self.left.load(Ordering::Relaxed);
+        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
+        (left == 0).then(|| &**self.runs.get_or_init(|| make().into()))
+    }
+}
+
+/// What a number stands for, and its run.
+#[inline]
+pub fn find(runs: &[Run], number: u32) -> Option<(u32, Run)> {
+    let run = runs[..runs.partition_point(|run| run.from <= number)].last()?;
+    let within = number.wrapping_sub(run.from);
+    (within < run.length).then(|| (run.to.wrapping_add(within), *run))
+}
+
+/// Leads the numbers that runs stand for on: old ones by the runs of the level below, new ones to the shared numbers from
+/// `first` on. A number that leads nowhere, as in a damaged segment, is left out.
+pub fn compose(upper: Runs<'_>, lower: &[Run], first: u32) -> Vec<Run> {
+    let (mut builder, mut next) = (Builder::default(), 0);
+    // No number is led to twice, but in a forged segment.
+    let most = upper.len() + lower.len();
+    for run in upper.iter() {
+        builder.skip_to(run.from);
+        if let Some(new) = run.to.checked_sub(NEW) {
+            builder.extend(new.wrapping_add(first), run.length);
+            continue;
+        }
+        let (mut at, mut left) = (run.to, run.length);
+        while left > 0 && builder.runs().len() <= most {
+            // What follows is mostly the next one.
+            let holds = |run: &&Run| at.wrapping_sub(run.from) < run.length;
+            let found = lower.get(next).filter(holds).or_else(|| {
+                next = lower.partition_point(|run| run.from <= at).checked_sub(1)?;
+                lower.get(next).filter(holds)
+            });
+            let Some(found) = found else { break };
+            let within = at - found.from;
+            let length = left.min(found.length - within);
+            builder.extend(found.to.wrapping_add(within), length);
+            (at, left) = (at.wrapping_add(length), left - length);
+            next += 1;
+        }
+    }
+    builder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::runs::encode;
+    use super::*;
+
+    #[test]
+    fn two_levels_lead_where_one_after_the_other_does() {
+        let builder = |numbers: &[u32]| {
+            let mut builder = Builder::default();
+            numbers.iter().for_each(|to| builder.push(*to));
+            builder
+        };
+        let lower = builder(&[5, 6, 7, 20, 21, 9, 1]);
+        let upper = builder(&[1, 2, 3, NEW, NEW + 1, 0, 4, 5, 6, NEW + 2]);
+        let bytes = encode(upper.runs());
+        let runs = compose(Runs::open(&bytes, upper.runs().len() as u32), lower.runs(), 100);
+        let led: Vec<_> = (0..11).map(|own| find(&runs, own).map(|found| found.0)).collect();
+        let expected = [6, 7, 20, 100, 101, 5, 21, 9, 1, 102].map(Some);
+        assert_eq!(led[..10], expected);
+        assert_eq!(led[10], None);
+        // No run is in two parts.
+        assert!(runs.windows(2).all(|two| two[0].to + two[0].length != two[1].to));
+    }
+
+    #[test]
+    fn runs_are_made_when_they_are_worth_it() {
+        let flat = Flat::new(100);
+        let made = |flat: &Flat| flat.get(|| vec![Run { from: 0, to: 1, length: 1 }]).map(<[_]>::len);
+        let before = (0..200).take_while(|_| made(&flat).is_none()).count();
+        assert_eq!(before as u32, FEW + 100 / RUNS_PER_SEARCH);
+        assert_eq!(made(&flat), Some(1));
+    }
+}
