@@ -10,15 +10,13 @@ pub struct Flat {
     left: AtomicU32,
 }
 
-/// How many runs are made in the time of a search.
-const RUNS_PER_SEARCH: u32 = 16;
 /// The searches of a question for one thing, after which runs may be made.
 const FEW: u32 = 64;
 
 impl Flat {
-    /// Not made yet, given how many runs there are by estimate.
-    pub fn new(count: u32) -> Self {
-        Self { runs: OnceLock::new(), left: AtomicU32::new(FEW + count / RUNS_PER_SEARCH) }
+    /// Not made yet, given in the time of how many searches they are.
+    pub fn new(searches: u32) -> Self {
+        Self { runs: OnceLock::new(), left: AtomicU32::new(FEW.saturating_add(searches)) }
     }
     /// The runs, if they are worth it.
     #[inline]
@@ -101,7 +99,7 @@ mod tests {
         let flat = Flat::new(100);
         let made = |flat: &Flat| flat.get(|| vec![Run { from: 0, to: 1, length: 1 }]).map(<[_]>::len);
         let before = (0..200).take_while(|_| made(&flat).is_none()).count();
-        assert_eq!(before as u32, FEW + 100 / RUNS_PER_SEARCH);
+        assert_eq!(before as u32, FEW + 100);
         assert_eq!(made(&flat), Some(1));
     }
 }
