@@ -80,18 +80,20 @@ impl<'p> Pool<'p> {
     /// The bytes where they are already, or what is near to them.
     fn find(&mut self, bytes: &[u8], owner: Owner, is_free: impl Fn(u32) -> bool) -> (Option<u32>, Vec<u32>) {
         let Some(kernel) = self.before else { return (None, vec![]) };
-        let mut near = vec![];
-        for (place, at) in self.known.of(owner) {
-            if is_free(at) && kernel.bytes(self.part, at).starts_with(bytes) {
-                self.known.next = place + 1;
-                return (Some(at), near);
+        let (mut near, mut next) = (vec![], self.known.next);
+        let found = self.known.of(owner).find_map(|place| {
+            let at = self.known.all[place].number;
+            let is_it = is_free(at) && kernel.bytes(self.part, at).starts_with(bytes);
+            if is_it || near.len() < TRIED {
+                next = place + 1;
             }
-            if near.len() < TRIED {
+            if !is_it && near.len() < TRIED {
                 near.push(at);
-                self.known.next = place + 1;
             }
-        }
-        (None, near)
+            is_it.then_some(at)
+        });
+        self.known.next = next;
+        (found, near)
     }
     /// Appends bytes, as a patch if that is shorter. Returns their number, and whether it is a patch.
     fn append(&mut self, bytes: &[u8], near: &[u32]) -> (u32, bool) {
@@ -164,19 +166,15 @@ impl Candidates {
         starts.sort_unstable();
         Self { all, by_key, starts, next: 0 }
     }
-    /// Those of a key, else those of the group that are near to the last one; each with its position.
-    fn of(&self, owner: Owner) -> impl Iterator<Item = (usize, u32)> + use<> {
+    /// The positions of those of a key, else of those of the group that are near to the last one.
+    fn of(&self, owner: Owner) -> impl Iterator<Item = usize> {
         let first = self.by_key.get(&owner.key).copied();
         let same = |at: &u32| Some(self.all[*at as usize].same).filter(|at| *at != u32::MAX);
-        let mut found: Vec<usize> = std::iter::successors(first, same).map(|at| at as usize).collect();
-        if found.is_empty() {
-            let behind = self.next..(self.next + WINDOW).min(self.all.len());
-            let ahead = self.next.saturating_sub(WINDOW)..self.next.min(self.all.len());
-            let near = behind.chain(ahead.rev());
-            found.extend(near.filter(|at| self.all[*at].owner.group == owner.group));
-        }
-        let numbered: Vec<(usize, u32)> = found.into_iter().map(|at| (at, self.all[at].number)).collect();
-        numbered.into_iter()
+        let window = if first.is_some() { 0 } else { WINDOW };
+        let behind = self.next..(self.next + window).min(self.all.len());
+        let ahead = self.next.saturating_sub(window)..self.next.min(self.all.len());
+        let near = behind.chain(ahead.rev()).filter(move |at| self.all[*at].owner.group == owner.group);
+        std::iter::successors(first, same).map(|at| at as usize).chain(near)
     }
     /// The bytes of a number up to those of the next one.
     fn whole<'b>(&self, bytes: &'b [u8], number: u32) -> &'b [u8] {
