@@ -31,7 +31,7 @@ pub fn place<R: Shared + PartialBytes>(records: &[R], before: Option<&Kernel<'_>
         let found = if is_free(next) && known.rows[next].same(record) {
             Some(next)
         } else {
-            known.find(record, next, is_free, records.get(at + 1))
+            known.find(record, next, is_free, &records[at + 1..])
         };
         let row = match found {
             Some(at) => {
@@ -82,6 +82,8 @@ impl<R> Default for Known<R> {
     }
 }
 
+/// How many of those that follow equal rows are compared.
+const COMPARED: usize = 12;
 /// How many equal rows are looked at.
 const LOOKED_AT: usize = 64;
 
@@ -98,13 +100,14 @@ impl<R: Shared + PartialBytes> Known<R> {
         }
         Self { rows, numbers, by_hash, later }
     }
-    /// A free row that is equal: if there are several, the next one that is followed by what follows the record.
+    /// A free row that is equal: if there are several, the one that is followed by most of what follows the record, and of
+    /// those the next one.
     fn find(
         &self,
         record: &R,
         next: usize,
         is_free: impl Fn(usize) -> bool,
-        following: Option<&R>,
+        following: &[R],
     ) -> Option<usize> {
         let first = self.by_hash.get(&record.hash()).copied();
         let equal = std::iter::successors(first, |at| {
@@ -116,10 +119,22 @@ impl<R: Shared + PartialBytes> Known<R> {
         if only.is_some() {
             return only.filter(|at| is_free(*at));
         }
-        let fits = |at: &usize| {
-            is_free(*at) && self.rows.get(at + 1).zip(following).is_some_and(|(row, own)| row.same(own))
+        let fits = |at: usize| {
+            let rows = self.rows[at + 1..].iter().take(COMPARED);
+            rows.zip(following).take_while(|(row, own)| row.same(*own)).count()
         };
-        let behind = equal().skip_while(|at| *at < next).take(LOOKED_AT).find(fits);
-        behind.or_else(|| equal().take(LOOKED_AT).find(fits))
+        let free = |at: &usize| is_free(*at);
+        let behind = equal().skip_while(|at| *at < next).filter(free).take(LOOKED_AT);
+        let (mut best, mut most) = (None, 0);
+        for at in behind.chain(equal().take_while(|at| *at < next).filter(free).take(LOOKED_AT)) {
+            let fits = fits(at);
+            if fits > most {
+                (best, most) = (Some(at), fits);
+            }
+            if fits == COMPARED {
+                break;
+            }
+        }
+        best
     }
 }
