@@ -149,3 +149,36 @@ impl<'a, R> Iterator for Iter<'a, R> {
 }
 
 impl<R> ExactSizeIterator for Iter<'_, R> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Squares(Vec<u32>);
+
+    impl KeptRows<u32> for Squares {
+        fn kept(&self, at: u32) -> Option<&u32> {
+            self.0.get(at as usize)
+        }
+    }
+
+    #[test]
+    fn rows_are_read_as_a_slice() {
+        let squares: Vec<u32> = (0..40).map(|at| at * at).collect();
+        let rows = Squares(squares.clone());
+        let both = [Records::of_slice(&squares), Records::of_rows(&rows, 30)].map(|all| all.part(0..30));
+        for records in both.iter().flat_map(|all| [*all, all.part(7..19), all.part(5..25).part(2..14)]) {
+            let first = if records.len() == 30 { 0 } else { 7 };
+            let own = &squares[first..first + records.len()];
+            assert_eq!(records.to_vec(), own);
+            assert_eq!((records.first(), records.get(own.len())), (own.first(), None));
+            assert_eq!(records[3], own[3]);
+            assert_eq!(records.iter().len(), own.len());
+            for bound in [0, 1, 49, 100, 5000] {
+                let at = records.partition_point(|square| *square < bound);
+                assert_eq!(at, own.partition_point(|square| *square < bound));
+            }
+            assert!(records.part(3..3).is_empty() && records.part(1..99).is_empty());
+        }
+    }
+}
