@@ -6,7 +6,7 @@ use super::note;
 use super::output::failed;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
-use crate::kernels::choose;
+use crate::kernels::{choose, side_by_side};
 use crate::query::history::{Asked, Families, Grouping, History, Subject, facts};
 use crate::query::index::kernel_description::KernelDescription;
 use crate::query::index::release::Release;
@@ -24,11 +24,13 @@ const MOST_OF_A_NAME: usize = 12;
 /// Shows what many kernels have of a name, with the kernels that have each fact.
 pub fn run(args: &Args, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let asked = Asked::parse(&args.name)?;
-    let mut opened = vec![];
-    for path in choose(&config.db, Some(config.kernel.as_deref().unwrap_or("*")), None)? {
-        let index = config.open(&path)?;
-        opened.push((KernelDescription::of(&index.view()?), index));
-    }
+    let paths = choose(&config.db, Some(config.kernel.as_deref().unwrap_or("*")), None)?;
+    let opened = side_by_side(&paths, |path| {
+        let index = config.open(path)?;
+        let description = KernelDescription::of(&index.view()?);
+        Ok((description, index))
+    });
+    let mut opened: Vec<_> = opened.into_iter().collect::<Result<_>>()?;
     opened.sort_by(|(one, _), (other, _)| one.cmp(other));
     if let Some(since) = &args.since {
         opened = after(opened, since)?;
@@ -56,12 +58,14 @@ pub fn run(args: &Args, config: &Config, out: &mut dyn Write) -> Result<Outcome>
 /// The histories of all that the name stands for.
 fn told<'s>(asked: &'s Asked, indexes: &[Arc<Index>]) -> Result<Vec<(&'s Subject, Vec<History>)>> {
     let subjects: Vec<&Subject> = asked.subjects.iter().chain(&asked.otherwise).collect();
-    let mut groupings = vec![Grouping::default(); subjects.len()];
-    for index in indexes {
+    let found = side_by_side(indexes, |index| {
         let view = index.view()?;
-        for (subject, grouping) in subjects.iter().zip(&mut groupings) {
-            grouping.add(&facts(&view, subject).map_err(|e| index.named(e))?);
-        }
+        let of_each = subjects.iter().map(|subject| facts(&view, subject));
+        of_each.collect::<Result<Vec<_>>>().map_err(|e| index.named(e))
+    });
+    let mut groupings = vec![Grouping::default(); subjects.len()];
+    for found in found {
+        groupings.iter_mut().zip(found?).for_each(|(grouping, facts)| grouping.add(&facts));
     }
     let histories = groupings.into_iter().map(Grouping::finish);
     let mut told: Vec<_> =
