@@ -203,6 +203,7 @@
 
 pub mod bits;
 pub mod boundaries;
+pub mod calls;
 pub mod codes;
 pub mod config;
 pub mod details;

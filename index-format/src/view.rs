@@ -1,5 +1,6 @@
 //! An index as typed slices. Opening it takes the header and a bounds check per section, whatever the file's size.
 use crate::boundaries;
+use crate::calls::Calls;
 use crate::config;
 use crate::details::{self, Details};
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::meta::Meta;
 use crate::names;
 use crate::order::ByteOrder;
 use crate::record::*;
-use crate::store::record::{CodeRecord, LabelRecord, OptionRecord, UseRecord};
+use crate::store::record::{CallRecord, CodeRecord, LabelRecord, OptionRecord, UseRecord};
 use crate::store::translate::Translate;
 use crate::store::{BLOBS, Kernel, Part, Space};
 use crate::table::{Table, Walk};
@@ -70,6 +71,8 @@ pub struct View<'a> {
     pub(crate) boundaries: &'a [u8],
     pub(crate) type_users: Table<'a, TypeUsersRecord>,
     pub(crate) type_uses: &'a [u8],
+    pub(crate) called: Table<'a, CalledRecord>,
+    pub(crate) calls: &'a [u8],
     pub(crate) frames: Table<'a, FrameRecord>,
     pub(crate) frame_rows: &'a [u8],
     pub(crate) tracepoints: &'a [TracepointRecord],
@@ -121,6 +124,8 @@ impl<'a> View<'a> {
             boundaries: bytes(file, directory, S::Boundaries)?,
             type_users: table(file, directory, S::TypeUsers)?,
             type_uses: bytes(file, directory, S::TypeUses)?,
+            called: table(file, directory, S::Called)?,
+            calls: bytes(file, directory, S::Calls)?,
             frames: table(file, directory, S::Frames)?,
             frame_rows: bytes(file, directory, S::FrameRows)?,
             tracepoints: records(file, directory, S::Tracepoints)?,
@@ -512,6 +517,29 @@ impl<'a> View<'a> {
             Some(store) => {
                 let uses: Table<'a, UseRecord> = store.table();
                 Uses::of_rows(uses.part(range(uses.len())))
+            }
+        }
+    }
+    /// Whether calls are known: those of an index without debug information are not, nor if a compiler wrote no call
+    /// sites.
+    pub fn has_calls(&self) -> bool {
+        !self.called.owners().is_empty()
+    }
+    /// The direct calls of a function. Cost: a binary search, and one to four bytes each.
+    pub fn calls(&self, function: FunctionId) -> Calls<'a> {
+        let called = self.called.owners();
+        let at = called.partition_point(|c| c.function < function);
+        let found = called.get(at).is_some_and(|c| c.function == function);
+        let first = |at: usize| self.called.get(at).map(|c| c.first_call.get() as usize);
+        if !found {
+            return Calls::read(&[]);
+        }
+        let range = |length| between(first(at), first(at + 1), length);
+        match self.store {
+            None => Calls::read(&self.calls[range(self.calls.len())]),
+            Some(store) => {
+                let calls: Table<'a, CallRecord> = store.table();
+                Calls::of_rows(calls.part(range(calls.len())))
             }
         }
     }
