@@ -312,7 +312,11 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     }
 
     /// The entry of a placement and its ranges. The memory of the ranges is `Scratch::ranges`; the caller returns it.
-    pub(super) fn entry_and_ranges(&mut self, unit: &Unit<'d, E>, attrs: &Attrs) -> (Option<u32>, Vec<Range>) {
+    pub(super) fn entry_and_ranges(
+        &mut self,
+        unit: &Unit<'d, E>,
+        attrs: &Attrs,
+    ) -> (Option<u32>, Vec<Range>) {
         let mut found = std::mem::take(&mut self.scratch.ranges);
         found.clear();
         let object = self.object;
