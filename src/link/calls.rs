@@ -1,10 +1,11 @@
 //! Finds what calls lead to, as the linker did: by the symbols of the object, then of the kernel, then of what other
 //! modules export.
+use super::symbol_name;
 use crate::merge::calls::{Call, Named};
 use crate::merge::{Functions, Places};
 use probeidx_format::calls::{self as format, Call as Found};
 use probeidx_format::id::{FunctionId, ObjectId, Pc, StrId};
-use probeidx_format::record::{CalledRecord, ObjectRecord, SymbolRecord};
+use probeidx_format::record::{CalledRecord, FunctionRecord, ObjectRecord, SymbolRecord};
 use probeidx_format::zerocopy::byteorder::little_endian::U32;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -41,10 +42,13 @@ pub(super) fn link(
         .into_par_iter()
         .flat_map_iter(|(object, calls)| {
             let mut known: FxHashMap<StrId, Option<FunctionId>> = FxHashMap::default();
+            let mut bound: FxHashMap<FunctionId, FunctionId> = FxHashMap::default();
             calls.iter().filter_map(move |call| {
+                let mut bound =
+                    |function| *bound.entry(function).or_insert_with(|| linker.bound(object, function));
                 let function = match call.callee {
-                    Named::Function(function) => Some(function),
-                    Named::At(pc) => linker.function_at(object, pc, None),
+                    Named::Function(function) => Some(bound(function)),
+                    Named::At(pc) => linker.function_at(object, pc, None).map(bound),
                     Named::Symbol(name) => *known.entry(name).or_insert_with(|| linker.called(object, name)),
                 };
                 Some((function?, Found { object, pc: Pc::new(call.pc), is_tail: call.is_tail }))
@@ -90,11 +94,27 @@ struct Linker<'m> {
 }
 
 impl Linker<'_> {
+    /// What is called in place of a function that the caller's unit defines: the definition may be weak, and another
+    /// unit's be linked.
+    fn bound(&self, object: ObjectId, function: FunctionId) -> FunctionId {
+        if !self.functions.records[function.index()].has(FunctionRecord::EXTERNAL) {
+            return function;
+        }
+        let name = symbol_name(self.functions, function);
+        let own = self.range(object);
+        let mut named = self.named(name).filter(|at| own.contains(at));
+        let symbol = named.find(|at| self.symbols[*at as usize].binding() != 0);
+        symbol.and_then(|at| self.function_of(object, at, name)).unwrap_or(function)
+    }
+    /// The symbols of a name, by their positions.
+    fn named(&self, name: StrId) -> impl Iterator<Item = u32> + '_ {
+        let first = self.by_name.partition_point(|s| (s >> 32) < name.get().into());
+        let named = self.by_name[first..].iter().take_while(move |s| (*s >> 32) as u32 == name.get());
+        named.map(|s| *s as u32)
+    }
     /// The function that a name means in an object.
     fn called(&self, object: ObjectId, name: StrId) -> Option<FunctionId> {
-        let first = self.by_name.partition_point(|s| (s >> 32) < name.get().into());
-        let named = self.by_name[first..].iter().take_while(|s| (*s >> 32) as u32 == name.get());
-        let named = || named.clone().map(|s| *s as u32);
+        let named = || self.named(name);
         let own = self.range(object);
         let is_global = |at: &u32| self.symbols[*at as usize].binding() != 0;
         let in_own = || named().filter(|at| own.contains(at));
