@@ -155,10 +155,11 @@ Exit codes:
 type Augment = fn(clap::Command) -> clap::Command;
 
 /// The commands that may be called many times a second, with what adds their arguments.
-const QUESTIONS: [(&str, Augment); 8] = [
+const QUESTIONS: [(&str, Augment); 9] = [
     ("find", Find::augment_args),
     ("resolve", Resolve::augment_args),
     ("lines", Lines::augment_args),
+    ("callers", Callers::augment_args),
     ("addr", Addr::augment_args),
     ("type", Type::augment_args),
     ("tapset", Tapset::augment_args),
