@@ -33,8 +33,11 @@ fn line(file: &str, comment: &str) -> u64 {
     1 + text.lines().position(|line| line.ends_with(&comment)).expect(&comment) as u64
 }
 
-/// The lines of the sites of each caller, by kind, with why their code is gone.
-fn callers(db: &TempDir, name: &str) -> BTreeMap<(String, String, String), Vec<(u64, Option<String>)>> {
+/// Module, name and kind of a caller.
+type Key = (String, String, String);
+
+/// The lines of the sites of each caller, with why their code is gone.
+fn callers(db: &TempDir, name: &str) -> BTreeMap<Key, Vec<(u64, Option<String>)>> {
     let run = run_in(db.path(), ["--json", "callers", name]);
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -48,7 +51,7 @@ fn callers(db: &TempDir, name: &str) -> BTreeMap<(String, String, String), Vec<(
     found
 }
 
-fn key(module: &str, caller: &str, kind: &str) -> (String, String, String) {
+fn key(module: &str, caller: &str, kind: &str) -> Key {
     (module.to_owned(), caller.to_owned(), kind.to_owned())
 }
 
