@@ -6,6 +6,7 @@ use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::{Result, Write};
 
 /// How text is written.
@@ -30,11 +31,15 @@ pub fn text(view: &View<'_>, callee: &Callee<'_>, shown: Shown, out: &mut dyn Wr
         (_, 0) => format!("@{}", printable(file)),
         (_, line) => format!("@{}:{line}", printable(file)),
     };
-    let objects: Vec<String> = callee.entries.iter().map(|object| object_name(view, *object)).collect();
-    let objects = match &objects[..] {
-        [] => "no entry".to_owned(),
-        [one] => one.clone(),
-        [first, ..] => format!("{first} and {} more", objects.len() - 1),
+    // Where it has no entry, it is where its copies are.
+    let mut objects: BTreeSet<ObjectId> = callee.entries.iter().copied().collect();
+    if objects.is_empty() {
+        objects.extend(callee.callers.iter().map(|caller| caller.object));
+    }
+    let first = objects.first().map_or_else(String::new, |object| object_name(view, *object));
+    let objects = match objects.len() {
+        0 | 1 => first,
+        count => format!("{first} and {} more", count - 1),
     };
     writeln!(out, "{}{place}  {objects}", shown.style.bold(printable(name)))?;
     writeln!(out, "  {}", summary(callee))?;
@@ -52,28 +57,32 @@ pub fn text(view: &View<'_>, callee: &Callee<'_>, shown: Shown, out: &mut dyn Wr
 /// `12 calls in 9 functions reach its entry; 3 inlined copies in 2 functions do not`.
 fn summary(callee: &Callee<'_>) -> String {
     let Counts { calls, calling, copies, containing, gone } = callee.counts();
-    let reach = |n: u32, one: &'static str, many: &'static str| if n == 1 { one } else { many };
-    let calls = match (callee.has_calls, callee.entries.is_empty(), calls) {
-        (false, ..) => "direct calls are unknown: the index was made from no call sites".to_owned(),
-        (_, true, _) => "it has no entry".to_owned(),
-        (_, _, 0) => "no direct call reaches its entry".to_owned(),
-        (.., n) => {
-            let verb = reach(n, "reaches", "reach");
-            format!("{} in {} {verb} its entry", counted(n, "call"), counted(calling, "function"))
+    let verb = |n: u32, one: &'static str, many: &'static str| if n == 1 { one } else { many };
+    let inlined = match copies {
+        0 => "no copies".to_owned(),
+        1 => "1 inlined copy in 1 function".to_owned(),
+        n => format!("{n} inlined copies in {}", counted(containing, "function")),
+    };
+    let said = if callee.entries.is_empty() {
+        format!("it has no entry, only {inlined}")
+    } else {
+        let direct = match (callee.has_calls, calls) {
+            (false, _) => "direct calls are unknown: the index was made from no call sites".to_owned(),
+            (true, 0) => "no direct call reaches its entry".to_owned(),
+            (true, n) => {
+                let reach = verb(n, "reaches", "reach");
+                format!("{} in {} {reach} its entry", counted(n, "call"), counted(calling, "function"))
+            }
+        };
+        match copies {
+            0 => format!("{direct}; no code of it is inlined"),
+            n => format!("{direct}; {inlined} {} not", verb(n, "does", "do")),
         }
     };
-    let copies = match copies {
-        0 => "no code of it is inlined".to_owned(),
-        n => {
-            let what = if n == 1 { "1 inlined copy".to_owned() } else { format!("{n} inlined copies") };
-            format!("{what} in {} {} not", counted(containing, "function"), reach(n, "does", "do"))
-        }
-    };
-    let gone = match gone {
-        0 => String::new(),
-        n => format!("; {n} more {} in code that a running kernel does not have", reach(n, "is", "are")),
-    };
-    format!("{calls}; {copies}{gone}")
+    match gone {
+        0 => said,
+        n => format!("{said}; {n} more {} in code that a running kernel does not have", verb(n, "is", "are")),
+    }
 }
 
 fn counted(n: u32, what: &str) -> String {

@@ -110,7 +110,7 @@ fn the_summary_counts_what_runs() {
         "5 calls in 3 functions reach its entry; no code of it is inlined; 1 more is in code that a running kernel does \
          not have"
     );
-    assert_eq!(second(&ask("inlined_caller")), "it has no entry; 2 inlined copies in 1 function do not");
+    assert_eq!(second(&ask("inlined_caller")), "it has no entry, only 2 inlined copies in 1 function");
     // A call through a pointer names nothing.
     assert_eq!(second(&ask("taken_away")), "no direct call reaches its entry; no code of it is inlined");
     let sites = run_in(db.path(), ["callers", "-v", "exported_callee"]).found();
