@@ -105,9 +105,21 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         };
         let mut cursor = at.unit.cursor(offset as usize);
         let abbrev = *at.unit.abbrevs.get(cursor.uleb()).filter(|abbrev| abbrev.tag == DW_TAG_subprogram)?;
-        let mut attrs = Attrs::default();
+        let mut attrs = self.spare_attrs.take();
         at.unit.attrs(&mut cursor, &abbrev, &mut attrs);
         self.functions.passed_over += cursor.pos - offset as usize;
+        let callee = self.described(source, &at, offset, &attrs);
+        self.spare_attrs.put(attrs);
+        callee
+    }
+
+    fn described(
+        &mut self,
+        source: &Rc<Source<'d, E>>,
+        at: &Rc<Source<'d, E>>,
+        offset: u64,
+        attrs: &Attrs,
+    ) -> Option<Callee> {
         if attrs.flag(Slot::Declaration) {
             let name = attrs.string(Slot::LinkageName).or(attrs.string(Slot::Name))?;
             return Some(Callee::Named(self.string(name)));
@@ -117,9 +129,9 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             return self.function_at(source, offset).map(Callee::Function);
         }
         if let Some(origin) = attrs.get(Slot::Origin) {
-            return self.function_at(&at, origin).map(Callee::Function);
+            return self.function_at(at, origin).map(Callee::Function);
         }
-        let (entry, found) = self.entry_and_ranges(&at.unit, &attrs);
+        let (entry, found) = self.entry_and_ranges(&at.unit, attrs);
         self.scratch.ranges = found;
         entry.map(Callee::At)
     }

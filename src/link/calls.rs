@@ -38,14 +38,16 @@ pub(super) fn link(
         rest = after;
         parts.push((ObjectId::new(number as u32), own));
     }
-    let mut found: Vec<(FunctionId, Found)> = parts
+    let found: Vec<(FunctionId, Found)> = parts
         .into_par_iter()
         .flat_map_iter(|(object, calls)| {
             let mut known: FxHashMap<StrId, Option<FunctionId>> = FxHashMap::default();
             let mut bound: FxHashMap<FunctionId, FunctionId> = FxHashMap::default();
             calls.iter().filter_map(move |call| {
-                let mut bound =
-                    |function| *bound.entry(function).or_insert_with(|| linker.bound(object, function));
+                let mut bound = |function: FunctionId| match linker.is_external(function) {
+                    true => *bound.entry(function).or_insert_with(|| linker.bound(object, function)),
+                    false => function,
+                };
                 let function = match call.callee {
                     Named::Function(function) => Some(bound(function)),
                     Named::At(pc) => linker.function_at(object, pc, None).map(bound),
@@ -55,13 +57,45 @@ pub(super) fn link(
             })
         })
         .collect();
-    found.par_sort_unstable();
-    found.dedup_by_key(|(function, call)| (*function, call.object, call.pc));
+    by_callee(&found, functions.records.len())
+}
+
+/// Sorts calls by what is called, each function's by object and address, and encodes them.
+fn by_callee(found: &[(FunctionId, Found)], functions: usize) -> Calls {
+    // Where the calls of each function start: there are so many functions that comparing calls would take longer.
+    let mut next = vec![0u32; functions + 1];
+    found.iter().for_each(|(function, _)| next[function.index() + 1] += 1);
+    let mut sum = 0;
+    for count in &mut next {
+        sum += *count;
+        *count = sum;
+    }
+    // A call as a number of the same order: the object, the address and the kind.
+    let mut sorted = vec![0u64; found.len()];
+    for (function, call) in found {
+        let at = &mut next[function.index()];
+        let place = u64::from(call.object.get()) << 33 | u64::from(call.pc.get()) << 1;
+        sorted[*at as usize] = place | u64::from(call.is_tail);
+        *at += 1;
+    }
     let mut calls = Calls::default();
-    for own in found.chunk_by(|a, b| a.0 == b.0) {
+    let mut rest = &mut sorted[..];
+    let mut start = 0;
+    for (function, end) in (0..).zip(next) {
+        let (own, after) = std::mem::take(&mut rest).split_at_mut((end - start) as usize);
+        (rest, start) = (after, end);
+        if own.is_empty() {
+            continue;
+        }
+        own.sort_unstable();
+        let own = own.chunk_by(|a, b| a >> 1 == b >> 1).map(|same| Found {
+            object: ObjectId::new((same[0] >> 33) as u32),
+            pc: Pc::new((same[0] >> 1) as u32),
+            is_tail: same[0] & 1 != 0,
+        });
         let first_call = U32::new(calls.bytes.len() as u32);
-        calls.records.push(CalledRecord { function: own[0].0, first_call });
-        format::put(&mut calls.bytes, own.iter().map(|(_, call)| *call));
+        calls.records.push(CalledRecord { function: FunctionId::new(function), first_call });
+        format::put(&mut calls.bytes, own);
     }
     let first_call = U32::new(calls.bytes.len() as u32);
     calls.records.push(CalledRecord { function: FunctionId::NONE, first_call });
@@ -94,12 +128,12 @@ struct Linker<'m> {
 }
 
 impl Linker<'_> {
-    /// What is called in place of a function that the caller's unit defines: the definition may be weak, and another
+    fn is_external(&self, function: FunctionId) -> bool {
+        self.functions.records[function.index()].has(FunctionRecord::EXTERNAL)
+    }
+    /// What is called in place of an external function that the caller's unit defines: the definition may be weak, and another
     /// unit's be linked.
     fn bound(&self, object: ObjectId, function: FunctionId) -> FunctionId {
-        if !self.functions.records[function.index()].has(FunctionRecord::EXTERNAL) {
-            return function;
-        }
         let name = symbol_name(self.functions, function);
         let own = self.range(object);
         let mut named = self.named(name).filter(|at| own.contains(at));
