@@ -44,7 +44,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         let after = if abbrev.has_children { unit.sibling(cursor, abbrev) } else { None };
         let mut attrs = self.spare_attrs.take();
         unit.attrs(cursor, abbrev, &mut attrs);
-        // GCC gives the address after the call, clang 19 that of the call if it is a jump. Either way the last byte of
+        // The address after the call; in DWARF 5, clang 14 gives that of the call if it is a jump. Either way the last byte of
         // the instruction, or its first, is one of its own.
         let within = match (attrs.get(Slot::EntryPc), attrs.get(Slot::LowPc)) {
             (Some(call), _) => Some(call),

@@ -11,6 +11,7 @@ fn indexed() -> Vec<(Recipe, TempDir)> {
         Recipe::new("gcc", &["-O2", "-gdwarf-5"]),
         Recipe::new("gcc", &["-O2", "-gdwarf-4"]),
         Recipe::new("clang", &["-O2", "-gdwarf-5"]),
+        Recipe::new("clang", &["-O2", "-gdwarf-4"]),
     ];
     let recipes = recipes.into_iter().filter(possible);
     recipes.map(|recipe| (recipe, index(&recipe))).collect()
