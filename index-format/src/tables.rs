@@ -34,10 +34,6 @@ impl<'a> View<'a> {
     pub fn all_type_users(&self) -> Table<'a, TypeUsersRecord> {
         self.type_users
     }
-    /// The functions that are called directly; one record more.
-    pub fn all_called(&self) -> Table<'a, CalledRecord> {
-        self.called
-    }
     /// The fields of all events.
     pub fn all_event_fields(&self) -> Table<'a, EventFieldRecord> {
         self.event_fields

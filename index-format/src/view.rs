@@ -71,8 +71,6 @@ pub struct View<'a> {
     pub(crate) boundaries: &'a [u8],
     pub(crate) type_users: Table<'a, TypeUsersRecord>,
     pub(crate) type_uses: &'a [u8],
-    pub(crate) called: Table<'a, CalledRecord>,
-    pub(crate) calls: &'a [u8],
     pub(crate) frames: Table<'a, FrameRecord>,
     pub(crate) frame_rows: &'a [u8],
     pub(crate) tracepoints: &'a [TracepointRecord],
@@ -92,6 +90,9 @@ impl<'a> View<'a> {
     pub fn open(file: &'a [u8]) -> Result<Self> {
         let (header, directory) = Header::read(file)?;
         use SectionName as S;
+        // They are looked up when they are asked for: few questions are about calls.
+        table::<CalledRecord>(file, directory, S::Called)?;
+        bytes(file, directory, S::Calls)?;
         Ok(Self {
             file,
             directory,
@@ -124,8 +125,6 @@ impl<'a> View<'a> {
             boundaries: bytes(file, directory, S::Boundaries)?,
             type_users: table(file, directory, S::TypeUsers)?,
             type_uses: bytes(file, directory, S::TypeUses)?,
-            called: table(file, directory, S::Called)?,
-            calls: bytes(file, directory, S::Calls)?,
             frames: table(file, directory, S::Frames)?,
             frame_rows: bytes(file, directory, S::FrameRows)?,
             tracepoints: records(file, directory, S::Tracepoints)?,
@@ -520,23 +519,34 @@ impl<'a> View<'a> {
             }
         }
     }
+    /// The functions that are called directly; one record more.
+    pub fn all_called(&self) -> Table<'a, CalledRecord> {
+        match self.store {
+            None => table(self.file, self.directory, SectionName::Called).unwrap_or_default(),
+            Some(store) => store.table(),
+        }
+    }
     /// Whether calls are known: those of an index without debug information are not, nor if a compiler wrote no call
     /// sites.
     pub fn has_calls(&self) -> bool {
-        !self.called.owners().is_empty()
+        !self.all_called().owners().is_empty()
     }
     /// The direct calls of a function. Cost: a binary search, and one to four bytes each.
     pub fn calls(&self, function: FunctionId) -> Calls<'a> {
-        let called = self.called.owners();
+        let all = self.all_called();
+        let called = all.owners();
         let at = called.partition_point(|c| c.function < function);
         let found = called.get(at).is_some_and(|c| c.function == function);
-        let first = |at: usize| self.called.get(at).map(|c| c.first_call.get() as usize);
+        let first = |at: usize| all.get(at).map(|c| c.first_call.get() as usize);
         if !found {
             return Calls::read(&[]);
         }
         let range = |length| between(first(at), first(at + 1), length);
         match self.store {
-            None => Calls::read(&self.calls[range(self.calls.len())]),
+            None => {
+                let calls = self.section_bytes(SectionName::Calls);
+                Calls::read(&calls[range(calls.len())])
+            }
             Some(store) => {
                 let calls: Table<'a, CallRecord> = store.table();
                 Calls::of_rows(calls.part(range(calls.len())))

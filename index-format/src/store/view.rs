@@ -57,8 +57,6 @@ impl<'a> View<'a> {
             boundaries: &[],
             type_users: kernel.table(),
             type_uses: &[],
-            called: kernel.table(),
-            calls: &[],
             frames: kernel.table(),
             frame_rows: &[],
             tracepoints: &[],

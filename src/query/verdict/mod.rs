@@ -208,12 +208,7 @@ impl<'a, 'l> Judge<'a, 'l> {
 
     /// Why the code at an address is not present in a running kernel, or never runs.
     pub fn why_gone(&self, object: ObjectId, pc: u32) -> Option<Reason> {
-        if self.view.is_user(object) {
-            return None;
-        }
-        let section = symbols::section(self.view, object, pc);
-        let held = section.and_then(|s| symbols::holding_in(self.view, object, s, pc));
-        self.gone(object, pc, section, held)
+        if self.view.is_user(object) { None } else { self.running(object, pc).err() }
     }
 
     /// The verdicts of uprobes on an address of a program or shared library. The rules for kernel code do not apply.
