@@ -38,6 +38,7 @@ static ALL: LazyLock<Vec<Command>> = LazyLock::new(|| {
         &["tapset", "**"],
         &["check", "--tapset"],
         &["blacklist", "--all"],
+        &["callers", "*"],
     ];
     lines.iter().map(|line| ask::command(line)).collect()
 });

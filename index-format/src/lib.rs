@@ -1,4 +1,4 @@
-//! # The index file, version 9
+//! # The index file, version 10
 //!
 //! Converts bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -26,6 +26,7 @@
 //! ```text
 //! name ──▶ functions ──▶ variables (name, type) ──▶ types ──▶ members
 //!   │          ├──◀ type_users, type_uses ◀── types
+//!   │          ├──▶ called, calls ──▶ addresses of its direct calls
 //!   │          └──▶ postings ──▶ places ──▶ details (ranges, call site, where each variable is)
 //!   └────▶ symbols                 └──▶ the outer place, the unit (its files)
 //! tracepoints ──▶ the function with the parameters, event_fields
@@ -37,7 +38,7 @@
 //! ```
 //!
 //! * A table whose records own ranges of another table has one record more than entries, so that every range ends
-//!   where the next one starts: `objects`, `units`, `names`, `functions`, `types`, `type_users`.
+//!   where the next one starts: `objects`, `units`, `names`, `functions`, `types`, `type_users`, `called`.
 //! * The unit of the index is the **placement**: one address with its own locations of variables. Several placements
 //!   may share an address; all are kept. The inline instances of an out-of-line function follow it in preorder.
 //! * A [`Pc`](id::Pc) is an address less the base of its object. For vmlinux and user objects, the base is the lowest
@@ -51,7 +52,7 @@
 //!
 //! ## What each byte costs
 //!
-//! Debian's 6.1.192 cloud kernel with its 1,121 modules takes 57.7 MB:
+//! Debian's 6.1.192 cloud kernel with its 1,121 modules takes 58.9 MB:
 //!
 //! | sections | MB | each |
 //! | --- | --- | --- |
@@ -65,6 +66,7 @@
 //! | `symbols`, `symbol_names` | 2.0 | 7.3 and 2.2 bytes a symbol, of 208,636 |
 //! | `names`, `name_hash` | 1.8 | 3.0 and 4.6 bytes a name |
 //! | `types`, `members`, `type_users`, `type_uses` | 2.0 | 6.5 bytes a type, 6.4 a member; one to three a use |
+//! | `calls`, `called` | 1.3 | 2.5 bytes a direct call, of 475,086; 2.4 a function that is called |
 //! | `frames`, `frame_rows` | 1.4 | 5.6 bytes a frame, and 7.9 of rows |
 //! | `sites` | 0.4 | 1.8 bytes a site, of 232,846 |
 //! | `labels` | 0.4 | 9.0 bytes a label, of 42,731 |
@@ -148,6 +150,39 @@
 //!
 //! There the canonical frame address is `64(%rsp)`, and `op` is at `4(%rsp)`.
 //!
+//! ## Calls, worked by hand
+//!
+//! Who calls `vfs_read` of `fs/read_write.c:450`? The unit has a `DW_TAG_call_site` for each call of it, in the innermost
+//! scope that contains it:
+//!
+//! ```text
+//! DW_TAG_inlined_subroutine    ksys_pread64, in the code of __ia32_sys_pread64
+//!   DW_TAG_call_site
+//!     DW_AT_call_return_pc     0xffffffff8134dc22
+//!     DW_AT_call_origin        the DW_TAG_subprogram of vfs_read
+//!     …                        DW_TAG_call_site_parameter: where the arguments come from; skipped
+//! ```
+//!
+//! The call is the instruction before that address; its last byte is pc 0x34ec21. The
+//! [`CalledRecord`](record::CalledRecord) of `vfs_read` leads to these bytes of `calls`:
+//!
+//! ```text
+//! d4 a0 a7 03     twice 0x34e82a: the first call in object 0, vmlinux; bit 0 is clear: no jump
+//! 98 01           twice 0x4c: pc 0x34e876
+//! b4 08           twice 0x21a: pc 0x34ea90
+//! a6 03           twice 0xd3: pc 0x34eb63
+//! fc 02           twice 0xbe: pc 0x34ec21
+//! ```
+//!
+//! Instructions start at `0xffffffff8134d826` and four bytes before each of the others, as `boundaries` has it. The first
+//! two are in copies of `ksys_read`, the others in copies of `ksys_pread64`: these are the callers. In `ext4.ko`, a call of
+//! another function would follow behind `00` and the number of that object.
+//!
+//! A callee is found as the linker finds it. A unit that only declares the function names it; one that defines it may have
+//! a weak definition that is not used. So what is external is looked for among the symbols of the object, then of vmlinux,
+//! then among what modules export. Of 6.1, 191,651 of the 192,091 calls in the code of vmlinux that C has are there; GCC 12
+//! forgot the others.
+//!
 //! ## A tracepoint, worked by hand
 //!
 //! `sched:sched_switch` of the same kernel has the symbol `__tracepoint_sched_switch` at `0xffffffff82c0a480`. In
@@ -198,11 +233,13 @@
 //! | 7 | without `name_fst`, which nobody read; bits of the hash in `name_hash`; bounds of the code that can be probed in `objects` |
 //! | 8 | three fifths of the size: tables packed ([`table`]); details, line rows, variables and boundaries as bits ([`bits`], [`codes`]) |
 //! | 9 | trees of tapsets compressed in blocks; long line sequences in pieces |
+//! | 10 | `called`, `calls`: direct calls |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 
 pub mod bits;
 pub mod boundaries;
+pub mod calls;
 pub mod codes;
 pub mod config;
 pub mod details;

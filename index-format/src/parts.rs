@@ -39,7 +39,11 @@ impl View<'_> {
         check(SectionName::Functions, rises(self.functions, |f| f.postings.get(), self.postings.len()))?;
         check(SectionName::Types, rises(self.types, |t| t.first_member.get(), self.members.len()))?;
         let uses = self.type_uses.len();
-        check(SectionName::TypeUsers, rises(self.type_users, |u| u.first_use.get(), uses))
+        check(SectionName::TypeUsers, rises(self.type_users, |u| u.first_use.get(), uses))?;
+        check(
+            SectionName::Called,
+            rises(self.all_called(), |c| c.first_call.get(), self.length(SectionName::Calls)),
+        )
     }
 
     /// Limits how much of a section a walk over many owners may read. The ranges together are no longer than their

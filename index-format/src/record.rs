@@ -149,6 +149,14 @@ records! {
         /// Into `type_uses`.
         first_use: U32,
     }
+    /// A function that is called directly. Its calls end where those of the next one start; the table has one record
+    /// more.
+    CalledRecord = 8 {
+        /// The function.
+        function: FunctionId,
+        /// Into `calls`.
+        first_call: U32,
+    }
     /// A field of an event's record (tracefs, `events/SYSTEM/EVENT/format`).
     EventFieldRecord = 16 {
         /// Its name.

@@ -1,5 +1,6 @@
 //! An index as typed slices. Opening it takes the header and a bounds check per section, whatever the file's size.
 use crate::boundaries;
+use crate::calls::Calls;
 use crate::config;
 use crate::details::{self, Details};
 use crate::error::{Error, Result};
@@ -13,7 +14,7 @@ use crate::names;
 use crate::order::ByteOrder;
 use crate::record::*;
 use crate::records::Records;
-use crate::store::record::{CodeRecord, LabelRecord, OptionRecord, UseRecord};
+use crate::store::record::{CallRecord, CodeRecord, LabelRecord, OptionRecord, UseRecord};
 use crate::store::translate::Translate;
 use crate::store::{BLOBS, Kernel, Part, Space};
 use crate::table::{Table, Walk};
@@ -90,6 +91,9 @@ impl<'a> View<'a> {
     pub fn open(file: &'a [u8]) -> Result<Self> {
         let (header, directory) = Header::read(file)?;
         use SectionName as S;
+        // They are looked up when they are asked for: few questions are about calls.
+        table::<CalledRecord>(file, directory, S::Called)?;
+        bytes(file, directory, S::Calls)?;
         Ok(Self {
             file,
             directory,
@@ -511,6 +515,40 @@ impl<'a> View<'a> {
             Some(store) => {
                 let uses: Table<'a, UseRecord> = store.table();
                 Uses::of_rows(uses.part(range(uses.len())))
+            }
+        }
+    }
+    /// The functions that are called directly; one record more.
+    pub fn all_called(&self) -> Table<'a, CalledRecord> {
+        match self.store {
+            None => table(self.file, self.directory, SectionName::Called).unwrap_or_default(),
+            Some(store) => store.table(),
+        }
+    }
+    /// Whether calls are known: those of an index without debug information are not, nor if a compiler wrote no call
+    /// sites.
+    pub fn has_calls(&self) -> bool {
+        !self.all_called().owners().is_empty()
+    }
+    /// The direct calls of a function. Cost: a binary search, and one to four bytes each.
+    pub fn calls(&self, function: FunctionId) -> Calls<'a> {
+        let all = self.all_called();
+        let called = all.owners();
+        let at = called.partition_point(|c| c.function < function);
+        let found = called.get(at).is_some_and(|c| c.function == function);
+        let first = |at: usize| all.get(at).map(|c| c.first_call.get() as usize);
+        if !found {
+            return Calls::read(&[]);
+        }
+        let range = |length| between(first(at), first(at + 1), length);
+        match self.store {
+            None => {
+                let calls = self.section_bytes(SectionName::Calls);
+                Calls::read(&calls[range(calls.len())])
+            }
+            Some(store) => {
+                let calls: Table<'a, CallRecord> = store.table();
+                Calls::of_rows(calls.part(range(calls.len())))
             }
         }
     }

@@ -23,7 +23,7 @@ pub use fleet::{Action, Fleet};
 #[cfg(feature = "debuginfod")]
 pub use indexes::Fetch;
 pub use indexes::{Build, Capture, Diff, History, Stats};
-pub use places::{Blacklist, Find, Format, Lines, Resolve, Type};
+pub use places::{Blacklist, Callers, Find, Format, Lines, Resolve, Type};
 pub use scripts::{Check, Runs, Tapset};
 pub use shell::{Complete, Completions, Man, Serve, Shell};
 
@@ -89,6 +89,8 @@ pub enum Command {
     Resolve(Resolve),
     /// Show which lines of a function or a file can be probed
     Lines(Lines),
+    /// Show who calls a function directly, and where it is inlined instead
+    Callers(Callers),
     /// Show the symbol, function, inlined calls and line of addresses
     Addr(Addr),
     /// Add functions and lines to the frames of a log
@@ -153,10 +155,11 @@ Exit codes:
 type Augment = fn(clap::Command) -> clap::Command;
 
 /// The commands that may be called many times a second, with what adds their arguments.
-const QUESTIONS: [(&str, Augment); 8] = [
+const QUESTIONS: [(&str, Augment); 9] = [
     ("find", Find::augment_args),
     ("resolve", Resolve::augment_args),
     ("lines", Lines::augment_args),
+    ("callers", Callers::augment_args),
     ("addr", Addr::augment_args),
     ("type", Type::augment_args),
     ("tapset", Tapset::augment_args),

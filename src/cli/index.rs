@@ -13,9 +13,9 @@ use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::user_object;
 use crate::query::verdict::decided::Decided;
 use crate::render::{SCHEMA, printable};
-use probeidx_format::View;
 use probeidx_format::id::PlaceId;
 use probeidx_format::record::FunctionRecord;
+use probeidx_format::{SectionName, View};
 use serde_json::json;
 use std::io::Write;
 
@@ -61,6 +61,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             ("types", count(view.types.len())),
             ("tracepoints", view.tracepoints().len()),
             ("labels", view.labels().count()),
+            ("direct calls", calls(view)),
             ("line sequences", view.sequences.len()),
             ("definitions of tapsets", view.tapset.definitions()),
             ("parts that could not be read", meta.skipped.len()),
@@ -161,4 +162,11 @@ pub fn verify(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
         }
     }
     Ok(Outcome::Done)
+}
+
+/// The number of direct calls. Only a forged index has more than bytes of them.
+fn calls(view: &View<'_>) -> usize {
+    let mut left = view.left(SectionName::Calls);
+    let called = view.all_called().owners().iter();
+    called.flat_map(|called| view.calls(called.function)).take_while(|_| left.take(1)).count()
 }

@@ -11,6 +11,7 @@ mod addr;
 mod aliases;
 mod blacklist;
 mod build;
+mod callers;
 mod capture;
 mod check;
 mod chunked_stdin;
@@ -109,6 +110,7 @@ pub fn answer(question: &Command, config: &Config, out: &mut dyn Write) -> Resul
         Command::Find(find) => find::run(find, config, out),
         Command::Resolve(resolve) => resolve::run(resolve, config, out),
         Command::Lines(lines) => lines::run(lines, config, out),
+        Command::Callers(callers) => callers::run(callers, config, out),
         Command::Addr(addr) => addr::run(addr, config, out),
         Command::Decode(decode) => decode::run(decode, config, out),
         Command::Type(asked) => types::run(asked, config, out),

@@ -1,6 +1,7 @@
 //! The state shared while the units of a batch are read: strings, paths, and other units that references lead to.
 use super::abbrev::Abbrevs;
 use super::attrs::{SpareAttrs, StrRef};
+use super::calls::UnitCalls;
 use super::cursor::Cursor;
 use super::facts::Batch;
 use super::functions::UnitFunctions;
@@ -112,6 +113,7 @@ impl Gathered {
             sequences,
             lines,
             labels,
+            calls,
             frames,
             frame_rows,
             faults,
@@ -131,6 +133,7 @@ impl Gathered {
             sequences: own(sequences),
             lines: own(lines),
             labels: own(labels),
+            calls: own(calls),
             frames: own(frames),
             frame_rows: own(frame_rows),
             faults: own(faults),
@@ -170,6 +173,7 @@ pub struct Extractor<'d, 'k, E> {
     pub(super) known: &'k dyn KnownTypes,
     pub(super) types: Types<'d, E>,
     pub(super) functions: UnitFunctions,
+    pub(super) calls: UnitCalls,
     pub(super) scratch: Scratch<'d>,
     pub(super) spare_attrs: SpareAttrs,
     strings: FxHashMap<u64, LocalStr>,
@@ -196,6 +200,7 @@ impl<'d, 'k, E: Endian> Extractor<'d, 'k, E> {
             known,
             types: Types::new(gathered.types),
             functions: UnitFunctions::new(gathered.functions),
+            calls: UnitCalls::default(),
             scratch: Scratch::default(),
             spare_attrs: SpareAttrs::default(),
             strings: gathered.strings,

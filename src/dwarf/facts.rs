@@ -30,6 +30,7 @@ pub struct Batch {
     /// In the format of `probeidx_format::lines`.
     pub lines: Vec<u8>,
     pub labels: Vec<LabelFacts>,
+    pub calls: Vec<CallFacts>,
     pub frames: Vec<FrameFacts>,
     /// In the format of `probeidx_format::frames`.
     pub frame_rows: Vec<u8>,
@@ -56,6 +57,7 @@ impl Batch {
         self.ranges = vec![];
         self.sequences = vec![];
         self.labels = vec![];
+        self.calls = vec![];
         self.frames = vec![];
     }
 }
@@ -144,6 +146,29 @@ pub struct LabelFacts {
     pub pc: u32,
     /// As in the format's label.
     pub block: u32,
+}
+
+/// A call that names what it calls.
+#[derive(Clone, Copy, Debug)]
+pub struct CallFacts {
+    pub callee: Callee,
+    /// The innermost placement that contains it.
+    pub place: u32,
+    /// The first or last byte of its instruction.
+    pub pc: u32,
+    /// Whether it is a jump: the callee returns to the caller's caller.
+    pub is_tail: bool,
+}
+
+/// What a call names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callee {
+    /// A function that is described in the unit.
+    Function(u32),
+    /// A declared function, which the linker finds by its symbol.
+    Named(LocalStr),
+    /// The function of the same object whose code starts there.
+    At(u32),
 }
 
 /// A range of an out-of-line function.

@@ -65,14 +65,19 @@ pub struct UnitFunctions {
     by_offset: FxHashMap<u32, u32>,
     by_key: FxHashMap<Key, u32>,
     depth: u32,
-    /// Bytes read or skipped within abstract functions.
-    passed_over: usize,
+    /// Bytes read or skipped within abstract functions, and what calls lead to.
+    pub(super) passed_over: usize,
 }
 
 impl UnitFunctions {
     /// Starts with the functions already in the batch.
     pub(super) fn new(by_key: FxHashMap<Key, u32>) -> Self {
         Self { by_key, ..Self::default() }
+    }
+    /// The function of the unit whose entry is at this offset, if it is known already.
+    #[inline]
+    pub(super) fn known(&self, offset: u64) -> Option<u32> {
+        self.by_offset.get(&(offset as u32)).copied()
     }
     /// The functions in the batch.
     pub(super) fn into_known(self) -> FxHashMap<Key, u32> {

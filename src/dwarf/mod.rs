@@ -5,6 +5,7 @@
 #![allow(non_upper_case_globals, reason = "the constants bear the names that the DWARF standard gives them")]
 mod abbrev;
 mod attrs;
+mod calls;
 mod cursor;
 mod extractor;
 pub mod facts;
@@ -114,12 +115,14 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         for offset in with_code {
             self.out_of_line(&source, offset);
         }
+        let first_call = self.follow_calls(&source);
         self.locate_functions(first_sequence);
         let numbers = self.finish_functions();
         let first_place = self.batch.units.last().map_or(0, |u| u.first_place) as usize;
         for place in &mut self.batch.places[first_place..] {
             place.function = numbers[place.function as usize];
         }
+        self.number_calls(first_call, &numbers);
         self.close(source);
     }
 

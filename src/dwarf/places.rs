@@ -23,7 +23,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub struct Scratch<'d> {
     buffers: Vec<Buffer>,
-    ranges: Vec<Range>,
+    pub(super) ranges: Vec<Range>,
     pub(super) list: Vec<(Range, &'d [u8])>,
     /// The hashes of recently written details, and their offsets in the batch.
     recent: Vec<(u32, u32)>,
@@ -232,6 +232,9 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                     }
                 }
                 DW_TAG_inlined_subroutine => self.inline_instance(source, cursor, abbrev, frame),
+                DW_TAG_call_site | DW_TAG_GNU_call_site => {
+                    self.call_site(source, cursor, abbrev, frame.place);
+                }
                 DW_TAG_lexical_block | DW_TAG_try_block | DW_TAG_catch_block
                     if abbrev.has_children && frame.depth < DEEPEST_SCOPE =>
                 {
@@ -309,7 +312,11 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
     }
 
     /// The entry of a placement and its ranges. The memory of the ranges is `Scratch::ranges`; the caller returns it.
-    fn entry_and_ranges(&mut self, unit: &Unit<'d, E>, attrs: &Attrs) -> (Option<u32>, Vec<Range>) {
+    pub(super) fn entry_and_ranges(
+        &mut self,
+        unit: &Unit<'d, E>,
+        attrs: &Attrs,
+    ) -> (Option<u32>, Vec<Range>) {
         let mut found = std::mem::take(&mut self.scratch.ranges);
         found.clear();
         let object = self.object;

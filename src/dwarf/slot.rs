@@ -50,10 +50,11 @@ pub enum Slot {
     Signature,
     Import,
     Sibling,
+    TailCall,
 }
 
 /// Number of slots.
-pub const SLOTS: usize = Slot::Sibling as usize + 1;
+pub const SLOTS: usize = Slot::TailCall as usize + 1;
 
 /// The slots of the attributes of the standard, by attribute.
 const BY_ATTRIBUTE: [Slot; 0x100] = {
@@ -100,6 +101,10 @@ const BY_ATTRIBUTE: [Slot; 0x100] = {
     slots[DW_AT_signature.0 as usize] = Slot::Signature;
     slots[DW_AT_import.0 as usize] = Slot::Import;
     slots[DW_AT_sibling.0 as usize] = Slot::Sibling;
+    slots[DW_AT_call_origin.0 as usize] = Slot::Origin;
+    slots[DW_AT_call_return_pc.0 as usize] = Slot::LowPc;
+    slots[DW_AT_call_pc.0 as usize] = Slot::EntryPc;
+    slots[DW_AT_call_tail_call.0 as usize] = Slot::TailCall;
     slots
 };
 
@@ -113,6 +118,7 @@ pub fn slot(wanted: u64, at: DwAt) -> Slot {
             DW_AT_GNU_ranges_base => Slot::RnglistsBase,
             DW_AT_GNU_dwo_name => Slot::DwoName,
             DW_AT_GNU_dwo_id => Slot::DwoId,
+            DW_AT_GNU_tail_call => Slot::TailCall,
             _ => Slot::Skip,
         },
     };
@@ -158,6 +164,7 @@ pub fn wanted(tag: DwTag) -> u64 {
         DW_TAG_inlined_subroutine => {
             const { of(&[Origin, LowPc, HighPc, EntryPc, Ranges, CallFile, CallLine, CallColumn]) }
         }
+        DW_TAG_call_site | DW_TAG_GNU_call_site => const { of(&[Origin, LowPc, EntryPc, TailCall]) },
         DW_TAG_formal_parameter | DW_TAG_variable => {
             const { of(&[Name, DeclLine, Type, Location, ConstValue, Origin, Specification, Declaration]) }
         }

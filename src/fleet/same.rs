@@ -1,5 +1,6 @@
 //! Compares a kernel of a store with its index, record by record.
 use probeidx_format::View;
+use probeidx_format::calls::Call;
 use probeidx_format::details::{Item, Location};
 use probeidx_format::expr::{Expr, forget_reference};
 use probeidx_format::id::{FunctionId, PlaceId, StrId, TypeId, UnitId};
@@ -176,7 +177,9 @@ impl Pair<'_> {
                 let variables: Vec<_> =
                     own.map(|x| (text(v, x.name), x.type_id, x.line, x.parameter, x.nested)).collect();
                 let places: Vec<PlaceId> = v.places_of_function(FunctionId::new(at as u32)).collect();
-                (text(v, f.name), text(v, f.file), f.line.get(), f.flags.get(), returned, variables, places)
+                let calls: Vec<Call> = v.calls(FunctionId::new(at as u32)).collect();
+                let flags = f.flags.get();
+                (text(v, f.name), text(v, f.file), f.line.get(), flags, returned, variables, places, calls)
             };
             same!("function", at, fields(self.own), fields(self.other));
         }

@@ -1,5 +1,6 @@
 //! Builds the tables of objects: sections, symbols by address and by name, names of everything.
 pub mod btf;
+mod calls;
 mod tracepoints;
 
 use crate::code::{self, CodeFacts, Kernel};
@@ -8,8 +9,10 @@ use crate::load::elf::{Elf, Segment};
 use crate::load::object_kind::ObjectKind;
 use crate::load::symbols::{self, Kept, Symbol};
 use crate::merge::blank;
+use crate::merge::calls::Call;
 use crate::merge::intern::{GlobalStr, Interner, StringIds};
 use crate::merge::{Functions, Places};
+pub use calls::Calls;
 use object::Endianness;
 use probeidx_format::id::{FunctionId, Pc, StrId, SymbolId};
 use probeidx_format::record::*;
@@ -140,6 +143,7 @@ pub struct Linked {
     pub boundaries: Vec<u8>,
     pub tracepoints: Vec<TracepointRecord>,
     pub event_fields: Vec<EventFieldRecord>,
+    pub calls: Calls,
 }
 
 /// The tables of names.
@@ -157,6 +161,7 @@ pub fn link(
     strings: &[u8],
     functions: &Functions,
     places: &Places,
+    calls: Vec<Call>,
 ) -> Linked {
     let keeps_data = facts.first().is_none_or(|first| first.kept.has_data);
     let mut linked = Linked::default();
@@ -233,12 +238,13 @@ pub fn link(
         kernel.flags = U32::new(inlined_rules(kernel.flags.get(), strings, functions, is_configured));
     }
     let by_name = symbols_by_name(symbols);
+    let calls = calls::link(&calls, objects, symbols, &by_name, functions, places);
     let (names, ()) = rayon::join(
         || names(&by_name, strings, functions),
         || mark_described(objects, symbols, functions, places),
     );
     bound_core(&mut linked, &names, strings);
-    Linked { names, ..linked }
+    Linked { names, calls, ..linked }
 }
 
 /// Marks the code of vmlinux that can be probed (`core_kernel_text`, kernel/extable.c).

@@ -2,6 +2,7 @@
 //!
 //! Ids are assigned here, after sorting by content, so that the bytes do not depend on the number or speed of
 //! threads. What several batches describe (types, functions) is taken from the first of them.
+pub mod calls;
 mod functions;
 pub mod intern;
 mod places;
@@ -100,6 +101,8 @@ pub struct Model {
     pub functions: Functions,
     pub users: Users,
     pub places: Places,
+    /// Until they are linked.
+    pub calls: Vec<calls::Call>,
 }
 
 /// Merges all batches, given in order. What is merged leaves them at once, and `freed` is called: the tables take its
@@ -133,9 +136,10 @@ pub fn merge(
     let batches = resolved(extracted, &local);
     let (users, (places, starts)) =
         rayon::join(|| users::merge(&types, &functions), || places::merge(&batches, &functions));
+    let calls = calls::merge(&batches, &functions);
     functions.set_postings(&starts);
     extracted.iter_mut().for_each(|extracted| extracted.batch.forget_places());
-    (Model { strings, release, types, functions, users, places }, ids)
+    (Model { strings, release, types, functions, users, places, calls }, ids)
 }
 
 impl Extracted {

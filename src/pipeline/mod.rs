@@ -18,7 +18,7 @@ use crate::discover::{self, Discovery};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::{self, ObjectFacts};
 use crate::merge::intern::Interner;
-use crate::merge::{self, Extracted, FirstSeen};
+use crate::merge::{self, Extracted, FirstSeen, Model};
 use crate::observer::Observer;
 use crate::tapset::evaluated::Evaluated;
 pub use crate::version::version;
@@ -257,7 +257,11 @@ impl Read {
         let freed = || observer.freed();
         let (mut model, ids) = merge::merge(&mut batches, &meta.release, interner, types, functions, &freed);
         lap("merge");
-        let linked = link::link(&mut objects, &ids, &model.strings, &model.functions, &model.places);
+        let linked = {
+            let calls = std::mem::take(&mut model.calls);
+            let Model { strings, functions, places, .. } = &model;
+            link::link(&mut objects, &ids, strings, functions, places, calls)
+        };
         link::btf::mark(&mut model, &linked, &objects, &ids);
         lap("link");
         let size = crate::write::write(&index, meta, &batches, &aside, &model, &linked, &evaluated)?;

@@ -1,5 +1,6 @@
 //! Questions to an index. Nothing here knows debug sections, prints, or reads the environment.
 pub mod answer;
+pub mod callers;
 pub mod check;
 pub mod diff;
 pub mod explain;

@@ -40,7 +40,11 @@ pub fn text(
     }
     writeln!(out)?;
     for facts in history.by_kind() {
-        let says_nothing = |fact: &Fact| matches!(fact.value, Value::None | Value::Absent);
+        let says_nothing = |fact: &Fact| match fact.value {
+            Value::None | Value::Absent => true,
+            Value::Number(count) => count == 0 && matches!(fact.what, What::Calls | What::Copies),
+            _ => false,
+        };
         if shown.in_full || !facts.iter().all(says_nothing) {
             table((&facts[0].what.name().replace('_', " "), LABEL), facts, families, shown, out)?;
         }

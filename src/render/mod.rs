@@ -1,6 +1,7 @@
 //! Formats answers. Nothing here opens files or makes decisions.
 pub mod address;
 pub mod aliases;
+pub mod callers;
 pub mod check;
 pub mod diff;
 pub mod frame;

@@ -69,6 +69,7 @@ struct Tables {
     event_fields: Packed,
     unit_files: Packed,
     type_users: Packed,
+    called: Packed,
     names: Packed,
     functions: Packed,
     variables: Packed,
@@ -104,6 +105,7 @@ impl Tables {
             s.spawn(|_| packed.sections = pack(&linked.sections));
             s.spawn(|_| packed.unit_files = pack(&places.unit_files));
             s.spawn(|_| packed.type_users = pack(&model.users.records));
+            s.spawn(|_| packed.called = pack(&linked.calls.records));
             s.spawn(|_| packed.event_fields = pack(&linked.event_fields));
         });
         packed
@@ -153,6 +155,8 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(&mut writer, S::Boundaries, &linked.boundaries)?;
     writer.table(S::TypeUsers, &packed.type_users)?;
     one(&mut writer, S::TypeUses, &model.users.uses)?;
+    writer.table(S::Called, &packed.called)?;
+    one(&mut writer, S::Calls, &linked.calls.bytes)?;
     writer.table(S::Frames, &packed.frames)?;
     aside(&mut writer, S::FrameRows, |encoded| encoded.frame_rows)?;
     one(&mut writer, S::Tracepoints, linked.tracepoints.as_bytes())?;

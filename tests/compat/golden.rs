@@ -20,6 +20,7 @@ const OF_KERNEL: &[&[&str]] = &[
     &["addr", "walk+0x10", "0xffffffff81000040", "twice+0x4/0x20"],
     &["type", "node"],
     &["type", "node", "--users"],
+    &["callers", "twice", "--json"],
     &["type", "color"],
     &["tapset", "gold.walk", "--json"],
     &["tapset", "--functions", "twice"],

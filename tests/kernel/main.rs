@@ -4,6 +4,7 @@ mod addresses;
 mod agreement;
 mod anchors;
 mod btf;
+mod calls;
 mod check;
 mod damage;
 #[cfg(feature = "debuginfod")]

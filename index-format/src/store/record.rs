@@ -1,5 +1,5 @@
 //! Records that only a store has. Those of an index are in [`record`](crate::record).
-use crate::id::{FunctionId, Pc, PlaceId, StrId};
+use crate::id::{FunctionId, ObjectId, Pc, PlaceId, StrId};
 use crate::record::Record;
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -32,6 +32,15 @@ rows! {
         function: FunctionId,
         /// The position, and from bit 16 on the number of pointers.
         position: U32,
+    }
+    /// A direct call.
+    CallRecord [4, 4, 4] {
+        /// The object that contains it.
+        object: ObjectId,
+        /// A byte of its instruction.
+        pc: Pc,
+        /// 1 if it is a jump.
+        is_tail: U32,
     }
     /// A label.
     LabelRecord [4, 4, 4, 4, 4] {

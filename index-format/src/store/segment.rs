@@ -112,6 +112,7 @@ impl Space {
                 | S::Types
                 | S::Code
                 | S::TypeUsers
+                | S::Called
                 | S::Tracepoints
                 | S::Labels
                 | S::Options
@@ -212,6 +213,10 @@ parts! {
     TypeUsers = "type_users",
     /// Rows: `UseRecord`.
     TypeUses = "type_uses",
+    /// Rows: `CalledRecord`.
+    Called = "called",
+    /// Rows: `CallRecord`.
+    Calls = "calls",
     /// Rows: `FrameRecord`.
     Frames = "frames",
     /// Bytes: see [`frames`](crate::frames).
@@ -307,6 +312,10 @@ spaces! {
     TypeUsers,
     /// Rows of [`Part::TypeUses`].
     TypeUses,
+    /// Rows of [`Part::Called`].
+    Called,
+    /// Rows of [`Part::Calls`].
+    Calls,
     /// Rows of [`Part::Frames`].
     Frames,
     /// Rows of [`Part::Tracepoints`].
@@ -365,6 +374,8 @@ impl Space {
             Self::Code => Rows(Part::Code),
             Self::TypeUsers => Rows(Part::TypeUsers),
             Self::TypeUses => Rows(Part::TypeUses),
+            Self::Called => Rows(Part::Called),
+            Self::Calls => Rows(Part::Calls),
             Self::Frames => Rows(Part::Frames),
             Self::Tracepoints => Rows(Part::Tracepoints),
             Self::EventFields => Rows(Part::EventFields),

@@ -150,6 +150,14 @@ shared! {
     UseRecord in TypeUses, TypeUses: |r, to| {
         r.function = FunctionId::new(to.number(Space::FunctionIds, r.function.get()));
     }
+    CalledRecord in Called, Called: |r, to| {
+        r.function = FunctionId::new(id(r.function.get(), Space::FunctionIds, to));
+        r.first_call = number(r.first_call, Space::Calls, to);
+    }
+    CallRecord in Calls, Calls: |r, to| {
+        r.object = ObjectId::new(to.number(Space::ObjectIds, r.object.get()));
+        r.pc = Pc::new(to.pc(r.pc.get()));
+    }
     FrameRecord in Frames, Frames: |r, to| { (r.start, r.end) = range(r.start, r.end, to); }
     TracepointRecord in Tracepoints, Tracepoints: |r, to| {
         r.name = string(r.name, to);

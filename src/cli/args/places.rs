@@ -73,6 +73,19 @@ pub struct Lines {
     pub source: Option<PathBuf>,
 }
 
+/// `callers`
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "A probe on a function's entry sees the calls and tail calls, and none of the inlined copies. What is called \
+                        through a pointer, and from assembly, is not known and is not here.\n\n\
+                        Examples:\n  probeidx callers vfs_read\n  probeidx callers do_open@fs/namei.c -v\n  \
+                        probeidx callers kfree --kernel '*' --json"
+)]
+pub struct Callers {
+    /// NAME, NAME@FILE, MODULE:NAME or a SystemTap probe point of functions; NAME and FILE take * ? [..]
+    pub spec: String,
+}
+
 /// `type`
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  probeidx type 'struct kmem_cache'\n  \

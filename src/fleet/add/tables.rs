@@ -93,6 +93,7 @@ impl Adding<'_> {
         self.code();
         self.frames();
         self.users();
+        self.calls();
         self.tracepoints();
         self.labels();
         self.options();
@@ -275,6 +276,21 @@ impl Adding<'_> {
         self.share(&uses);
         let users: Vec<TypeUsersRecord> = users.iter().map(|one| one.translate(&self.to)).collect();
         self.share(&users);
+    }
+    fn calls(&mut self) {
+        let (mut called, mut calls): (Vec<CalledRecord>, Vec<CallRecord>) = Default::default();
+        for record in self.view.all_called().owners() {
+            called.push(CalledRecord { function: record.function, first_call: U32::new(calls.len() as u32) });
+            for call in self.view.calls(record.function) {
+                self.to.of_object(call.object.index());
+                let is_tail = U32::new(call.is_tail.into());
+                calls.push(CallRecord { object: call.object, pc: call.pc, is_tail }.translate(&self.to));
+            }
+        }
+        called.push(CalledRecord { function: FunctionId::NONE, first_call: U32::new(calls.len() as u32) });
+        self.share(&calls);
+        let called: Vec<CalledRecord> = called.iter().map(|one| one.translate(&self.to)).collect();
+        self.share(&called);
     }
     fn tracepoints(&mut self) {
         let fields: Vec<EventFieldRecord> =

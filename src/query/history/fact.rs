@@ -38,6 +38,12 @@ pub enum What {
     Inlined,
     /// The functions it is inlined into.
     InlinedInto,
+    /// The functions that call it directly.
+    CalledBy,
+    /// The number of direct calls of its entry.
+    Calls,
+    /// The number of its inlined copies.
+    Copies,
     /// The symbols at which its code starts, with the compiler's suffixes.
     Symbols,
     /// The out-of-line functions of the name, if there are several.
@@ -86,6 +92,9 @@ impl What {
             Self::Declared => "declared",
             Self::Inlined => "inlined",
             Self::InlinedInto => "inlined_into",
+            Self::CalledBy => "called_by",
+            Self::Calls => "calls",
+            Self::Copies => "copies",
             Self::Symbols => "symbols",
             Self::Duplicates => "duplicates",
             Self::Attach => "attach",

@@ -2,6 +2,7 @@
 use super::fact::{About, Value, What};
 use super::text;
 use crate::pattern::Pattern;
+use crate::query::callers::{Callee, Counts, Finder};
 use crate::query::index::functions::{self, Declaration, Placed, Scope};
 use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::symbols;
@@ -36,7 +37,8 @@ pub(super) fn facts(view: &View<'_>, asked: &FunctionSpec) -> Vec<About> {
         None => shown.clone(),
     };
     let (judge, values) = (Judge::new(view), Values::new(view));
-    let mut reader = Reader { view, judge, values, name, spelled, shown, found: vec![] };
+    let finder = Finder::new(view);
+    let mut reader = Reader { view, judge, values, finder, name, spelled, shown, found: vec![] };
     let mut files: BTreeMap<&[u8], Function> = BTreeMap::new();
     for declaration in functions::declarations(view, name, asked.declared.file.as_ref()) {
         let function = reader.placed(&declaration, &scope);
@@ -45,7 +47,7 @@ pub(super) fn facts(view: &View<'_>, asked: &FunctionSpec) -> Vec<About> {
         }
     }
     let mut abouts: Vec<About> =
-        files.iter().map(|(file, function)| reader.described(&text(file), function)).collect();
+        files.iter().map(|(file, function)| reader.described(&text(file), function, &scope)).collect();
     // Of assembly, there may be no debug information although a header declares the function.
     if asked.declared.file.is_none() && files.values().all(|function| function.entries.is_empty()) {
         abouts.extend(reader.by_symbol(&scope, !files.is_empty()));
@@ -61,6 +63,7 @@ struct Reader<'a, 's> {
     view: &'a View<'a>,
     judge: Judge<'a, 'static>,
     values: Values<'a>,
+    finder: Finder<'a>,
     name: NameId,
     spelled: &'s str,
     /// The name, with the module that was asked.
@@ -102,7 +105,7 @@ impl Reader<'_, '_> {
         function
     }
 
-    fn described(&mut self, file: &str, function: &Function) -> About {
+    fn described(&mut self, file: &str, function: &Function, scope: &Scope) -> About {
         let view = self.view;
         let first = function.entries.first().or(function.copies.first());
         let is_whole =
@@ -117,11 +120,15 @@ impl Reader<'_, '_> {
             (true, false) => "fully",
             (false, false) => "in part",
         };
+        let [called_by, calls, copies] = self.reached(function, scope);
         let facts = vec![
             (What::Prototype, Value::of_several(prototypes)),
             (What::Declared, known(declared)),
             (What::Inlined, known(Value::Word(inlined.to_owned()))),
             (What::InlinedInto, known(self.callers(&function.copies))),
+            (What::CalledBy, called_by),
+            (What::Calls, calls),
+            (What::Copies, known(copies)),
             (What::Symbols, self.symbols(function)),
             (What::Attach, self.attach(function)),
             (What::Parameters, self.parameters(&function.entries)),
@@ -160,6 +167,21 @@ impl Reader<'_, '_> {
             })
             .collect();
         list(names.into_iter().map(text))
+    }
+
+    /// Who calls it, how many calls that are, and how many copies there are beside: in code of a running kernel.
+    fn reached(&mut self, function: &Function, scope: &Scope) -> [Value; 3] {
+        let found: Vec<Callee<'_>> =
+            function.declarations.iter().filter_map(|d| self.finder.of(*d, scope)).collect();
+        let names: BTreeSet<&[u8]> = found.iter().flat_map(Callee::called_by).collect();
+        let counts: Vec<Counts> = found.iter().map(Callee::counts).collect();
+        let sum = |count: fn(&Counts) -> u32| Value::Number(counts.iter().map(|c| u64::from(count(c))).sum());
+        let direct = match self.view.has_calls() {
+            true => [list(names.into_iter().map(text)), sum(|counts| counts.calls)],
+            false => [Value::Unknown, Value::Unknown],
+        };
+        let [called_by, calls] = direct;
+        [called_by, calls, sum(|counts| counts.copies)]
     }
 
     /// The symbols of its code: at its entries, and of the parts that the compiler split off.
@@ -255,6 +277,9 @@ impl Reader<'_, '_> {
             (What::Declared, Value::Unknown),
             (What::Inlined, Value::Unknown),
             (What::InlinedInto, Value::Unknown),
+            (What::CalledBy, Value::Unknown),
+            (What::Calls, Value::Unknown),
+            (What::Copies, Value::Unknown),
             (What::Symbols, Value::List(vec![self.spelled.to_owned()])),
             (What::Attach, verdicts(judged)),
             (What::Parameters, Value::Unknown),

@@ -206,6 +206,11 @@ impl<'a, 'l> Judge<'a, 'l> {
         self.view.is_user(object) || self.running(object, pc).is_ok()
     }
 
+    /// Why the code at an address is not present in a running kernel, or never runs.
+    pub fn why_gone(&self, object: ObjectId, pc: u32) -> Option<Reason> {
+        if self.view.is_user(object) { None } else { self.running(object, pc).err() }
+    }
+
     /// The verdicts of uprobes on an address of a program or shared library. The rules for kernel code do not apply.
     fn uprobes(&self, object: ObjectId, pc: u32, is_inline: bool) -> Verdicts {
         let uprobe = Verdict::from(self.uprobe(object, pc));

@@ -3,6 +3,8 @@
 pub mod addr;
 pub mod arguments;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
+pub mod callers;
+#[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod captured;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod decode;

@@ -24,6 +24,7 @@ static QUESTIONS: LazyLock<Vec<Command>> = LazyLock::new(|| {
         &["find", "kernel.statement(\"*@*:*\")"],
         &["find", "module(\"*\").function(\"*\").callees(2)"],
         &["blacklist", "--all"],
+        &["callers", "*"],
         &["addr", "submit+1", "0xffffffff81000010", "0xffffffff81000100"],
     ];
     let command = |line: &&[&str]| match args::parse(["probeidx"].iter().chain(line.iter())) {

@@ -1,4 +1,5 @@
 //! Input that was made to do harm, or damaged: each ends with one clear error, and the rest is whole.
+pub mod calls;
 #[cfg(all(feature = "cli", target_arch = "x86_64"))]
 pub mod damaged_tables;
 pub mod dwarf;

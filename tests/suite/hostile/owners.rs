@@ -61,6 +61,7 @@ const RULES: &[Rule] = rules! {
     false packed Functions: FunctionRecord { postings }
     false packed Types: TypeRecord { first_member }
     false packed TypeUsers: TypeUsersRecord { first_use }
+    false packed Called: CalledRecord { first_call }
 };
 
 /// The field of an id of functions, which no number becomes.
