@@ -2,6 +2,7 @@
 use super::text::Style;
 use super::{lossy, printable_bytes as printable};
 use crate::query::callers::{Callee, Caller, Counts, Kind, Site};
+use crate::query::index::user_object;
 use crate::query::verdict::reason::Reason;
 use probeidx_format::View;
 use probeidx_format::id::ObjectId;
@@ -91,10 +92,7 @@ fn counted(n: u32, what: &str) -> String {
 
 fn caller(view: &View<'_>, caller: &Caller<'_>, shown: Shown, out: &mut dyn Write) -> Result<()> {
     let name = if caller.function.is_empty() { "?".to_owned() } else { printable(caller.function) };
-    let module = match view.objects.get(caller.object.index()).map(|o| view.string(o.name)) {
-        Some(module) if !module.is_empty() => format!("  [{}]", printable(module)),
-        _ => String::new(),
-    };
+    let module = module(view, caller.object).map_or_else(String::new, |m| format!("  [{}]", printable(m)));
     let count = caller.sites.len();
     let times = if count == 1 { String::new() } else { format!(" {count} times") };
     let kind = format!("{:9}", caller.kind.name());
@@ -132,19 +130,29 @@ fn gone(site: &Site<'_>) -> String {
     site.gone.map_or_else(String::new, |reason| format!(" ({})", reason.name()))
 }
 
-/// `vmlinux`, or the name of a module.
+/// `vmlinux`, the name of a module, or the path of a program.
 fn object_name(view: &View<'_>, object: ObjectId) -> String {
-    match view.objects.get(object.index()).map(|o| view.string(o.name)) {
-        Some(name) if !name.is_empty() => format!("module {}", printable(name)),
-        _ => "vmlinux".to_owned(),
+    match (user_object::path(view), module(view, object)) {
+        (Some(path), _) => printable(path),
+        (None, Some(module)) => format!("module {}", printable(module)),
+        (None, None) => "vmlinux".to_owned(),
     }
+}
+
+/// The name of a module.
+fn module<'a>(view: &View<'a>, object: ObjectId) -> Option<&'a [u8]> {
+    let record = view.objects.get(object.index()).filter(|_| !view.is_user(object))?;
+    Some(view.string(record.name)).filter(|name| !name.is_empty())
 }
 
 #[derive(Serialize)]
 struct Line {
-    kernel: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<String>,
     /// Of the code of the sites.
     module: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<String>,
     function: String,
     file: String,
     line: u32,
@@ -169,8 +177,8 @@ struct At {
 /// Writes each caller as a line of JSON.
 pub fn json(view: &View<'_>, kernel: &str, callee: &Callee<'_>, out: &mut dyn Write) -> Result<()> {
     let declared = &callee.declaration;
+    let process = user_object::path(view);
     for caller in &callee.callers {
-        let module = view.objects.get(caller.object.index()).map(|o| view.string(o.name));
         let at = |site: &Site<'_>| {
             let (address, symbol) = caller.place(view, site);
             At {
@@ -183,8 +191,9 @@ pub fn json(view: &View<'_>, kernel: &str, callee: &Callee<'_>, out: &mut dyn Wr
             }
         };
         let line = Line {
-            kernel: kernel.to_owned(),
-            module: module.filter(|name| !name.is_empty()).map(lossy),
+            kernel: process.is_none().then(|| kernel.to_owned()),
+            module: module(view, caller.object).map(lossy),
+            process: process.map(lossy),
             function: lossy(view.string(declared.name)),
             file: lossy(view.string(declared.file)),
             line: declared.line,
