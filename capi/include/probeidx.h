@@ -428,7 +428,7 @@ struct probeidx_placement {
 	uint32_t kprobe;                    /* verdicts, 0 ok: register_kprobe, SystemTap */
 	uint32_t kprobe_events;             /* tracefs, perf, BPF's perf kprobes */
 	uint32_t kretprobe;                 /* by kprobe_events */
-	uint32_t fentry;                    /* ftrace, fprobe, kprobe.multi, BPF trampolines */
+	uint32_t fentry;                    /* the worse of `ftrace` and `trampoline` */
 	uint32_t shift;                     /* so many bytes behind the address the kernel puts the probe (endbr64) */
 	uint32_t source_line;
 	uint32_t source_column;
@@ -461,6 +461,10 @@ struct probeidx_placement {
 	uint32_t entries_undecided;         /* at so many entries it is not known whether kprobes are taken: they are neither among
 					     * the reachable nor among the refused, ... */
 	uint32_t copies_undecided;          /* ... and at so many inlined copies */
+	uint32_t ftrace;                    /* verdicts: fprobe, kprobe.multi, the function tracer ... */
+	uint32_t trampoline;                /* ... and BPF's fentry, fexit, fmod_ret, lsm */
+	uint32_t reachable_ftrace;          /* of `instances` */
+	uint32_t reachable_trampoline;
 };
 
 #define PROBEIDX_LOCALS 1u          /* local variables too */

@@ -1,4 +1,4 @@
-//! # The index file, version 9
+//! # The index file, version 10
 //!
 //! Converts bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -198,6 +198,7 @@
 //! | 7 | without `name_fst`, which nobody read; bits of the hash in `name_hash`; bounds of the code that can be probed in `objects` |
 //! | 8 | three fifths of the size: tables packed ([`table`]); details, line rows, variables and boundaries as bits ([`bits`], [`codes`]) |
 //! | 9 | trees of tapsets compressed in blocks; long line sequences in pieces |
+//! | 10 | variadic functions; whether an object has BTF; the limits of BPF trampolines |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 

@@ -26,6 +26,11 @@ impl Prototypes {
         }
         Self(prototypes.into_iter().collect())
     }
+
+    /// The names.
+    pub(super) fn names(&self) -> FxHashSet<GlobalStr> {
+        self.0.iter().map(|(name, _)| *name).collect()
+    }
 }
 
 /// Sets the BTF status of functions with a symbol of exactly their name in an object with BTF: BTF has no clones. For

@@ -91,6 +91,7 @@ pub fn instead(instead: &Alternative<'_>) -> String {
             format!("nearest is {}+{offset:#x} ({:#x}){anchor}{readable}", text(symbol), nearby.address)
         }
         Alternative::Mechanism("kprobe") => "register_kprobe takes it (SystemTap)".to_owned(),
+        Alternative::Mechanism("ftrace") => "ftrace takes it (fprobe, kprobe.multi)".to_owned(),
         Alternative::Mechanism(_) => "ftrace takes it (fprobe, kprobe.multi, BPF fentry)".to_owned(),
         Alternative::BeforeLoading => "kprobe_events take it while the module is not loaded yet".to_owned(),
         Alternative::ReturnOf(function) => {

@@ -138,6 +138,14 @@ pub struct Placement {
     pub entries_undecided: u32,
     /// The number of inline instances whose kprobe verdict is undecided.
     pub copies_undecided: u32,
+    /// See `kprobe`: fprobe, kprobe.multi.
+    pub ftrace: u32,
+    /// See `kprobe`: BPF trampolines.
+    pub trampoline: u32,
+    /// The number of `instances` that `ftrace` accepts.
+    pub reachable_ftrace: u32,
+    /// The number of `instances` that `trampoline` accepts.
+    pub reachable_trampoline: u32,
 }
 
 impl Placement {
@@ -223,5 +231,9 @@ impl Placement {
         because: Text::EMPTY,
         entries_undecided: 0,
         copies_undecided: 0,
+        ftrace: 0,
+        trampoline: 0,
+        reachable_ftrace: 0,
+        reachable_trampoline: 0,
     };
 }

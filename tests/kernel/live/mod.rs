@@ -13,6 +13,7 @@ mod sample;
 mod symbols;
 mod traced;
 mod tracer;
+mod trampolines;
 mod trial;
 mod uprobes;
 mod values;

@@ -106,8 +106,8 @@ fn every_line_has_the_fields_of_the_contract() {
         assert!(text(&place, "section").starts_with('.'));
         assert!(place["symbol"].is_string() == place["offset"].is_u64(), "{place}");
         let attach = place["attach"].as_object().unwrap();
-        assert_eq!(attach.len(), 4);
-        for mechanism in ["kprobe", "kprobe_events", "kretprobe", "fentry"] {
+        assert_eq!(attach.len(), 6);
+        for mechanism in ["kprobe", "kprobe_events", "kretprobe", "ftrace", "trampoline", "fentry"] {
             assert!(attach[mechanism].is_string(), "{place}");
         }
         for variable in place["vars"].as_array().unwrap() {
