@@ -398,6 +398,14 @@ struct probeidx_alias {
 	uint64_t reserved[2];
 };
 
+/* What the name of a function attaches to. */
+enum probeidx_by_name {
+	PROBEIDX_NAME_OK,                   /* this place and no other */
+	PROBEIDX_NAME_AMBIGUOUS,            /* several symbols have the name: the kernel refuses it, or takes one of them (5.10) */
+	PROBEIDX_NAME_RENAMED,              /* not its function's name: `by_name` is the one to give */
+	PROBEIDX_NAME_ABSENT                /* an inlined copy, a place within a function: no name attaches to it */
+};
+
 /* One address, and all that is known of probing there. */
 struct probeidx_placement {
 	size_t size;
@@ -465,6 +473,10 @@ struct probeidx_placement {
 	uint32_t trampoline;                /* ... and BPF's fentry, fexit, fmod_ret, lsm */
 	uint32_t reachable_ftrace;          /* of `instances` */
 	uint32_t reachable_trampoline;
+	struct probeidx_text by_name;       /* of a symbol, for mechanisms that are given a name: BPF's kprobes, kprobe.multi, fentry; of an
+					     * absent one the function's; empty in a program */
+	uint32_t by_name_state;             /* a probeidx_by_name */
+	uint32_t reserved32;
 };
 
 #define PROBEIDX_LOCALS 1u          /* local variables too */

@@ -1,6 +1,7 @@
 //! Words for enumerators; versions and features.
 use crate::border::Status;
 use crate::text::Text;
+use probeidx::query::resolve::by_name::NameState;
 use probeidx::query::value::State;
 use probeidx::query::verdict::reason::Reason;
 use probeidx::query::verdict::unknown::Unknown;
@@ -148,6 +149,16 @@ pub extern "C" fn probeidx_verdict_phrase(verdict: u32) -> Text {
     match verdict.checked_sub(1) {
         None => c"ok".into(),
         Some(at) => REASONS.get(at as usize).map_or(Text::EMPTY, |r| r.2.into()),
+    }
+}
+
+/// The number of what a name attaches to.
+pub fn by_name(state: NameState) -> u32 {
+    match state {
+        NameState::Ok => 0,
+        NameState::Ambiguous => 1,
+        NameState::Renamed => 2,
+        NameState::Absent => 3,
     }
 }
 

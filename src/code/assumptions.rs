@@ -30,7 +30,7 @@
 //! | the source tree is that of the unit of `init/main.c` | its name and compilation directory | paths stay unchanged | `tests/suite/built`; 6.1 indexed as built by GCC and by clang | 6.1; for rt and Rust only the directories were checked |
 //! | x86: `endbr64` and the callee of an ftrace site preserve all registers | table of ftrace sites; `endbr64` in the code | | `tests/suite/built`; values fetched in a module of clang 16 on 6.1 booted | 6.1 |
 //! | BPF trampolines (fentry, fexit, fmod_ret, lsm): variadic functions, and structs and unions returned by value, are refused (`btf_distill_func_proto`) | | always | 5.10, 6.1, 7.3 booted | 5.10 to 7.3 |
-//! | BPF trampolines: structs of up to 16 bytes are passed, else none | [`STRUCT_WITNESS`] in the debug information (x86-64) | version ≥ [`Limits::structs`]; unions ≥ [`Limits::unions`] | 5.10, 6.1, 7.3 booted (x86-64); source of arm64 | 5.10 to 7.3 |
+//! | BPF trampolines: structs of up to 16 bytes are passed, else none | | version ≥ [`Limits::structs`]; unions ≥ [`Limits::unions`] | 5.10, 6.1, 7.3 booted (x86-64); source of arm64 | 5.10 to 7.3 |
 //! | BPF trampolines: up to 12 slots are passed (`MAX_BPF_FUNC_ARGS`), else those in registers, where a struct takes one for each 8 bytes | [`Limits::stack_witness`] in the debug information | version ≥ [`Limits::stack`] | 5.10, 6.1, 7.3 booted (x86-64); source of arm64 | 5.10 to 7.3 |
 //! | BPF trampolines: none can be attached without direct calls of ftrace | symbol `register_ftrace_direct`, or CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS | | source of arm64, which has them since 6.4 | 5.10 to 7.3 |
 //! | BPF trampolines: the limits of other machines and releases | | undecided | | |
@@ -67,8 +67,6 @@ pub const PATCHES_SECOND: Version = (6, 16);
 pub const TRAMPOLINES: Version = (5, 10);
 /// `bpf_check_attach_target` looks up a function of a module in that module since (kernel/bpf/verifier.c).
 pub const LOOKS_IN_MODULE: Version = (6, 4);
-/// `btf_distill_func_proto` accepts structs since this function exists (include/linux/btf.h).
-pub const STRUCT_WITNESS: &[u8] = b"__btf_type_is_struct";
 
 /// The limits of BPF trampolines on a machine.
 pub struct Limits {
@@ -76,8 +74,6 @@ pub struct Limits {
     pub machine: Machine,
     /// Structs of up to 16 bytes are passed since.
     pub structs: Version,
-    /// Whether all code that refuses structs is in kernel/bpf/btf.c.
-    pub are_structs_generic: bool,
     /// Unions of up to 16 bytes are passed since; `None` if that is not proven.
     pub unions: Option<Version>,
     /// Up to 12 slots are passed since.
@@ -94,7 +90,6 @@ pub const LIMITS: &[Limits] = &[
     Limits {
         machine: EM_X86_64,
         structs: (6, 1),
-        are_structs_generic: true,
         unions: None,
         stack: (6, 6),
         stack_witness: b"save_args",
@@ -103,7 +98,6 @@ pub const LIMITS: &[Limits] = &[
     Limits {
         machine: EM_AARCH64,
         structs: (6, 6),
-        are_structs_generic: false,
         unions: None,
         stack: (6, 17),
         stack_witness: b"calc_arg_aux",

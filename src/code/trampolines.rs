@@ -32,10 +32,6 @@ pub fn limits(machine: u16, kernel: &Kernel<'_>, has_direct_calls: bool) -> u32 
 pub fn by_functions(flags: u32, machine: u16, exists: impl Fn(&[u8]) -> bool) -> u32 {
     let of_machine = |limits: &&Limits| limits.machine == Machine(machine);
     let Some(limits) = assumptions::LIMITS.iter().find(of_machine) else { return flags };
-    let mut flags = flags;
-    if exists(assumptions::STRUCT_WITNESS) && limits.are_structs_generic {
-        flags |= ObjectRecord::STRUCT_ARGUMENTS;
-    }
     // Static functions of the same file: the second one exists if the debug information has that file.
     match (exists(limits.stack_witness), exists(limits.file_witness)) {
         (true, _) => flags | ObjectRecord::STACK_ARGUMENTS,
@@ -75,9 +71,9 @@ mod tests {
 
     #[test]
     fn what_the_debug_information_shows_counts_more_than_the_release() {
-        let backported: &[&[u8]] = &[b"save_args", b"emit_prologue", b"__btf_type_is_struct"];
+        let backported: &[&[u8]] = &[b"save_args", b"emit_prologue"];
         let with = |flags, names: &[&[u8]]| by_functions(flags, EM_X86_64.0, |name| names.contains(&name));
-        assert_eq!(with(0, backported), STRUCTS | STACK);
+        assert_eq!(with(0, backported), STACK);
         assert_eq!(with(STACK, &[b"emit_prologue"]), 0);
         assert_eq!(with(STACK, &[]), STACK);
     }

@@ -57,6 +57,8 @@ struct Object<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     because: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    by_name: Option<ByName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     definition: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instead: Option<Instead>,
@@ -107,6 +109,13 @@ impl From<&symbols::Anchor<'_>> for Anchor {
             symbols::Anchor::File { path, offset } => Self::File { path: text(path), offset },
         }
     }
+}
+
+/// What mechanisms that are given a name attach to.
+#[derive(Serialize)]
+struct ByName {
+    name: String,
+    state: &'static str,
 }
 
 /// What to do if the probe is refused: an address nearby, a mechanism, or returns of a function.
@@ -389,6 +398,7 @@ pub fn placement(
         runtime_address: running.as_ref().and_then(|r| Some(format!("{:#x}", r.address?))),
         attach: Map(verdicts.all().map(|(name, verdict)| (name, verdict.name())).collect()),
         because: verdicts.unknown().causes().collect(),
+        by_name: placement.by_name.map(|by| ByName { name: text(by.name), state: by.state.name() }),
         instead: placement.instead.as_ref().map(Instead::from),
         definition: kprobe_events::definition(placement, filter, None).ok(),
         coverage: Coverage {

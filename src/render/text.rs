@@ -98,6 +98,9 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
     if !unknown.is_nothing() {
         writeln!(out, "    undecided, as not known: {unknown}")?;
     }
+    if let Some(phrase) = p.by_name.and_then(|by| words::by_name(by, p)) {
+        writeln!(out, "    by name: {phrase}")?;
+    }
     if let Some(instead) = &p.instead {
         writeln!(out, "    instead: {}", words::instead(instead))?;
     }

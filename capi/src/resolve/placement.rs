@@ -146,6 +146,12 @@ pub struct Placement {
     pub reachable_ftrace: u32,
     /// The number of `instances` that `trampoline` accepts.
     pub reachable_trampoline: u32,
+    /// The name to attach to.
+    pub by_name: Text,
+    /// 0 ok, 1 ambiguous, 2 renamed, 3 absent.
+    pub by_name_state: u32,
+    /// 0.
+    pub reserved32: u32,
 }
 
 impl Placement {
@@ -163,6 +169,9 @@ impl Placement {
     pub const BEST: u32 = 32;
     /// The address that SystemTap probes for the line.
     pub const SYSTEMTAP: u32 = 64;
+
+    /// In `by_name_state`: no name attaches to it.
+    pub const NO_NAME: u32 = 3;
 
     /// In `instance`: a tracepoint.
     pub const TRACEPOINT: u32 = 3;
@@ -235,5 +244,8 @@ impl Placement {
         trampoline: 0,
         reachable_ftrace: 0,
         reachable_trampoline: 0,
+        by_name: Text::EMPTY,
+        by_name_state: Self::NO_NAME,
+        reserved32: 0,
     };
 }

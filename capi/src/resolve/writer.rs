@@ -5,7 +5,7 @@ use super::placement::{Call, Placement};
 use super::tracepoint;
 use super::value::Values;
 use crate::kept::Kept;
-use crate::names::verdict;
+use crate::names::{by_name, verdict};
 use crate::places::instance;
 use crate::text::Texts;
 use probeidx::lookup::Lookup;
@@ -165,6 +165,8 @@ impl<'a> Writer<'a> {
             trampoline: verdict(p.verdicts.trampoline().reason()),
             reachable_ftrace: coverage.by.get(Mechanism::Ftrace).unwrap_or(0),
             reachable_trampoline: coverage.by.get(Mechanism::Trampoline).unwrap_or(0),
+            by_name: texts.of_some(p.by_name.map(|by| by.name)),
+            by_name_state: p.by_name.map_or(Placement::NO_NAME, |by| by_name(by.state)),
             ..Placement::BLANK
         };
         Written { _values: values, ..self.without_code(placement) }

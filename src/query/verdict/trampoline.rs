@@ -18,7 +18,8 @@ use probeidx_format::types::TypeKind;
 const MOST_ARGUMENTS: u32 = 12;
 /// The largest struct that is passed (`btf_distill_func_proto`).
 const LARGEST_STRUCT: u32 = 16;
-/// Functions that a program would call itself: `btf_id_deny` (kernel/bpf/verifier.c, 5.14 to 7.3).
+/// Functions that trampolines call themselves: `btf_id_deny` (kernel/bpf/verifier.c, 5.14 to 7.3). Those of RCU are on the
+/// list since 6.3; 6.1 attaches to them, and stands still (seen on 6.1.192).
 const DENIED: [&[u8]; 8] = [
     b"__migrate_enable",
     b"__rcu_read_lock",

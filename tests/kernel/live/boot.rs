@@ -34,6 +34,8 @@ pub enum Request {
     Uprobe { line: String },
     /// Attach a BPF program to the entry of the function that the kernel's BTF has by this name (fentry).
     Attach { function: String },
+    /// Open a kprobe of perf by this name, as BPF's kprobes are.
+    ByName { function: String },
     /// Ask within the kernel, as SystemTap does.
     Register { what: What, address: Address },
 }
@@ -329,6 +331,7 @@ impl Machine {
                 Request::Trace { lines, action } => writeln!(text, "v {action} {}", lines.join("\t")),
                 Request::Uprobe { line } => writeln!(text, "u {line}"),
                 Request::Attach { function } => writeln!(text, "b {function}"),
+                Request::ByName { function } => writeln!(text, "k {function}"),
                 Request::Register { what: What::Kprobe, address } => writeln!(text, "p {}", place(address)),
                 Request::Register { what: What::Kretprobe, address } => {
                     writeln!(text, "r {}", place(address))
@@ -386,6 +389,7 @@ impl Display for Request {
             Self::Trace { lines, action } => write!(f, "{} while {action}", lines.join("; ")),
             Self::Uprobe { line } => write!(f, "\"{line}\""),
             Self::Attach { function } => write!(f, "fentry of {function}"),
+            Self::ByName { function } => write!(f, "kprobe of {function}"),
             Self::Register { what, address } => write!(f, "{what:?} at {address}"),
         }
     }

@@ -1,8 +1,10 @@
-// Attaches BPF programs, as libbpf does: by the number that a function has in the kernel's BTF.
+// Attaches BPF programs as libbpf does: by the number that a function has in the kernel's BTF, and by its name.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -76,5 +78,17 @@ void attach(unsigned number, const char *name) {
         error = errno;
     if (loaded >= 0)
         close(loaded);
+    tell("a %u %d\n", number, error);
+}
+
+void probe_by_name(unsigned number, const char *name) {
+    static struct buffer text;
+    if (!read_into(&text, "/sys/bus/event_source/devices/kprobe/type"))
+        fail("kprobe/type");
+    struct perf_event_attr event = {.type = atoi(text.bytes), .size = sizeof event, .config1 = (uintptr_t)name};
+    int opened = syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+    int error = opened < 0 ? errno : 0;
+    if (opened >= 0)
+        close(opened);
     tell("a %u %d\n", number, error);
 }

@@ -363,6 +363,8 @@ static void work(void) {
             trace(number++, action, lines);
         } else if (kind == 'b') {
             attach(number++, line + 2);
+        } else if (kind == 'k') {
+            probe_by_name(number++, line + 2);
         } else if (kind == 'c') {
             print(line + 2);
         } else if (kind) {

@@ -27,5 +27,7 @@ void trace(unsigned number, const char *action, char *definitions);
 
 // Attaches a program to the entry of a function (fentry), and tells the error.
 void attach(unsigned number, const char *name);
+// Opens a kprobe of perf by the name of a function, as BPF's are, and tells the error.
+void probe_by_name(unsigned number, const char *name);
 
 #endif

@@ -7,6 +7,7 @@ mod fetches;
 mod initrd;
 mod limits;
 mod listed;
+mod named;
 mod parts;
 mod row;
 mod sample;

@@ -67,6 +67,10 @@ fn sample(view: &View<'_>, of_each: usize, random: &mut Random) -> Vec<(String, 
         let verdicts = judge.verdicts(object, symbol.pc.get(), false);
         let verdict = verdicts.of(Mechanism::Trampoline).expect("vmlinux is no program");
         let Ok(name) = std::str::from_utf8(view.string(symbol.name)) else { continue };
+        // 6.1 attaches to these, and stands still: trampolines call them.
+        if ["__rcu_read_lock", "__rcu_read_unlock"].contains(&name) {
+            continue;
+        }
         let is_hard = verdict.is_ok() && is_close_to_a_limit(view, name);
         kinds.entry((verdict.name(), is_hard)).or_default().push((name.to_owned(), verdict));
     }
