@@ -432,8 +432,9 @@ impl SymbolRecord {
     pub const RETURNS: u16 = 1 << 13;
     /// Some of its exits are jumps to other functions.
     pub const TAIL_CALLS: u16 = 1 << 14;
-    /// A function of its name is in the BTF of its object. Only for objects that also have debug information.
-    pub const IN_BTF: u16 = 1 << 15;
+    /// The BTF of its object has one prototype of its name, and that is plain: at most 6 parameters, all of them numbers
+    /// or pointers, as what it returns. Only for objects that also have debug information.
+    pub const PLAIN_IN_BTF: u16 = 1 << 15;
 
     /// Whether it is an `STT_FUNC`.
     pub fn is_function(&self) -> bool {

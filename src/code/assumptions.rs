@@ -90,7 +90,7 @@ pub const LIMITS: &[Limits] = &[
     Limits {
         machine: EM_X86_64,
         structs: (6, 1),
-        unions: None,
+        unions: Some((7, 0)),
         stack: (6, 6),
         stack_witness: b"save_args",
         file_witness: b"emit_prologue",

@@ -212,11 +212,12 @@ pub fn link(
             }));
             let keeps_data = keeps_data || number == 0;
             let is_data = |s: &SymbolFacts| !object.sections.get(usize::from(s.section)).is_some_and(is_code);
-            let in_btf = object.prototypes.as_ref().map(btf::Prototypes::names).unwrap_or_default();
+            let plain = object.prototypes.as_ref().map(btf::Prototypes::plain).unwrap_or_default();
             linked.symbols.extend(std::mem::take(&mut object.symbols).iter().map(|s| {
                 let lost = if keeps_data || !is_data(s) { 0 } else { SymbolRecord::KEPT };
                 let is_function = s.flags & SymbolRecord::TYPE == SymbolRecord::FUNC;
-                let known = if is_function && in_btf.contains(&s.name) { SymbolRecord::IN_BTF } else { 0 };
+                let known =
+                    if is_function && plain.contains(&s.name) { SymbolRecord::PLAIN_IN_BTF } else { 0 };
                 SymbolRecord {
                     name: ids.get(s.name),
                     pc: Pc::new(s.pc),

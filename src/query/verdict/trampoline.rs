@@ -48,44 +48,56 @@ impl Judge<'_, '_> {
         if own & ObjectRecord::BTF == 0 {
             return Some(Reason::Undecided(Unknown::BTF));
         }
-        let of_btf = self.is_of_btf(object);
-        let Some(name) = self.name_in_btf(object, held, of_btf) else { return Some(Reason::NoBtf) };
-        let mut described = self.functions_at(object, held).filter(|f| f.name == name);
-        let (function, is_alone) = (described.next(), described.next().is_none());
-        // BTF alone has a placement for each prototype of a name.
-        let is_sure = match function.map(|f| f.in_btf()) {
-            Some(InBtf::Ambiguous) => return Some(Reason::AmbiguousName),
-            _ if of_btf && !is_alone => return Some(Reason::AmbiguousName),
-            status => of_btf || status == Some(InBtf::Same),
+        let symbols = || self.symbols_at(object, held);
+        let of_name = |name| symbols().any(|s| s.name == name);
+        let plain = symbols().find(|s| s.has(SymbolRecord::PLAIN_IN_BTF));
+        let function = match plain {
+            Some(_) => None,
+            // The function that is named like a symbol there, the first one if possible: BTF has no clones.
+            None => self
+                .functions_at(object, held)
+                .find(|f| f.name == held.record.name)
+                .or_else(|| self.functions_at(object, held).find(|f| of_name(f.name))),
         };
-        if self.is_ambiguous(object, name) {
-            return Some(Reason::AmbiguousName);
+        let Some(name) = plain.map(|s| s.name).or(function.map(|f| f.name)) else {
+            return Some(Reason::NoBtf);
+        };
+        // BTF alone has a placement for each prototype of a name.
+        let of_btf = function.is_some() && self.is_of_btf(object);
+        let is_alone = || self.functions_at(object, held).filter(|f| f.name == name).count() == 1;
+        match function.map(|f| f.in_btf()) {
+            _ if of_btf && !is_alone() => return Some(Reason::AmbiguousName),
+            Some(InBtf::Missing | InBtf::Unknown) if !of_btf => return Some(Reason::NoBtf),
+            Some(InBtf::Ambiguous) => return Some(Reason::AmbiguousName),
+            _ if self.is_ambiguous(object, name) => return Some(Reason::AmbiguousName),
+            _ => {}
         }
         if DENIED.contains(&self.view.string(name)) && self.view.name(b"btf_id_deny").is_some() {
             return Some(Reason::Blacklist);
         }
-        match function.filter(|_| is_sure) {
+        match function {
+            // That in BTF is one of another function of the name.
+            Some(function) if function.in_btf() == InBtf::Changed => {
+                Some(Reason::Undecided(Unknown::PROTOTYPE))
+            }
             Some(function) => self.beyond_limits(function),
-            // Another function of the name, or a copy that the compiler replaced by a jump: GCC describes none of it.
-            None => Some(Reason::Undecided(Unknown::PROTOTYPE)),
+            // No kernel with trampolines refuses it.
+            None => (self.flags & ObjectRecord::TRAMPOLINES == 0)
+                .then_some(Reason::Undecided(Unknown::TRAMPOLINES)),
         }
     }
 
-    /// A name by which BTF has a function at a symbol's address: the symbol's own if possible. BTF has no clones.
-    fn name_in_btf(&self, object: ObjectId, held: Held, of_btf: bool) -> Option<StrId> {
-        if of_btf {
-            let own = held.record.name;
-            let names = || self.functions_at(object, held).map(|f| f.name);
-            return names().find(|name| *name == own).or_else(|| names().next());
-        }
-        let is_known = |s: &SymbolRecord| s.has(SymbolRecord::IN_BTF);
+    /// The function symbols at a symbol's address, itself first.
+    fn symbols_at(&self, object: ObjectId, held: Held) -> impl Iterator<Item = SymbolRecord> {
         let symbols = self.view.symbols.part(self.view.symbols_of(object));
-        let at_entry = || {
+        let others = move || {
             let first = symbols.partition_point(|s| s.pc < held.record.pc);
-            symbols.from(first).iter().take_while(|s| s.pc == held.record.pc)
+            symbols.from(first).iter().take_while(move |s| s.pc == held.record.pc)
         };
-        let known = Some(held.record).filter(is_known).or_else(|| at_entry().find(is_known));
-        known.map(|symbol| symbol.name)
+        // Most addresses have one symbol, and that tells it.
+        std::iter::once(held.record)
+            .chain(std::iter::once_with(others).flatten())
+            .filter(SymbolRecord::is_function)
     }
 
     /// The out-of-line functions that start at a symbol's address.
