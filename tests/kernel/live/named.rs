@@ -60,6 +60,10 @@ fn names(kernel: &Kernel) -> BTreeMap<&'static str, Vec<String>> {
         let state = ["ok", "ambiguous", "renamed"].into_iter().find(|state| by["state"] == *state);
         let is_inlined = place["coverage"]["out_of_line"]["instances"] == 0 && by["state"] == "absent";
         let Some(state) = state.or(is_inlined.then_some("absent")) else { continue };
+        // No module is loaded that has the name too.
+        if place["collides_with"].is_array() {
+            continue;
+        }
         if is_inlined || place["attach"]["kprobe_events"] == "ok" {
             found.entry(state).or_default().push(by["name"].as_str().unwrap().to_owned());
         }
