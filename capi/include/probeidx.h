@@ -398,6 +398,14 @@ struct probeidx_alias {
 	uint64_t reserved[2];
 };
 
+/* What the name of a function attaches to. */
+enum probeidx_by_name {
+	PROBEIDX_NAME_OK,                   /* this place and no other */
+	PROBEIDX_NAME_AMBIGUOUS,            /* several symbols have the name: the kernel refuses it, or takes one of them (5.10) */
+	PROBEIDX_NAME_RENAMED,              /* not its function's name: `by_name` is the one to give */
+	PROBEIDX_NAME_ABSENT                /* an inlined copy, a place within a function: no name attaches to it */
+};
+
 /* One address, and all that is known of probing there. */
 struct probeidx_placement {
 	size_t size;
@@ -428,7 +436,7 @@ struct probeidx_placement {
 	uint32_t kprobe;                    /* verdicts, 0 ok: register_kprobe, SystemTap */
 	uint32_t kprobe_events;             /* tracefs, perf, BPF's perf kprobes */
 	uint32_t kretprobe;                 /* by kprobe_events */
-	uint32_t fentry;                    /* ftrace, fprobe, kprobe.multi, BPF trampolines */
+	uint32_t fentry;                    /* the worse of `ftrace` and `trampoline` */
 	uint32_t shift;                     /* so many bytes behind the address the kernel puts the probe (endbr64) */
 	uint32_t source_line;
 	uint32_t source_column;
@@ -461,6 +469,14 @@ struct probeidx_placement {
 	uint32_t entries_undecided;         /* at so many entries it is not known whether kprobes are taken: they are neither among
 					     * the reachable nor among the refused, ... */
 	uint32_t copies_undecided;          /* ... and at so many inlined copies */
+	uint32_t ftrace;                    /* verdicts: fprobe, kprobe.multi, the function tracer ... */
+	uint32_t trampoline;                /* ... and BPF's fentry, fexit, fmod_ret, lsm */
+	uint32_t reachable_ftrace;          /* of `instances` */
+	uint32_t reachable_trampoline;
+	struct probeidx_text by_name;       /* of a symbol, for mechanisms that are given a name: BPF's kprobes, kprobe.multi, fentry; of an
+					     * absent one the function's; empty in a program */
+	uint32_t by_name_state;             /* a probeidx_by_name */
+	uint32_t reserved32;
 };
 
 #define PROBEIDX_LOCALS 1u          /* local variables too */

@@ -1,6 +1,7 @@
 //! Words for enumerators; versions and features.
 use crate::border::Status;
 use crate::text::Text;
+use probeidx::query::resolve::by_name::NameState;
 use probeidx::query::value::State;
 use probeidx::query::verdict::reason::Reason;
 use probeidx::query::verdict::unknown::Unknown;
@@ -90,7 +91,7 @@ pub extern "C" fn probeidx_status_name(status: i32) -> Text {
 }
 
 /// The reasons. The number of each is its position, from 1, and never changes; new ones are appended.
-const REASONS: [(Reason, &CStr, &CStr); 23] = [
+const REASONS: [(Reason, &CStr, &CStr); 30] = [
     (Reason::InitText, c"init-text", c"in init code"),
     (Reason::ExitText, c"exit-text", c"in exit code"),
     (Reason::Discarded, c"discarded", c"in discarded code"),
@@ -114,6 +115,13 @@ const REASONS: [(Reason, &CStr, &CStr); 23] = [
     (Reason::Undecided(Unknown::NOTHING), c"undecided", c"undecided"),
     (Reason::FtraceSite, c"ftrace-site", c"on the instruction that ftrace patches"),
     (Reason::Undecided(Unknown::ARCHITECTURE), c"undecided", c"not supported on this architecture yet"),
+    (Reason::NoTrampoline, c"no-trampoline", c"in a kernel without BPF trampolines"),
+    (Reason::NoBtf, c"no-btf", c"not in BTF"),
+    (Reason::AmbiguousName, c"ambiguous-name", c"with a name that is not unique"),
+    (Reason::Variadic, c"variadic", c"variadic"),
+    (Reason::StructReturn, c"struct-return", c"returning a struct"),
+    (Reason::StructArgument, c"struct-argument", c"with a struct as parameter"),
+    (Reason::TooManyArguments, c"too-many-arguments", c"with too many arguments"),
 ];
 
 /// The number of a verdict: 0 is ok.
@@ -141,6 +149,16 @@ pub extern "C" fn probeidx_verdict_phrase(verdict: u32) -> Text {
     match verdict.checked_sub(1) {
         None => c"ok".into(),
         Some(at) => REASONS.get(at as usize).map_or(Text::EMPTY, |r| r.2.into()),
+    }
+}
+
+/// The number of what a name attaches to.
+pub fn by_name(state: NameState) -> u32 {
+    match state {
+        NameState::Ok => 0,
+        NameState::Ambiguous => 1,
+        NameState::Renamed => 2,
+        NameState::Absent => 3,
     }
 }
 

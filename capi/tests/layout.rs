@@ -58,6 +58,7 @@ fn structs() -> Vec<Struct> {
             reachable_events object pc alias tracepoint collides_with collides_with_count probe instead_anchor instead_address
             entries_refused entries_refused_count copies_refused copies_refused_count left_out left_out_count copies
             copies_reachable callers reachable_kretprobe reachable_fentry source_is_stmt because entries_undecided copies_undecided
+            ftrace trampoline reachable_ftrace reachable_trampoline by_name by_name_state reserved32
         }
         "field" resolve::Field { size name type_name offset bytes is_signed reserved32 }
         "tracepoint" resolve::Tracepoint {

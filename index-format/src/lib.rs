@@ -233,7 +233,7 @@
 //! | 7 | without `name_fst`, which nobody read; bits of the hash in `name_hash`; bounds of the code that can be probed in `objects` |
 //! | 8 | three fifths of the size: tables packed ([`table`]); details, line rows, variables and boundaries as bits ([`bits`], [`codes`]) |
 //! | 9 | trees of tapsets compressed in blocks; long line sequences in pieces |
-//! | 10 | `called`, `calls`: direct calls |
+//! | 10 | `called`, `calls`: direct calls; variadic functions; whether an object has BTF; the limits of BPF trampolines |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 

@@ -352,6 +352,22 @@ impl ObjectRecord {
     pub const NAMES_ONLY: u32 = 1 << 8;
     /// Big-endian bytes in numbers, and most significant bit first in bit-fields.
     pub const BIG_ENDIAN: u32 = 1 << 9;
+    /// Its BTF was read: what is said of a function in BTF, and of none, is complete.
+    pub const BTF: u32 = 1 << 10;
+    /// It has no BTF. Without this flag and [`Self::BTF`], it is unknown whether it has some.
+    pub const NO_BTF: u32 = 1 << 11;
+    /// vmlinux: the limits of BPF trampolines are known; the flags that follow are these limits.
+    pub const TRAMPOLINES: u32 = 1 << 12;
+    /// vmlinux: no BPF trampoline can be attached, as ftrace calls none directly (`register_ftrace_direct`).
+    pub const NO_TRAMPOLINES: u32 = 1 << 13;
+    /// vmlinux: trampolines pass structs of up to 16 bytes (`btf_distill_func_proto`, kernel/bpf/btf.c).
+    pub const STRUCT_ARGUMENTS: u32 = 1 << 14;
+    /// vmlinux: trampolines pass unions of up to 16 bytes.
+    pub const UNION_ARGUMENTS: u32 = 1 << 15;
+    /// vmlinux: trampolines pass up to 12 arguments (`MAX_BPF_FUNC_ARGS`), else those in registers.
+    pub const STACK_ARGUMENTS: u32 = 1 << 16;
+    /// vmlinux: a function of a module is looked up in that module alone (`bpf_check_attach_target`).
+    pub const LOOKS_IN_MODULE: u32 = 1 << 17;
 
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u32) -> bool {
@@ -424,6 +440,9 @@ impl SymbolRecord {
     pub const RETURNS: u16 = 1 << 13;
     /// Some of its exits are jumps to other functions.
     pub const TAIL_CALLS: u16 = 1 << 14;
+    /// The BTF of its object has one prototype of its name, and that is plain: at most 6 parameters, all of them numbers
+    /// or pointers, as what it returns. Only for objects that also have debug information.
+    pub const PLAIN_IN_BTF: u16 = 1 << 15;
 
     /// Whether it is an `STT_FUNC`.
     pub fn is_function(&self) -> bool {
@@ -496,6 +515,8 @@ impl FunctionRecord {
     pub const PROTOTYPED: u16 = 1 << 4;
     /// Shift of an [`InBtf`] of three bits.
     pub const IN_BTF_SHIFT: u16 = 5;
+    /// Takes further arguments: `...` (`DW_TAG_unspecified_parameters`, or a last parameter of BTF without type).
+    pub const VARIADIC: u16 = 1 << 8;
 
     /// Its status in BTF.
     pub fn in_btf(&self) -> InBtf {

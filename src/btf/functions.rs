@@ -97,11 +97,12 @@ fn describe(
     };
     let name = types.batch.strings.intern(record.name);
     let return_type = types.at(declared.target());
-    let flags = FunctionRecord::PROTOTYPED | if is_global { FunctionRecord::EXTERNAL } else { 0 };
+    let mut flags = FunctionRecord::PROTOTYPED | if is_global { FunctionRecord::EXTERNAL } else { 0 };
     let mut variables = vec![];
     for [name, id, _] in declared.rows().take(usize::from(u16::MAX)) {
         // A last parameter without type is `...`.
         if Id(id) == Id::VOID {
+            flags |= FunctionRecord::VARIADIC;
             continue;
         }
         let name = types.batch.strings.intern(types.btf.string(name));

@@ -62,6 +62,7 @@ use crate::error::ErrorKind;
 use crate::load::symbols::Symbol;
 use probeidx_format::machine::address_size;
 use probeidx_format::record::UnitRecord;
+use prototypes::Prototype;
 use record::Btf;
 pub use shapes::shapes;
 use std::borrow::Cow;
@@ -117,8 +118,8 @@ impl Base {
         }
     }
 
-    /// The functions of the kernel, with the keys of their prototypes.
-    pub fn prototypes(&self) -> Vec<(&[u8], Key)> {
+    /// The functions of the kernel, with their prototypes.
+    pub fn prototypes(&self) -> Vec<(&[u8], Prototype)> {
         // The header was valid when it was read before.
         Btf::known(&self.bytes, &self.offsets).map_or(vec![], |btf| prototypes::prototypes(&btf))
     }
@@ -131,7 +132,7 @@ impl Base {
         &self,
         data: &[u8],
         excerpt: Option<&[u8]>,
-        take: impl FnOnce(&[(&[u8], Key)]) -> T,
+        take: impl FnOnce(&[(&[u8], Prototype)]) -> T,
     ) -> Result<T, Fault> {
         let base = match excerpt {
             Some(excerpt) => Btf::parse(excerpt, None).map_err(in_excerpt)?.0,

@@ -8,11 +8,50 @@ use rustc_hash::FxHashMap;
 /// Deeper types are considered equal: only damaged BTF has them.
 const DEEPEST: u32 = 32;
 
-/// The functions in BTF with the keys of their prototypes. A name may occur several times.
-pub(super) fn prototypes<'d>(btf: &Btf<'d>) -> Vec<(&'d [u8], Key)> {
+/// A prototype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prototype {
+    pub key: Key,
+    /// Whether it has at most [`FEW`] parameters, and these and what it returns are numbers of up to 8 bytes or pointers.
+    pub is_plain: bool,
+}
+
+/// As many arguments are passed in registers on each machine.
+const FEW: u16 = 6;
+
+/// The functions in BTF with their prototypes. A name may occur several times.
+pub(super) fn prototypes<'d>(btf: &Btf<'d>) -> Vec<(&'d [u8], Prototype)> {
     let mut shapes = Shapes { btf, known: FxHashMap::default() };
     let functions = btf.own().filter_map(|id| btf.record(id)).filter(|record| record.kind == Kind::Function);
-    functions.filter_map(|f| Some((f.name, shapes.prototype(&btf.record(f.target())?)))).collect()
+    let prototype =
+        |record: Record<'_>| Prototype { key: shapes.prototype(&record), is_plain: is_plain(btf, &record) };
+    let mut prototype = prototype;
+    functions.filter_map(|f| Some((f.name, prototype(btf.record(f.target())?)))).collect()
+}
+
+/// See [`Prototype::is_plain`].
+fn is_plain(btf: &Btf<'_>, prototype: &Record<'_>) -> bool {
+    let returned = prototype.target();
+    prototype.parts <= FEW
+        && prototype.rows().all(|[_, id, _]| is_word(btf, Id(id)))
+        && (returned == Id::VOID || is_word(btf, returned))
+}
+
+/// Whether a type is a number of up to 8 bytes or a pointer. That of `...` is none.
+fn is_word(btf: &Btf<'_>, mut id: Id) -> bool {
+    const WORD: u32 = 8;
+    for _ in 0..DEEPEST {
+        let Some(record) = btf.record(id) else { return false };
+        match record.kind {
+            Kind::Pointer => return true,
+            Kind::Int | Kind::Enum | Kind::Enum64 => return record.word <= WORD,
+            Kind::Typedef | Kind::Const | Kind::Volatile | Kind::Restrict | Kind::TypeTag => {
+                id = record.target()
+            }
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// The key of a prototype: of its return type, and of each parameter's name and type.

@@ -29,6 +29,12 @@
 //! | kprobe_events refuses functions without an ftrace site | configuration; functions in the debug information (`within_notrace_func`) | refused | 5.10 to 7.2 booted | 5.10 to 7.3 |
 //! | the source tree is that of the unit of `init/main.c` | its name and compilation directory | paths stay unchanged | `tests/suite/built`; 6.1 indexed as built by GCC and by clang | 6.1; for rt and Rust only the directories were checked |
 //! | x86: `endbr64` and the callee of an ftrace site preserve all registers | table of ftrace sites; `endbr64` in the code | | `tests/suite/built`; values fetched in a module of clang 16 on 6.1 booted | 6.1 |
+//! | BPF trampolines (fentry, fexit, fmod_ret, lsm): variadic functions, and structs and unions returned by value, are refused (`btf_distill_func_proto`) | | always | 5.10, 6.1, 7.3 booted | 5.10 to 7.3 |
+//! | BPF trampolines: structs of up to 16 bytes are passed, else none | | version ≥ [`Limits::structs`]; unions ≥ [`Limits::unions`] | 5.10, 6.1, 7.3 booted (x86-64); source of arm64 | 5.10 to 7.3 |
+//! | BPF trampolines: up to 12 slots are passed (`MAX_BPF_FUNC_ARGS`), else those in registers, where a struct takes one for each 8 bytes | [`Limits::stack_witness`] in the debug information | version ≥ [`Limits::stack`] | 5.10, 6.1, 7.3 booted (x86-64); source of arm64 | 5.10 to 7.3 |
+//! | BPF trampolines: none can be attached without direct calls of ftrace | symbol `register_ftrace_direct`, or CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS | | source of arm64, which has them since 6.4 | 5.10 to 7.3 |
+//! | BPF trampolines: the limits of other machines and releases | | undecided | | |
+//! | BPF trampolines: a function of a module is looked up in that module, else by its name in vmlinux and all modules (`bpf_check_attach_target`, kernel/bpf/verifier.c) | | version ≥ [`LOOKS_IN_MODULE`] | source of 6.4 | 6.4 to 7.3 |
 //! | the kernel cuts `.llvm.N` from its own names | CONFIG_LTO_CLANG, and that string among its constants | not cut | source of 6.1.192 | 5.13 to 6.10 |
 use crate::shapes::Shape;
 use crate::version::Version;
@@ -56,6 +62,48 @@ pub const REFUSES_COPIES: Version = (6, 12);
 pub const RISCV64: Version = (6, 11);
 /// `ftrace_call_adjust` skips an instruction since (arch/riscv/kernel/ftrace.c).
 pub const PATCHES_SECOND: Version = (6, 16);
+
+/// BPF trampolines with these limits exist since; x86-64 has them since 5.5.
+pub const TRAMPOLINES: Version = (5, 10);
+/// `bpf_check_attach_target` looks up a function of a module in that module since (kernel/bpf/verifier.c).
+pub const LOOKS_IN_MODULE: Version = (6, 4);
+
+/// The limits of BPF trampolines on a machine.
+pub struct Limits {
+    /// `e_machine`.
+    pub machine: Machine,
+    /// Structs of up to 16 bytes are passed since.
+    pub structs: Version,
+    /// Unions of up to 16 bytes are passed since; `None` if that is not proven.
+    pub unions: Option<Version>,
+    /// Up to 12 slots are passed since.
+    pub stack: Version,
+    /// A static function that came with them.
+    pub stack_witness: &'static [u8],
+    /// A static function of the same file that was there before.
+    pub file_witness: &'static [u8],
+}
+
+/// `arch_prepare_bpf_trampoline` (arch/*/net/bpf_jit_comp.c): x86-64 counts registers against `MAX_BPF_FUNC_ARGS` since
+/// 6.6; arm64 refused structs in 6.1, and more than 8 registers until `calc_arg_aux`.
+pub const LIMITS: &[Limits] = &[
+    Limits {
+        machine: EM_X86_64,
+        structs: (6, 1),
+        unions: Some((7, 0)),
+        stack: (6, 6),
+        stack_witness: b"save_args",
+        file_witness: b"emit_prologue",
+    },
+    Limits {
+        machine: EM_AARCH64,
+        structs: (6, 6),
+        unions: None,
+        stack: (6, 17),
+        stack_witness: b"calc_arg_aux",
+        file_witness: b"prepare_trampoline",
+    },
+];
 
 /// A known layout of a struct.
 pub struct Assumed {

@@ -20,6 +20,7 @@ mod sites;
 mod table;
 mod text;
 pub mod tracepoints;
+pub mod trampolines;
 mod x86;
 
 use crate::error::Error;
@@ -84,7 +85,7 @@ pub fn read(
     let tables = Tables::new(object, symbols, is_module);
     let mut facts = CodeFacts { evidence: kernel.evidence, ..CodeFacts::default() };
     if !is_module {
-        facts.flags |= rules::of_kernel(symbols, &kernel);
+        facts.flags |= rules::of_kernel(object.machine, symbols, &kernel);
         facts.is_configured = kernel.config.is_some();
         facts.evidence = Evidence::of(object.machine, symbols, &text);
     }

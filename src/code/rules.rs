@@ -1,7 +1,7 @@
 //! Which rules a kernel has, by its symbols and code, or else by its version.
 use super::assumptions;
 use super::text::Text;
-use super::{arm64, riscv64, s390x, x86};
+use super::{arm64, riscv64, s390x, trampolines, x86};
 use crate::load::config::KernelConfig;
 use crate::load::symbols::Symbol;
 use crate::shapes::Shapes;
@@ -75,8 +75,9 @@ impl Evidence {
 
 /// The object flags that follow from the configuration or the functions of vmlinux. Functions that are always inlined
 /// have no symbol; linking adds their flags from the debug information.
-pub fn of_kernel(symbols: &[Symbol<'_>], kernel: &Kernel<'_>) -> u32 {
-    const WITNESSES: [&[u8]; 3] = [b"start_kernel", b"register_kprobe", b"arch_adjust_kprobe_addr"];
+pub fn of_kernel(machine: u16, symbols: &[Symbol<'_>], kernel: &Kernel<'_>) -> u32 {
+    const WITNESSES: [&[u8]; 4] =
+        [b"start_kernel", b"register_kprobe", b"arch_adjust_kprobe_addr", trampolines::DIRECT_CALLS];
     let found: HashSet<&[u8]> = symbols.iter().map(|s| s.name).filter(|n| WITNESSES.contains(n)).collect();
     let has_kprobes = match kernel.config {
         Some(config) => config.has("KPROBES"),
@@ -93,7 +94,11 @@ pub fn of_kernel(symbols: &[Symbol<'_>], kernel: &Kernel<'_>) -> u32 {
     if kernel.has(None, assumptions::REFUSES_TRAPS) {
         flags |= ObjectRecord::REFUSES_TRAPS;
     }
-    flags
+    let has_direct_calls = match kernel.config {
+        Some(config) => config.has("DYNAMIC_FTRACE_WITH_DIRECT_CALLS"),
+        None => !found.contains(WITNESSES[0]) || found.contains(WITNESSES[3]),
+    };
+    flags | trampolines::limits(machine, kernel, has_direct_calls)
 }
 
 /// The code of the first function of one of these names, with its address.

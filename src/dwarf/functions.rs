@@ -144,7 +144,8 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         let mut variables = vec![];
         let first_child = cursor.pos;
         if has_children {
-            self.collect_variables(source, cursor, &mut variables, 0);
+            let is_variadic = self.collect_variables(source, cursor, &mut variables, 0);
+            function.flags |= if is_variadic { FunctionRecord::VARIADIC } else { 0 };
         }
         self.functions.passed_over += cursor.pos - first_child;
         let first = self.functions.variables.len() as u32;
@@ -191,20 +192,22 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
         function
     }
 
+    /// Returns whether the function takes further arguments.
     fn collect_variables(
         &mut self,
         source: &Rc<Source<'d, E>>,
         cursor: &mut Cursor<'d, E>,
         out: &mut Vec<UnitVariable>,
         depth: u32,
-    ) {
+    ) -> bool {
         let unit = &source.unit;
         let mut attrs = self.spare_attrs.take();
+        let mut is_variadic = false;
         while let Some((offset, abbrev)) = unit.next_entry(cursor) {
             if self.functions.passed_over > MOST_PASSED_OVER.saturating_mul(unit.sections.info.len()) {
                 self.fault(Fault::new(".debug_info", offset, "functions are nested too deep, or overlap"));
                 cursor.ended = true;
-                return;
+                return is_variadic;
             }
             match abbrev.tag {
                 DW_TAG_formal_parameter | DW_TAG_variable => {
@@ -221,6 +224,10 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                     unit.skip_attrs(cursor, abbrev);
                     self.collect_variables(source, cursor, out, depth + 1);
                 }
+                DW_TAG_unspecified_parameters => {
+                    is_variadic = true;
+                    unit.skip_entry(cursor, abbrev);
+                }
                 _ => {
                     if abbrev.has_name && abbrev.kind.is_some() {
                         self.pass_type(source, offset, cursor, abbrev, &mut attrs);
@@ -232,6 +239,7 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
             }
         }
         self.spare_attrs.put(attrs);
+        is_variadic
     }
 
     /// Reads a variable from its entry.

@@ -16,6 +16,7 @@ use gimli::constants::*;
 use object::Endian;
 use probeidx_format::details::{Buffer, CallSite, DetailWriter, Range};
 use probeidx_format::expr::FrameBase;
+use probeidx_format::record::FunctionRecord;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -234,6 +235,12 @@ impl<'d, E: Endian> Extractor<'d, '_, E> {
                 DW_TAG_inlined_subroutine => self.inline_instance(source, cursor, abbrev, frame),
                 DW_TAG_call_site | DW_TAG_GNU_call_site => {
                     self.call_site(source, cursor, abbrev, frame.place);
+                }
+                DW_TAG_unspecified_parameters => {
+                    if frame.is_own && frame.depth == 0 {
+                        self.functions.list[frame.function as usize].flags |= FunctionRecord::VARIADIC;
+                    }
+                    unit.skip_entry(cursor, abbrev);
                 }
                 DW_TAG_lexical_block | DW_TAG_try_block | DW_TAG_catch_block
                     if abbrev.has_children && frame.depth < DEEPEST_SCOPE =>

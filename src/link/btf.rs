@@ -1,7 +1,7 @@
 //! Compares the prototypes in BTF with those in the debug information: the kernel itself (BPF, arguments by name in
 //! `kprobe_events`) uses only BTF.
 use super::{Linked, ObjectFacts, string_at, symbol_name};
-use crate::btf::prototypes;
+use crate::btf::prototypes::{self, Prototype};
 use crate::dwarf::strings::{Key, content_hash};
 use crate::merge::Model;
 use crate::merge::intern::{GlobalStr, Interner, StringIds};
@@ -14,17 +14,23 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The prototypes in the BTF of an object, by name; `None` for a name with several different ones.
-pub struct Prototypes(Vec<(GlobalStr, Option<Key>)>);
+pub struct Prototypes(Vec<(GlobalStr, Option<Prototype>)>);
 
 impl Prototypes {
     /// Collects them by name.
-    pub fn of(named: &[(&[u8], Key)], interner: &Interner) -> Self {
-        let mut prototypes: FxHashMap<GlobalStr, Option<Key>> = FxHashMap::default();
-        for (name, key) in named {
-            let known = prototypes.entry(interner.intern(name)).or_insert(Some(*key));
-            *known = known.filter(|known| known == key);
+    pub fn of(named: &[(&[u8], Prototype)], interner: &Interner) -> Self {
+        let mut prototypes: FxHashMap<GlobalStr, Option<Prototype>> = FxHashMap::default();
+        for (name, prototype) in named {
+            let known = prototypes.entry(interner.intern(name)).or_insert(Some(*prototype));
+            *known = known.filter(|known| known.key == prototype.key);
         }
         Self(prototypes.into_iter().collect())
+    }
+
+    /// The names with one prototype that is plain.
+    pub(super) fn plain(&self) -> FxHashSet<GlobalStr> {
+        let is_plain = |prototype: &Option<Prototype>| prototype.is_some_and(|p| p.is_plain);
+        self.0.iter().filter(|(_, prototype)| is_plain(prototype)).map(|(name, _)| *name).collect()
     }
 }
 
@@ -61,7 +67,7 @@ fn statuses(
     ids: &StringIds,
 ) -> Vec<(FunctionId, InBtf)> {
     let keys: FxHashMap<StrId, Option<Key>> =
-        prototypes.0.iter().map(|(name, key)| (ids.get(*name), *key)).collect();
+        prototypes.0.iter().map(|(name, known)| (ids.get(*name), known.map(|p| p.key))).collect();
     let part = |of: fn(&ObjectRecord) -> U32| of(&bounds[0]).get() as usize..of(&bounds[1]).get() as usize;
     let functions = linked.symbols[part(|o| o.first_symbol)].iter().filter(|s| s.is_function());
     let symbols: FxHashSet<_> = functions.map(|s| (s.pc, s.name)).collect();

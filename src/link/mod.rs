@@ -217,14 +217,18 @@ pub fn link(
             }));
             let keeps_data = keeps_data || number == 0;
             let is_data = |s: &SymbolFacts| !object.sections.get(usize::from(s.section)).is_some_and(is_code);
+            let plain = object.prototypes.as_ref().map(btf::Prototypes::plain).unwrap_or_default();
             linked.symbols.extend(std::mem::take(&mut object.symbols).iter().map(|s| {
                 let lost = if keeps_data || !is_data(s) { 0 } else { SymbolRecord::KEPT };
+                let is_function = s.flags & SymbolRecord::TYPE == SymbolRecord::FUNC;
+                let known =
+                    if is_function && plain.contains(&s.name) { SymbolRecord::PLAIN_IN_BTF } else { 0 };
                 SymbolRecord {
                     name: ids.get(s.name),
                     pc: Pc::new(s.pc),
                     size: U32::new(s.size),
                     section: U16::new(s.section),
-                    flags: U16::new(s.flags & !lost),
+                    flags: U16::new(s.flags & !lost | known),
                 }
             }));
         }
@@ -235,7 +239,10 @@ pub fn link(
     let Linked { objects, symbols, .. } = &mut linked;
     if let Some(kernel) = objects.first_mut().filter(|o| o.name == StrId::new(0)) {
         let is_configured = facts.first().is_some_and(|o| o.code.is_configured);
-        kernel.flags = U32::new(inlined_rules(kernel.flags.get(), strings, functions, is_configured));
+        let machine = facts.first().map_or(0, |o| o.machine);
+        let flags = inlined_rules(kernel.flags.get(), strings, functions, is_configured);
+        let exists = |name: &[u8]| exists(name, strings, functions);
+        kernel.flags = U32::new(code::trampolines::by_functions(flags, machine, exists));
     }
     let by_name = symbols_by_name(symbols);
     let calls = calls::link(&calls, objects, symbols, &by_name, functions, places);
@@ -275,8 +282,7 @@ fn inlined_rules(flags: u32, strings: &[u8], functions: &Functions, is_configure
         (b"within_notrace_func", ObjectRecord::REFUSES_NOTRACE),
         (b"is_cfi_preamble_symbol", ObjectRecord::REFUSES_PREFIXES),
     ];
-    let declared = &functions.records[..functions.records.len() - 1];
-    let exists = |name| declared.binary_search_by(|f| string_at(strings, f.name).cmp(name)).is_ok();
+    let exists = |name: &[u8]| exists(name, strings, functions);
     let flags = match (exists(b"can_probe"), exists(b"is_exception_insn")) {
         (_, true) => flags | ObjectRecord::REFUSES_TRAPS,
         (true, false) => flags & !ObjectRecord::REFUSES_TRAPS,
@@ -284,6 +290,12 @@ fn inlined_rules(flags: u32, strings: &[u8], functions: &Functions, is_configure
     };
     let open = &RULES[usize::from(is_configured)..];
     open.iter().filter(|(name, _)| exists(name)).fold(flags, |flags, (_, flag)| flags | flag)
+}
+
+/// Whether the debug information has a function of this name.
+fn exists(name: &[u8], strings: &[u8], functions: &Functions) -> bool {
+    let declared = &functions.records[..functions.records.len() - 1];
+    declared.binary_search_by(|f| string_at(strings, f.name).cmp(name)).is_ok()
 }
 
 /// Marks the function symbols covered by debug information: those named like a function with code in the object, and

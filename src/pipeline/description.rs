@@ -5,6 +5,7 @@ use crate::dwarf::facts::Batch;
 use crate::dwarf::{Fault, ObjectSource};
 use crate::error::{Error, ErrorKind, Result};
 use crate::link::btf::Prototypes;
+use crate::load::config::KernelConfig;
 use crate::load::elf::Elf;
 use crate::load::live;
 use crate::load::symbol_table::SymbolTable;
@@ -110,6 +111,22 @@ pub fn prototypes(
     let (data, excerpt) = (section(objects, ".BTF")?, section(objects, btf::excerpt::SECTION));
     let read = base.prototypes_of(data, excerpt, |prototypes| Prototypes::of(prototypes, interner));
     read.map_err(|fault| faults.push(in_section(&fault))).ok()
+}
+
+/// What is known of the BTF of an object, from the debug file and the file with the code: that it was read, that there
+/// is none, or neither. The linker allocates that of vmlinux, so that even a debug file has the section, without bytes
+/// (`BTF`, include/asm-generic/vmlinux.lds.h); that of a module is in the file that is loaded.
+pub fn btf_flags(objects: &[&Elf<'_>], is_read: bool, is_linked: bool, config: Option<&KernelConfig>) -> u32 {
+    let has_section = objects.iter().any(|object| object.section(".BTF").is_some());
+    let is_complete = is_linked || objects.iter().any(|object| object.has_some_code());
+    match (is_read, has_section) {
+        (true, _) => ObjectRecord::BTF,
+        (false, true) => 0,
+        (false, false) if is_complete || config.is_some_and(|c| !c.has("DEBUG_INFO_BTF")) => {
+            ObjectRecord::NO_BTF
+        }
+        (false, false) => 0,
+    }
 }
 
 fn section<'d>(objects: &[&Elf<'d>], name: &str) -> Option<&'d [u8]> {

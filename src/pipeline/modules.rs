@@ -160,6 +160,9 @@ fn attempt(
             if let (Description::Dwarf(_), Fallback::Nothing(Some(base))) = (description, fallback) {
                 facts.prototypes = description::prototypes(base, &[object, code], interner, faults);
             }
+            let is_read = facts.prototypes.is_some()
+                || matches!((description, fallback), (Description::Btf(_), Fallback::Btf(_)));
+            facts.code.flags |= description::btf_flags(&[object, code], is_read, false, None);
             if code.section("__tracepoints").is_none() {
                 return Ok(facts);
             }

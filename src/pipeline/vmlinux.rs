@@ -19,6 +19,7 @@ use crate::merge::{Extracted, FirstSeen};
 use crate::shapes::Shapes;
 use crate::version;
 use probeidx_format::meta::InputMeta;
+use probeidx_format::record::ObjectRecord;
 
 /// The result of reading vmlinux.
 pub struct Vmlinux<T> {
@@ -94,6 +95,10 @@ pub fn read<T: Send>(
                     base = description::of_prototypes(&[object, code], faults);
                     facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
                 }
+                let is_linked = matches!(description, Description::Dwarf(_));
+                let is_read = base.is_some() || matches!(description, Description::Btf(_));
+                facts.code.flags |=
+                    description::btf_flags(&[object, code], is_read, is_linked, config.as_ref());
                 (facts, evaluated, base)
             };
             let extract = || match description {
@@ -111,7 +116,7 @@ pub fn read<T: Send>(
             let of_batches = |extracted: &[Extracted]| layout::shapes(extracted.iter().map(|e| &e.batch));
             // BTF yields the table structs at once; DWARF only once the units are read.
             let mut shapes = description::shapes(&[object, code]);
-            let ((facts, evaluated, base), (mut extracted, mut fallback)) = if shapes.is_empty() {
+            let ((mut facts, evaluated, base), (mut extracted, mut fallback)) = if shapes.is_empty() {
                 let (extracted, fallback) = extract();
                 shapes = of_batches(&extracted);
                 (facts(&shapes, faults), (extracted, fallback))
@@ -119,8 +124,11 @@ pub fn read<T: Send>(
                 rayon::join(|| facts(&shapes, faults), extract)
             };
             extracted.iter_mut().for_each(Extracted::forget_texts);
-            if let Description::Dwarf(_) = description {
-                fallback = Fallback::Nothing(base);
+            match (description, &fallback) {
+                (Description::Dwarf(_), _) => fallback = Fallback::Nothing(base),
+                // Its BTF is damaged.
+                (_, Fallback::Symbols) => facts.code.flags &= !ObjectRecord::BTF,
+                _ => {}
             }
             let layout = Layout::of(&shapes);
             let facts =

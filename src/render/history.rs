@@ -2,6 +2,7 @@
 use super::printable;
 use super::text::Style;
 use crate::query::history::{Fact, Families, Field, History, KernelSet, Run, Value, What};
+use crate::query::verdict::mechanism::Mechanism;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use std::io::{Result, Write};
@@ -165,7 +166,8 @@ fn state(what: What, value: &Value, shown: Shown) -> String {
         Value::List(words) => some(words.clone(), ", "),
         Value::Named(named) if what == What::Attach => {
             let mut by: Vec<(&str, Vec<&str>)> = vec![];
-            for (name, word) in named {
+            let named = folded(named);
+            for (name, word) in &named {
                 match by.iter_mut().find(|(known, _)| known == word) {
                     Some((_, names)) => names.push(name),
                     None => by.push((word, vec![name])),
@@ -261,4 +263,13 @@ fn state_json(what: What, value: &Value) -> Json {
         }
         Value::Several(states) => states.iter().map(|state| state_json(what, state)).collect(),
     }
+}
+
+/// The verdicts without those of the mechanisms that `fentry` stands for, if they agree; else without it.
+fn folded(named: &[(String, String)]) -> Vec<&(String, String)> {
+    let word = |name: &str| named.iter().find(|(known, _)| known == name).map(|(_, word)| word);
+    let parts = [Mechanism::Ftrace, Mechanism::Trampoline].map(Mechanism::name);
+    let agree = word(parts[0]) == word(parts[1]);
+    let is_shown = |name: &str| if agree { !parts.contains(&name) } else { name != Mechanism::FENTRY };
+    named.iter().filter(|(name, _)| is_shown(name)).collect()
 }

@@ -9,6 +9,7 @@ use crate::query::systemtap::probe_point;
 use crate::query::value::nearest_location;
 use crate::query::value::reader::{Role, ValueAt};
 use crate::query::verdict::blacklist::Refused;
+use crate::query::verdict::mechanism::{ByMechanism, Mechanism};
 use crate::query::verdict::reason::Reason;
 use crate::query::verdict::{alternative, coverage};
 use probeidx_format::View;
@@ -55,6 +56,8 @@ struct Object<'a> {
     /// What is not known about the undecided ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     because: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_name: Option<ByName>,
     #[serde(skip_serializing_if = "Option::is_none")]
     definition: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,6 +109,13 @@ impl From<&symbols::Anchor<'_>> for Anchor {
             symbols::Anchor::File { path, offset } => Self::File { path: text(path), offset },
         }
     }
+}
+
+/// What mechanisms that are given a name attach to.
+#[derive(Serialize)]
+struct ByName {
+    name: String,
+    state: &'static str,
 }
 
 /// What to do if the probe is refused: an address nearby, a mechanism, or returns of a function.
@@ -331,6 +341,12 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
+/// How many addresses each mechanism accepts, and `fentry` for both that need an ftrace site.
+fn accepted(by: &ByMechanism<u32>) -> Map<u32> {
+    let named = by.iter().map(|(mechanism, count)| (mechanism.name(), count));
+    Map(named.chain(by.get(Mechanism::Trampoline).map(|count| (Mechanism::FENTRY, count))).collect())
+}
+
 fn by_name(counts: &[(Reason, u32)]) -> BTreeMap<&'static str, u32> {
     counts.iter().map(|(reason, n)| (reason.name(), *n)).collect()
 }
@@ -346,7 +362,6 @@ pub fn placement(
     let mut probe = vec![];
     probe_point::put_placement(view, placement, filter, &mut probe);
     let Placement { verdicts, coverage, running, .. } = placement;
-    let by = coverage.by;
     let object = Object {
         kernel: placement.process.is_none().then_some(kernel),
         module: placement.module.map(text),
@@ -381,8 +396,9 @@ pub fn placement(
             .then(|| format!("{:#x}", placement.address.wrapping_add(verdicts.shift.into()))),
         loaded: running.as_ref().map(|r| r.loaded),
         runtime_address: running.as_ref().and_then(|r| Some(format!("{:#x}", r.address?))),
-        attach: Map(verdicts.iter().map(|(mechanism, verdict)| (mechanism.name(), verdict.name())).collect()),
+        attach: Map(verdicts.all().map(|(name, verdict)| (name, verdict.name())).collect()),
         because: verdicts.unknown().causes().collect(),
+        by_name: placement.by_name.map(|by| ByName { name: text(by.name), state: by.state.name() }),
         instead: placement.instead.as_ref().map(Instead::from),
         definition: kprobe_events::definition(placement, filter, None).ok(),
         coverage: Coverage {
@@ -391,7 +407,7 @@ pub fn placement(
             out_of_line: reached(&coverage.out_of_line),
             inline: reached(&coverage.inline),
             callers: coverage.callers,
-            by: Map(by.iter().map(|(mechanism, count)| (mechanism.name(), count)).collect()),
+            by: accepted(&coverage.by),
             left_out: by_name(&coverage.left_out),
         },
         returns: (filter == Filter::Return)

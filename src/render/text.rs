@@ -9,7 +9,6 @@ use crate::query::value::calling_convention::Proof;
 use crate::query::value::reader::State;
 use crate::query::verdict::Verdict;
 use crate::query::verdict::blacklist::Refused;
-use crate::query::verdict::mechanism::Mechanism;
 use std::io::{Result, Write};
 
 /// The style of text.
@@ -99,6 +98,9 @@ pub fn placement(p: &Placement<'_>, style: Style, out: &mut dyn Write) -> Result
     if !unknown.is_nothing() {
         writeln!(out, "    undecided, as not known: {unknown}")?;
     }
+    if let Some(phrase) = p.by_name.and_then(|by| words::by_name(by, p)) {
+        writeln!(out, "    by name: {phrase}")?;
+    }
     if let Some(instead) = &p.instead {
         writeln!(out, "    instead: {}", words::instead(instead))?;
     }
@@ -155,8 +157,8 @@ pub fn refused(range: &Refused<'_>, out: &mut dyn Write) -> Result<()> {
 
 /// `kprobe ok, kprobe_events no-ftrace-site, …`
 fn verdicts(p: &Placement<'_>, style: Style) -> String {
-    let one = |(mechanism, verdict): (Mechanism, Verdict)| {
-        format!("{} {}", mechanism.name(), style.verdict(verdict.words(), verdict.is_ok()))
+    let one = |(name, verdict): (&str, Verdict)| {
+        format!("{name} {}", style.verdict(verdict.words(), verdict.is_ok()))
     };
-    p.verdicts.iter().map(one).collect::<Vec<_>>().join(", ")
+    p.verdicts.named().map(one).collect::<Vec<_>>().join(", ")
 }

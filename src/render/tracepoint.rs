@@ -46,6 +46,8 @@ struct Attach {
     kprobe: &'static str,
     kprobe_events: &'static str,
     kretprobe: &'static str,
+    ftrace: &'static str,
+    trampoline: &'static str,
     fentry: &'static str,
     /// `register_trace_NAME`: SystemTap, BPF programs of raw tracepoints.
     raw_tracepoint: &'static str,
@@ -110,6 +112,8 @@ pub fn json(view: &View<'_>, kernel: &str, traced: &TracepointValues<'_>, out: &
             kprobe: Reason::NotBoundary.name(),
             kprobe_events: Reason::NotBoundary.name(),
             kretprobe: Reason::NotEntry.name(),
+            ftrace: Reason::NotEntry.name(),
+            trampoline: Reason::NotEntry.name(),
             fentry: Reason::NotEntry.name(),
             raw_tracepoint: "ok",
             tracepoint: if t.has_event() { "ok" } else { "no-event" },

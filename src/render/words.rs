@@ -1,6 +1,8 @@
 //! Describes coverage, refusals and return probes in words.
 use super::{printable, printable_bytes as text};
+use crate::query::index::functions::Instance;
 use crate::query::index::registers::kernel_register;
+use crate::query::resolve::by_name::{ByName, NameState};
 use crate::query::resolve::placement::{Placement, Returns};
 use crate::query::value::calling_convention::Slot;
 use crate::query::value::nearest_location::Elsewhere;
@@ -91,10 +93,27 @@ pub fn instead(instead: &Alternative<'_>) -> String {
             format!("nearest is {}+{offset:#x} ({:#x}){anchor}{readable}", text(symbol), nearby.address)
         }
         Alternative::Mechanism("kprobe") => "register_kprobe takes it (SystemTap)".to_owned(),
+        Alternative::Mechanism("ftrace") => "ftrace takes it (fprobe, kprobe.multi)".to_owned(),
         Alternative::Mechanism(_) => "ftrace takes it (fprobe, kprobe.multi, BPF fentry)".to_owned(),
         Alternative::BeforeLoading => "kprobe_events take it while the module is not loaded yet".to_owned(),
         Alternative::ReturnOf(function) => {
             format!("probe returns of {}, of which it is a part", text(function))
+        }
+    }
+}
+
+/// What a mechanism that is given a name attaches to; `None` if that is this placement, or if nothing else is to be
+/// expected: of an inlined copy, or within a function.
+pub fn by_name(by: ByName<'_>, p: &Placement<'_>) -> Option<String> {
+    match by.state {
+        NameState::Ok => None,
+        NameState::Absent => (p.instance == Instance::OutOfLine).then(|| "no symbol starts there".to_owned()),
+        NameState::Renamed => Some(format!("attach to {}", text(by.name))),
+        NameState::Ambiguous if by.symbols > 1 => {
+            Some(format!("ambiguous ({} symbols named {})", by.symbols, text(by.name)))
+        }
+        NameState::Ambiguous => {
+            Some(format!("ambiguous ({} is a symbol of other objects too)", text(by.name)))
         }
     }
 }

@@ -127,7 +127,8 @@ class Placement:
     offset: int
     #: What to write to the kernel: this address and no other.
     anchor: str
-    #: By mechanism ``ok``, or why not: ``kprobe``, ``kprobe_events``, ``kretprobe``, ``fentry``.
+    #: By mechanism ``ok``, or why not: ``kprobe``, ``kprobe_events``, ``kretprobe``, ``fentry`` (the worse of ftrace and BPF
+    #: trampolines).
     verdicts: dict[str, str]
     #: A line for kprobe_events, of a tracepoint for dynamic_events; empty where they refuse it.
     definition: str

@@ -138,6 +138,20 @@ pub struct Placement {
     pub entries_undecided: u32,
     /// The number of inline instances whose kprobe verdict is undecided.
     pub copies_undecided: u32,
+    /// See `kprobe`: fprobe, kprobe.multi.
+    pub ftrace: u32,
+    /// See `kprobe`: BPF trampolines.
+    pub trampoline: u32,
+    /// The number of `instances` that `ftrace` accepts.
+    pub reachable_ftrace: u32,
+    /// The number of `instances` that `trampoline` accepts.
+    pub reachable_trampoline: u32,
+    /// The name to attach to.
+    pub by_name: Text,
+    /// 0 ok, 1 ambiguous, 2 renamed, 3 absent.
+    pub by_name_state: u32,
+    /// 0.
+    pub reserved32: u32,
 }
 
 impl Placement {
@@ -155,6 +169,9 @@ impl Placement {
     pub const BEST: u32 = 32;
     /// The address that SystemTap probes for the line.
     pub const SYSTEMTAP: u32 = 64;
+
+    /// In `by_name_state`: no name attaches to it.
+    pub const NO_NAME: u32 = 3;
 
     /// In `instance`: a tracepoint.
     pub const TRACEPOINT: u32 = 3;
@@ -223,5 +240,12 @@ impl Placement {
         because: Text::EMPTY,
         entries_undecided: 0,
         copies_undecided: 0,
+        ftrace: 0,
+        trampoline: 0,
+        reachable_ftrace: 0,
+        reachable_trampoline: 0,
+        by_name: Text::EMPTY,
+        by_name_state: Self::NO_NAME,
+        reserved32: 0,
     };
 }

@@ -5,7 +5,7 @@ use super::placement::{Call, Placement};
 use super::tracepoint;
 use super::value::Values;
 use crate::kept::Kept;
-use crate::names::verdict;
+use crate::names::{by_name, verdict};
 use crate::places::instance;
 use crate::text::Texts;
 use probeidx::lookup::Lookup;
@@ -131,7 +131,7 @@ impl<'a> Writer<'a> {
             kprobe: verdict(p.verdicts.any_address().reason()),
             kprobe_events: verdict(p.verdicts.definition(false).reason()),
             kretprobe: verdict(p.verdicts.definition(true).reason()),
-            fentry: verdict(p.verdicts.ftrace().reason()),
+            fentry: verdict(p.verdicts.trampoline().reason()),
             shift: p.verdicts.shift,
             source_line: source.map_or(0, |s| s.line),
             source_column: source.map_or(0, |s| s.column),
@@ -156,11 +156,17 @@ impl<'a> Writer<'a> {
             copies_reachable: coverage.inline.reachable,
             callers: coverage.callers,
             reachable_kretprobe: coverage.by.definition(true),
-            reachable_fentry: coverage.by.get(Mechanism::Fentry).unwrap_or(0),
+            reachable_fentry: coverage.by.get(Mechanism::Trampoline).unwrap_or(0),
             source_is_stmt: source.is_some_and(|s| s.is_stmt).into(),
             because: texts.keep(p.verdicts.unknown().to_string()),
             entries_undecided: coverage.out_of_line.undecided,
             copies_undecided: coverage.inline.undecided,
+            ftrace: verdict(p.verdicts.ftrace().reason()),
+            trampoline: verdict(p.verdicts.trampoline().reason()),
+            reachable_ftrace: coverage.by.get(Mechanism::Ftrace).unwrap_or(0),
+            reachable_trampoline: coverage.by.get(Mechanism::Trampoline).unwrap_or(0),
+            by_name: texts.of_some(p.by_name.map(|by| by.name)),
+            by_name_state: p.by_name.map_or(Placement::NO_NAME, |by| by_name(by.state)),
             ..Placement::BLANK
         };
         Written { _values: values, ..self.without_code(placement) }
@@ -199,6 +205,8 @@ impl<'a> Writer<'a> {
             kprobe_events: not_code,
             kretprobe: not_entry,
             fentry: not_entry,
+            ftrace: not_entry,
+            trampoline: not_entry,
             instances: 1,
             object: t.object().get(),
             pc: t.pc(),

@@ -91,7 +91,7 @@ static inline int32_t see_placement(void *context, const struct probeidx_placeme
 	see_number(seen, p->address), see_number(seen, p->anchor_offset), see_number(seen, p->line);
 	see_number(seen, p->instance), see_number(seen, p->symbol_offset), see_number(seen, p->flags);
 	see_number(seen, p->kprobe), see_number(seen, p->kprobe_events), see_number(seen, p->kretprobe);
-	see_number(seen, p->fentry), see_number(seen, p->instances), see_number(seen, p->reachable);
+	see_number(seen, p->fentry), see_number(seen, p->ftrace), see_number(seen, p->trampoline), see_number(seen, p->by_name_state), see_number(seen, p->instances), see_number(seen, p->reachable);
 	see(seen, p->probe), see(seen, p->instead_anchor), see_number(seen, p->instead_address);
 	see_pairs(seen, p->entries_refused, p->entries_refused_count);
 	see_pairs(seen, p->copies_refused, p->copies_refused_count), see_pairs(seen, p->left_out, p->left_out_count);

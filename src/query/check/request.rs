@@ -76,6 +76,7 @@ impl ProbeRequest {
         let verdicts = placement.verdicts;
         match (self.attach, filter == Filter::Return) {
             (Some(Attach::Ftrace), _) => verdicts.ftrace(),
+            (Some(Attach::Trampoline), _) => verdicts.trampoline(),
             (_, true) => verdicts.definition(true),
             (Some(Attach::Kprobe), false) => verdicts.definition(false),
             (Some(Attach::Tracepoint) | None, false) => verdicts.any_address(),

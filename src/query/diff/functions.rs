@@ -5,6 +5,7 @@ use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
 use crate::query::index::functions::{self, Declaration, Declarations};
 use crate::query::index::symbols;
+use crate::query::verdict::mechanism::Mechanism;
 use probeidx_format::View;
 use probeidx_format::id::{NameId, ObjectId};
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
@@ -204,10 +205,13 @@ fn differences(sides: [&Side<'_, '_>; 2], both: [&Function<'_>; 2], symbols: [u3
     }
     let [one, other] = entries.map(|(side, (object, pc))| {
         let said = side.judge.verdicts(object, pc, false);
-        said.iter().collect::<Vec<_>>()
+        (said.ftrace() == said.trampoline(), said.all().collect::<Vec<_>>())
     });
-    for ((mechanism, before), (_, after)) in one.into_iter().zip(other) {
-        tell(What::Verdict, mechanism.name(), [before, after].map(|v| State::Word(v.name().to_owned())));
+    // `fentry` says it for both.
+    let parts = [Mechanism::Ftrace, Mechanism::Trampoline].map(Mechanism::name);
+    let is_said = |mechanism: &&str| one.0 && other.0 && parts.contains(mechanism);
+    for ((mechanism, before), (_, after)) in one.1.iter().zip(&other.1).filter(|(v, _)| !is_said(&v.0)) {
+        tell(What::Verdict, mechanism, [before, after].map(|v| State::Word(v.name().to_owned())));
     }
     signature(sides, both, &mut changes);
     changes

@@ -292,10 +292,10 @@ impl Reader<'_, '_> {
 /// The verdicts by mechanism: several where the places differ.
 fn verdicts(judged: impl Iterator<Item = Verdicts>) -> Value {
     let mut by: Vec<(String, BTreeSet<&str>)> = vec![];
-    for (mechanism, verdict) in judged.flat_map(|verdicts| verdicts.iter().collect::<Vec<_>>()) {
-        match by.iter_mut().find(|(name, _)| name == mechanism.name()) {
+    for (mechanism, verdict) in judged.flat_map(|verdicts| verdicts.all().collect::<Vec<_>>()) {
+        match by.iter_mut().find(|(name, _)| name == mechanism) {
             Some((_, words)) => _ = words.insert(verdict.name()),
-            None => by.push((mechanism.name().to_owned(), [verdict.name()].into())),
+            None => by.push((mechanism.to_owned(), [verdict.name()].into())),
         }
     }
     let said = |words: BTreeSet<&str>| words.into_iter().collect::<Vec<_>>().join("/");

@@ -1,5 +1,6 @@
 //! Resolves a spec to its placements.
 pub mod best_address;
+pub mod by_name;
 pub mod defined;
 pub mod event;
 pub mod inner_places;

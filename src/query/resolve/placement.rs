@@ -1,4 +1,5 @@
 //! A placement, with everything known about it.
+use super::by_name::ByName;
 use crate::error::Result;
 use crate::query::index::functions::{self, Instance, Placed};
 use crate::query::index::line_table::Row;
@@ -110,6 +111,8 @@ pub struct Placement<'a> {
     pub anchor: Option<Anchor<'a>>,
     /// The verdict of each mechanism.
     pub verdicts: Verdicts,
+    /// The name to attach to, for mechanisms of the kernel that are given one; `None` in a program or shared library.
+    pub by_name: Option<ByName<'a>>,
     /// The coverage of the function in this object.
     pub coverage: Rc<Coverage>,
     /// What to do if the requested probe is refused.
@@ -255,6 +258,7 @@ impl<'a, 'w> Describer<'a, 'w> {
             uniqueness: held.map(|h| symbols::uniqueness(view, object, h.record.name)).unwrap_or_default(),
             anchor: symbols::anchor(view, object, pc.saturating_add(verdicts.shift)),
             verdicts,
+            by_name: None,
             coverage: coverage.unwrap_or_else(|| Rc::new(Coverage::of_one(verdicts))),
             instead: None,
             is_nested: false,
@@ -269,6 +273,9 @@ impl<'a, 'w> Describer<'a, 'w> {
             let (running, uniqueness) = overlay.at(view, object, pc, plain.symbol.map(|(name, _)| name));
             plain.running = Some(running);
             plain.uniqueness = uniqueness.unwrap_or(plain.uniqueness);
+        }
+        if process.is_none() {
+            plain.by_name = Some(ByName::of(view, &plain, held));
         }
         Some(plain)
     }

@@ -18,8 +18,10 @@ use crate::error::Result;
 pub enum Attach {
     /// kprobes, by a definition.
     Kprobe,
-    /// ftrace: fprobe, kprobe.multi, BPF trampolines.
+    /// ftrace: fprobe, kprobe.multi.
     Ftrace,
+    /// BPF trampolines.
+    Trampoline,
     /// Tracepoints.
     Tracepoint,
 }
@@ -43,15 +45,15 @@ enum Kind {
 const WORDS: [(&str, Kind); 21] = [
     ("kprobe", Kind::Entry(Attach::Kprobe)),
     ("k", Kind::Entry(Attach::Kprobe)),
-    ("fentry", Kind::Entry(Attach::Ftrace)),
-    ("f", Kind::Entry(Attach::Ftrace)),
-    ("kfunc", Kind::Entry(Attach::Ftrace)),
-    ("fmod_ret", Kind::Entry(Attach::Ftrace)),
+    ("fentry", Kind::Entry(Attach::Trampoline)),
+    ("f", Kind::Entry(Attach::Trampoline)),
+    ("kfunc", Kind::Entry(Attach::Trampoline)),
+    ("fmod_ret", Kind::Entry(Attach::Trampoline)),
     ("kretprobe", Kind::Return(Attach::Kprobe)),
     ("kr", Kind::Return(Attach::Kprobe)),
-    ("fexit", Kind::Return(Attach::Ftrace)),
-    ("fr", Kind::Return(Attach::Ftrace)),
-    ("kretfunc", Kind::Return(Attach::Ftrace)),
+    ("fexit", Kind::Return(Attach::Trampoline)),
+    ("fr", Kind::Return(Attach::Trampoline)),
+    ("kretfunc", Kind::Return(Attach::Trampoline)),
     ("tracepoint", Kind::Event),
     ("t", Kind::Event),
     ("tp", Kind::Event),
@@ -239,7 +241,7 @@ mod tests {
             ("kprobe:vfs_read", Some(Attach::Kprobe)),
             ("kprobe.multi/vfs_*", Some(Attach::Ftrace)),
             ("kretprobe/vfs_read", Some(Attach::Kprobe)),
-            ("fexit:vfs_read", Some(Attach::Ftrace)),
+            ("fexit:vfs_read", Some(Attach::Trampoline)),
             ("f:mine vfs_read", Some(Attach::Ftrace)),
             ("p:mine/one vfs_read", Some(Attach::Kprobe)),
             ("tp_btf/sched_switch", Some(Attach::Tracepoint)),

@@ -1,4 +1,5 @@
 //! What to do if a placement is refused.
+use super::mechanism::Mechanism;
 use super::reason::Reason;
 use super::{Judge, Verdict, Verdicts};
 use crate::query::index::functions::Placed;
@@ -71,7 +72,7 @@ pub fn alternative<'a>(
             Verdict::No(Reason::Inline | Reason::NotEntry) => {
                 refusal.outermost.or(refusal.symbol.map(whole)).map(Alternative::ReturnOf)
             }
-            Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Alternative::Mechanism("fentry")),
+            Verdict::No(_) => of_ftrace(verdicts),
         };
     }
     match verdicts.any_address() {
@@ -87,8 +88,14 @@ pub fn alternative<'a>(
             | Reason::UnsupportedInstruction,
         ) => nearest(view, judge, refusal).map(Alternative::At),
         Verdict::No(Reason::InitText) => refusal.is_in_module.then_some(Alternative::BeforeLoading),
-        Verdict::No(_) => verdicts.ftrace().is_ok().then_some(Alternative::Mechanism("fentry")),
+        Verdict::No(_) => of_ftrace(verdicts),
     }
+}
+
+/// What needs an ftrace site, if it accepts the probe.
+fn of_ftrace<'a>(verdicts: Verdicts) -> Option<Alternative<'a>> {
+    let name = if verdicts.trampoline().is_ok() { Mechanism::FENTRY } else { Mechanism::Ftrace.name() };
+    verdicts.ftrace().is_ok().then_some(Alternative::Mechanism(name))
 }
 
 /// Strips `.cold` and what follows: the name of the function that the symbol was split from.

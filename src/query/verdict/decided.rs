@@ -72,5 +72,9 @@ impl Decided {
 /// Whether an object lacks something that verdicts depend on.
 fn lacks(view: &View<'_>, object: ObjectId) -> bool {
     const LACKS: u32 = ObjectRecord::NO_CODE | ObjectRecord::NO_RULES | ObjectRecord::NO_KPROBES;
-    view.objects.get(object.index()).is_some_and(|o| o.has(LACKS) || !o.unread().is_empty())
+    const BTF: u32 = ObjectRecord::BTF | ObjectRecord::NO_BTF;
+    let is_of_kernel = |o: &ObjectRecord| !o.has(ObjectRecord::USER);
+    view.objects
+        .get(object.index())
+        .is_some_and(|o| o.has(LACKS) || !o.unread().is_empty() || (is_of_kernel(o) && !o.has(BTF)))
 }

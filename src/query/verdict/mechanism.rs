@@ -10,8 +10,10 @@ pub enum Mechanism {
     KprobeEvents,
     /// `r` in tracefs.
     Kretprobe,
-    /// ftrace, fprobe, kprobe.multi, BPF trampolines.
-    Fentry,
+    /// ftrace, fprobe, kprobe.multi.
+    Ftrace,
+    /// BPF trampolines: fentry, fexit, fmod_ret, lsm.
+    Trampoline,
     /// `p` in `uprobe_events`, and `uprobe_register`.
     Uprobe,
     /// `r` in `uprobe_events`.
@@ -19,7 +21,10 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    const KERNEL: &'static [Self] = &[Self::Kprobe, Self::KprobeEvents, Self::Kretprobe, Self::Fentry];
+    const KERNEL: &'static [Self] =
+        &[Self::Kprobe, Self::KprobeEvents, Self::Kretprobe, Self::Ftrace, Self::Trampoline];
+    /// Both mechanisms that need an ftrace site, where they say the same.
+    pub const FENTRY: &'static str = "fentry";
     const USER: &'static [Self] = &[Self::Uprobe, Self::Uretprobe];
     /// The largest number of mechanisms that reach one object.
     const MOST: usize = Self::KERNEL.len();
@@ -35,7 +40,8 @@ impl Mechanism {
             Self::Kprobe => "kprobe",
             Self::KprobeEvents => "kprobe_events",
             Self::Kretprobe => "kretprobe",
-            Self::Fentry => "fentry",
+            Self::Ftrace => "ftrace",
+            Self::Trampoline => "trampoline",
             Self::Uprobe => "uprobe",
             Self::Uretprobe => "uretprobe",
         }

@@ -10,6 +10,7 @@ pub mod mechanism;
 pub mod reason;
 pub(crate) mod stap_blocklist;
 mod suffix;
+mod trampoline;
 pub mod unknown;
 use super::index::functions::{self, kernel};
 use super::index::symbols::{self, Held};
@@ -111,7 +112,25 @@ impl Verdicts {
     }
     /// The verdict of ftrace, which does not reach programs and shared libraries.
     pub fn ftrace(&self) -> Verdict {
-        self.of(Mechanism::Fentry).unwrap_or(Verdict::No(Reason::NoFtraceSite))
+        self.of(Mechanism::Ftrace).unwrap_or(Verdict::No(Reason::NoFtraceSite))
+    }
+    /// The verdict of BPF trampolines: never better than that of [`ftrace`](Self::ftrace).
+    pub fn trampoline(&self) -> Verdict {
+        self.of(Mechanism::Trampoline).unwrap_or(Verdict::No(Reason::NoFtraceSite))
+    }
+    /// The verdict of each mechanism by its name, and `fentry` for both that need an ftrace site: the worse of the two.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, Verdict)> + use<> {
+        let fentry = self.of(Mechanism::Trampoline).map(|verdict| (Mechanism::FENTRY, verdict));
+        self.iter().map(|(mechanism, verdict)| (mechanism.name(), verdict)).chain(fentry)
+    }
+    /// Names and verdicts for people: `fentry` for both mechanisms of ftrace where their verdicts agree.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, Verdict)> + use<> {
+        let agree = self.ftrace() == self.trampoline();
+        self.iter().filter_map(move |(mechanism, verdict)| match mechanism {
+            Mechanism::Ftrace if agree => Some((Mechanism::FENTRY, verdict)),
+            Mechanism::Trampoline if agree => None,
+            _ => Some((mechanism.name(), verdict)),
+        })
     }
     /// Maps each verdict.
     pub fn map<T: Copy + Default>(&self, value: impl Fn((Mechanism, Verdict)) -> T) -> ByMechanism<T> {
@@ -183,11 +202,13 @@ impl<'a, 'l> Judge<'a, 'l> {
             .or(|| kprobe_events)
             .or(at_entry)
             .or(|| self.returns_elsewhere(object, held).then_some(Reason::KretprobeBlacklist).into());
-        let fentry = inline.or(at_entry).or(|| self.traced_at_entry(object, held).into());
+        let ftrace = inline.or(at_entry).or(|| self.traced_at_entry(object, held).into());
+        let trampoline = ftrace.or(|| self.beyond_site(object, held).into());
         let by = ByMechanism::new(false, |mechanism| match mechanism {
             Mechanism::KprobeEvents => kprobe_events,
             Mechanism::Kretprobe => kretprobe,
-            Mechanism::Fentry => fentry,
+            Mechanism::Ftrace => ftrace,
+            Mechanism::Trampoline => trampoline,
             _ => kprobe,
         });
         Verdicts { by, shift: self.shift(held) }

@@ -48,6 +48,20 @@ pub enum Reason {
     KretprobeBlacklist,
     /// No symbol holds the address.
     NoSymbol,
+    /// The kernel attaches no BPF trampolines: ftrace has no direct calls.
+    NoTrampoline,
+    /// The function is not in the kernel's BTF.
+    NoBtf,
+    /// Several functions have the name, by which the kernel would look for the function.
+    AmbiguousName,
+    /// A function with `...`, whose arguments a trampoline cannot pass on.
+    Variadic,
+    /// A function that returns a struct or union.
+    StructReturn,
+    /// A parameter is a struct or union that a trampoline of this kernel cannot pass on.
+    StructArgument,
+    /// More arguments than a trampoline of this kernel can pass on.
+    TooManyArguments,
     /// A table or rule that decides it is unknown.
     Undecided(Unknown),
 }
@@ -88,6 +102,13 @@ impl Reason {
             Self::PrefixSymbol => "prefix-symbol",
             Self::KretprobeBlacklist => "kretprobe-blacklist",
             Self::NoSymbol => "no-symbol",
+            Self::NoTrampoline => "no-trampoline",
+            Self::NoBtf => "no-btf",
+            Self::AmbiguousName => "ambiguous-name",
+            Self::Variadic => "variadic",
+            Self::StructReturn => "struct-return",
+            Self::StructArgument => "struct-argument",
+            Self::TooManyArguments => "too-many-arguments",
             Self::Undecided(_) => "undecided",
         }
     }
@@ -119,6 +140,13 @@ impl Reason {
             Self::PrefixSymbol => "in a prefix symbol",
             Self::KretprobeBlacklist => "in a function that returns elsewhere",
             Self::NoSymbol => "outside of all symbols",
+            Self::NoTrampoline => "in a kernel without BPF trampolines",
+            Self::NoBtf => "not in BTF",
+            Self::AmbiguousName => "with a name that is not unique",
+            Self::Variadic => "variadic",
+            Self::StructReturn => "returning a struct",
+            Self::StructArgument => "with a struct as parameter",
+            Self::TooManyArguments => "with too many arguments",
             Self::Undecided(Unknown::ARCHITECTURE) => "not supported on this architecture yet",
             Self::Undecided(_) => "undecided",
         }

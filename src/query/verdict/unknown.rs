@@ -2,7 +2,7 @@
 use probeidx_format::record::{CodeTable, TableSet};
 
 /// The bits used for tables.
-const TABLES: u32 = (1 << 25) - 1;
+const TABLES: u32 = (1 << 22) - 1;
 
 /// What would decide a verdict but is not known. Never empty for an undecided verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +27,14 @@ impl Unknown {
     /// Which modules are loaded, on which the symbol depends that the kernel finds for a name without its suffix.
     pub const MODULES: Self = Self(1 << 25);
 
-    const OTHERS: [(Self, &'static str); 7] = [
+    /// Whether the object has BTF, and what it says of the function.
+    pub const BTF: Self = Self(1 << 24);
+    /// The prototype in BTF: that in the debug information is another one.
+    pub const PROTOTYPE: Self = Self(1 << 23);
+    /// The limits of BPF trampolines.
+    pub const TRAMPOLINES: Self = Self(1 << 22);
+
+    const OTHERS: [(Self, &'static str); 10] = [
         (Self::ARCHITECTURE, "the rules of this architecture"),
         (Self::CODE, "the machine code"),
         (Self::KERNEL, "vmlinux, which is not indexed"),
@@ -35,6 +42,9 @@ impl Unknown {
         (Self::SYMBOL, "where instructions start outside of all symbols"),
         (Self::SITE, "a kind of site in the index"),
         (Self::MODULES, "which modules are loaded"),
+        (Self::BTF, "the BTF"),
+        (Self::PROTOTYPE, "the prototype in BTF"),
+        (Self::TRAMPOLINES, "the limits of BPF trampolines on this architecture and release"),
     ];
 
     /// These tables.
@@ -55,9 +65,9 @@ impl Unknown {
     pub fn or(self, other: Self) -> Self {
         if self.is_nothing() { other } else { self }
     }
-    /// What the index lacks. A capture of a running kernel tells the rest.
+    /// What the index lacks. A capture of a running kernel, or the BTF of other functions, tells the rest.
     pub fn of_index(self) -> Self {
-        Self(self.0 & !Self::MODULES.0)
+        Self(self.0 & !(Self::MODULES.0 | Self::PROTOTYPE.0 | Self::TRAMPOLINES.0))
     }
     /// Whether everything is known.
     pub fn is_nothing(self) -> bool {

@@ -32,6 +32,10 @@ pub enum Request {
     Trace { lines: Vec<String>, action: &'static str },
     /// Write the line, of the event `probeidx/e`, to `uprobe_events`, and enable it: see [`Machine::running`].
     Uprobe { line: String },
+    /// Attach a BPF program to the entry of the function that the kernel's BTF has by this name (fentry).
+    Attach { function: String },
+    /// Open a kprobe of perf by this name, as BPF's kprobes are.
+    ByName { function: String },
     /// Ask within the kernel, as SystemTap does.
     Register { what: What, address: Address },
 }
@@ -114,6 +118,9 @@ impl Landed {
 const BLACKLIST: &str = "/sys/kernel/debug/kprobes/blacklist";
 /// Requests from which on a second machine takes half of them: about as long as one takes to boot.
 const MANY: usize = 2000;
+
+/// In seconds: to attach a BPF program patches the kernel's code.
+const ATTACH_TIME: u64 = 1;
 
 /// Among how many a processor may be shared.
 const SHARED_BY: u32 = 10;
@@ -213,7 +220,9 @@ impl Machine {
     fn boot_one<'a>(&self, requests: impl Iterator<Item = &'a Request>) -> Result<Answers, String> {
         let folder = parts::folder("boot")?;
         let (initrd, told, console) = (folder.join("initrd"), folder.join("told"), folder.join("console"));
-        let (requests, count) = self.write(requests);
+        let requests: Vec<_> = requests.collect();
+        let attached = requests.iter().filter(|r| matches!(r, Request::Attach { .. })).count() as u64;
+        let (requests, count) = self.write(requests.into_iter());
         std::fs::write(&initrd, self.initrd(&requests)).map_err(|e| format!("{}: {e}", initrd.display()))?;
         // arm64 is emulated several times as slowly.
         let patience = match self.architecture {
@@ -223,7 +232,7 @@ impl Machine {
                 600 + count as u64 / 4
             }
         };
-        self.run(&initrd, &told, &console, Duration::from_secs(patience))?;
+        self.run(&initrd, &told, &console, Duration::from_secs(patience + attached * ATTACH_TIME))?;
         let answers = std::fs::read(&told)
             .map_err(|e| e.to_string())
             .and_then(|told| read(&told, count))
@@ -321,6 +330,8 @@ impl Machine {
                 Request::Define { line, expect } => writeln!(text, "d {} {line}", place(expect)),
                 Request::Trace { lines, action } => writeln!(text, "v {action} {}", lines.join("\t")),
                 Request::Uprobe { line } => writeln!(text, "u {line}"),
+                Request::Attach { function } => writeln!(text, "b {function}"),
+                Request::ByName { function } => writeln!(text, "k {function}"),
                 Request::Register { what: What::Kprobe, address } => writeln!(text, "p {}", place(address)),
                 Request::Register { what: What::Kretprobe, address } => {
                     writeln!(text, "r {}", place(address))
@@ -377,6 +388,8 @@ impl Display for Request {
             Self::Define { line, expect } => write!(f, "\"{line}\" for {expect}"),
             Self::Trace { lines, action } => write!(f, "{} while {action}", lines.join("; ")),
             Self::Uprobe { line } => write!(f, "\"{line}\""),
+            Self::Attach { function } => write!(f, "fentry of {function}"),
+            Self::ByName { function } => write!(f, "kprobe of {function}"),
             Self::Register { what, address } => write!(f, "{what:?} at {address}"),
         }
     }

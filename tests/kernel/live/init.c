@@ -361,6 +361,10 @@ static void work(void) {
             char *action = line + 2, *lines = strchr(action, ' ');
             *lines++ = 0;
             trace(number++, action, lines);
+        } else if (kind == 'b') {
+            attach(number++, line + 2);
+        } else if (kind == 'k') {
+            probe_by_name(number++, line + 2);
         } else if (kind == 'c') {
             print(line + 2);
         } else if (kind) {

@@ -25,4 +25,9 @@ _Noreturn void fail(const char *what);
 // Plants definitions (tabs between them) of the group probeidx, does what `action` names, and tells what was traced.
 void trace(unsigned number, const char *action, char *definitions);
 
+// Attaches a program to the entry of a function (fentry), and tells the error.
+void attach(unsigned number, const char *name);
+// Opens a kprobe of perf by the name of a function, as BPF's are, and tells the error.
+void probe_by_name(unsigned number, const char *name);
+
 #endif

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// `init.c` and `act.c`, linked statically: the machine has no libraries.
+/// `init.c`, `act.c` and `bpf.c`, linked statically: the machine has no libraries.
 pub fn init(architecture: Architecture) -> Result<Vec<u8>, String> {
     let folder = folder("init")?;
     let program = folder.join("init");
     let mut gcc = Command::new(architecture.compiler());
     gcc.args(["-static", "-Os", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
-    gcc.args(["init.c", "act.c"].map(source));
+    gcc.args(["init.c", "act.c", "bpf.c"].map(source));
     take(&mut gcc, &program, &folder)
 }
 

@@ -110,19 +110,19 @@ fn what_the_kernel_refuses_there_is_refused() {
     let machine = Machine::new(&[], "");
     let place = &places(&OLDER, "vmlinux:plain", &machine.whole())[0];
     assert_eq!(place["attach"]["kprobe"], "ok");
-    assert_eq!(place["attach"]["fentry"], "ok");
+    assert_eq!(place["attach"]["ftrace"], "ok");
     assert_eq!(place["coverage"]["by"]["kprobe"], 1);
     let at = u64::from_str_radix(&text(place, "runtime_address")[2..], 16).unwrap();
     machine.file("sys/kernel/debug/kprobes/blacklist", &format!("{at:#x}-{:#x}\tplain\n", at + 13));
     let beside = &places(&OLDER, "vmlinux:plain", &machine.whole())[0];
-    assert_eq!(beside["instead"]["mechanism"], "fentry");
+    assert_eq!(beside["instead"]["mechanism"], "ftrace");
     machine.file("sys/kernel/tracing/available_filter_functions", "other\n");
     let place = &places(&OLDER, "vmlinux:plain", &machine.whole())[0];
     assert_eq!(place["attach"]["kprobe"], "blacklist");
     assert_eq!(place["attach"]["kprobe_events"], "blacklist");
-    assert_eq!(place["attach"]["fentry"], "no-ftrace-site");
+    assert_eq!(place["attach"]["ftrace"], "no-ftrace-site");
     assert_eq!(place.get("instead"), None);
-    for mechanism in ["kprobe", "kprobe_events", "kretprobe", "fentry"] {
+    for mechanism in ["kprobe", "kprobe_events", "kretprobe", "ftrace", "trampoline", "fentry"] {
         assert_eq!(place["coverage"]["by"][mechanism], 0, "{place}");
     }
 }

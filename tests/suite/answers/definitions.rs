@@ -82,13 +82,13 @@ fn coverage_is_counted_by_reason() {
         of("in_all"),
         json!({"instances": 3, "reachable": 2, "callers": 3, "out_of_line": none,
             "inline": {"instances": 3, "reachable": 2, "refused": {"noinstr": 1}},
-            "by": {"kprobe": 2, "kprobe_events": 1, "kretprobe": 0, "fentry": 0}})
+            "by": {"kprobe": 2, "kprobe_events": 1, "kretprobe": 0, "ftrace": 0, "trampoline": 0, "fentry": 0}})
     );
     assert_eq!(
         of("also_in_init"),
         json!({"instances": 1, "reachable": 1, "callers": 1, "out_of_line": none,
             "inline": {"instances": 1, "reachable": 1}, "left_out": {"init-text": 1},
-            "by": {"kprobe": 1, "kprobe_events": 1, "kretprobe": 0, "fentry": 0}})
+            "by": {"kprobe": 1, "kprobe_events": 1, "kretprobe": 0, "ftrace": 0, "trampoline": 0, "fentry": 0}})
     );
     // A copy within a copy is passed with it, and two copies at one address are probed at once.
     for function in ["nested", "shared"] {
@@ -102,7 +102,7 @@ fn coverage_is_counted_by_reason() {
     assert_eq!(of("overridden@kernel.c")["left_out"], json!({"dead-code": 1}));
     assert_eq!(
         of("untraced_caller")["by"],
-        json!({"kprobe": 1, "kprobe_events": 0, "kretprobe": 0, "fentry": 0})
+        json!({"kprobe": 1, "kprobe_events": 0, "kretprobe": 0, "ftrace": 0, "trampoline": 0, "fentry": 0})
     );
 }
 
@@ -306,8 +306,8 @@ fn what_is_possible_instead() {
     }
     // Or another mechanism, or returns of a function.
     assert_eq!(instead("untraced"), json!({"mechanism": "kprobe"}));
-    assert_eq!(instead("blocked"), json!({"mechanism": "fentry"}));
-    assert_eq!(instead("__switch_to%return"), json!({"mechanism": "fentry"}));
+    assert_eq!(instead("blocked"), json!({"mechanism": "ftrace"}));
+    assert_eq!(instead("__switch_to%return"), json!({"mechanism": "ftrace"}));
     assert_eq!(instead("plain.cold%return"), json!({"return_of": "plain"}));
     assert_eq!(instead("gone.constprop.0.cold"), json!({"mechanism": "kprobe"}));
     assert_eq!(instead("init_module"), json!({"mechanism": "before-loading"}));

@@ -74,7 +74,7 @@ fn only(arguments: &[&str]) -> Value {
 #[test]
 fn every_line_has_the_fields_of_the_contract() {
     let fields = "kernel module probe function file line instance section address inlined_into symbol offset \
-                  symbol_unique anchor attach coverage vars rests_on";
+                  symbol_unique anchor attach by_name coverage vars rests_on";
     let mut known = BTreeSet::new();
     for place in all() {
         assert!(known.insert(place.to_string()), "twice: {place}");
@@ -106,8 +106,8 @@ fn every_line_has_the_fields_of_the_contract() {
         assert!(text(&place, "section").starts_with('.'));
         assert!(place["symbol"].is_string() == place["offset"].is_u64(), "{place}");
         let attach = place["attach"].as_object().unwrap();
-        assert_eq!(attach.len(), 4);
-        for mechanism in ["kprobe", "kprobe_events", "kretprobe", "fentry"] {
+        assert_eq!(attach.len(), 6);
+        for mechanism in ["kprobe", "kprobe_events", "kretprobe", "ftrace", "trampoline", "fentry"] {
             assert!(attach[mechanism].is_string(), "{place}");
         }
         for variable in place["vars"].as_array().unwrap() {
@@ -119,6 +119,38 @@ fn every_line_has_the_fields_of_the_contract() {
             assert_eq!(variable["location"].is_string(), is_there, "{place}");
         }
     }
+}
+
+#[test]
+fn the_name_to_attach_to_is_that_of_a_symbol_alone() {
+    let all = symbols();
+    let named = |name: &str| all.iter().filter(|s| s.name == name).count();
+    let mut states = BTreeMap::<String, usize>::new();
+    for place in json(&["find", "*"]) {
+        let by = &place["by_name"];
+        let (name, state) = (text(by, "name"), text(by, "state"));
+        *states.entry(state.to_owned()).or_default() += 1;
+        if place["instance"] != "out-of-line" {
+            assert_eq!((name, state), (text(&place, "function"), "absent"), "{place}");
+            continue;
+        }
+        // Init code of a module has no symbols once it is loaded.
+        if place["symbol"].is_null() || place["offset"] != 0 {
+            assert_eq!(state, "absent", "{place}");
+            continue;
+        }
+        let at = (text(&place, "section"), u64::from_str_radix(&text(&place, "address")[2..], 16).unwrap());
+        let module = place["module"].as_str().unwrap_or_default();
+        let own = all.iter().filter(|s| s.module == module && (&*s.section, s.value) == at);
+        assert!(own.clone().any(|s| s.name == name), "{place}");
+        let expected = match (named(name), name == text(&place, "function")) {
+            (1, true) => "ok",
+            (1, false) => "renamed",
+            _ => "ambiguous",
+        };
+        assert_eq!(state, expected, "{place}");
+    }
+    assert!(["ok", "ambiguous", "absent"].iter().all(|state| states.contains_key(*state)), "{states:?}");
 }
 
 #[test]

@@ -253,7 +253,7 @@ fn return_probes_and_ftrace_take_entries() {
         ("module_blocked", "ok"),
         ("module_untraced", "no-ftrace-site"),
     ];
-    assert_all(&OLDER, &ftrace, "fentry");
+    assert_all(&OLDER, &ftrace, "ftrace");
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn inlined_copies_are_judged_where_they_stand() {
                 let caller = text(&p["inlined_into"][0], "function").to_owned();
                 let of = |mechanism| text(&p["attach"], mechanism).to_owned();
                 assert_eq!(
-                    [of("kretprobe"), of("fentry")],
+                    [of("kretprobe"), of("ftrace")],
                     ["inline", "inline"].map(|i| match of("kprobe") {
                         gone if gone == "init-text" => gone,
                         _ => i.to_owned(),
@@ -315,7 +315,7 @@ fn entries_with_endbr64() {
     assert_eq!(number(text(&behind, "address")), start + 4);
     assert_eq!((behind.get("lands"), &behind["anchor"]), (None, &entry["anchor"]));
     for place in [&entry, &behind] {
-        for mechanism in ["kprobe", "kprobe_events", "kretprobe", "fentry"] {
+        for mechanism in ["kprobe", "kprobe_events", "kretprobe", "ftrace"] {
             assert_eq!(text(&place["attach"], mechanism), "ok", "{place}");
         }
     }
@@ -400,7 +400,7 @@ fn a_kernel_without_kprobes() {
     assert_eq!(built.code, 0, "{built:?}");
     assert_eq!(indexed.says("vmlinux:plain", "kprobe"), "undecided");
     assert_eq!(indexed.says("blocked", "kprobe"), "blacklist", "what is refused stays so");
-    assert_eq!(indexed.says("vmlinux:plain", "fentry"), "ok");
+    assert_eq!(indexed.says("vmlinux:plain", "ftrace"), "ok");
 }
 
 /// `check` and coverage count it apart: it is neither reachable nor refused.
@@ -440,7 +440,7 @@ fn what_is_undecided_is_not_refused() {
 
 #[test]
 fn what_a_list_attaches_with_is_what_is_judged() {
-    let points = "untraced\nkprobe:untraced\nfentry:untraced\nkprobe.multi/untraced\nfexit:vmlinux:plain\nvmlinux:plain%return\n";
+    let points = "untraced\nkprobe:untraced\nfentry:untraced\nkprobe.multi/untraced\nfexit:vmlinux:plain\nkprobe.multi/plain\nvmlinux:plain%return\n";
     let list = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&list, points).unwrap();
     // That index has no tapsets, and no line needs them.
@@ -450,5 +450,8 @@ fn what_a_list_attaches_with_is_what_is_judged() {
         points.filter(|p| p["probe"].is_string()).map(|mut p| p["refused"].take()).collect();
     let no_site = json!({"no-ftrace-site": 1});
     let taken = || json!({});
-    assert_eq!(refused, [taken(), no_site.clone(), no_site.clone(), no_site, taken(), taken()], "{json}");
+    // ftrace takes it there, but the kernel has no trampolines.
+    let no_trampoline = json!({"no-trampoline": 1});
+    let expected = [taken(), no_site.clone(), no_site.clone(), no_site, no_trampoline, taken(), taken()];
+    assert_eq!(refused, expected, "{json}");
 }

@@ -79,7 +79,7 @@ impl Damaged {
                 continue;
             }
             let mut is_open = false;
-            for mechanism in ["kprobe", "kprobe_events", "kretprobe", "fentry"] {
+            for mechanism in ["kprobe", "kprobe_events", "kretprobe", "ftrace"] {
                 let [before, now] = [before, after].map(|p| text(&p["attach"], mechanism));
                 is_open |= now == "undecided";
                 if is_affected(after) && mechanisms.contains(&mechanism) {
@@ -246,13 +246,13 @@ fn the_table_of_ftrace_sites() {
         });
         found.names("vmlinux-6.1.0-old", section);
         let is_affected = |place: &Value| !in_module(place);
-        found.leaves_open(is_affected, &["kprobe_events", "kretprobe", "fentry"], section);
+        found.leaves_open(is_affected, &["kprobe_events", "kretprobe", "ftrace"], section);
         let endbr = found.places.iter().find(|p| p["function"] == "with_endbr").unwrap();
         assert!(endbr["lands"].is_string(), "the code is there: {endbr}");
     }
     let found = damaged(|_, module| module.set_size(section, module.section(section).bytes.len() - 4));
     found.names("places.ko", section);
-    found.leaves_open(in_module, &["kprobe_events", "kretprobe", "fentry"], section);
+    found.leaves_open(in_module, &["kprobe_events", "kretprobe", "ftrace"], section);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn code_that_is_not_in_the_file() {
             assert!(now != "ok" && (now == before || now == "undecided"), "{after}");
         }
         // Whether endbr64 stands before a site is not known without code.
-        let [before, now] = [before, after].map(|p| text(&p["attach"], "fentry"));
+        let [before, now] = [before, after].map(|p| text(&p["attach"], "ftrace"));
         assert!(now == before || (before == "ok" && now == "undecided"), "{after}");
     }
     let found = damaged(|_, module| module.lose_bytes(".text"));

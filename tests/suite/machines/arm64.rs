@@ -182,7 +182,7 @@ fn kprobe_events_return_probes_and_ftrace() {
             ("untraced", "no-ftrace-site"),
             ("module_plain", "ok"),
         ];
-        assert_all(&kernel, &ftrace, "fentry");
+        assert_all(&kernel, &ftrace, "ftrace");
     }
 }
 

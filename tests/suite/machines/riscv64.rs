@@ -136,7 +136,7 @@ fn kprobe_events_return_probes_and_ftrace() {
         let entry = if site == 0 { "ftrace-site" } else { "ok" };
         assert_all(&kernel, &[("vmlinux:plain", entry), ("vmlinux:plain+8", "not-entry")], "kretprobe");
         let ftrace = [("vmlinux:plain", "ok"), ("module_plain", "ok"), ("untraced", "no-ftrace-site")];
-        assert_all(&kernel, &ftrace, "fentry");
+        assert_all(&kernel, &ftrace, "ftrace");
     }
 }
 
@@ -148,7 +148,7 @@ fn functions_begin_where_their_symbols_are() {
         let places = kernel.json(&["resolve", "described"]);
         assert_eq!(places.len(), 1);
         assert_eq!(&places[0]["offset"], &0);
-        assert_eq!(text(&places[0]["attach"], "fentry"), "ok", "{flags:?}");
+        assert_eq!(text(&places[0]["attach"], "ftrace"), "ok", "{flags:?}");
     }
 }
 

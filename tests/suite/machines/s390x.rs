@@ -89,7 +89,7 @@ fn kprobe_events_return_probes_and_ftrace() {
     let Some(kernel) = kernel(&[]) else { return };
     assert_all(&kernel, &[("plain+6", "ok"), ("untraced", "no-ftrace-site")], "kprobe_events");
     assert_all(&kernel, &[("plain", "ok"), ("plain+6", "not-entry")], "kretprobe");
-    assert_all(&kernel, &[("plain", "ok"), ("untraced", "no-ftrace-site")], "fentry");
+    assert_all(&kernel, &[("plain", "ok"), ("untraced", "no-ftrace-site")], "ftrace");
 }
 
 /// Which instructions are probed is for the kernel's own tables to say: without them nothing is known to be taken, and what is

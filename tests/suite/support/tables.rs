@@ -19,13 +19,29 @@ pub struct Kernel {
     pub has_rules: bool,
     /// Whether its kprobes emulate instructions.
     pub emulates: bool,
+    /// Whether it has the functions of `prototypes.c`.
+    pub has_prototypes: bool,
 }
 
 /// As Debian's kernel of this version.
-pub const OLD: Kernel =
-    Kernel { release: "6.1.0-old", alternative: 12, bug: 12, structs: 0, has_rules: true, emulates: true };
-pub const NEW: Kernel =
-    Kernel { release: "6.12.0-new", alternative: 14, bug: 12, structs: 0, has_rules: true, emulates: true };
+pub const OLD: Kernel = Kernel {
+    release: "6.1.0-old",
+    alternative: 12,
+    bug: 12,
+    structs: 0,
+    has_rules: true,
+    emulates: true,
+    has_prototypes: false,
+};
+pub const NEW: Kernel = Kernel {
+    release: "6.12.0-new",
+    alternative: 14,
+    bug: 12,
+    structs: 0,
+    has_rules: true,
+    emulates: true,
+    has_prototypes: false,
+};
 
 impl Kernel {
     /// Compiles and links vmlinux and the module. Panics with the tool's own words where one fails.
@@ -40,6 +56,7 @@ impl Kernel {
         let object = |name: &str| tree.path().join(format!("{}.o", name.replace('.', "_")));
         let mut kernel = vec!["kernel.S", "nested.S", "kernel.c", "strong.c"];
         kernel.extend((self.structs > 0).then_some("structs.c"));
+        kernel.extend(self.has_prototypes.then_some("prototypes.c"));
         let module = ["module.S", "module.c"];
         run_all(kernel.iter().chain(&module).map(|source| {
             let mut c = tool("gcc");
