@@ -10,11 +10,14 @@ use crate::support::program::{Run, command, run_in};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+const SIGSEGV: i32 = 11;
 
 static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::compile(&USUAL));
 
@@ -180,13 +183,19 @@ fn memory_ends() {
         c.arg(command(db.path()).get_program()).output().unwrap().status.success()
     };
     let least = (4..400).find(loads).expect("the program can be run");
-    let mut ended = 0;
+    let (mut ended, mut silent) = (0, 0);
     for megabytes in (least..least + 400).step_by(96 / times(24).min(96)) {
         let mut build = forced_after(db.path(), &format!("ulimit -v {}", megabytes << 10));
         let out = build.output().unwrap();
         // glibc 2.36 aborts by itself, with a line, where it has no memory for the destructor of a thread's variable.
         if out.stderr.starts_with(b"Fatal glibc error: failed to register TLS destructor: out of memory\n") {
             assert!(bytes_of(db.path()) == before, "{megabytes} MB");
+            continue;
+        }
+        // A stack that cannot grow is a signal that leaves no stack to report it on (once in 25 runs on a busy machine).
+        if out.status.signal() == Some(SIGSEGV) && out.stderr.is_empty() {
+            assert!(bytes_of(db.path()) == before, "{megabytes} MB");
+            silent += 1;
             continue;
         }
         let run = Run::of(out);
@@ -202,7 +211,7 @@ fn memory_ends() {
         );
         assert!(bytes_of(db.path()) == before, "{megabytes} MB");
     }
-    assert!(ended > 0, "no limit was too small");
+    assert!(ended > 4 * silent, "of the limits that were too small, {ended} were told and {silent} not");
     assert_clean_after_a_build(db.path());
 }
 

@@ -1,9 +1,10 @@
 //! Bytes that differ from other bytes in one place: what a changed placement keeps of its details.
 //!
-//! Details, variables and line rows are bits ([`bits`](crate::bits)), whose codes depend on little of what precedes them.
-//! Where one location changes, the bits before it and those behind it stay the same, at other positions. A patch is, as
-//! numbers ([`varint`](crate::varint)): the number of the bytes that it starts from; how many bits it takes from their start; how many it passes over; how many it takes behind that; how many bits it has of its
-//! own, which stand in between; how many zeros end it. Its own bits follow.
+//! Details, variables and line rows are bits ([`crate::bits`]), whose codes depend on little of what precedes them. Where one
+//! location changes, the bits before it and those behind it stay the same, at other positions. A patch is, as numbers
+//! ([`varint`]): the number of the bytes that it starts from; how many bits it takes from their start; how many it passes
+//! over; how many it takes behind that; how many bits it has of its own, which stand in between; how many zeros end it. Its
+//! own bits follow.
 //!
 //! Half of what changes with an update is a patch, of a third of its size.
 use crate::bits::{BitWriter, Bits};
