@@ -44,6 +44,7 @@
 //! [`View::of_store`](crate::View::of_store) gives a kernel of a store as if it had an index: the same tables with the
 //! same records, but that a [`Table`](crate::Table) fetches each from its row ([`Kernel`]). Strings have no order there.
 mod assembled;
+pub mod common;
 mod flat;
 mod kept;
 pub mod kernel;
