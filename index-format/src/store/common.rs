@@ -7,7 +7,9 @@ use super::flat;
 use super::kernel::Kernel;
 use super::levels::Levels;
 use super::runs::{NEW, Run, inverse};
-use super::segment::{Source, Space};
+use super::segment::{Part, Source, Space};
+use crate::record::{FunctionRecord, VariableRecord};
+use crate::variables::{Ranked, Variables};
 use std::ops::Range;
 
 /// Two kernels, of which one has the segments of the other.
@@ -125,9 +127,9 @@ impl Common {
         gaps.filter(|gap| !gap.is_empty())
     }
     /// The positions that do not follow the one before them in the other kernel too, ascending: where a run starts, or
-    /// what only this kernel has.
+    /// what only this kernel has. The first record is none if it is the first of both.
     pub fn breaks(&self, which: Which) -> impl Iterator<Item = u32> {
-        let starts = self.runs(which).iter().map(|run| run.from);
+        let starts = self.runs(which).iter().filter(|run| (run.from, run.to) != (0, 0)).map(|run| run.from);
         let mut gaps = self.only(which).map(|gap| gap.start).peekable();
         let mut starts = starts.peekable();
         std::iter::from_fn(move || match (starts.peek(), gaps.peek()) {
@@ -191,6 +193,25 @@ impl Common {
     }
 }
 
+/// The variables of a chain by their shared ranks, in shared numbers.
+#[derive(Clone, Copy)]
+pub struct SharedRanks<'k, 'a>(&'k Kernel<'a>);
+
+impl Ranked for SharedRanks<'_, '_> {
+    fn ranked(&self, rank: usize) -> Option<VariableRecord> {
+        self.0.raw(Part::Variables, rank as u32)
+    }
+}
+
+impl<'a> Kernel<'a> {
+    /// The return type and the variables of a function as it is stored: types are shared numbers, and so are lines. Names
+    /// of local variables are without what is added to their numbers.
+    pub fn shared_variables(&self, function: FunctionRecord) -> Variables<'_, SharedRanks<'_, 'a>> {
+        let bytes = self.bytes(Part::FunctionDetails, function.details.get());
+        Variables::read(SharedRanks(self), bytes, function.variables.get(), function.line.get())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,7 +239,7 @@ mod tests {
         let only = |which| common.only(which).collect::<Vec<_>>();
         assert_eq!((only(Which::Old), only(Which::New)), (vec![3..4], vec![1..2, 7..8]));
         let breaks = |which| common.breaks(which).collect::<Vec<_>>();
-        assert_eq!((breaks(Which::Old), breaks(Which::New)), (vec![0, 1, 3, 4, 5], vec![0, 1, 2, 4, 6, 7]));
+        assert_eq!((breaks(Which::Old), breaks(Which::New)), (vec![1, 3, 4, 5], vec![1, 2, 4, 6, 7]));
         assert_eq!(common.moved(), [Run { from: 6, to: 4, length: 1 }]);
         assert_eq!(common.other(Which::New, 5), Some(6));
         assert_eq!(common.other(Which::Old, 3), None);

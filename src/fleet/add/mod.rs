@@ -497,6 +497,7 @@ impl<'v> Adding<'v> {
         let id = self.before.map_or(SegmentId::default(), |kernel| kernel.own().id());
         let depth = self.before.map_or(0, |kernel| kernel.own().header.depth.get() + 1);
         let release = self.to.string(self.view.release_id().get());
-        writer.finish(self.view.machine(), release, id, depth, self.free)
+        let compared = crate::query::diff::count(self.view);
+        writer.finish(self.view.machine(), release, id, depth, self.free, compared)
     }
 }
