@@ -26,9 +26,7 @@ pub fn compare<'a, E>(
     for (number, side) in [before, after].into_iter().enumerate() {
         let types: Box<dyn Iterator<Item = TypeId>> = match only {
             None => Box::new(all(side.view)),
-            Some(names) => {
-                Box::new(names.iter().flat_map(|name| lookup::named(side.view, name, None)))
-            }
+            Some(names) => Box::new(names.iter().flat_map(|name| lookup::named(side.view, name, None))),
         };
         for (name, type_id) in requested(side, types, asked) {
             names.entry(name).or_default()[number].push(type_id);

@@ -132,9 +132,10 @@ impl<'a> Found<'a, '_> {
             if is_function {
                 self.symbol(name);
             } else if one.kept != other.kept {
-                // Data count among the symbols of a name, which no function has if there is a dot in it.
+                // Data count among the symbols of a function's name, which has no dot in it and is in both kernels.
                 let text = self.both.text(name);
-                if memchr::memchr(b'.', text).is_none() {
+                let lacking = if one.kept > other.kept { Which::New } else { Which::Old };
+                if memchr::memchr(b'.', text).is_none() && self.both.view(lacking).name(text).is_some() {
                     self.names.push(text);
                 }
             }
@@ -148,7 +149,12 @@ impl<'a> Found<'a, '_> {
         let common = self.both.common(Space::SymbolNames);
         let view = self.both.view(Which::New);
         for run in common.moved() {
-            let ends = [run.from.checked_sub(1), Some(run.from), Some(run.from + run.length - 1), Some(run.from + run.length)];
+            let ends = [
+                run.from.checked_sub(1),
+                Some(run.from),
+                Some(run.from + run.length - 1),
+                Some(run.from + run.length),
+            ];
             for at in ends.into_iter().flatten() {
                 let after = view.names.partition_point(|name| name.first_symbol.get() <= at);
                 let name = after.checked_sub(1).and_then(|at| view.names.get(at));
@@ -270,16 +276,16 @@ impl<'a> Found<'a, '_> {
             for at in common.only(which).flatten().chain(common.breaks(which)) {
                 let own = objects.of(at).0.get();
                 let other = ids.other(which, own);
-                changed.extend(other.map(|other| if which == Which::Old { (own, other) } else { (other, own) }));
+                changed
+                    .extend(other.map(|other| if which == Which::Old { (own, other) } else { (other, own) }));
             }
         }
         for (old, new) in changed {
             let objects = [old, new].map(ObjectId::new);
             let all = |which: Which| {
                 let own = self.both.view(which).sections_of(objects[which as usize]);
-                let said = |s: SectionRecord| {
-                    (s.name, s.flags, s.boundaries.get() == SectionRecord::NO_BOUNDARIES)
-                };
+                let said =
+                    |s: SectionRecord| (s.name, s.flags, s.boundaries.get() == SectionRecord::NO_BOUNDARIES);
                 own.iter().map(said)
             };
             let is_same = all(Which::Old).eq(all(Which::New));

@@ -46,9 +46,8 @@ fn is_alone(both: &Both<'_>, at: u32, name: StrId, hint: &mut Hint) -> bool {
 /// Whether two functions have the same parameters and return type, in shared numbers.
 fn same_signature(kernels: [&Kernel<'_>; 2], functions: [FunctionRecord; 2]) -> bool {
     let [one, other] = [0, 1].map(|at| kernels[at].shared_variables(functions[at]));
-    let parameters = [one, other].map(|variables| {
-        variables.filter(|v| v.parameter).map(|v| (v.name, v.type_id))
-    });
+    let parameters =
+        [one, other].map(|variables| variables.filter(|v| v.parameter).map(|v| (v.name, v.type_id)));
     let [mine, theirs] = parameters;
     one.return_type == other.return_type && mine.eq(theirs)
 }
@@ -87,11 +86,13 @@ pub fn tracepoints<'a>(both: &Both<'a>, signatures: &FxHashSet<u32>) -> Names<'a
     for which in Which::BOTH {
         let kernel = both.kernel(which);
         let breaks: Vec<u32> = fields.breaks(which).collect();
-        let mut has_other_fields = |tracepoint: &TracepointRecord| {
+        let has_other_fields = |tracepoint: &TracepointRecord| {
             let first = kernel.levels().back(Space::EventFields, tracepoint.first_field.get());
             let within = first.map(|first| first..=first.saturating_add(tracepoint.fields.get().into()));
             within.is_none_or(|within| {
-                breaks[breaks.partition_point(|at| at < within.start())..].first().is_some_and(|at| within.contains(at))
+                breaks[breaks.partition_point(|at| at < within.start())..]
+                    .first()
+                    .is_some_and(|at| within.contains(at))
             })
         };
         for (_, tracepoint) in kernel.all_stored::<TracepointRecord>() {

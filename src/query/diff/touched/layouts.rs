@@ -4,7 +4,7 @@
 //! shared numbers: equal rows have equal names and offsets.
 use super::declarations::one_sided;
 use super::{Both, Names};
-use crate::query::types::c_declaration::keyword;
+use crate::query::types::c_declaration::{declare, keyword};
 use crate::query::types::lookup;
 use probeidx_format::id::TypeId;
 use probeidx_format::record::{MemberRecord, TypeRecord};
@@ -78,7 +78,8 @@ fn compared(both: &Both<'_>, at: [u32; 2]) -> Option<Compared> {
     let [mine, theirs] = Which::BOTH.map(|which| {
         let mut hint = Hint::default();
         let range = members_of(both, which, at[which as usize], both_records[which as usize]);
-        range.map_while(move |at| both.row::<MemberRecord>(which, at, &mut hint))
+        range
+            .map_while(move |at| both.row::<MemberRecord>(which, at, &mut hint))
             .map(|m| (m.name, m.target, m.value))
     });
     let members = mine.eq(theirs);
@@ -86,12 +87,20 @@ fn compared(both: &Both<'_>, at: [u32; 2]) -> Option<Compared> {
         return None;
     }
     let kind = TypeKind::from_u8(one.kind);
-    let is_spelled_by_name = keyword(kind).is_some()
-        || matches!(kind, TypeKind::Base | TypeKind::Typedef | TypeKind::Unspecified);
+    let is_spelled_by_name =
+        keyword(kind).is_some() || matches!(kind, TypeKind::Base | TypeKind::Typedef | TypeKind::Unspecified);
     match is_spelled_by_name {
         true if members && said(&one) == said(&other) => Some(Compared::Same),
         true => Some(Compared::Other(other)),
-        false => (members && one.target == other.target).then_some(Compared::Same),
+        false if members && one.target == other.target => Some(Compared::Same),
+        // It may lead to another type that is spelled alike. The name shows where it would stand.
+        false => {
+            let spelled = |which: Which| {
+                let id = TypeId::new(at[which as usize]);
+                declare(both.view(which), Some(id), "name")
+            };
+            (spelled(Which::Old) == spelled(Which::New)).then_some(Compared::Same)
+        }
     }
 }
 

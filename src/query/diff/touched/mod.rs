@@ -49,17 +49,18 @@ impl<'a> Touched<'a> {
         if !both.have_the_same_rules() {
             return None;
         }
-        // Types are looked at beside all others.
-        let (types, functions) = std::thread::scope(|scope| {
-            let types = scope.spawn(|| layouts::touched(&both));
-            let functions = both.functions();
-            (types.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), functions)
+        let (layouts, places, others) = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| (layouts::touched(&both), placements::functions(&both)));
+            let others = both.functions();
+            let (layouts, places) = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (layouts, places, others)
         });
-        let (functions, tracepoints) = functions?;
+        let (mut functions, tracepoints) = others?;
+        functions.0.extend(places.0);
         let touched = Self {
             all: stores[0].own().header.compared.get().into(),
             functions: functions.sorted(),
-            types: types?.sorted(),
+            types: layouts?.sorted(),
             tracepoints: tracepoints.sorted(),
         };
         let is_little = touched.functions.len() * 100 < views[0].names.len() * MOST;
@@ -127,9 +128,8 @@ impl<'a> Both<'a> {
     /// Whether verdicts have the same rules in both kernels: see [`Judge`](crate::query::verdict::Judge).
     fn have_the_same_rules(&self) -> bool {
         let machines = self.views.map(View::machine);
-        let is_known = |view: &View<'_>| {
-            kernel(view).is_some() && provenance::of_index(view) == Provenance::Dwarf
-        };
+        let is_known =
+            |view: &View<'_>| kernel(view).is_some() && provenance::of_index(view) == Provenance::Dwarf;
         let has_modules = self.views.map(|view| view.object_ids().nth(1).is_some());
         machines[0] == machines[1]
             && has_modules[0] == has_modules[1]
@@ -146,18 +146,16 @@ impl<'a> Both<'a> {
                 (one.flags, one.unread) == (other.flags, other.unread) && !one.has(ObjectRecord::NAMES_ONLY)
             })
         };
-        let pairs = common.runs(Which::New).iter().flat_map(|run| {
-            (run.from..run.from + run.length).zip(run.to..)
-        });
+        let pairs =
+            common.runs(Which::New).iter().flat_map(|run| (run.from..run.from + run.length).zip(run.to..));
         common.other(Which::New, 0) == Some(0) && pairs.into_iter().all(is_same)
     }
 
-    /// The names of functions and of tracepoints.
+    /// The names of functions, but for those of [`placements`], and of tracepoints.
     fn functions(&self) -> Option<(Names<'a>, Names<'a>)> {
         let mut names = Names::default();
         let signatures = declarations::functions(self, &mut names);
         let tracepoints = declarations::tracepoints(self, &signatures);
-        placements::functions(self, &mut names);
         addresses::functions(self, &mut names)?;
         Some((names, tracepoints))
     }

@@ -14,7 +14,8 @@ const LOOKED_AT: usize = 64;
 
 /// Functions with other code out of line, or whose order of it may differ; and those that are inlined in one kernel only. What
 /// both have keeps its number: see `fleet/add`. Cost: linear in what only one has.
-pub fn functions<'a>(both: &Both<'a>, names: &mut Names<'a>) {
+pub fn functions<'a>(both: &Both<'a>) -> Names<'a> {
+    let mut names = Names::default();
     let ids = both.common(Space::PlaceIds);
     let mut touched: FxHashSet<u32> = FxHashSet::default();
     // How many inlined copies only the older kernel has, and only the newer one.
@@ -51,6 +52,7 @@ pub fn functions<'a>(both: &Both<'a>, names: &mut Names<'a>) {
         let found = Which::BOTH.map(|which| both.name_of_function(which, function));
         found.into_iter().for_each(|name| names.push(name));
     }
+    names
 }
 
 /// Whether a placement is an inlined copy; details say it by a distance, for which no other number is needed.
@@ -59,12 +61,7 @@ fn is_inline(both: &Both<'_>, which: Which, at: u32, record: PlaceRecord) -> boo
 }
 
 /// The placements with ranges that only this kernel has; their functions are touched.
-fn entries(
-    both: &Both<'_>,
-    ranges: &Common,
-    which: Which,
-    touched: &mut FxHashSet<u32>,
-) -> FxHashSet<u32> {
+fn entries(both: &Both<'_>, ranges: &Common, which: Which, touched: &mut FxHashSet<u32>) -> FxHashSet<u32> {
     let mut found = FxHashSet::default();
     let kernel = both.kernel(which);
     let mut hint = Hint::default();
