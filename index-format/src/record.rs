@@ -450,8 +450,6 @@ impl UnitRecord {
 impl MemberRecord {
     /// The column of names.
     pub const NAME: usize = 0;
-    /// The column of types.
-    pub const TARGET: usize = 1;
 }
 
 impl TypeRecord {

@@ -74,11 +74,11 @@ fn differences_are_those_of_the_indexes() {
         let index = Index::open(path).unwrap();
         let view = index.view().unwrap();
         let entry = manifest.kernel(view.release()).unwrap();
-        (manifest.chain(entry).into_iter().count(), String::from_utf8_lossy(view.release()).into_owned())
+        (manifest.chain(entry).len(), String::from_utf8_lossy(view.release()).into_owned())
     };
     let mut kernels: Vec<_> = indexes.iter().map(|path| (chained(&path), path)).collect();
     kernels.sort();
-    let kernels = &kernels[..kernels.len().min(4)];
+    let kernels = &kernels[..kernels.len().min(3)];
     let diff = |db: &Path, question: &[&str]| {
         let out = Command::new(installed::program()).arg("--db").arg(db).args(question).output().unwrap();
         String::from_utf8_lossy(&out.stdout).into_owned()

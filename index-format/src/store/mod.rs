@@ -43,6 +43,8 @@
 //!
 //! [`View::of_store`](crate::View::of_store) gives a kernel of a store as if it had an index: the same tables with the
 //! same records, but that a [`Table`](crate::Table) fetches each from its row ([`Kernel`]). Strings have no order there.
+//!
+//! What two kernels of a chain have in common, and what only one of them has, is told by runs alone: see [`common`].
 mod assembled;
 pub mod common;
 mod flat;

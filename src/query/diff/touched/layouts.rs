@@ -153,35 +153,34 @@ fn owners(both: &Both<'_>, ids: &Common, members: &Common, which: Which, known: 
     found
 }
 
-/// The types that have a changed one as an unnamed member, whose members count as their own.
+/// The types that have a changed one as an unnamed member, whose members count as their own. Cost: a walk over all unnamed
+/// members for each level at which one is in another.
 fn containing<'a>(both: &Both<'a>, mut changed: FxHashSet<u32>, names: &mut Names<'a>) {
-    let mut left: Vec<u32> = changed.iter().copied().collect();
-    let mut put = |id: u32, left: &mut Vec<u32>| {
-        if changed.insert(id) {
-            left.push(id);
-        }
-    };
-    while let Some(id) = left.pop() {
+    let mut last = changed.clone();
+    while !last.is_empty() {
+        let mut next = FxHashSet::default();
         for segment in both.pair.new.chain() {
             let rows = segment.rows::<MemberRecord>(Part::Members);
             let first = segment.entry(Part::Members).first.get();
-            for at in rows.positions(MemberRecord::TARGET, id.into()) {
-                if rows.at(at).name.get() != 0 {
-                    continue;
-                }
-                for which in Which::BOTH {
-                    let (view, levels) = (both.view(which), both.kernel(which).levels());
-                    let Some(own) = levels.back(Space::Members, first + at as u32) else { continue };
-                    let after = view.types.partition_point(|t| t.first_member.get() <= own);
-                    let Some(owner) = after.checked_sub(1) else { continue };
-                    let kind = lookup::kind(view, TypeId::new(owner as u32));
-                    if kind.is_some_and(TypeKind::is_aggregate) {
-                        names.push(view.string(view.types.at(owner).name));
-                        let id = levels.there(Space::TypeIds, owner as u32, &mut Hint::default());
-                        id.into_iter().for_each(|id| put(id, &mut left));
+            for at in rows.positions(MemberRecord::NAME, 0) {
+                if last.contains(&rows.at(at).target.get()) {
+                    for which in Which::BOTH {
+                        next.extend(aggregate_with(both, which, first + at as u32, names));
                     }
                 }
             }
         }
+        next.retain(|id| changed.insert(*id));
+        last = next;
     }
+}
+
+/// The struct, union or class that has a member, given by its row.
+fn aggregate_with<'a>(both: &Both<'a>, which: Which, row: u32, names: &mut Names<'a>) -> Option<u32> {
+    let (view, levels) = (both.view(which), both.kernel(which).levels());
+    let own = levels.back(Space::Members, row)?;
+    let owner = view.types.partition_point(|t| t.first_member.get() <= own).checked_sub(1)?;
+    lookup::kind(view, TypeId::new(owner as u32)).filter(|kind| kind.is_aggregate())?;
+    names.push(view.string(view.types.at(owner).name));
+    levels.there(Space::TypeIds, owner as u32, &mut Hint::default())
 }
