@@ -131,8 +131,10 @@ impl<T: Ranked> Variables<'_, T> {
         let record = self.table.ranked(rank as usize);
         let variable = Variable {
             name: match self.shared {
-                None => record.map_or(StrId::new(0), |r| r.name),
-                Some((kernel, details)) => record.map_or(StrId::new(0), |r| kernel.numbered(r.name, details)),
+                Some((kernel, details)) if symbol & 1 == 0 => {
+                    record.map_or(StrId::new(0), |r| kernel.numbered(r.name, details))
+                }
+                _ => record.map_or(StrId::new(0), |r| r.name),
             },
             type_id: record.and_then(|r| r.type_id.some()),
             line: self.line,

@@ -63,3 +63,34 @@ fn kernels_come_out_as_they_went_in() {
         }
     }
 }
+
+/// The first kernels of the store that are updates of one another, or any.
+#[test]
+fn differences_are_those_of_the_indexes() {
+    let Some((folder, indexes)) = needed(fleet()) else { return };
+    let store = Store::open(folder.path()).unwrap();
+    let manifest = store.manifest();
+    let chained = |path: &&PathBuf| {
+        let index = Index::open(path).unwrap();
+        let view = index.view().unwrap();
+        let entry = manifest.kernel(view.release()).unwrap();
+        (manifest.chain(entry).len(), String::from_utf8_lossy(view.release()).into_owned())
+    };
+    let mut kernels: Vec<_> = indexes.iter().map(|path| (chained(&path), path)).collect();
+    kernels.sort();
+    let kernels = &kernels[..kernels.len().min(3)];
+    let diff = |db: &Path, question: &[&str]| {
+        let out = Command::new(installed::program()).arg("--db").arg(db).args(question).output().unwrap();
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    for ((_, before), one) in kernels {
+        for ((_, after), other) in kernels {
+            for format in [&[][..], &["--json"]] {
+                let [one, other] = [one, other].map(|path| path.to_str().unwrap());
+                let own = diff(folder.path(), &[&["diff", one, other], format].concat());
+                let stored = diff(folder.path(), &[&["diff", before.as_str(), after], format].concat());
+                assert!(own == stored && !own.is_empty(), "{before} and {after} {format:?}");
+            }
+        }
+    }
+}

@@ -97,6 +97,60 @@ fn answers_are_those_of_the_index() {
     }
 }
 
+/// Three kernels, of which the second adds, removes and changes functions, structs and tracepoints, and the third takes that
+/// back and has another module that changes.
+static CHANGING: LazyLock<[Indexed; 3]> = LazyLock::new(|| {
+    // The flags are in the debug information, so that each has a build id of its own.
+    let kernel =
+        |own: &'static [&'static str], flags: &'static [&'static str], more: &'static [&'static str]| {
+            let tree = Tree::compile(&Recipe::new("gcc", own));
+            tree.add_module(&Recipe::new("gcc", flags), "diff-mod", &["diff", "diff_two"]);
+            tree.add_module(&Recipe::new("gcc", more), "delta-mod", &["delta"]);
+            index(tree)
+        };
+    const AS_BEFORE: &[&str] = &["-O2", "-gdwarf-5"];
+    [
+        kernel(AS_BEFORE, AS_BEFORE, AS_BEFORE),
+        kernel(&["-O2", "-gdwarf-5", "-fno-ipa-ra"], &["-O2", "-gdwarf-5", "-DNEWER"], AS_BEFORE),
+        kernel(&["-O2", "-gdwarf-5", "-fno-ipa-icf"], AS_BEFORE, &["-O2", "-gdwarf-5", "-DNEWER_EVENTS"]),
+    ]
+});
+
+#[test]
+fn differences_are_those_of_the_indexes() {
+    let files = CHANGING.each_ref().map(file);
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        let folder = tempfile::tempdir().unwrap();
+        for at in order {
+            add(folder.path(), &Index::open(&files[at]).unwrap(), &()).unwrap();
+        }
+        let names = files.each_ref().map(|file| stored_name(folder.path(), file));
+        for (one, other) in [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0), (1, 1)] {
+            for question in [&[][..], &["--json"], &["vfs_*"]] {
+                let [before, after] = [one, other].map(|at: usize| files[at].to_str().unwrap());
+                let own = run_in(CHANGING[0].db.path(), [&["diff", before, after], question].concat());
+                let stored =
+                    run_in(folder.path(), [&["diff", &names[one], &names[other]], question].concat());
+                assert_eq!(stored.out, own.out, "{order:?}: {one} and {other} {question:?}");
+                let differs = own.out.lines().count() > 1;
+                assert!(differs == (one != other) || !question.is_empty(), "{}", own.out);
+            }
+        }
+    }
+}
+
+/// The name of a kernel in a store, given its index.
+fn stored_name(folder: &Path, file: &Path) -> String {
+    let build_id = Index::open(file).unwrap().view().unwrap().objects[0].build_id;
+    let store = Store::open(folder).unwrap();
+    let manifest = store.manifest();
+    let is_it = |k: &&probeidx_format::store::manifest::KernelEntry| {
+        manifest.segments[k.segment.get() as usize].id.build_id == build_id
+    };
+    let entry = manifest.kernels.iter().find(is_it).expect("the kernel is there");
+    String::from_utf8_lossy(manifest.string(entry.name)).into_owned()
+}
+
 #[test]
 fn joined_stores_have_the_same_bytes_in_any_order() {
     let [a, b, c] = [store(&[0]), store(&[1]), store(&[2])];

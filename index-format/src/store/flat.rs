@@ -70,6 +70,29 @@ pub fn compose(upper: Runs<'_>, lower: &[Run], first: u32) -> Vec<Run> {
     builder.finish()
 }
 
+/// The runs of numbers that two kernels lead to the same ones: `lower` leads from these to the other kernel. What leads
+/// nowhere is left out. Cost: linear in both, and a binary search for each of the upper runs.
+pub fn join(upper: &[Run], lower: &[Run]) -> Vec<Run> {
+    let mut builder = Builder::default();
+    for run in upper {
+        let (mut at, end) = (run.to, run.to.saturating_add(run.length));
+        let first = lower.partition_point(|other| other.from.saturating_add(other.length) <= at);
+        for other in &lower[first..] {
+            let start = at.max(other.from);
+            let stop = end.min(other.from.saturating_add(other.length));
+            if start >= end {
+                break;
+            }
+            if start < stop {
+                builder.skip_to(run.from + (start - run.to));
+                builder.extend(other.to.wrapping_add(start - other.from), stop - start);
+                at = stop;
+            }
+        }
+    }
+    builder.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::runs::encode;
@@ -92,6 +115,15 @@ mod tests {
         assert_eq!(led[10], None);
         // No run is in two parts.
         assert!(runs.windows(2).all(|two| two[0].to + two[0].length != two[1].to));
+    }
+
+    #[test]
+    fn what_two_lead_to_is_joined() {
+        let run = |from, to, length| Run { from, to, length };
+        let upper = [run(0, 10, 5), run(5, 100, 3), run(8, 40, 4)];
+        let lower = [run(8, 0, 4), run(13, 50, 2), run(41, 7, 2), run(101, 90, 9)];
+        let expected = [run(0, 2, 2), run(3, 50, 2), run(6, 90, 2), run(9, 7, 2)];
+        assert_eq!(join(&upper, &lower), expected);
     }
 
     #[test]

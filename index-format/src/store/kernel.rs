@@ -219,6 +219,20 @@ impl<'a> Kernel<'a> {
     pub fn refused(&self) -> &'a [RefusedRecord] {
         <[RefusedRecord]>::ref_from_bytes(self.own().part(Part::Refused)).unwrap_or_default()
     }
+    /// An object's own blacklist.
+    pub fn refused_of(&self, object: ObjectId) -> &'a [RefusedRecord] {
+        let starts = self.own().rows::<PostingRecord>(Part::FirstRefused);
+        let first = |at: usize| starts.at(at).first.get() as usize;
+        self.refused().get(first(object.index())..first(object.index() + 1)).unwrap_or_default()
+    }
+    /// The kernel's address of a shared one, if it has it. Cost: a binary search.
+    pub fn address(&self, shared: u32) -> Option<u32> {
+        self.levels.back(Space::Pcs, shared)
+    }
+    /// Whether the kernel has a shared address.
+    pub fn has_address(&self, shared: u32) -> bool {
+        self.address(shared).is_some()
+    }
     /// An object's records of [`Part::Code`].
     pub fn code_of(&self, object: ObjectId) -> Range<u32> {
         let starts = self.own().rows::<PostingRecord>(Part::CodeStarts);

@@ -128,8 +128,13 @@ impl<'a> Levels<'a> {
             }
         }
     }
+    /// The runs of the last levels, the lowest first, from each to the one below; `None` if they lead further.
+    pub(super) fn last(&self, levels: usize, space: Space) -> Option<Vec<Runs<'a>>> {
+        let kept = self.all.len().checked_sub(levels).filter(|kept| *kept > 0)?;
+        Some(self.all[kept..].iter().map(|level| level.there(space)).collect())
+    }
     /// The runs from the kernel's numbers to the shared ones.
-    fn flat_there(&self, space: Space) -> Vec<Run> {
+    pub(super) fn flat_there(&self, space: Space) -> Vec<Run> {
         let mut levels = self.all.iter();
         let first = levels.next().map_or(vec![], |level| level.there(space).iter().collect());
         match space.source() {

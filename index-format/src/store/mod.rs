@@ -47,7 +47,10 @@
 //! tracepoints are put together when they are first asked for ([`Records`](crate::records::Records)). Strings have no order there.
 //! A question for one thing searches in the runs of each level; a walk over many makes them one table
 //! (`flat`), in which a search costs a tenth.
+//!
+//! What two kernels of a chain have in common, and what only one of them has, is told by runs alone: see [`common`].
 mod assembled;
+pub mod common;
 mod flat;
 mod kept;
 pub mod kernel;

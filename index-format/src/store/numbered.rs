@@ -2,7 +2,8 @@
 //! of 6.1, `__UNIQUE_ID`).
 //!
 //! One `#include` more renumbers all that follow in a unit, a tenth of all functions. A store keeps the variables of a
-//! function with the lowest number as 0, and for each kernel what is to be added.
+//! function with the lowest number as 0, and for each kernel what is to be added. Parameters keep their names: so equal
+//! rows of functions have equal parameters.
 use super::kernel::Kernel;
 use super::record::CounterRecord;
 use crate::id::StrId;

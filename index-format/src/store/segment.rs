@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The start of every segment.
 pub const MAGIC: [u8; 8] = *b"PI\x8fSG\0\r\n";
 /// The version of segments, which changes with that of indexes too.
-pub const VERSION: u32 = crate::VERSION * 100 + 3;
+pub const VERSION: u32 = crate::VERSION * 100 + 4;
 
 /// What a segment is called: the build id of its vmlinux, and the checksum of its directory.
 #[derive(
@@ -66,6 +66,8 @@ pub struct SegmentHeader {
     pub depth: U32,
     /// The first shared numbers that are free after it: see [`Free`].
     pub free: [U32; Free::COUNT],
+    /// How many functions with code, types and tracepoints the kernel has, as a comparison counts them.
+    pub compared: U32,
     /// CRC-32 of the directory.
     pub directory_checksum: U32,
     /// CRC-32 of the header up to here.
@@ -529,6 +531,7 @@ impl SegmentWriter {
         before: SegmentId,
         depth: u32,
         free: [u32; Free::COUNT],
+        compared: u32,
     ) -> Vec<u8> {
         assert_eq!(self.entries.len(), Part::ALL.len(), "all parts are written");
         let front = size_of::<SegmentHeader>() + size_of_val(&self.entries[..]);
@@ -542,6 +545,7 @@ impl SegmentWriter {
             release: U32::new(release),
             depth: U32::new(depth),
             free: free.map(U32::new),
+            compared: U32::new(compared),
             directory_checksum: U32::new(checksum(self.entries.as_bytes())),
             checksum: U32::ZERO,
         };

@@ -332,9 +332,12 @@ impl<'v> Adding<'v> {
         }
         names.into_iter().collect()
     }
-    /// The names of a function's variables that have a number.
+    /// The names of a function's local variables that have a number.
     fn numbers_of(&self, function: FunctionRecord) -> impl Iterator<Item = (&'v [u8], u32)> {
-        self.view.variables(function).filter_map(|v| numbered::split(self.view.string(v.name)))
+        self.view.variables(function).filter_map(|v| self.number_of(&v))
+    }
+    fn number_of(&self, variable: &variables::Variable) -> Option<(&'v [u8], u32)> {
+        numbered::split(self.view.string(variable.name)).filter(|_| !variable.parameter)
     }
     fn lowest_number(&self, function: FunctionRecord) -> Option<u32> {
         self.numbers_of(function).map(|(_, number)| number).min()
@@ -358,16 +361,16 @@ impl<'v> Adding<'v> {
                 let base = self.lowest_number(function);
                 let mut writer = variables::Writer::new(vec![], returned, linkage, function.line.get());
                 while let Some((rank, variable)) = own.next_ranked() {
-                    let shared = match base.zip(numbered::split(self.view.string(variable.name))) {
-                        Some((base, (start, number))) => {
+                    let type_id =
+                        || variable.type_id.map_or(u32::MAX, |t| self.to.number(Space::TypeIds, t.get()));
+                    let shared = match (base.zip(self.number_of(&variable)), ranks.own[rank as usize]) {
+                        (Some((base, (start, number))), _) => {
                             let mut buffer = numbered::buffer();
                             let name = self.to.text(numbered::join(start, number - base, &mut buffer));
-                            let type_id = variable
-                                .type_id
-                                .map_or(u32::MAX, |t| self.to.number(Space::TypeIds, t.get()));
-                            ranks.of(name, type_id)
+                            ranks.of(name, type_id())
                         }
-                        None => ranks.own[rank as usize],
+                        (None, u32::MAX) => ranks.of(self.to.string(variable.name.get()), type_id()),
+                        (None, rank) => rank,
                     };
                     writer.put(shared, variable.line, variable.parameter, variable.nested);
                 }
@@ -494,6 +497,7 @@ impl<'v> Adding<'v> {
         let id = self.before.map_or(SegmentId::default(), |kernel| kernel.own().id());
         let depth = self.before.map_or(0, |kernel| kernel.own().header.depth.get() + 1);
         let release = self.to.string(self.view.release_id().get());
-        writer.finish(self.view.machine(), release, id, depth, self.free)
+        let compared = crate::query::diff::count(self.view);
+        writer.finish(self.view.machine(), release, id, depth, self.free, compared)
     }
 }

@@ -7,7 +7,7 @@ use crate::query::index::functions::{self, Declaration, Declarations};
 use crate::query::index::symbols;
 use crate::query::verdict::mechanism::Mechanism;
 use probeidx_format::View;
-use probeidx_format::id::{NameId, ObjectId};
+use probeidx_format::id::{NameId, ObjectId, PlaceId};
 use probeidx_format::record::{FunctionRecord, SymbolRecord};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -16,12 +16,12 @@ use std::ops::Range;
 pub fn compare<'a, E>(
     before: &Side<'a, '_>,
     after: &Side<'a, '_>,
-    between: &[Range<u32>; 2],
+    names: impl Iterator<Item = Named<'a>>,
     asked: &Asked,
     tell: &mut impl FnMut(Difference<'a>) -> Result<(), E>,
 ) -> Result<(), E> {
     let sides = [before, after];
-    for (name, ids) in names(sides, between) {
+    for (name, ids) in names {
         if !asked.names(name) {
             continue;
         }
@@ -50,6 +50,9 @@ pub fn compare<'a, E>(
     Ok(())
 }
 
+/// A name with its rank in the first kernel and in the second.
+pub type Named<'a> = (&'a [u8], [Option<NameId>; 2]);
+
 /// Splits the names of two kernels into halves, so that a name is in the same half for both.
 pub fn halves(views: [&View<'_>; 2]) -> [[Range<u32>; 2]; 2] {
     let names = views.each_ref().map(|view| view.names.owners());
@@ -60,12 +63,11 @@ pub fn halves(views: [&View<'_>; 2]) -> [[Range<u32>; 2]; 2] {
     [[0, 1].map(|number| 0..at[number]), [0, 1].map(|number| at[number]..names[number].len() as u32)]
 }
 
-/// These names of both kernels in order, each with its rank in the first and in the second.
-fn names<'a>(
-    sides: [&Side<'a, '_>; 2],
+/// The names between these ranks of both kernels, in order.
+pub fn between<'a>(
+    views: [&'a View<'a>; 2],
     between: &[Range<u32>; 2],
-) -> impl Iterator<Item = (&'a [u8], [Option<NameId>; 2])> {
-    let views = sides.map(|side| side.view);
+) -> impl Iterator<Item = Named<'a>> + use<'a> {
     let mut left = between.clone();
     std::iter::from_fn(move || {
         let next = [0, 1].map(|number| {
@@ -82,6 +84,25 @@ fn names<'a>(
         let ids = [0, 1].map(|number| has[number].then(|| left[number].next().map(NameId::new)).flatten());
         Some((if has[0] { next[0]? } else { next[1]? }, ids))
     })
+}
+
+/// How many functions of a kernel are compared. Cost: linear in placements and names.
+pub fn count(side: &Side<'_, '_>) -> usize {
+    let view = side.view;
+    let mut has_code = vec![false; view.functions.len()];
+    for (place, id) in view.places.iter().zip((0..).map(PlaceId::new)) {
+        let counts = place.entry.get() != 0 && (side.is_whole || view.outer(id, place).is_none());
+        if let Some(has_code) = has_code.get_mut(place.function.index()).filter(|_| counts) {
+            *has_code = true;
+        }
+    }
+    let has_code = |declaration: &Declaration| declaration.functions().any(|f| has_code[f.index()]);
+    let of_name = |name: NameId| match Declarations::of(view, Some(name)).filter(has_code).count() {
+        0 if symbols::is_prefix_name(view, name) => 0,
+        0 => by_symbol(side, name).map_or(0, |_| 1),
+        some => some,
+    };
+    (0..view.names.owners().len() as u32).map(NameId::new).map(of_name).sum()
 }
 
 /// A function of one kernel.

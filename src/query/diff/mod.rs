@@ -7,6 +7,7 @@ pub mod btf_vs_dwarf;
 mod functions;
 mod matching;
 mod struct_members;
+mod touched;
 mod tracepoints;
 mod types;
 
@@ -24,6 +25,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::Range;
 use std::rc::Rc;
+use touched::Touched;
 
 /// A difference between two kernels.
 #[derive(Clone, Debug)]
@@ -192,6 +194,9 @@ impl Asked {
         }
     }
 
+    fn is_all(&self) -> bool {
+        self.name.matches_all() && self.file.is_none() && self.keyword.is_none() && self.system.is_none()
+    }
     fn functions(&self) -> bool {
         self.keyword.is_none() && self.system.is_none()
     }
@@ -224,8 +229,9 @@ pub struct Compared {
 
 /// Compares two kernels, the older one first, and calls `each` with every difference: functions by name, then types,
 /// then tracepoints. Modules are compared only if both indexes have modules; inlined copies and files only if both are
-/// based on debug information. Cost: less than a second for two whole kernels on two processors. The differences in the
-/// second half of the functions and in all types are buffered until their turn.
+/// based on debug information. Cost: less than a second for two whole kernels on two processors; of two kernels of a store
+/// that have most of their rows in common, only what may differ is compared. The differences in the second half of the
+/// functions and in all types are buffered until their turn.
 ///
 /// # Errors
 /// Those of `each`.
@@ -240,9 +246,12 @@ pub fn compare<'a, E>(
         is_whole: views.iter().all(|view| provenance::of_index(view) == Provenance::Dwarf),
         asked,
     };
-    let mut compared = Compared::default();
+    let touched = asked.is_all().then(|| Touched::of(views)).flatten();
+    let is_part = touched.is_some();
+    let mut compared = Compared { all: touched.as_ref().map_or(0, |touched| touched.all), ..<_>::default() };
     let mut tell = |found: Difference<'a>| {
-        compared.all += 1;
+        // Those of the first kernel are counted already.
+        compared.all += u64::from(!is_part || found.before.is_none());
         match (found.before, found.after) {
             (None, _) => compared.added += 1,
             (_, None) => compared.removed += 1,
@@ -251,12 +260,7 @@ pub fn compare<'a, E>(
         }
         each(&found)
     };
-    let mut parts = vec![];
-    if asked.functions() {
-        parts.extend(functions::halves(views).map(Part::Functions));
-    }
-    parts.extend(asked.types().then_some(Part::Types));
-    parts.extend(asked.tracepoints().then_some(Part::Tracepoints));
+    let parts = touched.map_or_else(|| Part::all(views, asked), |touched| touched.parts(views));
     let Some((first, others)) = parts.split_first() else { return Ok(compared) };
     std::thread::scope(|scope| {
         let both = &both;
@@ -272,12 +276,40 @@ pub fn compare<'a, E>(
     Ok(compared)
 }
 
+/// How many functions with code, types and tracepoints a kernel has: as many as are compared with those of another one, if
+/// both have modules or neither has. Cost: linear in placements, names and types; some 50 ms for a kernel.
+pub fn count(view: &View<'_>) -> u32 {
+    let spelled = Spelled::default();
+    let with_modules = view.object_ids().nth(1).is_some();
+    let is_whole = provenance::of_index(view) == Provenance::Dwarf;
+    let side = Side::new(view, with_modules, is_whole, &spelled);
+    let all = Asked::parse("*").map_or(0, |all| types::count(&side, &all));
+    (functions::count(&side) + all + tracepoints::count(&side)) as u32
+}
+
 /// A part that is compared separately.
-enum Part {
+enum Part<'a> {
     /// The functions of these names: ranks in the first and in the second kernel.
     Functions([Range<u32>; 2]),
     Types,
     Tracepoints,
+    /// The same, of some names.
+    TheseFunctions(Vec<functions::Named<'a>>),
+    TheseTypes(Vec<&'a [u8]>),
+    TheseTracepoints(Vec<&'a [u8]>),
+}
+
+impl<'a> Part<'a> {
+    /// All that is asked for.
+    fn all(views: [&'a View<'a>; 2], asked: &Asked) -> Vec<Self> {
+        let mut parts = vec![];
+        if asked.functions() {
+            parts.extend(functions::halves(views).map(Part::Functions));
+        }
+        parts.extend(asked.types().then_some(Part::Types));
+        parts.extend(asked.tracepoints().then_some(Part::Tracepoints));
+        parts
+    }
 }
 
 /// Two kernels, and what to compare.
@@ -291,19 +323,27 @@ struct Both<'a, 'p> {
 impl<'a> Both<'a, '_> {
     fn read<E>(
         &self,
-        part: &Part,
+        part: &Part<'a>,
         tell: &mut impl FnMut(Difference<'a>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let spelled = Spelled::default();
         let [before, after] =
             self.views.map(|view| Side::new(view, self.with_modules, self.is_whole, &spelled));
+        let (before, after, asked) = (&before, &after, self.asked);
         match part {
-            Part::Functions(names) => functions::compare(&before, &after, names, self.asked, tell),
-            Part::Types => types::compare(&before, &after, self.asked, tell),
-            Part::Tracepoints => tracepoints::compare(&before, &after, self.asked, tell),
+            Part::Functions(ranks) => {
+                functions::compare(before, after, functions::between(self.views, ranks), asked, tell)
+            }
+            Part::Types => types::compare(before, after, None, asked, tell),
+            Part::Tracepoints => tracepoints::compare(before, after, None, asked, tell),
+            Part::TheseFunctions(names) => {
+                functions::compare(before, after, names.iter().copied(), asked, tell)
+            }
+            Part::TheseTypes(names) => types::compare(before, after, Some(names), asked, tell),
+            Part::TheseTracepoints(names) => tracepoints::compare(before, after, Some(names), asked, tell),
         }
     }
-    fn gather(&self, part: &Part) -> Vec<Difference<'a>> {
+    fn gather(&self, part: &Part<'a>) -> Vec<Difference<'a>> {
         let mut found = vec![];
         let Ok(()) = self.read::<Infallible>(part, &mut |difference| {
             found.push(difference);

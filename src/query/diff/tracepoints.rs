@@ -3,19 +3,23 @@ use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, Spelling, State, Subject, What};
 use crate::query::resolve::tracepoint::{self, Tracepoint};
 use crate::query::spec::TraceSpec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Compares the tracepoints by name and system. If several share both, the first counts.
+/// Compares the tracepoints by name and system: all, or those of some names. If several share both, the first counts.
 pub fn compare<'a, E>(
     before: &Side<'a, '_>,
     after: &Side<'a, '_>,
+    only: Option<&[&'a [u8]]>,
     asked: &Asked,
     tell: &mut impl FnMut(Difference<'a>) -> Result<(), E>,
 ) -> Result<(), E> {
     let spec = TraceSpec { system: asked.system.clone(), event: asked.name.clone() };
     let mut names: BTreeMap<_, [Option<Tracepoint<'a>>; 2]> = BTreeMap::new();
     for (number, side) in [before, after].into_iter().enumerate() {
-        let matching = tracepoint::matching(side.view, &spec);
+        let matching: Box<dyn Iterator<Item = Tracepoint<'a>>> = match only {
+            None => Box::new(tracepoint::matching(side.view, &spec)),
+            Some(names) => Box::new(names.iter().flat_map(|name| tracepoint::named(side.view, name))),
+        };
         for found in matching.filter(|t| side.scope.contains(t.object())) {
             names.entry((found.name(), found.system())).or_default()[number].get_or_insert(found);
         }
@@ -39,6 +43,12 @@ pub fn compare<'a, E>(
         })?;
     }
     Ok(())
+}
+
+/// How many tracepoints of a kernel are compared.
+pub fn count(side: &Side<'_, '_>) -> usize {
+    let own = tracepoint::all(side.view).filter(|t| side.scope.contains(t.object()));
+    own.map(|t| (t.name(), t.system())).collect::<BTreeSet<_>>().len()
 }
 
 fn home<'a>(tracepoint: &Tracepoint<'a>) -> Home<'a> {

@@ -5,6 +5,7 @@ use super::struct_members::{self, Item};
 use super::{Asked, Change, Difference, Home, Side, State, Subject, What};
 use crate::query::types::c_declaration::keyword;
 use crate::query::types::lookup;
+use probeidx_format::View;
 use probeidx_format::id::TypeId;
 use probeidx_format::types::TypeKind;
 use std::collections::{BTreeMap, HashMap};
@@ -13,16 +14,21 @@ use std::collections::{BTreeMap, HashMap};
 const DEEPEST: u32 = 32;
 const MOST_MEMBERS: usize = 1 << 16;
 
-/// Compares the named types with members or enumerators, by name. Types that are only declared are ignored.
+/// Compares the named types with members or enumerators, by name: all, or those of some names. Types that are only declared are ignored.
 pub fn compare<'a, E>(
     before: &Side<'a, '_>,
     after: &Side<'a, '_>,
+    only: Option<&[&'a [u8]]>,
     asked: &Asked,
     tell: &mut impl FnMut(Difference<'a>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut names: BTreeMap<_, [Vec<TypeId>; 2]> = BTreeMap::new();
     for (number, side) in [before, after].into_iter().enumerate() {
-        for (name, type_id) in named(side, asked) {
+        let types: Box<dyn Iterator<Item = TypeId>> = match only {
+            None => Box::new(all(side.view)),
+            Some(names) => Box::new(names.iter().flat_map(|name| lookup::named(side.view, name, None))),
+        };
+        for (name, type_id) in requested(side, types, asked) {
             names.entry(name).or_default()[number].push(type_id);
         }
     }
@@ -47,10 +53,23 @@ pub fn compare<'a, E>(
     Ok(())
 }
 
-/// The name, keyword and number of the requested types.
-fn named<'a>(side: &Side<'a, '_>, asked: &Asked) -> impl Iterator<Item = ((&'a [u8], &'static str), TypeId)> {
+/// All named types.
+fn all(view: &View<'_>) -> impl Iterator<Item = TypeId> + use<> {
+    lookup::all_named(view).map(|at| TypeId::new(at as u32))
+}
+
+/// How many types of a kernel are compared.
+pub fn count(side: &Side<'_, '_>, asked: &Asked) -> usize {
+    requested(side, all(side.view), asked).count()
+}
+
+/// The name, keyword and number of those of some types that are requested.
+fn requested<'a>(
+    side: &Side<'a, '_>,
+    types: impl Iterator<Item = TypeId>,
+    asked: &Asked,
+) -> impl Iterator<Item = ((&'a [u8], &'static str), TypeId)> {
     let view = side.view;
-    let types = lookup::all_named(view).map(|at| TypeId::new(at as u32));
     types.filter_map(move |id| {
         let record = view.types.at(id.index());
         let keyword = keyword(TypeKind::from_u8(record.kind))?;

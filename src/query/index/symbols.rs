@@ -58,7 +58,7 @@ pub(crate) fn holding_while_loading<'a>(
 }
 
 /// Whether the kernel uses the symbol to print addresses.
-fn is_printed(symbol: SymbolRecord) -> bool {
+pub(crate) fn is_printed(symbol: SymbolRecord) -> bool {
     symbol.has(SymbolRecord::KEPT) && symbol.section.get() != SymbolRecord::ABSOLUTE
 }
 

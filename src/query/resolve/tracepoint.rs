@@ -28,6 +28,11 @@ pub fn matching<'a>(view: &'a View<'a>, spec: &TraceSpec) -> impl Iterator<Item 
     })
 }
 
+/// The tracepoints of a name, by system and object. Cost: a binary search.
+pub fn named<'a>(view: &'a View<'a>, name: &[u8]) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
+    view.tracepoints_named(name).iter().map(move |record| Tracepoint { view, record })
+}
+
 /// All tracepoints, in the same order.
 pub fn all<'a>(view: &'a View<'a>) -> impl Iterator<Item = Tracepoint<'a>> + use<'a> {
     view.tracepoints().iter().map(move |record| Tracepoint { view, record })

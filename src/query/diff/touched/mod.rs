@@ -1,0 +1,171 @@
+//! What may differ between two kernels of a store that have most of their rows in common: the names of what only one has.
+//!
+//! What a comparison reads of a name is the same in both kernels as long as the rows of its functions, placements, symbols,
+//! types and members are, and what lies around its entries. A name is touched where that is not so; whether it differs is
+//! then compared. Where the reach of a difference is not known, all is compared.
+//!
+//! * `declarations`: functions, tracepoints, and how a row follows the one before it.
+//! * `layouts`: types and members.
+//! * `placements`: where functions have code.
+//! * `addresses`: symbols, sites, code and the blacklist, on which verdicts depend.
+mod addresses;
+mod declarations;
+mod layouts;
+mod placements;
+
+use super::Part;
+use super::functions::Named;
+use crate::query::index::functions::kernel;
+use crate::query::index::provenance::{self, Provenance};
+use probeidx_format::View;
+use probeidx_format::id::StrId;
+use probeidx_format::record::ObjectRecord;
+use probeidx_format::store::common::{Common, Pair, Which};
+use probeidx_format::store::runs::Hint;
+use probeidx_format::store::translate::Shared;
+use probeidx_format::store::{Kernel, Space};
+
+/// What may differ.
+pub struct Touched<'a> {
+    /// How many things the first kernel has.
+    pub all: u64,
+    /// Names, sorted.
+    functions: Vec<&'a [u8]>,
+    types: Vec<&'a [u8]>,
+    tracepoints: Vec<&'a [u8]>,
+}
+
+/// With more names than this in a hundred, all are compared.
+const MOST: usize = 20;
+
+impl<'a> Touched<'a> {
+    /// `None` if all is to be compared: one of the two is no kernel of a store, or they have too little in common.
+    pub fn of(views: [&'a View<'a>; 2]) -> Option<Self> {
+        let stores = [views[0].store()?, views[1].store()?];
+        let forward = Pair::of(stores[0], stores[1]).map(|pair| (pair, views));
+        let backward = || Some((Pair::of(stores[1], stores[0])?, [views[1], views[0]]));
+        let (pair, in_order) = forward.or_else(backward)?;
+        let both = Both { views: in_order, pair };
+        if !both.have_the_same_rules() {
+            return None;
+        }
+        let (layouts, places, others) = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| (layouts::touched(&both), placements::functions(&both)));
+            let others = both.functions();
+            let (layouts, places) = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (layouts, places, others)
+        });
+        let (mut functions, tracepoints) = others?;
+        let layouts = layouts?;
+        functions.0.extend(places.0);
+        functions.0.extend(layouts.functions.0);
+        let touched = Self {
+            all: stores[0].own().header.compared.get().into(),
+            functions: functions.sorted(),
+            types: layouts.types.sorted(),
+            tracepoints: tracepoints.sorted(),
+        };
+        let is_little = touched.functions.len() * 100 < views[0].names.len() * MOST;
+        is_little.then_some(touched)
+    }
+    /// What is to be compared.
+    pub fn parts(self, views: [&'a View<'a>; 2]) -> Vec<Part<'a>> {
+        let named = |name: &'a [u8]| {
+            let ids = views.map(|view| view.name(name));
+            ids.iter().any(Option::is_some).then_some((name, ids))
+        };
+        let functions: Vec<Named<'a>> = self.functions.into_iter().filter_map(named).collect();
+        let (first, second) = functions.split_at(functions.len() / 2);
+        vec![
+            Part::TheseFunctions(first.to_vec()),
+            Part::TheseFunctions(second.to_vec()),
+            Part::TheseTypes(self.types),
+            Part::TheseTracepoints(self.tracepoints),
+        ]
+    }
+}
+
+/// Names, as often as they were found.
+#[derive(Default)]
+struct Names<'a>(Vec<&'a [u8]>);
+
+impl<'a> Names<'a> {
+    fn push(&mut self, name: &'a [u8]) {
+        if !name.is_empty() && self.0.last() != Some(&name) {
+            self.0.push(name);
+        }
+    }
+    fn sorted(mut self) -> Vec<&'a [u8]> {
+        self.0.sort_unstable();
+        self.0.dedup();
+        self.0
+    }
+}
+
+/// Two kernels of a chain, the older one first.
+struct Both<'a> {
+    views: [&'a View<'a>; 2],
+    pair: Pair<'a, 'a>,
+}
+
+impl<'a> Both<'a> {
+    fn view(&self, which: Which) -> &'a View<'a> {
+        self.views[which as usize]
+    }
+    fn kernel(&self, which: Which) -> &'a Kernel<'a> {
+        self.pair.kernel(which)
+    }
+    fn common(&self, space: Space) -> Common {
+        self.pair.common(space)
+    }
+    /// A string of either.
+    fn text(&self, id: StrId) -> &'a [u8] {
+        self.pair.new.text(id)
+    }
+    /// A row as it is stored.
+    fn row<R: Shared>(&self, which: Which, at: u32, hint: &mut Hint) -> Option<R> {
+        self.kernel(which).stored(at, hint).map(|(_, row)| row)
+    }
+
+    /// Whether verdicts have the same rules in both kernels: see [`Judge`](crate::query::verdict::Judge).
+    fn have_the_same_rules(&self) -> bool {
+        let machines = self.views.map(View::machine);
+        let is_known =
+            |view: &View<'_>| kernel(view).is_some() && provenance::of_index(view) == Provenance::Dwarf;
+        let has_modules = self.views.map(|view| view.object_ids().nth(1).is_some());
+        machines[0] == machines[1]
+            && has_modules[0] == has_modules[1]
+            && self.views.into_iter().all(is_known)
+            && self.objects_have_the_same_flags()
+    }
+    fn objects_have_the_same_flags(&self) -> bool {
+        let common = self.common(Space::ObjectIds);
+        let mut hints = [Hint::default(); 2];
+        let is_same = |(new, old): (u32, u32)| {
+            let one: Option<ObjectRecord> = self.row(Which::Old, old, &mut hints[0]);
+            let other: Option<ObjectRecord> = self.row(Which::New, new, &mut hints[1]);
+            one.zip(other).is_some_and(|(one, other)| {
+                (one.flags, one.unread) == (other.flags, other.unread) && !one.has(ObjectRecord::NAMES_ONLY)
+            })
+        };
+        let pairs =
+            common.runs(Which::New).iter().flat_map(|run| (run.from..run.from + run.length).zip(run.to..));
+        common.other(Which::New, 0) == Some(0) && pairs.into_iter().all(is_same)
+    }
+
+    /// The names of functions, but for those of [`placements`], and of tracepoints.
+    fn functions(&self) -> Option<(Names<'a>, Names<'a>)> {
+        let mut names = Names::default();
+        let signatures = declarations::functions(self, &mut names);
+        let tracepoints = declarations::tracepoints(self, &signatures);
+        addresses::functions(self, &mut names)?;
+        Some((names, tracepoints))
+    }
+    /// The name of a function, given its shared number.
+    fn name_of_function(&self, which: Which, function: u32) -> &'a [u8] {
+        use probeidx_format::record::FunctionRecord;
+        let own = self.kernel(which).levels().back(Space::FunctionIds, function);
+        let row = own.and_then(|own| self.row::<FunctionRecord>(which, own, &mut Hint::default()));
+        row.map_or(&[], |function| self.text(function.name))
+    }
+}
