@@ -20,6 +20,11 @@ pub fn kernel() -> Tree {
     compile(OLD, Fixed)
 }
 
+/// The same, of which some tracepoints are gone, new or changed.
+pub fn newer_kernel() -> Tree {
+    compile_with(OLD, Fixed, &["-DNEWER"])
+}
+
 /// How a kernel is linked.
 #[derive(Clone, Copy, PartialEq)]
 enum Linking {
@@ -34,6 +39,10 @@ use Linking::{Fixed, Moved, Shared};
 
 /// Compiles and links.
 fn compile(release: &str, linking: Linking) -> Tree {
+    compile_with(release, linking, &[])
+}
+
+fn compile_with(release: &str, linking: Linking, flags: &[&str]) -> Tree {
     let tree = Tree::empty();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tracepoints");
     let tool = |name: &str| {
@@ -51,7 +60,7 @@ fn compile(release: &str, linking: Linking) -> Tree {
             Moved => &["-fPIE"],
             Shared => &["-fPIC"],
         };
-        c.args(model).arg(format!("-DRELEASE=\"{release}\""));
+        c.args(model).args(flags).arg(format!("-DRELEASE=\"{release}\""));
         c.args(["-c", &format!("{name}.c"), "-o"]).arg(object(name));
         c
     }));
