@@ -8,16 +8,24 @@ pub enum Error {
     #[error("not a probeidx index")]
     NotAnIndex,
     /// Written by an older version of the format.
-    #[error("index format {found}, this program reads {}", crate::VERSION)]
+    #[error("{what} format {found}, this program reads {read}")]
     Older {
+        /// What it is a file of: an index, or a store.
+        what: &'static str,
         /// The version of the file.
         found: u32,
+        /// The version that is read.
+        read: u32,
     },
     /// Written by a newer version of the format.
-    #[error("index format {found}, this program reads {}", crate::VERSION)]
+    #[error("{what} format {found}, this program reads {read}")]
     Newer {
+        /// What it is a file of: an index, or a store.
+        what: &'static str,
         /// The version of the file.
         found: u32,
+        /// The version that is read.
+        read: u32,
     },
     /// The length of the file differs from that in its header.
     #[error("the file has {found} bytes, its header says {expected}")]
@@ -41,10 +49,10 @@ pub enum Error {
 
 impl Error {
     /// An error unless the version of a file is the one that is read.
-    pub(crate) fn unless_version(read: u32, found: u32) -> Result<()> {
+    pub(crate) fn unless_version(what: &'static str, read: u32, found: u32) -> Result<()> {
         match found.cmp(&read) {
-            Ordering::Less => Err(Self::Older { found }),
-            Ordering::Greater => Err(Self::Newer { found }),
+            Ordering::Less => Err(Self::Older { what, found, read }),
+            Ordering::Greater => Err(Self::Newer { what, found, read }),
             Ordering::Equal => Ok(()),
         }
     }

@@ -180,7 +180,7 @@ impl Header {
         if header.magic != MAGIC {
             return Err(Error::NotAnIndex);
         }
-        Error::unless_version(VERSION, header.version.get())?;
+        Error::unless_version("index", VERSION, header.version.get())?;
         let damaged = |what| Error::Section { section: "header", offset: 0, what };
         if header.own_checksum() != header.checksum.get() {
             return Err(damaged("the checksum of the header does not match"));

@@ -104,7 +104,10 @@ fn newer_versions_are_refused_with_the_remedy() {
         header.version.set(version);
         header.seal();
         bytes[..size_of::<Header>()].copy_from_slice(header.as_bytes());
-        assert_eq!(View::open(&bytes).err(), Some(Error::Newer { found: version }));
+        assert_eq!(
+            View::open(&bytes).err(),
+            Some(Error::Newer { what: "index", found: version, read: VERSION })
+        );
         // Of what a later version has behind the version number nothing is known.
         bytes.truncate(40);
         bytes[12..].fill(0xa5);

@@ -220,6 +220,24 @@ fn what_is_removed_is_gone_and_what_others_share_is_not() {
 }
 
 #[test]
+fn a_store_of_another_version_is_named() {
+    let folder = store(&[0]);
+    let manifest = folder.path().join("manifest");
+    let bytes = std::fs::read(&manifest).unwrap();
+    let version = u32::from_le_bytes(bytes[8..12].try_into().unwrap());
+    for other in [version - 1, version + 1] {
+        let mut changed = bytes.clone();
+        changed[8..12].copy_from_slice(&other.to_le_bytes());
+        std::fs::write(&manifest, changed).unwrap();
+        for question in [&["fleet", "list"][..], &["resolve", "vfs_read"], &["history", "vfs_read"]] {
+            let run = run_in(folder.path(), question);
+            let said = format!("store format {other}, this program reads {version}; ");
+            assert!(run.code == 3 && run.err.contains(&said), "{question:?}: {run:?}");
+        }
+    }
+}
+
+#[test]
 fn damage_is_named_and_never_ends_the_program() {
     let folder = store(&[0, 1]);
     for name in ["manifest", "segments.0"] {

@@ -96,7 +96,7 @@ impl<'a> Manifest<'a> {
         if header.magic != MAGIC {
             return Err(Error::NotAnIndex);
         }
-        Error::unless_version(VERSION, header.version.get())?;
+        Error::unless_version("store", VERSION, header.version.get())?;
         let own = &bytes[..size_of::<ManifestHeader>() - size_of::<U32>()];
         if checksum(own) != header.checksum.get() || checksum(body) != header.body.get() {
             return Err(damaged("the checksum does not match"));

@@ -417,7 +417,7 @@ impl<'a> Segment<'a> {
         if header.magic != MAGIC {
             return Err(Error::NotAnIndex);
         }
-        Error::unless_version(VERSION, header.version.get())?;
+        Error::unless_version("store", VERSION, header.version.get())?;
         let damaged = |what| Error::Section { section: "segment", offset: 0, what };
         let front = size_of::<SegmentHeader>();
         if checksum(&bytes[..front - size_of::<U32>()]) != header.checksum.get() {
