@@ -166,6 +166,7 @@ struct probeidx_summary {
 	uint64_t definitions;            /* of tapsets */
 	uint64_t skipped;                /* parts of the input that could not be read */
 	char written_by[32];             /* the version of the program */
+	uint64_t direct_calls;           /* of functions by name */
 };
 int32_t probeidx_stats(probeidx_index *index, struct probeidx_summary *summary, struct probeidx_error *error);
 

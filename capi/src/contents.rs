@@ -3,6 +3,7 @@ use crate::border::{ErrorOut, ask, fill, put, reaches};
 use crate::each::{EachFn, answers};
 use crate::handle::Handle;
 use crate::text::{Text, Texts};
+use probeidx::query::callers;
 use probeidx::query::index::user_object;
 use probeidx_format::id::PlaceId;
 use std::ffi::c_void;
@@ -51,6 +52,8 @@ pub struct Summary {
     pub skipped: u64,
     /// The version of the program that wrote it.
     pub written_by: [u8; 32],
+    /// Calls of functions by name.
+    pub direct_calls: u64,
 }
 
 /// The contents of an index. The texts are valid until it is closed.
@@ -70,6 +73,10 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
             skipped = meta.skipped.len() as u64;
             put(&mut written_by, &meta.written_by);
         }
+        let direct_calls = match reaches(out, offset_of!(Summary, direct_calls)) {
+            true => callers::count(view) as u64,
+            false => 0,
+        };
         let count = |table: usize| table.saturating_sub(1) as u64;
         let summary = Summary {
             size: size_of::<Summary>(),
@@ -92,6 +99,7 @@ pub extern "C" fn probeidx_stats(index: *const Handle, out: *mut Summary, error:
             definitions: view.tapset.definitions() as u64,
             skipped,
             written_by,
+            direct_calls,
         };
         fill(out, summary)
     })

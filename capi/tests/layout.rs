@@ -37,7 +37,7 @@ fn structs() -> Vec<Struct> {
         "text" text::Text { text length }
         "summary" contents::Summary {
             size release process machine format objects units functions placements symbols names types bytes
-            inline_instances tracepoints labels line_sequences definitions skipped written_by
+            inline_instances tracepoints labels line_sequences definitions skipped written_by direct_calls
         }
         "file" open::File { size path release process why status reserved32 reserved }
         "object" contents::Object { size object flags name path build_id }

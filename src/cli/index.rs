@@ -7,15 +7,16 @@ use super::output::failed;
 use super::processes;
 use crate::error::Result;
 use crate::kernels::choose;
+use crate::query::callers;
 use crate::query::diff::btf_vs_dwarf;
 use crate::query::index::kernel_id::KernelId;
 use crate::query::index::provenance::{self, Provenance};
 use crate::query::index::user_object;
 use crate::query::verdict::decided::Decided;
 use crate::render::{SCHEMA, printable};
+use probeidx_format::View;
 use probeidx_format::id::PlaceId;
 use probeidx_format::record::FunctionRecord;
-use probeidx_format::{SectionName, View};
 use serde_json::json;
 use std::io::Write;
 
@@ -61,7 +62,7 @@ pub fn stats(args: &Stats, config: &Config, out: &mut dyn Write) -> Result<Outco
             ("types", count(view.types.len())),
             ("tracepoints", view.tracepoints().len()),
             ("labels", view.labels().count()),
-            ("direct calls", calls(view)),
+            ("direct calls", callers::count(view)),
             ("line sequences", view.sequences.len()),
             ("definitions of tapsets", view.tapset.definitions()),
             ("parts that could not be read", meta.skipped.len()),
@@ -162,11 +163,4 @@ pub fn verify(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
         }
     }
     Ok(Outcome::Done)
-}
-
-/// The number of direct calls. Only a forged index has more than bytes of them.
-fn calls(view: &View<'_>) -> usize {
-    let mut left = view.left(SectionName::Calls);
-    let called = view.all_called().owners().iter();
-    called.flat_map(|called| view.calls(called.function)).take_while(|_| left.take(1)).count()
 }

@@ -37,7 +37,7 @@ _Summary = _struct(
     "_Summary", *_texts("release process"), *_numbers("machine format"),
     *[(n, c.c_uint64) for n in "objects units functions placements symbols names types bytes".split()],
     *[(n, c.c_uint64) for n in "inline_instances tracepoints labels line_sequences definitions skipped".split()],
-    ("written_by", c.c_char * 32))
+    ("written_by", c.c_char * 32), ("direct_calls", c.c_uint64))
 _File = _struct("_File", *_texts("path release process why"), ("status", c.c_int32))
 _Object = _struct("_Object", *_numbers("object flags"), *_texts("name path build_id"))
 _Section = _struct("_Section", *_texts("name"), ("bytes", c.c_uint64))

@@ -12,6 +12,13 @@ use probeidx_format::{Left, SectionName, View};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+/// The number of direct calls. Cost: a walk over all. Only a forged index has more than bytes of them.
+pub fn count(view: &View<'_>) -> usize {
+    let mut left = view.left(SectionName::Calls);
+    let called = view.all_called().owners().iter();
+    called.flat_map(|called| view.calls(called.function)).take_while(|_| left.take(1)).count()
+}
+
 /// How a function is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
