@@ -8,8 +8,9 @@ use std::sync::Arc;
 use super::args::{Global, When};
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
-use crate::kernels::{choose, releases};
+use crate::kernels::{choose, releases, side_by_side};
 use crate::query::Index;
+use crate::query::index::kernel_description::KernelDescription;
 
 /// The configuration that all commands share.
 #[derive(Clone, Debug)]
@@ -83,6 +84,22 @@ impl Config {
             check_owner(path)?;
         }
         self.session.open(path)
+    }
+
+    /// Opens the kernels that are asked, or all if none is named, side by side; in the order of kernels.
+    ///
+    /// # Errors
+    /// Those of [`choose`], and of [`open`](Self::open) for the first that cannot be opened.
+    pub fn described(&self) -> Result<Vec<(KernelDescription, Arc<Index>)>> {
+        let paths = choose(&self.db, Some(self.kernel.as_deref().unwrap_or("*")), None)?;
+        let opened = side_by_side(&paths, |path| {
+            let index = self.open(path)?;
+            let description = KernelDescription::of(&index.view()?);
+            Ok((description, index))
+        });
+        let mut opened = opened.into_iter().collect::<Result<Vec<_>>>()?;
+        opened.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(opened)
     }
 
     /// The configuration of a request: its own options override these, and there is no terminal.

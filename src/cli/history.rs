@@ -6,7 +6,7 @@ use super::note;
 use super::output::failed;
 use super::why_not::{nothing, why_not};
 use crate::error::{Error, ErrorKind, Result};
-use crate::kernels::{choose, side_by_side};
+use crate::kernels::side_by_side;
 use crate::query::history::{Asked, Families, Grouping, History, Subject, facts};
 use crate::query::index::kernel_description::KernelDescription;
 use crate::query::index::release::Release;
@@ -24,14 +24,7 @@ const MOST_OF_A_NAME: usize = 12;
 /// Shows what many kernels have of a name, with the kernels that have each fact.
 pub fn run(args: &Args, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let asked = Asked::parse(&args.name)?;
-    let paths = choose(&config.db, Some(config.kernel.as_deref().unwrap_or("*")), None)?;
-    let opened = side_by_side(&paths, |path| {
-        let index = config.open(path)?;
-        let description = KernelDescription::of(&index.view()?);
-        Ok((description, index))
-    });
-    let mut opened: Vec<_> = opened.into_iter().collect::<Result<_>>()?;
-    opened.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut opened = config.described()?;
     if let Some(since) = &args.since {
         opened = after(opened, since)?;
     }

@@ -3,10 +3,9 @@ use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use crate::error::Result;
-use crate::kernels::{choose, side_by_side};
+use crate::kernels::side_by_side;
 use crate::query::Index;
 use crate::query::history::Families;
-use crate::query::index::kernel_description::KernelDescription;
 use crate::query::report::{self, Changes, Kind, Spellings, Step, Surface};
 use crate::query::spec::ModuleScope;
 use crate::render::report as render;
@@ -18,13 +17,7 @@ use std::sync::Arc;
 /// Counts the shares of the chosen kernels, and the changes between them.
 pub fn run(modules: bool, config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     let objects = if modules { ModuleScope::Any } else { ModuleScope::Kernel };
-    let mut opened = vec![];
-    for path in choose(&config.db, Some(config.kernel.as_deref().unwrap_or("*")), None)? {
-        let index = config.open(&path)?;
-        opened.push((KernelDescription::of(&index.view()?), index));
-    }
-    opened.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let (kernels, indexes): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+    let (kernels, indexes): (Vec<_>, Vec<_>) = config.described()?.into_iter().unzip();
     let families = Families::new(&kernels);
     let shares = side_by_side(&indexes, |index| Ok(report::shares(&index.view()?, &objects)));
     let shares = shares.into_iter().collect::<Result<Vec<_>>>()?;
