@@ -202,11 +202,12 @@ fn verdicts(kernel: &Kernel, with: &View<'_>, without: &View<'_>) {
             continue;
         };
         let (own, others) = (of_without.verdicts(object, pc, false), of_with.verdicts(twin, there, false));
+        let trampolines = [own, others].map(|v| v.of(Mechanism::Trampoline));
         let shown = || {
             let symbol = symbols::holding(with, twin, there);
             let symbol =
                 symbol.map(|h| (String::from_utf8_lossy(with.string(h.record.name)).into_owned(), h.offset));
-            format!("{symbol:?} {} {}", told(&own), told(&others))
+            format!("{symbol:?} {} {} {trampolines:?}", told(&own), told(&others))
         };
         // A label of assembly has no size, and reaches to the next one; without sizes it reaches to the padding. The first
         // instruction of an exception vector, which stands before its symbol, is a no-op: like padding.
@@ -218,7 +219,6 @@ fn verdicts(kernel: &Kernel, with: &View<'_>, without: &View<'_>) {
         };
         let anchors = [symbols::anchor(without, object, pc), symbols::anchor(with, twin, there)]
             .map(|a| a.map(|a| a.to_string()));
-        let trampolines = [own, others].map(|v| v.of(Mechanism::Trampoline));
         match (told(&own) == told(&others), anchors[0] == anchors[1]) {
             // Of several names of an address, BTF has one, and the debug information another.
             (true, true) if trampolines[0] != trampolines[1] => {
