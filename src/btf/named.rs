@@ -28,7 +28,12 @@ pub struct Named {
 /// The key of a type's content. A part is the name of a member or enumerator, its place or value, and its type.
 pub fn whole(kind: TypeKind, name: &[u8], size: u32, parts: impl Iterator<Item = (u64, i64, Key)>) -> Key {
     let start = Key::new(kind as u64).with(content_hash(name)).with(size.into());
-    parts.fold(start, |key, (name, value, part)| key.with(name).with(value as u64).and(part))
+    // Old BTF does not say whether values of four bytes are signed (pahole before 1.24).
+    let is_short = kind == TypeKind::Enum && size <= 4;
+    let part = |key: Key, (name, value, part): (u64, i64, Key)| {
+        key.with(name).with(if is_short { value as u32 as u64 } else { value as u64 }).and(part)
+    };
+    parts.fold(start, part)
 }
 
 /// The key of an array: of its element, and how many it has; 0 if that is unknown.
