@@ -1,15 +1,25 @@
 //! `probeidx check`
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::args::{Check, Runs};
 use super::config::Config;
 use super::exit::Outcome;
 use super::output::failed;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::check::{self, Asked, Verdict};
-use crate::render::check::{Row, json, text};
+use crate::kernels::{Selection, side_by_side};
+use crate::query::Index;
+use crate::query::check::grid::{Grid, Row};
+use crate::query::check::needs::Need;
+use crate::query::check::outcome::FileOutcome;
+use crate::query::check::{self, Asked, Source};
+use crate::query::index::kernel_description::KernelDescription;
+use crate::query::index::release::Release;
+use crate::render::check::{github, json, sarif, text};
 use crate::render::health;
+use crate::render::history::Shown;
+use crate::render::text::Style;
 use crate::tapset::target::Runtime;
 
 /// The largest size of a script.
@@ -30,28 +40,103 @@ pub fn run(args: &Check, config: &Config, out: &mut dyn Write) -> Result<Outcome
         },
         systemtap: args.compatible.clone(),
     };
-    let scripts: Vec<(PathBuf, Result<Vec<u8>>)> =
-        args.files.iter().map(|path| (path.clone(), contents(path, config))).collect();
-    let mut kernels = vec![];
-    let mut rows: Vec<Row> = scripts
-        .iter()
-        .map(|(path, _)| Row { script: path.display().to_string(), outcomes: vec![] })
-        .collect();
-    for path in config.indexes()? {
-        let index = config.open(&path)?;
-        let view = &index.view()?;
-        let definitions = check::definitions(view).map_err(|error| error.at(&path));
-        kernels.push(String::from_utf8_lossy(view.release()).into_owned());
-        for (row, (script, bytes)) in rows.iter_mut().zip(&scripts) {
-            let bytes = bytes.as_ref().map_err(Error::clone);
-            let checked =
-                bytes.and_then(|bytes| check::check(view, definitions.as_ref(), &asked, script, bytes));
-            row.outcomes.push(checked.map_err(|e| index.named(e)));
-        }
+    let needs = args.need.iter().map(|text| Need::parse(text)).collect::<Result<Vec<_>>>()?;
+    let read: Vec<(PathBuf, Result<Given>)> =
+        args.files.iter().map(|path| (path.clone(), Given::new(path, config))).collect();
+    let opened = opened(args, config)?;
+    let per_kernel = side_by_side(&opened, |(_, index)| judged(&read, index, &asked));
+    let mut files: Vec<Row> =
+        read.iter().map(|(path, _)| Row { file: path.display().to_string(), outcomes: vec![] }).collect();
+    for judged in per_kernel {
+        files.iter_mut().zip(judged?).for_each(|(row, outcome)| row.outcomes.push(outcome));
     }
-    let written = if config.json { json(&kernels, &rows, out) } else { text(&kernels, &rows, out) };
+    let own = read.iter().filter_map(|(_, read)| read.as_ref().ok()).flat_map(|read| &read.needs);
+    needs.iter().chain(own).for_each(|need| need.forgive(&mut files));
+    let kernels = opened.into_iter().map(|(kernel, _)| kernel).collect();
+    let mut grid = Grid { kernels, files };
+    if let Some(new) = &args.new {
+        let new = Selection::parse(new)?;
+        grid.keep_new(|kernel| new.selects(kernel));
+    }
+    let shown = Shown { style: Style { color: config.color }, in_full: config.verbose > 0 };
+    let written = match () {
+        () if args.sarif => sarif(&grid, out),
+        () if args.github => github(&grid, out),
+        () if config.json => json(&grid, out),
+        () => text(&grid, shown, out),
+    };
     written.map_err(failed)?;
-    outcome(rows, args.strict)
+    // The first error, because there is no better exit code for a file that cannot be read.
+    let fails = grid.fails(args.strict);
+    match grid.files.into_iter().flat_map(|row| row.outcomes).find_map(Result::err) {
+        Some(error) => Err(error),
+        None => Ok(if fails { Outcome::Nothing } else { Outcome::Done }),
+    }
+}
+
+/// A file as it was read.
+struct Given {
+    source: Source,
+    /// The alternatives in its comments.
+    needs: Vec<Need>,
+}
+
+impl Given {
+    fn new(path: &Path, config: &Config) -> Result<Self> {
+        let bytes = contents(path, config)?;
+        let needs = Need::of_text(&String::from_utf8_lossy(&bytes)).map_err(|error| error.at(path))?;
+        Ok(Self { source: Source::read(path, bytes)?, needs })
+    }
+}
+
+/// The files on one kernel.
+fn judged(
+    files: &[(PathBuf, Result<Given>)],
+    index: &Index,
+    asked: &Asked,
+) -> Result<Vec<Result<FileOutcome>>> {
+    let view = &index.view()?;
+    let definitions = check::definitions(view).map_err(|error| index.named(error));
+    let judged = files.iter().map(|(_, read)| {
+        let read = read.as_ref().map_err(Error::clone)?;
+        read.source.judge(view, definitions.as_ref(), asked).map_err(|error| index.named(error))
+    });
+    Ok(judged.collect())
+}
+
+/// The kernels that are asked, in their order.
+fn opened(args: &Check, config: &Config) -> Result<Vec<(KernelDescription, Arc<Index>)>> {
+    let mut opened = match args.min.is_some() || args.new.is_some() {
+        true => config.described()?,
+        false => config.described_of(config.indexes()?)?,
+    };
+    if let Some(min) = &args.min {
+        let bound = Release::parse(min);
+        if bound.version.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                format!("--min {min}: a release starts with a version"),
+            ));
+        }
+        opened.retain(|(kernel, _)| kernel.release().cmp_bound(&bound).is_ge());
+    }
+    if let (Some(new), Some(since)) = (&args.new, &args.since) {
+        let [new, since] = [new, since].map(|text| Selection::parse(text));
+        let (new, since) = (new?, since?);
+        for selection in [&new, &since] {
+            if !opened.iter().any(|(kernel, _)| selection.selects(kernel)) {
+                return Err(Error::new(ErrorKind::NoIndex, format!("no index of kernel {selection}"))
+                    .at(&config.db)
+                    .hint("see which there are: probeidx kernels"));
+            }
+        }
+        opened.retain(|(kernel, _)| new.selects(kernel) || since.selects(kernel));
+    }
+    if opened.is_empty() {
+        let what = format!("no kernel from {} on is indexed", args.min.as_deref().unwrap_or("the first"));
+        return Err(Error::new(ErrorKind::NoIndex, what).at(&config.db).hint("run: probeidx build"));
+    }
+    Ok(opened)
 }
 
 /// Checks the tapsets of the indexes. Some of their aliases are dead on any kernel, so that a dead alias is not a
@@ -71,20 +156,6 @@ fn tapset(config: &Config, out: &mut dyn Write) -> Result<Outcome> {
     };
     written.map_err(failed)?;
     Ok(Outcome::Done)
-}
-
-/// The first error, because there is no better exit code for a script that cannot be read; else whether all scripts
-/// resolve.
-fn outcome(rows: Vec<Row>, strict: bool) -> Result<Outcome> {
-    let mut fails = false;
-    for outcome in rows.into_iter().flat_map(|row| row.outcomes) {
-        fails |= match outcome?.verdict() {
-            Verdict::Resolves => false,
-            Verdict::Unindexed => strict,
-            Verdict::Fails => true,
-        };
-    }
-    Ok(if fails { Outcome::Nothing } else { Outcome::Done })
 }
 
 fn contents(path: &Path, config: &Config) -> Result<Vec<u8>> {

@@ -91,7 +91,14 @@ impl Config {
     /// # Errors
     /// Those of [`choose`], and of [`open`](Self::open) for the first that cannot be opened.
     pub fn described(&self) -> Result<Vec<(KernelDescription, Arc<Index>)>> {
-        let paths = choose(&self.db, Some(self.kernel.as_deref().unwrap_or("*")), None)?;
+        self.described_of(choose(&self.db, Some(self.kernel.as_deref().unwrap_or("*")), None)?)
+    }
+
+    /// Opens these indexes side by side; in the order of kernels.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open) for the first that cannot be opened.
+    pub fn described_of(&self, paths: Vec<PathBuf>) -> Result<Vec<(KernelDescription, Arc<Index>)>> {
         let opened = side_by_side(&paths, |path| {
             let index = self.open(path)?;
             let description = KernelDescription::of(&index.view()?);

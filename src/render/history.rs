@@ -100,7 +100,7 @@ fn table(
 }
 
 /// A set of kernels: `all 4 kernels`, `6.1.0-53-amd64 .. 6.1.0-56-amd64 (4 kernels), 7.3.4-amd64`.
-fn kernels(set: &KernelSet, families: &Families<'_>, shown: Shown) -> String {
+pub(super) fn kernels(set: &KernelSet, families: &Families<'_>, shown: Shown) -> String {
     let all = families.kernels().len();
     match set.len() {
         1 => {}

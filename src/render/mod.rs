@@ -25,7 +25,7 @@ use std::fmt::Write;
 
 /// The version of the JSON answers. New fields and new values of a field do not change it; a field that is removed, or whose
 /// meaning or type changes, does. `kernels --json` prints it, and `methods` of `serve`.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Escapes everything that could move the cursor, break the line or change the direction of text: names come from
 /// untrusted files.

@@ -4,6 +4,7 @@
 mod faults;
 
 mod answers;
+mod checks;
 mod cli;
 #[cfg(feature = "cli")]
 mod fleet;

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 /// `check`
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Prints a table of scripts and kernels, and below it what is wrong, each with its file, line and column.\n\n\
+    after_help = "Prints a table of files, programs and kernels, and below it what is wrong, each with its line and column. Exits with \
+                        1 if anything does not work.\n\n\
                         Examples:\n  probeidx check slab.stp --kernel '*'\n  \
                         probeidx check pfiles.stp --guru --arg 1\n  \
+                        probeidx check *.stp --new 6.1.0-56-amd64 --since 6.1.0-55-amd64\n  \
                         echo 'vm.pagefault' | probeidx check -"
 )]
 pub struct Check {
@@ -29,9 +31,27 @@ pub struct Check {
     /// The SystemTap version to be compatible with, like stap --compatible
     #[arg(long, value_name = "VERSION")]
     pub compatible: Option<String>,
-    /// Fail for probe points of programs and modules that are not indexed
+    /// Fail for partial coverage, and for programs and modules that are not indexed, too
     #[arg(long)]
     pub strict: bool,
+    /// The kernels from this release on
+    #[arg(long, value_name = "RELEASE", conflicts_with = "new")]
+    pub min: Option<String>,
+    /// Only what an update to these kernels breaks: what --since does not have. Kernels are chosen as with --kernel
+    #[arg(long, value_name = "KERNELS", requires = "since")]
+    pub new: Option<String>,
+    /// The kernels before the update
+    #[arg(long, value_name = "KERNELS", requires = "new")]
+    pub since: Option<String>,
+    /// Programs of which one that works suffices: 'A|B'; also in a comment of the file, as `probeidx: need A|B`
+    #[arg(long, value_name = "PROGRAMS")]
+    pub need: Vec<String>,
+    /// Print SARIF 2.1.0, for services that show findings in code
+    #[arg(long, conflicts_with_all = ["json", "github", "tapset"])]
+    pub sarif: bool,
+    /// Print annotations for GitHub Actions
+    #[arg(long, conflicts_with_all = ["json", "tapset"])]
+    pub github: bool,
 }
 
 /// What runs a script.

@@ -5,14 +5,20 @@
 //! ([`handler`](crate::tapset::handler)). Programs and modules that are not indexed are assumed to be as the script
 //! expects.
 mod assumptions;
+pub mod grid;
+pub mod needs;
+mod of_report;
+pub mod outcome;
 mod probe_points;
 mod request;
+mod source;
 mod spec_list;
 mod suggestions;
 pub mod tapset_health;
 
 pub use probe_points::{Point, State};
 pub use request::ProbeRequest;
+pub use source::{Library, Source};
 pub use spec_list::is_script;
 
 use std::path::{Path, PathBuf};

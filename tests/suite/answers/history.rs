@@ -12,10 +12,10 @@ use std::sync::LazyLock;
 use tempfile::TempDir;
 
 /// Three kernels of one flavour, of which the last is newer, and one of another.
-const KERNELS: [(&str, bool); 4] =
+pub const KERNELS: [(&str, bool); 4] =
     [("6.1.0-1-rt", false), ("6.1.0-2-rt", false), ("6.2.0-1-rt", true), ("6.2.0-1-up", false)];
 
-static FLEET: LazyLock<TempDir> = LazyLock::new(|| {
+pub static FLEET: LazyLock<TempDir> = LazyLock::new(|| {
     let db = tempfile::tempdir().unwrap();
     for flags in [&["-O2", "-gdwarf-5"][..], &["-O2", "-gdwarf-5", "-DNEWER"]] {
         let recipe = Recipe::new("gcc", flags);

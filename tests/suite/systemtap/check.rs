@@ -47,14 +47,19 @@ fn findings_have_their_places() {
     let run = check("a.stp", text, &["--json"]);
     assert_eq!(run.code, 1, "{run:?}");
     let all = objects(&run);
-    let finding = all.iter().find(|o| o["finding"] == "function").unwrap();
+    let script = all.last().unwrap();
+    assert_eq!((&script["program"], &script["state"]), (&Value::Null, &"loader".into()), "{script}");
+    let finding = &script["findings"][0];
     assert_eq!(
-        (&finding["line"], &finding["column"], &finding["what"]),
-        (&2.into(), &11.into(), &"nosuch".into())
+        (&finding["line"], &finding["column"], &finding["source"], &finding["kind"]),
+        (&2.into(), &11.into(), &"nosuch".into(), &"function".into())
     );
-    let point = all.iter().find(|o| o["state"] == "fails").unwrap();
+    let point = all.iter().find(|o| o["state"] == "absent").unwrap();
     assert_eq!((&point["line"], &point["column"]), (&4.into(), &7.into()));
-    assert_eq!(all.last().unwrap()["verdict"], "fails");
+    assert_eq!(
+        (&point["program"], &point["reachable"]),
+        (&"kernel.function(\"no_such_function\")".into(), &false.into())
+    );
 }
 
 #[test]
@@ -83,10 +88,10 @@ fn lists_of_points_are_checked_line_by_line() {
     assert_eq!(run.code, 1, "{run:?}");
     let states: Vec<_> = objects(&run)
         .iter()
-        .filter(|o| o["probe"].is_string())
-        .map(|o| format!("{} {} {}", o["line"], o["probe"].as_str().unwrap(), o["state"].as_str().unwrap()))
+        .filter(|o| o["program"].is_string())
+        .map(|o| format!("{} {} {}", o["line"], o["program"].as_str().unwrap(), o["state"].as_str().unwrap()))
         .collect();
-    assert_eq!(states, ["2 tree.find resolves", "4 no_such_function fails", "5 timer.s(1) resolves"]);
+    assert_eq!(states, ["2 tree.find ok", "4 no_such_function absent", "5 timer.s(1) ok"]);
 }
 
 #[test]
@@ -110,7 +115,9 @@ fn what_is_no_script_is_told_once() {
     assert_eq!((run.out.matches("unreadable").count(), run.out.lines().count()), (2, 3), "{run:?}");
     // As JSON it is a finding of the script too.
     let run = run_in(INDEX.db.path(), ["--json", "check", "/absent.stp"]);
-    assert_eq!((run.code, objects(&run)[0]["finding"].as_str()), (3, Some("io")), "{run:?}");
+    let object = &objects(&run)[0];
+    assert_eq!((run.code, &object["findings"][0]["kind"]), (3, &"io".into()), "{run:?}");
+    assert_eq!((&object["state"], &object["reachable"]), (&"unreadable".into(), &false.into()), "{run:?}");
 }
 
 #[test]
@@ -133,8 +140,8 @@ fn a_wildcard_forgives_no_alias_what_it_needs() {
     for (point, fails) in [("own.*", true), ("own.* ?", false), ("own.g*", false), ("own.*.call", false)] {
         let run = check("a.stp", &format!("{aliases} probe {point} {{}} probe begin {{}}"), &["--json"]);
         let all = objects(&run);
-        let state = all.iter().find(|o| o["probe"].is_string()).unwrap();
-        assert_eq!((state["state"] == "fails", run.code), (fails, i32::from(fails)), "{point}: {run:?}");
+        let state = all.iter().find(|o| o["program"].is_string()).unwrap();
+        assert_eq!((state["state"] == "absent", run.code), (fails, i32::from(fails)), "{point}: {run:?}");
     }
     let run = check("a.stp", &format!("{aliases} probe own.* {{}}"), &[]);
     assert!(run.out.contains("nothing matches own.gone, which own.bad needs"), "{run:?}");
@@ -156,9 +163,9 @@ fn a_script_of_which_nothing_is_left_fails() {
 fn an_unknown_function_is_named_once_with_what_is_near() {
     let run = check("a.stp", "probe kernel.function(\"find_nod\") {}", &["--json"]);
     let all = objects(&run);
-    let point = all.iter().find(|o| o["state"] == "fails").unwrap();
-    assert_eq!(point["why"], serde_json::json!(["no function find_nod"]), "{point}");
-    assert_eq!(point["instead"][0], "find_node", "{point}");
+    let finding = &all.iter().find(|o| o["state"] == "absent").unwrap()["findings"][0];
+    assert_eq!(finding["reason"], "no function find_nod", "{finding}");
+    assert_eq!(finding["instead"][0], "find_node", "{finding}");
 }
 
 /// Typed in one program, the parameter of `shared` would be text for one caller and a number for the other.
