@@ -1,4 +1,5 @@
 //! The kinds of files that can be checked. Each is read once, and judged on each kernel.
+use super::bpf::BpfFile;
 use super::outcome::FileOutcome;
 use super::{Asked, check};
 use crate::error::{Error, Result};
@@ -17,6 +18,8 @@ pub struct Source {
 enum Content {
     /// A SystemTap script or a list of probe points: its parsing depends on the kernel.
     SystemTap(Vec<u8>),
+    /// A BPF object, or a program that carries some.
+    Bpf(BpfFile),
 }
 
 /// The tapset definitions of an index, or why there are none: only SystemTap's points need them.
@@ -28,7 +31,11 @@ impl Source {
     /// # Errors
     /// [`Syntax`](crate::ErrorKind::Syntax), with the place.
     pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self> {
-        Ok(Self { path: path.to_owned(), content: Content::SystemTap(bytes) })
+        let content = match bytes.starts_with(b"\x7fELF") {
+            true => Content::Bpf(BpfFile::read(path, bytes)?),
+            false => Content::SystemTap(bytes),
+        };
+        Ok(Self { path: path.to_owned(), content })
     }
 
     /// Judges the file on the kernel of an index.
@@ -40,6 +47,7 @@ impl Source {
             Content::SystemTap(bytes) => {
                 Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path))
             }
+            Content::Bpf(file) => Ok(file.judge(view)),
         }
     }
 }
