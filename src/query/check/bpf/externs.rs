@@ -7,7 +7,7 @@ use probeidx_bpf::Object;
 use probeidx_bpf::object::{Extern, ExternKind, KconfigType};
 use probeidx_bpf::reach::Environment;
 use probeidx_format::View;
-use probeidx_format::record::SymbolRecord;
+use probeidx_format::record::{FunctionRecord, SymbolRecord};
 
 /// The externs of an object on a kernel.
 pub struct Externs<'a> {
@@ -171,10 +171,15 @@ fn variable(view: &View<'_>, types: &KernelTypes<'_>, name: &[u8]) -> Value {
     }
 }
 
-/// A kfunc: a function of the kernel that is registered for programs, which the index does not say.
+/// A kfunc: a function that is listed for programs. Kernels list them since 5.19, in a form that the index has.
 fn kfunc(view: &View<'_>, name: &[u8]) -> Value {
+    let found = view.name(name).map(|name| view.functions_named(name)).unwrap_or_default();
+    let is_listed =
+        found.into_iter().any(|at| view.functions.get(at).is_some_and(|f| f.has(FunctionRecord::KFUNC)));
     match symbol(view, name) {
+        _ if is_listed => Value::Exists(true),
         Value::Exists(false) => Value::Exists(false),
+        _ if view.functions.owners().iter().any(|f| f.has(FunctionRecord::KFUNC)) => Value::Exists(false),
         _ => Value::Unknown,
     }
 }
