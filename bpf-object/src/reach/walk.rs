@@ -294,27 +294,23 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
         None
     }
 
-    /// Forgets what a call may have written to stacks.
+    /// Forgets what a call may have written to stacks. `helper` is -1 for kfuncs and subprograms.
     fn forget_written(&self, helper: i32, state: &mut State) {
-        for number in 1..6 {
-            match state.register(number) {
-                // These read keys, values and texts, and write nothing (include/uapi/linux/bpf.h): lookups, updates and
-                // deletions, output to rings and the trace.
-                Value::Stack(..) if matches!(helper, 1 | 2 | 3 | 6 | 25 | 87 | 130) => {}
-                // What is called back may write before the pointer that it gets: for_each_map_elem, find_vma, loop,
-                // user_ringbuf_drain, and kfuncs.
-                Value::Stack(frame, Some(offset)) if !matches!(helper, 164 | 180 | 181 | 209 | -1) => {
-                    // The bpf_probe_read family writes as many bytes as r2 says, to r1.
-                    let is_read = matches!(helper, 4 | 16 | 45 | 112..=115) && number == 1;
-                    let size = match state.register(2) {
-                        Value::Constant(size) if is_read => i64::try_from(size).unwrap_or(i64::MAX),
-                        _ => i64::MAX,
-                    };
-                    state.forget(frame, offset, size);
+        let writes = writes(helper);
+        let arguments = match writes {
+            Writes::Nothing => 1..1,
+            Writes::First => 1..2,
+            Writes::Forward | Writes::Around => 1..6,
+        };
+        for number in arguments {
+            // A pointer to the stack that was lost cannot be passed: the verifier would have lost it too.
+            let Value::Stack(frame, offset) = state.register(number) else { continue };
+            match (writes, offset, state.register(2)) {
+                (Writes::First, Some(offset), Value::Constant(size)) => {
+                    state.forget(frame, offset, i64::try_from(size).unwrap_or(i64::MAX));
                 }
-                Value::Stack(frame, _) => state.forget(frame, i32::MIN, i64::MAX),
-                // A pointer to the stack that was lost cannot be passed: the verifier would have lost it too.
-                _ => {}
+                (Writes::First | Writes::Forward, Some(offset), _) => state.forget(frame, offset, i64::MAX),
+                _ => state.forget(frame, i32::MIN, i64::MAX),
             }
         }
     }
@@ -473,6 +469,37 @@ impl<'w, 'a, E: Environment> Walk<'w, 'a, E> {
                 state.set(instruction.src, Value::Other);
             }
         }
+    }
+}
+
+/// What a call writes to the stacks it is given pointers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writes {
+    Nothing,
+    /// From where the first argument points to, as many bytes as the second says.
+    First,
+    /// From where a pointer points to.
+    Forward,
+    /// Also before it: what is called back may do so.
+    Around,
+}
+
+/// What a helper writes (`include/uapi/linux/bpf.h`, `enum bpf_func_id`). Registers that are no arguments may hold
+/// anything, so those without arguments are named too.
+fn writes(helper: i32) -> Writes {
+    match helper {
+        // map_lookup_elem, map_update_elem, map_delete_elem, trace_printk, perf_event_output, map_push_elem,
+        // ringbuf_output read keys, values and texts.
+        1 | 2 | 3 | 6 | 25 | 87 | 130 => Writes::Nothing,
+        // ktime_get_ns, get_prandom_u32, get_smp_processor_id, get_current_pid_tgid, get_current_uid_gid,
+        // get_current_task, get_numa_node_id, get_current_cgroup_id, jiffies64, ktime_get_boot_ns,
+        // get_current_task_btf, ktime_get_coarse_ns, ktime_get_tai_ns have no arguments.
+        5 | 7 | 8 | 14 | 15 | 35 | 42 | 80 | 118 | 125 | 158 | 160 | 208 => Writes::Nothing,
+        // probe_read and its kin, get_current_comm.
+        4 | 16 | 45 | 112..=115 => Writes::First,
+        // for_each_map_elem, find_vma, loop, user_ringbuf_drain; kfuncs.
+        164 | 180 | 181 | 209 | -1 => Writes::Around,
+        _ => Writes::Forward,
     }
 }
 
