@@ -50,6 +50,8 @@ pub mod symbol_name;
 mod version;
 
 #[doc(hidden)]
+pub mod bpftrace;
+#[doc(hidden)]
 pub mod tapset;
 
 #[cfg(feature = "build")]
