@@ -1,7 +1,7 @@
 //! The layouts of the structs in the kernel's tables, from the kernel's own types.
 
 /// The wanted structs, sorted by name.
-pub const STRUCTS: [&str; 12] = [
+pub const STRUCTS: [&str; 13] = [
     "alt_entry",
     "alt_instr",
     "bug_entry",
@@ -9,6 +9,7 @@ pub const STRUCTS: [&str; 12] = [
     "jump_entry",
     "paravirt_patch_site",
     "static_call_site",
+    "syscall_metadata",
     "trace_entry",
     "trace_event_call",
     "trace_event_class",

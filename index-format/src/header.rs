@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const MAGIC: [u8; 8] = *b"PI\x8fDX\0\r\n";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// The start of the file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -125,6 +125,8 @@ sections! {
     TypeUsers = "type_users",
     /// The functions that take or return each type: see [`users`](crate::users).
     TypeUses = "type_uses",
+    /// `BtfTypeRecord`s, sorted.
+    BtfTypes = "btf_types",
     /// `CalledRecord`s, sorted.
     Called = "called",
     /// The direct calls of each function: see [`calls`](crate::calls).

@@ -1,4 +1,4 @@
-//! # The index file, version 10
+//! # The index file, version 11
 //!
 //! Converts bytes to typed slices and back. This crate knows no DWARF, opens no files and has no command line; its
 //! documentation is the specification of the format.
@@ -234,6 +234,7 @@
 //! | 8 | three fifths of the size: tables packed ([`table`]); details, line rows, variables and boundaries as bits ([`bits`], [`codes`]) |
 //! | 9 | trees of tapsets compressed in blocks; long line sequences in pieces |
 //! | 10 | `called`, `calls`: direct calls; variadic functions; whether an object has BTF; the limits of BPF trampolines |
+//! | 11 | `btf_types`: which types are in BTF; events of system calls |
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 

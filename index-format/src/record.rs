@@ -118,7 +118,7 @@ records! {
         /// A [`RefusedBy`].
         source: U32,
     }
-    /// A tracepoint of an object: a `struct tracepoint`, and its trace event, if it has one.
+    /// A tracepoint of an object: a `struct tracepoint`, and its trace event, if it has one; or an event of a system call.
     TracepointRecord = 28 {
         /// Its name (`sched_switch`), which is the event's too.
         name: StrId,
@@ -156,6 +156,15 @@ records! {
         function: FunctionId,
         /// Into `calls`.
         first_call: U32,
+    }
+    /// A named type in the BTF of an object: what BPF programs are relocated to. Sorted by type and object.
+    BtfTypeRecord = 9 {
+        /// The type of the index.
+        type_id: TypeId,
+        /// The object whose BTF has it.
+        object: ObjectId,
+        /// A [`BtfTypeState`].
+        state: u8,
     }
     /// A field of an event's record (tracefs, `events/SYSTEM/EVENT/format`).
     EventFieldRecord = 16 {
@@ -396,10 +405,37 @@ impl TracepointRecord {
     pub const EVENT: u16 = 1;
     /// All fields of the event's record are known.
     pub const FIELDS: u16 = 1 << 1;
+    /// An event of a system call: it has no `struct tracepoint`, and its address is that of the `struct syscall_metadata`.
+    pub const SYSTEM_CALL: u16 = 1 << 2;
+    /// The kernel may add fields when it starts, for what the arguments of a system call point to (`__filename_val`).
+    pub const EXTENDED: u16 = 1 << 3;
 
     /// Whether one of these flags is set.
     pub fn has(&self, flag: u16) -> bool {
         self.flags.get() & flag != 0
+    }
+}
+
+/// What the BTF of an object has of a type of the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum BtfTypeState {
+    /// The type.
+    Same = 0,
+    /// A declaration.
+    Declared = 1,
+    /// A type of the same kind and name with other members.
+    Other = 2,
+}
+
+impl BtfTypeRecord {
+    /// What the BTF has; unknown numbers count as another type.
+    pub fn state(&self) -> BtfTypeState {
+        match self.state {
+            0 => BtfTypeState::Same,
+            1 => BtfTypeState::Declared,
+            _ => BtfTypeState::Other,
+        }
     }
 }
 

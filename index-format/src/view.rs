@@ -93,6 +93,7 @@ impl<'a> View<'a> {
         use SectionName as S;
         // They are looked up when they are asked for: few questions are about calls.
         table::<CalledRecord>(file, directory, S::Called)?;
+        table::<BtfTypeRecord>(file, directory, S::BtfTypes)?;
         bytes(file, directory, S::Calls)?;
         Ok(Self {
             file,
@@ -516,6 +517,13 @@ impl<'a> View<'a> {
                 let uses: Table<'a, UseRecord> = store.table();
                 Uses::of_rows(uses.part(range(uses.len())))
             }
+        }
+    }
+    /// The named types in the BTF of all objects, sorted by type and object.
+    pub fn btf_types(&self) -> Table<'a, BtfTypeRecord> {
+        match self.store {
+            None => table(self.file, self.directory, SectionName::BtfTypes).unwrap_or_default(),
+            Some(store) => store.table(),
         }
     }
     /// The functions that are called directly; one record more.

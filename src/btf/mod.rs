@@ -50,6 +50,7 @@
 mod convention;
 pub mod excerpt;
 mod functions;
+pub mod named;
 pub mod prototypes;
 mod record;
 mod shapes;
@@ -60,6 +61,7 @@ use crate::dwarf::facts::{Batch, UnitFacts};
 use crate::dwarf::strings::{Key, LocalStr, content_hash};
 use crate::error::ErrorKind;
 use crate::load::symbols::Symbol;
+use named::Named;
 use probeidx_format::machine::address_size;
 use probeidx_format::record::UnitRecord;
 use prototypes::Prototype;
@@ -124,22 +126,27 @@ impl Base {
         Btf::known(&self.bytes, &self.offsets).map_or(vec![], |btf| prototypes::prototypes(&btf))
     }
 
-    /// Like [`prototypes`](Self::prototypes), for a module; passes them to `take`. See [`module`](Self::module).
+    /// The named types of the kernel.
+    pub fn named(&self) -> Vec<Named> {
+        Btf::known(&self.bytes, &self.offsets).map_or(vec![], |btf| named::named(&btf))
+    }
+
+    /// Passes the functions and the named types of a module to `take`. See [`module`](Self::module).
     ///
     /// # Errors
     /// Any error in it.
-    pub fn prototypes_of<T>(
+    pub fn of_module<T>(
         &self,
         data: &[u8],
         excerpt: Option<&[u8]>,
-        take: impl FnOnce(&[(&[u8], Prototype)]) -> T,
+        take: impl FnOnce(&[(&[u8], Prototype)], Vec<Named>) -> T,
     ) -> Result<T, Fault> {
         let base = match excerpt {
             Some(excerpt) => Btf::parse(excerpt, None).map_err(in_excerpt)?.0,
             None => Btf::known(&self.bytes, &self.offsets)?,
         };
         let (btf, wrong) = Btf::parse(data, Some(&base))?;
-        wrong.map_or_else(|| Ok(take(&prototypes::prototypes(&btf))), Err)
+        wrong.map_or_else(|| Ok(take(&prototypes::prototypes(&btf), named::named(&btf))), Err)
     }
 
     /// Reads the BTF of a module into a batch, using its [`excerpt`] of the kernel's BTF if it has one.

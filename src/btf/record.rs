@@ -118,6 +118,14 @@ impl<'d> Record<'d> {
         let element = Id(words.next().unwrap_or(0));
         (element, words.nth(1).unwrap_or(0))
     }
+    /// The value of an enumerator.
+    pub fn value(&self, [_, low, high]: [u32; 3]) -> i64 {
+        match (self.kind, self.flag) {
+            (Kind::Enum64, _) => (u64::from(low) | u64::from(high) << 32) as i64,
+            (_, true) => (low as i32).into(),
+            (_, false) => low.into(),
+        }
+    }
     /// The parts: three words for members and 64-bit enumerators; two for enumerators and parameters, with 0 as the
     /// third.
     pub fn rows(&self) -> impl Iterator<Item = [u32; 3]> + use<'d> {
@@ -257,6 +265,25 @@ impl<'d> Btf<'d> {
             extra: &bytes[12..],
             order: self.order,
         })
+    }
+
+    /// The place of a member, as a [`MemberRecord`](probeidx_format::record::MemberRecord) has it.
+    pub fn place(&self, record: &Record<'d>, [_, id, word]: [u32; 3]) -> i64 {
+        let (mut offset, mut width) = (word, 0);
+        if record.flag {
+            (offset, width) = (word & 0xff_ffff, word >> 24);
+        } else if let Some((skip, bits)) = self.old_bit_field(Id(id)) {
+            // Before bit-fields had a flag, an integer of odd size represented them.
+            (offset, width) = (word.saturating_add(skip), bits);
+        }
+        (u64::from(offset) | u64::from(width) << 48) as i64
+    }
+    /// Offset and width in bits of an integer narrower than its bytes.
+    fn old_bit_field(&self, id: Id) -> Option<(u32, u32)> {
+        let record = self.record(id).filter(|r| r.kind == Kind::Int)?;
+        let word = record.encoding();
+        let (offset, bits) = (word >> 16 & 0xff, word & 0xff);
+        (bits > 0 && bits != record.word.saturating_mul(8)).then_some((offset, bits))
     }
 
     /// The string at an offset; empty if there is none.

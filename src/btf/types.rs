@@ -239,35 +239,14 @@ impl<'b, 'd> Types<'b, 'd> {
         (self.deeper(|types| types.at(at)), dimensions)
     }
 
-    fn member(&mut self, record: &Record<'d>, [name, id, word]: [u32; 3]) -> MemberFacts {
-        let (mut offset, mut width) = (word, 0);
-        if record.flag {
-            (offset, width) = (word & 0xff_ffff, word >> 24);
-        } else if let Some((skip, bits)) = self.old_bit_field(Id(id)) {
-            // Before bit-fields had a flag, an integer of odd size represented them.
-            (offset, width) = (word.saturating_add(skip), bits);
-        }
-        let name = self.batch.strings.intern(self.btf.string(name));
-        let value = (u64::from(offset) | u64::from(width) << 48) as i64;
-        MemberFacts { name, target: self.at(Id(id)), value }
+    fn member(&mut self, record: &Record<'d>, row: [u32; 3]) -> MemberFacts {
+        let name = self.batch.strings.intern(self.btf.string(row[0]));
+        MemberFacts { name, target: self.at(Id(row[1])), value: self.btf.place(record, row) }
     }
 
-    /// Offset and width in bits of an integer narrower than its bytes.
-    fn old_bit_field(&self, id: Id) -> Option<(u32, u32)> {
-        let record = self.btf.record(id).filter(|r| r.kind == Kind::Int)?;
-        let word = record.encoding();
-        let (offset, bits) = (word >> 16 & 0xff, word & 0xff);
-        (bits > 0 && bits != record.word.saturating_mul(8)).then_some((offset, bits))
-    }
-
-    fn enumerator(&mut self, record: &Record<'d>, [name, low, high]: [u32; 3]) -> MemberFacts {
-        let value = match (record.kind, record.flag) {
-            (Kind::Enum64, _) => (u64::from(low) | u64::from(high) << 32) as i64,
-            (_, true) => (low as i32).into(),
-            (_, false) => low.into(),
-        };
-        let name = self.batch.strings.intern(self.btf.string(name));
-        MemberFacts { name, target: NO_TYPE, value }
+    fn enumerator(&mut self, record: &Record<'d>, row: [u32; 3]) -> MemberFacts {
+        let name = self.batch.strings.intern(self.btf.string(row[0]));
+        MemberFacts { name, target: NO_TYPE, value: record.value(row) }
     }
 
     fn deeper(&mut self, describe: impl FnOnce(&mut Self) -> u32) -> u32 {

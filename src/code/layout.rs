@@ -11,6 +11,22 @@ pub struct Layout {
     pub tracepoint_name: u32,
     /// `None` if events cannot be read.
     pub event: Option<EventLayout>,
+    /// `None` if those of system calls cannot be.
+    pub system_call: Option<SystemCallLayout>,
+}
+
+/// Layout of `struct syscall_metadata`, and the size of `struct trace_entry`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemCallLayout {
+    pub name: u32,
+    pub arguments: u32,
+    /// Where it has pointers to the texts of types and names.
+    pub types: u32,
+    pub names: u32,
+    /// Whether `nb_args` has seven bits, and fields are added when the kernel starts (`user_mask`, seen on 7.2).
+    pub has_user_mask: bool,
+    /// With which every record starts.
+    pub first: u32,
 }
 
 /// Layout of the event structs.
@@ -69,7 +85,22 @@ impl Layout {
                 fields: fields(),
             })
         };
-        Some(Self { tracepoint_name: offset(tracepoint, "name")?, event: event() })
+        let metadata = shapes.get("syscall_metadata");
+        let system_call = || {
+            Some(SystemCallLayout {
+                name: offset(metadata, "name")?,
+                arguments: offset(metadata, "nb_args")?,
+                types: offset(metadata, "types")?,
+                names: offset(metadata, "args")?,
+                has_user_mask: offset(metadata, "user_mask").is_some(),
+                first: entry?.size,
+            })
+        };
+        Some(Self {
+            tracepoint_name: offset(tracepoint, "name")?,
+            event: event(),
+            system_call: system_call(),
+        })
     }
 }
 

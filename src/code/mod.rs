@@ -17,6 +17,7 @@ mod riscv64;
 mod rules;
 mod s390x;
 mod sites;
+pub mod system_calls;
 mod table;
 mod text;
 pub mod tracepoints;

@@ -194,6 +194,10 @@ impl<'d> Table<'d> {
         let bytes = self.bytes.get(at..).and_then(|bytes| bytes.first_chunk());
         bytes.map_or(0, |bytes| self.order.read_u16(*bytes))
     }
+    /// The size of an address in bytes.
+    pub fn address_size(&self) -> u8 {
+        self.address_size
+    }
     /// Its address.
     pub fn start(&self) -> Option<u32> {
         self.start

@@ -6,11 +6,13 @@
 //! class, and a pointer to it in `_ftrace_events`. Checked against 5.10 to 6.12.
 use super::data::Data;
 use super::layout::{EventLayout, FieldLayout, Layout};
+use super::system_calls;
 use super::table::{TableName, Tables};
 use crate::error::{Error, ErrorKind};
 use crate::load::elf::Elf;
 use crate::load::symbols::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 
 /// The tracepoints of an object by address, and the fields of their events.
 #[derive(Default)]
@@ -22,10 +24,18 @@ pub struct Tracepoints<'d> {
 /// A tracepoint.
 #[derive(Clone, Debug)]
 pub struct Tracepoint<'d> {
-    pub name: &'d [u8],
-    /// The address of its `struct tracepoint`.
+    pub name: Cow<'d, [u8]>,
+    /// The address of its `struct tracepoint`; of an event of a system call, of its `struct syscall_metadata`.
     pub pc: u32,
     pub event: Option<Event<'d>>,
+    /// For an event of a system call: see [`system_calls`].
+    pub system_call: Option<system_calls::Kind>,
+}
+
+impl<'d> Tracepoint<'d> {
+    fn new(name: &'d [u8], pc: u32) -> Self {
+        Self { name: name.into(), pc, event: None, system_call: None }
+    }
 }
 
 /// The trace event of a tracepoint.
@@ -45,7 +55,7 @@ pub struct Event<'d> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field<'d> {
     pub name: &'d [u8],
-    pub type_name: std::borrow::Cow<'d, [u8]>,
+    pub type_name: Cow<'d, [u8]>,
     pub offset: u16,
     pub size: u16,
     pub is_signed: bool,
@@ -61,14 +71,17 @@ const EVENTS: TableName = TableName {
 /// The most fields of an event: the largest ones have about sixty, and a record takes at most a page.
 const MOST_FIELDS: u16 = 512;
 /// The most fields of an object: a kernel with all its modules has a tenth of that.
-const MOST_FIELDS_OF_OBJECT: usize = 1 << 18;
+pub(super) const MOST_FIELDS_OF_OBJECT: usize = 1 << 18;
 /// The longest name of a system, field or type.
-const LONGEST_TEXT: usize = 1024;
+pub(super) const LONGEST_TEXT: usize = 1024;
 
 /// Whether [`read`] needs symbols of this name.
 pub fn is_asked(name: &[u8]) -> bool {
     let known = [EVENTS.start, EVENTS.stop, EVENTS.reader].map(str::as_bytes);
-    name.starts_with(TRACEPOINT) || name.starts_with(CLASS) || known.contains(&name)
+    name.starts_with(TRACEPOINT)
+        || name.starts_with(CLASS)
+        || known.contains(&name)
+        || system_calls::is_asked(name)
 }
 
 const TRACEPOINT: &[u8] = b"__tracepoint_";
@@ -115,10 +128,12 @@ pub fn read<'d>(
         let what = format!("{lost} tracepoints are not called as their symbols say, and left out");
         fault(what, "__tracepoints");
     }
-    found.list = named.into_iter().map(|(name, pc)| Tracepoint { name, pc, event: None }).collect();
+    found.list = named.into_iter().map(|(name, pc)| Tracepoint::new(name, pc)).collect();
     found.list.dedup_by_key(|t| t.pc);
-    let Some(layout) = &layout.event else { return found };
-    match Tables::new(object, symbols, is_module).table(&EVENTS) {
+    let (event, system_call) = (layout.event, layout.system_call);
+    let Some(layout) = &event else { return found };
+    let tables = Tables::new(object, symbols, is_module);
+    match tables.table(&EVENTS) {
         Err(error) => faults.push(error),
         Ok(None) => {}
         Ok(Some(table)) => {
@@ -139,6 +154,9 @@ pub fn read<'d>(
             let classes = events.damaged_classes;
             fault(classes, format!("the fields of {classes} classes of events are damaged and left out"));
         }
+    }
+    if let Some(layout) = system_call.filter(|_| !is_module) {
+        system_calls::read(&data, &tables, symbols, layout, &mut found).unwrap_or_else(|e| faults.push(e));
     }
     found
 }
@@ -255,7 +273,7 @@ impl<'r, 'o, 'd> Events<'r, 'o, 'd> {
 
 /// A type as `f_show` (kernel/trace/trace_events.c, 6.1) prints it: an array with its number of elements, for which
 /// the source may use a name.
-fn spelled(text: &[u8], length: i32) -> std::borrow::Cow<'_, [u8]> {
+fn spelled(text: &[u8], length: i32) -> Cow<'_, [u8]> {
     match memchr::memchr(b'[', text) {
         Some(bracket) if length > 0 && !text.starts_with(b"__data_loc") => {
             [&text[..bracket], format!("[{length}]").as_bytes()].concat().into()

@@ -1,8 +1,10 @@
 //! Builds the tables of objects: sections, symbols by address and by name, names of everything.
 pub mod btf;
+pub mod btf_types;
 mod calls;
 mod tracepoints;
 
+use crate::btf::named::Named;
 use crate::code::{self, CodeFacts, Kernel};
 use crate::error::Error;
 use crate::load::elf::{Elf, Segment};
@@ -37,6 +39,8 @@ pub struct ObjectFacts {
     pub tracepoints: TracepointFacts,
     /// The key of each prototype in BTF by name, `None` for ambiguous names; only for objects that also have DWARF.
     pub prototypes: Option<btf::Prototypes>,
+    /// The named types in its BTF.
+    pub btf_types: Vec<Named>,
     /// For vmlinux: which symbols the kernel keeps.
     kept: Kept,
     /// For a user object.
@@ -124,6 +128,7 @@ impl ObjectFacts {
             code,
             tracepoints: TracepointFacts::default(),
             prototypes: None,
+            btf_types: vec![],
             kept: Kept::of(kernel.version, kernel.config),
             segments: if is_user { with_code.segments.clone() } else { vec![] },
         }
@@ -144,6 +149,7 @@ pub struct Linked {
     pub tracepoints: Vec<TracepointRecord>,
     pub event_fields: Vec<EventFieldRecord>,
     pub calls: Calls,
+    pub btf_types: Vec<BtfTypeRecord>,
 }
 
 /// The tables of names.

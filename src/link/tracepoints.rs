@@ -2,6 +2,7 @@
 //! event.
 use super::{ObjectFacts, string_at};
 use crate::code::layout::Layout;
+use crate::code::system_calls::Kind;
 use crate::code::tracepoints as read;
 use crate::error::Error;
 use crate::load::elf::Elf;
@@ -30,6 +31,7 @@ pub struct OneTracepoint {
     /// Names of functions with its parameters, the best first.
     pub prototypes: [Vec<u8>; 3],
     pub event: Option<EventFacts>,
+    pub system_call: Option<Kind>,
 }
 
 /// The trace event of a tracepoint.
@@ -70,14 +72,18 @@ impl ObjectFacts {
             _ => [before, name].concat(),
         };
         let list = found.list.iter().map(|t| OneTracepoint {
-            name: text(t.name),
+            name: text(&t.name),
             pc: t.pc,
             // 5.10 introduced the first; the others may exist only as inlined copies.
-            prototypes: [
-                function(b"__traceiter_", t.name),
-                function(b"trace_", t.name),
-                function(b"trace_event_raw_event_", t.event.as_ref().map_or(&[], |e| e.class)),
-            ],
+            prototypes: match t.system_call {
+                Some(_) => Default::default(),
+                None => [
+                    function(b"__traceiter_", &t.name),
+                    function(b"trace_", &t.name),
+                    function(b"trace_event_raw_event_", t.event.as_ref().map_or(&[], |e| e.class)),
+                ],
+            },
+            system_call: t.system_call,
             event: t.event.as_ref().map(|e| EventFacts {
                 system: text(e.system),
                 first_field: e.first_field,
@@ -115,8 +121,13 @@ pub(super) fn link(
             let prototype =
                 prototypes.into_iter().find_map(|name| prototype(name, &own, strings, functions, places));
             let event = one.event.as_ref();
+            let of_call = match one.system_call {
+                None => 0,
+                Some(Kind::Whole) => TracepointRecord::SYSTEM_CALL,
+                Some(Kind::Extended) => TracepointRecord::SYSTEM_CALL | TracepointRecord::EXTENDED,
+            };
             let flags = event.map_or(0, |e| {
-                TracepointRecord::EVENT | if e.is_whole { TracepointRecord::FIELDS } else { 0 }
+                of_call | TracepointRecord::EVENT | if e.is_whole { TracepointRecord::FIELDS } else { 0 }
             });
             records.push(TracepointRecord {
                 name: ids.get(one.name),

@@ -1,4 +1,5 @@
 //! What describes the functions of an object: DWARF, else BTF, else only its symbols.
+use crate::btf::named::Named;
 use crate::btf::{self, Base, Object};
 use crate::code;
 use crate::dwarf::facts::Batch;
@@ -101,15 +102,16 @@ pub fn shapes(objects: &[&Elf<'_>]) -> Shapes {
     section(objects, ".BTF").and_then(|data| btf::shapes(data).ok()).unwrap_or_default()
 }
 
-/// The prototypes in a module's BTF.
-pub fn prototypes(
+/// The prototypes in a module's BTF, and its named types.
+pub fn of_module(
     base: &Base,
     objects: &[&Elf<'_>],
     interner: &Interner,
     faults: &mut Vec<Error>,
-) -> Option<Prototypes> {
+) -> Option<(Prototypes, Vec<Named>)> {
     let (data, excerpt) = (section(objects, ".BTF")?, section(objects, btf::excerpt::SECTION));
-    let read = base.prototypes_of(data, excerpt, |prototypes| Prototypes::of(prototypes, interner));
+    let read =
+        base.of_module(data, excerpt, |prototypes, named| (Prototypes::of(prototypes, interner), named));
     read.map_err(|fault| faults.push(in_section(&fault))).ok()
 }
 

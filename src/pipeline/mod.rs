@@ -257,12 +257,13 @@ impl Read {
         let freed = || observer.freed();
         let (mut model, ids) = merge::merge(&mut batches, &meta.release, interner, types, functions, &freed);
         lap("merge");
-        let linked = {
+        let mut linked = {
             let calls = std::mem::take(&mut model.calls);
             let Model { strings, functions, places, .. } = &model;
             link::link(&mut objects, &ids, strings, functions, places, calls)
         };
         link::btf::mark(&mut model, &linked, &objects, &ids);
+        linked.btf_types = link::btf_types::link(&model, &objects);
         lap("link");
         let size = crate::write::write(&index, meta, &batches, &aside, &model, &linked, &evaluated)?;
         lap("write");

@@ -157,11 +157,18 @@ fn attempt(
             let kernel = Kernel { version, config: None, shapes, evidence: of_kernel.evidence };
             let kind = ObjectKind::Module(name);
             let mut facts = ObjectFacts::new(object, code, kind, &path, kernel, interner, faults);
-            if let (Description::Dwarf(_), Fallback::Nothing(Some(base))) = (description, fallback) {
-                facts.prototypes = description::prototypes(base, &[object, code], interner, faults);
+            let base = match fallback {
+                Fallback::Nothing(base) => base.as_ref(),
+                Fallback::Btf(base) => Some(base),
+                Fallback::Symbols => None,
+            };
+            let of_module =
+                base.and_then(|base| description::of_module(base, &[object, code], interner, faults));
+            let is_read = of_module.is_some();
+            if let Some((prototypes, named)) = of_module {
+                facts.prototypes = Some(prototypes).filter(|_| matches!(description, Description::Dwarf(_)));
+                facts.btf_types = named;
             }
-            let is_read = facts.prototypes.is_some()
-                || matches!((description, fallback), (Description::Btf(_), Fallback::Btf(_)));
             facts.code.flags |= description::btf_flags(&[object, code], is_read, false, None);
             if code.section("__tracepoints").is_none() {
                 return Ok(facts);

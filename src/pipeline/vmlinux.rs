@@ -94,6 +94,7 @@ pub fn read<T: Send>(
                 if let Description::Dwarf(_) = description {
                     base = description::of_prototypes(&[object, code], faults);
                     facts.prototypes = base.as_ref().map(|base| Prototypes::of(&base.prototypes(), interner));
+                    facts.btf_types = base.as_ref().map(btf::Base::named).unwrap_or_default();
                 }
                 let is_linked = matches!(description, Description::Dwarf(_));
                 let is_read = base.is_some() || matches!(description, Description::Btf(_));
@@ -126,6 +127,7 @@ pub fn read<T: Send>(
             extracted.iter_mut().for_each(Extracted::forget_texts);
             match (description, &fallback) {
                 (Description::Dwarf(_), _) => fallback = Fallback::Nothing(base),
+                (_, Fallback::Btf(base)) => facts.btf_types = base.named(),
                 // Its BTF is damaged.
                 (_, Fallback::Symbols) => facts.code.flags &= !ObjectRecord::BTF,
                 _ => {}

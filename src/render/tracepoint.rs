@@ -115,7 +115,7 @@ pub fn json(view: &View<'_>, kernel: &str, traced: &TracepointValues<'_>, out: &
             ftrace: Reason::NotEntry.name(),
             trampoline: Reason::NotEntry.name(),
             fentry: Reason::NotEntry.name(),
-            raw_tracepoint: "ok",
+            raw_tracepoint: if t.is_system_call() { "no-tracepoint" } else { "ok" },
             tracepoint: if t.has_event() { "ok" } else { "no-event" },
         },
         definition: traced.definition.as_deref().ok(),
@@ -142,7 +142,8 @@ pub fn text_of(
         true => format!("event {}:{}", printable_bytes(t.system()), printable_bytes(t.name())),
         false => "without an event: tracefs and perf do not know it".to_owned(),
     };
-    writeln!(out, "  tracepoint  {:#x} in {}  {event}", t.address(), printable_bytes(t.section()))?;
+    let kind = if t.is_system_call() { "syscall" } else { "tracepoint" };
+    writeln!(out, "  {kind}  {:#x} in {}  {event}", t.address(), printable_bytes(t.section()))?;
     let width = traced.values.iter().map(|v| v.name.len()).max().unwrap_or(0);
     for v in &traced.values {
         let spelled = printable(v.type_name.as_deref().unwrap_or("?")).into_owned();

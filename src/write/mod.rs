@@ -70,6 +70,7 @@ struct Tables {
     unit_files: Packed,
     type_users: Packed,
     called: Packed,
+    btf_types: Packed,
     names: Packed,
     functions: Packed,
     variables: Packed,
@@ -106,6 +107,7 @@ impl Tables {
             s.spawn(|_| packed.unit_files = pack(&places.unit_files));
             s.spawn(|_| packed.type_users = pack(&model.users.records));
             s.spawn(|_| packed.called = pack(&linked.calls.records));
+            s.spawn(|_| packed.btf_types = pack(&linked.btf_types));
             s.spawn(|_| packed.event_fields = pack(&linked.event_fields));
         });
         packed
@@ -155,6 +157,7 @@ fn write_to<W: std::io::Write + std::io::Seek>(
     one(&mut writer, S::Boundaries, &linked.boundaries)?;
     writer.table(S::TypeUsers, &packed.type_users)?;
     one(&mut writer, S::TypeUses, &model.users.uses)?;
+    writer.table(S::BtfTypes, &packed.btf_types)?;
     writer.table(S::Called, &packed.called)?;
     one(&mut writer, S::Calls, &linked.calls.bytes)?;
     writer.table(S::Frames, &packed.frames)?;

@@ -114,6 +114,7 @@ impl Space {
                 | S::Types
                 | S::Code
                 | S::TypeUsers
+                | S::BtfTypes
                 | S::Called
                 | S::Tracepoints
                 | S::Labels
@@ -215,6 +216,8 @@ parts! {
     TypeUsers = "type_users",
     /// Rows: `UseRecord`.
     TypeUses = "type_uses",
+    /// Rows: `BtfTypeRecord`.
+    BtfTypes = "btf_types",
     /// Rows: `CalledRecord`.
     Called = "called",
     /// Rows: `CallRecord`.
@@ -314,6 +317,8 @@ spaces! {
     TypeUsers,
     /// Rows of [`Part::TypeUses`].
     TypeUses,
+    /// Rows of [`Part::BtfTypes`].
+    BtfTypes,
     /// Rows of [`Part::Called`].
     Called,
     /// Rows of [`Part::Calls`].
@@ -376,6 +381,7 @@ impl Space {
             Self::Code => Rows(Part::Code),
             Self::TypeUsers => Rows(Part::TypeUsers),
             Self::TypeUses => Rows(Part::TypeUses),
+            Self::BtfTypes => Rows(Part::BtfTypes),
             Self::Called => Rows(Part::Called),
             Self::Calls => Rows(Part::Calls),
             Self::Frames => Rows(Part::Frames),

@@ -150,6 +150,10 @@ shared! {
     UseRecord in TypeUses, TypeUses: |r, to| {
         r.function = FunctionId::new(to.number(Space::FunctionIds, r.function.get()));
     }
+    BtfTypeRecord in BtfTypes, BtfTypes: |r, to| {
+        r.type_id = TypeId::new(id(r.type_id.get(), Space::TypeIds, to));
+        r.object = ObjectId::new(to.number(Space::ObjectIds, r.object.get()));
+    }
     CalledRecord in Called, Called: |r, to| {
         r.function = FunctionId::new(id(r.function.get(), Space::FunctionIds, to));
         r.first_call = number(r.first_call, Space::Calls, to);

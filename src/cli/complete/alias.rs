@@ -44,7 +44,8 @@ pub fn definitions(view: &View<'_>, typed: &str, of_macros: bool) -> Vec<Candida
 pub fn tracepoints(view: &View<'_>, typed: &str) -> Vec<Candidate> {
     let all = |system: Option<&str>| {
         let event = Pattern::new("*").ok()?;
-        Some(tracepoint::matching(view, &TraceSpec { system: system.map(Pattern::literal), event }))
+        let system = system.map(Pattern::literal);
+        Some(tracepoint::matching(view, &TraceSpec { system, event, with_system_calls: false }))
     };
     let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
     if let Some((system, event)) = typed.split_once(':') {

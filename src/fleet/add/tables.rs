@@ -93,6 +93,7 @@ impl Adding<'_> {
         self.code();
         self.frames();
         self.users();
+        self.btf_types();
         self.calls();
         self.tracepoints();
         self.labels();
@@ -276,6 +277,11 @@ impl Adding<'_> {
         self.share(&uses);
         let users: Vec<TypeUsersRecord> = users.iter().map(|one| one.translate(&self.to)).collect();
         self.share(&users);
+    }
+    fn btf_types(&mut self) {
+        let own: Vec<BtfTypeRecord> =
+            self.view.btf_types().iter().map(|one| one.translate(&self.to)).collect();
+        self.share(&own);
     }
     fn calls(&mut self) {
         let (mut called, mut calls): (Vec<CalledRecord>, Vec<CallRecord>) = Default::default();

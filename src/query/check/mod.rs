@@ -5,6 +5,7 @@
 //! ([`handler`](crate::tapset::handler)). Programs and modules that are not indexed are assumed to be as the script
 //! expects.
 mod assumptions;
+pub mod attach;
 pub mod grid;
 pub mod needs;
 mod of_report;

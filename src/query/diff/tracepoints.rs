@@ -13,7 +13,8 @@ pub fn compare<'a, E>(
     asked: &Asked,
     tell: &mut impl FnMut(Difference<'a>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let spec = TraceSpec { system: asked.system.clone(), event: asked.name.clone() };
+    let (system, event) = (asked.system.clone(), asked.name.clone());
+    let spec = TraceSpec { system, event, with_system_calls: true };
     let mut names: BTreeMap<_, [Option<Tracepoint<'a>>; 2]> = BTreeMap::new();
     for (number, side) in [before, after].into_iter().enumerate() {
         let matching: Box<dyn Iterator<Item = Tracepoint<'a>>> = match only {

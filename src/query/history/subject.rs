@@ -64,7 +64,8 @@ impl Asked {
                 let plain = FunctionSpec::of(spec::ModuleScope::Any, asked.declared.name.clone());
                 // A name with a dot is that of a clone.
                 let is_bare = spec.spelled == Spelled::Bare && *asked == plain && !text.contains('.');
-                let event = TraceSpec { system: None, event: plain.declared.name.clone() };
+                let event = plain.declared.name.clone();
+                let event = TraceSpec { system: None, event, with_system_calls: true };
                 subjects.extend(as_event(spec).or(is_bare.then_some(event)).map(Subject::Tracepoint));
                 let otherwise = if is_bare { path(text).ok().map(Subject::Member) } else { None };
                 Ok(Self { subjects, otherwise })

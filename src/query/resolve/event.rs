@@ -24,9 +24,12 @@ pub fn told_apart(view: &View<'_>, mut specs: Vec<Spec>) -> Vec<Spec> {
 pub fn too(view: &View<'_>, specs: &[Spec]) -> Vec<String> {
     let said = |asked: &TraceSpec| {
         let system = asked.system.as_ref()?;
-        tracepoint::matching(view, asked).next()?;
+        let found = tracepoint::matching(view, asked).next()?;
         let name = format!("{system}:{}", asked.event);
-        asked.event.is_literal().then(|| format!("{name} is a tracepoint too: kernel.trace(\"{name}\")"))
+        let mut spelled = vec![];
+        found.put(&mut spelled);
+        let spelled = String::from_utf8_lossy(&spelled);
+        asked.event.is_literal().then(|| format!("{name} is a tracepoint too: {spelled}"))
     };
     specs.iter().filter_map(|spec| said(&as_event(spec)?)).collect()
 }
@@ -36,8 +39,11 @@ pub(crate) fn as_event(spec: &Spec) -> Option<TraceSpec> {
     let Point::Function(asked) = &spec.point else { return None };
     let ModuleScope::Module(system) = &asked.module else { return None };
     let plain = FunctionSpec::of(asked.module.clone(), asked.declared.name.clone());
-    (spec.spelled == Spelled::Bare && asked.filter == Filter::Any && *asked == plain)
-        .then(|| TraceSpec { system: Some(system.clone()), event: asked.declared.name.clone() })
+    (spec.spelled == Spelled::Bare && asked.filter == Filter::Any && *asked == plain).then(|| TraceSpec {
+        system: Some(system.clone()),
+        event: asked.declared.name.clone(),
+        with_system_calls: true,
+    })
 }
 
 fn has_places(view: &View<'_>, spec: &Spec) -> bool {

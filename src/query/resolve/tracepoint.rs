@@ -1,4 +1,4 @@
-//! Tracepoints: `kernel.trace("sched:sched_switch")`.
+//! Tracepoints, `kernel.trace("sched:sched_switch")`, and events of system calls, `syscalls:sys_enter_openat`.
 use crate::nearest;
 use crate::query::index::symbols;
 use crate::query::spec::TraceSpec;
@@ -24,7 +24,9 @@ pub fn matching<'a>(view: &'a View<'a>, spec: &TraceSpec) -> impl Iterator<Item 
     };
     let spec = spec.clone();
     named.iter().map(move |record| Tracepoint { view, record }).filter(move |t| {
-        spec.event.matches(t.name()) && spec.system.as_ref().is_none_or(|asked| asked.matches(t.system()))
+        (spec.with_system_calls || !t.is_system_call())
+            && spec.event.matches(t.name())
+            && spec.system.as_ref().is_none_or(|asked| asked.matches(t.system()))
     })
 }
 
@@ -56,7 +58,7 @@ impl<'a> Tracepoint<'a> {
         let name = self.view.string(self.view.objects.get(self.record.object.index())?.name);
         (!name.is_empty()).then_some(name)
     }
-    /// The address of its `struct tracepoint`: a link address in vmlinux, an offset within the section in a module.
+    /// The address of its `struct tracepoint`, or `struct syscall_metadata`: a link address in vmlinux, an offset within the section in a module.
     pub fn address(&self) -> u64 {
         symbols::address(self.view, self.record.object, self.record.pc.get())
     }
@@ -67,6 +69,14 @@ impl<'a> Tracepoint<'a> {
     /// Whether it has an event, so that tracefs and perf list it.
     pub fn has_event(&self) -> bool {
         self.record.has(TracepointRecord::EVENT)
+    }
+    /// Whether it is the event of a system call, without a tracepoint: tracefs, perf and BPF have it.
+    pub fn is_system_call(&self) -> bool {
+        self.record.has(TracepointRecord::SYSTEM_CALL)
+    }
+    /// Whether the kernel may add fields when it starts (`__filename_val` of an argument `filename`).
+    pub fn is_extended(&self) -> bool {
+        self.record.has(TracepointRecord::EXTENDED)
     }
     /// The fields of the event's record, without the common ones; `None` if not all are known.
     pub fn fields(&self) -> Option<Table<'a, EventFieldRecord>> {
@@ -91,8 +101,14 @@ impl<'a> Tracepoint<'a> {
         self.view.functions.get(self.prototype()?.index())
     }
 
-    /// Appends SystemTap's spelling, `kernel.trace("sched:sched_switch")`, which does not depend on the object.
+    /// Appends SystemTap's spelling, `kernel.trace("sched:sched_switch")`, which does not depend on the object; of an
+    /// event of a system call that of tracefs, `syscalls:sys_enter_openat`.
     pub fn put(&self, out: &mut Vec<u8>) {
+        if self.is_system_call() {
+            out.extend_from_slice(self.system());
+            out.push(b':');
+            return out.extend_from_slice(self.name());
+        }
         out.extend_from_slice(b"kernel.trace(\"");
         if !self.system().is_empty() {
             out.extend_from_slice(self.system());
@@ -117,7 +133,7 @@ pub fn absence(view: &View<'_>, spec: &TraceSpec) -> String {
         None => spec.event.to_string(),
     };
     let what = format!("no tracepoint {asked}");
-    let of_others: Vec<String> = matching(view, &TraceSpec { system: None, event: spec.event.clone() })
+    let of_others: Vec<String> = matching(view, &TraceSpec { system: None, ..spec.clone() })
         .map(|t| lossy(t.system()) + ":" + &lossy(t.name()))
         .take(3)
         .collect();
@@ -130,11 +146,12 @@ pub fn absence(view: &View<'_>, spec: &TraceSpec) -> String {
     // Events of individual system calls have no tracepoint of their own (kernel/trace/trace_syscalls.c).
     let name = spec.event.literal_prefix();
     for raw in ["sys_enter", "sys_exit"] {
-        if name.strip_prefix(raw).is_some_and(|rest| rest.starts_with('_')) {
+        if !spec.with_system_calls && name.strip_prefix(raw).is_some_and(|rest| rest.starts_with('_')) {
             return format!("{what}: all system calls share kernel.trace(\"raw_syscalls:{raw}\")");
         }
     }
-    let names = view.tracepoints().iter().filter_map(|t| std::str::from_utf8(view.string(t.name)).ok());
+    let names = all(view).filter(|t| spec.with_system_calls || !t.is_system_call());
+    let names = names.filter_map(|t| std::str::from_utf8(t.name()).ok());
     let near = nearest::nearest(name, names, 5);
     match near.is_empty() {
         true => what,

@@ -70,6 +70,9 @@ impl Reader {
     }
 
     fn probes(&self, t: &Tracepoint<'_>) -> std::result::Result<(), String> {
+        if t.is_system_call() {
+            return Err("t: it has no tracepoint".to_owned());
+        }
         self.probes[usize::from(t.module().is_some())].clone().map_err(|why| format!("t: {why}"))
     }
 

@@ -10,7 +10,7 @@
 //!
 //! These tools probe a function at its symbol, so that only its entries are meant. A plain `SYSTEM:EVENT` reads like
 //! `MODULE:NAME`; an index distinguishes them ([`event`](crate::query::resolve::event)).
-use super::{Filter, ModuleScope, Point, Presence, Source, Spec, Spelled, bare, systemtap};
+use super::{Filter, ModuleScope, Point, Presence, Source, Spec, Spelled, TraceSpec, bare, systemtap};
 use crate::error::Result;
 
 /// The part of the kernel that another tool attaches with.
@@ -199,7 +199,10 @@ fn attached(source: Source<'_>, text: &str, kind: Kind) -> Result<Spec> {
 
 fn event(source: Source<'_>, text: &str) -> Result<Spec> {
     // libbpf separates the two with a slash.
-    let point = Point::Trace(systemtap::trace(source, &text.replacen('/', ":", 1))?);
+    let point = Point::Trace(TraceSpec {
+        with_system_calls: true,
+        ..systemtap::trace(source, &text.replacen('/', ":", 1))?
+    });
     Ok(Spec { point, presence: Presence::Required, spelled: Spelled::Bare })
 }
 
@@ -316,7 +319,8 @@ mod tests {
     #[test]
     fn tracepoints() {
         let switch = |system: Option<&str>| {
-            Point::Trace(TraceSpec { system: system.map(pattern), event: pattern("sched_switch") })
+            let (system, event) = (system.map(pattern), pattern("sched_switch"));
+            Point::Trace(TraceSpec { system, event, with_system_calls: true })
         };
         for text in [
             "tracepoint:sched:sched_switch",

@@ -195,6 +195,9 @@ pub struct TraceSpec {
     pub system: Option<Pattern>,
     /// The event (`sched_switch`).
     pub event: Pattern,
+    /// Whether events of single system calls count (`syscalls:sys_enter_openat`): tracefs, perf and BPF have them, but
+    /// SystemTap has not.
+    pub with_system_calls: bool,
 }
 
 /// The objects that a spec covers.

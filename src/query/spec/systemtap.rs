@@ -198,7 +198,8 @@ pub(super) fn trace(source: Source<'_>, text: &str) -> Result<TraceSpec> {
     if start == text.len() {
         return Err(source.expected(start, "the name of a tracepoint"));
     }
-    Ok(TraceSpec { system, event: source.from(start).pattern(&text[start..])? })
+    let event = source.from(start).pattern(&text[start..])?;
+    Ok(TraceSpec { system, event, with_system_calls: false })
 }
 
 /// Converts a component for the tapsets.

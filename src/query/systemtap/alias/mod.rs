@@ -157,7 +157,8 @@ fn traced<'a>(
     wanted: Wanted<'_>,
 ) -> Result<Option<TracepointValues<'a>>> {
     let literal = |text: &[u8]| Pattern::literal(&String::from_utf8_lossy(text));
-    let spec = TraceSpec { system: Some(literal(asked.system())), event: literal(asked.name()) };
+    let (system, event) = (Some(literal(asked.system())), literal(asked.name()));
+    let spec = TraceSpec { system, event, with_system_calls: false };
     let mut found = None;
     tracepoint_values::resolve(view, &spec, wanted, |traced| {
         if (traced.tracepoint.object(), traced.tracepoint.pc()) == (asked.object(), asked.pc()) {

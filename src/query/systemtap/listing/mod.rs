@@ -154,6 +154,14 @@ impl<'a> Variables<'a> {
     }
 
     fn put_parameters(&mut self, tracepoint: &Tracepoint<'_>, out: &mut Vec<u8>) {
+        // It has no parameters, but fields.
+        if tracepoint.is_system_call() {
+            for field in tracepoint.fields().into_iter().flatten() {
+                let [name, type_name] = [field.name, field.type_name].map(|text| self.view.string(text));
+                out.extend([b" ", name, b":", type_name].concat());
+            }
+            return;
+        }
         self.each_parameter(tracepoint, |parameter| {
             out.push(b' ');
             out.extend_from_slice(parameter.as_bytes());

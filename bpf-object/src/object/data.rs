@@ -1,0 +1,115 @@
+//! Global variables and their initial values.
+use crate::btf::Btf;
+use crate::elf::{self, Elf};
+use crate::types::{Kind, TypeId, Types};
+
+/// A section of global variables.
+#[derive(Clone, Debug)]
+pub struct Image<'a> {
+    /// The name of the section: `.rodata`, `.data.x`, …
+    pub name: &'a [u8],
+    /// What it is for the kernel.
+    pub kind: ImageKind,
+    /// The number of its section.
+    pub(crate) section: usize,
+    /// The initial bytes; none for `.bss`.
+    pub bytes: &'a [u8],
+    /// In bytes.
+    pub size: u64,
+    /// The variables, by offset.
+    pub variables: Vec<ImageVariable<'a>>,
+}
+
+/// Who may change a section of global variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageKind {
+    /// Programs cannot write it, and the verifier takes its values for constants. The loader may set it before.
+    ReadOnly,
+    /// Programs may write it.
+    Writable,
+    /// Programs may write it, and it starts as zeros.
+    Zeroed,
+}
+
+/// A variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageVariable<'a> {
+    /// The name of its symbol.
+    pub name: &'a [u8],
+    /// In the section, in bytes.
+    pub offset: u64,
+    /// In bytes.
+    pub size: u64,
+    /// Its type in the object's BTF.
+    pub type_id: Option<TypeId>,
+    /// Whether it is declared volatile: in `.rodata` that says that the loader sets it before loading.
+    pub is_volatile: bool,
+}
+
+impl<'a> Image<'a> {
+    /// The variable at an offset.
+    pub fn variable(&self, offset: u64) -> Option<&ImageVariable<'a>> {
+        let after = self.variables.partition_point(|variable| variable.offset <= offset);
+        let variable = &self.variables[after.checked_sub(1)?];
+        (offset - variable.offset < variable.size).then_some(variable)
+    }
+}
+
+/// The images of all sections that libbpf makes maps of (`bpf_object__elf_collect`).
+pub(super) fn images<'a>(elf: &Elf<'a>, btf: Option<&Btf<'a>>) -> Vec<Image<'a>> {
+    let is = |name: &[u8], base: &[u8]| {
+        name.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest[0] == b'.')
+    };
+    let mut found = Vec::new();
+    for (index, section) in elf.sections.iter().enumerate() {
+        let kind = match section.kind {
+            elf::SHT_PROGBITS if section.flags & elf::SHF_EXECINSTR != 0 || section.data.is_empty() => {
+                continue;
+            }
+            elf::SHT_PROGBITS if is(section.name, b".rodata") => ImageKind::ReadOnly,
+            elf::SHT_PROGBITS if is(section.name, b".data") => ImageKind::Writable,
+            elf::SHT_NOBITS if is(section.name, b".bss") => ImageKind::Zeroed,
+            _ => continue,
+        };
+        let section_symbols = elf.symbols().filter(|symbol| {
+            usize::from(symbol.section) == index && symbol.kind() == elf::STT_OBJECT && symbol.size > 0
+        });
+        let mut variables: Vec<_> = section_symbols
+            .map(|symbol| {
+                let type_id = btf.and_then(|btf| variable_type(btf, section.name, symbol.name));
+                ImageVariable {
+                    name: symbol.name,
+                    offset: symbol.value,
+                    size: symbol.size,
+                    type_id,
+                    is_volatile: btf.zip(type_id).is_some_and(|(btf, id)| is_volatile(btf, id)),
+                }
+            })
+            .collect();
+        variables.sort_by_key(|variable| variable.offset);
+        let (name, bytes, size) = (section.name, section.data, section.size);
+        found.push(Image { name, kind, section: index, bytes, size, variables });
+    }
+    found
+}
+
+/// The type of the variable of a name in a data section.
+fn variable_type(btf: &Btf<'_>, section: &[u8], name: &[u8]) -> Option<TypeId> {
+    let section = btf.find(Kind::DataSection, section)?;
+    (0..btf.get(section)?.count).find_map(|index| {
+        let variable = btf.get(btf.variable(section, index)?.type_id)?;
+        (variable.name == name).then_some(variable.target)
+    })
+}
+
+/// Whether a variable of this type is volatile; of arrays the element says it.
+fn is_volatile(btf: &Btf<'_>, mut id: TypeId) -> bool {
+    for _ in 0..64 {
+        match btf.get(id) {
+            Some(found) if found.kind == Kind::Volatile => return true,
+            Some(found) if found.kind.is_alias() || found.kind == Kind::Array => id = found.target,
+            _ => return false,
+        }
+    }
+    false
+}
