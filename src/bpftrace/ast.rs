@@ -10,6 +10,20 @@ pub struct Script {
     pub types: Vec<OwnType>,
     /// Whether it includes headers, from which other types may come, whatever the kernel's BTF has.
     pub has_includes: bool,
+    /// What to do about attach points that are not there.
+    pub missing: Missing,
+}
+
+/// What bpftrace does about attach points that are not there (`missing_probes`, bpftrace 0.22).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// It warns, and goes on if the probe has others.
+    #[default]
+    Warn,
+    /// It goes on.
+    Ignore,
+    /// It ends.
+    Error,
 }
 
 /// A probe: its attach points share a handler.

@@ -3,7 +3,7 @@ mod expressions;
 mod points;
 mod types;
 
-use super::ast::{Expression, Probe, Script};
+use super::ast::{Expression, Missing, Probe, Script};
 use super::lexer::{Lexer, Token};
 use crate::error::Result;
 
@@ -44,9 +44,13 @@ impl<'t> Parser<'t> {
             Token::Word(word @ ("struct" | "union" | "enum" | "typedef")) => {
                 self.type_definition(word, &mut script.types)?;
             }
-            Token::Word("config" | "import" | "let" | "macro" | "fn" | "subprog") => {
-                self.skip_definition()?
+            Token::Word("config") => {
+                let start = self.lexer.at;
+                self.skip_definition()?;
+                let text = self.lexer.text.get(start..self.lexer.at).unwrap_or_default();
+                script.missing = missing(text).unwrap_or(script.missing);
             }
+            Token::Word("import" | "let" | "macro" | "fn" | "subprog") => self.skip_definition()?,
             _ => {
                 self.lexer = before;
                 script.probes.push(self.probe()?);
@@ -159,6 +163,15 @@ impl<'t> Parser<'t> {
         }
         Ok(())
     }
+}
+
+/// The value of `missing_probes` in a configuration, with or without quotes.
+fn missing(text: &str) -> Option<Missing> {
+    let (_, value) = text.split_once("missing_probes")?;
+    let value = value.trim_start_matches([' ', '\t', '=', '"']);
+    [("warn", Missing::Warn), ("ignore", Missing::Ignore), ("error", Missing::Error)]
+        .into_iter()
+        .find_map(|(name, missing)| value.starts_with(name).then_some(missing))
 }
 
 #[cfg(test)]

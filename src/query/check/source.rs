@@ -1,6 +1,8 @@
 //! The kinds of files that can be checked. Each is read once, and judged on each kernel.
 use super::outcome::FileOutcome;
-use super::{Asked, check};
+use super::{Asked, bpftrace, check};
+use crate::bpftrace::ast::Script;
+use crate::bpftrace::parser;
 use crate::error::{Error, Result};
 use crate::tapset::Definitions;
 use probeidx_format::View;
@@ -15,6 +17,8 @@ pub struct Source {
 
 #[derive(Debug)]
 enum Content {
+    /// A bpftrace script, and its text.
+    Bpftrace(Box<Script>, String),
     /// A SystemTap script or a list of probe points: its parsing depends on the kernel.
     SystemTap(Vec<u8>),
 }
@@ -28,7 +32,15 @@ impl Source {
     /// # Errors
     /// [`Syntax`](crate::ErrorKind::Syntax), with the place.
     pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self> {
-        Ok(Self { path: path.to_owned(), content: Content::SystemTap(bytes) })
+        let content = match is_bpftrace(path, &bytes) {
+            true => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let script = parser::parse(&text).map_err(|error| error.at(path))?;
+                Content::Bpftrace(Box::new(script), text)
+            }
+            false => Content::SystemTap(bytes),
+        };
+        Ok(Self { path: path.to_owned(), content })
     }
 
     /// Judges the file on the kernel of an index.
@@ -37,9 +49,17 @@ impl Source {
     /// Those of [`check`], for SystemTap.
     pub fn judge(&self, view: &View<'_>, library: Library<'_, '_>, asked: &Asked) -> Result<FileOutcome> {
         match &self.content {
+            Content::Bpftrace(script, text) => Ok(bpftrace::judge(view, script, text)),
             Content::SystemTap(bytes) => {
                 Ok(check(view, library, asked, &self.path, bytes)?.outcome(&self.path))
             }
         }
     }
+}
+
+/// Whether a file is a bpftrace script, by its name or its first line.
+fn is_bpftrace(path: &Path, bytes: &[u8]) -> bool {
+    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_called = first.starts_with(b"#!") && memchr::memmem::find(first, b"bpftrace").is_some();
+    path.extension().is_some_and(|extension| extension == "bt") || is_called
 }
