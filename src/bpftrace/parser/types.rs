@@ -103,11 +103,13 @@ impl Parser<'_> {
         if !name.is_empty() {
             types.push(OwnType { name, members });
         }
-        // Attributes stand between the block and the `;`.
-        while !matches!(self.lexer.peek()?, Token::Sign(";" | "{") | Token::End) {
-            match self.lexer.next()? {
-                Token::Sign("(" | "[") => self.lexer.skip_brackets()?,
-                _ => {}
+        // Attributes may follow.
+        while let Token::Word(word) = self.lexer.peek()?
+            && word.starts_with("__")
+        {
+            self.lexer.next()?;
+            if self.lexer.take("(")? {
+                self.lexer.skip_brackets()?;
             }
         }
         Ok(())

@@ -123,7 +123,7 @@ impl<'r, 's> Reader<'r, '_, 's> {
                     self.found(place, State::Loader, name, reason, vec![]);
                 }
                 Registers::Count(function, count) if number >= *count => {
-                    let reason = format!("{function} has {count} arguments");
+                    let reason = format!("{function} has {count} arguments in registers");
                     self.found(place, State::Argument, name, reason, vec![]);
                 }
                 _ => {}
@@ -197,9 +197,7 @@ impl<'r, 's> Reader<'r, '_, 's> {
         match self.judged.types.member(value, name) {
             Ok(member) => member,
             Err(missing) => {
-                let mut instead = missing.instead;
-                instead.extend(suggestions::of_member(self.judged.view, &format!("x->{name}")));
-                self.found(place, State::Field, name, missing.reason, instead);
+                self.found(place, State::Field, name, missing.reason, missing.instead);
                 None
             }
         }
@@ -214,7 +212,8 @@ impl<'r, 's> Reader<'r, '_, 's> {
                 if let Some((_, id)) = found {
                     return id.map(|id| self.judged.types.of(id));
                 }
-                let names = parameters.iter().map(|(name, _)| *name);
+                // Of short names, any is near.
+                let names = parameters.iter().map(|(name, _)| *name).filter(|name| name.len() > 2);
                 let near = nearest::nearest(name, names, 3);
                 let has: Vec<_> = parameters.iter().map(|(name, _)| String::from_utf8_lossy(name)).collect();
                 let has = if has.is_empty() { "none".to_owned() } else { has.join(", ") };

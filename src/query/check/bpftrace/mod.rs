@@ -10,7 +10,7 @@ mod points;
 mod values;
 
 use super::attach::Attacher;
-use super::outcome::{FileOutcome, Finding, ProgramOutcome};
+use super::outcome::{FileOutcome, ProgramOutcome, Severity};
 use crate::bpftrace::ast::{Kind, Missing, Point, Probe, Script};
 use probeidx_format::View;
 use values::Types;
@@ -42,7 +42,7 @@ impl Judged<'_, '_> {
         {
             let why = format!("bpftrace goes on without it, as {works} works");
             for (program, point) in programs.iter_mut().zip(&probe.points) {
-                if matches!(point.kind, Kind::Kprobe | Kind::Kretprobe) && !reads_wrong(program) {
+                if matches!(point.kind, Kind::Kprobe | Kind::Kretprobe) && is_refused(program) {
                     program.forgive(&why);
                 }
             }
@@ -74,10 +74,9 @@ impl Judged<'_, '_> {
     }
 }
 
-/// Whether the handler is wrong, too: bpftrace compiles it before it attaches anything.
-fn reads_wrong(program: &ProgramOutcome) -> bool {
-    let place = (program.line, program.column);
-    program.findings.iter().any(|finding: &Finding| {
-        finding.severity == super::outcome::Severity::Error && (finding.line, finding.column) != place
-    })
+/// Whether it is the kernel alone that refuses the program. A handler that is wrong ends it: bpftrace compiles all before it
+/// attaches any.
+fn is_refused(program: &ProgramOutcome) -> bool {
+    let mut errors = program.findings.iter().filter(|finding| finding.severity == Severity::Error);
+    errors.all(|finding| finding.errno.is_some())
 }

@@ -225,9 +225,11 @@ impl<'a> Judged<'a, '_> {
                 Err(finding) => findings.push(*finding),
                 Ok((_, notes)) => findings.extend(notes),
             }
-            // The reason may name it in SystemTap's words.
-            for finding in &mut findings {
-                finding.instead.retain(|instead| !instead.contains("kernel.trace"));
+            // Its tracepoint has no event in tracefs.
+            let raw = self.attacher.raw_tracepoint(event.as_bytes(), "ENOENT");
+            if let Some(finding) = findings.first_mut().filter(|_| raw.is_ok()) {
+                finding.reason = format!("{event} is a tracepoint without an event");
+                finding.instead = vec![format!("rawtracepoint:{event}")];
             }
         }
         let is_of_module = |event: &&Tracepoint<'_>| event.module().is_some();

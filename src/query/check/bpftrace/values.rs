@@ -1,6 +1,7 @@
 //! Types of values in handlers, and members of them.
 use crate::bpftrace::ast::{OwnType, Script, TypeName};
 use crate::error::Error;
+use crate::query::check::suggestions;
 use crate::query::spec::member_path::Step;
 use crate::query::types::lookup;
 use crate::query::types::member::walk;
@@ -155,9 +156,10 @@ impl<'a, 's> Types<'a, 's> {
         let message = error.message();
         let reason = message.split_once(": ").map_or(message, |(_, reason)| reason).to_owned();
         let near = error.remedy().and_then(|hint| hint.strip_prefix("did you mean "));
-        let near =
-            near.map_or(vec![], |near| near.trim_end_matches('?').split(", ").map(str::to_owned).collect());
-        Err(NoMember { reason, instead: near })
+        let near = near.into_iter().flat_map(|near| near.trim_end_matches('?').split(", "));
+        let mut instead: Vec<String> = near.map(str::to_owned).collect();
+        instead.extend(suggestions::of_member(view, &format!("x->{name}")));
+        Err(NoMember { reason, instead })
     }
 
     /// The definitions of a struct: others of the name if it is only declared.
