@@ -94,7 +94,7 @@ pub const ALL: &[(&str, &[Case])] = &[
                 &[
                     "kprobe:calls field",
                     "  1:47 field: struct grown has no member added",
-                    "  1:83 field: struct same has no member c => a, b",
+                    "  1:83 field: struct same has no member c => a, b, struct packed has a member c",
                 ],
             ),
             (
